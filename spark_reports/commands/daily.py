@@ -6,13 +6,13 @@ from datetime import date
 from typing import Final
 
 from spark_reports import arguments
-from spark_reports.commands import each, making
+from spark_reports.commands import each, for_readers, making
 from spark_reports.commands.render import for_terminal
 from spark_reports.commands.running import nothing_of, spark_at_work
 from spark_reports.exits import NothingToReportError, UsageError
 from spark_reports.log.completeness import period_text
 from spark_reports.report.files import require_writable, to_json
-from spark_reports.report.notices import notices
+from spark_reports.report.notices import grouped
 from spark_reports.report.shape import Report
 
 _EXAMPLES: Final = """examples:
@@ -52,6 +52,7 @@ def run(options: argparse.Namespace) -> int:
     first, last = arguments.period_of(options)
     _require_possible(options, first, last)
     require_writable(options.output)
+    for_readers.check(options, each.folder(options.output, first) if options.each else options.output)
     if options.each:
         return each.run(options, first, last)
     report = _make(options, first, last)
@@ -63,7 +64,7 @@ def run(options: argparse.Namespace) -> int:
             written = ", ".join(f"{folder_name}/report.{name}" for name in options.format)
             sys.stdout.write(f"\nWritten: {written}\n")
     if options.notify:
-        sys.stdout.write("".join(f"\n{text}" for text in notices(report)))
+        sys.stdout.write("".join(f"\n{text}" for text in grouped(report)))
     return making.status(report, options.fail_on)
 
 

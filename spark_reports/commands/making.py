@@ -10,10 +10,11 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 from spark_reports import arguments
+from spark_reports.commands import for_readers
 from spark_reports.commands.render import FORMATS
 from spark_reports.exits import GATE_TRIPPED, OK
 from spark_reports.report import gates
-from spark_reports.report.files import local, write_far, write_text
+from spark_reports.report.files import write
 from spark_reports.report.shape import Report
 
 if TYPE_CHECKING:
@@ -45,6 +46,7 @@ def add_report(parser: argparse.ArgumentParser) -> None:
         metavar="DIR",
         help="store the tables that `trend` and `what-if` read, and compare with the seven days before",
     )
+    for_readers.add(parser)
     arguments.add_gates(parser)
     arguments.add_master(parser)
     arguments.add_quiet(parser)
@@ -61,6 +63,7 @@ def made(spark: "SparkSession", options: argparse.Namespace, source: "Source", f
 
     now_ms = int(datetime.now(UTC).timestamp() * 1000)
     first, last = source.first, source.last
+    for_readers.load(spark, options)
     with tables.summed(spark, source) as sums:
         if sums is None:
             return None
@@ -70,20 +73,13 @@ def made(spark: "SparkSession", options: argparse.Namespace, source: "Source", f
             rollup.store(sums.drifts, options.rollup, "drift")
             week_before = last - timedelta(days=rollup.DAYS_BEFORE)
             known = rollup.stored(spark, options.rollup, "producers", first=week_before, last=last)
-        report = assemble(tables.collect(sums, options.top, known), first, last, now_ms)
-    _publish(options, folder, report, spark)
-    return report
-
-
-def _publish(options: argparse.Namespace, folder: str, report: Report, spark: "SparkSession") -> None:
-    """Write a file for each `--format`: on this machine, or on another file system, which Spark reaches."""
-    here = local(folder)
+        found = tables.collect(sums, options.top, known, for_readers.clients_asked(options))
+    report = assemble(found, first, last, now_ms)
+    report, facts = for_readers.completed(spark, options, folder, report, found)
     for name in options.format:
-        text = FORMATS[name](report)
-        if here is None:
-            write_far(spark, folder, f"report.{name}", text)
-        else:
-            write_text(here / f"report.{name}", text)
+        write(spark, folder, f"report.{name}", FORMATS[name](report))
+    for_readers.keep(spark, options, report, facts)
+    return report
 
 
 def status(report: Report, fail_on: Iterable[gates.Gate], day: str = "") -> int:

@@ -16,7 +16,7 @@ from datetime import date, timedelta
 from typing import Final
 
 from spark_reports import arguments
-from spark_reports.commands import compact, each, making
+from spark_reports.commands import compact, each, for_readers, making
 from spark_reports.commands.running import nothing_of, spark_at_work
 from spark_reports.exits import NothingToReportError
 from spark_reports.report.files import require_writable
@@ -50,6 +50,7 @@ def run(options: argparse.Namespace) -> int:
     """Write the table and the reports."""
     require_writable(options.output)
     day, _ = arguments.period_of(options)
+    for_readers.check(options, each.folder(options.output, day))
     with spark_at_work(options, "writing the table", is_brief=False) as spark:
         from spark_reports.log import store
         from spark_reports.log.read import Source

@@ -13,7 +13,7 @@ from spark_reports import arguments
 from spark_reports.exits import OK, NotAReportError
 from spark_reports.render import html, markdown, prom, sheet, terminal
 from spark_reports.report.files import read_report, to_json, write_text
-from spark_reports.report.notices import notices
+from spark_reports.report.notices import grouped
 from spark_reports.report.shape import Report
 
 FORMATS: Final[Mapping[str, Callable[[Report], str]]] = MappingProxyType(
@@ -60,7 +60,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _notices(report: Report) -> str:
-    return "\n".join(notices(report))
+    return "\n".join(grouped(report))
 
 
 def for_terminal(report: Report) -> str:

@@ -4,15 +4,15 @@ Tables are as long as the file allows. The page counts the rows that it leaves o
 """
 
 from datetime import date
-from importlib import resources
 from typing import Final
 
 from spark_reports.log.completeness import State
-from spark_reports.render import compared, lists, overview, plain, plots, producers, rules
+from spark_reports.render import compared, lists, navigation, overview, owners, plain, plots, producers, rules
+from spark_reports.render.document import document
 from spark_reports.render.tables import bullets
 from spark_reports.report import missing, words
 from spark_reports.report.shape import Report
-from tsproxy.model.markup import Markup, element, join, raw
+from tsproxy.model.markup import Markup, element, join
 
 MAX_BYTES: Final = 300_000
 _ROWS: Final = (1_000, 200, 100, 50, 25, 10, 3, 1)
@@ -57,6 +57,7 @@ def _page(report: Report, rows: int) -> str:
             overview.balance(report),
             overview.six_numbers(report),
             _section("producers", "Producers to talk to", producers.producers(report, rows)),
+            _section("owners", "By owner", owners.owners(report, rows)),
             _section("trend", "Against the week before", compared.trend(report, rows)),
             _section("drift", "How far timestamps were off", plots.drift(report)),
             _closed("whatif", "What other limits would reject", compared.what_if(report)),
@@ -72,16 +73,7 @@ def _page(report: Report, rows: int) -> str:
         _foot(report),
     )
     title = f"tsproxy {_days(report)}: {words.short(report['headline'], _TEXT_CHARS)}"
-    style = resources.files("spark_reports.render").joinpath("report.css").read_text(encoding="utf-8")
-    head = element(
-        "head",
-        element("meta", charset="utf-8"),
-        element("meta", name="viewport", content="width=device-width, initial-scale=1"),
-        element("meta", name="color-scheme", content="light dark"),
-        element("title", title),
-        element("style", raw(style)),
-    )
-    return f"<!doctype html>\n{element('html', head, element('body', body), lang='en')}\n"
+    return document(title, body)
 
 
 def _section(name: str, title: str, content: Markup | None) -> Markup | None:
@@ -105,6 +97,7 @@ def _head(report: Report) -> Markup:
     return element(
         "header",
         element("p", element("b", "tsproxy"), f" daily report · {_days(report)} · UTC", class_="kicker"),
+        navigation.neighbours(report),
         element("h1", words.short(report["headline"], _TEXT_CHARS)),
         bullets([words.short(text, _TEXT_CHARS) for text in report["details"]]),
         None if report["is_over"] else unfinished,
@@ -134,5 +127,5 @@ def _foot(report: Report) -> Markup:
             element("summary", "Words used here"),
             element("dl", *[join(element("dt", word), element("dd", text)) for word, text in _GLOSSARY]),
         ),
-        element("p", f"Made {made[:10]} {made[11:16]} UTC. Exact numbers of everything shown: report.json."),
+        element("p", f"Made {made[:10]} {made[11:16]} UTC. ", navigation.files(report)),
     )

@@ -18,6 +18,8 @@ class Line:
     cells: Sequence[Content]
     details: Markup
     """Shown when the line is opened."""
+    anchor: str | None = None
+    """The id of the line, for links."""
 
 
 def lines(heads: Heads, rows: Sequence[Line], kind: str, *, has_heads: bool = True) -> Markup:
@@ -39,7 +41,9 @@ def _line(heads: Heads, row: Line) -> Markup:
         for cell, (head, own) in zip(others, heads[1:], strict=True)
     ]
     summary = element("summary", element("span", element("span", name), *cells, class_="cells"))
-    return element("details", summary, element("div", row.details, class_="opened"), class_="line")
+    return element(
+        "details", summary, element("div", row.details, class_="opened"), class_="line", id=row.anchor
+    )
 
 
 def folded(text: str, content: Markup) -> Markup:

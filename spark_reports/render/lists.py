@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from spark_reports.render.lines import Line, facts, lines
+from spark_reports.render.owners import topic_id
 from spark_reports.render.tables import bullets, heads, table, tag
 from spark_reports.report import missing, words
 from spark_reports.report.shape import ReasonRow, Report, Topic
@@ -87,6 +88,7 @@ def _topic(report: Report, topic: Topic, limits: Sequence[str]) -> Line:
             facts(f"Drift seen: {drift}.", worst_producers(topic)),
             *[_limits(topic, side) for side in SIDE_WORDS],
         ),
+        anchor=topic_id(topic["topic"]),
     )
 
 

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Final
 
+from spark_reports.render import owners
 from spark_reports.render.balance import parts_of, sent_again
 from spark_reports.render.plain import in_markdown
 from spark_reports.render.rules import started
@@ -39,12 +40,14 @@ def render(report: Report) -> str:
         f"# tsproxy daily report, {words.days(report)} (UTC)",
         f"**{escape(report['headline'])}**",
         "\n".join(f"* {escape(sentence)}" for sentence in report["details"]),
+        escape(found["sentence"]) if (found := report.get("history")) else "",
         escape(report["log"]["sentence"]),
         "\n".join(f"* {escape(sentence)}" for sentence in missing.in_short(report["log"])),
         "" if report["is_over"] else "The day is not over: numbers so far.",
         _balance(report),
         "## Producers to talk to",
         _producers(report),
+        _owners(report),
         "## Why records were rejected",
         _reasons(words.by_outcome(report["reasons"])[0]) or "Nothing was rejected.",
         *_not_settled(report),
@@ -109,6 +112,24 @@ def _sender_row(report: Report, sender: Sender) -> tuple[str, ...]:
         words.moment(report, producer["first_ts"]),
         escape(", ".join(words.short(topic["topic"], 60) for topic in producer["topics"])),
     )
+
+
+def _owners(report: Report) -> str:
+    """The teams with producers that were rejected; nothing without `--owners`."""
+    teams = owners.rejected_teams(report)
+    if not teams:
+        return ""
+    rows = [
+        (
+            escape(words.team(team["team"])),
+            escape(words.short(team["channel"] or "–", 80)),
+            words.count(team["producers"]),
+            words.count(team["rejected_records"]),
+        )
+        for team in teams[:_ROWS]
+    ]
+    table = _table(("team", "channel", "producers", "rejected records"), rows) + _more(len(teams))
+    return "\n\n".join(["## By owner", table, *([text] if (text := owners.left_out_of(report)) else [])])
 
 
 def _reasons(rows: Sequence[ReasonRow]) -> str:

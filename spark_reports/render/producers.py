@@ -7,6 +7,7 @@ in the group of each, with the records of that cause. Its evidence is in the fir
 from collections.abc import Sequence
 from typing import Final
 
+from spark_reports.render import owners
 from spark_reports.render.charts import sparkline
 from spark_reports.render.lines import Line, facts, folded, lines
 from spark_reports.render.tables import bullets, heads, tag
@@ -91,6 +92,7 @@ def _line(report: Report, sender: Sender) -> Line:
             _hours(producer, report["hours"]),
         ),
         details=_evidence(report, producer) if sender.is_main else _elsewhere(producer),
+        anchor=owners.producer_id(producer) if sender.is_main else None,
     )
 
 
@@ -133,6 +135,7 @@ def _evidence(report: Report, producer: Producer) -> Markup:
     own = notice(report, producer) if has_owner(producer) else None
     return join(
         facts(_who(producer), _when(report, producer)),
+        element("p", link) if (link := owners.dashboard(report, producer)) else None,
         facts(words.good_and_bad(producer), _others(producer)),
         bullets([_example(example) for example in producer["examples"][:EXAMPLES_SHOWN]]),
         element("p", "Text for its owner, to copy:", class_="soft") if own else None,

@@ -16,7 +16,7 @@ _REASON: Final = (
     *("verdict", "reason", "unit_guess", "error_code", "is_final", "cause", "fix"),
     *("batches", "records", "bad_records", "collateral_records", "drift_min_ms", "drift_max_ms"),
 )
-HEAD: Final = ("first_day", "last_day", "client_id", "principal", *_REASON, "topics", "addresses")
+HEAD: Final = ("first_day", "last_day", "client_id", "principal", *_REASON, "topics", "addresses", "team")
 
 _FORMULA: Final = ("=", "+", "-", "@")
 
@@ -37,6 +37,7 @@ def _row(report: Report, producer: Producer, reason: ClientReason) -> Iterator[o
     yield from (reason[name] for name in _REASON)
     yield " ".join(topic["topic"] for topic in producer["topics"])
     yield " ".join(producer["addresses"])
+    yield producer.get("team")
 
 
 def _cell(value: object) -> object:

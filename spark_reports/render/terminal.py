@@ -8,6 +8,7 @@ from textwrap import wrap
 from typing import Final
 
 from spark_reports.log.completeness import State
+from spark_reports.render import owners
 from spark_reports.render.balance import parts_of, sent_again
 from spark_reports.report import missing, words
 from spark_reports.report.causes import Sender, by_cause
@@ -18,6 +19,7 @@ from tsproxy.decisions.text import bounded
 _ROWS: Final = 10
 _WATCHED: Final = 5
 _COUNTED: Final = "only counted"
+_OWNER: Final = "owner"
 _BAR_CELLS: Final = 24
 _LEAST_COLUMNS: Final = 72
 _TEXT_CHARS: Final = 2_000
@@ -54,15 +56,23 @@ def render(report: Report, columns: int = 100, has_colour: bool = False) -> str:
         "",
         *(paint(line, "bold") for line in wrap(bounded(report["headline"], _TEXT_CHARS), width)),
         *(line for text in report["details"] for line in wrap(bounded(text, _TEXT_CHARS), width)),
+        *_history(report, width),
         *(paint(line, _proof_colour(report)) for line in wrap(_sentence(report), width)),
         *(line for text in _missing(report) for line in wrap(text, width, subsequent_indent="  ")),
         "",
         *_balance(report, paint, width),
         "",
         *_producers(report, paint, width),
+        *_owners(report, paint, width),
         *_watched(report, paint, width),
     ]
     return "\n".join(lines) + "\n"
+
+
+def _history(report: Report, width: int) -> list[str]:
+    """The sentence about the week before; nothing without a rollup."""
+    found = report.get("history")  # a report of an earlier release has none
+    return wrap(bounded(found["sentence"], _TEXT_CHARS), width) if found else []
 
 
 def _proof_colour(report: Report) -> str:
@@ -123,6 +133,24 @@ def _sender(report: Report, sender: Sender, name_width: int, width: int) -> list
         f"  {name}  {words.count(sender.records):>10}  {own:>7} {first}",
         *(f"{'':<{indent}}{text}" for text in rest),
     ]
+
+
+def _owners(report: Report, paint: _Paint, width: int) -> list[str]:
+    """The teams with producers that were rejected; nothing without `--owners`."""
+    teams = owners.rejected_teams(report)
+    if not teams:
+        return []
+    shown = teams[:_ROWS]
+    name_width = min(width // 4, max(len(_OWNER), *(len(words.team(team["team"])) for team in shown)))
+    lines = ["", paint(f"{_OWNER:<{name_width}}  {'rejected':>12}  {'producers':>10}  channel", "soft")]
+    for team in shown:
+        name = f"{words.short(words.team(team['team']), name_width):<{name_width}}"
+        counts = f"{words.count(team['rejected_records']):>12}  {words.count(team['producers']):>10}"
+        channel = words.short(team["channel"] or "–", max(24, width - name_width - 28))
+        lines.append(f"{paint(name, 'bold')}  {counts}  {channel}")
+    more = len(teams) - len(shown)
+    lines += [f"and {words.count(more)} more in report.json"] if more else []
+    return [*lines, *wrap(owners.left_out_of(report), width)]
 
 
 def _watched(report: Report, paint: _Paint, width: int) -> list[str]:

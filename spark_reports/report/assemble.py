@@ -48,7 +48,10 @@ _COMPARABLE_DAYS: Final = 2
 
 
 def assemble(tables: Tables, first: date, last: date, now_ms: int) -> Report:
-    """The report of the days `first` to `last`; `now_ms` is when it is made."""
+    """The report of the days `first` to `last`; `now_ms` is when it is made.
+
+    `history`, `owners` and `links` are added by the modules of these names.
+    """
     totals = _totals(tables)
     producers = with_rejections(tables, hours := _hours(first, last))
     reasons = sorted((_reason_row(r) for r in tables.reasons), key=lambda r: (-r["records"], r["cause"]))
@@ -85,6 +88,9 @@ def assemble(tables: Tables, first: date, last: date, now_ms: int) -> Report:
         rules=[RuleAtWork(**row) for row in tables.rules],  # type: ignore[typeddict-item]  # its keys are the columns
         in_force=[_in_force(row) for row in tables.in_force],
         trend=trend,
+        history=None,
+        owners=None,
+        links=None,
         hours=hours,
         all_topics=_topic_hours("", tables.hours, hours),
         topic_hours=_heatmap(tables.hours, topics, hours),
@@ -253,6 +259,7 @@ def _would_reject(row: dict[str, Any]) -> WouldReject:
         topic=row["topic"],
         client_id=row["client_id"],
         principal=row["principal"],
+        team=None,
         reason=row["reason"],
         cause=advice.cause,
         fix=advice.fix,
@@ -292,6 +299,7 @@ def _trend(tables: Tables) -> Trend | None:
     return Trend(
         days=[DayOfTrend(**row) for row in tables.days],  # type: ignore[typeddict-item]  # its keys are the columns
         changes=[Change(**row) for row in tables.changes],  # type: ignore[typeddict-item]  # likewise
+        new_producers=tables.new_producers,
     )
 
 

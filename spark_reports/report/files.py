@@ -3,6 +3,8 @@
 import errno
 import json
 import os
+import re
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
 
@@ -13,6 +15,9 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _LOCAL: Final = "file:/"
+
+MOST_FILES: Final = 400
+"""The most files that `read_texts` reads: those of a year of days, and some more."""
 
 
 def local(folder: str) -> Path | None:
@@ -54,6 +59,40 @@ def write_far(spark: "SparkSession", folder: str, name: str, text: str) -> None:
         raise OSError(f"{temporary.toString()} could not be renamed to {name}")
 
 
+def write(spark: "SparkSession", folder: str, name: str, text: str) -> None:
+    """Write a file into a folder, on this machine or on another file system."""
+    here = local(folder)
+    if here is None:
+        write_far(spark, folder, name, text)
+    else:
+        write_text(here / name, text)
+
+
+def read_texts(spark: "SparkSession", folder: str, names: Collection[str] = ()) -> list[str]:
+    """The texts of the files `*.json` of a folder that have one of these names, or of the last MOST_FILES
+    by name; none if the folder does not exist."""
+    here = local(folder)
+    there = _json_files(spark, folder) if here is None else [path.name for path in here.glob("*.json")]
+    chosen = sorted(name for name in there if not names or name in names)[-MOST_FILES:]
+    if here is not None:
+        return [(here / name).read_text(encoding="utf-8", errors="replace") for name in chosen]
+    paths = [f"{folder}/{name}" for name in chosen]
+    return [row[0] for row in spark.read.text(paths, wholetext=True).collect()] if paths else []
+
+
+def _json_files(spark: "SparkSession", folder: str) -> list[str]:
+    """The names of such files on a file system that Spark knows."""
+    context: Any = spark.sparkContext  # the way to Java's classes has no public name
+    files = context._jvm.org.apache.hadoop.fs.Path(folder, "*.json")
+    found = files.getFileSystem(context._jsc.hadoopConfiguration()).globStatus(files)
+    return [each.getPath().getName() for each in found or ()]
+
+
+def read_far(spark: "SparkSession", address: str) -> str:
+    """The text of a file on any file system that Spark knows. Raises AnalysisException if there is none."""
+    return "".join(row[0] for row in spark.read.text(address, wholetext=True).collect())
+
+
 def write_text(path: Path, text: str) -> None:
     """Write `text` as UTF-8 to `path`, and make its directory if it is missing. Raises OSError.
 
@@ -66,6 +105,16 @@ def write_text(path: Path, text: str) -> None:
         temporary.replace(path)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def replace_texts(folder: Path, texts: Mapping[str, str], of_run: re.Pattern[str]) -> None:
+    """Write the texts by their names. Files of an earlier run, whose names fit `of_run`, are deleted if they
+    have no text any more: a script would send them again."""
+    for name, text in texts.items():
+        write_text(folder / name, text)
+    for path in list(folder.iterdir()) if folder.exists() else []:
+        if of_run.fullmatch(path.name) and path.name not in texts:
+            path.unlink()
 
 
 def to_json(report: Report) -> str:

@@ -37,7 +37,7 @@ MEASURES: Final[Mapping[str, Callable[[Report], float]]] = MappingProxyType(
         "lines_unusable": lambda r: r["log"]["lines_unusable"],
         "incomplete": lambda r: missing.state(r["log"]) is State.INCOMPLETE,
         "unheard": lambda r: len(r["log"]["unheard"]),
-        "new_producers": lambda r: len(words.new_clients(r["trend"])),
+        "new_producers": lambda r: words.new_count(r["trend"]),
     }
 )
 

@@ -38,8 +38,8 @@ def headline(
         )
     sentences = [_how_many(rejected, judged)]
     causes = _causes(reasons)
-    if causes:
-        main = max(causes, key=lambda cause: sum(row["records"] for row in causes[cause]))
+    if found := main_cause(reasons):
+        main, _ = found
         sentences.append(_main_cause(main, causes[main], totals, producers))
         if _WRONG_UNIT in causes and main != _WRONG_UNIT:
             mistaken = totals["producers_with_unit_mistakes"]
@@ -62,6 +62,13 @@ _NOTHING: Final = {
     State.COMPLETE_IN_PART: "No records came through the proxy at the times for which the log is complete.",
     State.INCOMPLETE: "No record could be read from the log, which is incomplete.",
 }
+
+
+def main_cause(reasons: Iterable[ReasonRow]) -> tuple[str, int] | None:
+    """The cause of most rejected records, and their number; None if nothing was rejected."""
+    sums = {cause: sum(row["records"] for row in rows) for cause, rows in _causes(reasons).items()}
+    main = max(sums, key=lambda cause: sums[cause], default=None)
+    return None if main is None else (main, sums[main])
 
 
 def _causes(reasons: Iterable[ReasonRow]) -> dict[str, list[ReasonRow]]:
@@ -155,9 +162,11 @@ def _new(trend: Trend | None) -> list[str]:
     clients = words.new_clients(trend)
     if not clients:
         return []
-    more = f" and {words.count(len(clients) - _NAMED)} more" if len(clients) > _NAMED else ""
-    was = "was" if len(clients) == 1 else "were"
-    names = ", ".join(words.short(name, _NAME_CHARS) for name in clients[:_NAMED])
+    named = clients[:_NAMED]
+    rest = words.new_count(trend) - len(named)
+    more = f" and {words.count(rest)} more" if rest > 0 else ""
+    was = "was" if len(named) + rest == 1 else "were"
+    names = ", ".join(words.short(name, _NAME_CHARS) for name in named)
     return [f"New: {names}{more} {was} never rejected in the days before."]
 
 

@@ -1,10 +1,17 @@
-"""Texts for the owners of producers: the rejected records, the cause, its fix, and one example."""
+"""Texts for the owners of producers: the rejected records, the cause, its fix, and one example.
 
-from collections.abc import Sequence
+With `--owners`, the texts for one team are one letter (`letters`).
+"""
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import Final
 
 from spark_reports.report import words
+from spark_reports.report.links import channel_link, slug
 from spark_reports.report.shape import Producer, Report, WouldReject
+from spark_reports.report.shape_for_readers import Team
 from tsproxy.model.policy import CANDIDATE
 
 _LISTED: Final = 10
@@ -14,12 +21,106 @@ _LISTED: Final = 10
 def notices(report: Report) -> list[str]:
     """One text for each producer of the report, the worst first. Then one for each client whose records a
     rule in audit, or the candidate limits, would have rejected."""
-    rejected = [notice(report, producer) for producer in report["producers"] if has_owner(producer)]
+    return [text for _, text in [*_rejected(report), *_watched_texts(report)]]
+
+
+def grouped(report: Report) -> list[str]:
+    """The same texts. With owners, those for one team are one text, below a line with its name."""
+    return notices(report) if report.get("owners") is None else [each.printed for each in letters(report)]
+
+
+@dataclass(frozen=True, slots=True)
+class Letter:
+    """The texts for one team, or for nobody (`team["team"]` is null)."""
+
+    file_name: str
+    """Safe for every file system, and different for different teams."""
+    head: str
+    """The team, its channel, and the number of its rejected records: one line."""
+    body: str
+    """Its texts."""
+    to: str
+
+    subject: str
+
+    @property
+    def printed(self) -> str:
+        """The texts for a terminal, below a line with the team."""
+        return f"== {self.head} ==\n\n{self.body}"
+
+    @property
+    def text(self) -> str:
+        """The text of a file: the headers of a mail, the line with the team, the texts."""
+        headers = f"To: {self.to}\nSubject: {self.subject}\nContent-Type: text/plain; charset=utf-8\n"
+        return f"{headers}\n{self.head}\n\n{self.body}"
+
+
+def letters(report: Report) -> list[Letter]:
+    """A letter for each team of `report.owners` that has a text, the one with most rejected records first."""
+    rejected, watched = _by_team(_rejected(report)), _by_team(_watched_texts(report))
+    found = []
+    for row in owned["teams"] if (owned := report.get("owners")) else []:
+        own, only_counted = rejected.get(row["team"], []), watched.get(row["team"], [])
+        if own or only_counted or row["producers"]:
+            found.append(_letter(report, row, [*own, *only_counted], row["producers"] - len(own)))
+    return found
+
+
+def _by_team(texts: Iterable[tuple[str | None, str]]) -> dict[str | None, list[str]]:
+    found: dict[str | None, list[str]] = {}
+    for team, text in texts:
+        found.setdefault(team, []).append(text)
+    return found
+
+
+def _letter(report: Report, team: Team, texts: Sequence[str], more: int) -> Letter:
+    """`more`: the producers of the team that are in none of the texts."""
+    name = words.team(team["team"])
+    rejected = words.many(team["rejected_records"], "record")
+    channel = words.short(team["channel"] or "")
+    producers = words.many(team["producers"], "producer")
+    link = channel_link(team["channel"]) or ""
+    to = link.removeprefix("mailto:") if link.startswith("mailto:") else channel or name
+    head = f"{name}{f', {channel}' if channel else ''}: {rejected} of {producers} rejected"
+    rest = f"And {words.many(more, 'more producer')} without a text here; `daily --top N` lists more.\n"
+    return Letter(
+        file_name=f"{_days(report)}-{_file_slug(team['team'])}.txt",
+        head=f"{words.days(report)} (UTC), {head}",
+        body="\n".join([*texts, *([rest] if more > 0 else [])]),
+        to=to,
+        subject=f"tsproxy, {words.days(report)}: {rejected} rejected",
+    )
+
+
+def _days(report: Report) -> str:
+    return words.days(report).replace(" to ", "_")
+
+
+def letter_names(report: Report) -> re.Pattern[str]:
+    """A pattern for the file names of all letters of these days, also to other teams."""
+    return re.compile(rf"{re.escape(_days(report))}-(?:no-owner|(?:[a-z0-9-]+-)?[0-9a-f]{{16}})\.txt")
+
+
+def _file_slug(team: str | None) -> str:
+    return "no-owner" if team is None else slug(team)
+
+
+def _rejected(report: Report) -> list[tuple[str | None, str]]:
+    """The team and the text of each producer of the report."""
+    return [
+        (producer.get("team"), notice(report, producer))
+        for producer in report["producers"]
+        if has_owner(producer)
+    ]
+
+
+def _watched_texts(report: Report) -> list[tuple[str | None, str]]:
+    """The team and the text of each client whose records were only counted."""
     watched: dict[tuple[str | None, str | None], list[WouldReject]] = {}
     for row in report["would_reject"]:
         if row["topic"] != words.FOLDED:
             watched.setdefault((row["client_id"], row["principal"]), []).append(row)
-    return [*rejected, *(_warning(report, rows) for rows in watched.values())]
+    return [(rows[0].get("team"), _warning(report, rows)) for rows in watched.values()]
 
 
 def has_owner(producer: Producer) -> bool:

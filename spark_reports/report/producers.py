@@ -40,6 +40,7 @@ def with_rejections(tables: Tables, hours: Sequence[str]) -> list[Producer]:
                 rejected_batches=row["rejected_batches"],
                 bad_records=row["bad_records"],
                 collateral_records=row["collateral_records"],
+                team=None,
                 first_ts=instant(row["first_ms"]),
                 last_ts=instant(row["last_ms"]),
                 topics=_topic_shares(topics),

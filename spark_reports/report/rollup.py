@@ -3,6 +3,8 @@
     producers   for each client, records judged and rejected                           -> trend
     drift       batches and records for each topic, client, side, bucket and outcome   -> what-if
 
+Beside them is a file for each day (`kept_days`), with which later reports are compared.
+
 `daily --rollup DIR` writes them from the counters that it adds up anyway. So `trend` and `what-if` read
 megabytes where the log has gigabytes. A day that is written again replaces only its own partitions.
 """

@@ -12,6 +12,7 @@ after a retriable error; they are not part of `records_judged`:
 from typing import Final, TypedDict
 
 from spark_reports.log.completeness import LineGap, SilentBoot, UnheardSpan
+from spark_reports.report.shape_for_readers import History, Links, Owned
 
 SHAPE_VERSION: Final = 1
 
@@ -147,6 +148,8 @@ class Producer(TypedDict):
     rejected_batches: int
     bad_records: int
     collateral_records: int
+    team: str | None
+    """Its owner; null if it has none, or without `daily --owners`."""
     first_ts: str
     last_ts: str
     topics: list[TopicShare]
@@ -223,6 +226,8 @@ class WouldReject(TypedDict):
     topic: str
     client_id: str | None
     principal: str | None
+    team: str | None
+    """As in Producer."""
     reason: str | None
     cause: str
     fix: str
@@ -289,6 +294,9 @@ class Trend(TypedDict):
 
     days: list[DayOfTrend]
     changes: list[Change]
+    """Those that changed most, at most `--top`."""
+    new_producers: int
+    """All clients whose change is `new`, also those that `changes` leaves out (at most 10,000)."""
 
 
 class LogQuality(TypedDict):
@@ -361,6 +369,11 @@ class Report(Plain):
     """The starts and reloads of the period, newest first. A process that runs on has none."""
     trend: Trend | None
     """Null if no day before is known (`daily --rollup`)."""
+    history: History | None
+    """Null without `daily --rollup`."""
+    owners: Owned | None
+    """Null without `daily --owners`."""
+    links: Links | None
     hours: list[str]
     """`2026-11-20T10`, every hour of the period."""
     all_topics: TopicHours

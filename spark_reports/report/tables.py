@@ -32,6 +32,9 @@ CLIENTS_PER_TOPIC = 3
 TOPICS_COMPARED = 50
 """The topics with most rejected records, of which the drift is known."""
 
+MOST_CHANGES: Final = 10_000
+"""The most clients that changed against the days before, and that are counted."""
+
 _FEW = 50_000
 """Up to this many rows of `Sums.rolled` are collected, and their tables are made here."""
 
@@ -88,6 +91,10 @@ class Tables:
     days: Rows
     """`rollup.days`; empty without a rollup."""
     changes: Rows
+    new_producers: int
+    """The changes that are `new`, also those that `changes` leaves out."""
+    clients: Rows
+    """`groups.PRODUCERS` of many clients, if their owners are asked for; else empty."""
     limits: Rows
     evidence: Evidence
 
@@ -143,10 +150,11 @@ def _spans_of(spark: SparkSession, boot_rows: Rows) -> DataFrame:
     return spark.range(1).select(F.inline(F.from_json(F.lit(values), form)))
 
 
-def collect(sums: Sums, top: int, known: DataFrame | None = None) -> Tables:
+def collect(sums: Sums, top: int, known: DataFrame | None = None, owned: int = 0) -> Tables:
     """Compute every table of the period.
 
-    `known`: `producers` of a rollup, the period and the days before it; None if there is no rollup.
+    `known`: `producers` of a rollup, the period and the days before it; None if there is no rollup. `owned`:
+    the number of the worst clients whose owners are asked for.
     """
     with ExitStack() as stack:
         if is_few := sums.is_small or sums.rolled.count() <= _FEW:
@@ -159,6 +167,7 @@ def collect(sums: Sums, top: int, known: DataFrame | None = None) -> Tables:
         decisions = read.of_event(sums.usable, EventName.DECISION)
         producers, of_worst, only_worst = rolled.of_worst_clients(top)
         by_topic = rolled.of_worst_topics(top)
+        changes = [] if known is None else rows(rollup.changes(known, sums.source.last, MOST_CHANGES))
         topic_clients = by_topic.table(groups.TOPIC_CLIENTS, CLIENTS_PER_TOPIC)
         return Tables(
             summary=rolled.table(groups.SUMMARY)[0],
@@ -180,7 +189,9 @@ def collect(sums: Sums, top: int, known: DataFrame | None = None) -> Tables:
             rules=rolled.table(groups.RULES, top),
             in_force=lifecycle.table(groups.IN_FORCE, top),
             days=[] if known is None else rows(rollup.days(known)),
-            changes=[] if known is None else rows(rollup.changes(known, sums.source.last, top)),
+            changes=changes[:top],
+            new_producers=sum(row["kind"] == "new" for row in changes),
+            clients=rolled.table(groups.PRODUCERS, owned) if owned else [],
             limits=lifecycle.table(groups.LIMITS),
             evidence=sums.evidence,
         )

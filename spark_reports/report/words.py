@@ -344,15 +344,26 @@ def client(client_id: str | None) -> str:
     return client_id or "(empty client id)"
 
 
+def team(name: str | None) -> str:
+    """A team's name as tables show it."""
+    return "no owner" if name is None else short(name, 80)
+
+
 def rule(name: str | None) -> str:
     """A rule's name as tables show it."""
     return "candidate limits" if name == CANDIDATE else short(name or "–", 60)
 
 
 def new_clients(trend: Trend | None) -> list[str]:
-    """Clients that were rejected today and never in the seven days before, most rejected first."""
+    """Clients that were rejected today and never in the seven days before, most rejected first. Only those
+    that the report names."""
     changes = trend["changes"] if trend else []
     return [client(change["client_id"]) for change in changes if change["kind"] == "new"]
+
+
+def new_count(trend: Trend | None) -> int:
+    """The number of all such clients. A report of an earlier release knows only those that it names."""
+    return max(trend.get("new_producers", 0), len(new_clients(trend))) if trend else 0
 
 
 def short(text: str, limit: int = 160) -> str:

@@ -2,7 +2,10 @@
 
 import copy
 import json
+from datetime import date
 from pathlib import Path
+
+from spark_reports.report import history, owners
 
 FIXED = Path(__file__).parent / "fixed" / "report.json"
 """Made once from `day.a_day` with two proxies and 24 hours, before the tests of looks were written."""
@@ -40,8 +43,8 @@ def empty():
 
 
 def hostile(text):
-    """The fixed report with `text` wherever a client or a broker could have chosen it."""
-    report = fixed()
+    """The report with `text` wherever a client or a broker could have chosen it."""
+    report = complete()
     report["headline"] = f"{text} causes 50 % of 3 rejected records."
     report["details"] = [f"{text} accounts for all."]
     for producer in report["producers"]:
@@ -63,6 +66,49 @@ def hostile(text):
     report["log"]["quarantined_lines"] = {"not_json": 1}
     report["log"]["quarantined_examples"] = [f"{text}: not_json: {text}"]
     return report
+
+
+OWNERS = """
+owners:
+  - {team: Payments, channel: payments@example.com, client_ids: ["billing-*"]}
+  - {team: Devices, channel: https://chat.example.com/devices, principals: ["User:iot*"]}
+  - {team: Orders, channel: '#orders', client_ids: [orders-*, kiosk-*]}
+  - {team: Clicks, client_ids: [mobile-*]}
+"""
+
+
+def week(**changed):
+    """The facts of eight days, by day; the last one is that of the fixed report. `changed`: `d19={...}` is
+    for the 19th, and None removes it."""
+    facts = {}
+    for number in range(13, 21):
+        day, rejected = f"2026-11-{number}", 500 + 100 * number
+        own = history.DayFacts(
+            day=day,
+            state="complete",
+            is_compared=True,
+            records=100_000,
+            rejected_records=rejected,
+            producers_affected=3,
+            cause="the wrong time unit",
+            cause_records=rejected // 2,
+            page=f"{day}/report.html",
+            generated_ts=f"2026-11-{number + 1}T05:00:00.000Z",
+        )
+        change = changed.get(f"d{number}", {})
+        if change is not None:
+            facts[day] = own | change
+    return facts
+
+
+def complete():
+    """The fixed report with everything that an option adds: owners, a week before it, links."""
+    report = fixed()
+    report = owners.assigned(report, owners.parse(OWNERS, "owners.yaml"), report["producers"])
+    links = {"json": "report.json", "csv": "report.csv", "index": "../index.html"}
+    links |= {"day_before": "../2026-11-19/report.html", "day_after": "../2026-11-21/report.html"}
+    links |= {"client": "https://dashboards.example.com/?client={client_id}&from={first_day}"}
+    return report | {"history": history.compared(week(), date(2026, 11, 20), 1), "links": links}
 
 
 def large(producers=1_000):

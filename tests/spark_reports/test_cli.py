@@ -123,6 +123,10 @@ def test_every_path_may_be_on_another_file_system(spark, decisions, tmp_path, ca
     hadoop.set("fs.viewfs.mounttable.far.link./kept", (tmp_path / "kept").as_uri())
     out = "viewfs://far/kept/reports/"
     options = ["--rollup", "viewfs://far/kept/rollup", "--output", out, "--date", "2026-11-20"]
+    (tmp_path / "kept" / "owners.json").write_text(
+        '{"owners": [{"team": "Pay", "principals": ["User:billing"]}]}'
+    )
+    options += ["--index", "viewfs://far/kept", "--owners", "viewfs://far/kept/owners.json"]
     for _ in range(2):  # a rerun replaces what is there
         assert main(["daily", "--input", "viewfs://far/in", *options]) == 0
     assert f"Written: {out}report.html, {out}report.md, {out}report.json\n" in capsys.readouterr().out
@@ -130,6 +134,8 @@ def test_every_path_may_be_on_another_file_system(spark, decisions, tmp_path, ca
     assert written == {"report.html", "report.md", "report.json"}
     report = json.loads((tmp_path / "kept" / "reports" / "report.json").read_text())
     assert report["log"]["state"] == "complete_in_part"
+    assert 'href="reports/report.html">2026-11-20<' in (tmp_path / "kept" / "index.html").read_text()
+    assert [row["team"] for row in report["owners"]["teams"]] == ["Pay", None]
     assert not any("viewfs" in path.name for path in Path.cwd().iterdir())
     assert main(["what-if", "--rollup", "viewfs://far/kept/rollup", "--date", "2026-11-20"]) == 0
 

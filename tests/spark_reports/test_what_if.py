@@ -2,16 +2,21 @@
 
 import json
 import os
+from pathlib import Path
 
 import pytest
 
 from spark_reports.cli import main
 from tests.spark_reports.day import DAY_MS, HOUR_MS, MIDNIGHT_MS
 from tests.spark_reports.logs import counters, line, write
+from tests.spark_reports.pure.test_html import Page
 from tsproxy.decisions.drift import THRESHOLDS_MS, bucket
 
 TRIES = 2 if os.environ.get("TSPROXY_TEST") == "full" else 1
 """Run `daily` as a scheduler does that tries again. The tests of `compact` show that a day is replaced."""
+
+
+OWNERS = Path(__file__).parent / "fixed" / "owners.yaml"
 
 
 @pytest.fixture(scope="module")
@@ -34,6 +39,7 @@ def rollup(spark, tmp_path_factory):
         day = ("20261120", "20261121")[number]
         write(folder / "in" / f"decisions-{day}T000000Z-px.jsonl", *lines)
         options = ["--rollup", str(folder / "rollup"), "--date", f"{day[:4]}-{day[4:6]}-{day[6:]}"]
+        options += ["--index", str(folder), "--owners", str(OWNERS), "--notify-dir", str(folder / "letters")]
         for _ in range(TRIES if number else 1):
             assert main(["daily", "--input", str(folder / "in"), "--output", str(folder / day), *options,
                          "--quiet"]) == 0  # fmt: skip
@@ -109,6 +115,40 @@ def test_the_second_days_report_names_new_and_recovered_clients(rollup, capsys):
     assert found["days"] == report["trend"]["days"]
     assert found["changes"] == report["trend"]["changes"]
     assert [day["rejected_records"] for day in found["days"]] == [20, 40]
+
+
+def test_days_that_are_missing_or_incomplete_are_not_compared_and_are_no_noughts(rollup):
+    """The log has no heartbeats, so both days are incomplete."""
+    for name, records, rejected in (("20261120", [1_060], [20]), ("20261121", [1_060, 1_060], [20, 40])):
+        found = json.loads((rollup / name / "report.json").read_text())["history"]
+        known = found["days"][-len(records) :]
+        assert [(day["records"], day["rejected_records"]) for day in known] == list(
+            zip(records, rejected, strict=True)
+        )
+        assert {day["state"] for day in known} == {"incomplete"}
+        missing = found["days"][: -len(records)]
+        assert [(day["state"], day["records"]) for day in missing] == [("missing", None)] * (8 - len(records))
+        assert (found["direction"], found["usual"]) == ("not_compared", None)
+        assert found["sentence"] == "Not compared with the days before. The day itself: incomplete."
+
+
+def test_the_index_and_the_reports_link_to_each_other(rollup):
+    page = Page((rollup / "index.html").read_text())
+    assert page.links == ["20261121/report.html", "20261120/report.html"]
+    assert "3.8 % (40)" in page.words
+    assert {"../index.html", "../20261120/report.html"} <= set(
+        Page((rollup / page.links[0]).read_text()).links
+    )
+
+
+def test_all_rejected_clients_have_an_owner_or_are_counted_as_nobodys(rollup):
+    found = json.loads((rollup / "20261121" / "report.json").read_text())
+    teams = [(each["team"], each["producers"], each["rejected_records"]) for each in found["owners"]["teams"]]
+    assert teams == [("Services", 1, 40), (None, 0, 0)]
+    assert (found["owners"]["producers_left_out"], found["producers"][0]["team"]) == (0, "Services")
+    letters = {path.name: path.read_text() for path in (rollup / "letters").iterdir()}
+    assert sorted(name[:14] for name in letters) == ["2026-11-20-no-", "2026-11-21-ser"]
+    assert all(text.count("To the owner of") == 1 for text in letters.values())
 
 
 def test_the_report_holds_the_curve(rollup):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from spark_reports.render import html
+from spark_reports.render import html, index
 from tests.spark_reports import browser, reports
 
 pytestmark = [
@@ -38,21 +38,21 @@ def test_a_long_name_without_a_break_makes_no_page_wider_than_its_window(tmp_pat
 
 @pytest.mark.skipif(browser.axe() is None, reason="needs npm, which fetches axe-core")
 @pytest.mark.parametrize("size", SIZES)
-@pytest.mark.parametrize("report", [reports.fixed, reports.empty])
+@pytest.mark.parametrize("report", [reports.complete, reports.empty])
 def test_axe_core_finds_nothing_wrong(tmp_path, report, size):
     assert browser.complaints(tmp_path, opened(report()), size) == []
 
 
 @pytest.mark.skipif(browser.axe() is None, reason="needs npm, which fetches axe-core")
 def test_axe_core_finds_nothing_wrong_in_the_dark(tmp_path):
-    page = opened(reports.fixed())
+    page = opened(reports.complete())
     assert browser.complaints(tmp_path, page, SIZES[0], "--blink-settings=preferredColorScheme=0") == []
 
 
 @pytest.mark.skipif(browser.axe() is None, reason="needs npm, which fetches axe-core")
 def test_axe_core_finds_nothing_wrong_on_paper(tmp_path):
     """Closed sections are open on paper."""
-    page = html.render(reports.fixed()).replace("@media print", "@media all")
+    page = html.render(reports.complete()).replace("@media print", "@media all")
     assert browser.complaints(tmp_path, page, SIZES[0]) == []
 
 
@@ -65,3 +65,27 @@ def test_fifty_producers_are_at_most_three_screens(tmp_path):
         for producer in report["producers"]
     ][:50]
     assert browser.height(tmp_path, html.render(report), "producers", SIZES[0]) <= 3 * 900
+
+
+def test_hostile_text_in_the_index_is_shown_and_not_run(tmp_path):
+    """The files of a rollup may come from anywhere, too."""
+    text = " ".join(reports.HOSTILE)
+    assert browser.obeyed(tmp_path, index.render(a_week_of(cause=text, page=text))) is None
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_a_long_cause_makes_no_index_wider_than_its_window(tmp_path, size):
+    page = index.render(a_week_of(cause="n" * 160, page="n" * 160 + "/report.html"))
+    page_width, window_width = browser.width(tmp_path, page, size)
+    assert page_width <= window_width
+
+
+@pytest.mark.skipif(browser.axe() is None, reason="needs npm, which fetches axe-core")
+@pytest.mark.parametrize("size", [*SIZES, "--blink-settings=preferredColorScheme=0"])
+def test_axe_core_finds_nothing_wrong_in_the_index(tmp_path, size):
+    facts = reports.week(d14=None, d17={"state": "incomplete"}, d18={"state": "not_over", "records": 0})
+    assert browser.complaints(tmp_path, index.render(facts), size) == []
+
+
+def a_week_of(**changed):
+    return reports.week(**{f"d{number}": changed for number in range(13, 21)})

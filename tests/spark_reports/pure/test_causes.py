@@ -87,7 +87,8 @@ def test_a_group_names_its_share_of_all_rejected_records_and_its_producers():
 
 
 def test_a_line_has_the_name_the_records_the_share_and_since_when():
-    line = html.render(reports.fixed()).split('<details class="line">')[1].split("</summary>")[0]
+    _, line, *_ = html.render(reports.fixed()).split('<details class="line"')
+    line = line.split("<summary>")[1].split("</summary>")[0]
     shown = " ".join(re.sub("<.*?>", " ", line).split())
     assert shown.startswith("sensor-gateway Rejected: 475,316 Of what it sent: 100 % Off by: year 56,")
     assert "Topics: telemetry Since: 06:00 Hours (UTC): rejected in 16 of 24 hours" in shown

@@ -12,7 +12,7 @@ from tests.spark_reports import reports
 from tsproxy.model.markup import element, join, raw
 
 TAGS = {
-    *("html", "head", "meta", "title", "style", "body", "header", "main", "footer", "section"),
+    *("html", "head", "meta", "title", "style", "body", "header", "main", "footer", "section", "nav", "a"),
     *("h1", "h2", "h3", "p", "pre", "ul", "li", "dl", "dt", "dd", "div", "span", "b", "i", "strong", "code"),
     *("table", "thead", "tbody", "tr", "th", "td", "details", "summary"),
     *("svg", "rect", "line", "path", "circle", "text"),
@@ -26,7 +26,7 @@ class Page(HTMLParser):
     def __init__(self, text):
         super().__init__(convert_charrefs=True)
         self.tags, self.attributes, self.text, self.open, self.crossed = set(), set(), [], [], []
-        self.ids, self.labelled_by = [], []
+        self.ids, self.labelled_by, self.links = [], [], []
         self.feed(text)
         self.close()
 
@@ -35,6 +35,7 @@ class Page(HTMLParser):
         self.attributes |= {name for name, _ in attrs}
         self.ids += [value for name, value in attrs if name == "id"]
         self.labelled_by += [value for name, value in attrs if name == "aria-labelledby"]
+        self.links += [value for name, value in attrs if name == "href"]
         if tag not in VOID:
             self.open.append(tag)
 
@@ -93,7 +94,8 @@ def test_an_ordinary_page_is_far_below_the_limit():
 def test_every_section_is_labelled_by_a_heading_that_exists():
     page = Page(html.render(reports.fixed()))
     assert len(page.labelled_by) == 11
-    assert sorted(page.labelled_by) == sorted(page.ids)
+    assert set(page.labelled_by) <= set(page.ids)
+    assert len(set(page.ids)) == len(page.ids)
 
 
 def test_the_sum_stands_on_the_page():
@@ -144,12 +146,6 @@ def test_rules_and_waivers_stand_on_the_page_with_their_records():
         "px-2 reloaded its configuration, 2026-11-20 10:30:00 UTC: mode audit; limits from stricter; "
         "rules: none; waivers: none." in shown
     )
-
-
-def test_producers_that_are_new_are_counted_among_those_affected():
-    report = reports.fixed()
-    assert f"of {report['totals']['producers']}, 1 new" in Page(html.render(report)).words
-    assert ", 1 new" not in Page(html.render(report | {"trend": None})).words
 
 
 def test_a_complete_log_and_an_incomplete_one_look_different():

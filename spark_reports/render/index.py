@@ -1,0 +1,88 @@
+"""index.html: the days of a rollup, one row each, with links to their reports."""
+
+from collections.abc import Iterator, Mapping
+from datetime import date, timedelta
+from typing import Final
+
+from spark_reports.log.completeness import State
+from spark_reports.render.document import document
+from spark_reports.render.tables import heads, table
+from spark_reports.report import history, words
+from spark_reports.report.history import DayFacts
+from tsproxy.model.markup import Content, Markup, element, join
+
+_HEADS: Final = heads("Day", "Log", "#Records", "Rejected", "#Producers rejected", "Largest cause")
+_LOG_WORDS: Final = {
+    State.COMPLETE: "complete",
+    State.COMPLETE_IN_PART: "complete in part",
+    State.INCOMPLETE: "incomplete",
+    history.NOT_OVER: "day not over",
+}
+_DAY: Final = timedelta(days=1)
+
+
+def render(facts: Mapping[str, DayFacts]) -> str:
+    """The page. `facts`: by day."""
+    days = sorted((date.fromisoformat(day) for day in facts), reverse=True)
+    title = "tsproxy daily reports"
+    span = f"{days[-1]} to {days[0]}" if days else "no day yet"
+    rows = list(_rows(facts, days))
+    body = join(
+        element(
+            "header",
+            element("p", element("b", "tsproxy"), f" · {span} · UTC", class_="kicker"),
+            element("h1", "Daily reports"),
+        ),
+        element(
+            "main",
+            element("section", table(_HEADS, rows, "index"), aria_label="Days")
+            if rows
+            else element("p", "The rollup holds no day.", class_="none"),
+        ),
+    )
+    return document(f"{title}: {span}", body)
+
+
+def _rows(facts: Mapping[str, DayFacts], days: list[date]) -> Iterator[tuple[Content, ...]]:
+    """The newest day first. Days between two others that are not there have one row together."""
+    for number, day in enumerate(days):
+        if number and days[number - 1] - day > _DAY:
+            yield _missing(day + _DAY, days[number - 1] - _DAY)
+        yield _cells(facts, day)
+
+
+def _missing(first: date, last: date) -> tuple[Content, ...]:
+    days = f"{first}" if first == last else f"{first} to {last}"
+    return (days, element("span", "missing in the rollup", class_="soft"), "–", "–", "–", "–")
+
+
+def _cells(facts: Mapping[str, DayFacts], day: date) -> tuple[Content, ...]:
+    own = facts[day.isoformat()]
+    page = history.page_of(facts, day)
+    state = _LOG_WORDS.get(own["state"], own["state"])
+    return (
+        element("a", own["day"], href=page) if page else own["day"],
+        element("span", state, class_=None if own["state"] == State.COMPLETE else "amber"),
+        words.count(own["records"]),
+        _rejected(own),
+        words.count(own["producers_affected"]),
+        _cause(own),
+    )
+
+
+def _rejected(own: DayFacts) -> Content:
+    if not own["records"]:
+        return "–"
+    rejected, records = own["rejected_records"], own["records"]
+    width = f"width:{min(100.0, max(0.0, 100 * rejected / records)):.1f}%"
+    return join(
+        f"{words.share(rejected, records)} ({words.count(rejected)})",
+        element("div", element("span", style=width), class_="meter") if rejected > 0 else None,
+    )
+
+
+def _cause(own: DayFacts) -> Markup | str:
+    if own["cause"] is None:
+        return "–"
+    part = words.share(own["cause_records"], own["rejected_records"])
+    return join(words.short(own["cause"], 120), " ", element("span", part, class_="soft"))

@@ -1,0 +1,97 @@
+"""The owners of producers: a section of the page, a table in Markdown, lines in the terminal."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from spark_reports.render.tables import heads, more, table
+from spark_reports.report import links, words
+from spark_reports.report.shape import Producer, Report
+from spark_reports.report.shape_for_readers import Team
+from tsproxy.model.markup import Content, Markup, element, join
+
+_HEADS: Final = heads("Team", "#Rejected records", "#Producers", "Its worst producers", "Channel")
+_NAMED: Final = 5
+
+
+def owners(report: Report, rows: int) -> Markup | None:
+    """The teams, the one with most rejected records first; None without `--owners`."""
+    teams = rejected_teams(report)
+    if teams is None:
+        return None
+    if not teams:
+        return element("p", "No producer had a record rejected.", class_="none")
+    own: dict[str | None, list[tuple[int, Producer]]] = {}
+    for place, producer in enumerate(report["producers"]):
+        own.setdefault(producer.get("team"), []).append((place, producer))
+    cells = [_cells(team, own.get(team["team"], []), rows) for team in teams[:rows]]
+    return join(
+        table(_HEADS, cells, "owners"),
+        more(len(teams) - rows),
+        element("p", left_out, class_="more") if (left_out := left_out_of(report)) else None,
+    )
+
+
+def rejected_teams(report: Report) -> Sequence[Team] | None:
+    """The teams with producers that were rejected; None without `--owners`."""
+    owned = report.get("owners")  # a report of an earlier release has none
+    return None if owned is None else [team for team in owned["teams"] if team["producers"]]
+
+
+def left_out_of(report: Report) -> str:
+    """A sentence about producers for which nobody looked for an owner; empty if there are none."""
+    owned = report.get("owners")
+    if not owned or owned["producers_left_out"] <= 0:
+        return ""
+    producers = words.many(owned["producers_left_out"], "more producer")
+    rejected = words.many(owned["rejected_records_left_out"], "rejected record")
+    return f"And {producers} with {rejected}: owners are looked up for the worst ones."
+
+
+def _cells(team: Team, own: Sequence[tuple[int, Producer]], rows: int) -> tuple[Content, ...]:
+    """`own`: its producers, each with its place in the report. The page shows the first `rows` places."""
+    named = [element("div", producer_link(each, is_here=place < rows)) for place, each in own[:_NAMED]]
+    rest = team["producers"] - len(named)
+    return (
+        element("span", words.team(team["team"]), class_="team" if team["team"] is not None else "soft"),
+        words.count(team["rejected_records"]),
+        words.count(team["producers"]),
+        join(*named, element("div", f"and {words.count(rest)} more", class_="soft") if rest > 0 else None),
+        channel(team["channel"]),
+    )
+
+
+def producer_link(producer: Producer, *, is_here: bool) -> Markup:
+    """The producer's name, and a link to its place if that is on this page."""
+    name = words.short(words.client(producer["client_id"]), 60)
+    if not is_here:
+        return element("span", name, class_="name")
+    return element("a", name, class_="name", href=f"#{producer_id(producer)}")
+
+
+def producer_id(producer: Producer) -> str:
+    """The id of the producer's place on the page."""
+    return links.anchor("producer", producer["client_id"], producer["principal"])
+
+
+def topic_id(topic: str) -> str:
+    """The id of the topic's place on the page."""
+    return links.anchor("topic", topic)
+
+
+def channel(text: str | None) -> Content:
+    """A mail address or an address with https is a link. Anything else is text."""
+    shown = words.short(text or "–", 80)
+    link = links.channel_link(text)
+    return shown if link is None else element("a", shown, href=link, class_="name")
+
+
+def dashboard(report: Report, producer: Producer) -> Markup | None:
+    """The link of `--link-template` for a producer; None if there is none."""
+    values = {
+        "client_id": producer["client_id"],
+        "principal": producer["principal"],
+        "first_day": report["first_day"],
+        "last_day": report["last_day"],
+    }
+    link = links.client_link(report.get("links"), values)
+    return element("a", "Dashboard", href=link) if link else None

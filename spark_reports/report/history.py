@@ -1,0 +1,259 @@
+"""The history of a report: its last day beside the seven days before it, and what the rollup keeps of a day.
+
+`daily --rollup` keeps the DayFacts of each day beside the rollup's tables. A day without them is missing,
+and is never taken for a day without rejections. A day is compared if it is over, had records, and its log
+lacks nothing of the times at which proxies were heard, or too little to matter (_LACKS_PERCENT). Plain
+Python, no Spark, no files.
+"""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import date, timedelta
+from typing import Any, Final, TypedDict, get_type_hints
+
+from spark_reports.log.completeness import State
+from spark_reports.report import links, missing, words
+from spark_reports.report.headline import main_cause
+from spark_reports.report.shape import DayOfTrend, LogQuality, Report
+from spark_reports.report.shape_for_readers import History, PastDay, Usual
+
+DAYS_BEFORE: Final = 7
+
+_LACKS_PERCENT: Final = 1
+"""A log that lacks at most this part of its lines, intervals and processes is compared, too. In a fleet, some
+process is killed every day."""
+
+_ALIKE_PERCENT: Final = 25
+"""A share that is higher or lower than the median by at most this part of it is as usual."""
+
+NOT_OVER: Final = "not_over"
+MISSING: Final = "missing"
+STATE_WORDS: Final[Mapping[str, str]] = {
+    State.INCOMPLETE: "incomplete",
+    NOT_OVER: "not over when its report was made",
+    MISSING: "missing",
+}
+_DIRECTION_WORDS: Final[Mapping[str, str]] = {
+    "better": "Better than usual",
+    "worse": "Worse than usual",
+    "as_usual": "As usual",
+}
+
+
+class DayFacts(TypedDict):
+    """A day as the rollup keeps it (`DIR/days/2026-11-20.json`)."""
+
+    day: str
+    state: str
+    """As in PastDay, but never `missing`."""
+    is_compared: bool
+    records: int
+    rejected_records: int
+    producers_affected: int
+    cause: str | None
+    """The cause of most rejected records. Null if there are none, or if the report had several days."""
+    cause_records: int
+    page: str | None
+    """The report's page, relative to the folder of `--index`; null without that option."""
+    generated_ts: str
+
+
+def of_report(report: Report, days: Sequence[DayOfTrend], page: str | None) -> list[DayFacts]:
+    """The facts of each day of a report. `days`: those of the rollup, of which only the report's own count.
+
+    The log of a report of several days is proven as a whole. So a day without a record is left out unless
+    the whole log is complete: nobody knows if it was heard.
+    """
+    first, last = (date.fromisoformat(report[key]) for key in ("first_day", "last_day"))
+    counted = {row["day"]: row for row in days}
+    state = missing.state(report["log"])
+    cause = main_cause(report["reasons"]) if first == last else None
+    facts = []
+    for day in _days(first, last):
+        counts = counted.get(day)
+        if counts is None and first != last and state is not State.COMPLETE:
+            continue
+        records, rejected, affected = (
+            (counts["records"], counts["rejected_records"], counts["producers_affected"])
+            if counts
+            else (0, 0, 0)
+        )
+        is_over = report["generated_ts"][:10] > day
+        facts.append(
+            DayFacts(
+                day=day,
+                state=state if is_over else NOT_OVER,
+                is_compared=is_over and records > 0 and _is_whole(report["log"]),
+                records=records,
+                rejected_records=rejected,
+                producers_affected=affected,
+                cause=cause[0] if cause else None,
+                cause_records=cause[1] if cause else 0,
+                page=page,
+                generated_ts=report["generated_ts"],
+            )
+        )
+    return facts
+
+
+def _is_whole(log: LogQuality) -> bool:
+    """True if nothing is missing of the times at which proxies were heard, or so little that it is no
+    matter."""
+    if missing.state(log) is not State.INCOMPLETE:
+        return True
+    parts = (
+        (log["lost_lines"] + log["lines_unusable"], log["lines"]),
+        (log["missing_intervals"], log["intervals"]),
+        (log["silent_boots"], log["boots"]),
+    )
+    return all(100 * part <= _LACKS_PERCENT * whole for part, whole in parts)
+
+
+def to_text(facts: DayFacts) -> str:
+    """The file of a day."""
+    return json.dumps(facts, indent=1, ensure_ascii=False) + "\n"
+
+
+def from_text(text: str) -> DayFacts | None:
+    """The facts from a file of a rollup. None for anything else: the day is then missing."""
+    try:
+        found: Any = json.loads(text)
+        own = DayFacts(**{name: found[name] for name in _FORM})  # type: ignore[typeddict-item]  # checked below
+        is_day = date.fromisoformat(own["day"]).isoformat() == own["day"]
+    except (ValueError, TypeError, KeyError, RecursionError):
+        return None
+    is_valid = is_day and all(isinstance(own[name], kind) for name, kind in _FORM.items())
+    return own if is_valid and own["state"] in (*State, NOT_OVER) else None
+
+
+_FORM: Final[Mapping[str, Any]] = get_type_hints(DayFacts)
+
+
+def compared(facts: Mapping[str, DayFacts], day: date, new_producers: int | None) -> History:
+    """The history of `day`. `facts`: by day, with those of the day itself. `new_producers` is None if no day
+    before is known."""
+    days = [_past(name, facts.get(name)) for name in _days(day - timedelta(days=DAYS_BEFORE), day)]
+    *before, own = days
+    usual = _usual(before) if own["is_compared"] else None
+    direction = _direction(own, usual["share_of"]) if usual else "not_compared"
+    return History(
+        days=days,
+        direction=direction,
+        usual=usual,
+        sentence=_sentence(days, usual, direction, new_producers),
+    )
+
+
+def _days(first: date, last: date) -> list[str]:
+    return [(first + timedelta(days=n)).isoformat() for n in range((last - first).days + 1)]
+
+
+def _past(day: str, facts: DayFacts | None) -> PastDay:
+    if facts is None:
+        return PastDay(day=day, state=MISSING, is_compared=False, records=None, rejected_records=None)
+    return PastDay(
+        day=day,
+        state=facts["state"],
+        is_compared=facts["is_compared"],
+        records=facts["records"],
+        rejected_records=facts["rejected_records"],
+    )
+
+
+def _counts(day: PastDay) -> tuple[int, int]:
+    """Rejected records, and all that were judged."""
+    return day["rejected_records"] or 0, day["records"] or 0
+
+
+def share(day: PastDay) -> float:
+    """The part of the day's records that was rejected, from 0 to 1."""
+    rejected, records = _counts(day)
+    return rejected / records if records else 0.0
+
+
+def _usual(before: Iterable[PastDay]) -> Usual | None:
+    """The medians of the days that can be compared; None if there are none."""
+    known = [day for day in before if day["is_compared"]]
+    if not known:
+        return None
+    middle = (len(known) - 1) // 2
+    return Usual(
+        days=len(known),
+        rejected_records=sorted(_counts(day)[0] for day in known)[middle],
+        share_of=sorted(known, key=share)[middle],
+    )
+
+
+def _direction(own: PastDay, usual: PastDay) -> str:
+    (rejected, records), (rejected_before, records_before) = _counts(own), _counts(usual)
+    now, before = rejected * records_before, rejected_before * records  # the shares, times both wholes
+    if abs(now - before) * 100 <= _ALIKE_PERCENT * before:
+        return "as_usual"
+    return "worse" if now > before else "better"
+
+
+def _sentence(days: Sequence[PastDay], usual: Usual | None, direction: str, new_producers: int | None) -> str:
+    *before, own = days
+    if usual is None:
+        return " ".join(["Not compared with the days before.", *_why_not(own, before)])
+    median = f"{in_words(usual['share_of'])} ({words.count(usual['rejected_records'])})"
+    parts = [
+        f"{_DIRECTION_WORDS[direction]}: {in_words(own)} of the records of {own['day']} were rejected "
+        f"({words.count(own['rejected_records'] or 0)})",
+        f"{median} in the median of {words.many(usual['days'], 'day')} before",
+        *([f"{in_words(before[-1])} on the day before"] if before[-1]["is_compared"] else []),
+    ]
+    new = [] if new_producers is None else [f"{_new(new_producers)}."]
+    return " ".join([f"{', '.join(parts)}.", *new, *_nearly_whole(before), *_left_out(before)])
+
+
+def in_words(day: PastDay) -> str:
+    """The share of a day: `1.1 %`."""
+    return words.share(*_counts(day))
+
+
+def _nearly_whole(before: Sequence[PastDay]) -> list[str]:
+    """A sentence about incomplete days that are compared; nothing if there are none."""
+    count = sum(day["is_compared"] and day["state"] == State.INCOMPLETE for day in before)
+    if not count:
+        return []
+    are = "is" if count == 1 else "are"
+    return [f"Of these days, {words.count(count)} {are} incomplete, by at most {_LACKS_PERCENT} %."]
+
+
+def _new(count: int) -> str:
+    if count == 0:
+        return "No producer is new"
+    return f"{words.many(count, 'producer')} {'is' if count == 1 else 'are'} new"
+
+
+def _why_not(own: PastDay, before: Sequence[PastDay]) -> list[str]:
+    if not own["is_compared"]:
+        return [f"The day itself: {reason(own)}."]
+    return _left_out(before)
+
+
+def _left_out(before: Sequence[PastDay]) -> list[str]:
+    """A sentence that names the days that are not compared, with the reason; nothing if there are none."""
+    left_out = [day for day in before if not day["is_compared"]]
+    if not left_out:
+        return []
+    named = ", ".join(f"{day['day']} ({reason(day)})" for day in left_out)
+    return [f"Left out: {named}."]
+
+
+def reason(day: PastDay) -> str:
+    """The reason why a day is not compared."""
+    if day["records"] == 0:
+        return "no records"
+    return STATE_WORDS.get(day["state"], day["state"])
+
+
+def page_of(facts: Mapping[str, DayFacts], day: date) -> str | None:
+    """The page of a day, if it has one. Several days may have one folder: then it holds the last report."""
+    own = facts.get(day.isoformat())
+    page = links.relative(own["page"]) if own else None
+    if own is None or page is None:
+        return None
+    others = (each for each in facts.values() if each["page"] == own["page"])
+    return page if all(each["generated_ts"] <= own["generated_ts"] for each in others) else None

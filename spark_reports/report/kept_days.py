@@ -1,0 +1,36 @@
+"""The days of a rollup as files, `DIR/days/2026-11-20.json`: read and written here, `history` has their form.
+
+They are files and not a table: a query of Spark costs more than these few bytes.
+"""
+
+from collections.abc import Iterable
+from datetime import date, timedelta
+from typing import TYPE_CHECKING
+
+from spark_reports.report import files, history
+from spark_reports.report.history import DayFacts
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+def read_week(spark: "SparkSession", rollup: str, first: date, last: date) -> dict[str, DayFacts]:
+    """By day: the period, the seven days before it and the day after it, as far as the rollup holds them."""
+    span = range(-history.DAYS_BEFORE, (last - first).days + 2)
+    return _read(spark, rollup, [f"{first + timedelta(days=n)}.json" for n in span])
+
+
+def read_all(spark: "SparkSession", rollup: str) -> dict[str, DayFacts]:
+    """By day: the last days of the rollup, at most `files.MOST_FILES`."""
+    return _read(spark, rollup, [])
+
+
+def _read(spark: "SparkSession", rollup: str, names: list[str]) -> dict[str, DayFacts]:
+    texts = files.read_texts(spark, f"{rollup}/days", names)
+    return {facts["day"]: facts for text in texts if (facts := history.from_text(text)) is not None}
+
+
+def keep(spark: "SparkSession", rollup: str, facts: Iterable[DayFacts]) -> None:
+    """Write the file of each day."""
+    for each in facts:
+        files.write(spark, f"{rollup}/days", f"{each['day']}.json", history.to_text(each))

@@ -1,0 +1,75 @@
+"""The parts of report.json that are there for its readers alone: its history, the owners, the links.
+
+Options of `daily` add them (`shape.Report`).
+"""
+
+from typing import TypedDict
+
+
+class PastDay(TypedDict):
+    """A day of History. Its counts are null if the rollup does not hold it."""
+
+    day: str
+    state: str
+    """`complete`, `complete_in_part` or `incomplete` as in LogQuality; `not_over`; or `missing`: the rollup
+    does not hold the day."""
+    is_compared: bool
+    """False if the day is missing, is not over, had no records, or if too much of its log is missing."""
+    records: int | None
+    rejected_records: int | None
+
+
+class Usual(TypedDict):
+    """The medians of the days before that can be compared; of an even number of days, the lower one of the
+    two in the middle. `share_of` has the counts of the day with the median share."""
+
+    days: int
+    rejected_records: int
+    share_of: PastDay
+
+
+class History(TypedDict):
+    """The last day of the period beside the seven days before it (`daily --rollup`)."""
+
+    days: list[PastDay]
+    """Eight days, the oldest first. The last one is the day itself."""
+    direction: str
+    """`better`, `worse` or `as_usual`, by the share of rejected records; `not_compared`."""
+    usual: Usual | None
+    """Null if nothing can be compared."""
+    sentence: str
+
+
+class Team(TypedDict):
+    """An owner, with the counts of its producers that were rejected; `team` is null for those that nobody
+    owns."""
+
+    team: str | None
+    channel: str | None
+    """A mail address, an address of a chat (`https://…`) or the name of a channel (`#…`)."""
+    producers: int
+    records: int
+    rejected_records: int
+
+
+class Owned(TypedDict):
+    """The owners of the producers that were rejected (`daily --owners`)."""
+
+    teams: list[Team]
+    """Most rejected records first; at the end the row without a team. A team of which a rule in audit would
+    reject something, and nothing else, is here, too."""
+    producers_left_out: int
+    """Nobody looks for the owners of producers beyond the 10,000 worst."""
+    rejected_records_left_out: int
+
+
+class Links(TypedDict):
+    """The targets of the page's links, relative to the page; null if there is none."""
+
+    json: str | None
+    csv: str | None
+    index: str | None
+    day_before: str | None
+    day_after: str | None
+    client: str | None
+    """`--link-template`"""

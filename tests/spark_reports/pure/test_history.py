@@ -1,0 +1,234 @@
+"""The day beside the week before it: medians, days that are missing or incomplete, and what is claimed."""
+
+from datetime import date
+
+import pytest
+
+from spark_reports.render import html, markdown, terminal
+from spark_reports.report import history
+from tests.spark_reports import reports
+from tests.spark_reports.pure.test_html import TAGS, Page
+
+FRIDAY = date(2026, 11, 20)
+
+
+def of(new_producers=1, **changed):
+    return history.compared(reports.week(**changed), FRIDAY, new_producers)
+
+
+def test_a_day_is_compared_with_the_median_of_seven_days_and_with_the_day_before():
+    found = of(d20={"rejected_records": 4_000})
+    assert [day["day"][-2:] for day in found["days"]] == [str(n) for n in range(13, 21)]
+    assert found["usual"]["days"] == 7
+    assert found["usual"]["rejected_records"] == 500 + 100 * 16
+    assert found["usual"]["share_of"]["day"] == "2026-11-16"
+    assert found["direction"] == "worse"
+    assert found["sentence"] == (
+        "Worse than usual: 4.0 % of the records of 2026-11-20 were rejected (4,000), 2.1 % (2,100) in the "
+        "median of 7 days before, 2.4 % on the day before. 1 producer is new."
+    )
+
+
+@pytest.mark.parametrize(
+    ("rejected", "direction"),
+    [(2_625, "as_usual"), (2_626, "worse"), (1_575, "as_usual"), (1_574, "better"), (0, "better")],
+)
+def test_a_share_within_a_quarter_of_the_median_is_as_usual(rejected, direction):
+    """The median is 2.1 %: 2,100 of 100,000."""
+    assert of(d20={"rejected_records": rejected})["direction"] == direction
+
+
+def test_rejections_after_a_week_without_any_are_worse_and_none_again_is_as_usual():
+    none = {f"d{n}": {"rejected_records": 0} for n in range(13, 20)}
+    assert of(**none)["direction"] == "worse"
+    assert of(**none, d20={"rejected_records": 0})["direction"] == "as_usual"
+
+
+def test_the_share_decides_and_not_the_number_of_records():
+    """A day with ten times the traffic and the same share is as usual."""
+    found = of(d20={"records": 1_000_000, "rejected_records": 21_000})
+    assert found["direction"] == "as_usual"
+
+
+INCOMPLETE = {"state": "incomplete", "is_compared": False, "records": 10, "rejected_records": 0}
+
+
+@pytest.mark.parametrize("change", [None, INCOMPLETE])
+def test_a_day_that_is_missing_or_incomplete_is_named_and_is_not_counted_as_a_day_without_rejections(change):
+    """Four such days among seven would bring the median to 0."""
+    names = ("d13", "d15", "d17", "d19")
+    found = of(**dict.fromkeys(names, change))
+    assert found["usual"]["days"] == 3
+    assert found["usual"]["rejected_records"] == 500 + 100 * 16
+    assert found["usual"]["share_of"]["day"] == "2026-11-16"
+    reason = "missing" if change is None else "incomplete"
+    left_out = ", ".join(f"2026-11-{name[1:]} ({reason})" for name in names)
+    assert found["sentence"].endswith(f" Left out: {left_out}.")
+    assert "the day before" not in found["sentence"]
+    assert [day["is_compared"] for day in found["days"]] == [False, True] * 3 + [False, True]
+    if change is None:
+        assert found["days"][0]["records"] is found["days"][0]["rejected_records"] is None
+
+
+def test_of_an_even_number_of_days_the_lower_one_in_the_middle_is_the_median():
+    found = of(d13=None)
+    assert found["usual"]["rejected_records"] == 500 + 100 * 16
+
+
+def test_a_day_without_records_has_no_share():
+    found = of(d19={"records": 0, "rejected_records": 0, "is_compared": False})
+    assert "Left out: 2026-11-19 (no records)." in found["sentence"]
+
+
+@pytest.mark.parametrize(
+    ("own", "says"),
+    [
+        ({"state": "incomplete", "is_compared": False}, "The day itself: incomplete."),
+        ({"state": "not_over", "is_compared": False}, "The day itself: not over when its report was made."),
+        ({"records": 0, "is_compared": False}, "The day itself: no records."),
+    ],
+)
+def test_nothing_is_claimed_of_a_day_that_is_not_known_as_a_whole(own, says):
+    found = of(d20=own)
+    assert (found["direction"], found["usual"]) == ("not_compared", None)
+    assert found["sentence"] == f"Not compared with the days before. {says}"
+
+
+def test_nothing_is_claimed_where_no_day_before_is_known():
+    found = of(None, **{f"d{n}": None for n in range(13, 20)})
+    assert found["direction"] == "not_compared"
+    assert found["sentence"].startswith("Not compared with the days before. Left out: 2026-11-13 (missing), ")
+    assert "new" not in found["sentence"]
+    page = Page(html.render(reports.complete() | {"history": found, "trend": None})).words
+    assert "– nothing to compare with" not in page
+    assert "nothing to compare with" in page
+    assert "no day before is known" in page
+
+
+def test_incomplete_days_that_are_compared_are_counted_in_the_sentence():
+    """In a fleet, some process is killed every day."""
+    found = of(d14={"state": "incomplete"}, d15={"state": "incomplete"})
+    assert "Of these days, 2 are incomplete, by at most 1 %." in found["sentence"]
+
+
+def facts_of(log=None, days=None, **changed):
+    report = reports.fixed() | changed
+    report["log"] = report["log"] | (log or {})
+    rows = [{"day": "2026-11-20", "records": 1_000, "rejected_records": 10, "producers_affected": 1}]
+    return history.of_report(report, rows if days is None else days, "2026-11-20/report.html")
+
+
+def test_the_facts_of_a_day_are_read_back_as_they_were_written():
+    [facts] = facts_of()
+    assert history.from_text(history.to_text(facts)) == facts
+    assert (facts["state"], facts["is_compared"], facts["cause"]) == ("complete", True, "the wrong time unit")
+    assert 0 < facts["cause_records"] <= 941_773
+
+
+@pytest.mark.parametrize(
+    ("log", "is_compared"),
+    [
+        ({"lost_lines": 424}, True),
+        ({"lost_lines": 425}, False),
+        ({"lines_unusable": 425}, False),
+        ({"missing_intervals": 28}, True),
+        ({"missing_intervals": 29}, False),
+        ({"silent_boots": 1}, False),
+        ({"silent_boots": 1, "boots": 100}, True),
+        ({"state": "complete_in_part", "missing_intervals": 0}, True),
+    ],
+)
+def test_a_log_that_lacks_more_than_a_hundredth_of_something_is_not_compared(log, is_compared):
+    """Of 42,449 lines, 2,880 intervals, 2 processes."""
+    [facts] = facts_of({"state": "incomplete"} | log)
+    assert facts["is_compared"] is is_compared
+
+
+def test_a_day_that_is_not_over_is_not_compared():
+    [facts] = facts_of(generated_ts="2026-11-20T20:00:00.000Z")
+    assert (facts["state"], facts["is_compared"]) == ("not_over", False)
+
+
+def test_days_of_one_report_have_their_own_counts_and_no_cause():
+    """A day without records may be one of which nothing was heard."""
+    days = [
+        {"day": f"2026-11-{n}", "records": n, "rejected_records": 1, "producers_affected": 1}
+        for n in (18, 20)
+    ]
+    whole = {"first_day": "2026-11-18"}
+    found = facts_of({"state": "complete_in_part"}, days, **whole)
+    assert [(each["day"], each["records"], each["cause"]) for each in found] == [
+        ("2026-11-18", 18, None),
+        ("2026-11-20", 20, None),
+    ]
+    assert [each["records"] for each in facts_of(None, days, **whole)] == [18, 0, 20]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("", "{", "[]", "null", "{}", '{"day": "2026-11-20"}', "[" * 100_000),
+        *[
+            history.to_text(reports.week()["2026-11-20"] | change)
+            for change in (
+                {"day": "20261120"},
+                {"day": "../../etc"},
+                {"state": "fine"},
+                {"records": "many"},
+                {"cause": 7},
+                {"is_compared": None},
+            )
+        ],
+    ],
+)
+def test_a_file_of_another_form_is_a_missing_day(text):
+    assert history.from_text(text) is None
+
+
+@pytest.mark.parametrize("render", [html.render, markdown.render, terminal.render])
+def test_each_form_has_the_sentence_and_nothing_of_it_without_a_rollup(render):
+    text = render(reports.complete())
+    shown = Page(text).words if render is html.render else " ".join(text.split())
+    assert "rejected (2,500), 2.1 % (2,100) in the median of 7 days before" in shown.replace("\\", "")
+    without = render(reports.fixed())
+    assert "median" not in without
+    assert "as usual" not in without.lower()
+
+
+def test_two_of_the_six_numbers_compare_with_the_week():
+    page = Page(html.render(reports.complete())).words
+    assert "as usual against the week before 2.1 % rejected in the median of 7 days" in reordered(page)
+    assert "1 new producer never rejected in the days before" in reordered(page)
+    assert "batches rejected" not in page
+    without = Page(html.render(reports.fixed())).words
+    assert "batches rejected" in without
+    assert "new producers" not in without
+
+
+def reordered(page):
+    """The name of a number stands before it in the source."""
+    return page.replace("against the week beforeas usual", "as usual against the week before ").replace(
+        "new producer1", "1 new producer "
+    )
+
+
+def test_the_chart_of_the_week_names_each_day_and_draws_a_dash_for_a_missing_one():
+    report = reports.complete() | {"history": of(d15=None, d17=INCOMPLETE | {"records": 1_000})}
+    page = html.render(report)
+    drawing = page[page.index('class="week"') : page.index("</svg>", page.index('class="week"'))]
+    assert drawing.count("<rect") == 7
+    assert drawing.count('class="rejected pale"') == 1
+    assert "2026-11-15 missing, 2026-11-16 2.1 %, 2026-11-17 0 % (incomplete)" in drawing
+
+
+@pytest.mark.parametrize("text", reports.HOSTILE)
+def test_hostile_text_in_a_history_is_text(text):
+    report = reports.complete()
+    report["history"] |= {"sentence": text, "direction": text}
+    for day in report["history"]["days"]:
+        day |= {"day": text, "state": text}
+    page = Page(html.render(report))
+    assert page.tags <= TAGS
+    assert (page.open, page.crossed) == ([], [])
+    for rendered in (html.render(report), markdown.render(report), terminal.render(report)):
+        assert {character for character in rendered if not character.isprintable()} <= {"\n"}

@@ -1,0 +1,255 @@
+"""Links of the page and index.html: which become one, and what hostile text does to them (nothing)."""
+
+import re
+from argparse import Namespace
+
+import pytest
+
+from spark_reports.cli import main
+from spark_reports.commands import for_readers
+from spark_reports.exits import UsageError
+from spark_reports.render import html, index, markdown
+from spark_reports.render.owners import producer_id
+from spark_reports.report import links
+from tests.spark_reports import reports
+from tests.spark_reports.pure.test_html import TAGS, Page
+
+NEIGHBOURS = ["../2026-11-19/report.html", "../2026-11-21/report.html", "../index.html"]
+NAMES = [
+    *reports.HOSTILE,
+    None,
+    "",
+    "-",
+    "a b",
+    "A B",
+    "a-b",
+    "ä",
+    "\udc80",
+    "a" * 300,
+    "a" * 301,
+    ("a", "b"),
+    ("a", None),
+]
+
+
+def test_ids_of_different_names_are_different_and_have_no_special_signs():
+    ids = [links.anchor("producer", *(name if isinstance(name, tuple) else (name,))) for name in NAMES]
+    assert len(set(ids)) == len(NAMES)
+    assert all(re.fullmatch(r"producer-[a-z0-9-]{16,60}", each) for each in ids)
+
+
+def test_each_producer_and_topic_of_the_page_has_a_place():
+    page = Page(html.render(reports.complete()))
+    for producer in reports.fixed()["producers"]:
+        assert producer_id(producer) in page.ids
+    assert sum(each.startswith("topic-") for each in page.ids) == len(reports.fixed()["topics"])
+
+
+def test_a_producer_that_the_page_leaves_out_is_no_link():
+    report = reports.large()
+    page = Page(html.render(report))
+    assert {link[1:] for link in page.links if link.startswith("#")} <= set(page.ids)
+
+
+def test_the_page_links_to_its_neighbours_and_files():
+    page = Page(html.render(reports.complete()))
+    relative = [link for link in page.links if ":" not in link and not link.startswith("#")]
+    assert relative == [*NEIGHBOURS, "report.json", "report.csv"]
+    assert not Page(html.render(reports.fixed())).links
+
+
+@pytest.mark.parametrize(
+    "link",
+    [
+        *("javascript:alert(1)", "//evil.example", "/etc/passwd", "https://evil.example/", "a b", "a\nb"),
+        *("\\\\host", "..", "", "x" * 3_000, *reports.HOSTILE),
+    ],
+)
+def test_no_link_of_a_report_from_somewhere_leads_elsewhere(link):
+    report = reports.complete()
+    report["links"] = dict.fromkeys(report["links"], link) | {"client": None}
+    found = Page(html.render(report)).links
+    assert not [each for each in found if not each.startswith(("#", "mailto:", "https://chat."))]
+
+
+@pytest.mark.parametrize(
+    ("text", "filled"),
+    [
+        ("https://x.example/{client_id}", "https://x.example/a%2Fb%3Fc%26d%20%C3%A4"),
+        (
+            "http://x.example:3000/d?from={first_day}&c={client_id}#top",
+            "http://x.example:3000/d?from=2026-11-20&c=a%2Fb%3Fc%26d%20%C3%A4#top",
+        ),
+        ("https://x.example/{principal}", None),
+    ],
+)
+def test_values_in_a_template_are_percent_encoded_and_a_missing_one_makes_no_link(text, filled):
+    values = {
+        "client_id": "a/b?c&d ä",
+        "principal": None,
+        "first_day": "2026-11-20",
+        "last_day": "2026-11-20",
+    }
+    assert links.client_link({"client": links.template(text)}, values) == filled
+
+
+@pytest.mark.parametrize("name", [".", ".."])
+def test_a_client_that_is_called_like_a_step_in_a_path_is_no_link(name):
+    values = dict.fromkeys(("client_id", "principal", "first_day", "last_day"), name)
+    assert links.client_link({"client": "https://x.example/{client_id}/delete"}, values) is None
+
+
+def test_a_link_of_thousands_of_characters_is_none():
+    values = dict.fromkeys(("client_id", "principal", "first_day", "last_day"), "a" * 10_000)
+    assert links.client_link({"client": "https://x.example/{client_id}"}, values) is None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *(
+            "javascript:{client_id}",
+            "ftp://x/{client_id}",
+            "{client_id}",
+            "//x/{client_id}",
+            "https:///{client_id}",
+        ),
+        *(
+            "https://{client_id}/",
+            "https://x.{client_id}.example/",
+            "https://x/{secret}",
+            "https://x/{client_id",
+        ),
+        *(
+            "https://x/}",
+            "https://x/{}",
+            "https://x/ a",
+            "https://x/\u202e",
+            'https://x/"onclick="',
+            "https://x/<b>",
+        ),
+        *("HTTPS://x/{client_id}", "https://[x/{client_id}", ""),
+    ],
+)
+def test_another_template_is_exit_code_2_and_no_link_in_a_report_from_somewhere(text, capsys):
+    with pytest.raises(SystemExit) as ended:
+        main(["daily", "--input", "x", "--output", "y", "--link-template", text])
+    assert ended.value.code == 2
+    assert "is not an address such as https://dashboards.example.com/" in capsys.readouterr().err
+    report = reports.complete()
+    report["links"]["client"] = text
+    assert "Dashboard" not in html.render(report)
+
+
+@pytest.mark.parametrize("text", [*reports.HOSTILE, "\udc80", "\u202e"])
+def test_a_hostile_client_stays_in_its_place_of_the_template(text):
+    report = reports.complete()
+    for producer in report["producers"]:
+        producer["client_id"] = text
+    page = Page(html.render(report))
+    [link] = {link for link in page.links if link.startswith("https://dashboards.")}
+    assert re.fullmatch(r"https://dashboards\.example\.com/\?client=[A-Za-z0-9._~%-]+&from=2026-11-20", link)
+    assert page.tags <= TAGS
+
+
+def options(index, **others):
+    given = {"format": ("html", "json"), "rollup": None, "link_template": None}
+    return Namespace(index=index, **(given | others))
+
+
+@pytest.mark.parametrize(
+    ("output", "above", "page"),
+    [
+        ("reports/2026-11-20", "reports", "2026-11-20/report.html"),
+        ("reports/2026/11/day=20/", "reports/", "2026/11/day%3D20/report.html"),
+        ("s3a://lake/reports/2026-11-20", "s3a://lake", "reports/2026-11-20/report.html"),
+        ("reports/a b<script>", "reports", "a%20b%3Cscript%3E/report.html"),
+    ],
+)
+def test_links_are_relative_to_the_index_on_every_file_system(output, above, page):
+    days = [{"day": "2026-11-20", "records": 5, "rejected_records": 1, "producers_affected": 1}]
+    asked = options(above, rollup="rollup")
+    report, [facts] = for_readers.linked(asked, output, reports.fixed(), days, reports.week())
+    up = "../" * page.count("/")
+    assert facts["page"] == page
+    assert report["links"]["index"] == f"{up}index.html"
+    assert report["links"]["day_before"] == f"{up}2026-11-19/report.html"
+    assert report["links"]["day_after"] is None
+    assert (report["links"]["json"], report["links"]["csv"]) == ("report.json", None)
+    assert set(Page(html.render(report)).links) >= {f"{up}index.html", f"{up}2026-11-19/report.html"}
+
+
+def test_without_the_options_a_report_claims_nothing_and_links_to_its_files_alone():
+    report, facts = for_readers.linked(options(None), "out", reports.fixed(), [], {})
+    assert (facts, report["history"], report["owners"]) == ([], None, None)
+    assert Page(html.render(report)).links == ["report.json"]
+
+
+@pytest.mark.parametrize(
+    "output", ["s3b://lake/reports/x", "s3a://other/reports/x", "s3a://lake/report", "reports/x"]
+)
+def test_a_report_that_is_not_below_the_index_is_a_mistake(output):
+    with pytest.raises(UsageError, match="must lie in it"):
+        for_readers.linked(options("s3a://lake/reports"), output, reports.fixed(), [], {})
+
+
+def rows_of(facts):
+    text = index.render(facts)
+    return [Page(row).words for row in re.findall(r"<tr role=\"row\">(?!<th).*?</tr>", text)], Page(text)
+
+
+def test_the_index_has_a_row_for_each_day_the_newest_first():
+    rows, page = rows_of(
+        reports.week(d19={"state": "incomplete"}, d18={"state": "not_over"}, d17={"records": 0})
+    )
+    assert [row[:10] for row in rows] == [f"2026-11-{n}" for n in range(20, 12, -1)]
+    assert page.links == [f"2026-11-{n}/report.html" for n in range(20, 12, -1)]
+    for part in ("complete", "100,000", "2.5 % (2,500)", "the wrong time unit 50 %"):
+        assert part in rows[0]
+    assert "incomplete" in rows[1]
+    assert "day not over" in rows[2]
+    assert rows[3].startswith("2026-11-17complete0–3")
+
+
+def test_days_that_are_not_there_are_a_row_that_says_so():
+    rows, _ = rows_of(reports.week(d14=None, d17=None, d18=None))
+    assert [row[:40] for row in rows if "missing" in row] == [
+        "2026-11-17 to 2026-11-18missing in the r",
+        "2026-11-14missing in the rollup––––",
+    ]
+
+
+def test_a_folder_that_several_days_share_is_linked_from_the_last_report_only():
+    rows = {f"d{n}": {"page": "latest/report.html"} for n in range(13, 21)}
+    assert rows_of(reports.week(**rows))[1].links == ["latest/report.html"]
+
+
+@pytest.mark.parametrize(
+    "text", [*reports.HOSTILE, "javascript:alert(1)", "//evil.example", "\u202e" * 5_000]
+)
+def test_hostile_text_in_the_files_of_a_rollup_does_nothing_in_the_index(text):
+    facts = reports.week(
+        **{f"d{n}": {"cause": text, "page": text, "generated_ts": text} for n in range(13, 21)}
+    )
+    page = index.render(facts)
+    assert Page(page).tags <= TAGS
+    assert (Page(page).open, Page(page).crossed, Page(page).links) == ([], [], [])
+    assert {character for character in page if not character.isprintable()} <= {"\n"}
+
+
+def test_an_index_without_a_day_is_a_page_too():
+    assert "The rollup holds no day." in Page(index.render({})).words
+
+
+def test_a_year_is_a_small_page():
+    day = reports.week()["2026-11-20"] | {"cause": "x" * 5_000}
+    facts = {
+        each: day | {"day": each}
+        for each in (f"20{y}-{m:02d}-{d:02d}" for y in (25, 26) for m in range(1, 13) for d in range(1, 29))
+    }
+    facts = dict(sorted(facts.items())[-400:])
+    assert len(index.render(facts).encode()) <= html.MAX_BYTES
+
+
+def test_markdown_has_no_links():
+    assert "](" not in markdown.render(reports.complete())

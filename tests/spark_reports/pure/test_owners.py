@@ -1,0 +1,377 @@
+"""owners.yaml: strict reading, the first match, counts that add up, and letters to owners."""
+
+import json
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+from spark_reports.cli import main
+from spark_reports.render import html, markdown, sheet, terminal
+from spark_reports.report import owners, words
+from spark_reports.report.files import replace_texts
+from spark_reports.report.notices import letter_names, letters
+from tests.spark_reports import reports
+from tests.spark_reports.pure.test_html import TAGS, Page
+
+FILE = """
+owners:
+  - team: Payments
+    channel: payments@example.com
+    client_ids: [checkout, "billing-*"]
+  - team: Devices
+    channel: https://chat.example.com/devices
+    client_ids: ["*"]
+    principals: ["User:iot*"]
+  - team: Orders
+    channel: '#orders'
+    client_ids: orders-*
+  - team: Clicks
+    client_ids: ["web-*", "mobile-*"]
+"""
+
+
+def found(text, name="owners.yaml"):
+    return owners.parse(text, name)
+
+
+def team_of(client_id, principal=None, text=FILE):
+    return found(text).team_of({"client_id": client_id, "principal": principal})
+
+
+@pytest.mark.parametrize(
+    ("client", "team"),
+    [
+        (("checkout",), "Payments"),
+        (("billing-nightly", "User:iot"), "Payments"),  # the first entry that fits
+        (("gateway", "User:iot-7"), "Devices"),
+        ((None, "User:iot-7"), None),  # as in the policy: nothing fits a client without an id
+        (("gateway", None), None),
+        (("gateway", "User:other"), None),
+        (("orders-replay",), "Orders"),
+        (("Orders-replay",), None),
+        ((words.FOLDED, "User:iot"), None),
+    ],
+)
+def test_the_first_entry_of_which_all_lists_fit_has_the_client(client, team):
+    assert team_of(*client) == team
+
+
+def test_json_says_the_same_without_yaml(monkeypatch):
+    monkeypatch.setitem(sys.modules, "yaml", None)
+    text = json.dumps({"owners": [{"team": "A", "client_ids": ["a*"]}]})
+    assert found(text, "owners.json").team_of({"client_id": "app", "principal": None}) == "A"
+    with pytest.raises(owners.OwnersError, match=r"owners\.yaml: needs PyYAML .*\*\.json"):
+        found(FILE)
+
+
+HEAD = "owners:\n  - team: A\n    client_ids: [a]\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("", "owners.yaml: must be a mapping with the key owners, a list of at least one entry"),
+        ("- a", "owners.yaml:1: must be a mapping with the key owners"),
+        ("owners: []", "owners.yaml:1: must be a mapping with the key owners"),
+        (HEAD + "  - just a text", "owners.yaml:4: owners[1]: must be a mapping with team, channel"),
+        (HEAD + "  - team: B\n", "owners.yaml:4: owners[1]: must have client_ids, principals or both"),
+        (HEAD + "  - client_ids: [b]\n", "owners.yaml:4: owners[1].team: is missing: the name of the team"),
+        (HEAD + "  - team: ''\n    client_ids: [b]", "owners.yaml:4: owners[1].team: '' is not allowed"),
+        (HEAD + "  - team: [B]\n    client_ids: [b]", "owners.yaml:4: owners[1].team: must be a text"),
+        (
+            HEAD + '  - team: "B\\u202e"\n    client_ids: [b]',
+            "owners[1].team: 'B\\u202e' is not allowed; must be a pr",
+        ),
+        (
+            HEAD + "  - team: B\n    client_ids: []",
+            "owners[1].client_ids: must have at least one glob, such as",
+        ),
+        (
+            HEAD + "  - team: B\n    client_ids: [{b: c}]",
+            "owners.yaml:5: owners[1].client_ids: must be globs in quotes",
+        ),
+        (
+            HEAD + "  - team: B\n    client_id: [b]",
+            "owners[1].client_id: unknown key; allowed here: team, channel",
+        ),
+        (HEAD + "mine: 1", "owners.yaml:4: mine: unknown key; allowed here: owners"),
+        (HEAD + "    team: B", "owners.yaml:2: owners[0].team: is there twice"),
+        (
+            HEAD + "    channel: http://x",
+            "owners.yaml:4: owners[0].channel: 'http://x' is not allowed; must be a mail",
+        ),
+        (
+            HEAD + "    channel: javascript:alert(1)",
+            "'javascript:alert(1)' is not allowed; must be a mail address",
+        ),
+        (HEAD + "    client_ids: [*-a]", "owners.yaml:4: has an alias (*); write the value out, or quote"),
+        ("owners: [", "owners.yaml:1: not YAML: "),
+        ("owners: *a", "quote"),
+        (
+            HEAD + "    channel: '#a'\n  - {team: A, channel: '#b', client_ids: [b]}",
+            "owners.yaml:5: channel: '#b' is not the channel that 'A' has in owners.yaml:2; give a team one",
+        ),
+    ],
+)
+def test_a_mistake_names_its_place_its_value_and_what_is_allowed(text, says):
+    with pytest.raises(owners.OwnersError) as raised:
+        found(text)
+    assert says in str(raised.value)
+
+
+def test_all_mistakes_are_named_at_once():
+    with pytest.raises(owners.OwnersError) as raised:
+        found("owners:\n  - team: A\n  - client_ids: [b]\n    chanel: x\n")
+    assert [line.split(": ")[1] for line in str(raised.value).split("\n")] == [
+        *("owners[0]", "owners[1].chanel", "owners[1].team")
+    ]
+
+
+@pytest.mark.parametrize(
+    "text", ["{", "[]", '{"owners": [{"team": 7, "client_ids": ["a"]}]}', '{"a": 1, "a": 2}']
+)
+def test_mistakes_in_json_are_named_too(text):
+    with pytest.raises(owners.OwnersError, match=r"owners\.json: "):
+        found(text, "owners.json")
+
+
+def test_a_wrong_file_is_exit_code_2_before_spark_starts(tmp_path, capsys):
+    (tmp_path / "owners.yaml").write_text("owners: 1")
+    for path in ("owners.yaml", "none.yaml"):
+        with pytest.raises(SystemExit) as ended:
+            main(["daily", "--input", "x", "--output", "y", "--owners", str(tmp_path / path)])
+        assert ended.value.code == 2
+    stderr = capsys.readouterr().err
+    assert "must be a mapping with the key owners" in stderr
+    assert "No such file" in stderr
+
+
+def owned(report=None, text=FILE, clients=None):
+    report = report or reports.fixed()
+    return owners.assigned(report, found(text), report["producers"] if clients is None else clients)
+
+
+def test_every_rejected_record_has_an_owner_or_is_counted_as_nobodys():
+    report = owned()
+    rows = [(row["team"], row["producers"], row["rejected_records"]) for row in report["owners"]["teams"]]
+    assert rows == [
+        ("Devices", 1, 475_316),
+        ("Payments", 1, 228_708),
+        ("Clicks", 1, 133_295),
+        ("Orders", 1, 87_213),
+        (None, 2, 12_895 + 4_346),
+    ]
+    totals = report["totals"]
+    assert sum(row[2] for row in rows) == totals["records_rejected"] + totals["records_broker_rejected"]
+    assert report["owners"]["producers_left_out"] == report["owners"]["rejected_records_left_out"] == 0
+    assert [each["team"] for each in report["producers"]][:2] == ["Devices", "Payments"]
+    assert {row["team"] for row in report["would_reject"]} == {"Clicks"}
+
+
+def test_producers_whose_owner_nobody_looked_for_are_nobodys_neither():
+    report = owned(clients=reports.fixed()["producers"][:2])
+    assert report["owners"]["producers_left_out"] == 4
+    assert report["owners"]["rejected_records_left_out"] == 133_295 + 87_213 + 12_895 + 4_346
+    sentence = "And 4 more producers with 237,749 rejected records: owners are looked up for the worst ones."
+    for text in (Page(html.render(report)).words, markdown.render(report)):
+        assert sentence in text
+
+
+@pytest.mark.parametrize("render", [html.render, markdown.render, terminal.render])
+def test_without_owners_nothing_is_said_of_them(render):
+    for word in ("By owner", "no owner", "Payments"):
+        assert word not in render(reports.fixed())
+
+
+@pytest.mark.parametrize("render", [html.render, markdown.render, terminal.render])
+def test_each_form_shows_the_teams_and_their_rejected_records(render):
+    text = render(owned())
+    shown = Page(text).words if render is html.render else text
+    for expected in ("Devices", "475,316", "no owner", "17,241", "orders"):
+        assert expected in shown
+
+
+def test_mail_and_https_are_links_and_nothing_else_is():
+    page = Page(html.render(owned()))
+    outside = [link for link in page.links if not link.startswith("#")]
+    assert outside == ["https://chat.example.com/devices", "mailto:payments@example.com"]
+    assert {link[1:] for link in page.links if link.startswith("#")} <= set(page.ids)
+
+
+@pytest.mark.parametrize(
+    "channel",
+    [
+        *reports.HOSTILE,
+        "JAVASCRIPT:alert(1)",
+        "java\nscript:alert(1)",
+        "data:text/html,<script>",
+        "http://example.com",
+        "//example.com",
+        "https:example.com",
+        "https://",
+        "https://a b",
+        "https://a\u202eb",
+        'https://a"onclick=x',
+        "mailto:a@b?bcc=c@d",
+        "a@b\r\nBcc: c@d",
+        "a@b,c@d",
+    ],
+)
+def test_no_other_channel_becomes_a_link_even_in_a_report_from_somewhere(channel):
+    report = owned()
+    report["owners"]["teams"][0]["channel"] = channel
+    page = Page(html.render(report))
+    assert {link for link in page.links if not link.startswith("#")} == {"mailto:payments@example.com"}
+    assert page.tags <= TAGS
+    assert page.attributes == Page(html.render(owned())).attributes
+
+
+def hostile_owned(text):
+    """The fixed report, of which hostile text is the name of a client, a team and a channel."""
+    report = owned(reports.hostile(text))
+    for row in report["owners"]["teams"]:
+        row |= {"team": text, "channel": text, "producers": 1}
+    for each in [*report["producers"], *report["would_reject"]]:
+        each["team"] = text
+    return report
+
+
+@pytest.mark.parametrize("text", [*reports.HOSTILE, "\u2066\u202d" * 5_000, "=cmd()", "../../etc/passwd"])
+def test_hostile_teams_do_nothing_in_any_form(text):
+    report = hostile_owned(text)
+    page = Page(html.render(report))
+    assert page.tags <= TAGS
+    assert (page.open, page.crossed) == ([], [])
+    for rendered in (html.render(report), markdown.render(report), terminal.render(report)):
+        assert {character for character in rendered if not character.isprintable()} <= {"\n"}
+    assert "://" not in markdown.render(report)
+    assert not re.search(r"(?<!\\)<", markdown.render(report))
+    for row in sheet.render(report).splitlines():
+        assert row.isprintable()
+    for letter in letters(report):
+        lines = letter.text.split("\n")
+        assert all(line.isprintable() for line in lines)
+        assert [line.split(":")[0] for line in lines[:4]] == ["To", "Subject", "Content-Type", ""]
+        assert lines[1].isascii()
+
+
+def test_the_sheet_names_the_team():
+    assert sheet.render(owned()).splitlines()[0].endswith(",addresses,team")
+    assert sheet.render(owned()).splitlines()[1].endswith(",Devices")
+
+
+def test_a_letter_has_the_texts_of_one_team_and_names_it_and_its_channel():
+    letter = next(each for each in letters(owned()) if "Payments" in each.head)
+    assert letter.text.startswith(
+        "To: payments@example.com\nSubject: tsproxy, 2026-11-20: 228,708 records rejected\n"
+        "Content-Type: text/plain; charset=utf-8\n\n2026-11-20 (UTC), Payments, payments@example.com: "
+        "228,708 records of 1 producer rejected\n\nTo the owner of billing-nightly (User:billing):\n"
+    )
+    assert letter.text.count("To the owner of") == 1
+    assert "without a text here" not in letter.text
+
+
+def test_letters_say_how_many_producers_have_no_text():
+    report = owned()
+    report["owners"]["teams"][0]["producers"] = 4
+    assert letters(report)[0].text.endswith(
+        "\nAnd 3 more producers without a text here; `daily --top N` lists more.\n"
+    )
+
+
+def test_a_team_of_which_records_were_only_counted_has_a_letter():
+    report = reports.empty() | {"would_reject": reports.fixed()["would_reject"]}
+    [letter] = letters(owned(report, clients=[]))
+    assert "Clicks: 0 records of 0 producers rejected" in letter.head
+    assert "To the owner of web-7:" in letter.text
+    assert "Clicks" not in Page(html.render(owned(report, clients=[]))).words
+
+
+def test_different_teams_have_different_safe_file_names():
+    teams = [
+        "Payments",
+        "payments",
+        "PAYMENTS!",
+        "pay/ments",
+        "..",
+        ".",
+        "",
+        "no owner",
+        "CON",
+        "a" * 5_000,
+        "a" * 4_999,
+    ]
+    report = owned()
+    [row] = report["owners"]["teams"][:1]
+    report["owners"]["teams"] = [row | {"team": team} for team in [*teams, *reports.HOSTILE, None]]
+    names = [letter.file_name for letter in letters(report)]
+    assert len(set(names)) == len(teams) + len(reports.HOSTILE) + 1
+    assert all(re.fullmatch(r"2026-11-20-[a-z0-9-]{1,60}\.txt", name) for name in names)
+    assert names[-1] == "2026-11-20-no-owner.txt"
+
+
+def test_a_file_of_an_earlier_run_of_the_day_is_deleted_and_others_stay(tmp_path):
+    """A script that sends all files of the day would send it again."""
+    report = owned()
+    texts = {letter.file_name: letter.text for letter in letters(report)}
+    for name in (
+        "2026-11-20-gone-0123456789abcdef.txt",
+        "2026-11-19-old.txt",
+        "2026-11-20-notes.txt",
+        "mine.txt",
+    ):
+        (tmp_path / name).write_text("old")
+    replace_texts(tmp_path, texts, letter_names(report))
+    left = {path.name for path in tmp_path.iterdir()}
+    assert left == {*texts, "2026-11-19-old.txt", "2026-11-20-notes.txt", "mine.txt"}
+    assert (tmp_path / "2026-11-20-no-owner.txt").read_text().startswith("To: no owner\n")
+
+
+def test_render_groups_the_notices_by_owner(tmp_path, capsys):
+    (tmp_path / "report.json").write_text(json.dumps(owned()))
+    assert main(["render", str(tmp_path / "report.json"), "--format", "notices"]) == 0
+    heads = re.findall(r"^== 2026-11-20 \(UTC\), (.*?)[:,] .*==$", capsys.readouterr().out, re.MULTILINE)
+    assert heads == ["Devices", "Payments", "Clicks", "Orders", "no owner"]
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        (["--notify-dir", "x"], "--notify-dir needs --owners"),
+        (["--index", "out"], "--index needs --rollup"),
+        (["--index", "other", "--rollup", "r"], "--output out/day must lie in it"),
+        (["--index", "out/day", "--rollup", "r"], "--output out/day must lie in it"),
+        (["--index", "s3a://lake/reports", "--rollup", "r"], "--output out/day must lie in it"),
+    ],
+)
+def test_options_that_do_not_fit_together_are_exit_code_2_in_one_sentence(
+    options, says, tmp_path, capsys, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    assert main(["daily", "--input", "x", "--output", "out/day", *options]) == 2
+    stderr = capsys.readouterr().err
+    assert says in stderr
+    assert stderr.count("\n") == 1
+
+
+def test_the_example_of_the_documents_can_be_read():
+    document = (Path(__file__).parents[3] / "docs" / "reports.md").read_text()
+    [example] = re.findall(r"```yaml\n(owners:.*?)```", document, re.DOTALL)
+    entries = found(example).entries
+    assert [entry.team for entry in entries] == ["Payments", "Devices", "Orders"]
+    assert all(entry.channel for entry in entries)
+
+
+@pytest.mark.slow
+def test_ten_thousand_producers_of_as_many_teams_are_a_small_page():
+    report = reports.complete()
+    one, row = report["producers"][0], report["owners"]["teams"][0]
+    names = [f"{n}-{'<&>' * 80}" for n in range(10_000)]
+    report["producers"] = [one | {"client_id": name, "team": name} for name in names]
+    report["owners"]["teams"] = [row | {"team": name, "channel": f"a{name}"} for name in names]
+    page = html.render(report)
+    assert len(page.encode()) <= html.MAX_BYTES
+    assert re.search(r"And 9,\d\d\d more in report\.json\.", Page(page).words)
+    assert len(letters(report)) == 10_000
