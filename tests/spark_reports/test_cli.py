@@ -79,8 +79,16 @@ def test_a_report_of_each_day_is_in_a_folder_of_its_own_and_the_worst_day_is_the
     spark, decisions, tmp_path, capsys
 ):
     """Friday and Saturday have lines, and no other day has."""
-    options = ["--input", str(decisions), "--output", str(tmp_path / "out"), "--each", "--format", "json"]
-    options += ["--rollup", str(tmp_path / "rollup"), "--date"]
+    options = [
+        "--input",
+        str(decisions),
+        "--output",
+        str(tmp_path / "out"),
+        "--each",
+        "--format",
+        "html,json",
+    ]
+    options += ["--rollup", str(tmp_path / "rollup"), "--index", str(tmp_path / "out"), "--date"]
     assert main(["daily", *options, "2026-11-20..2026-11-21"]) == 0
     printed = capsys.readouterr()
     assert [line[:11] for line in printed.out.splitlines()] == ["2026-11-20:", "2026-11-21:"]
@@ -90,6 +98,9 @@ def test_a_report_of_each_day_is_in_a_folder_of_its_own_and_the_worst_day_is_the
         assert (report["first_day"], report["last_day"], report["log"]["boots"]) == (day, day, 1)
         assert list((tmp_path / "rollup" / "producers" / f"event_date={day}").iterdir())
     assert [day["day"] for day in report["trend"]["days"]] == ["2026-11-20", "2026-11-21"]
+    assert report["links"]["day_before"] == "../2026-11-20/report.html"
+    index = (tmp_path / "out" / "index.html").read_text()
+    assert re.findall(r'href="(.*?)"', index) == ["2026-11-21/report.html", "2026-11-20/report.html"]
     assert main(["daily", *options, "2026-11-20..2026-11-21", "--fail-on", "rejected_rate>99%"]) == 0
     assert main(["daily", *options, "2026-11-21..2026-11-21", "--fail-on", "rejected_rate>1%"]) == 3
     assert "quality gate: 2026-11-21: rejected_rate>1%" in capsys.readouterr().err
