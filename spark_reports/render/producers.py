@@ -34,7 +34,7 @@ def producers(report: Report, rows: int) -> Markup:
     if not shown:
         return element("p", "No producer had a record rejected.", class_="none")
     return join(
-        element("p", "A line opens to its evidence and a text for its owner.", class_="soft note"),
+        element("p", "A line opens to its evidence and a text for its owner.", class_="soft note opens"),
         *[_group(report, group, number == 0) for number, group in enumerate(by_cause(shown))],
         _omitted(report, len(shown)),
     )
