@@ -64,9 +64,7 @@ def topics(report: Report, rows: int) -> Markup:
     records = report["topics_omitted"]["records"] + sum(t["records_judged"] for t in rest)
     omitted = f"And {words.many(more, 'more topic')} with {words.many(records, 'record')}."
     return join(
-        element(
-            "p", "A line opens to the topic's worst producers, and to other limits.", class_="soft note opens"
-        ),
+        element("p", "A line opens to its worst producers, and to other limits.", class_="soft note opens"),
         lines(_TOPIC_HEADS, made, "topics"),
         element("p", omitted, class_="more") if more else None,
     )
