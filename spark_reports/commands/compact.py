@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from spark_reports import arguments
 from spark_reports.commands.running import nothing_of, spark_at_work
-from spark_reports.exits import GATE_TRIPPED, OK, NothingToReportError
+from spark_reports.exits import GATE_TRIPPED, OK, NothingToReportError, UsageError
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 _EXAMPLES: Final = """examples:
   spark_reports compact --date 2026-11-20 --input s3a://lake/tsproxy --output s3a://lake/tsproxy-lines
+  spark_reports compact --input s3a://lake/streamed --input-format parquet --output s3a://lake/tsproxy-lines
   spark_reports daily --input s3a://lake/tsproxy-lines --input-format parquet --output out
 """
 
@@ -38,7 +39,8 @@ def add(commands: arguments.Commands) -> None:
 
 
 def add_writing(parser: argparse.ArgumentParser) -> None:
-    """Add `--lookback`, `--replace` and `--max-corrupt`."""
+    """Add `--input-format`, `--lookback`, `--replace` and `--max-corrupt`."""
+    arguments.add_input_format(parser)
     parser.add_argument(
         "--lookback",
         type=arguments.positive,
@@ -80,13 +82,20 @@ def written(
     from spark_reports.log import store
     from spark_reports.log.compact import compact
 
-    store.require(spark, table.form)
+    form = store.Form(options.input_format)
+    if form is table.form and table.name.rstrip("/") in [path.rstrip("/") for path in options.input]:
+        raise UsageError(
+            f"{table.name} is the input: write to another table, since `stream` writes to this one"
+        )
+    for needed in (form, table.form):
+        store.require(spark, needed)
     return compact(
         spark,
         options.input,
         first=first,
         last=last,
         table=table,
+        form=form,
         may_lose_lines=options.replace,
         lookback_days=options.lookback,
     )

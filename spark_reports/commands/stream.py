@@ -1,11 +1,12 @@
 """`spark_reports stream`: the decision log, from files or from the Kafka topic, streamed into a table."""
 
 import argparse
+import re
 from typing import Final
 
 from spark_reports import arguments
 from spark_reports.commands.running import spark_at_work
-from spark_reports.exits import OK
+from spark_reports.exits import OK, UsageError
 
 _EXAMPLES: Final = """examples:
   spark_reports stream --input /var/lib/tsproxy/decisions --output lines --checkpoint state --once
@@ -13,6 +14,11 @@ _EXAMPLES: Final = """examples:
     --py-files spark_reports-pyfiles.zip main.py stream --kafka kafka-1:9092 \\
     --output s3a://lake/lines --checkpoint s3a://lake/state
 """
+
+_SECONDS: Final = {"s": 1, "m": 60, "h": 3_600}
+_MAX_FILES: Final = 1_000
+_MAX_OFFSETS: Final = 1_000_000
+"""Without these limits, the first micro-batch would be all that exists."""
 
 
 def add(commands: arguments.Commands) -> None:
@@ -44,24 +50,48 @@ def add(commands: arguments.Commands) -> None:
     parser.add_argument(
         "--checkpoint", required=True, metavar="DIR", help="the progress of the stream; one for each table"
     )
-    parser.add_argument("--once", action="store_true", help="end when all lines that exist now are written")
+    when = parser.add_mutually_exclusive_group()
+    when.add_argument("--once", action="store_true", help="end when all lines that exist now are written")
+    when.add_argument(
+        "--trigger",
+        type=_interval_s,
+        default=60,
+        metavar="INTERVAL",
+        help="the time between micro-batches, e.g. 30s, 10m or 1h (default 1m); each is a partition",
+    )
+    parser.add_argument(
+        "--max-files",
+        type=_many,
+        metavar="N",
+        help=f"files read in a micro-batch, with --input (default {_MAX_FILES:,})",
+    )
+    parser.add_argument(
+        "--max-offsets",
+        type=_many,
+        metavar="N",
+        help=f"records of the topic read in a micro-batch, with --kafka (default {_MAX_OFFSETS:,})",
+    )
     arguments.add_master(parser)
     parser.set_defaults(run=run, quiet=False)
 
 
 def run(options: argparse.Namespace) -> int:
     """Write until all existing lines are written (`--once`), or until stopped."""
+    for name, source in (("max_files", "input"), ("max_offsets", "kafka")):
+        if getattr(options, name) and not getattr(options, source):
+            raise UsageError(f"--{name.replace('_', '-')} is for --{source}")
     with spark_at_work(options, "writing the table", is_brief=False) as spark:
         from spark_reports.log import store, stream
 
         table = store.Table(options.output, store.Form(options.format))
         store.require(spark, table.form)
-        lines = (
-            stream.from_files(spark, options.input)
-            if options.input
-            else stream.from_kafka(spark, options.kafka, options.topic, dict(options.kafka_option))
-        )
-        stream.write(lines, table, options.checkpoint, is_once=options.once).awaitTermination()
+        if options.input:
+            lines = stream.from_files(spark, options.input, options.max_files or _MAX_FILES)
+        else:
+            most = options.max_offsets or _MAX_OFFSETS
+            lines = stream.from_kafka(spark, options.kafka, options.topic, most, dict(options.kafka_option))
+        every_s = None if options.once else options.trigger
+        stream.write(lines, table, options.checkpoint, every_s=every_s).awaitTermination()
     return OK
 
 
@@ -70,3 +100,16 @@ def _option(text: str) -> tuple[str, str]:
     if not name or not equals:
         raise argparse.ArgumentTypeError(f"{text!r} is not NAME=VALUE")
     return name, value
+
+
+def _interval_s(text: str) -> int:
+    found = re.fullmatch(r"([1-9]\d{0,5})(s|m|h)", text)
+    if found is None:
+        raise argparse.ArgumentTypeError(f"{text!r} is not an interval such as 30s, 10m or 1h")
+    return int(found[1]) * _SECONDS[found[2]]
+
+
+def _many(text: str) -> int:
+    if not re.fullmatch(r"[1-9]\d{0,11}", text):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number above 0")
+    return int(text)

@@ -1,5 +1,7 @@
 """The decision log as a table, one partition for each day. Later reports read it instead of JSON.
 
+The input is the log itself, or a table that `stream` wrote in many small partitions.
+
 One pass reads the lines, marks the unusable ones and writes all of them: `problem` says what is wrong with a
 line, and `file` where it came from. So unusable lines are part of the table, and nothing is lost. Lines of
 unknown time belong to the day on which their file was opened. A run replaces the partitions of its own days
@@ -12,8 +14,9 @@ are written again, with each line once. A reader in between sees duplicates, and
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, timedelta
+from functools import reduce
 from types import MappingProxyType
 from typing import Final
 
@@ -21,10 +24,11 @@ from pyspark.sql import Column, DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  # the name that all of Spark's documentation uses
 
 from spark_reports.exits import LinesWouldVanishError
-from spark_reports.log import late, read, replacing, sequence
+from spark_reports.log import late, output, read, replacing, sequence
 from spark_reports.log.read import Source
 from spark_reports.log.schema import TABLE_COLUMNS, WHOLE_DDL
 from spark_reports.log.store import Form, Table
+from spark_reports.log.stream import TIMELESS
 from spark_reports.spark.session import settings
 
 _LINES_UNTOUCHED: Final[Mapping[str, str]] = MappingProxyType({"spark.sql.codegen.wholeStage": "false"})
@@ -71,25 +75,28 @@ def compact(
     last: date,
     table: Table,
     *,
+    form: Form = Form.JSON,
     may_lose_lines: bool = False,
     lookback_days: int = LOOKBACK_DAYS,
 ) -> Compacted:
     """Write the days' lines to `table`, and return what it then holds for them. Days up to `lookback_days`
-    before them are written again if lines came late.
+    before them are written again if lines came late. `form` is that of the inputs.
 
     Raises pyspark's AnalysisException if an input does not exist, and LinesWouldVanishError if the table
     holds usable lines of the days that the input lacks, unless the run `may_lose_lines`.
     """
-    source, day_before = Source(inputs, first, last), first - timedelta(days=1)
+    source, day_before = Source(inputs, first, last, form), first - timedelta(days=1)
     if not may_lose_lines and (vanished := _would_vanish(spark, source, table)):
         raise LinesWouldVanishError(_refusal(vanished))
     lines_before = _write(spark, source, table)
-    days = set(_late(spark, inputs, table, first - timedelta(days=lookback_days), day_before))
+    days = set(
+        _late(spark, replace(source, first=first - timedelta(days=lookback_days), last=day_before), table)
+    )
     if _holds_fewer(spark, table, day_before, lines_before):
         days.add(day_before)
     restated, vanished = [], {}
     for day in sorted(days):
-        before = Source(inputs, day, day)
+        before = replace(source, first=day, last=day)
         if lacking := _would_vanish(spark, before, table):
             vanished |= lacking
         else:
@@ -98,15 +105,18 @@ def compact(
     return _held(_days_of(spark, table, first, last), restated, vanished)
 
 
-def _late(
-    spark: SparkSession, inputs: Sequence[str], table: Table, first: date, last: date
-) -> Iterator[date]:
-    """The days of the table that lack usable lines of files which the table does not name."""
+def _late(spark: SparkSession, source: Source, table: Table) -> Iterator[date]:
+    """The days of the table that lack usable lines of the input. Of files, only new ones are asked for."""
     stored = table.rows(spark).withColumnRenamed("event_date", "day")
-    for day in late.days_with_new_files(spark, inputs, stored, first, last):
+    if source.form is Form.JSON:
+        days = late.days_with_new_files(spark, source.inputs, stored, source.first, source.last)
+    else:
+        days = [source.first + timedelta(days=n) for n in range((source.last - source.first).days + 1)]
+    for day in days:
         own = read.of_period(stored, day, day)
         if not own.isEmpty():
-            coming = _dated(spark, Source(inputs, day, day)).withColumnRenamed("event_date", "day")
+            of_day = replace(source, first=day, last=day)
+            coming = _dated(spark, of_day).withColumnRenamed("event_date", "day")
             if replacing.would_vanish(coming, own, day, day):
                 yield day
 
@@ -141,7 +151,8 @@ def _write(spark: SparkSession, source: Source, table: Table) -> int:
     first, last = source.first, source.last
     is_before = F.col("event_date") == (first - timedelta(days=1)).isoformat()
     counted = dated.observe(count, F.count(F.when(is_before, 1)).alias("lines_before"))
-    _overwrite(_within(counted, first, last), first == last, table)
+    wanted = output.files(dated, source.form)
+    _overwrite(_within(counted, first, last), first == last, table, wanted)
     written = read.identified(_days_of(spark, table, first, last))
     twice = sequence.repeated(sequence.words(written, sequence.side(first, last))).collect()
     if twice:
@@ -149,16 +160,31 @@ def _write(spark: SparkSession, source: Source, table: Table) -> int:
         found = json.dumps([row.asDict() for row in twice])
         boots = F.from_json(F.lit(found), "array<struct<proxy:string,boot:string>>")
         dirty = spark.range(1).select(F.inline(boots))
-        _overwrite(read.deduplicated(_within(dated, first, last), dirty), first == last, table)
+        _overwrite(read.deduplicated(_within(dated, first, last), dirty), first == last, table, wanted)
     return int(count.get["lines_before"])
 
 
 def _dated(spark: SparkSession, source: Source) -> DataFrame:
     """Every line of the input, with the columns of the table. It is one step: each step copies all lines."""
+    if source.form is not Form.JSON:
+        return _streamed(spark, source)
     marks = read.marks() | {"file": read.file_name()}
     marks["event_date"] = _day(marks, source)
     raw = read.json_lines(spark, source, WHOLE_DDL)
     return raw.select(*[marks[name].alias(name) if name in marks else name for name in TABLE_COLUMNS])
+
+
+def _streamed(spark: SparkSession, source: Source) -> DataFrame:
+    """The lines of the days in tables of `stream`. A line without a time belongs to its file's day, too, if a
+    file is known: not that of a topic."""
+    days = [
+        (source.first + timedelta(days=n)).isoformat() for n in range((source.last - source.first).days + 1)
+    ]
+    parts = [Table(name, source.form).rows(spark) for name in source.inputs]
+    rows = reduce(DataFrame.unionByName, parts).where(F.col("event_date").isin(*days, TIMELESS))
+    opened_on = F.coalesce(F.nullif(_opened_on(F.col("file")), F.lit("")), F.lit(TIMELESS))
+    day = F.when(F.col("event_date") == TIMELESS, opened_on).otherwise(F.col("event_date"))
+    return rows.withColumn("event_date", day).select(*TABLE_COLUMNS)
 
 
 def _day(marks: Mapping[str, Column], source: Source) -> Column:
@@ -184,14 +210,22 @@ def _within(dated: DataFrame, first: date, last: date) -> DataFrame:
     return dated.where(F.col("event_date").between(first.isoformat(), last.isoformat()))
 
 
-def _overwrite(dated: DataFrame, is_one_day: bool, table: Table) -> None:
+def _overwrite(dated: DataFrame, is_one_day: bool, table: Table, files: int) -> None:
+    """Replace the days, each in up to so many files.
+
+    Lines of one day are sorted as they are read, 128 MiB at a time, and then put together: to sort all lines
+    of a large file, Spark would write them to disk first. Lines of several days are put together and then
+    sorted, because Spark writes one day after the other.
+    """
     rows = dated.select(*TABLE_COLUMNS)
     if is_one_day and table.form is Form.PARQUET:
-        wanted, by = {**_LINES_UNTOUCHED, **_ONE_DAY}, [_order()]
+        wanted = {**_LINES_UNTOUCHED, **_ONE_DAY}
+        rows = rows.sortWithinPartitions(_order()).coalesce(files)
     else:
-        wanted, by = {**_LINES_UNTOUCHED}, [F.col("event_date"), _order()]
-    with settings(rows.sparkSession, wanted):
-        table.replace(rows.sortWithinPartitions(*by), ["event_date"])
+        wanted = {**_LINES_UNTOUCHED}
+        rows = rows.coalesce(files).sortWithinPartitions(F.col("event_date"), _order())
+    with settings(rows.sparkSession, {**wanted, **output.WHOLE_RUNS}):
+        table.replace(rows, ["event_date"])
 
 
 def _order() -> Column:

@@ -11,7 +11,7 @@ import zstandard
 
 from benchmarks.reports import answer
 from spark_reports.cli import main
-from spark_reports.log import read
+from spark_reports.log import output, read, size
 from spark_reports.log.compact import compact
 from spark_reports.log.read import Source
 from spark_reports.log.schema import COLUMNS
@@ -110,6 +110,48 @@ def test_in_a_file_the_lines_of_an_event_a_topic_and_a_client_stand_together(spa
     assert len(runs) == len(set(runs)) == 2 * 3 * 5
     assert len([event for event, _ in groupby(row["event"] for row in stored)]) == 2
     assert spark.conf.get("spark.sql.maxConcurrentOutputFileWriters") == "0"
+
+
+@pytest.mark.parametrize("last", [FRIDAY, SATURDAY])
+def test_many_small_files_become_one_file_a_day(spark, tmp_path, last):
+    """Without this, there is a file for each 32 files. Saturday has lines in the same files."""
+    lines = [counters(0), counters(1, MIDNIGHT_MS + DAY_MS)]
+    for proxy in range(100):
+        name = f"decisions-20261120T000000Z-px-{proxy}.jsonl"
+        write(tmp_path / "in" / name, *[line | {"boot": f"b{proxy}"} for line in lines])
+    table = tmp_path / "table"
+    assert spark.read.text(str(tmp_path / "in")).rdd.getNumPartitions() > 1
+    done = compact(spark, [str(tmp_path / "in")], FRIDAY, last, Table(str(table)))
+    days = (last - FRIDAY).days + 1
+    assert done.lines == 100 * days
+    assert [len(list(day.glob("*.parquet"))) for day in table.glob("event_date=*")] == [1] * days
+
+
+@pytest.mark.parametrize(
+    ("lines_bytes", "inputs", "cores", "files"),
+    [
+        (0, 0, 4, 1),
+        (70 << 20, 960, 2, 2),  # a core each for 480 files
+        (70 << 20, 96, 64, 1),
+        (7 << 30, 96_000, 2, 2),
+        (7 << 30, 96_000, 16, 16),
+        (40 << 30, 96_000, 2, 11),  # 1.4 GB of table, by the factor that is assumed
+        (7 << 30, 10, 1_000, 56),
+    ],
+)
+def test_the_number_of_files_follows_the_bytes_and_never_the_number_of_files_alone(
+    lines_bytes, inputs, cores, files
+):
+    assert output.number(lines_bytes, inputs, cores) == files
+
+
+def test_a_compressed_file_counts_by_the_lines_that_it_holds(spark, tmp_path):
+    plain = write(tmp_path / "a.jsonl", counters(0))
+    zipped = write(tmp_path / "b.jsonl.gz", counters(0))
+    for path, factor in ((plain, 1), (zipped, 12)):
+        files = spark.read.text(str(path))._jdf.inputFiles()
+        assert size.lines_bytes(files, Form.JSON, 1_000) == 1_000 * factor
+    assert size.lines_bytes(files, Form.PARQUET, 1_000) == 30_000
 
 
 def test_writing_a_day_again_changes_nothing_and_touches_no_other_day(spark, decisions, tmp_path):

@@ -1,10 +1,15 @@
 """The log as a stream: each line is in the table once, even after a crash at the worst moment."""
 
+import json
+import time
 from datetime import date
 
+import pytest
+
 from spark_reports.cli import main
+from spark_reports.log import stream
 from spark_reports.log.read import Source
-from spark_reports.log.store import Form
+from spark_reports.log.store import Form, Table
 from spark_reports.report.assemble import assemble
 from tests.spark_reports.collected import collect
 from tests.spark_reports.day import DAY_MS, MIDNIGHT_MS
@@ -13,9 +18,9 @@ from tests.spark_reports.logs import counters, heartbeat, write
 FRIDAY = date(2026, 11, 20)
 
 
-def streamed(tmp_path):
+def streamed(tmp_path, *more):
     options = ["--input", tmp_path / "in", "--output", tmp_path / "table", "--checkpoint", tmp_path / "state"]
-    assert main(["stream", *map(str, options), "--once"]) == 0
+    assert main(["stream", *map(str, options), "--once", *more]) == 0
 
 
 def lines_of(spark, tmp_path):
@@ -74,3 +79,85 @@ def test_the_table_is_read_like_one_of_compact(spark, tmp_path):
     made = assemble(found, FRIDAY, FRIDAY, MIDNIGHT_MS + DAY_MS)
     assert made["totals"]["records_accepted"] == 10
     assert made["log"]["duplicate_lines"] == 1
+
+
+def test_a_micro_batch_has_at_most_so_many_files(spark, tmp_path):
+    """Otherwise the first one would be all that exists, however much that is."""
+    for number in range(5):
+        write(tmp_path / "in" / f"{number}.jsonl", heartbeat(number))
+    streamed(tmp_path, "--max-files", "2")
+    batches = (tmp_path / "table" / "event_date=2026-11-20").iterdir()
+    assert sorted(path.name for path in batches) == ["batch_id=0", "batch_id=1", "batch_id=2"]
+    assert [seq for _, seq, _ in lines_of(spark, tmp_path)] == list(range(5))
+
+
+def test_the_time_between_micro_batches_is_that_of_the_trigger(spark, tmp_path):
+    write(tmp_path / "in" / "a.jsonl", heartbeat(0))
+    lines = stream.from_files(spark, str(tmp_path / "in"), 10)
+    query = stream.write(lines, Table(str(tmp_path / "table")), str(tmp_path / "state"), every_s=3_600)
+    try:
+        while "Waiting for next trigger" not in query.status["message"]:  # it has written the first one
+            assert query.exception() is None
+            time.sleep(0.1)
+        write(tmp_path / "in" / "b.jsonl", heartbeat(1))
+        status = query.status
+    finally:
+        query.stop()
+    assert not status["isTriggerActive"]  # the next one is an hour away
+    assert len(lines_of(spark, tmp_path)) == 1
+
+
+def test_compact_makes_a_table_of_a_stream_and_finds_what_came_late(spark, tmp_path, capsys):
+    """Friday's lines come in three micro-batches, one of them after Friday was compacted. A line comes twice,
+    and a line without a time belongs to the day of its file."""
+    saturday = MIDNIGHT_MS + DAY_MS
+    name = "decisions-202611{}T000000Z-{}.jsonl".format
+    asked = ["compact", "--input", str(tmp_path / "table"), "--input-format", "parquet", "--json"]
+    asked += ["--output", str(tmp_path / "lines"), "--date"]
+    write(tmp_path / "in" / name(20, "a"), counters(0), heartbeat(1), raw="garbage\n")
+    streamed(tmp_path)
+    write(tmp_path / "in" / name(20, "b"), counters(2), counters(0))
+    streamed(tmp_path)
+    assert main([*asked, "2026-11-20"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert (found["lines"], found["duplicate_lines"], found["quarantined_lines"]) == (3, 1, {"not_json": 1})
+    write(tmp_path / "in" / name(21, "c"), counters(3), heartbeat(4, saturday), raw="more garbage\n")
+    streamed(tmp_path)
+    assert main([*asked, "2026-11-21"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert (found["lines"], found["quarantined_lines"]) == (1, {"not_json": 1})
+    assert found["restated_days"] == ["2026-11-20"]
+    stored = spark.read.parquet(str(tmp_path / "lines")).collect()
+    assert sorted((str(row["event_date"]), row["seq"] or -1, row["copies"]) for row in stored) == [
+        *(("2026-11-20", seq, copies) for seq, copies in ((-1, 1), (-1, 2), (1, 1), (2, 1), (3, 1))),
+        *(("2026-11-21", seq, 1) for seq in (-1, 4)),
+    ]
+    assert len(list((tmp_path / "lines" / "event_date=2026-11-20").glob("*.parquet"))) == 1
+    assert main([*asked, "2026-11-21"]) == 0
+    assert json.loads(capsys.readouterr().out)["restated_days"] == []
+
+
+def test_compact_does_not_write_into_the_table_of_a_stream(spark, tmp_path, capsys):
+    table = str(tmp_path / "table")
+    assert main(["compact", "--input", table, "--input-format", "parquet", "--output", f"{table}/"]) == 2
+    assert "write to another table" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("more", "says"),
+    [
+        (["--kafka", "k:9092", "--max-files", "5"], "--max-files is for --input"),
+        (["--input", "in", "--max-offsets", "5"], "--max-offsets is for --kafka"),
+    ],
+)
+def test_a_limit_of_another_source_is_exit_code_2(more, says, capsys):
+    assert main(["stream", *more, "--output", "table", "--checkpoint", "state"]) == 2
+    assert says in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("trigger", ["0s", "1d", "-5m", "often", "10"])
+def test_a_trigger_that_is_no_interval_is_exit_code_2(trigger, capsys):
+    with pytest.raises(SystemExit) as ended:
+        main(["stream", "--input", "in", "--output", "t", "--checkpoint", "s", f"--trigger={trigger}"])
+    assert ended.value.code == 2
+    assert "is not an interval such as 30s" in capsys.readouterr().err

@@ -1,0 +1,43 @@
+"""The number of files in which `compact` writes the lines that it reads: by their bytes.
+
+Spark would write a file for each task that reads, and it has a task for each 32 small files: 96,000 files of
+1,000 proxies became 3,000 files a day, a million a year. Here a file of the table has at most about 128 MiB,
+and there are no more files than that takes, unless cores would have nothing to do.
+"""
+
+from typing import Any, Final
+
+from pyspark.sql import DataFrame
+
+from spark_reports.log import size
+from spark_reports.log.store import Form
+
+_FILE_BYTES: Final = 128 << 20
+"""The most bytes of a file of the table, about."""
+_TASK_BYTES: Final = 128 << 20
+_TASK_FILES: Final = 200
+"""A task is worth a core if it reads more than this: bytes of JSON lines, or files, which it opens one after
+the other."""
+
+WHOLE_RUNS: Final = {"spark.sql.files.openCostInBytes": str(64 << 10)}
+"""Inside, Spark reads 128 MiB at a time, also if the files are small: by default each of them counts for
+4 MiB. Lines that are read at a time are sorted together."""
+
+
+def files(lines: DataFrame, form: Form) -> int:
+    """The number of files for `lines`, which are not read yet."""
+    session: Any = lines.sparkSession
+    total = size.file_bytes(lines, form)
+    cores = int(session.sparkContext.defaultParallelism)
+    if total is None:
+        return cores
+    plan: Any = lines  # the way to the list in Java has no public name: it may be long
+    inputs = plan._jdf.inputFiles()
+    return number(size.lines_bytes(inputs, form, total), len(inputs), cores)
+
+
+def number(lines_bytes: int, inputs: int, cores: int) -> int:
+    """The number of files for so many bytes of JSON lines in so many files, if there are so many cores."""
+    needed = -(-lines_bytes // (size.TABLE_EXPANSION * _FILE_BYTES))
+    worth = max(-(-lines_bytes // _TASK_BYTES), -(-inputs // _TASK_FILES))
+    return max(1, needed, min(worth, cores))
