@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 from spark_reports import arguments
 from spark_reports.commands.running import nothing_of, spark_at_work
 from spark_reports.exits import GATE_TRIPPED, OK, NothingToReportError, UsageError
+from spark_reports.log.completeness import NEWER, period_text
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -64,7 +65,8 @@ def add_writing(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Write the table, and print what it holds."""
     first, last = arguments.period_of(options)
-    with spark_at_work(options, "writing the table", is_brief=False) as spark:
+    places = table_places(options.output, options.format)
+    with spark_at_work(options, "writing the table", is_brief=False, writes=places) as spark:
         from spark_reports.log import store
 
         done = written(spark, options, store.Table(options.output, store.Form(options.format)), first, last)
@@ -72,6 +74,8 @@ def run(options: argparse.Namespace) -> int:
         raise NothingToReportError(nothing_of(first, last, options.input))
     if not options.quiet:
         sys.stdout.write(json.dumps(asdict(done)) + "\n" if options.json else in_words(done))
+    if not done.lines:
+        raise NothingToReportError(_nothing_usable(done, first, last))
     return status(options, done)
 
 
@@ -101,6 +105,11 @@ def written(
     )
 
 
+def table_places(name: str, form: str) -> list[str]:
+    """The folder of a table, as `spark_at_work` takes it. A table of a catalog has none that is known."""
+    return [] if form == "iceberg" else [name]
+
+
 def status(options: argparse.Namespace, done: "Compacted") -> int:
     """GATE_TRIPPED, and a line on standard error, if more lines are unusable than `--max-corrupt` allows."""
     if options.max_corrupt is None or done.corrupt_rate <= options.max_corrupt:
@@ -111,9 +120,9 @@ def status(options: argparse.Namespace, done: "Compacted") -> int:
 
 def in_words(done: "Compacted") -> str:
     """The content of the table after a run, and the days before that concern it."""
-    counts = ", ".join(f"{count:,} {problem}" for problem, count in sorted(done.quarantined_lines.items()))
     return (
-        f"{done.lines:,} lines, {done.duplicate_lines:,} duplicates left out, set aside: {counts or 'none'}."
+        f"{done.lines:,} lines, {done.duplicate_lines:,} duplicates left out, set aside: "
+        f"{_set_aside(done) or 'none'}."
         + "".join(f"\nLines came late for {day}, which was written again." for day in done.restated_days)
         + "".join(
             f"\nLines came late for {day}, which was not written again: the input lacks {lines:,} usable "
@@ -121,4 +130,16 @@ def in_words(done: "Compacted") -> str:
             for day, lines in done.vanished_lines.items()
         )
         + "\n"
+    )
+
+
+def _set_aside(done: "Compacted") -> str:
+    return ", ".join(f"{count:,} {problem}" for problem, count in sorted(done.quarantined_lines.items()))
+
+
+def _nothing_usable(done: "Compacted", first: date, last: date) -> str:
+    cure = f" ({NEWER})" if "unknown_version" in done.quarantined_lines else ""
+    return (
+        f"no line of {period_text(first, last)} can be used, all were set aside: {_set_aside(done)}{cure}. "
+        "The table holds them with their problem"
     )

@@ -11,7 +11,7 @@ from spark_reports.commands.render import for_terminal
 from spark_reports.commands.running import nothing_of, spark_at_work
 from spark_reports.exits import NothingToReportError, UsageError
 from spark_reports.log.completeness import period_text
-from spark_reports.report.files import require_writable, to_json
+from spark_reports.report.files import to_json
 from spark_reports.report.notices import grouped
 from spark_reports.report.shape import Report
 
@@ -51,7 +51,6 @@ def run(options: argparse.Namespace) -> int:
     """Make the report, write its files, print the summary, check the gates."""
     first, last = arguments.period_of(options)
     _require_possible(options, first, last)
-    require_writable(options.output)
     for_readers.check(options, each.folder(options.output, first) if options.each else options.output)
     if options.each:
         return each.run(options, first, last)
@@ -82,7 +81,9 @@ def _require_possible(options: argparse.Namespace, first: date, last: date) -> N
 def _make(options: argparse.Namespace, first: date, last: date) -> Report:
     # A log that was made a table is usually a large one.
     is_brief = options.input_format == "json"
-    with spark_at_work(options, "reading the decision log", is_brief=is_brief) as spark:
+    with spark_at_work(
+        options, "reading the decision log", is_brief=is_brief, writes=making.places(options)
+    ) as spark:
         from spark_reports.log import store
         from spark_reports.log.read import Source
 

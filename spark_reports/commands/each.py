@@ -11,7 +11,8 @@ from datetime import date, timedelta
 from typing import TYPE_CHECKING, Final
 
 from spark_reports.commands import making
-from spark_reports.commands.running import days_in_words, spark_at_work
+from spark_reports.commands.progress import Progress
+from spark_reports.commands.running import days_in_words, progress_of, spark_at_work
 from spark_reports.exits import FAILED, GATE_TRIPPED, OK, NoFilesError, NothingToReportError
 from spark_reports.report.shape import Report
 
@@ -32,14 +33,17 @@ def worst(codes: Iterable[int]) -> int:
 def run(options: argparse.Namespace, first: date, last: date) -> int:
     """Make the reports of all days of the period. Days without a line are named at the end."""
     codes: dict[date, int | None] = {}
-    with spark_at_work(options, "reading the decision log", is_brief=False) as spark:
+    places, progress = making.places(options), progress_of(options)
+    with spark_at_work(
+        options, "reading the decision log", is_brief=False, writes=places, progress=progress
+    ) as spark:
         from spark_reports.log import store
         from spark_reports.log.read import Source
 
         form = store.Form(options.input_format)
         store.require(spark, form)
         for day in (first + timedelta(days=number) for number in range((last - first).days + 1)):
-            codes[day] = reported(spark, options, Source(options.input, day, day, form))
+            codes[day] = reported(spark, options, Source(options.input, day, day, form), progress)
     if empty := [day.isoformat() for day, code in codes.items() if code is None]:
         sys.stderr.write(f"spark_reports: {_no_lines(options, empty)}\n")
     return worst(FAILED if code is None else code for code in codes.values())
@@ -54,20 +58,26 @@ def folder(output: str, day: date) -> str:
     return f"{output.rstrip('/')}/{day}"
 
 
-def reported(spark: "SparkSession", options: argparse.Namespace, source: "Source") -> int | None:
+def reported(
+    spark: "SparkSession", options: argparse.Namespace, source: "Source", progress: Progress
+) -> int | None:
     """Make the report of a day, write its files, and check the gates.
 
     Return OK, GATE_TRIPPED, FAILED if no line of the day can be used, or None if there is no line.
     """
     day = source.first
     place = folder(options.output, day)
+    progress.show(f"making the report of {day}")
     try:
         report = making.made(spark, options, source, place)
     except NoFilesError:
         return None
     except NothingToReportError as error:
+        progress.clear()
         sys.stderr.write(f"spark_reports: {error}\n")
         return FAILED
+    finally:
+        progress.clear()
     if report is None:
         return None
     if not options.quiet:

@@ -52,6 +52,11 @@ def add_report(parser: argparse.ArgumentParser) -> None:
     arguments.add_quiet(parser)
 
 
+def places(options: argparse.Namespace) -> list[str]:
+    """The folders that a report writes, as `spark_at_work` takes them."""
+    return [options.output] if options.rollup is None else [options.output, options.rollup]
+
+
 def made(spark: "SparkSession", options: argparse.Namespace, source: "Source", folder: str) -> Report | None:
     """Make the report of `source`, and write its files to `folder`. With `--rollup`, its days are stored
     there first. None if the log holds no line of the period.

@@ -17,9 +17,8 @@ from typing import Final
 
 from spark_reports import arguments
 from spark_reports.commands import compact, each, for_readers, making
-from spark_reports.commands.running import nothing_of, spark_at_work
+from spark_reports.commands.running import nothing_of, progress_of, spark_at_work
 from spark_reports.exits import NothingToReportError
-from spark_reports.report.files import require_writable
 
 _EXAMPLES: Final = """example:
   spark_reports night --input s3a://lake/tsproxy --table s3a://lake/lines --rollup s3a://lake/rollup \\
@@ -48,15 +47,19 @@ def add(commands: arguments.Commands) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Write the table and the reports."""
-    require_writable(options.output)
     day, _ = arguments.period_of(options)
     for_readers.check(options, each.folder(options.output, day))
-    with spark_at_work(options, "writing the table", is_brief=False) as spark:
+    places = [*compact.table_places(options.table, options.table_format), *making.places(options)]
+    progress = progress_of(options)
+    with spark_at_work(
+        options, "writing the table", is_brief=False, writes=places, progress=progress
+    ) as spark:
         from spark_reports.log import store
         from spark_reports.log.read import Source
 
         table = store.Table(options.table, store.Form(options.table_format))
         done = compact.written(spark, options, table, day, day)
+        progress.clear()
         if not options.quiet:
             sys.stdout.write(compact.in_words(done))
         before = set(map(date.fromisoformat, done.restated_days))
@@ -65,8 +68,8 @@ def run(options: argparse.Namespace) -> int:
         of_day = Source([table.name], day, day, table.form)
         ungated = argparse.Namespace(**{**vars(options), "fail_on": []})
         for other in sorted(before):
-            each.reported(spark, ungated, replace(of_day, first=other, last=other))
-        code = each.reported(spark, options, of_day)
+            each.reported(spark, ungated, replace(of_day, first=other, last=other), progress)
+        code = each.reported(spark, options, of_day, progress)
     if code is None:
         raise NothingToReportError(nothing_of(day, day, options.input))
     return each.worst([code, compact.status(options, done)])

@@ -2,17 +2,17 @@
 
 import argparse
 import sys
-import time
 from collections.abc import Collection, Iterator, Sequence
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from datetime import date, timedelta
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, Final
 
 from spark_reports.commands.failures import explained
+from spark_reports.commands.progress import Progress, tasks_of
 from spark_reports.exits import SparkUnavailableError, UsageError
 from spark_reports.log.completeness import period_text
-from spark_reports.report.files import local
+from spark_reports.report.files import local, require_writable, try_far
 from spark_reports.spark.session import spark_session
 
 if TYPE_CHECKING:
@@ -27,21 +27,37 @@ _MAX_FILES: Final = 100_000
 
 @contextmanager
 def spark_at_work(
-    options: argparse.Namespace, doing: str, *, is_brief: bool = True, not_there: str = ""
+    options: argparse.Namespace,
+    doing: str,
+    *,
+    is_brief: bool = True,
+    not_there: str = "",
+    writes: Sequence[str] = (),
+    progress: Progress | None = None,
 ) -> Iterator["SparkSession"]:
-    """A Spark session. On a terminal, `doing` is shown as progress. `spark_session` explains `is_brief`.
+    """A Spark session. On a terminal, `doing` is shown as progress; a command with several steps has its own
+    `progress`. `spark_session` explains `is_brief`.
 
-    Raises UsageError for an input that does not exist (`not_there` says how to make it), and
-    SparkUnavailableError for all other failures of Spark.
+    `writes`: the folders that will be written. Each is tried first, one of this machine before Spark starts.
+
+    Raises UsageError for an input that does not exist (`not_there` says how to make it), OSError for a folder
+    of this machine that cannot be written, and SparkUnavailableError for all other failures of Spark.
     """
-    progress = Progress(is_shown=sys.stderr.isatty() and not options.quiet)
+    for folder in writes:
+        require_writable(folder)
+    progress = progress or progress_of(options)
     progress.show("starting Spark")
-    with spark_session(options.master, is_brief=is_brief) as spark:
+    with ExitStack() as stack:
+        stack.callback(progress.clear)
+        spark = stack.enter_context(spark_session(options.master, is_brief=is_brief))
         from py4j.protocol import Py4JJavaError
         from pyspark.errors import PySparkException
 
+        progress.watch(tasks_of(spark))
         progress.show(doing)
         try:
+            for folder in writes:
+                _try_far(spark, folder)
             with _skipping(spark) if getattr(options, "skip_damaged_files", False) else nullcontext():
                 yield spark
         except PySparkException as error:
@@ -54,6 +70,30 @@ def spark_at_work(
             ) from error
         finally:
             progress.clear()
+
+
+def progress_of(options: argparse.Namespace) -> Progress:
+    """Progress that is shown on a terminal, unless the command is to be quiet."""
+    return Progress(is_shown=sys.stderr.isatty() and not options.quiet)
+
+
+def _try_far(spark: "SparkSession", folder: str) -> None:
+    """Write a file to a folder that is not on this machine, and delete it.
+
+    Raises SparkUnavailableError, which names the folder, if that is not possible.
+    """
+    from py4j.protocol import Py4JJavaError
+    from pyspark.errors import PySparkException
+
+    if local(folder) is not None:
+        return
+    try:
+        try_far(spark, folder)
+    except PySparkException as error:  # pyspark turns some of Java's errors into its own
+        raise SparkUnavailableError(f"{folder} cannot be written: {explained([str(error)])}") from error
+    except Py4JJavaError as error:
+        reason = explained(_causes(error.java_exception))
+        raise SparkUnavailableError(f"{folder} cannot be written: {reason}") from error
 
 
 @contextmanager
@@ -113,22 +153,3 @@ def days_in_words(days: Sequence[str]) -> str:
         else:
             spans.append([day])
     return ", ".join(" to ".join(span) for span in spans)
-
-
-class Progress:
-    """Progress on one line of standard error, if that is a terminal."""
-
-    def __init__(self, *, is_shown: bool) -> None:
-        self._is_shown = is_shown
-        self._began = time.monotonic()
-
-    def show(self, doing: str) -> None:
-        self._write(f"{doing} … ({time.monotonic() - self._began:.0f} s)")
-
-    def clear(self) -> None:
-        self._write("")
-
-    def _write(self, line: str) -> None:
-        if self._is_shown:
-            sys.stderr.write(f"\r\x1b[K{line}")
-            sys.stderr.flush()

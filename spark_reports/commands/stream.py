@@ -5,6 +5,7 @@ import re
 from typing import Final
 
 from spark_reports import arguments
+from spark_reports.commands.compact import table_places
 from spark_reports.commands.running import spark_at_work
 from spark_reports.exits import OK, UsageError
 
@@ -80,7 +81,8 @@ def run(options: argparse.Namespace) -> int:
     for name, source in (("max_files", "input"), ("max_offsets", "kafka")):
         if getattr(options, name) and not getattr(options, source):
             raise UsageError(f"--{name.replace('_', '-')} is for --{source}")
-    with spark_at_work(options, "writing the table", is_brief=False) as spark:
+    places = [*table_places(options.output, options.format), options.checkpoint]
+    with spark_at_work(options, "writing the table", is_brief=False, writes=places) as spark:
         from spark_reports.log import store, stream
 
         table = store.Table(options.output, store.Form(options.format))

@@ -39,6 +39,22 @@ def require_writable(folder: str) -> None:
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(nearest))
 
 
+def try_far(spark: "SparkSession", folder: str) -> None:
+    """Write an empty file to a folder on any file system that Spark knows, and delete it.
+
+    A folder that did not exist is deleted again. Raises Java's errors.
+    """
+    context: Any = spark.sparkContext  # the way to Java's classes has no public name
+    path = context._jvm.org.apache.hadoop.fs.Path
+    place, tried = path(folder), path(folder, f".tsproxy-{os.getpid()}")
+    files = place.getFileSystem(context._jsc.hadoopConfiguration())
+    was_there = files.exists(place)
+    files.create(tried, True).close()
+    files.delete(tried, False)
+    if not was_there and not files.listStatus(place):
+        files.delete(place, False)
+
+
 def write_far(spark: "SparkSession", folder: str, name: str, text: str) -> None:
     """Write `text` as UTF-8 to a folder on any file system that Spark knows. Raises Java's errors.
 

@@ -159,6 +159,33 @@ def test_a_file_system_that_spark_does_not_have_is_a_sentence(spark, decisions, 
     assert stderr.count("\n") == 1
 
 
+@pytest.mark.parametrize(
+    ("asked", "read_only"),
+    [
+        (["daily", "--output"], "reports/2026-11-20"),
+        (["daily", "--output", "viewfs://ro/kept", "--rollup"], "rollup"),
+        (["compact", "--output"], "lines"),
+        (["night", "--output", "viewfs://ro/kept", "--table"], "lines"),
+        (["stream", "--output", "viewfs://ro/kept", "--checkpoint"], "state"),
+    ],
+    ids=lambda given: " ".join(given) if isinstance(given, list) else given,
+)
+def test_a_far_output_that_cannot_be_written_is_found_before_the_work(
+    spark, tmp_path, capsys, asked, read_only
+):
+    """Everything but `/kept` of this file system is only a list of its links, where nobody may write. The
+    input does not exist, and otherwise that would be found first."""
+    hadoop = spark.sparkContext._jsc.hadoopConfiguration()
+    (tmp_path / "kept").mkdir()
+    hadoop.set("fs.viewfs.mounttable.ro.link./kept", (tmp_path / "kept").as_uri())
+    place = f"viewfs://ro/{read_only}"
+    assert main([*asked, place, "--input", str(tmp_path / "nowhere")]) == 1
+    stderr = capsys.readouterr().err
+    assert stderr.startswith(f"spark_reports: {place} cannot be written: ")
+    assert stderr.count("\n") == 1
+    assert list((tmp_path / "kept").iterdir()) == []
+
+
 def test_a_folder_named_as_a_file_address_is_that_folder(spark, decisions, tmp_path):
     options = ["--date", "2026-11-20", "--output", (tmp_path / "out").as_uri(), "--format", "json", "--quiet"]
     assert main(["daily", "--input", str(decisions), *options]) == 0

@@ -287,3 +287,16 @@ def test_the_command_prints_its_counts_and_too_much_garbage_is_exit_code_3(
     printed = capsys.readouterr()
     assert json.loads(printed.out)["quarantined_lines"] == {"not_json": 1}
     assert "25.000% of the lines are unusable" in printed.err
+
+
+def test_lines_that_are_all_set_aside_are_written_and_end_with_exit_code_1(spark, tmp_path, capsys):
+    write(tmp_path / "in" / "decisions-20261120T000000Z-a.jsonl", counters(0, v=2), counters(1, v=2))
+    options = ["--input", str(tmp_path / "in"), "--output", str(tmp_path / "table"), "--date", "2026-11-20"]
+    assert main(["compact", *options]) == 1
+    printed = capsys.readouterr()
+    assert printed.out == "0 lines, 0 duplicates left out, set aside: 2 unknown_version.\n"
+    assert printed.err == (
+        "spark_reports: no line of 2026-11-20 can be used, all were set aside: 2 unknown_version (written by "
+        "a newer tsproxy: update spark_reports). The table holds them with their problem\n"
+    )
+    assert spark.read.parquet(str(tmp_path / "table")).count() == 2

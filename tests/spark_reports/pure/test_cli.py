@@ -165,8 +165,21 @@ def test_a_reader_that_closes_the_pipe_gets_no_complaint(form):
 
 
 @pytest.mark.parametrize("output", ["file", "file/reports/2026-11-20"])
-def test_an_output_that_cannot_be_written_is_found_before_spark_starts(output, tmp_path, capsys):
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["daily", "--output"],
+        ["daily", "--each", "--date", "2026-11-01..2026-11-20", "--output"],
+        ["daily", "--output", "out", "--rollup"],
+        ["compact", "--output"],
+        ["night", "--table", "lines", "--output"],
+        ["night", "--output", "out", "--table"],
+        ["stream", "--checkpoint", "state", "--output"],
+        ["stream", "--output", "lines", "--checkpoint"],
+    ],
+    ids=" ".join,
+)
+def test_an_output_that_cannot_be_written_is_found_before_spark_starts(command, output, tmp_path, capsys):
     (tmp_path / "file").write_text("")
-    asked = ["daily", "--input", str(tmp_path), "--output", str(tmp_path / output)]
-    assert main(asked) == 1
+    assert main([*command, str(tmp_path / output), "--input", str(tmp_path)]) == 1
     assert capsys.readouterr().err == (f"spark_reports: [Errno 20] Not a directory: '{tmp_path / 'file'}'\n")
