@@ -37,15 +37,15 @@ def run(options: argparse.Namespace) -> int:
     first, last = arguments.period_of(options)
     now_ms = int(datetime.now(UTC).timestamp() * 1000)
     with spark_at_work(options, "examining the decision log") as spark:
-        from spark_reports.log import read, sequence, store
-        from spark_reports.report import tabled, tables
+        from spark_reports.log import delivered, read, sequence, store
+        from spark_reports.report import tables
         from spark_reports.report.assemble import quality
 
         source = read.Source(options.input, first, last, store.Form(options.input_format))
         store.require(spark, source.form)
         with read.opened(spark, source) as log:
             boots, gaps = tables.proof(log, sequence.side(first, last))
-            files = tabled.rows(read.files(log.lines, first, last))
+            files = delivered.rows(read.files(log.lines, first, last))
     if not files:
         raise NothingToReportError(nothing_of(first, last, options.input))
     found = quality(Evidence(boots, gaps, files), first, last, now_ms)

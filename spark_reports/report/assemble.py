@@ -6,7 +6,8 @@ from datetime import date, timedelta
 from operator import itemgetter
 from typing import Any, Final, cast
 
-from spark_reports.log.completeness import Evidence, by_problem, completeness
+from spark_reports.log import delivered
+from spark_reports.log.completeness import GAPS_LISTED, Evidence, by_problem, completeness
 from spark_reports.report import what_if, words
 from spark_reports.report.groups import Rows
 from spark_reports.report.headline import details, headline
@@ -41,7 +42,6 @@ from tsproxy.model.outcome import VerdictName
 
 HEATMAP_TOPICS: Final = 15
 _REJECTED: Final = (VerdictName.REJECTED, VerdictName.BROKER_REJECTED)
-_OPEN: Final = ".open"
 _EXAMPLES: Final = 5
 _BROKERS_TIME: Final = "LogAppendTime"
 _COMPARABLE_DAYS: Final = 2
@@ -313,8 +313,8 @@ def _limits(rows: Rows, topics: Sequence[str]) -> list[Limits]:
 def quality(evidence: Evidence, first: date, last: date, now_ms: int) -> LogQuality:
     """The quality of the log of the period. `now_ms`: the reader's clock."""
     proof, files = completeness(evidence, first, last, now_ms), evidence.files
-    names = {row["file"] for row in files}
-    set_aside = [row for row in files if row["problem"] is not None]
+    number, number_open = delivered.files(files)
+    set_aside = [row for row in files if row["problem"] is not None and row["file"] is not None]
     examples = sorted(set_aside, key=itemgetter("file", "problem"))[:_EXAMPLES]
     return LogQuality(
         is_complete=proof.is_complete,
@@ -328,8 +328,8 @@ def quality(evidence: Evidence, first: date, last: date, now_ms: int) -> LogQual
         missing_intervals=proof.missing_intervals,
         silent_boots=len(proof.silent),
         gaps=proof.gaps,
-        silent=proof.silent,
-        unheard=proof.unheard,
+        silent=proof.silent[:GAPS_LISTED],
+        unheard=proof.unheard[:GAPS_LISTED],
         duplicate_lines=sum(row["duplicates"] for row in files if row["problem"] is None),
         quarantined_lines=by_problem(files, "lines"),
         quarantined_examples=[f"{r['file']}: {r['problem']}: {r['example'] or ''}" for r in examples],
@@ -337,6 +337,6 @@ def quality(evidence: Evidence, first: date, last: date, now_ms: int) -> LogQual
         lines_dropped=proof.lines_dropped,
         decisions_suppressed=proof.decisions_suppressed,
         batches_folded=proof.batches_folded,
-        files=len(names),
-        open_files=sum(name.endswith(_OPEN) for name in names),
+        files=number,
+        open_files=number_open,
     )

@@ -318,7 +318,9 @@ class LogQuality(TypedDict):
     gaps: list[LineGap]
     """The runs of lost lines, at most 100; `lost_lines` counts all."""
     silent: list[SilentBoot]
+    """At most 100; `silent_boots` counts all."""
     unheard: list[UnheardSpan]
+    """At most 100."""
     duplicate_lines: int
     quarantined_lines: dict[str, int]
     """By problem (`log.read`), over all files read."""

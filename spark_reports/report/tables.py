@@ -1,12 +1,12 @@
 """Runs the transforms over a log and brings their small results to the driver.
 
 For the daily report only this module makes Spark work: everything before it is lazy, everything after it is
-plain Python. The size of a result is bounded by `top`, or by the number of hours, reasons, boots and files.
+plain Python. The size of a result is bounded by `top`, or by the number of hours, reasons and boots.
 Nothing is written here.
 """
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -17,7 +17,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  # the name that all of Spark's documentation uses
 
 from spark_reports.exits import NothingToReportError
-from spark_reports.log import boots, read, sequence
+from spark_reports.log import boots, delivered, read, sequence
 from spark_reports.log.completeness import GAPS_LISTED, Evidence, LineGap, by_problem, nothing_usable
 from spark_reports.log.read import Log, Source
 from spark_reports.report import groups, rollup, transforms
@@ -108,7 +108,7 @@ def summed(spark: SparkSession, source: Source) -> Iterator[Sums | None]:
     """
     with read.opened(spark, source) as log, ExitStack() as stack:
         kept = partial(read.kept, stack)
-        files = rows(read.files(log.lines, source.first, source.last))
+        files = delivered.rows(read.files(log.lines, source.first, source.last))
         if not any(row["inside"] for row in files):
             if unusable := by_problem(files, "unusable"):
                 raise NothingToReportError(nothing_usable(source.first, source.last, unusable))
@@ -161,17 +161,17 @@ def collect(sums: Sums, top: int, known: DataFrame | None = None, owned: int = 0
             stack.enter_context(small_queries(sums.rolled.sparkSession))
         rolled = tabled(stack, _few(sums.rolled, is_few), OF_ROLLUP, is_few=is_few)
         drifts = tabled(stack, _few(sums.drifts, is_few), _OF_DRIFT, is_few=sums.is_small)
-        lifecycle = tabled(
-            stack, read.of_event(sums.usable, EventName.LIFECYCLE), _OF_LIFECYCLE, is_few=sums.is_small
-        )
         decisions = read.of_event(sums.usable, EventName.DECISION)
         producers, of_worst, only_worst = rolled.of_worst_clients(top)
         by_topic = rolled.of_worst_topics(top)
         changes = [] if known is None else rows(rollup.changes(known, sums.source.last, MOST_CHANGES))
+        topics = by_topic.table(groups.TOPICS)
         topic_clients = by_topic.table(groups.TOPIC_CLIENTS, CLIENTS_PER_TOPIC)
+        of_topics = _of_topics(sums.usable, {row["topic"] for row in topics if row["topic"] is not None})
+        lifecycle = tabled(stack, of_topics, _OF_LIFECYCLE, is_few=sums.is_small)
         return Tables(
             summary=rolled.table(groups.SUMMARY)[0],
-            topics=by_topic.table(groups.TOPICS),
+            topics=topics,
             topic_clients=topic_clients,
             topic_totals=drifts.of_topics(_worst(topic_clients)).table(groups.TOPIC_TOTALS),
             hours=by_topic.table(groups.HOURS),
@@ -204,6 +204,12 @@ def _worst(topic_clients: Rows) -> list[str]:
         if row["topic"] is not None:
             rejected[row["topic"]] = rejected.get(row["topic"], 0) + row["rejected_records"]
     return sorted(rejected, key=lambda topic: (-rejected[topic], topic))[:TOPICS_COMPARED]
+
+
+def _of_topics(usable: DataFrame, topics: Collection[str]) -> DataFrame:
+    """The lifecycle lines that concern no topic, or one of these: limits of others are not shown."""
+    is_shown = F.col("topic").isNull() | F.col("topic").isin(*topics)
+    return read.of_event(usable, EventName.LIFECYCLE).where(is_shown)
 
 
 def _few(frame: DataFrame, is_few: bool) -> DataFrame:

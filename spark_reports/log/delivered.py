@@ -1,0 +1,58 @@
+"""The files of a log, as few rows: the driver gets none for each file of a fleet.
+
+A table with a row for each file and problem (`read.files`) is collected as it is if it is short. Else Spark
+adds it up: one row for each problem, without a file, and a few rows that are examples.
+"""
+
+from typing import Any, Final
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F  # noqa: N812  # the name that all of Spark's documentation uses
+
+FEW: Final = 1_000
+"""Up to this many rows are collected as they are."""
+_EXAMPLES: Final = 5
+_TEXTS: Final = ("file", "problem", "example")
+_OPEN: Final = ".open"
+
+Rows = list[dict[str, Any]]
+
+
+def rows(per_file: DataFrame, few: int = FEW) -> Rows:
+    """The rows of `per_file`, or their sums (`file` is null) and examples, whose counts are 0.
+
+    Then one of the rows has `files` and `open_files` as well, the number of all files and of those still
+    being written. Columns of `per_file`: `file`, `problem`, `example`, and counts.
+    """
+    kept = per_file.persist()
+    try:
+        found = [row.asDict() for row in kept.limit(few + 1).collect()]
+        return found if len(found) <= few else _added_up(kept)
+    finally:
+        kept.unpersist()
+
+
+def files(found: Rows) -> tuple[int, int]:
+    """How many files there are in the result of `rows`, and how many of them are still being written."""
+    counted = [row for row in found if "files" in row]
+    if counted:
+        return counted[0]["files"], counted[0]["open_files"]
+    names = {row["file"] for row in found}
+    return len(names), sum(name.endswith(_OPEN) for name in names)
+
+
+def _added_up(kept: DataFrame) -> Rows:
+    counts = [name for name in kept.columns if name not in _TEXTS]
+    none = dict.fromkeys(counts, 0)
+    sums = kept.groupBy("problem").agg(*[F.sum(name).alias(name) for name in counts])
+    is_open = F.col("file").endswith(_OPEN)
+    [number] = kept.agg(
+        F.count_distinct("file").alias("files"),
+        F.count_distinct(F.when(is_open, F.col("file"))).alias("open_files"),
+    ).collect()
+    worst = kept.where(F.col("problem").isNotNull()).orderBy("file", "problem").limit(_EXAMPLES)
+    return [
+        {"file": None, "problem": None, "example": None, **none, **number.asDict()},
+        *({"file": None, "example": None, **row.asDict()} for row in sums.collect()),
+        *(row.asDict() | none for row in worst.collect()),
+    ]
