@@ -11,7 +11,7 @@ QUICK := -m "not broker and not spark and not slow"
 export PYTHONDONTWRITEBYTECODE =
 
 .DEFAULT_GOAL := help
-.PHONY: help setup java demo test test-quick test-full test-clients differential mutation fuzz bench bench-reports pyfiles lint format clean
+.PHONY: help setup java demo test test-quick test-full test-clients differential mutation fuzz simulate bench bench-reports pyfiles lint format clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -66,6 +66,10 @@ MINUTES ?= 1
 fuzz: .venv/stamp ## coverage-guided fuzzing, MINUTES for each target
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check atheris==3.0.0
 	$(BIN)/python -m tests.fuzz --minutes $(MINUTES)
+
+CONNECTIONS ?= 10000
+simulate: .venv/stamp ## CONNECTIONS on a simulated loop, clock and network: faults and changes by SEED
+	$(BIN)/python -m tests.simulated --connections $(CONNECTIONS) --seed $(SEED)
 
 bench: .venv/stamp ## the benchmarks, as ratios within one run
 	$(BIN)/python -m benchmarks

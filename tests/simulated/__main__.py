@@ -16,9 +16,7 @@ def main() -> int:
     options.add_argument("--connections", type=int, default=10_000, metavar="N")
     options.add_argument("--seed", type=int, default=1, metavar="S", help="of the first world")
     options.add_argument("--replay", type=int, metavar="SEED", help="one world, event by event")
-    options.add_argument(
-        "--shrink", type=int, metavar="SEED", help="its fewest events that fail the same way"
-    )
+    options.add_argument("--shrink", type=int, metavar="SEED", help="the fewest events that break it")
     chosen = options.parse_args()
     if chosen.shrink is not None:
         return _show(shrink(chosen.shrink, lambda line: print(line, file=sys.stderr)))
@@ -43,14 +41,11 @@ def simulate(connections: int, seed: int) -> int:
             print(f"seed {world.seed}: {world.violation}", flush=True)
         if time.monotonic() - told > TELL_EVERY_S:
             told = time.monotonic()
-            print(
-                f"{done:,} connections, {len(failed)} failed, {done / (told - began):.0f} a second",
-                flush=True,
-            )
-    print(
-        f"{done:,} connections in {worlds:,} worlds (seeds {seed} to {seed + worlds - 1}), {requests:,} requests, "
-        f"{events:,} events: {len(failed)} failed"
-    )
+            rate = done / (told - began)
+            print(f"{done:,} connections, {len(failed)} failed, {rate:.0f} a second", flush=True)
+    seeds = f"seeds {seed} to {seed + worlds - 1}"
+    print(f"{done:,} connections in {worlds:,} worlds ({seeds}): {len(failed)} failed")
+    print(f"{requests:,} requests, {events:,} events, {time.process_time():,.0f} s of CPU")
     return int(bool(failed))
 
 

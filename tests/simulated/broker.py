@@ -37,8 +37,7 @@ ERROR_CODES = (3, 6, 7, 10, 19, 22, 32, 45)
 
 
 IDLE_S = 600.0
-"""A broker closes a connection that has asked nothing for so long (`connections.max.idle.ms`), whatever else it
-does wrong."""
+"""A broker closes a connection that was silent for so long (`connections.max.idle.ms`)."""
 
 
 class BrokerEnd:

@@ -228,4 +228,3 @@ class Client:
         if not self.is_over:
             self.is_over = self._is_done = True
             self._world.one_over()
-

@@ -5,24 +5,28 @@
 
 from collections.abc import Iterable
 
+from tests.session.conversation import id_of
 from tests.simulated.history import History, ViolationError
-from tests.simulated.requests import Asked, Kind
+from tests.simulated.requests import UNKNOWN, Asked, Kind
+from tsproxy.model.kafka import unnamed_topic
 from tsproxy.model.outcome import VerdictName
 
+_UNNAMED = unnamed_topic(id_of(UNKNOWN))
 
-def check_connection(history: History, consumed: int, *, must_finish: bool, has_drained: bool) -> None:
-    """`consumed`: so many of the client's bytes the proxy has read. `must_finish`: nothing excuses a request
-    that was not answered. `has_drained`: the proxy has drained in peace, so whatever had reached the broker
-    by then was answered."""
+
+def check_connection(history: History, consumed: int, *, in_peace: bool, has_drained: bool) -> None:
+    """`consumed`: so many of the client's bytes the proxy has read. `in_peace`: the proxy had no reason to
+    end a connection whose peers did nothing wrong. `has_drained`: it took no more requests at some moment,
+    but what had reached the broker by then was answered."""
     taken = [one for one in history.asked if one.ends_at <= consumed or one.is_damaged]
     _check_outcomes(history, taken)
     _check_counts(history, taken)
-    if history.faults:
-        _check_after_end_of_broker(history)
+    if history.faults == ["broker ends"] and in_peace:  # in good order: its last whole answers arrive
+        _check_answered(history, history.written)
+    if history.faults or not in_peace:
         return
-    if must_finish or has_drained:
-        _check_answered(history, [one for one in history.at_broker if one.wants_answer])
-    if must_finish:
+    _check_answered(history, [one for one in history.at_broker if one.wants_answer])
+    if not has_drained:
         _check_finished(history, consumed)
 
 
@@ -31,7 +35,8 @@ def _check_outcomes(history: History, taken: list[Asked]) -> None:
     by_id = {one.correlation_id: one for one in taken}
     seen = set()
     for outcome in history.outcomes:
-        place = (outcome.correlation_id, outcome.topic, outcome.partition)
+        topic = UNKNOWN if outcome.topic == _UNNAMED else outcome.topic
+        place = (outcome.correlation_id, topic, outcome.partition)
         one = by_id.get(outcome.correlation_id)
         if one is None or place[1:] not in one.batches or outcome.peer.client_id != history.client_id:
             raise ViolationError("booked_unknown", f"{place} of {outcome.peer}")
@@ -88,12 +93,6 @@ def _count(one: Asked, kind: Kind) -> int:
     return sum(each.kind is kind for each in one.batches.values())
 
 
-def _check_after_end_of_broker(history: History) -> None:
-    """A broker that ended in good order has its last whole answers delivered."""
-    if history.faults == ["broker ends"]:
-        _check_answered(history, history.written)
-
-
 def _check_answered(history: History, wanted: Iterable[Asked]) -> None:
     answered = set(history.answered)
     if missing := [str(one) for one in wanted if one not in answered]:
@@ -101,12 +100,10 @@ def _check_answered(history: History, wanted: Iterable[Asked]) -> None:
 
 
 def _check_finished(history: History, consumed: int) -> None:
-    """All requests were answered and all good ones stored, up to one with acks=0 that the proxy may reject."""
+    """All requests were answered and all good ones stored, up to one with acks=0 that may be rejected."""
     asked = history.asked
-    ends = next(
-        (i for i, one in enumerate(asked) if one.acks == 0 and _count(one, Kind.GOOD) < len(one.batches)),
-        None,
-    )
+    ending = (one for one in asked if one.acks == 0 and _count(one, Kind.GOOD) < len(one.batches))
+    ends = next((asked.index(one) for one in ending), None)
     certain = asked if ends is None else asked[:ends]
     _check_answered(history, [one for one in certain if one.wants_answer])
     at_broker = set(history.at_broker)
@@ -133,9 +130,8 @@ def check_leftovers(world) -> None:
         "abandoned bytes": world.judges.abandoned_bytes,
     }
     if left := {what: count for what, count in left.items() if count}:
-        raise ViolationError(
-            "left_behind", f"{left} {world.loop.timers()[:2]} {world.loop.unfinished_tasks()[:2]}"
-        )
+        examples = [*world.loop.timers()[:2], *world.loop.unfinished_tasks()[:2]]
+        raise ViolationError("left_behind", f"{left} {examples}")
     if twice := [link for link in world.network.links if link.times_lost > 1]:
         raise ViolationError("lost_twice", f"{len(twice)} links")
     if world.loop.complaints:

@@ -1,4 +1,4 @@
-"""The judges of a world: the queue of `JudgePool`, whose turns are taken on the loop instead of in threads."""
+"""The judges of a world: the queue of `JudgePool`, with turns on the loop instead of in threads."""
 
 from tests.simulated.draws import Stream
 from tests.simulated.loop import SimulatedLoop
@@ -6,12 +6,17 @@ from tsproxy.proxy.connections.judge_pool import JudgePool, Ticket, _turn
 
 
 class SimulatedJudges(JudgePool):
-    """A turn begins after a while, and its result is there after another while: anything may happen meanwhile."""
+    """A turn begins after a while, and ends after another while: anything may happen meanwhile."""
 
     def __init__(self, loop: SimulatedLoop, stream: Stream) -> None:
         super().__init__(threads=0)
         self._loop = loop
         self._stream = stream
+
+    @property
+    def is_at_work(self) -> bool:
+        """Whether a turn has begun and has not ended, though perhaps nobody waits for it any more."""
+        return bool(self._at_work)
 
     def begin(self, job, address, done) -> Ticket:
         ticket = super().begin(job, address, done)

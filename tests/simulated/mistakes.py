@@ -148,7 +148,7 @@ MISTAKES = {
     loses_answers_of_a_client_that_sends_no_more: {"answer_lost", "answer_cut_short"},
     does_not_wait_for_the_last_bytes: {"answer_lost", "accepted_lost", "reset_by_proxy"},
     forgets_bytes_that_came_early: {"unanswered", "answer_lost", "accepted_lost", "not_booked"},
-    takes_a_view_for_the_end: {"answer_lost", "accepted_lost", "not_booked", "never_ends"},
+    takes_a_view_for_the_end: {"answer_lost", "booked_forwarded", "never_ends"},
     raises_when_an_answer_comes_in_pieces: {"crashed", "answer_lost"},
     forgets_a_judgement: {"unanswered"},
 }

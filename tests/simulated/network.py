@@ -175,14 +175,17 @@ class Link(asyncio.Transport):
             self._later("flush", self._flush)
         if data:
             self._later("read", self._far_reads)
-        elif self._is_over or (self._has_ended and not self._buffer):
-            if not self._far_is_closed and not self._end_was_told:
-                self._end_was_told = True
-                self.far.ended()
+        elif self._is_at_end and not self._far_is_closed and not self._end_was_told:
+            self._end_was_told = True
+            self.far.ended()
+
+    @property
+    def _is_at_end(self) -> bool:
+        return self._is_over or (self._has_ended and not self._buffer)
 
     def _far_breaks(self) -> None:
-        """A reset: what the peer has not read yet is lost. Over TLS it is not, since a TLS connection waits for
-        the peer's end in a way that is not simulated."""
+        """A reset: what the peer has not read yet is lost. Over TLS it is not, since OpenSSL's way to wait
+        for the peer's end is not simulated."""
         if self._far_is_closed:
             return
         if self.is_tls and (data := self.wire.read(1 << 30)):

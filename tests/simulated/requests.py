@@ -98,7 +98,7 @@ _OTHERS = (
 
 
 def any_request(draws: Random, correlation_id: int, client_id: str, mix: str, acks: int) -> Asked:
-    """`mix` says what kinds of batches this client has: good, bad or mixed. `acks` is what it mostly asks for."""
+    """`mix` says what kinds of batches this client has: good, bad or mixed. `acks` is its usual setting."""
     if draws.random() < 0.2:
         if draws.random() < 0.1:
             frame = request(API_VERSIONS, NEWEST_UNSUPPORTED, b"", correlation_id, client_id)
@@ -109,8 +109,7 @@ def any_request(draws: Random, correlation_id: int, client_id: str, mix: str, ac
     version = draws.randint(3, 13)
     if draws.random() < 0.05:
         acks = draws.choice((-1, 1, 0))
-    # An unknown id of a topic waits for its name, and is then answered: not in the middle of other topics.
-    topics = (*KNOWN, UNKNOWN) if version < 13 and draws.random() < 0.15 else KNOWN
+    topics = (*KNOWN, UNKNOWN) if draws.random() < 0.15 else KNOWN
     names = draws.sample(topics, draws.choice((1, 1, 1, 2)))
     partitions = range(draws.choice((1, 1, 2, 3)))
     batches = {(name, p): _batch(draws, name, mix) for name in names for p in partitions}

@@ -26,7 +26,7 @@ from tsproxy.proxy.limits.process import ProcessLimits
 from tsproxy.proxy.metrics.latency.sampler import Sampler
 from tsproxy.proxy.metrics.registry import Metrics
 from tsproxy.proxy.notes import Notes
-from tsproxy.session import answers
+from tsproxy.session import answers, throttle
 from tsproxy.session.produce import cost
 
 MOST_CLIENTS = 6
@@ -126,6 +126,7 @@ class World:
         draw = self._draw = draws.stream("world")
         self.client_tls, self.broker_tls = draw.random() < 0.4, draw.random() < 0.4
         self._judges_apart, self._reads_apart = draw.random() < 0.25, draw.random() < 0.25
+        self._throttles_soon = draw.random() < 0.2
         self.loop = SimulatedLoop(draws.stream("timers"))
         self.clock = SimulatedClock(self.loop, NOW_MS)
         self.network = Network(self.loop, self._dial, self.note)
@@ -182,6 +183,7 @@ class World:
             and not self.listener.relays
             and len(self.loop.unfinished_tasks()) == 1
             and not self.loop._ready
+            and not self.judges.is_at_work
             and all(link.is_settled for link in self.network.links)
         )
 
@@ -190,12 +192,11 @@ class World:
             return
         if client.history.gave_up and not client.history.faults and not self.excuses:
             raise ViolationError("unanswered", f"client {client.history.number}")
-        in_peace = not self.excuses and not self.cut
         check_connection(
             client.history,
             client.link.consumed,
-            must_finish=in_peace and not self.is_draining,
-            has_drained=in_peace and self.is_draining,
+            in_peace=not self.excuses and not self.cut,
+            has_drained=self.is_draining,
         )
 
     # The proxy
@@ -234,6 +235,7 @@ class World:
             (connection_monitor, "log", self._log),
             (cost, "OFFLOAD_BYTES", 0 if self._judges_apart else cost.OFFLOAD_BYTES),
             (answers, "MOST_READ_HERE", 0 if self._reads_apart else answers.MOST_READ_HERE),
+            (throttle, "FREE_MS", 2.0 if self._throttles_soon else throttle.FREE_MS),
         ]
         before = [getattr(module, name) for module, name, _ in wanted]
         for module, name, value in wanted:
