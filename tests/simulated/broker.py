@@ -8,6 +8,8 @@ from tests.session.messages import (
     FIND_COORDINATOR,
     METADATA,
     PRODUCE,
+    SASL_AUTHENTICATE,
+    SASL_HANDSHAKE,
     accepted,
     answer,
     produced,
@@ -134,12 +136,24 @@ class BrokerEnd:
             return struct.pack(">i", len(nodes)) + b"".join(map(_node, sorted(nodes))) + bytes(4)
         if one.api_key == FIND_COORDINATOR:
             return b"\x00\x00" + _node(self._any_node())
+        if one.api_key == SASL_HANDSHAKE:
+            return struct.pack(">hi", 0, 0)
+        if one.api_key == SASL_AUTHENTICATE:
+            return struct.pack(">hhiq", self._authenticates(), -1, 0, 0)
         if one.api_key == API_VERSIONS:
             return struct.pack(">hi6h", 0, 2, PRODUCE, 0, 13, 77, 0, 99)
         if one.api_key == FETCH and one.api_version == 18:
             told = partition(b"records" * 50, tags=tags_of(current_leader(2, 5)))
             return fetched([told], tail=tags_of(node_endpoints((2, LEAK.decode(), 9_092))))
         return bytes(50) if one.api_key == FETCH else b"\x00\x00"
+
+    def _authenticates(self) -> int:
+        """The error code."""
+        if self.draws.has(0.1, "rejects the login"):
+            self._history.lose("login rejected")
+            return 58
+        self._history.has_login = True
+        return 0
 
     def _any_node(self) -> int:
         return LATE_NODE if self.draws.has(0.04, f"names node {LATE_NODE}") else self.draws.choice(NODES)

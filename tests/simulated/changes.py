@@ -43,13 +43,14 @@ def config(name: str):
     return load(parse_yaml(text + SETTINGS[name] + "\n", "test"), {})
 
 
-def facts(nodes=NODES, *, is_strict=False, knows_all=False) -> ClusterFacts:
+def facts(nodes=NODES, *, is_strict=False, knows_all=False, needs_sasl=False) -> ClusterFacts:
     limits = STRICT if is_strict else USUAL
     topics = (*KNOWN, UNKNOWN) if knows_all else KNOWN
     return ClusterFacts(
         "cluster",
         MappingProxyType(dict.fromkeys(nodes, BROKER)),
         MappingProxyType(dict.fromkeys(topics, limits)),
+        needs_sasl,
         topic_names=MappingProxyType({id_of(topic): topic for topic in topics}),
     )
 
@@ -60,7 +61,12 @@ class Changes:
     def __init__(self, world, draws) -> None:
         self._draws = draws.stream("changes")
         self._world = world
-        self._facts = {"nodes": NODES, "is_strict": False, "knows_all": False}
+        self._facts = {
+            "nodes": NODES,
+            "is_strict": False,
+            "knows_all": False,
+            "needs_sasl": world.needs_sasl,
+        }
         self._may_serve_late = self._draws.has(0.9, f"node {LATE_NODE} can be served")
         if not self._may_serve_late:
             world.excuses.append("an answer names a node that is never served")

@@ -5,7 +5,7 @@ import ssl
 from tests.simulated.draws import Draws
 from tests.simulated.history import History, ViolationError
 from tests.simulated.network import Incoming, Link
-from tests.simulated.requests import any_request
+from tests.simulated.requests import any_request, login
 
 PATIENCE_S = 100.0
 """Longer than all of the proxy's own time limits, except that for silence."""
@@ -46,7 +46,17 @@ class Client:
 
     def _script(self, number: int) -> bytes:
         """All that it would send."""
+        history = self.history
+        if self._world.needs_sasl:
+            history.principal = f"User:user{number}"
+            history.asked += login(number * 1_000, history.client_id, f"user{number}")
+            if self.draws.has(0.15, "does not wait for its login"):
+                history.lose("client asks too early")
+        self._logins = 0 if history.faults else len(history.asked)
         stream = bytearray()
+        for one in history.asked:
+            stream += one.frame
+            one.ends_at = len(stream)
         for n in range(self.draws.randint(1, MOST_REQUESTS)):
             correlation_id = number * 1_000 + len(self.history.asked)
             drawn = any_request(self.draws, correlation_id, self.history.client_id, self._mix, self._acks)
@@ -154,6 +164,8 @@ class Client:
     def _allowed(self) -> int:
         """Up to which byte it may send, with so many requests unanswered."""
         asked, answered = self.history.asked, len(self.history.answered)
+        if answered < self._logins:
+            return asked[answered].ends_at
         waiting = 0
         for one in asked:
             waiting += one.wants_answer

@@ -7,7 +7,7 @@ whole when the connection is over.
 from dataclasses import dataclass, field
 
 from tests.session.conversation import id_of
-from tests.session.messages import PRODUCE
+from tests.session.messages import API_VERSIONS, PRODUCE, SASL_AUTHENTICATE, SASL_HANDSHAKE
 from tests.simulated.requests import KNOWN, UNKNOWN, Asked, Kind
 from tsproxy.model.outcome import Outcome, Totals
 from tsproxy.wire import k00_produce
@@ -18,6 +18,9 @@ NAMES = {id_of(topic): topic for topic in (*KNOWN, UNKNOWN)}
 
 LEAK = b"leak.internal"
 """The hosts of brokers begin so. No client may get such a name."""
+
+
+_BEFORE_LOGIN = {SASL_HANDSHAKE, API_VERSIONS, SASL_AUTHENTICATE}
 
 
 class ViolationError(Exception):
@@ -35,6 +38,9 @@ class History:
 
     number: int
     client_id: str
+    principal: str | None = None
+    """Whom the broker knows the client as, once it `has_login`."""
+    has_login: bool = False
     asked: list[Asked] = field(default_factory=list)
     at_broker: list[Asked] = field(default_factory=list)
     stored: dict[tuple[int, str, int], tuple[int, int]] = field(default_factory=dict)
@@ -66,6 +72,8 @@ class History:
         if self.at_broker and one.correlation_id <= self.at_broker[-1].correlation_id:
             raise ViolationError("forwarded_out_of_order", f"{one} after {self.at_broker[-1]}")
         self.at_broker.append(one)
+        if self.principal and not self.has_login and one.api_key not in _BEFORE_LOGIN:
+            raise ViolationError("forwarded_before_login", str(one))
         if one.is_local:
             raise ViolationError("forwarded_unsupported", str(one))
         if one.is_damaged:

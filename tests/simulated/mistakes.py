@@ -9,10 +9,13 @@ from itertools import count
 from tsproxy.policy import judge
 from tsproxy.proxy.connections.protocol import RelayProtocol
 from tsproxy.proxy.connections.relay import Relay
+from tsproxy.session import state
 from tsproxy.session.answers import Answers
 from tsproxy.session.effects import CloseReason
+from tsproxy.session.sasl import SaslWatch
 from tsproxy.session.session import Session
 from tsproxy.session.state import State
+from tsproxy.session.states import SessionState
 from tsproxy.wire import addresses
 
 
@@ -135,6 +138,21 @@ def forgets_a_judgement(patch):
     patch.setattr(Session, "_request_judged", wrong)
 
 
+def lets_clients_in_without_a_login(patch):
+    plain = SaslWatch.__init__
+    patch.setattr(SaslWatch, "__init__", lambda self, needed, *more: plain(self, False, *more))
+    patch.setattr(state, "first_state", lambda _: SessionState.READY)
+
+
+def takes_a_client_for_another(patch):
+    plain, is_now = SaslWatch.__init__, _now_and_then()
+
+    def wrong(self, needed, principal, claim):
+        plain(self, needed, "User:somebody" if is_now() else principal, claim)
+
+    patch.setattr(SaslWatch, "__init__", wrong)
+
+
 MISTAKES = {
     forwards_a_forbidden_batch: {"forbidden_forwarded", "answered_falsely"},
     answers_twice: {"answered_out_of_order"},
@@ -151,4 +169,6 @@ MISTAKES = {
     takes_a_view_for_the_end: {"answer_lost", "booked_forwarded", "never_ends"},
     raises_when_an_answer_comes_in_pieces: {"crashed", "answer_lost"},
     forgets_a_judgement: {"unanswered"},
+    lets_clients_in_without_a_login: {"forwarded_before_login", "booked_for_another"},
+    takes_a_client_for_another: {"booked_for_another"},
 }

@@ -1,5 +1,6 @@
 """What simulated clients ask: whole frames, and what is known of each batch in them."""
 
+import struct
 from dataclasses import dataclass, field
 from enum import Enum
 from random import Random
@@ -12,6 +13,8 @@ from tests.session.messages import (
     HEARTBEAT,
     METADATA,
     PRODUCE,
+    SASL_AUTHENTICATE,
+    SASL_HANDSHAKE,
     produce,
     request,
 )
@@ -22,6 +25,9 @@ KNOWN, UNKNOWN = ("t", "u"), "new"
 
 SHORT_LIMIT_MS = HOUR_MS // 6
 """The limit ahead of the clock while a topic is stricter than usual; else it is an hour."""
+
+SECRET = b"correct-horse"
+"""The password of every client."""
 
 NEWEST_UNSUPPORTED = 99
 """A version of ApiVersions that the proxy answers itself."""
@@ -95,6 +101,23 @@ _OTHERS = (
     (API_VERSIONS, 0, b""),
     (FIND_COORDINATOR, 0, b"\x00\x01g"),
 )
+
+
+def login(correlation_id: int, client_id: str, user: str) -> list[Asked]:
+    """SaslHandshake and SaslAuthenticate with PLAIN."""
+    token = b"\0" + user.encode() + b"\0" + SECRET
+    bodies = {
+        SASL_HANDSHAKE: struct.pack(">h", 5) + b"PLAIN",
+        SASL_AUTHENTICATE: struct.pack(">i", len(token)) + token,
+    }
+    frames = [
+        request(api_key, 1, body, correlation_id + n, client_id)
+        for n, (api_key, body) in enumerate(bodies.items())
+    ]
+    return [
+        Asked(frame, correlation_id + n, api_key, 1)
+        for n, (api_key, frame) in enumerate(zip(bodies, frames, strict=True))
+    ]
 
 
 def any_request(draws: Random, correlation_id: int, client_id: str, mix: str, acks: int) -> Asked:

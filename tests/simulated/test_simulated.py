@@ -1,19 +1,20 @@
 """Simulated worlds: the invariants hold in them, the same seed is the same world, and a mistake is found."""
 
 import os
+import re
 import subprocess
 import sys
 
 import pytest
 
 from tests.fastpath.native import needs_native
-from tests.simulated.mistakes import MISTAKES, leaves_a_timer
+from tests.simulated.mistakes import MISTAKES, forgets_what_the_fast_path_counted, leaves_a_timer
 from tests.simulated.shrink import shrink
 from tests.simulated.world import run_world
 
-pytestmark = [needs_native, pytest.mark.slow]
+pytestmark = pytest.mark.slow
 
-WORLDS = 400
+WORLDS = 300
 """Worlds of the short form."""
 
 ENOUGH = 120
@@ -40,6 +41,19 @@ def test_the_invariants_hold_whatever_happens():
     assert {f"changes: {name}" for name in wanted} <= changes
 
 
+def test_the_invariants_hold_without_native_code():
+    """The pipe and the readers in Python serve an installation without a compiler."""
+    run = subprocess.run(
+        [sys.executable, "-m", "tests.simulated", "--connections", "300", "--seed", "7000"],
+        env={**os.environ, "TSPROXY_NATIVE": "off"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert run.returncode == 0, run.stdout + run.stderr
+    assert re.search(r"^3\d\d connections in \d+ worlds \(.*\): 0 failed$", run.stdout, re.M), run.stdout
+
+
 def test_the_same_seed_is_the_same_world_in_any_process():
     expected = hashes()
     assert len(set(expected)) == len(expected)
@@ -56,7 +70,14 @@ def test_the_same_seed_is_the_same_world_in_any_process():
         assert run.stdout.split() == expected
 
 
-@pytest.mark.parametrize("plant", MISTAKES, ids=lambda plant: plant.__name__)
+@pytest.mark.parametrize(
+    "plant",
+    [
+        pytest.param(plant, marks=needs_native if plant is forgets_what_the_fast_path_counted else ())
+        for plant in MISTAKES
+    ],
+    ids=lambda plant: plant.__name__,
+)
 def test_a_mistake_is_found(plant, monkeypatch):
     plant(monkeypatch)
     found = first_failed(ENOUGH)
