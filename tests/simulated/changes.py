@@ -29,7 +29,7 @@ SETTINGS = {
     "adaptive": "policy: { defaults: { inspect: { compressed: adaptive } } }",
     "strict": "policy: { rules: [{ name: r, message.timestamp.after.max.ms: 10m }] }",
     "audit": "policy: { mode: audit }",
-    "tight": "limits: { idle: 2s, stalled_frame: 1s, buffered: 1MiB, handshake: 1s }",
+    "tight": "limits: { idle: 2s, stalled_frame: 1s, buffered: 1MiB, connections_per_address: 1 }",
 }
 """Configurations that a reload may bring. Two of them change what a world may expect."""
 
@@ -83,9 +83,9 @@ class Changes:
             ("clock step", 0.2, self._step_clock),
             ("versions", 0.3, lambda: self._world.listener.offer((0, 13))),
             ("sample", 0.5, self._world.sampler.arm),
-            ("drain", 0.15, self._drain),
+            ("drain", 0.2, self._drain),
         ):
-            when_s = self._draws.random() ** 2 * 2.0
+            when_s = self._draws.random() ** 3 * 2.0
             if self._draws.has(probability, name):
                 self._at(when_s, name, change)
 
@@ -109,7 +109,8 @@ class Changes:
 
     def _apply(self, **changed) -> None:
         if self._world.is_draining:  # as the proxy itself: a new broker would open a port
-            self._world.excuses.append("what was found during the drain")
+            if "nodes" in changed:
+                self._world.excuses.append("an answer names a node that was found during the drain")
             return
         self._facts.update(changed)
         self._world.listener.apply_facts(facts(**self._facts))

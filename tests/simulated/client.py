@@ -1,6 +1,7 @@
 """One simulated client: it connects, asks, reads its answers, and goes, unless something happens first."""
 
 import ssl
+from random import Random
 
 from tests.simulated.draws import Draws
 from tests.simulated.history import History, ViolationError
@@ -37,6 +38,8 @@ class Client:
         self._world = world
         self._mix = self.draws.choice(("good", "good", "bad", "mixed", "mixed"))
         self._acks = self.draws.choice((-1, -1, -1, -1, 1, 1, 0))
+        self._template = self.draws.getrandbits(32) if self.draws.random() < 0.4 else None
+        """By this it asks the same again and again, as most producers do."""
         self._most_unanswered = self.draws.choice((1, 2, 5, MOST_REQUESTS))
         self._stream = self._script(number)
         self._sent = 0
@@ -59,7 +62,8 @@ class Client:
             one.ends_at = len(stream)
         for n in range(self.draws.randint(1, MOST_REQUESTS)):
             correlation_id = number * 1_000 + len(self.history.asked)
-            drawn = any_request(self.draws, correlation_id, self.history.client_id, self._mix, self._acks)
+            draws = self.draws if self._template is None else Random(self._template)
+            drawn = any_request(draws, correlation_id, self.history.client_id, self._mix, self._acks)
             if self.draws.has(1.0, f"asks {n}: {drawn}"):
                 stream += drawn.frame
                 drawn.ends_at = len(stream)
@@ -101,10 +105,9 @@ class Client:
 
     def connected(self, link: Link) -> None:
         self.link = link
-        if self.draws.random() < 0.5:
+        for _ in range(self.draws.choice((0, 0, 1, 8))):  # before it was accepted
             self._sends()
-        else:
-            self._later(self._sends)
+        self._later(self._sends)
 
     def received(self, data: bytes) -> None:
         self._received += data
