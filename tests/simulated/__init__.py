@@ -9,7 +9,9 @@ how long everything takes, and which faults and changes happen between any two e
 
     draws        numbers and events by seed; events can be left out, which is how a world shrinks
     loop         an event loop with virtual time
-    network      asyncio transports without a network: `Link`
+    link         asyncio transports without a network: `Link`
+    wires        the bytes between a link and its peer
+    network      makes links, and sees what the proxy writes
     requests     what clients ask
     client       one simulated client
     broker       one simulated broker connection
@@ -18,6 +20,7 @@ how long everything takes, and which faults and changes happen between any two e
     judges       the threads that judge and read, without threads
     world        the real listener, relays, sessions and limits in front of these peers
     changes      reloads, views, certificates, clock steps and the drain, between any two events
+    mistakes     mistakes of the product, to be planted in a test
     shrink       leaves out events while the world still breaks the same invariant
 
 The product runs unchanged: `ProxyListener` and everything below it. A plain connection has a real socket

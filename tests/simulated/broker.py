@@ -16,7 +16,7 @@ from tests.session.messages import (
 )
 from tests.simulated.draws import Draws
 from tests.simulated.history import LEAK, History, ViolationError, batches_of
-from tests.simulated.network import Link
+from tests.simulated.link import Link
 from tests.simulated.requests import Asked
 from tests.wire.fetched import current_leader, fetched, node_endpoints, partition, tags_of
 from tsproxy.model.produce import NodeEndpoint

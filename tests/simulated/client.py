@@ -5,7 +5,8 @@ from random import Random
 
 from tests.simulated.draws import Draws
 from tests.simulated.history import History, ViolationError
-from tests.simulated.network import Incoming, Link
+from tests.simulated.link import Link
+from tests.simulated.network import Incoming
 from tests.simulated.requests import any_request, login
 
 PATIENCE_S = 100.0
