@@ -37,6 +37,8 @@ cdef class InFlight:
     cdef Entry* entry(self, Py_ssize_t index) noexcept
     cdef Batch* batch(self, Py_ssize_t index) noexcept
     cdef Batch* stage(self) except NULL
+    cdef void unstage(self, Py_ssize_t count) noexcept
+    cdef void free_batches(self) noexcept
     cdef int add(self, Entry entry) except -1
     cdef void drop(self) noexcept
     cdef object forwarded(self, Entry* entry)

@@ -2,7 +2,8 @@
 """The queue of requests in flight, in order: two rings, of entries and of batches.
 
 The batches of a request stand together, in the order of the entries; those behind the last entry's are
-staged, by a request that is not forwarded yet. An idle connection owns no memory here.
+staged, by a request that is not forwarded yet. An idle connection owns hardly any memory here: what many batches
+took is freed behind the last of them.
 """
 
 from cpython.mem cimport PyMem_Free, PyMem_Realloc
@@ -17,6 +18,7 @@ from tsproxy.model.records import BatchFacts
 from tsproxy.fastpath.forwarded import ForwardedBatch, ForwardedFetch, ForwardedProduce, ForwardedRelay
 
 cdef Py_ssize_t SMALLEST = 8
+cdef Py_ssize_t MOST_KEPT = 512  # batches that a ring without any may have room for
 cdef tuple CODECS = tuple(codec.name.lower() for codec in Codec)
 
 
@@ -118,6 +120,18 @@ cdef class InFlight:
         self.batch_count += 1
         return self.batch(self.batch_count - 1)
 
+    cdef void unstage(self, Py_ssize_t count) noexcept:
+        """Forget the last batches: `count` stay."""
+        self.batch_count = count
+        self.free_batches()
+
+    cdef void free_batches(self) noexcept:
+        """Free a large ring that holds nothing."""
+        if self.batch_count == 0 and self.batch_capacity > MOST_KEPT:
+            PyMem_Free(self.batches)
+            self.batches = NULL
+            self.batch_capacity = self.first_batch = 0
+
     cdef int add(self, Entry entry) except -1:
         """Append; its batches are staged already."""
         cdef Py_ssize_t capacity = self.capacity
@@ -141,6 +155,7 @@ cdef class InFlight:
         if entry.batches:
             self.first_batch = (self.first_batch + entry.batches) & (self.batch_capacity - 1)
             self.batch_count -= entry.batches
+            self.free_batches()
         let_go(entry)
 
     cdef object forwarded(self, Entry* entry):

@@ -204,12 +204,11 @@ cdef class RequestFilter:
         while topics > 0 and not body.is_bad:
             row = self.stage_topic(body, &head, row + 1, now_ms)
             topics -= 1
+            if self.in_flight.batch_count - staged_before > MOST_PARTITIONS:
+                body.is_bad = True
         no_tags(body, head.is_flexible)
-        if not is_whole(body) or self.in_flight.batch_count - staged_before > MOST_PARTITIONS:
-            self.in_flight.batch_count = staged_before
-            return 0
-        if not self.are_named_once(staged_before):
-            self.in_flight.batch_count = staged_before
+        if not is_whole(body) or not self.are_named_once(staged_before):
+            self.in_flight.unstage(staged_before)
             return 0
         self.in_flight.add(
             Entry(
@@ -259,7 +258,7 @@ cdef class RequestFilter:
         cdef const uint8_t* key = take(body, key_size)
         cdef int64_t partitions = read_size(body, is_flexible)
         cdef Py_ssize_t row = -1
-        if not body.is_bad and partitions > 0:
+        if not body.is_bad and 0 < partitions <= MOST_PARTITIONS:
             row = self.table.row_of(key, key_size, guess)
         if row < 0:
             body.is_bad = True

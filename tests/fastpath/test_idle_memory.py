@@ -1,0 +1,68 @@
+"""The queue of requests in flight keeps little memory once these are answered, or were not forwarded."""
+
+import tracemalloc
+
+import pytest
+
+from tests.fastpath.native import needs_native
+from tests.fastpath.test_filters import Filters
+from tests.session.conversation import NOW_MS
+from tests.session.messages import produce, produced
+from tests.wire.batches import batch
+from tsproxy import fastpath
+from tsproxy.session.produce.budget import DecompressionBudget
+from tsproxy.session.requests import RELAYED
+
+pytestmark = needs_native
+
+KEPT_BYTES = 100_000
+GOOD = batch([NOW_MS], key=None, value=None)
+
+
+def of_partitions(count, topics=("t",)):
+    return produce({topic: dict.fromkeys(range(count), GOOD) for topic in topics})
+
+
+@pytest.fixture
+def filters():
+    made = Filters()
+    made.requests = fastpath.RequestFilter(made.in_flight, RELAYED, 10**8, 1_000, DecompressionBudget)
+    made.requests.table = made.table
+    return made
+
+
+def growth(act):
+    """How many bytes more are allocated after it, and were at most during it."""
+    tracemalloc.start()
+    try:
+        act()
+        return tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+
+
+def test_what_many_partitions_took_is_free_again_when_they_are_answered(filters):
+    asked, said = of_partitions(20_000), produced({"t": {n: {} for n in range(20_000)}})
+
+    def answered():
+        assert filters.passes(asked) == len(asked)
+        assert filters.accepts(said) == len(said)
+
+    kept, _ = growth(answered)
+    assert kept < KEPT_BYTES
+
+
+def test_a_request_of_more_partitions_than_the_session_reads_takes_no_memory_for_all_of_them(filters):
+    asked = of_partitions(100_000)
+    kept, most = growth(lambda: filters.passes(asked))
+    assert filters.passes(asked) == 0
+    assert kept < KEPT_BYTES
+    assert most < KEPT_BYTES
+
+
+def test_nor_does_one_that_has_them_in_several_topics(filters):
+    asked = of_partitions(15_000, ("t", "u"))
+    kept, most = growth(lambda: filters.passes(asked))
+    assert filters.passes(asked) == 0
+    assert kept < KEPT_BYTES
+    assert most < 4_000_000
