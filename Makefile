@@ -63,7 +63,7 @@ mutation: java .venv/stamp ## change the rules one thing at a time, and look for
 	$(BIN)/python -m tests.mutation
 
 MINUTES ?= 1
-fuzz: .venv/stamp ## coverage-guided fuzzing, MINUTES for each target
+fuzz: .venv/stamp ## coverage-guided fuzzing in Python and, where clang is, of the native code; MINUTES for each target
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check atheris==3.0.0
 	$(BIN)/python -m tests.fuzz --minutes $(MINUTES)
 

@@ -5,7 +5,8 @@ from random import Random
 import pytest
 
 from tests.fastpath.native import needs_native
-from tests.fuzz.targets import TARGETS, found
+from tests.fuzz.corpora import found, stored
+from tests.fuzz.targets import TARGETS
 
 pytestmark = needs_native
 
@@ -15,7 +16,7 @@ def test_a_target_holds_for_its_seeds_and_for_damaged_ones(name):
     random = Random(name)
     seeds = list(TARGETS[name].seeds())
     assert seeds
-    for seed in (*seeds[:40], *found(name)):
+    for seed in (*seeds[:40], *stored(name), *found(name)):
         TARGETS[name].check(seed)
         damaged = bytearray(seed)
         for _ in range(random.choice([1, 2, 8])):

@@ -1,0 +1,27 @@
+"""The targets in C are built, hold for their seeds and for a thousand inputs more, and can fail."""
+
+import os
+
+import pytest
+
+from tests.fuzz.native import build
+from tests.fuzz.native.seeds import NATIVE
+from tests.fuzz.runs import fuzz
+
+pytestmark = [
+    pytest.mark.skipif(build.clang() is None, reason=build.MISSING),
+    pytest.mark.skipif(
+        os.environ.get("TSPROXY_TEST") != "full",
+        reason="clang takes a minute to build the native code with sanitizers: TSPROXY_TEST=full",
+    ),
+    pytest.mark.slow,
+    pytest.mark.timeout(1200),
+]
+
+
+@pytest.mark.parametrize("name", NATIVE)
+def test_a_target_holds_for_its_seeds_and_a_thousand_inputs_more(name, tmp_path):
+    run = fuzz(name, 1, inputs=len(list(NATIVE[name].seeds())) + 1000, folder=tmp_path)
+    assert not run.has_failed, run.said
+    assert run.inputs >= 1000
+    assert run.costs["most_edges"] > 0
