@@ -62,11 +62,15 @@ class LineGap(TypedDict):
 
 
 class SilentBoot(TypedDict):
-    """A process that ended without a stop line, and the time of its last line."""
+    """A process that ended without a stop line, and the time of its last line.
+
+    `counted_to_ts` is the end of its last heartbeat: later batches are in no total. Null if there is none.
+    """
 
     proxy: str
     boot: str
     last_ts: str
+    counted_to_ts: str | None
 
 
 class UnheardSpan(TypedDict):
@@ -116,6 +120,8 @@ class Completeness:
     """Lines set aside that hold totals of the period, or may hold them: by problem."""
     complete_for: str
     """The times at which each proxy was heard, in words. Empty if there is none, or if there are many."""
+    is_over: bool
+    """False if the period goes on. Then `complete_for` ends with the last heartbeats."""
 
     @property
     def state(self) -> State:
@@ -136,7 +142,8 @@ class Completeness:
         covered = f"{self.intervals:,} of {expected:,} {unit} from {_many(self.proxies, 'proxy', 'proxies')}"
         match self.state:
             case State.COMPLETE:
-                return f"Log complete: {covered}, no line missing."
+                so_far = "" if self.is_over else f" for {self.complete_for}"
+                return f"Log complete{so_far}: {covered}, no line missing."
             case State.COMPLETE_IN_PART:
                 times = self.complete_for or "the times at which each proxy was heard"
                 return (
@@ -172,7 +179,9 @@ def completeness(evidence: Evidence, first: date, last: date, now_ms: int) -> Co
     """The completeness of the period. `now_ms`: the reader's clock, for a day that is not over."""
     rows = _with_longest_interval(evidence.boots)
     begin_ms = _midnight_ms(first)
-    end_ms = min(_midnight_ms(last + timedelta(days=1)), now_ms)
+    midnight_ms = _midnight_ms(last + timedelta(days=1))
+    end_ms = min(midnight_ms, now_ms)
+    counted_to_ms = end_ms if end_ms == midnight_ms else _counted_to_ms(rows, end_ms, now_ms)
     unheard = list(_unheard(rows, begin_ms, end_ms))
     return Completeness(
         proxies=len({row["proxy"] for row in rows}),
@@ -187,7 +196,12 @@ def completeness(evidence: Evidence, first: date, last: date, now_ms: int) -> Co
         batches_folded=_total(rows, "batches_folded"),
         gaps=evidence.gaps[:GAPS_LISTED],
         silent=[
-            SilentBoot(proxy=row["proxy"], boot=row["boot"], last_ts=instant(row["last_ms"]))
+            SilentBoot(
+                proxy=row["proxy"],
+                boot=row["boot"],
+                last_ts=instant(row["last_ms"]),
+                counted_to_ts=None if row["covered_to_ms"] is None else instant(row["covered_to_ms"]),
+            )
             for row in rows
             if _is_silent(row, end_ms, now_ms)
         ],
@@ -198,9 +212,29 @@ def completeness(evidence: Evidence, first: date, last: date, now_ms: int) -> Co
         ],
         unusable=by_problem(evidence.files, "unusable"),
         complete_for=_in_words(
-            _without((begin_ms, end_ms), (span for _, span in unheard)), is_one_day=first == last
+            _without((begin_ms, counted_to_ms), (span for _, span in unheard)), is_one_day=first == last
         ),
+        is_over=end_ms == midnight_ms,
     )
+
+
+def _counted_to_ms(rows: Sequence[Boot], end_ms: int, now_ms: int) -> int:
+    """The time to which all that run have told their counts. Nobody knows yet if they still run."""
+    running = [row for row in rows if not _is_over(row) and not _is_silent(row, end_ms, now_ms)]
+    return min([end_ms, *(_told_to_ms(row) for row in running)])
+
+
+def _told_to_ms(row: Boot) -> int:
+    """The end of the boot's last heartbeat. A boot without one is younger than an interval."""
+    last_ms: int = (
+        row["last_ms"] - row["interval_ms"] if row["covered_to_ms"] is None else row["covered_to_ms"]
+    )
+    return last_ms
+
+
+def _is_over(row: Boot) -> bool:
+    """True for a boot that ended in order, or went on after the period."""
+    return bool(row["stopped"] or row["seen_after"])
 
 
 def _with_longest_interval(rows: Sequence[Boot]) -> list[Boot]:
@@ -242,10 +276,9 @@ def _is_silent(row: Boot, end_ms: int, now_ms: int) -> bool:
     log may end with the period, as a table does that was written for it.
     """
     covered_ms = row["covered_to_ms"]
-    if covered_ms is not None and end_ms - covered_ms <= row["interval_ms"] + JITTER_MS:
+    if covered_ms is not None and end_ms - covered_ms <= JITTER_MS:
         return False
-    is_over = row["stopped"] or row["seen_after"]
-    return not is_over and now_ms - row["last_ms"] > _patience_ms(row)
+    return not _is_over(row) and now_ms - row["last_ms"] > _patience_ms(row)
 
 
 def _missing_intervals(row: Boot, begin_ms: int, end_ms: int) -> int:
@@ -287,8 +320,8 @@ def _without(whole: Span, spans: Iterable[Span]) -> list[Span]:
     """The parts of `whole` that none of the spans covers."""
     found, (from_ms, end_ms) = [], whole
     for start_ms, to_ms in sorted(spans):
-        if start_ms > from_ms:
-            found.append((from_ms, start_ms))
+        if min(start_ms, end_ms) > from_ms:
+            found.append((from_ms, min(start_ms, end_ms)))
         from_ms = max(from_ms, to_ms)
     return [*found, (from_ms, end_ms)] if from_ms < end_ms else found
 

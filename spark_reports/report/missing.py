@@ -69,7 +69,20 @@ def _name(missing: SilentBoot | LineGap) -> str:
 
 def _silent(boot: SilentBoot) -> str:
     last = words.instant_words(boot["last_ts"])
-    return f"{_name(boot)} stopped reporting after {last}: it was killed, or its last lines have not arrived."
+    return (
+        f"{_name(boot)} stopped reporting after {last}: it was killed, or its last lines have not "
+        f"arrived.{_counted_to(boot)}"
+    )
+
+
+def _counted_to(boot: SilentBoot) -> str:
+    """A sentence about the batches that no total has. A report of an earlier release does not say it."""
+    if "counted_to_ts" not in cast(dict[str, object], boot):
+        return ""
+    counted_to = boot["counted_to_ts"]
+    if counted_to is None:
+        return " None of its batches are counted."
+    return f" Its batches after {words.instant_words(counted_to)} are not counted."
 
 
 def _gap(gap: LineGap) -> str:

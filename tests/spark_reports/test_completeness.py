@@ -178,12 +178,37 @@ def test_a_boot_that_is_alive_now_is_not_called_dead(proof):
     assert lacks_nothing(proof(*a_boot(ends=False), now_ms=start_ms + 4 * MINUTE_MS))
 
 
+def test_a_day_that_goes_on_is_complete_up_to_the_last_heartbeats_and_no_further(proof):
+    """Half a minute after its heartbeat, a process may have been killed, and may have counted more."""
+    noon_ms = MIDNIGHT_MS + 12 * HOUR_MS
+    runs_on = a_boot(range(720), MIDNIGHT_MS, ends=False)
+    found = proof(*runs_on, now_ms=noon_ms + 30_000)
+    assert found.state is State.COMPLETE
+    assert found.sentence.startswith("Log complete for 00:00 to 12:00 UTC: ")
+    killed = a_boot(range(718), MIDNIGHT_MS, ends=False, proxy="px-2", boot="killed")
+    assert proof(*runs_on, *killed, now_ms=noon_ms + 30_000).complete_for == "00:00 to 11:58 UTC"
+    stopped = a_boot(range(718), MIDNIGHT_MS, proxy="px-2", boot="stopped")
+    began = line(0, at_ms=noon_ms + 25_000, kind="start", proxy="px-2", boot="began")
+    assert proof(*stopped, began, now_ms=noon_ms + 30_000).complete_for == "00:00 to 11:59:25 UTC"
+
+
 def test_a_boot_that_goes_on_is_not_called_dead_where_the_log_ends_with_the_day(proof):
     """A table that was written for one day has no line of the next one."""
     lines = a_boot(range(1440), MIDNIGHT_MS, ends=False)
     assert proof(*lines).is_complete
-    assert proof(*lines[:-1]).is_complete, "it may have been killed within its last interval, or not"
-    assert len(proof(*lines[:-2]).silent) == 1
+    assert len(proof(*lines[:-1]).silent) == 1
+
+
+def test_a_boot_killed_in_the_last_interval_of_the_day_is_named(proof):
+    """Its last heartbeat ends at 23:59. The batches of the last minute are in no total."""
+    found = proof(*a_boot(range(1439), MIDNIGHT_MS, ends=False))
+    assert found.state is State.INCOMPLETE
+    assert [boot["counted_to_ts"] for boot in found.silent] == ["2026-11-20T23:59:00.000Z"]
+
+
+def test_a_boot_killed_before_its_first_heartbeat_has_counted_nothing(proof):
+    [boot] = proof(*a_boot(range(0), ends=False)).silent
+    assert boot["counted_to_ts"] is None
 
 
 def test_what_came_before_the_first_line_heard_is_unknown_and_no_number(proof):

@@ -24,6 +24,14 @@ def with_log(**facts):
     return report
 
 
+KILLED = {
+    "proxy": "px-2",
+    "boot": "killed",
+    "last_ts": "2026-11-20T10:00:00.086Z",
+    "counted_to_ts": "2026-11-20T10:00:00.000Z",
+}
+
+
 @pytest.mark.parametrize(
     ("changed", "when"),
     [
@@ -43,6 +51,25 @@ def test_the_first_of_many_gaps_are_listed_and_the_rest_counted():
     assert (len(sentences), sentences[-1]) == (21, "And run of lost lines: 80 more, at least.")
 
 
+@pytest.mark.parametrize(
+    ("counted_to", "said"),
+    [
+        (
+            {"counted_to_ts": "2026-11-20T09:59:00.000Z"},
+            " Its batches after 2026-11-20 09:59:00 UTC are not counted.",
+        ),
+        ({"counted_to_ts": None}, " None of its batches are counted."),
+        ({}, ""),
+    ],
+    ids=["", "before the first heartbeat", "in a report of an earlier release"],
+)
+def test_a_silent_process_is_named_with_the_time_to_which_it_is_counted(counted_to, said):
+    """Examples are written at once, counts once an interval. So the last line is younger than the counts."""
+    known = {name: KILLED[name] for name in ("proxy", "boot", "last_ts")}
+    [sentence] = missing.sentences(with_log(silent=[known | counted_to])["log"])
+    assert sentence.endswith(f"it was killed, or its last lines have not arrived.{said}")
+
+
 def test_a_complete_log_has_no_sentences():
     assert missing.sentences(fixed()["log"]) == []
 
@@ -51,7 +78,7 @@ def test_a_complete_log_has_no_sentences():
 def test_every_rendering_names_what_is_missing(render):
     text = render(
         with_log(
-            silent=[{"proxy": "px-2", "boot": "killed", "last_ts": "2026-11-20T10:00:00.086Z"}],
+            silent=[KILLED],
             unheard=[
                 {"proxy": "px-3", "from_ts": "2026-11-20T10:00:00.000Z", "to_ts": "2026-11-20T11:00:00.000Z"}
             ],
