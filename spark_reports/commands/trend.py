@@ -7,9 +7,10 @@ from datetime import timedelta
 from typing import Any, Final
 
 from spark_reports import arguments
+from spark_reports.commands import doubtful_days
 from spark_reports.commands.running import days_in_words, missing_days, spark_at_work
 from spark_reports.exits import OK, NothingToReportError
-from spark_reports.report import words
+from spark_reports.report import kept_days, words
 
 _EXAMPLE: Final = """example:
   spark_reports trend --rollup s3a://lake/rollup --date 2026-11-20 --days 30
@@ -37,6 +38,7 @@ def run(options: argparse.Namespace) -> int:
         first = last - timedelta(days=max(options.days - 1, rollup.DAYS_BEFORE))
         stored = rollup.stored(spark, options.rollup, "producers", first=first, last=last)
         known = tabled.rows(rollup.days(stored))
+        facts = kept_days.read(spark, options.rollup, first, last)
         changes = tabled.rows(rollup.changes(stored, last, options.top)) if len(known) > 1 else []
     first = last - timedelta(days=options.days - 1)
     shown = [day for day in known if day["day"] >= first.isoformat()]
@@ -45,12 +47,23 @@ def run(options: argparse.Namespace) -> int:
             f"the rollup {options.rollup} holds no day of {first}..{last} (UTC): {arguments.NO_ROLLUP}"
         )
     missing = missing_days(first, last, {day["day"] for day in shown})
-    answer = {"days": shown, "changes": changes, "missing_days": missing}
-    sys.stdout.write(json.dumps(answer, indent=1) + "\n" if options.json else _text(shown, changes, missing))
+    if options.json:
+        answer = {
+            "days": shown,
+            "changes": changes,
+            "missing_days": missing,
+            "logs": doubtful_days.logs(facts),
+        }
+        sys.stdout.write(json.dumps(answer, indent=1) + "\n")
+    else:
+        doubts = list(doubtful_days.sentences(facts, {day["day"] for day in known}))
+        sys.stdout.write(_text(shown, changes, missing, doubts))
     return OK
 
 
-def _text(shown: list[dict[str, Any]], changes: list[dict[str, Any]], missing: list[str]) -> str:
+def _text(
+    shown: list[dict[str, Any]], changes: list[dict[str, Any]], missing: list[str], doubts: list[str]
+) -> str:
     lines = [f"{'day':10} {'checked':>16} {'rejected':>16} {'share':>8} {'producers':>10}"]
     lines += [
         f"{day['day']} {day['records']:>16,} {day['rejected_records']:>16,} "
@@ -58,6 +71,7 @@ def _text(shown: list[dict[str, Any]], changes: list[dict[str, Any]], missing: l
         for day in shown
     ]
     lines += [f"The rollup holds nothing of {days_in_words(missing)}."] if missing else []
+    lines += doubts
     lines += [
         f"{change['kind']:>10}: {words.short(words.client(change['client_id']), 60)}, "
         f"{change['rejected_records']:,} of {change['records']:,} rejected, "

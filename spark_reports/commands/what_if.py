@@ -9,10 +9,11 @@ from fnmatch import translate
 from typing import Any, Final
 
 from spark_reports import arguments
+from spark_reports.commands import doubtful_days
 from spark_reports.commands.running import days_in_words, missing_days, spark_at_work
 from spark_reports.exits import OK, NothingToReportError
 from spark_reports.log.completeness import period_text
-from spark_reports.report import what_if, words
+from spark_reports.report import kept_days, what_if, words
 from spark_reports.report.what_if import Between, Beyond
 
 _EXAMPLES: Final = """examples:
@@ -46,6 +47,7 @@ def run(options: argparse.Namespace) -> int:
         stored = rollup.stored(spark, options.rollup, "drift", first=first, last=last)
         judged = rollup.stored(spark, options.rollup, "producers", first=first, last=last)
         there = {row["day"] for row in tabled.rows(judged.select("day").distinct())}
+        facts = kept_days.read(spark, options.rollup, first, last)
         for column, glob in (("topic", options.topic), ("client_id", options.client)):
             if glob is not None:
                 stored = stored.where(F.col(column).rlike(_java(glob)))
@@ -55,7 +57,9 @@ def run(options: argparse.Namespace) -> int:
         raise NothingToReportError(_nothing(options, first, last, there))
     answer = _answer(totals, by_client, options.after, options.before)
     answer["missing_days"] = missing_days(first, last, there)
-    sys.stdout.write(json.dumps(answer, indent=1) + "\n" if options.json else _text(answer))
+    answer["logs"] = doubtful_days.logs(facts)
+    doubts = list(doubtful_days.sentences(facts, there))
+    sys.stdout.write(json.dumps(answer, indent=1) + "\n" if options.json else _text(answer, doubts))
     return OK
 
 
@@ -91,12 +95,13 @@ def _answer(
     }
 
 
-def _text(answer: dict[str, Any]) -> str:
+def _text(answer: dict[str, Any], doubts: list[str]) -> str:
     whole = answer["records"]
     batches = words.many(answer["batches"], "batch", "batches")
     lines = [f"{words.many(whole, 'record')} with timestamps, in {batches}."]
     if answer["missing_days"]:
         lines.append(f"The rollup holds nothing of {days_in_words(answer['missing_days'])}.")
+    lines += doubts
     if answer["after_ms"] is None and answer["before_ms"] is None:
         lines += [f"{'limit':>8} {'farther ahead':>24} {'farther behind':>24}"]
         for ahead, behind in zip(answer["curve"]["ahead"], answer["curve"]["behind"], strict=True):

@@ -16,8 +16,13 @@ if TYPE_CHECKING:
 
 def read_week(spark: "SparkSession", rollup: str, first: date, last: date) -> dict[str, DayFacts]:
     """By day: the period, the seven days before it and the day after it, as far as the rollup holds them."""
-    span = range(-history.DAYS_BEFORE, (last - first).days + 2)
-    return _read(spark, rollup, [f"{first + timedelta(days=n)}.json" for n in span])
+    return read(spark, rollup, first - timedelta(days=history.DAYS_BEFORE), last + timedelta(days=1))
+
+
+def read(spark: "SparkSession", rollup: str, first: date, last: date) -> dict[str, DayFacts]:
+    """By day: the days of the period that the rollup holds."""
+    days = [first + timedelta(days=n) for n in range((last - first).days + 1)]
+    return _read(spark, rollup, [f"{day}.json" for day in days])
 
 
 def read_all(spark: "SparkSession", rollup: str) -> dict[str, DayFacts]:

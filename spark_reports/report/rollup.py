@@ -39,6 +39,8 @@ _DRIFT_DDL: Final = (
     "is_other_side BOOLEAN, bucket BIGINT, batches BIGINT, records BIGINT, event_date STRING"
 )
 
+_TABLES: Final = MappingProxyType({"producers": _PRODUCERS_DDL, "drift": _DRIFT_DDL})
+
 _DRIFT_KEY: Final = ("event_date", "topic", *CLIENT, "side", "is_rejected", "is_other_side")
 _SIDES: Final = MappingProxyType({"ahead": "behind", "behind": "ahead"})
 """Each side and the opposite one."""
@@ -128,15 +130,14 @@ def _is_rejected_for(side: str) -> Column:
 
 
 def store(frame: DataFrame, folder: str, name: str) -> None:
-    """Write the days of one of the two tables."""
+    """Write the days of the table of producers or of drift."""
     few = frame.coalesce(4).sortWithinPartitions(*CLIENT)
     Table(f"{folder}/{name}").replace(few, ["event_date"])
 
 
 def stored(spark: SparkSession, folder: str, name: str, first: date, last: date) -> DataFrame:
     """The days of a table that are there. Raises AnalysisException if no day was ever written."""
-    ddl = {"producers": _PRODUCERS_DDL, "drift": _DRIFT_DDL}[name]
-    table = spark.read.schema(ddl).parquet(f"{folder}/{name}")
+    table = spark.read.schema(_TABLES[name]).parquet(f"{folder}/{name}")
     return of_period(table.withColumnRenamed("event_date", "day"), first, last)
 
 

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 from pathlib import Path
 
 import pytest
@@ -68,7 +69,7 @@ def test_the_command_answers_in_words_too(rollup, capsys):
     assert main([*asked, "--after", "1h"]) == 0
     assert "after 1 h: 40 (3.8 %) records would be rejected" in capsys.readouterr().out
     assert main(asked) == 0
-    assert capsys.readouterr().out.count("\n") == 2 + len(THRESHOLDS_MS)
+    assert capsys.readouterr().out.count("\n") == 3 + len(THRESHOLDS_MS)
     assert main([*asked, "--topic", "none"]) == 1
     assert "holds 2026-11-21, but no records of --topic 'none'" in capsys.readouterr().err
 
@@ -82,6 +83,33 @@ def test_days_that_the_rollup_does_not_hold_are_named(rollup, capsys):
     assert answer(capsys, "trend", *asked, "--days", "3")["missing_days"] == ["2026-11-22", "2026-11-23"]
     assert main(["trend", *asked, "--days", "4"]) == 0
     assert "The rollup holds nothing of 2026-11-22 to 2026-11-23." in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("command", ["what-if", "trend"])
+def test_days_whose_log_is_incomplete_are_named(rollup, command, capsys):
+    """In this log no process has a stop line. Each day's own report says so, and so do these commands."""
+    asked = (command, "--rollup", str(rollup / "rollup"), "--date", "2026-11-20..2026-11-21")
+    logs = answer(capsys, *asked)["logs"]
+    assert logs == [{"day": f"2026-11-{day}", "state": "incomplete"} for day in (20, 21)]
+    for each in logs:
+        report = json.loads((rollup / each["day"].replace("-", "") / "report.json").read_text())
+        assert each["state"] == report["log"]["state"]
+    assert main([*asked]) == 0
+    said = "The log of 2026-11-20 to 2026-11-21 is incomplete: the numbers are a lower bound."
+    assert said in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("command", ["what-if", "trend"])
+def test_a_rollup_of_an_earlier_release_does_not_know_if_a_log_was_complete(
+    rollup, command, tmp_path, capsys
+):
+    for name in ("producers", "drift"):
+        shutil.copytree(rollup / "rollup" / name, tmp_path / name)
+    asked = (command, "--rollup", str(tmp_path), "--date", "2026-11-20..2026-11-21")
+    assert answer(capsys, *asked)["logs"] == []
+    assert main([*asked]) == 0
+    said = "does not say whether the log of 2026-11-20 to 2026-11-21 is complete"
+    assert said in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("command", ["what-if", "trend"])

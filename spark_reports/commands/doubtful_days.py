@@ -1,0 +1,31 @@
+"""Sentences about days of the rollup whose numbers are not whole, for `trend` and `what-if`."""
+
+from collections.abc import Collection, Iterator, Mapping
+
+from spark_reports.commands.running import days_in_words
+from spark_reports.log.completeness import State
+from spark_reports.report.history import NOT_OVER, DayFacts
+
+
+def sentences(facts: Mapping[str, DayFacts], there: Collection[str]) -> Iterator[str]:
+    """One sentence for each kind of doubt. `there`: the days of which the rollup holds numbers."""
+    if days := _days(facts, State.INCOMPLETE):
+        yield f"The log of {days} is incomplete: the numbers are a lower bound."
+    if days := _days(facts, State.COMPLETE_IN_PART):
+        yield f"The log of {days} is complete only for the times at which each proxy was heard."
+    if days := _days(facts, NOT_OVER):
+        yield f"The report of {days} was made before the end of the day."
+    if days := days_in_words(sorted(set(there) - facts.keys())):
+        yield (
+            f"The rollup does not say whether the log of {days} is complete: an earlier release wrote it. "
+            "Run `daily --rollup` again for these days."
+        )
+
+
+def logs(facts: Mapping[str, DayFacts]) -> list[dict[str, str]]:
+    """The state of the log of each day, for `--json`."""
+    return [{"day": day, "state": facts[day]["state"]} for day in sorted(facts)]
+
+
+def _days(facts: Mapping[str, DayFacts], state: str) -> str:
+    return days_in_words([day for day in sorted(facts) if facts[day]["state"] == state])
