@@ -30,10 +30,8 @@ WITH_SPARK = (SPARK, SPARK_E2E)
 CLUSTER = "tests/e2e/cluster/"
 TOGETHER = {
     SPARK: SPARK,
-    **{
-        f"tests/e2e/test_{name}.py": SPARK_E2E
-        for name in ("seconds", "truth_of_books", "truth_of_what_changes")
-    },
+    "tests/e2e/test_seconds.py": SPARK_E2E,
+    "tests/truth/": SPARK_E2E,
     CLUSTER: CLUSTER,
 }
 """The beginning of a test's path -> the unit of all tests that share one Spark session, or three brokers."""

@@ -1,6 +1,6 @@
 """What producers send again by themselves: told, stored, booked. The books name what nobody can know.
 
-`test_truth_of_books.py` has all that ends at once; here a broker goes and comes back meanwhile.
+`tests/truth` has all that ends at once; here a broker goes and comes back meanwhile.
 """
 
 import asyncio

@@ -1,7 +1,7 @@
 """Told, stored, booked and reported: what a producer sends after a broker has changed its mind about it.
 
 Each client sends one record, which is stored. Then its right to write, its topic or its transaction is taken
-away, and it sends the others. `test_truth_of_books.py` says by which scene each code is tried.
+away, and it sends the others. `outcomes.py` says where each code is tried.
 """
 
 import asyncio
@@ -27,15 +27,9 @@ from confluent_kafka.admin import (
 from kafka import KafkaProducer
 
 from tests.attacks.attacker import until
-from tests.e2e.test_truth_of_books import (
-    AGAIN,
-    REJECTED,
-    Books,
-    records_of,
-    rejected_for_good,
-    reported,
-)
 from tests.e2e.told import is_stored
+from tests.truth.books import Books, report_of
+from tests.truth.outcomes import AGAIN, REJECTED
 from tsproxy.clock import Clock
 from tsproxy.testing.java_producer import Acknowledged, JavaProducer, JavaRecord
 from tsproxy.testing.kafka_cluster import KafkaCluster
@@ -269,7 +263,7 @@ async def books(spark, tmp_path_factory):
             for name in (f"{change}-{client}" for client in CLIENTS if its.happens is not is_deleted):
                 held[name] = (await kafka.end_offsets(name))[0] - its.markers
     lines = [line for line in proxy.decisions() if line["event"] == "counters"]
-    return Books(told, held, lines, reported(log, folder, began_ms))
+    return Books(told, held, lines, report_of(log, folder, began_ms))
 
 
 ALL = [
@@ -286,21 +280,21 @@ def test_what_was_stored_before_is_all_that_client_topic_log_and_report_hold(boo
     name = f"{change}-{client}"
     assert books.told[name] == {True: FIRST, False: OTHERS}
     assert books.held[name] == FIRST
-    assert records_of(books, name, verdict="accepted", is_final=True) == FIRST
-    assert books.report[name]["records_accepted"] == FIRST
+    assert books.records(name, verdict="accepted", is_final=True) == FIRST
+    assert books.reported(name)["records_accepted"] == FIRST
 
 
 @pytest.mark.parametrize(("change", "client"), ALL)
 def test_what_the_client_gave_up_is_rejected_or_repetitions_without_a_success(books, change, client):
     """Nobody but the client knows when it gives up: each try of the same records is a repetition."""
     name, ends = f"{change}-{client}", CHANGES[change].ends
-    counted = books.report[name]
-    rejected, again = rejected_for_good(books, name), records_of(books, name, is_final=False)
+    counted = books.reported(name)
+    rejected, again = books.rejected(name), books.records(name, is_final=False)
     assert rejected == (OTHERS if ends == REJECTED else 0)
     assert again >= OTHERS if ends == AGAIN else again == 0
     assert counted["records_rejected"] + counted["records_broker_rejected"] == rejected
     assert counted["records_broker_rejected_retried"] + counted["records_rejected_retried"] == again
-    assert counted["records_unconfirmed"] == records_of(books, name, verdict="unconfirmed") == 0
+    assert counted["records_unconfirmed"] == books.records(name, verdict="unconfirmed") == 0
 
 
 def code_for(client, change):
