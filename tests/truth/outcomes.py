@@ -15,6 +15,8 @@ The codes of Produce answers to a real client, and where each is tried ("changes
     87 INVALID_RECORD                      here: no-key
     100 UNKNOWN_TOPIC_ID                   changes: the topic is deleted, and the client names it by id
 
+Clients in Go and JavaScript try 10 and 87 (`tests/clients/test_counts.py`).
+
 By which code a broker answers while a leader is killed (6, 7, 20 or none) is chance. Not tried with clients:
 48 INVALID_TXN_STATE and 120 TRANSACTION_ABORTABLE (a transaction that the broker ends: these clients are then
 answered 47), 56 KAFKA_STORAGE_ERROR (a disk that fails). Unit tests hold what is booked for a code
