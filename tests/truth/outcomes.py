@@ -18,8 +18,7 @@ The codes of Produce answers to a real client, and where each is tried ("changes
 Clients in Go and JavaScript try 10 and 87 (`tests/clients/test_counts.py`).
 
 By which code a broker answers while a leader is killed (6, 7, 20 or none) is chance. Not tried with clients:
-48 INVALID_TXN_STATE and 120 TRANSACTION_ABORTABLE (a transaction that the broker ends: these clients are then
-answered 47), 56 KAFKA_STORAGE_ERROR (a disk that fails). Unit tests hold what is booked for a code
+56 KAFKA_STORAGE_ERROR (a disk that fails). Unit tests hold what is booked for a code
 (`tests/session/test_sent_again.py`, `tests/model/test_sent_again.py`).
 
 These clients cannot bring a broker to:
@@ -27,6 +26,7 @@ These clients cannot bring a broker to:
     2 CORRUPT_MESSAGE                      each computes the checksum
     21 INVALID_REQUIRED_ACKS               each rejects such a setting itself
     46 DUPLICATE_SEQUENCE_NUMBER           brokers answer a repetition with success
+    48 INVALID_TXN_STATE, 120 TRANSACTION_ABORTABLE   a transaction that the broker ended is answered 47
     59 UNKNOWN_PRODUCER_ID                 no class of a 4.3.1 broker throws it
     76 UNSUPPORTED_COMPRESSION_TYPE        for zstd below Produce 7; each asks for a newer version
 """
