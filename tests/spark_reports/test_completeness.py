@@ -200,10 +200,16 @@ def test_a_boot_that_goes_on_is_not_called_dead_where_the_log_ends_with_the_day(
 
 
 def test_a_boot_killed_in_the_last_interval_of_the_day_is_named(proof):
-    """Its last heartbeat ends at 23:59. The batches of the last minute are in no total."""
-    found = proof(*a_boot(range(1439), MIDNIGHT_MS, ends=False))
+    """Its last heartbeat ends at 23:59. The batches after that are in no total, whatever lines came later."""
+    lines = a_boot(range(1439), MIDNIGHT_MS, ends=False)
+    example = line(len(lines), "decision", MIDNIGHT_MS + DAY_MS - 20_000)
+    found = proof(*lines, example)
     assert found.state is State.INCOMPLETE
-    assert [boot["counted_to_ts"] for boot in found.silent] == ["2026-11-20T23:59:00.000Z"]
+    [boot] = found.silent
+    assert (boot["last_ts"], boot["counted_to_ts"]) == (
+        "2026-11-20T23:59:40.000Z",
+        "2026-11-20T23:59:00.000Z",
+    )
 
 
 def test_a_boot_killed_before_its_first_heartbeat_has_counted_nothing(proof):

@@ -189,6 +189,16 @@ def test_counts_are_those_of_the_clients_but_for_the_times_that_the_report_names
     assert run.surely(load, is_stored=True) + run.surely(load, is_stored=False) > 0
 
 
+def test_the_kills_did_lose_counts(run):
+    """Otherwise the comparisons would hold for a report that names no loss."""
+    counted = sum(
+        run.books.records(run.loads[row].topic, verdict=verdict, is_final=True)
+        for row in LOADS
+        for verdict in ("accepted", "repaired", "rejected", "broker_rejected")
+    )
+    assert 0 < counted < sum(run.loads[row].times_told for row in LOADS)
+
+
 @WITH_ACKS
 def test_the_log_says_by_which_code(run, row):
     """After a kill, or on a busy machine, a broker may answer with further codes, such as 45 or 6.
