@@ -143,7 +143,7 @@ policy:
 """
 
 
-def config_of(kafka, more, *, listen="127.0.0.1:0", letters=LETTERS):
+def config_of(kafka, more="", *, listen="127.0.0.1:0", letters=LETTERS):
     """A configuration file with these rules and `more`; dead letters go to the topic `letters`."""
     return (
         f"upstream: {{ bootstrap_servers: ['{kafka.bootstrap_servers}'] }}\n"

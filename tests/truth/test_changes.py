@@ -6,6 +6,8 @@ away, and it sends the others. `outcomes.py` says where each code is tried.
 
 import asyncio
 import itertools
+import os
+import signal
 from collections import Counter
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
@@ -26,7 +28,7 @@ from confluent_kafka.admin import (
 )
 from kafka import KafkaProducer
 
-from tests.attacks.attacker import until
+from tests.attacks.attacker import metric, until
 from tests.e2e.told import is_stored
 from tests.truth.books import Books, report_of
 from tests.truth.outcomes import AGAIN, REJECTED
@@ -36,6 +38,7 @@ from tsproxy.testing.kafka_cluster import KafkaCluster
 from tsproxy.testing.proxy import RunningProxy
 
 FIRST, OTHERS = 1, 20
+BYTES = 300
 TIMEOUT_MS = 6_000
 PATIENCE_S = 120
 USERS = {"client": "of-client", "tsproxy": "of-tsproxy"}
@@ -222,6 +225,42 @@ CLIENTS = {
 }
 
 
+WITHOUT_ANSWER = "without-answer-librdkafka"
+
+
+async def without_answer(kafka, proxy, options):
+    """The broker is silent while the records are under way, until the proxy ends. Then it stores them.
+
+    Returns what the client is told: of the first record, and of the others.
+    """
+    line, told = 'tsproxy_bytes_total{direction="from_client"}', []
+    properties = {"client.id": "librdkafka", "linger.ms": 100, "message.timeout.ms": 10_000}
+    producer = Producer(options.librdkafka() | properties)
+
+    def send(count):
+        for _ in range(count):
+            value, hear = b"x" * BYTES, lambda error, _: told.append(error is None)
+            producer.produce(WITHOUT_ANSWER, value, partition=0, on_delivery=hear)
+
+    send(FIRST)
+    assert await asyncio.to_thread(producer.flush, PATIENCE_S) == 0
+    before, broker = await metric(proxy, line), kafka.node(kafka.node_ids[0]).pid
+    os.kill(broker, signal.SIGSTOP)
+    try:
+        send(OTHERS)
+
+        async def are_under_way():
+            producer.poll(0)
+            return await metric(proxy, line) - before > OTHERS * BYTES
+
+        await until(are_under_way, "the records came to the proxy")
+        await proxy.stop()
+    finally:
+        os.kill(broker, signal.SIGCONT)
+    assert await asyncio.to_thread(producer.flush, PATIENCE_S) == 0
+    return Counter(told)
+
+
 # -- The books -----------------------------------------------------------------------------------------
 
 
@@ -235,8 +274,9 @@ async def books(spark, tmp_path_factory):
         config.write_text(
             f"upstream:\n  bootstrap_servers: ['{kafka.bootstrap_servers}']\n"
             "  admin: { sasl: { mechanism: PLAIN, username: tsproxy, password: of-tsproxy } }\n"
-            "listeners: [{ bind: 127.0.0.1:0 }]\n"
+            "listeners: [{ bind: 127.0.0.1:0 }]\nlimits: { drain_timeout: 1s }\n"
         )
+        await kafka.create_topic(WITHOUT_ANSWER)
 
         async def send(change, client, options):
             name = f"{change}-{client}"
@@ -259,6 +299,8 @@ async def books(spark, tmp_path_factory):
             async with asyncio.TaskGroup() as group:
                 for client, has_transaction in itertools.product(CLIENTS, (False, True)):
                     group.create_task(send_all(client, has_transaction, options))
+            told[WITHOUT_ANSWER] = await without_answer(kafka, proxy, options)
+        held[WITHOUT_ANSWER] = (await kafka.end_offsets(WITHOUT_ANSWER))[0]
         for change, its in CHANGES.items():
             for name in (f"{change}-{client}" for client in CLIENTS if its.happens is not is_deleted):
                 held[name] = (await kafka.end_offsets(name))[0] - its.markers
@@ -309,3 +351,12 @@ def test_the_log_says_by_which_code_and_whether_it_is_for_good(books, change, cl
     said = {(line["is_final"], line["error_code"]) for line in lines if line["verdict"] != "accepted"}
     assert said == {(CHANGES[change].ends == REJECTED, code_for(client, change))}
     assert {line["client_id"] for line in lines} == {client}
+
+
+def test_records_whose_answer_nobody_heard_are_stored_and_unconfirmed(books):
+    assert books.told[WITHOUT_ANSWER] == {True: FIRST, False: OTHERS}
+    assert books.held[WITHOUT_ANSWER] == FIRST + OTHERS
+    assert books.records(WITHOUT_ANSWER, verdict="accepted") == FIRST
+    assert books.records(WITHOUT_ANSWER, verdict="unconfirmed", error_code=0) == OTHERS
+    counted = books.reported(WITHOUT_ANSWER)
+    assert (counted["records_accepted"], counted["records_unconfirmed"]) == (FIRST, OTHERS)

@@ -5,15 +5,13 @@ Where nobody can know (no acks, no answer, or a client that may have sent again)
 """
 
 import asyncio
-import os
-import signal
 from collections import Counter
 
 import pytest
 import pytest_asyncio
 from confluent_kafka import Producer
 
-from tests.attacks.attacker import metric, until
+from tests.attacks.attacker import until
 from tests.truth.books import COUNTS, Books, ids_of, report_of, stored
 from tests.truth.clients import CLIENTS, PATIENCE_S, records_of
 from tests.truth.outcomes import (
@@ -33,15 +31,13 @@ from tsproxy.clock import Clock
 from tsproxy.testing.java_producer import Acknowledged, JavaProducer, JavaRecord
 from tsproxy.testing.proxy import RunningProxy
 
-ABORTED, WITHOUT_ACKS, WITHOUT_ANSWER = "aborted-java", "without-acks-librdkafka", "without-answer-librdkafka"
+ABORTED, WITHOUT_ACKS = "aborted-java", "without-acks-librdkafka"
 BEHIND_A_REJECTED_ONE, INTERNAL = "rejected-here-in-between-librdkafka", "__transaction_state"
 """Topics of one client each: of a transaction that it aborts, of records that it sends without waiting, of
-records whose broker is silent until the proxy ends, of good batches behind rejected ones, and one of Kafka's
-own."""
+good batches behind rejected ones, and one of Kafka's own."""
 OWN = {
     ABORTED: {},
     WITHOUT_ACKS: {},
-    WITHOUT_ANSWER: {},
     BEHIND_A_REJECTED_ONE: ANY_TIME,
     LETTERS: {},
 }
@@ -82,46 +78,11 @@ async def behind_a_rejected_one(servers):
     return await by_librdkafka(servers, BEHIND_A_REJECTED_ONE, IN_TURN, **options)
 
 
-async def without_answer(kafka, proxy):
-    """The broker is silent while the records are under way, until the proxy ends. Then it stores them."""
-    servers = proxy.bootstrap_servers
-    options = {"message.timeout.ms": 10_000, "reconnect.backoff.max.ms": 200}
-    knows_its_way = await by_librdkafka(servers, WITHOUT_ANSWER, Row({}, count=1))
-    line = 'tsproxy_bytes_total{direction="from_client"}'
-    before = await metric(proxy, line)
-    broker = kafka.node(kafka.node_ids[0]).pid
-    producer = Producer({"bootstrap.servers": servers, "client.id": "librdkafka"} | options)
-    told = knows_its_way[WITHOUT_ANSWER]
-    await asyncio.to_thread(producer.list_topics, WITHOUT_ANSWER, PATIENCE_S)
-    os.kill(broker, signal.SIGSTOP)
-    try:
-        for key, value, time in records_of(TABLE["fine"]):
-            producer.produce(
-                WITHOUT_ANSWER,
-                value,
-                key,
-                0,
-                timestamp=time,
-                on_delivery=lambda error, _: told.update([not error]),
-            )
-
-        async def is_under_way():
-            producer.poll(0)
-            return await metric(proxy, line) - before > RECORDS * TABLE["fine"].value_bytes
-
-        await until(is_under_way, "the records came to the proxy")
-        await proxy.stop()
-    finally:
-        os.kill(broker, signal.SIGCONT)
-    assert await asyncio.to_thread(producer.flush, PATIENCE_S) == 0
-    return {WITHOUT_ANSWER: told}
-
-
 @pytest_asyncio.fixture(scope="module", loop_scope="session")
 async def books(kafka_431, spark, tmp_path_factory):
     folder = tmp_path_factory.mktemp("books")
     config, log = folder / "tsproxy.yaml", folder / "log"
-    config.write_text(config_of(kafka_431, "limits: { drain_timeout: 1s }"))
+    config.write_text(config_of(kafka_431))
     rows = {name: {f"{row}-{name}": each for row, each in TABLE.items()} for name in CLIENTS}
     topics = {topic: row.config for own in rows.values() for topic, row in own.items()} | OWN
     await asyncio.gather(*[kafka_431.create_topic(name, config=topics[name]) for name in topics])
@@ -146,12 +107,12 @@ async def books(kafka_431, spark, tmp_path_factory):
         await until(all_arrived, "the records that nobody is told of")
         internal_end = await end_of(INTERNAL)  # the topic is there since the first transaction
         told |= await by_librdkafka(servers, INTERNAL, TABLE["fine"])
-        told |= await without_answer(kafka_431, proxy)
+        internal_records = await end_of(INTERNAL) - internal_end
     found = await stored(kafka_431, topics)
     held = {topic: Counter() for topic in topics}
     for (topic, value, time), times in found.items():
         held[topic][value, time] += times
-    held[INTERNAL] = Counter({(None, None): await end_of(INTERNAL) - internal_end})
+    held[INTERNAL] = Counter({(None, None): internal_records})
     lines = [line for line in proxy.decisions() if line["event"] == "counters"]
     return Books(told, held, lines, report_of(log, folder, began_ms), await ids_of(kafka_431, topics))
 
@@ -259,15 +220,6 @@ def test_without_acks_a_client_is_told_that_all_is_stored_and_the_log_that_nobod
     assert books.told[WITHOUT_ACKS] == {True: RECORDS}
     assert books.said(WITHOUT_ACKS) == {(OPEN, 0)}
     assert books.records(WITHOUT_ACKS) == books.reported(WITHOUT_ACKS)["records_unconfirmed"] == RECORDS
-
-
-def test_records_whose_answer_nobody_heard_are_stored_and_unconfirmed(books):
-    assert books.told[WITHOUT_ANSWER] == {True: 1, False: RECORDS}
-    assert books.held[WITHOUT_ANSWER].total() == 1 + RECORDS
-    assert books.records(WITHOUT_ANSWER, verdict="accepted") == 1
-    assert books.records(WITHOUT_ANSWER, verdict="unconfirmed", error_code=0) == RECORDS
-    counted = books.reported(WITHOUT_ANSWER)
-    assert (counted["records_accepted"], counted["records_unconfirmed"]) == (1, RECORDS)
 
 
 def test_batches_behind_a_rejected_one_are_sent_again_and_counted_once(books):
