@@ -8,10 +8,10 @@ from typing import Any, Final, cast
 
 from spark_reports.log import delivered
 from spark_reports.log.completeness import GAPS_LISTED, Evidence, by_problem, completeness
-from spark_reports.report import what_if, words
+from spark_reports.report import reasons, what_if, words
 from spark_reports.report.groups import Rows
 from spark_reports.report.headline import details, headline
-from spark_reports.report.producers import aligned, grouped, latest_ms, why, with_rejections
+from spark_reports.report.producers import aligned, grouped, latest_ms, with_rejections
 from spark_reports.report.shape import (
     SHAPE_VERSION,
     AroundLimit,
@@ -24,7 +24,6 @@ from spark_reports.report.shape import (
     LogQuality,
     Omitted,
     Plain,
-    ReasonRow,
     Report,
     RuleAtWork,
     Topic,
@@ -54,7 +53,7 @@ def assemble(tables: Tables, first: date, last: date, now_ms: int) -> Report:
     """
     totals = _totals(tables)
     producers = with_rejections(tables, hours := _hours(first, last))
-    reasons = sorted((_reason_row(r) for r in tables.reasons), key=lambda r: (-r["records"], r["cause"]))
+    causes = reasons.by_cause(tables.reasons, producers)
     topics = _topics(tables)
     trend = _trend(tables)
     would_reject = [_would_reject(row) for row in tables.would_reject]
@@ -67,8 +66,8 @@ def assemble(tables: Tables, first: date, last: date, now_ms: int) -> Report:
         first_day=first.isoformat(),
         last_day=last.isoformat(),
         is_over=instant(now_ms)[:10] > last.isoformat(),
-        headline=headline(totals, producers, reasons, log["state"]),
-        details=details(totals, producers, reasons, trend=trend, would_reject=would_reject),
+        headline=headline(totals, producers, causes, log["state"]),
+        details=details(totals, producers, causes, trend=trend, would_reject=would_reject),
         log=log,
         totals=totals,
         producers=producers,
@@ -79,7 +78,7 @@ def assemble(tables: Tables, first: date, last: date, now_ms: int) -> Report:
         ),
         topics=topics,
         topics_omitted=_topics_omitted(tables, len(topics)),
-        reasons=reasons,
+        reasons=causes,
         drift_hist=HISTOGRAM_NAME,
         drift=_drift(tables.drift),
         what_if=_what_if(tables.what_if),
@@ -196,10 +195,6 @@ def _topics_omitted(tables: Tables, shown: int) -> Omitted:
         records=rest["records_judged"],
         rejected_records=_rejected(rest),
     )
-
-
-def _reason_row(row: dict[str, Any]) -> ReasonRow:
-    return ReasonRow(**why(row), producers=row["producers"])
 
 
 def _topic_hours(topic: str, rows: Rows, hours: Sequence[str]) -> TopicHours:

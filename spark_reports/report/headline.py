@@ -104,7 +104,7 @@ def _senders(cause: str, rows: Sequence[ReasonRow], totals: Totals, producers: S
 
 
 def _key(why: Why) -> tuple[object, ...]:
-    return why["verdict"], why["reason"], why["unit_guess"], why["error_code"], why["is_final"]
+    return why["verdict"], why["reason"], why["unit_guess"], why["error_code"], why["is_final"], why["cause"]
 
 
 def _name(client_id: str | None) -> str:

@@ -46,6 +46,16 @@ def test_the_only_producer_with_the_main_cause_is_named():
     assert "The main cause, 100 % of these, from orders-replay: timestamps are older than" in found
 
 
+def test_a_producer_with_the_same_error_and_another_cause_is_not_named():
+    """A broker calls a timestamp before 1970 just too old."""
+    report = reports.fixed()
+    [old] = [each for each in report["producers"] if each["client_id"] == "orders-replay"]
+    before_1970 = old["reasons"][0] | {"cause": "timestamps are before 1970"}
+    report["producers"].insert(0, old | {"client_id": "another", "reasons": [before_1970]})
+    found = headline(report["totals"], report["producers"], [too_old(records=941_773)])
+    assert "from orders-replay: timestamps are older than" in found
+
+
 def test_a_cause_found_by_the_proxy_and_by_the_broker_is_one_cause():
     """A producer may be in both rows, so their numbers of producers are not added up."""
     rows = [too_old(records=500_000, producers=3), too_old(verdict="broker_rejected", producers=2)]

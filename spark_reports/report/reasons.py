@@ -1,0 +1,44 @@
+"""The reasons of report.json: one row for each cause of rejections, repairs and records that were sent again.
+
+A broker calls a timestamp before 1970 just too old. Only the drift of a producer's own records tells the two
+causes apart, so the records of the producers that the report lists have a row of their own.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from spark_reports.report.groups import REASON, Rows
+from spark_reports.report.producers import why
+from spark_reports.report.shape import ClientReason, Producer, ReasonRow
+
+_COUNTS: Final = ("batches", "records", "bad_records", "collateral_records")
+
+
+def by_cause(rows: Rows, producers: Sequence[Producer]) -> list[ReasonRow]:
+    """The rows of `groups.REASONS` with their causes, the one with most records first."""
+    found = [
+        part for row in rows for part in _parts(ReasonRow(**why(row), producers=row["producers"]), producers)
+    ]
+    return sorted(found, key=lambda row: (-row["records"], row["cause"]))
+
+
+def _parts(row: ReasonRow, producers: Sequence[Producer]) -> Iterator[ReasonRow]:
+    """The row without the records of listed producers that have another cause, and a row for each such cause.
+
+    A producer has one entry for each verdict, reason, unit and error.
+    """
+    other: dict[str, list[ClientReason]] = {}
+    for producer in producers:
+        for reason in producer["reasons"]:
+            is_same = all(reason[name] == row[name] for name in REASON)
+            if is_same and reason["cause"] != row["cause"]:
+                other.setdefault(reason["cause"], []).append(reason)
+    rest = row.copy()
+    for cause, reasons in other.items():
+        sums = {name: sum(reason[name] for reason in reasons) for name in _COUNTS}
+        part: ReasonRow = {**row, **sums, "cause": cause, "fix": reasons[0]["fix"], "producers": len(reasons)}  # type: ignore[typeddict-item]  # keys of Why
+        for name in (*_COUNTS, "producers"):
+            rest[name] -= part[name]
+        yield part
+    if rest["producers"] > 0 or rest["records"] > 0:
+        yield rest
