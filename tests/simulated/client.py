@@ -124,8 +124,7 @@ class Client:
 
     def ended(self) -> None:
         """The proxy sends no more."""
-        if self._received and not (self.history.faults or self.link.was_forced):
-            raise ViolationError("answer_cut_short", f"{len(self._received)} bytes at a clean end")
+        self.history.cut_short = bool(self._received) and not self.link.was_forced
         self._closes()
 
     def broken(self) -> None:

@@ -53,6 +53,8 @@ class History:
     faults: list[str] = field(default_factory=list)
     """What a peer or the world did that excuses a connection from having all answers."""
     broker_lies: bool = False
+    cut_short: bool = False
+    """The proxy ended in the middle of an answer, and not by a reset."""
     gave_up: bool = False
     """The client had no more patience."""
 

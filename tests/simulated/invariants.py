@@ -26,6 +26,8 @@ def check_connection(history: History, consumed: int, *, in_peace: bool, has_dra
         _check_answered(history, history.written)
     if history.faults or not in_peace:
         return
+    if history.cut_short:
+        raise ViolationError("answer_cut_short", f"client {history.number}")
     _check_answered(history, [one for one in history.at_broker if one.wants_answer])
     if not has_drained:
         _check_finished(history, consumed)
