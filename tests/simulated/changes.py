@@ -83,6 +83,8 @@ class Changes:
             ("clock step", 0.2, self._step_clock),
             ("versions", 0.3, lambda: self._world.listener.offer((0, 13))),
             ("sample", 0.5, self._world.sampler.arm),
+            ("interval", 0.5, self._world.end_interval),
+            ("another interval", 0.5, self._world.end_interval),
             ("drain", 0.2, self._drain),
         ):
             when_s = self._draws.random() ** 3 * 2.0

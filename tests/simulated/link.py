@@ -230,7 +230,7 @@ class Link(asyncio.Transport):
 
     def set_write_buffer_limits(self, high=None, low=None) -> None:
         """The seed may have a connection call itself full long before the product's mark."""
-        share = self._draws.choice([1, 1, 64, 1024])
+        share = self._draws.choice([1, 64, 1024, 8192])
         self._high = high // share
         self._low = self._high // 4
 

@@ -266,6 +266,12 @@ class World:
         if self.trace is not None:
             self.trace.append(f"{self.loop.now_s:.6f} {text}")
 
+    def end_interval(self) -> None:
+        """The decision log asks all connections for what the fast path has counted."""
+        for relay in tuple(self.listener.relays):
+            for totals in relay.drain_totals():
+                self._history_of(totals.peer).totals.append(totals)
+
     def renew_certificate(self) -> None:
         self._certificate += 1
 
