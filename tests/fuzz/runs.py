@@ -1,8 +1,10 @@
 """One target under libFuzzer, in a process of its own: `fuzz`, `merge`, `try_file`."""
 
 import json
+import os
 import re
 import resource
+import shlex
 import subprocess
 import sys
 import tempfile
@@ -73,20 +75,8 @@ def merge(name: str) -> Path:
     kept.mkdir(parents=True, exist_ok=True)
     for path in kept.iterdir():
         path.unlink()
-    if name in NATIVE:
-        _run(name, ["-merge=1", f"-max_len={_most_bytes(name)}", str(kept), str(working(name))])
-    else:
-        _keep_new(name, kept)
+    _run(name, ["-merge=1", f"-max_len={_most_bytes(name)}", str(kept), str(working(name))])
     return kept
-
-
-def _keep_new(name: str, kept: Path) -> None:
-    """The same for a target in Python, for which libFuzzer cannot start itself again: those inputs that a run
-    over all of them, the smallest first, finds to be new."""
-    run = _run(name, ["-runs=0", f"-max_len={_most_bytes(name)}", str(working(name)), "-verbosity=2"])
-    del run
-    for path in working(name).iterdir():
-        (kept / path.name).write_bytes(path.read_bytes())
 
 
 def try_file(name: str, path: Path) -> int:
@@ -102,7 +92,8 @@ def try_file(name: str, path: Path) -> int:
 
 def _run(name: str, options: list[str]) -> "subprocess.CompletedProcess[str]":
     if name in TARGETS:
-        command, environment = [sys.executable, "-m", "tests.fuzz.atheris_run", name], None
+        command = [sys.executable, "-m", "tests.fuzz.atheris_run", name]
+        environment = os.environ | {"TSPROXY_FUZZ_AGAIN": shlex.join(command)}
     else:
         folder, target = build.built(), name.removeprefix("native-")
         command = [str(folder / "driver"), f"--target=fuzz_{NATIVE[name].module}.{target}"]

@@ -1,15 +1,21 @@
 """The targets: what is fed, and what must hold. `TARGETS` is the table."""
 
+import json
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from random import Random
 from typing import Final
 
+import orjson
 import yaml
 
 from tests.config.files import SMALLEST, config_of
+from tests.decisions.conformance import complaints
+from tests.decisions.outcomes import PEER as OUTCOME_PEER
+from tests.decisions.outcomes import batch as any_batch
+from tests.decisions.outcomes import outcome, rejected
 from tests.fastpath.conversations import Scene
 from tests.fastpath.test_sessions import Spectator
 from tests.session.conversation import NOW_MS, PEER, view_of
@@ -19,6 +25,8 @@ from tests.wire.blobs import blobs
 from tests.wire.fetched import any_body
 from tsproxy.config import ConfigError
 from tsproxy.config.document import parse_yaml
+from tsproxy.decisions import DecisionLog
+from tsproxy.decisions.schema import json_schema
 from tsproxy.model.records import Suspects
 from tsproxy.model.view import SessionLimits, View
 from tsproxy.proxy.connections import proxy_protocol
@@ -332,6 +340,35 @@ def _configurations() -> Iterator[bytes]:
     assert parse_yaml(SMALLEST, "a file") is not None
 
 
+SCHEMA: Final = json_schema()
+
+
+def decisions(data: bytes) -> None:
+    """Whatever a client calls itself, its batches become lines of the schema that reports read."""
+    script = _Script(data)
+    is_rejected, kind = script.byte() % 2, script.byte()
+    times = [int.from_bytes(script.bytes(8), "big", signed=True) for _ in range(1 + script.byte() % 3)]
+    client_id, topic, principal, user = (
+        script.piece()[:300].decode("utf-8", "surrogateescape") for _ in range(4)
+    )
+    peer = replace(OUTCOME_PEER, client_id=client_id or None, principal=principal or None)
+    facts = {"peer": peer, "topic": topic, "transactional_id": user or None, "partition": kind}
+    log = DecisionLog("proxy", "boot", NOW_MS)
+    made = rejected(times, **facts) if is_rejected else outcome(batch=any_batch(high=max(times)), **facts)
+    for line in (*log.book(made), *log.tick(NOW_MS + 60_000), *log.stop(NOW_MS + 60_001)):
+        raw = orjson.dumps(line)
+        assert b"\n" not in raw
+        assert json.loads(raw) == line
+        assert not complaints(line, SCHEMA), complaints(line, SCHEMA)
+
+
+def _decision_bytes() -> Iterator[bytes]:
+    for kind in range(4):
+        words = (b"app", b"orders", b"User:alice", b"tx\xff\n\x1b[31m")
+        pieces = b"".join(len(word).to_bytes(2, "big") + word for word in words)
+        yield bytes([kind, 7, 0]) + NOW_MS.to_bytes(8, "big") + pieces
+
+
 @dataclass(frozen=True, slots=True)
 class Target:
     """`check` raises if the invariant does not hold. `most_bytes` bounds an input."""
@@ -351,4 +388,5 @@ TARGETS: Final = {
     "names": Target(names, _name_bytes, 1024),
     "certificates": Target(certificates, _certificate_bytes, 2048),
     "configuration": Target(configuration, _configurations, 2048),
+    "decisions": Target(decisions, _decision_bytes, 512),
 }

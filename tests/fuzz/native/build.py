@@ -57,7 +57,7 @@ def built() -> Path:
     cached = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "tsproxy" / "fuzz"
     product = cached / f"product-{_digest(compiler, ROOT.glob('tsproxy/**/*.p[xy]*'))}"
     _make(product, lambda folder: _build_product(folder, compiler))
-    folder = cached / f"targets-{_digest(compiler + product.name, HERE.glob('*.[pc]*'))}"
+    folder = cached / f"targets-{_digest(compiler + product.name, [*HERE.glob('*.p*x*'), HERE / 'driver.c'])}"
     _make(folder, lambda made: _build_targets(made, product, compiler))
     return folder
 
