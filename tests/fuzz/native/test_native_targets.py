@@ -1,4 +1,4 @@
-"""The targets in C are built, hold for their seeds and for a thousand inputs more, and can fail."""
+"""The targets in C are built, and hold for their seeds and for a thousand inputs more."""
 
 import os
 
