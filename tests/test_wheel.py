@@ -17,12 +17,16 @@ PRINT_VARIANTS = (
 )
 BUILT = ("*.so", "__pycache__", "*.egg-info", "build")
 TRANSLATED = "*.c"
+FULL = os.environ.get("TSPROXY_TEST") == "full"
 
 
 def install(folder: Path, environment: dict[str, str], root: Path = ROOT) -> Path:
-    """Build the wheel from the sources in `root` alone and install it into a folder of its own."""
+    """Build the wheel from the sources in `root` alone and install it into a folder of its own.
+
+    Cython translates what has changed since `make` translated it; with TSPROXY_TEST=full it translates all.
+    """
     source, site = folder / "source", folder / "site"
-    ignored = shutil.ignore_patterns(*BUILT, *((TRANSLATED,) if root == ROOT else ()))
+    ignored = shutil.ignore_patterns(*BUILT, *((TRANSLATED,) if FULL and root == ROOT else ()))
     for name in SOURCES:
         if (root / name).is_dir():
             shutil.copytree(root / name, source / name, ignore=ignored)
