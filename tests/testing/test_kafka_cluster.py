@@ -6,6 +6,7 @@ import pytest
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 from aiokafka.errors import KafkaError
 
+from tests.testing.versions import VERSIONS
 from tsproxy.testing import kafka_cluster
 from tsproxy.testing.kafka_cluster import KafkaCluster
 from tsproxy.testing.kafka_node import KafkaStartError
@@ -85,7 +86,7 @@ async def test_a_broker_logs_what_it_does(kafka):
 
 
 @pytest.mark.broker
-@pytest.mark.parametrize("version", ["4.3.1", "3.9.1"])
+@pytest.mark.parametrize("version", VERSIONS)
 async def test_a_broker_comes_back_with_its_port_and_its_records(version):
     """After a stop in good order, and after a kill. Its node id is what the test chose."""
     async with KafkaCluster(version, nodes=(7,), properties=SHORT_SESSIONS) as kafka:

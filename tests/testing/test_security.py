@@ -10,6 +10,7 @@ from aiokafka import AIOKafkaProducer
 from aiokafka.errors import AuthenticationFailedError, KafkaConnectionError, TopicAuthorizationFailedError
 from confluent_kafka import Producer
 
+from tests.testing.versions import VERSIONS
 from tsproxy.testing.client_options import ClientOptions
 from tsproxy.testing.java_producer import Acknowledged, JavaProducer, JavaRecord
 from tsproxy.testing.kafka_cluster import KafkaCluster
@@ -38,7 +39,7 @@ async def send_by_java(options: ClientOptions, version: str) -> None:
 
 
 @pytest.mark.broker
-@pytest.mark.parametrize("version", ["4.3.1", "3.9.1"])
+@pytest.mark.parametrize("version", VERSIONS)
 async def test_every_client_family_gets_in_with_certificate_and_password_and_none_without(
     version, certificates
 ):
