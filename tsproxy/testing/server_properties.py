@@ -85,6 +85,8 @@ def server_properties(
         "share.coordinator.state.topic.min.isr": str(min(2, copies)),
         "group.initial.rebalance.delay.ms": "0",
         **_quick_heartbeats(),
+        "log.cleaner.dedupe.buffer.size": str(2 << 20),  # the default takes half of the heap at each start
+        **({} if len(ports) > 1 else _idle_alone()),
         # A killed broker may come back only when its old session has ended: 9 s by default.
         "broker.session.timeout.ms": "4000",
         "broker.heartbeat.interval.ms": "500",
@@ -106,6 +108,11 @@ def _quick_heartbeats() -> dict[str, str]:
         for kind in ("consumer", "share")
         for bound in ("", "min.")
     }
+
+
+def _idle_alone() -> dict[str, str]:
+    """A controller writes a record every 500 ms, so that followers see that it lives. Alone it has none."""
+    return {"metadata.max.idle.interval.ms": "0"}
 
 
 def _listeners(ports: Mapping[str, int], host: str = HOST) -> str:
