@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 # TSPROXY_TEST: `make test-quick` draws fewer examples, `make test-full` more. No deadline: cores are shared.
 settings.register_profile("quick", max_examples=25, deadline=None, print_blob=True)
-settings.register_profile("fast", max_examples=100, deadline=None, print_blob=True)
+settings.register_profile("fast", max_examples=50, deadline=None, print_blob=True)
 settings.register_profile("full", max_examples=2_000, deadline=None, print_blob=True)
 settings.load_profile(os.environ.get("TSPROXY_TEST") or "fast")
 
