@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import os
 
 import pytest
 from confluent_kafka import Producer
@@ -14,7 +15,14 @@ from tsproxy.clock import Clock
 from tsproxy.testing.proxy import RunningProxy
 
 RECORDS = 500
+BROKERS = ["kafka_431", "kafka_391"] if os.environ.get("TSPROXY_TEST") == "full" else ["kafka_431"]
 COUNTED = 'tsproxy_candidate_bad_records_total{reason="too_old",unit="seconds"}'
+
+
+@pytest.fixture(params=[pytest.param(name, marks=pytest.mark.broker) for name in BROKERS])
+def kafka(request):
+    """Kafka 4.3.1; with TSPROXY_TEST=full 3.9.1, too."""
+    return request.getfixturevalue(request.param)
 
 
 def send(servers, topic, timestamps, client_id):
