@@ -11,7 +11,7 @@ QUICK := -m "not broker and not spark and not slow"
 export PYTHONDONTWRITEBYTECODE =
 
 .DEFAULT_GOAL := help
-.PHONY: help setup java demo test test-quick test-full test-clients differential mutation fuzz simulate bench bench-reports pyfiles lint format clean
+.PHONY: help setup java demo test test-quick test-full test-clients differential mutation fuzz simulate bench bench-reports bench-fleet pyfiles lint format clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -76,6 +76,9 @@ bench: .venv/stamp ## the benchmarks, as ratios within one run
 
 bench-reports: java .venv/stamp ## what the Spark reports cost (14 GB of scratch space)
 	$(BIN)/python -m benchmarks.reports
+
+bench-fleet: java .venv/stamp ## what two nights of 1,000 proxies and 10,000 producers cost (2 GB of scratch space)
+	$(BIN)/python -m benchmarks.fleet
 
 pyfiles: .venv/stamp ## dist/spark_reports-pyfiles.zip, for spark-submit --py-files
 	$(BIN)/python -m deploy.spark.pyfiles dist/spark_reports-pyfiles.zip
