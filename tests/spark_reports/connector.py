@@ -24,13 +24,14 @@ DELTA_SETTINGS = {
 
 def kafka():
     """The paths of the connector's jars, as `spark-submit --jars` takes them."""
-    return _paths(fetch_jars(f"spark-kafka-{pyspark.__version__}", _KAFKA))
+    return paths(fetch_jars(f"spark-kafka-{pyspark.__version__}", _KAFKA))
 
 
 def delta():
     """The paths of Delta's jars."""
-    return _paths(fetch_jars(f"spark-delta-{_SPARK}", _DELTA))
+    return paths(fetch_jars(f"spark-delta-{_SPARK}", _DELTA))
 
 
-def _paths(folder):
+def paths(folder):
+    """The jars of a folder, as `spark-submit --jars` takes them."""
     return ",".join(str(path) for path in sorted(folder.glob("*.jar")))

@@ -1,0 +1,66 @@
+"""A night on an object store: spark-submit, hadoop-aws and a local S3 server."""
+
+import json
+import os
+
+import pytest
+
+from tests.spark_reports import cluster, s3
+from tests.spark_reports.logs import counters, heartbeat, line, text_of
+
+pytestmark = [
+    pytest.mark.spark,
+    pytest.mark.timeout(1_800),  # four starts of Java, on a machine that may be busy
+    pytest.mark.skipif(
+        os.environ.get("TSPROXY_TEST") != "full", reason="a server, 60 jars and three JVMs: make test-full"
+    ),
+]
+NIGHT = ("night", "--input", "s3a://lake/tsproxy/{date}", "--date", "2026-11-20", "--quiet")
+TABLES = ("--table", "s3a://lake/lines", "--rollup", "s3a://lake/rollup")
+
+
+@pytest.fixture
+def lake(tmp_path):
+    """The address of a server with a log of one day."""
+    with s3.server(tmp_path) as url:
+        lines = [line(0, kind="start"), counters(1), counters(2, client_id="late"), heartbeat(3)]
+        name = "decisions-20261120T000000Z-px.jsonl"
+        s3.put(url, f"lake/tsproxy/2026-11-20/px/{name}", text_of(lines).encode())
+        # Nobody lists this folder: it would be read for its name.
+        s3.put(url, f"lake/tsproxy/2026-10-01/qx/{name}", text_of([counters(9, boot="other")]).encode())
+        yield url
+
+
+@pytest.fixture
+def submitted(lake, tmp_path):
+    """Runs a command by spark-submit; the process that has ended. Its standard output has both streams of
+    Python, and standard error is Spark's log."""
+
+    def run(name, *arguments):
+        (folder := tmp_path / name).mkdir()
+        return cluster.submit(folder, "local[2]", *arguments, jars=s3.jars(), settings=s3.settings(lake))
+
+    return run
+
+
+def test_a_night_reads_and_writes_an_object_store_and_its_gates_read_the_report(lake, submitted):
+    done = submitted("night", *NIGHT, *TABLES, "--output", "s3a://lake/reports")
+    assert done.returncode == 0, done.stdout
+    report = json.loads(s3.get(lake, "lake/reports/2026-11-20/report.json"))
+    assert (report["totals"]["records_accepted"], report["log"]["files"]) == (20, 1)
+    written = s3.keys(lake)
+    assert "reports/2026-11-20/report.html" in written
+    table = [key for key in written if key.startswith("lines/event_date=") and key.endswith(".parquet")]
+    assert [key.split("/")[1] for key in table] == ["event_date=2026-11-20"]
+    assert [key for key in written if key.startswith("rollup/producers/event_date=2026-11-20/")]
+    assert not [key for key in written if ".tsproxy-" in key or ".report." in key]
+    gate = submitted("gate", "gate", "s3a://lake/reports/2026-11-20", "--fail-on", "unheard>0")
+    assert gate.returncode == 3
+    assert "quality gate: 2026-11-20: unheard>0: unheard is 1" in gate.stdout
+
+
+def test_a_bucket_that_is_not_there_is_found_before_anything_is_written(lake, submitted):
+    done = submitted("night", *NIGHT, *TABLES, "--output", "s3a://no-such-bucket/reports")
+    assert done.returncode == 1
+    assert "spark_reports: s3a://no-such-bucket/reports cannot be written: " in done.stdout
+    assert not [key for key in s3.keys(lake) if not key.startswith("tsproxy/")]
