@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import zipfile
+from itertools import chain
 
 import pytest
 
@@ -54,19 +55,19 @@ def test_a_master_with_two_workers_makes_the_table_from_the_zip_alone(decisions,
 
 @pytest.mark.spark
 @pytest.mark.skipif(os.environ.get("TSPROXY_TEST") != "full", reason="five JVMs: make test-full")
-def test_a_master_with_two_workers_makes_the_table_the_rollup_and_the_report(decisions, tmp_path):
-    table, out, rollup = (tmp_path / name for name in ("table", "out", "rollup"))
-    daily = ("daily", "--input", table, "--input-format", "parquet", "--date", "2026-11-20", "--quiet")
+def test_a_master_with_two_workers_runs_a_night(decisions, tmp_path):
+    places = [(f"--{name}", tmp_path / name) for name in ("table", "rollup", "output")]
+    night = ("night", "--input", decisions, "--date", "2026-11-20", "--quiet", *chain.from_iterable(places))
     with cluster.standalone(tmp_path) as master:
-        for number, arguments in enumerate(
-            (compact(decisions, table), (*daily, "--output", out, "--rollup", rollup))
-        ):
-            (folder := tmp_path / f"job-{number}").mkdir()
-            done = cluster.submit(folder, master, *arguments)
-            assert done.returncode == 0, done.stderr[-3000:]
+        done = cluster.submit(tmp_path, master, *night)
+        assert done.returncode == 0, done.stdout
+        assert ran_on(tmp_path) == {"work-0", "work-1"}
+    out = tmp_path / "output" / "2026-11-20"
     report = json.loads((out / "report.json").read_text())
     assert (report["totals"]["records_accepted"], report["log"]["state"]) == (20, "complete_in_part")
     assert (out / "report.html").stat().st_size > 10_000
+    assert list((tmp_path / "rollup").glob("producers/event_date=2026-11-20/*.parquet"))
+    assert len(list((tmp_path / "table").glob("event_date=2026-11-20/*.parquet"))) == 1
 
 
 def compact(decisions, table):
