@@ -106,7 +106,8 @@ cdef int check_records(const uint8_t* data, size_t size) except -1:
     cdef int64_t base = NOW_MS + <int64_t>number(&script, 1) if number(&script, 1) else <int64_t>number(&script, 8)
     cdef int32_t count = <int32_t>number(&script, 2) - 1
     cdef int64_t room = <int64_t>number(&script, 1), step = 1 + <int64_t>number(&script, 1)
-    cdef int64_t low = base - <int64_t>number(&script, 4), high = base + <int64_t>number(&script, 4)
+    cdef int64_t low = <int64_t>(<uint64_t>base - number(&script, 4))
+    cdef int64_t high = <int64_t>(<uint64_t>base + number(&script, 4))
     cdef int must_fit
     cdef Walked whole
     cdef Stream stream
@@ -119,6 +120,7 @@ cdef int check_records(const uint8_t* data, size_t size) except -1:
         step *= 64
     for must_fit in range(2):
         walk_records(script.at, script.end, base, count, must_fit, &whole)
+        stream.read = INT64_MAX  # where it begins, nothing may be left of what was there
         begin_stream(&stream, base, count, must_fit)
         feed(&stream, script.at, script.end, step)
         end_stream(&stream)
@@ -308,6 +310,9 @@ cdef int check_zstd(const uint8_t* data, size_t size) except -1:
     require(-1 <= told and told <= <int64_t>(((1 << 21) * size) // 3), "a frame grows too much")
     if 0 <= told <= MOST_DECOMPRESSED and not data[4] & 3:
         try:
+            said = zstandard.get_frame_parameters(view).content_size
+            if said != zstandard.CONTENTSIZE_UNKNOWN and said > MOST_DECOMPRESSED:
+                return 0  # the library would allocate it
             made = ZSTD.decompress(view, max_output_size=told + 64)
         except zstandard.ZstdError:
             return 0

@@ -51,6 +51,7 @@ cdef inline void begin_stream(
     stream.skip = 0
     stream.raw = 0
     stream.shift = 0
+    stream.read = 0
 
 
 cdef inline void take_varint(Stream* stream, uint64_t raw) noexcept nogil:
