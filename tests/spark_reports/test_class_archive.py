@@ -9,7 +9,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from benchmarks.reports import later_compilation
+from benchmarks.spark_jobs import later_compilation
 from spark_reports.spark import class_archive
 from tests.spark_reports.conftest import SHARED
 from tsproxy.testing.java import find_java

@@ -9,7 +9,7 @@ from itertools import groupby
 import pytest
 import zstandard
 
-from benchmarks.reports import answer
+from benchmarks.spark_jobs import answer
 from spark_reports.cli import main
 from spark_reports.log import output, read, size
 from spark_reports.log.compact import compact
