@@ -131,7 +131,7 @@ def _json(line: dict[str, Any]) -> bytes:
 
 def night(place: Path, day: date) -> None:
     """`spark_reports night` in this process; prints its figures as JSON."""
-    from benchmarks.reports import _of_process
+    from benchmarks.spark_jobs import of_process
     from spark_reports.cli import main
     from spark_reports.spark.session import spark_session
 
@@ -147,7 +147,7 @@ def night(place: Path, day: date) -> None:
         if code:
             raise SystemExit(f"night ended with {code}")
         gateway: Any = spark.sparkContext._gateway  # the only way to the JVM's process
-        cpu_s, peak_mib = _of_process(gateway.proc.pid)
+        cpu_s, peak_mib = of_process(gateway.proc.pid)
     own = resource.getrusage(resource.RUSAGE_SELF)
     table = list((place / "lines" / f"event_date={day}").glob("*.parquet"))
     found = Figures(

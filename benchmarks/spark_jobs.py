@@ -195,13 +195,13 @@ def run_job(name: str, place: Path) -> Figures:
     with spark_session(MASTER, is_brief=name in _BRIEF) as spark:
         JOBS[name](spark, place)
         gateway: Any = spark.sparkContext._gateway  # the only way to the JVM's process
-        cpu_s, peak_mib = _of_process(gateway.proc.pid)
+        cpu_s, peak_mib = of_process(gateway.proc.pid)
         tasks = int(spark.sparkContext._jsc.sc().taskScheduler().nextTaskId())  # it has no public name
     own = resource.getrusage(resource.RUSAGE_SELF)
     return Figures(cpu_s + own.ru_utime + own.ru_stime, peak_mib, tasks)
 
 
-def _of_process(pid: int) -> tuple[float, float]:
+def of_process(pid: int) -> tuple[float, float]:
     """The CPU seconds of all threads of a process until now, and its highest resident memory in MiB."""
     place = Path("/proc", str(pid))
     fields = (place / "stat").read_text().rpartition(")")[2].split()

@@ -9,7 +9,7 @@ from typing import Any, Final
 from spark_reports import arguments
 from spark_reports.commands.running import nothing_of, spark_at_work
 from spark_reports.exits import GATE_TRIPPED, OK, NothingToReportError
-from spark_reports.log.completeness import Evidence, State
+from spark_reports.log.completeness import State
 from spark_reports.report import missing, words
 from spark_reports.report.shape import LogQuality
 
@@ -37,19 +37,17 @@ def run(options: argparse.Namespace) -> int:
     first, last = arguments.period_of(options)
     now_ms = int(datetime.now(UTC).timestamp() * 1000)
     with spark_at_work(options, "examining the decision log") as spark:
-        from spark_reports.log import delivered, read, sequence, store
-        from spark_reports.report import tables
+        from spark_reports.log import opened, read, store
         from spark_reports.report.assemble import quality
 
         source = read.Source(options.input, first, last, store.Form(options.input_format))
         store.require(spark, source.form)
-        with read.opened(spark, source) as log:
-            boots, gaps = tables.proof(log, sequence.side(first, last))
-            files = delivered.rows(read.files(log.lines, first, last))
-    if not files:
+        with opened.lines(spark, source) as log:
+            evidence = log.evidence()
+    if not evidence.files:
         raise NothingToReportError(nothing_of(first, last, options.input))
-    found = quality(Evidence(boots, gaps, files), first, last, now_ms)
-    sys.stdout.write(json.dumps(found, indent=1) + "\n" if options.json else _text(found, boots))
+    found = quality(evidence, first, last, now_ms)
+    sys.stdout.write(json.dumps(found, indent=1) + "\n" if options.json else _text(found, evidence.boots))
     is_sound = found["state"] != State.INCOMPLETE and not found["quarantined_lines"]
     return OK if is_sound else GATE_TRIPPED
 

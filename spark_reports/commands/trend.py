@@ -33,13 +33,14 @@ def run(options: argparse.Namespace) -> int:
     """Print the days up to the last day of the period, and the clients that changed on it."""
     _, last = arguments.period_of(options)
     with spark_at_work(options, "reading the rollup", not_there=arguments.NO_ROLLUP) as spark:
-        from spark_reports.report import rollup, tabled
+        from spark_reports.log import frames
+        from spark_reports.report import rollup
 
         first = last - timedelta(days=max(options.days - 1, rollup.DAYS_BEFORE))
         stored = rollup.stored(spark, options.rollup, "producers", first=first, last=last)
-        known = tabled.rows(rollup.days(stored))
+        known = frames.rows(rollup.days(stored))
         facts = kept_days.read(spark, options.rollup, first, last)
-        changes = tabled.rows(rollup.changes(stored, last, options.top)) if len(known) > 1 else []
+        changes = frames.rows(rollup.changes(stored, last, options.top)) if len(known) > 1 else []
     first = last - timedelta(days=options.days - 1)
     shown = [day for day in known if day["day"] >= first.isoformat()]
     if not shown:

@@ -42,17 +42,18 @@ def run(options: argparse.Namespace) -> int:
     with spark_at_work(options, "reading the rollup", not_there=arguments.NO_ROLLUP) as spark:
         from pyspark.sql import functions as F  # noqa: N812  # the name that all of Spark's documentation uses
 
-        from spark_reports.report import groups, rollup, tabled, transforms
+        from spark_reports.log import frames
+        from spark_reports.report import groups, rollup
 
         stored = rollup.stored(spark, options.rollup, "drift", first=first, last=last)
         judged = rollup.stored(spark, options.rollup, "producers", first=first, last=last)
-        there = {row["day"] for row in tabled.rows(judged.select("day").distinct())}
+        there = {row["day"] for row in frames.rows(judged.select("day").distinct())}
         facts = kept_days.read(spark, options.rollup, first, last)
         for column, glob in (("topic", options.topic), ("client_id", options.client)):
             if glob is not None:
                 stored = stored.where(F.col(column).rlike(_java(glob)))
-        totals = tabled.rows(transforms.of_frame(groups.TOTALS, stored))
-        by_client = tabled.rows(rollup.beyond_by_client(stored, options.after, options.before, options.top))
+        totals = frames.rows(frames.of_frame(groups.TOTALS, stored))
+        by_client = frames.rows(rollup.beyond_by_client(stored, options.after, options.before, options.top))
     if not totals:
         raise NothingToReportError(_nothing(options, first, last, there))
     answer = _answer(totals, by_client, options.after, options.before)

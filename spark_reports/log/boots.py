@@ -4,58 +4,69 @@ A boot is complete if no number is missing between its lines, and its heartbeats
 `completeness` says what all boots prove together.
 """
 
+from typing import Final
+
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812  # the name that all of Spark's documentation uses
 
-from spark_reports.log import sequence
+from spark_reports.log import frames, sequence
 from spark_reports.log.completeness import JITTER_MS
-from spark_reports.log.sequence import BOOT, instant_ms
+from spark_reports.log.grouping import Grouping, How, Measure
+from spark_reports.log.sequence import BOOT, Side, instant_ms
 from tsproxy.decisions.fields import EventName
 
+BEATS: Final = Grouping(
+    keys=BOOT,
+    measures={
+        "intervals": Measure(How.COUNT, (), "begins_inside"),
+        "hole_ms": Measure(How.SUM, ("hole_ms",)),
+        "covered_from_ms": Measure(How.LEAST, ("begin_ms",)),
+        "covered_to_ms": Measure(How.GREATEST, ("end_ms",)),
+        "interval_ms": Measure(How.GREATEST, ("interval_ms",)),
+        "lines_dropped": Measure(How.GREATEST, ("lines_dropped",)),
+        "decisions_suppressed": Measure(How.SUM, ("decisions_suppressed",)),
+        "batches_folded": Measure(How.SUM, ("batches_folded",)),
+    },
+)
+"""The heartbeats of each boot: `hole_ms` is the time that none of them covers, `interval_ms` the longest."""
 
-def boots(worded: DataFrame, identified: DataFrame, side: Column) -> DataFrame:
+
+def boots(worded: DataFrame, identified: DataFrame, side: Side) -> DataFrame:
     """One row for each boot with lines in the period: its line numbers and its heartbeats.
 
     `worded`: `sequence.words` of `identified`: all lines with an identity, also those on either `side` of
-    the period. Columns: those of `sequence.spans` and, null for a boot without a heartbeat, `intervals`,
-    `hole_ms` (time between heartbeats that none covers), `covered_from_ms`, `covered_to_ms`, `interval_ms`
-    (the longest), `lines_dropped`, `decisions_suppressed`, `batches_folded`.
+    the period. Columns: those of `sequence.spans` and of BEATS, null for a boot without a heartbeat.
     """
     return sequence.spans(worded).join(heartbeats(identified, side), on=list(BOOT), how="left")
 
 
-def heartbeats(identified: DataFrame, side: Column) -> DataFrame:
-    """One row for each boot: the part of the period that its heartbeats cover, and the holes between them.
+def facts(side: Side) -> dict[str, Column]:
+    """The facts about a heartbeat that covers a part of the period; null for other lines.
 
-    Heartbeats that were set aside cover nothing: their times may be wrong.
+    `begin_ms`, `end_ms`, and `begins_inside`: the interval began in the period. Heartbeats that were set
+    aside cover nothing: their times may be wrong.
 
     An interval belongs to the day on which it began, but may reach into the next day: for example if the
-    clock jumped over midnight. `intervals` counts those that began in the period.
+    clock jumped over midnight.
     """
-    start = instant_ms("interval_start")
-    last_ms = F.greatest(F.col("start_ms"), F.col("end_ms") - 1)
-    beats = (
-        identified.where((F.col("event") == EventName.HEARTBEAT.value) & F.col("problem").isNull())
-        .withColumn("begins", side)
-        .withColumn("start_ms", start)
-        .withColumn("end_ms", start + F.col("interval_ms"))
-        .withColumn("day", F.substring(F.timestamp_millis(last_ms).cast("string"), 1, 10))
-        .withColumn("ends", side)
-        .where((F.col("begins") <= 0) & (F.col("ends") >= 0))
-    )
+    begin_ms = instant_ms("interval_start")
+    end_ms = begin_ms + F.col("interval_ms")
+    last_day = F.substring(F.timestamp_millis(F.greatest(begin_ms, end_ms - 1)).cast("string"), 1, 10)
+    begins = side(F.col("day"))
+    is_usable = (F.col("event") == EventName.HEARTBEAT.value) & F.col("problem").isNull()
+    # One after the other, so that other lines have no instant to be read.
+    covers = F.when(is_usable, (begins <= 0) & (side(last_day) >= 0))
+    return {
+        "begin_ms": F.when(covers, begin_ms),
+        "end_ms": F.when(covers, end_ms),
+        "begins_inside": F.when(covers, begins == 0),
+    }
+
+
+def heartbeats(identified: DataFrame, side: Side) -> DataFrame:
+    """BEATS: the part of the period that the heartbeats of each boot cover."""
+    beats = identified.where(F.col("event") == EventName.HEARTBEAT.value).withColumns(facts(side))
     in_order = Window.partitionBy(*BOOT).orderBy("seq")
-    hole = F.greatest(F.col("start_ms") - F.lag("end_ms").over(in_order), F.lit(0))
-    return (
-        beats.withColumn("hole_ms", F.coalesce(F.when(hole > JITTER_MS, hole), F.lit(0)))
-        .groupBy(*BOOT)
-        .agg(
-            F.sum((F.col("begins") == 0).cast("bigint")).alias("intervals"),
-            F.sum("hole_ms").alias("hole_ms"),
-            F.min("start_ms").alias("covered_from_ms"),
-            F.max("end_ms").alias("covered_to_ms"),
-            F.max("interval_ms").alias("interval_ms"),
-            F.max("lines_dropped").alias("lines_dropped"),
-            F.sum("decisions_suppressed").alias("decisions_suppressed"),
-            F.sum("batches_folded").alias("batches_folded"),
-        )
-    )
+    hole = F.col("begin_ms") - F.lag("end_ms").over(in_order)
+    held = beats.where(F.col("begin_ms").isNotNull()).withColumn("hole_ms", F.when(hole > JITTER_MS, hole))
+    return frames.of_frame(BEATS, held)

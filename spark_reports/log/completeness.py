@@ -89,7 +89,7 @@ class Evidence:
     gaps: list[LineGap]
     """Rows of `sequence.gaps`."""
     files: list[dict[str, Any]]
-    """Rows of `read.files`."""
+    """Rows of `read.FILES`, with `duplicates` and `example`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -346,7 +346,7 @@ def _moment(time_ms: int, is_one_day: bool, *, is_end: bool) -> str:
 
 
 def by_problem(files: Iterable[Mapping[str, Any]], name: str) -> dict[str, int]:
-    """The sums of a column of `read.files` by problem. A problem with the sum 0 is not a key."""
+    """The sums of a column of the files' rows by problem. A problem with the sum 0 is not a key."""
     sums: dict[str, int] = {}
     for row in files:
         if row["problem"] is not None and row[name]:

@@ -1,6 +1,6 @@
 """The files of a log, as few rows: the driver gets none for each file of a fleet.
 
-A table with a row for each file and problem (`read.files`) is collected as it is if it is short. Else Spark
+A table with a row for each file and problem (`read.FILES`) is collected as it is if it is short. Else Spark
 adds it up: one row for each problem, without a file, and a few rows that are examples.
 """
 
@@ -12,22 +12,22 @@ from pyspark.sql import functions as F  # noqa: N812  # the name that all of Spa
 FEW: Final = 1_000
 """Up to this many rows are collected as they are."""
 _EXAMPLES: Final = 5
-_TEXTS: Final = ("file", "problem", "example")
+_TEXTS: Final = ("file", "problem")
 _OPEN: Final = ".open"
 
 Rows = list[dict[str, Any]]
 
 
-def rows(per_file: DataFrame, few: int = FEW) -> Rows:
+def rows(per_file: DataFrame) -> Rows:
     """The rows of `per_file`, or their sums (`file` is null) and examples, whose counts are 0.
 
     Then one of the rows has `files` and `open_files` as well, the number of all files and of those still
-    being written. Columns of `per_file`: `file`, `problem`, `example`, and counts.
+    being written. Columns of `per_file`: `file`, `problem`, and counts.
     """
     kept = per_file.persist()
     try:
-        found = [row.asDict() for row in kept.limit(few + 1).collect()]
-        return found if len(found) <= few else _added_up(kept)
+        found = [row.asDict() for row in kept.limit(FEW + 1).collect()]
+        return found if len(found) <= FEW else _added_up(kept)
     finally:
         kept.unpersist()
 
@@ -52,7 +52,7 @@ def _added_up(kept: DataFrame) -> Rows:
     ).collect()
     worst = kept.where(F.col("problem").isNotNull()).orderBy("file", "problem").limit(_EXAMPLES)
     return [
-        {"file": None, "problem": None, "example": None, **none, **number.asDict()},
-        *({"file": None, "example": None, **row.asDict()} for row in sums.collect()),
+        {"file": None, "problem": None, **none, **number.asDict()},
+        *({"file": None, **row.asDict()} for row in sums.collect()),
         *(row.asDict() | none for row in worst.collect()),
     ]

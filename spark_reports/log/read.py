@@ -1,9 +1,9 @@
-"""The decision log as one DataFrame: each line once, unusable lines marked.
+"""The decision log as a DataFrame: unusable lines are marked.
 
-`opened` reads JSON lines (plain, gzip; zstandard with Spark 4.1 and later) from any file system that Spark
-knows: directories as the proxy writes them (`decisions-20261120T1000….jsonl`), or files by name. It also
-reads a table of `compact`. It reads files that are still being written (`.open`), too: a torn last line is
-set aside like any other unreadable line.
+`marked_lines` reads JSON lines (plain, gzip; zstandard with Spark 4.1 and later) from any file system that
+Spark knows: directories as the proxy writes them (`decisions-20261120T1000….jsonl`), or files by name. It
+also reads a table of `compact`. It reads files that are still being written (`.open`), too: a torn last
+line is set aside like any other unreadable line.
 
 Lines are set aside for these reasons (`problem`):
 
@@ -17,8 +17,7 @@ Spark's JSON reader accepts `{…}{…}` on one line and silently drops everythi
 gap in `seq` shows it (`sequence`).
 """
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
 from functools import reduce
@@ -27,26 +26,43 @@ from typing import Final
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  # the name that all of Spark's documentation uses
-from pyspark.storagelevel import StorageLevel
 
 from spark_reports.exits import NoFilesError, UsageError
-from spark_reports.log import inputs, sequence, set_aside, size
+from spark_reports.log import inputs, set_aside
+from spark_reports.log.grouping import Grouping, How, Measure
 from spark_reports.log.schema import COLUMNS, CORRUPT, READ_DDL
 from spark_reports.log.sequence import BOOT
 from spark_reports.log.store import Form, Table
-from spark_reports.spark.session import small_queries
 from tsproxy.decisions.fields import SCHEMA_VERSION, EventName
 from tsproxy.model.verdict import Reason, UnitGuess
 
 LATENESS_DAYS: Final = 1
 """A day's lines may be in files opened a day before it (rotation) or a day after it (late counters)."""
 
-PROBLEMS_WITHOUT_IDENTITY: Final = ("not_json", "no_identity")
-
 _WORDS: Final[Mapping[str, Sequence[str]]] = MappingProxyType(
     {"reason": [word.value for word in Reason], "unit_guess": [word.value for word in UnitGuess]}
 )
 """The lists of words that may grow within a version of the log."""
+
+FILES: Final = Grouping(
+    keys=("file", "problem"),
+    measures={
+        "lines": Measure(How.SUM, ("copies",)),
+        "once": Measure(How.COUNT, ()),
+        "inside": Measure(How.COUNT, (), "is_inside"),
+        "unusable": Measure(How.COUNT, (), "may_hold_totals"),
+    },
+)
+"""One row for each file and problem (null for usable lines): `lines` as delivered and each `once`. A line
+that is in two files counts for one of them. `inside` counts usable lines of the period. `unusable` counts
+lines set aside that hold totals of the period or may hold them (`set_aside`)."""
+
+EXAMPLES: Final = Grouping(
+    keys=("file", "problem"),
+    measures={"example": Measure(How.LEAST, ("what_is_wrong",))},
+    where="is_set_aside",
+)
+"""For the same keys, without usable lines: what is wrong with one such line."""
 
 _ABSURD_INTERVAL_MS: Final = 10**12
 """This is thirty years. Spark can still compute with an instant plus this length."""
@@ -71,46 +87,14 @@ class Source:
             raise UsageError(f"{dated[0]} is to be a table, which holds all its days: leave {{date}} out")
 
 
-@dataclass(frozen=True, slots=True)
-class Log:
-    """The opened log: every line that may concern the days, once, and the line numbers.
-
-    Columns of `lines`: those of `schema.COLUMNS`, then `raw`, `file`, `copies` (how often the line was
-    delivered), `problem` (null if none), `day` (`2026-11-20`), `hour` (`2026-11-20T10`).
-    """
-
-    lines: DataFrame
-    words: DataFrame
-    """`sequence.words` of the identified lines, duplicates included."""
-    is_small: bool = False
-    """Few enough bytes for one task (`size`)."""
-
-
-@contextmanager
-def opened(spark: SparkSession, source: Source) -> Iterator[Log]:
-    """The log. JSON is parsed once and kept while it is open. Raises AnalysisException for a missing path.
-
-    While it is open, the session spreads queries by the log's `size`. A directory selects the files below it
-    that are named for the days, and for one day on either side. A file name or glob selects all that it
-    matches.
-    """
-    with ExitStack() as stack:
-        marked = marked_lines(spark, source)
-        file_bytes = size.file_bytes(marked, source.form)
-        is_small = size.is_small(marked, source.form, file_bytes)
-        stack.enter_context(small_queries(spark) if is_small else size.spread(spark, file_bytes))
-        marked = marked.coalesce(1) if is_small else marked
-        if is_small or source.form is Form.JSON:
-            kept(stack, marked)
-        side = sequence.side(source.first, source.last)
-        worded = kept(stack, sequence.words(identified(marked), side))
-        dirty = sequence.repeated(worded)
-        lines = marked if dirty.isEmpty() else kept(stack, deduplicated(marked, dirty))
-        yield Log(lines, worded, is_small)
-
-
 def marked_lines(spark: SparkSession, source: Source) -> DataFrame:
-    """Like `Log.lines`, but with duplicates."""
+    """The lines that may concern the days, as often as they were delivered.
+
+    A directory selects the files below it that are named for the days, and for one day on either side. A
+    file name or glob selects all that it matches. Columns: `schema.COLUMNS`, then `raw`, `file`, `copies`
+    (how often the line was delivered), `problem` (null if none), `day` (`2026-11-20`) and `hour`
+    (`2026-11-20T10`).
+    """
     if source.form is Form.JSON:
         marked = with_marks(json_lines(spark, source, READ_DDL, F.col("_metadata.file_name").alias("file")))
     else:
@@ -258,7 +242,7 @@ def deduplicated(marked: DataFrame, dirty: DataFrame) -> DataFrame:
     cost a quarter more.
     """
     boots = F.broadcast(dirty)
-    known = F.coalesce(~F.col("problem").isin(*PROBLEMS_WITHOUT_IDENTITY), F.lit(True))
+    known = F.coalesce(~F.col("problem").isin(*set_aside.PROBLEMS_WITHOUT_IDENTITY), F.lit(True))
     identity = [*BOOT, "seq"]
     rest = [name for name in marked.columns if name not in (*identity, "copies")]
     once = (
@@ -280,36 +264,20 @@ def usable(all_lines: DataFrame) -> DataFrame:
 
 def identified(all_lines: DataFrame) -> DataFrame:
     """The lines with an identity, usable or not: none of them is lost."""
-    return all_lines.where(F.col("problem").isNull() | ~F.col("problem").isin(*PROBLEMS_WITHOUT_IDENTITY))
+    return all_lines.where(
+        F.col("problem").isNull() | ~F.col("problem").isin(*set_aside.PROBLEMS_WITHOUT_IDENTITY)
+    )
 
 
-def files(all_lines: DataFrame, first: date, last: date) -> DataFrame:
-    """One row for each file and problem: `file`, `problem` (null for usable lines), `lines`, `duplicates`,
-    `example`, `inside` and `unusable`.
-
-    `example` says what is wrong with one such line. A line that is in two files counts for one of them.
-    `inside` counts usable lines of the period. `unusable` counts lines set aside that hold totals of the
-    period or may hold them (`set_aside`).
-    """
+def facts(first: date, last: date) -> dict[str, Column]:
+    """The facts about a line that FILES and EXAMPLES count."""
     is_usable = F.col("problem").isNull()
-    inside = F.when(is_usable & F.col("day").between(first.isoformat(), last.isoformat()), 1)
-    unusable = F.when(~is_usable, F.when(set_aside.may_hold_totals(first, last), 1))
-    # For the least of texts, Spark sorts. In a query of its own, it sorts only the few unusable lines.
-    examples = (
-        all_lines.where(~is_usable)
-        .groupBy("file", "problem")
-        .agg(F.min(set_aside.what_is_wrong()).alias("example"))
-    )
-    return (
-        all_lines.groupBy("file", "problem")
-        .agg(
-            F.sum("copies").alias("lines"),
-            F.sum(F.col("copies") - 1).alias("duplicates"),
-            F.count(inside).alias("inside"),
-            F.count(unusable).alias("unusable"),
-        )
-        .join(examples, on=["file", "problem"], how="left")
-    )
+    return {
+        "is_inside": is_usable & F.col("day").between(first.isoformat(), last.isoformat()),
+        "is_set_aside": ~is_usable,
+        "may_hold_totals": F.when(~is_usable, set_aside.may_hold_totals(first, last)),
+        "what_is_wrong": F.when(~is_usable, set_aside.what_is_wrong()),
+    }
 
 
 def of_period(some_lines: DataFrame, first: date, last: date) -> DataFrame:
@@ -320,9 +288,3 @@ def of_period(some_lines: DataFrame, first: date, last: date) -> DataFrame:
 def of_event(some_lines: DataFrame, event: EventName) -> DataFrame:
     """The lines of one event."""
     return some_lines.where(F.col("event") == event.value)
-
-
-def kept(stack: ExitStack, frame: DataFrame) -> DataFrame:
-    """`frame`, computed once and kept until `stack` is closed: in memory, or on disk if memory is small."""
-    stack.callback(frame.persist(StorageLevel.MEMORY_AND_DISK).unpersist)
-    return frame

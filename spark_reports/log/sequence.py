@@ -6,6 +6,7 @@ the range of their numbers would not be enough: one lost line and one repeated l
 is shuffled or sorted, so this costs a fraction of reading the log.
 """
 
+from collections.abc import Callable
 from datetime import date
 from typing import Final
 
@@ -15,6 +16,9 @@ from pyspark.sql import functions as F  # noqa: N812  # the name that all of Spa
 from tsproxy.decisions.fields import EventName, LifecycleKind
 
 BOOT: Final = ("proxy", "boot")
+
+Side = Callable[[Column], Column]
+"""The side of the period on which a day (`2026-11-20`) lies: 0 inside, -1 before, 1 after."""
 
 _FIRST: Final = Window.unboundedPreceding
 _LAST: Final = Window.unboundedFollowing
@@ -31,35 +35,54 @@ def instant_ms(name: str) -> Column:
     return F.unix_millis(F.substring(name, 1, _WITHOUT_ZONE).try_cast("timestamp"))
 
 
+def side_of(first: date, last: date) -> Side:
+    """The sides of the period from `first` to `last`."""
+    return lambda day: F.when(day < first.isoformat(), -1).when(day > last.isoformat(), 1).otherwise(0)
+
+
 def side(first: date, last: date) -> Column:
-    """The side of the period on which a line's day lies: 0 inside, -1 before, 1 after."""
-    day = F.col("day")
-    return F.when(day < first.isoformat(), -1).when(day > last.isoformat(), 1).otherwise(0)
+    """The side of the period on which a line's day lies."""
+    return side_of(first, last)(F.col("day"))
+
+
+def facts(side: Column) -> dict[str, Column]:
+    """The facts about a line from which its boot's line numbers follow; null if unknown.
+
+    `side`. `ts_ms`: the time of a line of the period. `says_first`: the first number of the interval, if the
+    line is a heartbeat. A line that is set aside has no fact, because its time may be wrong.
+    """
+    is_usable, is_beat = F.col("problem").isNull(), F.col("event") == EventName.HEARTBEAT.value
+    says = is_usable & is_beat & F.col("seq_first").between(0, F.col("seq"))
+    return {
+        "side": F.when(is_usable, side),
+        "ts_ms": F.when(is_usable & (side == 0), instant_ms("ts")),
+        "says_first": F.when(says, F.col("seq_first")),
+    }
 
 
 def words(identified: DataFrame, side: Column) -> DataFrame:
     """One row for each boot and 64 numbers: BOOT, `word`, `lines`, `bits`, and facts about the period.
 
     `identified`: lines with an identity, also those on either `side` of the period. The facts, null if
-    unknown: `first_inside`, `last_inside` (line numbers inside the period), `says_first` (from the period's
-    heartbeats), `beat_before`, `says_after` (from heartbeats around it), `last_ms`, `started`, `stopped`,
+    unknown: `first_inside`, `last_inside` (line numbers inside the period), `inside_says` (the least
+    `says_first` inside), `beat_before` (a heartbeat's number), `after_says`, `last_ms`, `started`, `stopped`,
     `seen_before`, `seen_after`.
 
-    A line that is set aside is not lost, so it has its bit. Its time may be wrong, so it gives no fact.
+    A line that is set aside is not lost, so it has its bit.
     """
-    seq, is_usable = F.col("seq"), F.col("problem").isNull()
-    before, inside, after = [is_usable & is_there for is_there in (side < 0, side == 0, side > 0)]
+    lines = identified.withColumns(facts(side))
+    seq, says = F.col("seq"), F.col("says_first")
+    before, inside, after = [F.col("side") == where for where in (-1, 0, 1)]
     beats = F.col("event") == EventName.HEARTBEAT.value
-    says = F.when(beats & F.col("seq_first").between(0, seq), F.col("seq_first"))
-    return identified.groupBy(*BOOT, F.shiftright(seq, 6).alias("word")).agg(
+    return lines.groupBy(*BOOT, F.shiftright(seq, 6).alias("word")).agg(
         F.count("*").alias("lines"),
         F.expr("bit_or(shiftleft(1L, cast(seq & 63 as int)))").alias("bits"),
         F.min(F.when(inside, seq)).alias("first_inside"),
         F.max(F.when(inside, seq)).alias("last_inside"),
-        F.min(F.when(inside, says)).alias("says_first"),
+        F.min(F.when(inside, says)).alias("inside_says"),
         F.max(F.when(before & beats, seq)).alias("beat_before"),
-        F.min(F.when(after, says)).alias("says_after"),
-        F.max(F.when(inside, instant_ms("ts"))).alias("last_ms"),
+        F.min(F.when(after, says)).alias("after_says"),
+        F.max("ts_ms").alias("last_ms"),
         F.bool_or(inside & _is_kind(LifecycleKind.START)).alias("started"),
         F.bool_or(inside & _is_kind(LifecycleKind.STOP)).alias("stopped"),
         F.bool_or(before).alias("seen_before"),
@@ -87,8 +110,8 @@ def spans(worded: DataFrame) -> DataFrame:
     ranged = (
         worded.groupBy(*BOOT)
         .agg(
-            F.least(F.min("first_inside"), F.min("says_first"), F.max("beat_before") + 1).alias("seq_from"),
-            F.greatest(F.max("last_inside"), F.min("says_after") - 1).alias("seq_to"),
+            F.least(F.min("first_inside"), F.min("inside_says"), F.max("beat_before") + 1).alias("seq_from"),
+            F.greatest(F.max("last_inside"), F.min("after_says") - 1).alias("seq_to"),
             F.min("first_inside").alias("first_inside"),
             F.max("last_ms").alias("last_ms"),
             *[_any(name) for name in ("started", "stopped", "seen_before", "seen_after")],

@@ -16,6 +16,7 @@ from spark_reports.log.schema import SUMS
 from tsproxy.decisions.fields import EventName
 
 _HOLD_NO_TOTALS: Final = (EventName.DECISION.value, EventName.LIFECYCLE.value)
+PROBLEMS_WITHOUT_IDENTITY: Final = ("not_json", "no_identity")
 IDENTIFYING: Final = ("proxy", "boot", "seq", "event", "v")
 """The fields without which a line has no identity, or none that can be read."""
 

@@ -15,8 +15,9 @@ from pyspark.sql import DataFrame, SparkSession
 from spark_reports.log.store import Form
 from spark_reports.spark.session import settings
 
-_SMALL_BYTES: Final = 32 << 20
-"""JSON lines that one task reads in some seconds: about 40,000 counters."""
+_SMALL_BYTES: Final = 8 << 20
+"""JSON lines that one task reads in a few seconds: about 8,000 counters. The driver holds them all, in some
+fifteen times the memory."""
 
 _FEW_FILES: Final = 200
 """One task opens them one after the other, which takes long on a distant file system."""

@@ -8,8 +8,8 @@ from typing import Any, Final, cast
 
 from spark_reports.log import delivered
 from spark_reports.log.completeness import GAPS_LISTED, Evidence, by_problem, completeness
+from spark_reports.log.grouping import Rows
 from spark_reports.report import reasons, what_if, words
-from spark_reports.report.groups import Rows
 from spark_reports.report.headline import details, headline
 from spark_reports.report.producers import aligned, grouped, latest_ms, with_rejections
 from spark_reports.report.shape import (

@@ -1,65 +1,17 @@
-"""The tables of a report as data: which rows, in groups of which columns, with which sums, in which order.
+"""The tables of a report, as data (`log.grouping`). Plain Python, no Spark.
 
-Each table is a `Grouping`: its one definition. Spark computes it from a large frame (`transforms.of_frame`).
-The rows of a small frame are collected once, and `of_rows` computes all tables from them: a query of Spark
-costs more than a loop over a few thousand rows. A condition is the name of a column that is true or false.
-Spark computes that column for both (`transforms.FLAGS`). Plain Python, no Spark.
+The conditions are columns of counters, of their rollup, and of lifecycle lines (`transforms.FLAGS`).
 """
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from enum import Enum, auto
-from operator import itemgetter
+from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Any, Final
+from typing import Final
 
+from spark_reports.log.grouping import Grouping, How, Measure
 from spark_reports.log.schema import SUMS
-
-Rows = list[dict[str, Any]]
 
 CLIENT: Final = ("client_id", "principal")
 REASON: Final = ("verdict", "reason", "unit_guess", "error_code", "is_final")
-
-
-class How(Enum):
-    """How a measure of a group comes from the values in its rows."""
-
-    SUM = auto()
-    """The sum of the values that are not null; 0 if there is none."""
-    LEAST = auto()
-    GREATEST = auto()
-    """The least and the greatest of the values that are not null; null if there is none."""
-    DISTINCT = auto()
-    """The number of different values. A null is none. A value of several columns may have nulls."""
-
-
-@dataclass(frozen=True, slots=True)
-class Measure:
-    """A number of each group."""
-
-    how: How
-    columns: tuple[str, ...]
-    where: str | None = None
-    """The condition that a row must meet to count; None for no condition."""
-
-
-@dataclass(frozen=True, slots=True)
-class Grouping:
-    """A table: one row for each group of rows with equal `keys` (nulls are equal), with its measures.
-
-    It is ordered by `order`, the largest first, then by the keys, nulls first.
-    """
-
-    keys: tuple[str, ...]
-    measures: Mapping[str, Measure]
-    where: str | None = None
-    """The condition that rows must meet to be in a group."""
-    having: str | None = None
-    """The measure that must be above 0."""
-    order: tuple[str, ...] = ()
-    """Measures."""
-    per: tuple[str, ...] = ()
-    """A limit holds for each group of these keys; empty: for the whole table."""
 
 
 def _sums(*names: str, where: str | None = None) -> dict[str, Measure]:
@@ -231,55 +183,3 @@ LIMITS: Final = Grouping(
 
 PLAIN: Final[Mapping[str, Grouping]] = MappingProxyType({"out_of_order": OUT_OF_ORDER})
 """The tables whose rows are shown as they are. The keys are those of `shape.Plain`."""
-
-
-def of_rows(grouping: Grouping, rows: Iterable[Mapping[str, Any]], count: int | None = None) -> Rows:
-    """The table of a few rows, of which each has the columns and conditions that `grouping` names.
-
-    `count`: the number of rows that are returned, at most.
-    """
-    groups: dict[tuple[Any, ...], list[Mapping[str, Any]]] = {} if grouping.keys else {(): []}
-    where, keys = grouping.where, grouping.keys
-    for row in rows:
-        if where is None or row[where]:
-            groups.setdefault(tuple([row[key] for key in keys]), []).append(row)
-    table = [
-        dict(zip(keys, key, strict=True))
-        | {name: _measured(measure, own) for name, measure in grouping.measures.items()}
-        for key, own in groups.items()
-    ]
-    if grouping.having is not None:
-        table = [row for row in table if row[grouping.having] > 0]
-    table.sort(key=lambda row: tuple((row[key] is not None, row[key]) for key in keys))
-    for name in reversed(grouping.order):
-        table.sort(key=itemgetter(name), reverse=True)
-    return table if count is None else _first_of(table, grouping.per, count)
-
-
-def _measured(measure: Measure, rows: list[Mapping[str, Any]]) -> Any:
-    where, (name, *others) = measure.where, measure.columns
-    counted = rows if where is None else [row for row in rows if row[where]]
-    if others:
-        return len({tuple(row[column] for column in measure.columns) for row in counted})
-    values = [value for row in counted if (value := row[name]) is not None]
-    match measure.how:
-        case How.SUM:
-            return sum(values)
-        case How.LEAST:
-            return min(values, default=None)
-        case How.GREATEST:
-            return max(values, default=None)
-        case How.DISTINCT:
-            return len(set(values))
-
-
-def _first_of(table: Rows, per: tuple[str, ...], count: int) -> Rows:
-    """The first `count` rows of each group, in their order."""
-    seen: dict[tuple[Any, ...], int] = {}
-    first = []
-    for row in table:
-        key = tuple(row[name] for name in per)
-        seen[key] = seen.get(key, 0) + 1
-        if seen[key] <= count:
-            first.append(row)
-    return first

@@ -4,8 +4,8 @@ from collections.abc import Callable, Sequence
 from operator import itemgetter
 from typing import Any, Final
 
+from spark_reports.log.grouping import Rows
 from spark_reports.report import words
-from spark_reports.report.groups import Rows
 from spark_reports.report.shape import ClientReason, Example, Producer, TopicShare, Why
 from spark_reports.report.tables import Tables
 from tsproxy.decisions.text import instant

@@ -7,7 +7,8 @@ causes apart, so the records of the producers that the report lists have a row o
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from spark_reports.report.groups import REASON, Rows
+from spark_reports.log.grouping import Rows
+from spark_reports.report.groups import REASON
 from spark_reports.report.producers import why
 from spark_reports.report.shape import ClientReason, Producer, ReasonRow
 

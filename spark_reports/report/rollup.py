@@ -11,7 +11,6 @@ megabytes where the log has gigabytes. A day that is written again replaces only
 
 from collections.abc import Sequence
 from datetime import date, timedelta
-from types import MappingProxyType
 from typing import Final
 
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -21,9 +20,8 @@ from spark_reports.log.read import of_period
 from spark_reports.log.store import Table
 from spark_reports.report import transforms
 from spark_reports.report.groups import CLIENT
-from spark_reports.report.what_if import first_bucket_beyond
-from tsproxy.decisions.drift import EDGES, HISTOGRAM_NAME
-from tsproxy.model.verdict import Reason
+from spark_reports.report.what_if import SIDES, first_bucket_beyond
+from tsproxy.decisions.drift import EDGES
 
 DAYS_BEFORE: Final = 7
 """A day is compared with this many days before it."""
@@ -39,11 +37,9 @@ _DRIFT_DDL: Final = (
     "is_other_side BOOLEAN, bucket BIGINT, batches BIGINT, records BIGINT, event_date STRING"
 )
 
-_TABLES: Final = MappingProxyType({"producers": _PRODUCERS_DDL, "drift": _DRIFT_DDL})
 
+_OUTCOME: Final = ("side", "is_rejected", "is_other_side")
 _DRIFT_KEY: Final = ("event_date", "topic", *CLIENT, "side", "is_rejected", "is_other_side")
-_SIDES: Final = MappingProxyType({"ahead": "behind", "behind": "ahead"})
-"""Each side and the opposite one."""
 
 
 def producers(rolled: DataFrame) -> DataFrame:
@@ -59,13 +55,25 @@ def drift_keys(rolled: DataFrame) -> DataFrame:
     """From `transforms.rollup`: the possible keys of `drift` (_DRIFT_KEY), and the `number` of each."""
     judged = rolled.where(transforms.is_judged())
     dated = judged.withColumn("event_date", F.substring("hour", 1, 10))
-    sides = [_of_side(dated, side).select(*_DRIFT_KEY, _number()) for side in _SIDES]
+    sides = [_of_side(dated, side).select(*_DRIFT_KEY, _number()) for side in SIDES]
     return sides[0].unionByName(sides[1]).distinct()
 
 
 def ambiguous(keys: DataFrame) -> DataFrame:
     """The numbers that two keys of `drift_keys` share."""
     return keys.groupBy("number").count().where(F.col("count") > 1)
+
+
+def topic_drift(counters: DataFrame) -> DataFrame:
+    """From counters: `drift` of all days and clients together, by topic."""
+    return _unpacked(counters, ("topic", *_OUTCOME))
+
+
+def shape(drifts: DataFrame, *names: str) -> DataFrame:
+    """From `drift` or `topic_drift`: the batches and records of each side, bucket and outcome, and by these
+    names. These are few rows. The condition of `groups.DRAWN` is a column."""
+    sums = drifts.groupBy(*names, *_OUTCOME, "bucket").agg(*transforms.sums("batches", "records"))
+    return sums.withColumn("is_own_side", ~F.col("is_other_side"))
 
 
 def drift(counters: DataFrame, keys: DataFrame | None) -> DataFrame:
@@ -79,14 +87,18 @@ def drift(counters: DataFrame, keys: DataFrame | None) -> DataFrame:
     may choose names whose numbers are equal (`ambiguous`); then `keys` is None, and the names are used.
     It is None for few counters, too.
     """
-    judged = transforms.named(counters).where((F.col("hist") == HISTOGRAM_NAME) & transforms.is_judged())
-    dated = judged.withColumn("event_date", F.col("day"))
-    by = _DRIFT_KEY if keys is None else ("number",)
-    # Each side is added up before the union, so that Spark does not write single buckets to memory as rows.
-    sides = [_sums(_of_side(dated, side).withColumn("number", _number()), by, side) for side in _SIDES]
-    sums = sides[0].unionByName(sides[1])
+    sums = _unpacked(counters, _DRIFT_KEY if keys is None else ("number",))
     named = sums if keys is None else sums.join(keys, on="number")
     return named.select(*_DRIFT_KEY[1:], "bucket", "batches", "records", "event_date")
+
+
+def _unpacked(counters: DataFrame, by: Sequence[str]) -> DataFrame:
+    """The buckets of both sides, added up by these names of _DRIFT_KEY, or by its number."""
+    judged = transforms.named(counters).where(transforms.has_histogram())
+    dated = judged.withColumn("event_date", F.col("day"))
+    # Each side is added up before the union, so that Spark does not write single buckets to memory as rows.
+    sides = [_sums(_of_side(dated, side).withColumn("number", _number()), by, side) for side in SIDES]
+    return sides[0].unionByName(sides[1])
 
 
 def _sums(lines: DataFrame, by: Sequence[str], side: str) -> DataFrame:
@@ -104,12 +116,11 @@ def _sums(lines: DataFrame, by: Sequence[str], side: str) -> DataFrame:
 
 def _of_side(lines: DataFrame, side: str) -> DataFrame:
     """Add the _DRIFT_KEY of one side to counters or rows of their rollup, which have `event_date`."""
-    rejected = transforms.is_rejection()
     return lines.withColumns(
         {
             "side": F.lit(side),
-            "is_rejected": rejected,
-            "is_other_side": rejected & _is_rejected_for(_SIDES[side]),
+            "is_rejected": transforms.is_rejection(),
+            "is_other_side": transforms.other_sides()[f"is_other_side_{side}"],
         }
     )
 
@@ -120,15 +131,6 @@ def _number() -> Column:
     return F.xxhash64(*_DRIFT_KEY, *nulls).alias("number")
 
 
-def _is_rejected_for(side: str) -> Column:
-    """True if the rejection was for drift on that side. Other reasons count for both sides."""
-    reasons = {
-        "ahead": (Reason.TOO_FAR_AHEAD.value,),
-        "behind": (Reason.TOO_OLD.value, Reason.NEGATIVE.value),
-    }
-    return F.coalesce(F.col("reason").isin(*reasons[side]), F.lit(False))
-
-
 def store(frame: DataFrame, folder: str, name: str) -> None:
     """Write the days of the table of producers or of drift."""
     few = frame.coalesce(4).sortWithinPartitions(*CLIENT)
@@ -137,7 +139,8 @@ def store(frame: DataFrame, folder: str, name: str) -> None:
 
 def stored(spark: SparkSession, folder: str, name: str, first: date, last: date) -> DataFrame:
     """The days of a table that are there. Raises AnalysisException if no day was ever written."""
-    table = spark.read.schema(_TABLES[name]).parquet(f"{folder}/{name}")
+    ddl = {"producers": _PRODUCERS_DDL, "drift": _DRIFT_DDL}[name]
+    table = spark.read.schema(ddl).parquet(f"{folder}/{name}")
     return of_period(table.withColumnRenamed("event_date", "day"), first, last)
 
 

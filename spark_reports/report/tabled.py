@@ -1,102 +1,75 @@
 """A frame of which tables (`groups`) are asked: collected if it has few rows, else Spark makes each table."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from typing import Any, Protocol, Self
 
 from pyspark.sql import DataFrame
 
-from spark_reports.log import read
+from spark_reports.log import frames, grouping
+from spark_reports.log.grouping import Grouping, Rows
 from spark_reports.report import groups, transforms
-from spark_reports.report.groups import CLIENT, Grouping, Rows
-
-OfClients = Callable[[DataFrame], Rows]
-"""Collects the rows of some clients."""
+from spark_reports.report.groups import CLIENT
 
 
 class Tabled(Protocol):
-    """A frame of which tables are asked."""
+    """A frame of which tables are asked. It has the columns and conditions that they name."""
 
-    def table(self, grouping: Grouping, count: int | None = None) -> Rows:
+    def table(self, asked: Grouping, count: int | None = None) -> Rows:
         """The table, or its first `count` rows."""
 
     def of_worst_topics(self, count: int) -> Self:
         """The same rows; other topics than the worst ones are null, so that they are added up together."""
 
-    def of_topics(self, topics: Sequence[str]) -> Self:
-        """The rows of a few topics."""
-
-    def of_worst_clients(self, count: int) -> tuple[Rows, Self, OfClients]:
-        """The worst clients, their rows, and a function for their rows of another frame."""
-
-
-def tabled(stack: ExitStack, frame: DataFrame, tables: Iterable[Grouping], *, is_few: bool) -> Tabled:
-    """`frame`, of which only `tables` will be asked. Frames that Spark keeps for them are kept in `stack`."""
-    if is_few:
-        return Collected(rows(transforms.flagged(frame, tables)))
-    return InSpark(frame, stack)
+    def of_worst_clients(self, count: int) -> tuple[Rows, Self]:
+        """The worst clients, and their rows."""
 
 
 @dataclass(frozen=True, slots=True)
 class Collected:
-    """Few rows, with the conditions that the tables name."""
+    """Few rows."""
 
     rows: Sequence[Mapping[str, Any]]
 
-    def table(self, grouping: Grouping, count: int | None = None) -> Rows:
-        return groups.of_rows(grouping, self.rows, count)
+    def table(self, asked: Grouping, count: int | None = None) -> Rows:
+        return grouping.of_rows(asked, self.rows, count)
 
     def of_worst_topics(self, count: int) -> "Collected":
         worst = {row["topic"] for row in self.table(groups.WORST_TOPICS, count)}
         return Collected([row if row["topic"] in worst else {**row, "topic": None} for row in self.rows])
 
-    def of_topics(self, topics: Sequence[str]) -> "Collected":
-        wanted = set(topics)
-        return Collected([row for row in self.rows if row["topic"] in wanted])
-
-    def of_worst_clients(self, count: int) -> tuple[Rows, "Collected", OfClients]:
+    def of_worst_clients(self, count: int) -> tuple[Rows, "Collected"]:
         producers = self.table(groups.PRODUCERS, count)
-        worst = {_client(row) for row in producers}
-
-        def only_worst(frame: DataFrame) -> Rows:
-            return [row for row in rows(frame) if _client(row) in worst]
-
-        return producers, Collected([row for row in self.rows if _client(row) in worst]), only_worst
+        return producers, Collected(of_clients(self.rows, producers))
 
 
 @dataclass(frozen=True, slots=True)
 class InSpark:
-    """A frame of any size."""
+    """A frame of any size. Frames that Spark keeps for its tables are kept in `stack`."""
 
     frame: DataFrame
     stack: ExitStack
 
-    def table(self, grouping: Grouping, count: int | None = None) -> Rows:
-        return rows(transforms.of_frame(grouping, self.frame, count))
+    def table(self, asked: Grouping, count: int | None = None) -> Rows:
+        return frames.rows(frames.of_frame(asked, self.frame, count))
 
     def of_worst_topics(self, count: int) -> "InSpark":
-        worst = transforms.of_frame(groups.WORST_TOPICS, self.frame, count)
+        worst = frames.of_frame(groups.WORST_TOPICS, self.frame, count)
         return self._kept(transforms.only_topics(self.frame, worst))
 
-    def of_topics(self, topics: Sequence[str]) -> "InSpark":
-        return replace(self, frame=transforms.of_topics(self.frame, topics))
-
-    def of_worst_clients(self, count: int) -> tuple[Rows, "InSpark", OfClients]:
-        worst = self._kept(transforms.of_frame(groups.PRODUCERS, self.frame, count)).frame
-
-        def only_worst(frame: DataFrame) -> Rows:
-            return rows(transforms.of_clients(frame, worst))
-
-        return rows(worst), self._kept(transforms.of_clients(self.frame, worst)), only_worst
+    def of_worst_clients(self, count: int) -> tuple[Rows, "InSpark"]:
+        worst = self._kept(frames.of_frame(groups.PRODUCERS, self.frame, count)).frame
+        return frames.rows(worst), self._kept(transforms.of_clients(self.frame, worst))
 
     def _kept(self, frame: DataFrame) -> "InSpark":
-        return replace(self, frame=read.kept(self.stack, frame))
+        return replace(self, frame=frames.kept(self.stack, frame))
 
 
-def rows(frame: DataFrame) -> Rows:
-    """Everything in a small DataFrame, as dicts."""
-    return [row.asDict(recursive=True) for row in frame.collect()]
+def of_clients(rows: Sequence[Mapping[str, Any]], clients: Rows) -> list[Mapping[str, Any]]:
+    """The rows of these clients."""
+    known = {_client(row) for row in clients}
+    return [row for row in rows if _client(row) in known]
 
 
 def _client(row: Mapping[str, Any]) -> tuple[Any, ...]:

@@ -8,22 +8,25 @@ sends again by itself is not a rejection; it has columns of its own. Topics and 
 together appear as `(other)`.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from types import MappingProxyType
+from collections.abc import Sequence
 from typing import Final
 
-from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812  # the name that all of Spark's documentation uses
 
+from spark_reports.log import frames
+from spark_reports.log.grouping import Grouping, How, Measure
 from spark_reports.log.schema import KEY, SUMS
 from spark_reports.log.sequence import instant_ms
-from spark_reports.report.groups import CLIENT, REASON, Grouping, How, Measure
+from spark_reports.report.few import ADDRESSES
+from spark_reports.report.groups import CLIENT, REASON
 from spark_reports.report.words import FOLDED
+from tsproxy.decisions.drift import HISTOGRAM_NAME
 from tsproxy.decisions.fields import LifecycleKind
 from tsproxy.model.outcome import VerdictName
+from tsproxy.model.verdict import Reason
 
 _REJECTING: Final = (VerdictName.REJECTED.value, VerdictName.BROKER_REJECTED.value)
-_ADDRESSES: Final = 8
 
 
 def is_rejection() -> Column:
@@ -58,102 +61,72 @@ def _has_reason() -> Column:
     return F.col("verdict").isin(*_REJECTING, VerdictName.REPAIRED.value) | is_open
 
 
-FLAGS: Final[Mapping[str, Callable[[], Column]]] = MappingProxyType(
-    {
-        "is_judged": is_judged,
-        "is_rejection": is_rejection,
-        "is_unit_mistake": lambda: (
-            is_rejection() & F.col("unit_guess").isNotNull() & (F.col("unit_guess") != "zero")
-        ),
-        "has_reason": _has_reason,
-        "is_only_counted": lambda: is_judged() & F.col("would_reject"),
-        "is_accepted": lambda: F.col("verdict").isin(VerdictName.ACCEPTED.value, VerdictName.REPAIRED.value),
-        "violates_a_rule": lambda: is_judged() & (F.col("rule").isNotNull() | F.col("waiver").isNotNull()),
-        "is_own_side": lambda: ~F.col("is_other_side"),
-        "is_configuration": lambda: F.col("kind").isin(LifecycleKind.START.value, LifecycleKind.RELOAD.value),
-        "is_limits": lambda: F.col("kind") == LifecycleKind.LIMITS.value,
+def flags() -> dict[str, Column]:
+    """The conditions of `groups` about counters and rows of their rollup, by name."""
+    rejected = is_rejection()
+    return {
+        "is_judged": is_judged(),
+        "is_rejection": rejected,
+        "is_unit_mistake": rejected & F.col("unit_guess").isNotNull() & (F.col("unit_guess") != "zero"),
+        "has_reason": _has_reason(),
+        "is_only_counted": is_judged() & F.col("would_reject"),
+        "is_accepted": F.col("verdict").isin(VerdictName.ACCEPTED.value, VerdictName.REPAIRED.value),
+        "violates_a_rule": is_judged() & (F.col("rule").isNotNull() | F.col("waiver").isNotNull()),
     }
-)
-"""The conditions of `groups`, by name."""
 
 
-def flagged(frame: DataFrame, tables: Iterable[Grouping]) -> DataFrame:
-    """Only the columns and conditions that `tables` name, for `groups.of_rows`."""
-    columns: dict[str, None] = {}
-    flags: dict[str, None] = {}
-    for table in tables:
-        measured = [name for measure in table.measures.values() for name in measure.columns]
-        columns |= dict.fromkeys((*table.keys, *measured))
-        conditions = (table.where, *(measure.where for measure in table.measures.values()))
-        flags |= dict.fromkeys(name for name in conditions if name is not None)
-    return frame.select(*columns, *[FLAGS[name]().alias(name) for name in flags])
+def flags_of_lifecycle() -> dict[str, Column]:
+    """The conditions of `groups` about lifecycle lines, by name."""
+    kind = F.col("kind")
+    return {
+        "is_configuration": kind.isin(LifecycleKind.START.value, LifecycleKind.RELOAD.value),
+        "is_limits": kind == LifecycleKind.LIMITS.value,
+    }
 
 
-def of_frame(grouping: Grouping, frame: DataFrame, count: int | None = None) -> DataFrame:
-    """The table of a large frame. `count`: the number of rows, at most."""
-    chosen = frame if grouping.where is None else frame.where(FLAGS[grouping.where]())
-    measures = [_measured(measure).alias(name) for name, measure in grouping.measures.items()]
-    table = chosen.groupBy(*grouping.keys).agg(*measures)
-    if grouping.having is not None:
-        table = table.where(F.col(grouping.having) > 0)
-    if count is None:
-        return table
-    order = [*[F.desc(name) for name in grouping.order], *[F.asc_nulls_first(key) for key in grouping.keys]]
-    if grouping.per:
-        return _first_per(table, grouping.per, order, count)
-    return table.orderBy(*order).limit(count)
-
-
-def _measured(measure: Measure) -> Column:
-    column = F.col(measure.columns[0]) if len(measure.columns) == 1 else F.struct(*measure.columns)
-    counted = column if measure.where is None else F.when(FLAGS[measure.where](), column)
-    match measure.how:
-        case How.SUM:
-            return F.coalesce(F.sum(counted), F.lit(0))
-        case How.LEAST:
-            return F.min(counted)
-        case How.GREATEST:
-            return F.max(counted)
-        case How.DISTINCT:
-            return F.count_distinct(counted)
+def shown_names() -> dict[str, Column]:
+    """`topic` and `client_id`: `(other)` for folded keys, which is no valid topic name."""
+    return {
+        name: F.when(F.col("folded"), FOLDED).otherwise(F.col(name)).alias(name)
+        for name in ("topic", "client_id")
+    }
 
 
 def named(counters: DataFrame) -> DataFrame:
-    """Counters with folded keys as `(other)`, which is no valid topic name."""
-    shown = [F.when(F.col("folded"), FOLDED).otherwise(F.col(n)).alias(n) for n in ("topic", "client_id")]
-    return counters.select(*[c for c in counters.columns if c not in ("topic", "client_id")], *shown)
+    """Counters with their shown names."""
+    return counters.withColumns(shown_names())
+
+
+def times() -> dict[str, Column]:
+    """`first_ms` and `last_ms` of counters; null for accepted batches, since no table needs them."""
+    is_asked = (F.col("verdict") != VerdictName.ACCEPTED.value) | F.col("would_reject")
+    return {f"{end}_ms": F.when(is_asked, _instant_ms(f"{end}_ts")) for end in ("first", "last")}
+
+
+ROLLUP: Final = Grouping(
+    keys=("hour", *(name for name in KEY if name != "folded")),
+    measures={
+        **{name: Measure(How.SUM, (name,)) for name in (*SUMS, "records_unread", "out_of_order_records")},
+        **{name: Measure(How.LEAST, (name,)) for name in ("first_ms", "drift_min_ms")},
+        **{
+            name: Measure(How.GREATEST, (name,))
+            for name in ("last_ms", "drift_max_ms", "out_of_order_max_ms")
+        },
+    },
+)
+"""One row for each hour and key. Instants are numbers here: for the least of texts, Spark would sort all
+lines. A table of `groups` is the same from these rows as from the counters themselves."""
 
 
 def rollup(counters: DataFrame) -> DataFrame:
-    """One row for each hour and key: `hour`, KEY without `folded`, SUMS and extremes.
-
-    Extremes: `first_ms`, `last_ms` (null for accepted batches: no table needs them), `drift_min_ms`,
-    `drift_max_ms`, `records_unread`, `out_of_order_records`, `out_of_order_max_ms`. Instants are numbers
-    here: for the least of texts, Spark would sort all lines.
-    """
-    keys = ["hour", *(name for name in KEY if name != "folded")]
-    is_asked = (F.col("verdict") != VerdictName.ACCEPTED.value) | F.col("would_reject")
-    timed = named(counters).withColumns(
-        {f"{end}_ms": F.when(is_asked, _instant_ms(f"{end}_ts")) for end in ("first", "last")}
-    )
-    return timed.groupBy(*keys).agg(*sums(*SUMS), *_extremes())
+    """ROLLUP, with its `flags`."""
+    timed = named(counters).withColumns(times())
+    return frames.of_frame(ROLLUP, timed).withColumns(flags())
 
 
 def _instant_ms(name: str) -> Column:
     """The instant in ms since 1970; the start of the interval if the line has no such instant."""
     return F.coalesce(*[instant_ms(instant) for instant in (name, "interval_start")])
-
-
-def _extremes() -> list[Column]:
-    return [
-        F.min("first_ms").alias("first_ms"),
-        F.max("last_ms").alias("last_ms"),
-        F.min("drift_min_ms").alias("drift_min_ms"),
-        F.max("drift_max_ms").alias("drift_max_ms"),
-        F.coalesce(F.sum("records_unread"), F.lit(0)).alias("records_unread"),
-        F.coalesce(F.sum("out_of_order_records"), F.lit(0)).alias("out_of_order_records"),
-        F.max("out_of_order_max_ms").alias("out_of_order_max_ms"),
-    ]
 
 
 def only_topics(rolled: DataFrame, shown: DataFrame) -> DataFrame:
@@ -178,15 +151,45 @@ def of_clients(frame: DataFrame, clients: DataFrame) -> DataFrame:
     return left.join(right, on=same[0] & same[1], how="left_semi")
 
 
+def other_sides() -> dict[str, Column]:
+    """`is_other_side_ahead`: the rejection was for drift behind, so that it does not count ahead;
+    `is_other_side_behind` likewise. Other reasons count for both sides."""
+    reasons = {
+        "ahead": (Reason.TOO_OLD.value, Reason.NEGATIVE.value),
+        "behind": (Reason.TOO_FAR_AHEAD.value,),
+    }
+    return {
+        f"is_other_side_{side}": is_rejection() & F.coalesce(F.col("reason").isin(*others), F.lit(False))
+        for side, others in reasons.items()
+    }
+
+
+def has_histogram() -> Column:
+    """True for counters whose histograms count and have the buckets that this version knows."""
+    return (F.col("hist") == HISTOGRAM_NAME) & is_judged()
+
+
+def line_facts() -> dict[str, Column]:
+    """Everything about a single line that the tables of a report need."""
+    return {
+        **shown_names(),
+        **times(),
+        **flags(),
+        **flags_of_lifecycle(),
+        **other_sides(),
+        "has_histogram": has_histogram(),
+    }
+
+
 def client_addresses(counters: DataFrame) -> DataFrame:
-    """CLIENT and up to 8 `addresses` from which its rejected batches came."""
+    """CLIENT and its first ADDRESSES `addresses` from which its rejected batches came."""
     return (
         named(counters)
         .where(is_rejection())
         .select(*CLIENT, F.explode("addresses").alias("address"))
         .distinct()
         .groupBy(*CLIENT)
-        .agg(F.slice(F.array_sort(F.collect_list("address")), 1, _ADDRESSES).alias("addresses"))
+        .agg(F.slice(F.array_sort(F.collect_list("address")), 1, ADDRESSES).alias("addresses"))
     )
 
 
@@ -196,9 +199,4 @@ def examples(decisions: DataFrame, count: int) -> DataFrame:
     chosen = decisions.where(is_rejection()).select(
         *CLIENT, *REASON, *columns, "bad_index", "bad_ts", "records", "bad_records", "seq"
     )
-    return _first_per(chosen, (*CLIENT, *REASON), [F.desc("ts"), F.desc("seq")], count)
-
-
-def _first_per(frame: DataFrame, keys: tuple[str, ...], order: list[Column], count: int) -> DataFrame:
-    window = Window.partitionBy(*keys).orderBy(*order)
-    return frame.withColumn("place", F.row_number().over(window)).where(F.col("place") <= count).drop("place")
+    return frames.first_per(chosen, (*CLIENT, *REASON), [F.desc("ts"), F.desc("seq")], count)

@@ -89,6 +89,8 @@ _SMALL_QUERIES: Final[Mapping[str, str]] = MappingProxyType(
         "spark.sql.codegen.factoryMode": "NO_CODEGEN",
         "spark.sql.adaptive.enabled": "false",
         "spark.sql.shuffle.partitions": "1",
+        # A plan may hold a few thousand rows as a literal, and Spark's pages and event log show plans.
+        "spark.sql.maxPlanStringLength": "10000",
     }
 )
 

@@ -1,12 +1,13 @@
 """Each way of losing lines, and the sentences of the report about it."""
 
+from dataclasses import replace
 from datetime import date
 
 import pytest
 
-from spark_reports.log import read, sequence
-from spark_reports.log.completeness import Evidence, State, completeness
-from spark_reports.report import tables
+from spark_reports.log import read
+from spark_reports.log.completeness import State, completeness
+from tests.spark_reports import both_ways
 from tests.spark_reports.day import DAY_MS, HOUR_MS, MIDNIGHT_MS
 from tests.spark_reports.logs import MINUTE_MS, heartbeat, line, write
 
@@ -29,9 +30,8 @@ def proof(spark, tmp_path):
 
     def prove(*lines, now_ms=NEXT_MORNING_MS):
         source = read.Source([str(write(tmp_path / "a.jsonl", *lines))], FRIDAY, FRIDAY)
-        with read.opened(spark, source) as log:
-            evidence = Evidence(*tables.proof(log, sequence.side(FRIDAY, FRIDAY)), files=[])
-            return completeness(evidence, FRIDAY, FRIDAY, now_ms)
+        evidence = replace(both_ways.evidence(spark, source), files=[])
+        return completeness(evidence, FRIDAY, FRIDAY, now_ms)
 
     return prove
 

@@ -2,10 +2,11 @@
 
 import pytest
 
-from spark_reports.log import delivered, read
+from spark_reports.log import delivered
 from spark_reports.log.completeness import GAPS_LISTED, Evidence
 from spark_reports.log.read import Source
 from spark_reports.report.assemble import assemble, quality
+from tests.spark_reports.both_ways import opened_large
 from tests.spark_reports.collected import collect
 from tests.spark_reports.day import DAY_MS, MIDNIGHT_MS
 from tests.spark_reports.logs import counters, heartbeat, line, write
@@ -24,11 +25,11 @@ def files(tmp_path):
     return Source([str(tmp_path)], FRIDAY, FRIDAY)
 
 
-def test_many_files_are_added_up_by_spark_with_the_same_result(spark, files):
-    with read.opened(spark, files) as log:
-        per_file = read.files(log.lines, FRIDAY, FRIDAY)
-        each = delivered.rows(per_file)
-        added_up = delivered.rows(per_file, few=3)
+def test_many_files_are_added_up_by_spark_with_the_same_result(spark, files, monkeypatch):
+    with opened_large(spark, files) as log:
+        each = log.evidence().files
+        monkeypatch.setattr(delivered, "FEW", 5)
+        added_up = log.evidence().files
     assert len(each) == 16
     assert len(added_up) == 1 + 2 + 4  # of all files, by problem, and the examples
     one, other = (
@@ -40,11 +41,12 @@ def test_many_files_are_added_up_by_spark_with_the_same_result(spark, files):
     assert len(one["quarantined_examples"]) == 4
 
 
-def test_files_that_hold_nothing_usable_are_counted_too(spark, tmp_path):
+def test_files_that_hold_nothing_usable_are_counted_too(spark, tmp_path, monkeypatch):
+    monkeypatch.setattr(delivered, "FEW", 1)
     for number in range(3):
         write(tmp_path / f"decisions-20261120T000000Z-{number}.jsonl", raw="garbage\n")
-    with read.opened(spark, Source([str(tmp_path)], FRIDAY, FRIDAY)) as log:
-        found = delivered.rows(read.files(log.lines, FRIDAY, FRIDAY), few=1)
+    with opened_large(spark, Source([str(tmp_path)], FRIDAY, FRIDAY)) as log:
+        found = log.evidence().files
     assert delivered.files(found) == (3, 0)
     assert not any(row["inside"] for row in found)
 

@@ -9,11 +9,9 @@ import pytest
 
 from spark_reports.cli import main
 from spark_reports.commands.render import FORMATS, for_terminal
-from spark_reports.log import read, sequence
-from spark_reports.log.completeness import Evidence
-from spark_reports.report import tabled, tables
+from spark_reports.log import read
 from spark_reports.report.assemble import quality
-from tests.spark_reports import reports
+from tests.spark_reports import both_ways, reports
 from tests.spark_reports.day import DAY_MS, MIDNIGHT_MS
 from tests.spark_reports.logs import MINUTE_MS, counters, heartbeat, line, write
 
@@ -41,13 +39,11 @@ def daily(spark, tmp_path, capsys):
 
 @pytest.fixture
 def quality_of(spark, tmp_path):
-    """Returns the quality of the log of these lines, by three queries; `daily` makes twenty more."""
+    """Returns the quality of the log of these lines, without a report."""
 
     def ask(*lines, raw=""):
         path = write(tmp_path / "a.jsonl", *lines, raw=raw)
-        with read.opened(spark, read.Source([str(path)], FRIDAY, FRIDAY)) as log:
-            files = tabled.rows(read.files(log.lines, FRIDAY, FRIDAY))
-            evidence = Evidence(*tables.proof(log, sequence.side(FRIDAY, FRIDAY)), files)
+        evidence = both_ways.evidence(spark, read.Source([str(path)], FRIDAY, FRIDAY))
         return quality(evidence, FRIDAY, FRIDAY, MIDNIGHT_MS + 2 * DAY_MS)
 
     return ask

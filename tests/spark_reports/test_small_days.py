@@ -1,17 +1,20 @@
 """A small day: few tasks, however widely the session spreads its queries, and the report of a large one."""
 
 import json
+from datetime import date
 
 import pytest
 
 from spark_reports.cli import main
-from spark_reports.log import size
-from spark_reports.report import tables
+from spark_reports.log import frames, size
+from spark_reports.report import rollup, sums
 from spark_reports.spark.session import settings
 from tests.spark_reports.day import a_day
 from tests.spark_reports.logs import write
 
-MOST_TASKS = 40
+FRIDAY = date(2026, 11, 20)
+MOST_TASKS = 4
+MOST_TASKS_WITH_ROLLUP = 20
 SUBMITTED = 200
 """Spark's own default, which a session of spark-submit has."""
 
@@ -32,7 +35,7 @@ def daily(spark, decisions, tmp_path):
     """Makes the report in a session that spreads queries over so many tasks: (report.json, all tasks)."""
     scheduler = spark.sparkContext._jsc.sc().taskScheduler()
 
-    def make(shuffle_partitions=1):
+    def make(shuffle_partitions=1, *more):
         options = ["--input", str(decisions), "--output", str(tmp_path), "--date", "2026-11-20"]
         wanted = {
             "spark.sql.shuffle.partitions": str(shuffle_partitions),
@@ -40,7 +43,7 @@ def daily(spark, decisions, tmp_path):
         }
         before = scheduler.nextTaskId()
         with settings(spark, wanted):
-            assert main(["daily", *options, "--format", "json", "--quiet"]) == 0
+            assert main(["daily", *options, "--format", "json", "--quiet", *more]) == 0
         report = json.loads((tmp_path / "report.json").read_text())
         return report | {"generated_ts": ""}, scheduler.nextTaskId() - before
 
@@ -51,10 +54,24 @@ def test_a_small_day_is_few_tasks_and_gives_the_report_that_spark_alone_would_ma
     report, tasks = daily(SUBMITTED)
     assert tasks <= MOST_TASKS
     monkeypatch.setattr(size, "is_small", lambda *_: False)
-    monkeypatch.setattr(tables, "_FEW", 0)
+    monkeypatch.setattr(sums, "_FEW", 0)
     large, many = daily()
     assert large == report
     assert many > tasks
+
+
+def test_a_small_day_stores_the_rollup_that_spark_alone_would_make(spark, daily, tmp_path, monkeypatch):
+    small, large = (str(tmp_path / name) for name in ("small", "large"))
+    report, tasks = daily(SUBMITTED, "--rollup", small)
+    assert tasks <= MOST_TASKS_WITH_ROLLUP
+    monkeypatch.setattr(size, "is_small", lambda *_: False)
+    assert daily(1, "--rollup", large)[0] == report
+    for name in ("producers", "drift"):
+        ours, theirs = (
+            frames.rows(rollup.stored(spark, folder, name, FRIDAY, FRIDAY)) for folder in (small, large)
+        )
+        assert ours
+        assert sorted(ours, key=repr) == sorted(theirs, key=repr)
 
 
 def test_a_log_of_many_bytes_or_many_files_is_not_small(spark, tmp_path, monkeypatch):

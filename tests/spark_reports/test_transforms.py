@@ -1,14 +1,15 @@
 """Each table of the report from a handful of rows."""
 
+import random
 from datetime import date
 
 import pytest
 from pyspark.sql import functions as F  # noqa: N812  # the name that all of Spark's documentation uses
 from pyspark.testing import assertDataFrameEqual
 
-from spark_reports.log import read
+from spark_reports.log import frames, grouping, read
 from spark_reports.log.schema import KEY, SUMS
-from spark_reports.report import groups, rollup, tabled, tables, transforms, words
+from spark_reports.report import few, groups, rollup, transforms, words
 from tests.spark_reports.day import MIDNIGHT_MS
 from tests.spark_reports.logs import counters, line, write
 from tsproxy.decisions.drift import bucket
@@ -44,8 +45,8 @@ def assert_same_rows(some, others):
     assert sorted(some, key=repr) == sorted(others, key=repr)
 
 
-def table(grouping, frame, count=None):
-    return tabled.rows(transforms.of_frame(grouping, frame, count))
+def table(asked, frame, count=None):
+    return frames.rows(frames.of_frame(asked, frame, count))
 
 
 def drift_of(made):
@@ -63,7 +64,7 @@ def test_examples_are_batches_that_were_rejected_for_good(spark, tmp_path):
     ]
     source = read.Source([str(write(tmp_path / "a.jsonl", *lines))], FRIDAY, FRIDAY)
     decisions = read.of_event(read.usable(read.marked_lines(spark, source)), EventName.DECISION)
-    [found] = tabled.rows(transforms.examples(decisions, 2))
+    [found] = frames.rows(transforms.examples(decisions, 2))
     assert (found["seq"], found["bad_ts"]) == (0, [5])
 
 
@@ -88,7 +89,7 @@ def test_rollup_keeps_hours_apart_and_has_the_columns_it_promises(rolled_of):
     assert set(rolled.columns) == {
         "hour", *KEY, *SUMS, "first_ms", "last_ms", "drift_min_ms", "drift_max_ms",
         "records_unread", "out_of_order_records", "out_of_order_max_ms",
-    } - {"folded"}  # fmt: skip
+    } - {"folded"} | transforms.flags().keys()  # fmt: skip
 
 
 def test_folded_keys_are_one_and_apart_from_a_client_really_called_other(rolled_of):
@@ -106,13 +107,13 @@ def test_topics_count_records_sent_again_apart(spark, rolled_of):
         "UNION ALL SELECT 'orders', 'broker_rejected', false, 20L"
     )
     found = [{name: row[name] for name in expected.columns} for row in table(groups.TOPICS, rolled)]
-    assert_same_rows(found, tabled.rows(expected))
+    assert_same_rows(found, frames.rows(expected))
 
 
 def test_topics_not_shown_are_taken_together(rolled_of):
     rolled = rolled_of({"topic": "calm"}, {**REJECTED, "topic": "bad"}, {"topic": "busy", "records": 90})
     assert [row["topic"] for row in table(groups.WORST_TOPICS, rolled, 2)] == ["bad", "busy"]
-    shown = transforms.of_frame(groups.WORST_TOPICS, rolled, 2)
+    shown = frames.of_frame(groups.WORST_TOPICS, rolled, 2)
     found = table(groups.TOPICS, transforms.only_topics(rolled, shown))
     assert {row["topic"]: row["records"] for row in found} == {"bad": 10, "busy": 90, None: 10}
 
@@ -127,7 +128,7 @@ def test_a_producers_rejected_records_are_those_rejected_for_good(rolled_of):
 def test_a_client_without_an_id_is_a_producer_too(rolled_of):
     rolled = rolled_of({**REJECTED, "client_id": None}, {"client_id": None})
     assert [row["client_id"] for row in table(groups.PRODUCERS, rolled, 1)] == [None]
-    worst = transforms.of_frame(groups.PRODUCERS, rolled, 1)
+    worst = frames.of_frame(groups.PRODUCERS, rolled, 1)
     assert transforms.of_clients(rolled, worst).count() == 2
 
 
@@ -191,7 +192,8 @@ def test_drift_adds_buckets_and_counts_a_rejection_on_the_side_of_its_reason(cou
     histogram = {"ahead": [[far, 1, 10]], "behind": [[near, 1, 10]]}
     old = {**REJECTED, "reason": "too_old"}
     made = counters_of({**REJECTED, **histogram}, {**old, **histogram}, histogram, histogram)
-    drift = table(groups.DRAWN, drift_of(made))
+    drift = table(groups.DRAWN, rollup.shape(rollup.topic_drift(made)))
+    assert_same_rows(drift, table(groups.DRAWN, rollup.shape(drift_of(made))))
     found = {(row["side"], row["bucket"], row["is_rejected"]): row["records"] for row in drift}
     assert found == {
         ("ahead", far, True): 10,
@@ -230,10 +232,18 @@ def test_two_keys_of_one_number_are_noticed(monkeypatch, counters_of):
     assert not rollup.ambiguous(keys).isEmpty()
 
 
-def test_few_rows_give_the_tables_that_spark_makes(rolled_of):
-    """Also where names are null, two rows are equal but for their names, or nothing meets a condition."""
+TABLES = (
+    *(groups.SUMMARY, groups.WORST_TOPICS, groups.TOPICS, groups.HOURS, groups.REASONS, groups.RULES),
+    *(groups.PRODUCERS, groups.CLIENT_REASONS, groups.CLIENT_TOPICS, groups.CLIENT_HOURS),
+    *(groups.TOPIC_CLIENTS, groups.WOULD_REJECT, *groups.PLAIN.values()),
+)
+
+
+def test_few_rows_give_the_tables_that_spark_makes(counters_of):
+    """From the rollup, and from the counters themselves. Also where names are null, two rows are equal but
+    for their names, or nothing meets a condition."""
     late = {**REJECTED, "reason": "too_old", "topic": "late"}
-    rolled = rolled_of(
+    made = counters_of(
         REJECTED, {**REJECTED, "client_id": None}, {**REJECTED, "principal": "User:a", "unit_guess": "zero"},
         {**late, "unit_guess": "seconds", "out_of_order_records": 3}, {**late, "principal": None},
         {**TIMEOUT, "is_final": False}, {**TIMEOUT, "error_code": 99}, {"verdict": "repaired", "topic": "a"},
@@ -243,12 +253,62 @@ def test_few_rows_give_the_tables_that_spark_makes(rolled_of):
         {"would_reject": True, "rule": "r", "mode": "audit", "waiver": "w", "reason": "too_old"},
         {"out_of_order_records": 4, "out_of_order_max_ms": 9, "topic": "a"}, {"topic": "é", "folded": True},
     ).cache()  # fmt: skip
-    collected = tabled.rows(transforms.flagged(rolled, tables.OF_ROLLUP))
-    for grouping in tables.OF_ROLLUP:
-        count = 2 if grouping.order else None
-        found, made = groups.of_rows(grouping, collected, count), table(grouping, rolled, count)
-        assert found
-        if grouping.order and not grouping.per:
-            assert found == made
-        else:
-            assert_same_rows(found, made)
+    rolled = transforms.rollup(made).cache()
+    collected = frames.rows(rolled)
+    lines = frames.rows(made.withColumns(transforms.line_facts()))
+    for asked in TABLES:
+        count = 2 if asked.order else None
+        by_spark = table(asked, rolled, count)
+        for some in (collected, lines):
+            found = grouping.of_rows(asked, some, count)
+            assert found
+            if asked.order and not asked.per:
+                assert found == by_spark
+            else:
+                assert_same_rows(found, by_spark)
+
+
+def test_few_lines_give_the_histograms_addresses_and_examples_that_spark_makes(counters_of):
+    """Random lines: with missing names, folded keys, broken histograms, times that are equal."""
+    chance = random.Random(4)
+    made = counters_of(*[a_random_line(chance) for _ in range(400)]).cache()
+    lines = frames.rows(made.withColumns(transforms.line_facts()))
+    shape = few.shape(lines)
+    by_topic = [
+        {"topic": topic, **row}
+        for topic in {line["topic"] for line in lines}
+        for row in few.shape(line for line in lines if line["topic"] == topic)
+    ]
+    for drifts in (rollup.topic_drift(made), rollup.drift(made, None)):
+        assert_same_rows(shape, frames.rows(rollup.shape(drifts).select(*shape[0])))
+        assert_same_rows(by_topic, frames.rows(rollup.shape(drifts, "topic").select(*by_topic[0])))
+    assert_same_rows(few.client_addresses(lines), frames.rows(transforms.client_addresses(made)))
+    examples = frames.rows(transforms.examples(transforms.named(made), 2))
+    assert_same_rows([{name: row[name] for name in examples[0]} for row in few.examples(lines, 2)], examples)
+
+
+ADDRESSES = [f"10.0.0.{n}" for n in range(20)]
+
+
+def a_random_line(chance):
+    triples = [
+        [bucket(chance.randrange(-(10**6), 10**6)), 1, 5],
+        [3, 2, 10],
+        [-3, None, 4],
+        [2],
+        [],
+        None,
+        [999, 1, 1],
+    ]
+    return {
+        "verdict": chance.choice(["accepted", "rejected", "broker_rejected", "repaired", None]),
+        "is_final": chance.choice([True, True, False, None]),
+        "reason": chance.choice(["too_far_ahead", "too_old", "negative", "other", None]),
+        "client_id": chance.choice(["a", "b", None]),
+        "principal": chance.choice(["User:a", None]),
+        "topic": chance.choice(["orders", None]),
+        "folded": chance.choice([None, None, False, True]),
+        "addresses": chance.choice([None, [], ["10.0.0.1"], chance.choices(ADDRESSES, k=9)]),
+        "hist": chance.choice(["drift-v1", "drift-v1", "drift-v2", None]),
+        **{side: chance.choice([None, chance.choices(triples, k=4)]) for side in ("ahead", "behind")},
+    }  # fmt: skip

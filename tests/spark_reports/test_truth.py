@@ -7,10 +7,11 @@ from datetime import date
 import pytest
 from pyspark.sql import functions as F  # noqa: N812  # the name that all of Spark's documentation uses
 
-from spark_reports.log import read, sequence
+from spark_reports.log import frames, grouping, read
 from spark_reports.log.completeness import Evidence, State, completeness
-from spark_reports.report import groups, tabled, tables, transforms
+from spark_reports.report import groups, transforms
 from spark_reports.report.words import epoch_ms
+from tests.spark_reports import both_ways
 from tests.spark_reports.damage import a_random_day, name_of
 from tests.spark_reports.day import DAY_MS, HOUR_MS
 from tsproxy.decisions.fields import EventName
@@ -28,20 +29,28 @@ def read_days(request, spark, tmp_path_factory):
     seeds = range(request.param * DAYS_AT_ONCE, (request.param + 1) * DAYS_AT_ONCE)
     days = [a_random_day(seed, folder, number) for number, seed in enumerate(seeds)]
     first, last = (date.fromisoformat(days[n].date) for n in (0, -1))
-    with read.opened(spark, read.Source([str(folder)], first, last)) as log:
-        usable = read.of_event(read.usable(log.lines), EventName.COUNTERS)
-        by_day = transforms.rollup(usable).withColumn("topic", F.substring("hour", 1, 10))
-        totals = tabled.rows(transforms.of_frame(groups.TOPICS, by_day))
-        files = tabled.rows(read.files(log.lines, first, last))
-        words = sequence.words(read.identified(log.lines), _side(days[0]))
-        proof = tables.proof(read.Log(log.lines, words), _side(days[0]), listed=10**6)
-        yield [(day, _totals(totals, day), _proof(*proof, day)) for day in days], files
+    source, side = read.Source([str(folder)], first, last), _side(days[0])
+    asked = {"facts": transforms.line_facts(), "side": side}
+    with both_ways.opened_small(spark, source, **asked) as log:
+        usable = [row for row in log.rows if row["problem"] is None and row["event"] == EventName.COUNTERS]
+        totals = grouping.of_rows(groups.TOPICS, [row | {"topic": row["hour"][:10]} for row in usable])
+    with both_ways.opened_large(spark, source, **asked) as log:
+        counted = transforms.rollup(read.of_event(read.usable(log.frame), EventName.COUNTERS))
+        by_day = counted.withColumn("topic", F.substring("hour", 1, 10))
+        in_spark = frames.rows(frames.of_frame(groups.TOPICS, by_day))
+    assert sorted(in_spark, key=repr) == sorted(totals, key=repr)
+    evidence = both_ways.evidence(spark, source, listed=10**6, **asked)
+    return [(day, _totals(totals, day), _proof(evidence, day)) for day in days], evidence.files
 
 
 def _side(first_day):
     """The side for all ten days at once. They are three days apart, and no process lives in two of them."""
-    days_since = F.datediff("day", F.lit(first_day.date).cast("date"))
-    return F.pmod(days_since + 1, F.lit(3)) - 1
+
+    def side(day):
+        days_since = F.datediff(day, F.lit(first_day.date).cast("date"))
+        return F.pmod(days_since + 1, F.lit(3)) - 1
+
+    return side
 
 
 def _totals(rows, day):
@@ -52,14 +61,14 @@ def _totals(rows, day):
     return sums
 
 
-def _proof(boots, gaps, day):
+def _proof(evidence, day):
     """The completeness as `daily --date` of this day finds it, from the rows of all days.
 
     A torn line is missing by its number, because its beginning may not show its day.
     """
     own = date.fromisoformat(day.date)
     names = {line["boot"] for line in day.lines}
-    theirs = [[row for row in some if row["boot"] in names] for some in (boots, gaps)]
+    theirs = [[row for row in some if row["boot"] in names] for some in (evidence.boots, evidence.gaps)]
     now_ms = day.midnight_ms + 2 * DAY_MS + 12 * HOUR_MS
     return completeness(Evidence(*theirs, files=[]), own, own, now_ms)
 
