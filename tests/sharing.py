@@ -47,7 +47,7 @@ LONG_S = 5
 
 _measured: Counter[str] = Counter()
 _folder = pytest.StashKey[Path]()
-"""Where the processes find the brokers that they share."""
+"""The file that names the brokers which the processes share."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -294,7 +294,7 @@ class Trend(TypedDict):
 
     days: list[DayOfTrend]
     changes: list[Change]
-    """Those that changed most, at most `--top`."""
+    """The producers that changed most, at most `--top`."""
     new_producers: int
     """All clients whose change is `new`, also those that `changes` leaves out (at most 10,000)."""
 

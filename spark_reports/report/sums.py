@@ -92,7 +92,7 @@ def summed(spark: SparkSession, source: Source) -> Iterator[Sums | None]:
 
 @dataclass(frozen=True)
 class SmallSums:
-    """Of a few collected lines, with the facts of `transforms.line_facts`."""
+    """The sums of a few collected lines, which have the facts of `transforms.line_facts`."""
 
     source: Source
     evidence: Evidence

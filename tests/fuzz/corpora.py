@@ -14,7 +14,7 @@ from typing import Final
 HERE: Final = Path(__file__).parent / "corpus"
 FOUND: Final = Path(__file__).parent / "found"
 MOST_BYTES: Final = 14_000
-"""Of one archive: all of them together stay below 300 KB."""
+"""The limit of one archive: all of them together stay below 300 KB."""
 AT_THE_BEGINNING: Final = (1980, 1, 1, 0, 0, 0)
 """The time of each input: an archive depends on its inputs alone."""
 

@@ -113,6 +113,6 @@ def _most_bytes(name: str) -> int:
 
 
 def _cpu_seconds() -> float:
-    """Of all processes that have ended: the machine may be busy with others."""
+    """The CPU of all processes that have ended: the machine may be busy with others."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime

@@ -1,4 +1,4 @@
-"""What may change between any two events: configuration, view, certificates, clocks, and the drain."""
+"""Changes between any two events: configuration, view, certificates, clocks, and the drain."""
 
 import asyncio
 from dataclasses import replace

@@ -141,7 +141,7 @@ class Client:
         if self._is_done:
             self._finish()
 
-    # What it sends
+    # Sending
 
     def _later(self, step) -> None:
         if not self._is_sending and not self._is_done:

@@ -1,4 +1,4 @@
-"""What happened on one connection, and what of it is wrong at once: `History`.
+"""`History`: the events of one connection, and those mistakes that show at once.
 
 The broker's end tells it each frame that came, the client's end each answer. `invariants.py` looks at the
 whole when the connection is over.
@@ -51,7 +51,7 @@ class History:
     outcomes: list[Outcome] = field(default_factory=list)
     totals: list[Totals] = field(default_factory=list)
     faults: list[str] = field(default_factory=list)
-    """What a peer or the world did that excuses a connection from having all answers."""
+    """Acts of a peer or of the world that excuse a connection from having all answers."""
     broker_lies: bool = False
     cut_short: bool = False
     """The proxy ended in the middle of an answer, and not by a reset."""

@@ -1,4 +1,4 @@
-"""What must hold of a world that is over: `check_connection` and `check_leftovers`.
+"""The invariants of a world that is over: `check_connection` and `check_leftovers`.
 
 `history.py` has the invariants that are seen to hold, or not, while a connection lasts.
 """

@@ -117,7 +117,7 @@ class Link(asyncio.Transport):
         self.wire.close()
         self.far.broken()
 
-    # What the proxy reads
+    # Bytes that the proxy reads
 
     def _begin_reading(self) -> None:
         if not self._is_closing and not self._is_paused:
@@ -171,7 +171,7 @@ class Link(asyncio.Transport):
     def is_reading(self) -> bool:
         return not self._is_closing and not self._is_paused
 
-    # What the proxy writes
+    # Bytes that the proxy writes
 
     def write(self, data) -> None:
         if self._has_ended:

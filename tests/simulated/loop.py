@@ -34,7 +34,7 @@ class SimulatedLoop(asyncio.AbstractEventLoop):
         self._tasks: list[asyncio.Task[Any]] = []
         self._steps = 0
 
-    # What a world does with it
+    # Used by a world
 
     def run_until(self, is_over: Callable[[], bool], latest_s: float) -> bool:
         """Runs until `is_over`, or until nothing is left to do. False if it is not over at `latest_s`."""

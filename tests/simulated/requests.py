@@ -1,4 +1,4 @@
-"""What simulated clients ask: whole frames, and what is known of each batch in them."""
+"""Requests of simulated clients: whole frames, and the facts of each batch in them."""
 
 import struct
 from dataclasses import dataclass, field
@@ -34,7 +34,7 @@ NEWEST_UNSUPPORTED = 99
 
 
 class Kind(Enum):
-    """What must become of a batch, whatever the limits are at the moment."""
+    """The outcome that a batch must have, whatever the limits are at the moment."""
 
     GOOD = "allowed by all limits that a topic ever has in a world"
     BAD = "forbidden by all of them"

@@ -68,7 +68,7 @@ class SocketWire:
 
 
 class TlsObject:
-    """What a handshake leaves: no certificate of the client, and no name that it asked for."""
+    """The result of a handshake: no certificate of the client, and no name that it asked for."""
 
     asked_host = None
 

@@ -39,7 +39,7 @@ CALLER: ContextVar[Client] = ContextVar("CALLER")
 
 @dataclass
 class Result:
-    """What became of a world. `trace` is None unless it was asked for."""
+    """The end of a world. `trace` is None unless it was asked for."""
 
     seed: int
     connections: int
@@ -260,7 +260,7 @@ class World:
                 return client.history
         raise ViolationError("booked_unknown", str(peer))
 
-    # What happens in it
+    # Events
 
     def note(self, text: str) -> None:
         if self.trace is not None:
@@ -296,7 +296,7 @@ class World:
         self.loop.create_task(drains())
 
     def find_port(self, draws: Stream):
-        """What accepts a connection to one of the proxy's ports, if any does."""
+        """The function that accepts a connection to one of the proxy's ports, if any does."""
         is_open = [port for port in self._ports if port.is_open]
         return draws.choice(is_open).accepted if is_open else None
 

@@ -24,7 +24,7 @@ MOST_SECONDS_BETWEEN = 0.1
 
 @dataclass(frozen=True)
 class Told:
-    """What a client was told of one record. The proxy knew it between these two times."""
+    """The answer that a client got for one record. The proxy knew it between these two times."""
 
     is_stored: bool
     sent_ms: int

@@ -50,7 +50,7 @@ class Row:
     """One outcome. The name of a topic begins with the name of its row."""
 
     said: dict
-    """What the counters say: by client (`*`: each other one), pairs of how and by which code."""
+    """The counters: by client (`*`: each other one), pairs of how and by which code."""
     config: dict = field(default_factory=dict)
     ahead_ms: int = 0
     unit: int = 1

@@ -102,7 +102,7 @@ class Change:
     ends: str = REJECTED
     has_transaction: bool = False
     markers: int = 0
-    """Of ends of transactions, each of which takes an offset."""
+    """Ends of transactions in the topic, each of which takes an offset."""
 
 
 CHANGES = {

@@ -29,7 +29,7 @@ class Proxies:
         self.killed_ms = []
         """When somebody was killed."""
         self.processes_killed = 0
-        """Of those that count batches, so not the supervisor's."""
+        """How many processes that count batches were killed: the supervisor counts none."""
 
     async def start(self):
         proxy = RunningProxy(config=self._config, decisions=self._log, arguments=["--workers", str(WORKERS)])

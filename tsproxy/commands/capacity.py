@@ -99,7 +99,7 @@ def _capacity(options: argparse.Namespace) -> int:
 
 @dataclass(frozen=True, slots=True)
 class _Source:
-    """Where the metrics are. `tls` is None if the admin port does not use TLS."""
+    """The place of the metrics. `tls` is None if the admin port does not use TLS."""
 
     admin: Address
     tls: ssl.SSLContext | None

@@ -31,7 +31,7 @@ SANITIZERS: Final = f"-fsanitize=address,undefined -fsanitize-ignorelist={IGNORE
 COVERAGE: Final = "-fsanitize=fuzzer-no-link -fsanitize-coverage=trace-pc"
 """trace-pc: every edge that is passed calls a function."""
 COUNTED: Final = "-Wl,--wrap=__sanitizer_cov_trace_pc"
-"""That function is the driver's, which counts. libFuzzer has one, too, that only complains."""
+"""For each edge the driver's own function is called, which counts. That of libFuzzer only complains."""
 
 
 @cache
@@ -75,7 +75,7 @@ def _make(folder: Path, build: Callable[[Path], None]) -> None:
 
 
 def environment(folder: Path) -> dict[str, str]:
-    """What `driver` needs to run: Python allocates each object by itself, so that its end is seen."""
+    """The environment of `driver`: Python allocates each object by itself, so that its end is seen."""
     return os.environ | {
         "TSPROXY_FUZZ_PYTHON": sys.executable,
         "PYTHONPATH": os.pathsep.join([str(folder), str(folder / "product"), str(ROOT)]),

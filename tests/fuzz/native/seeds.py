@@ -1,4 +1,4 @@
-"""What each native target begins with, and how large its inputs may be: `NATIVE`."""
+"""The first inputs of each native target, and how large they may be: `NATIVE`."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass

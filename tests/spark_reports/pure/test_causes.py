@@ -25,7 +25,7 @@ def with_two_causes():
 
 
 def fleet(count):
-    """That many producers, of which every other one sends seconds; the others are too old."""
+    """So many producers. Every other one sends seconds; the others are too old."""
     report = reports.fixed()
     kinds = [next(p for p in report["producers"] if p["client_id"] == name) for name in KINDS]
     report["producers"] = [

@@ -1,4 +1,4 @@
-"""What `trend` and `what-if` say of days whose numbers are not whole."""
+"""`trend` and `what-if` name the days whose numbers are not whole."""
 
 import pytest
 

@@ -139,7 +139,7 @@ def test_the_facts_of_a_day_are_read_back_as_they_were_written():
     ],
 )
 def test_a_log_that_lacks_more_than_a_hundredth_of_something_is_not_compared(log, is_compared):
-    """Of 42,449 lines, 2,880 intervals, 2 processes."""
+    """The log has 42,449 lines, 2,880 intervals and 2 processes."""
     [facts] = facts_of({"state": "incomplete"} | log)
     assert facts["is_compared"] is is_compared
 
