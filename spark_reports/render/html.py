@@ -11,6 +11,7 @@ from spark_reports.render import compared, lists, navigation, overview, owners, 
 from spark_reports.render.document import document
 from spark_reports.render.tables import bullets
 from spark_reports.report import missing, words
+from spark_reports.report.plain import PLAIN
 from spark_reports.report.shape import Report
 from tsproxy.model.markup import Markup, element, join
 
@@ -63,7 +64,7 @@ def _page(report: Report, rows: int) -> str:
             _closed("whatif", "What other limits would reject", compared.what_if(report)),
             _closed("watched", "What rules in audit would reject", compared.watched(report, rows)),
             _closed("behind", "Far behind the clock", compared.far_behind(report, rows)),
-            *(_closed(t.key.replace("_", "-"), t.title, t.page(report, rows)) for t in plain.PLAIN),
+            *(_closed(t.key.replace("_", "-"), t.title, plain.on_page(t, report, rows)) for t in PLAIN),
             _closed("hours", "Topics by hour", plots.hours(report)),
             _closed("reasons", "Why records were rejected", lists.reasons(report)),
             _closed("topics", "Topics and their limits", lists.topics(report, rows)),

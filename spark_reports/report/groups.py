@@ -3,8 +3,6 @@
 The conditions are columns of counters, of their rollup, and of lifecycle lines (`transforms.FLAGS`).
 """
 
-from collections.abc import Mapping
-from types import MappingProxyType
 from typing import Final
 
 from spark_reports.log.grouping import Grouping, How, Measure
@@ -84,19 +82,6 @@ WOULD_REJECT: Final = Grouping(
 )
 """The largest groups of batches that only a rule in audit or the candidate limits would reject. They were
 forwarded, so none of them is a rejection."""
-
-OUT_OF_ORDER: Final = Grouping(
-    keys=("topic",),
-    measures={
-        **_sums("records", "out_of_order_records"),
-        "out_of_order_max_ms": _greatest("out_of_order_max_ms"),
-    },
-    where="is_accepted",
-    having="out_of_order_records",
-    order=("out_of_order_records",),
-)
-"""The topics with most records out of order: `records` are all accepted ones. A topic has such records
-only if its rule tracks stream time."""
 
 RULES: Final = Grouping(
     keys=("rule", "mode", "waiver"),
@@ -180,6 +165,3 @@ LIMITS: Final = Grouping(
     where="is_limits",
 )
 """One row for each topic and set of limits in ms (null: unlimited)."""
-
-PLAIN: Final[Mapping[str, Grouping]] = MappingProxyType({"out_of_order": OUT_OF_ORDER})
-"""The tables whose rows are shown as they are. The keys are those of `shape.Plain`."""

@@ -335,7 +335,7 @@ class LogQuality(TypedDict):
 
 
 class Plain(TypedDict):
-    """Tables whose rows are shown as they are (`render.plain`)."""
+    """Tables whose rows are shown as they are (`report.plain`)."""
 
     out_of_order: list[OutOfOrderTopic]
     """The topics with most records out of order."""
