@@ -10,7 +10,7 @@ from aiokafka import AIOKafkaConsumer, TopicPartition
 from confluent_kafka import TopicCollection
 from confluent_kafka.admin import AdminClient
 
-from spark_reports.commands import daily
+from spark_reports.commands import making
 from tests.e2e.reported import report_on
 from tests.truth.outcomes import AGAIN
 
@@ -92,12 +92,12 @@ def lines_of(folder, event=""):
 def report_of(log, folder, began_ms, *, days_later=0):
     """report.json of the log, as made now or `days_later`. Needs the fixture `spark`."""
 
-    class Later(daily.datetime):
+    class Later(making.datetime):
         @classmethod
         def now(cls, zone=None):
-            return super().now(zone) + daily.timedelta(days=days_later)
+            return super().now(zone) + making.timedelta(days=days_later)
 
-    with patch.object(daily, "datetime", Later):
+    with patch.object(making, "datetime", Later):
         return report_on(log, folder, began_ms, "--format", "json", "--top", "500")
 
 

@@ -150,7 +150,7 @@ def test_the_killed_processes_are_named_and_no_other(run):
     assert {boot["boot"] for boot in log["silent"]} == run.silent
     assert len(run.silent) == run.proxies.processes_killed >= 1 + WORKERS
     assert log["state"] == "incomplete"
-    assert "ended without a stop line" in log["sentence"]
+    assert "stopped reporting" in log["sentence"]
     assert (log["lost_lines"], log["lines_unusable"], log["missing_intervals"]) == (0, 0, 0)
 
 
