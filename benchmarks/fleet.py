@@ -1,8 +1,8 @@
 """`python -m benchmarks.fleet`: a night of a fleet: 1,000 proxies and 10,000 producers.
 
 It writes a day of decision logs, and runs `spark_reports night` over it, and again over the day after, as a
-scheduler does. Printed are CPU seconds, memory of the driver with its JVM, files and bytes of the table. The
-figures of a year are computed from the second night, and are marked as that.
+scheduler does. It writes CPU seconds, memory of the driver with its JVM, files and bytes of the table to the
+last part of docs/benchmarks.md. The figures of a year are computed from the second night, and are marked so.
 
 Each proxy writes a file each quarter of an hour, as it does with `decisions.rotate.every: 15m`. Its interval
 is `--interval` minutes, and each producer sends through one proxy. The log lies in folders by day.
@@ -23,6 +23,8 @@ from dataclasses import asdict, dataclass
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Any, Final
+
+from benchmarks.page import PAGE, with_fleet, wrapped
 
 _DAY: Final = date(2026, 11, 20)
 _MASTER: Final = "local[2]"
@@ -170,16 +172,22 @@ def measured(place: Path, day: date) -> Figures:
 # --- the answer ------------------------------------------------------------------------------------------
 
 
-def table(fleet: Fleet, log: tuple[int, int, int], nights: list[Figures]) -> str:
-    """The figures as Markdown."""
+def part(fleet: Fleet, log: tuple[int, int, int], nights: list[Figures]) -> str:
+    """The page's part about a fleet: the figures as Markdown."""
     lines, files, size = log
     first, second = nights
     year_files, year_gib = second.files * _DAYS_A_YEAR, second.table_bytes * _DAYS_A_YEAR / 1024 * _MIB**-1
     return "\n".join(
         [
-            f"{fleet.proxies:,} proxies, {fleet.producers:,} producers, intervals of {fleet.interval} min: "
-            f"{lines:,} lines in {files:,} files, {size / _MIB:,.0f} MiB a day. {platform.machine()}, "
-            f"{os.cpu_count()} cores, {_MASTER}, load {os.getloadavg()[0]:.1f}.",
+            "## A night of a fleet",
+            "",
+            wrapped(
+                "`make bench-fleet` writes this part; do not edit it. Two nights of `spark_reports night`, "
+                f"measured {datetime.now(UTC):%Y-%m-%d} on {platform.machine()} with {os.cpu_count()} cores, "
+                f"{_MASTER}, at a load average of {os.getloadavg()[0]:.1f}. A day is {fleet.proxies:,} proxies and "
+                f"{fleet.producers:,} producers, with intervals of {fleet.interval} min: {lines:,} lines in "
+                f"{files:,} files, {size / _MIB:,.0f} MiB. The input lies in folders by day (`{{date}}`)."
+            ),
             "",
             "| | CPU s | wall s | MiB (driver and JVM) | files of the table | MiB of the table |",
             "| --- | --- | --- | --- | --- | --- |",
@@ -192,20 +200,24 @@ def table(fleet: Fleet, log: tuple[int, int, int], nights: list[Figures]) -> str
                 )
             ),
             "",
-            f"Computed from the second night and not measured: a year is {year_files:,} files and "
-            f"{year_gib:.1f} GiB of table, {files * _DAYS_A_YEAR / 1e6:.0f} million files of logs, and "
-            f"{second.cpu_s * _DAYS_A_YEAR / 3600:.0f} CPU hours.",
+            wrapped(
+                f"Computed from the second night and not measured: a year is {year_files:,} files and "
+                f"{year_gib:.1f} GiB of table, {files * _DAYS_A_YEAR / 1e6:.0f} million files of logs, and "
+                f"{second.cpu_s * _DAYS_A_YEAR / 3600:.0f} CPU hours."
+            ),
+            "",
         ]
     )
 
 
 def run() -> int:
-    """Measures two nights, and prints the table."""
+    """Measures two nights, and writes the page's part."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.fleet", description=__doc__)
     parser.add_argument("--proxies", type=int, default=1_000)
     parser.add_argument("--producers", type=int, default=10_000)
     parser.add_argument("--interval", type=int, default=15, help="minutes of an interval (default 15)")
     parser.add_argument("--place", type=Path, default=Path(tempfile.gettempdir()), help="2 GB of space")
+    parser.add_argument("--print", action="store_true", help="print the page's part instead of writing it")
     parser.add_argument("--night", type=date.fromisoformat, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.night:
@@ -219,7 +231,11 @@ def run() -> int:
             log = write_day(place / "log", fleet, day)
             nights.append(measured(place, day))
             print(f"{day}: {nights[-1]}", file=sys.stderr, flush=True)
-        print(table(fleet, log, nights))
+        text = part(fleet, log, nights)
+        if options.print:
+            print(text)
+        else:
+            PAGE.write_text(with_fleet(PAGE.read_text(encoding="utf-8"), text), encoding="utf-8")
     finally:
         shutil.rmtree(place)
     return 0

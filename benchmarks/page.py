@@ -1,4 +1,4 @@
-"""docs/benchmarks.md: two commands write one page. Each of them leaves the other's part unchanged."""
+"""docs/benchmarks.md: three commands write one page. Each leaves the parts of the others unchanged."""
 
 import re
 import textwrap
@@ -8,6 +8,7 @@ from typing import Final
 PAGE: Final = Path(__file__).parent.parent / "docs" / "benchmarks.md"
 
 _BETWEEN: Final = "<!-- Above: written by `make bench`. Below: by `make bench-reports`. -->\n"
+_FLEET: Final = "<!-- Below: written by `make bench-fleet`. -->\n"
 _LINE_LENGTH: Final = 110
 _CODE: Final = re.compile("`[^`]+`")
 
@@ -20,7 +21,13 @@ def with_proxy(page: str, part: str) -> str:
 
 def with_reports(page: str, part: str) -> str:
     """The page with `part` as its part about the Spark reports."""
-    return f"{page.partition(_BETWEEN)[0].rstrip()}\n\n{_BETWEEN}\n{part}"
+    proxy, fleet = page.partition(_BETWEEN)[0], page.partition(_FLEET)[2]
+    return f"{proxy.rstrip()}\n\n{_BETWEEN}\n{part}" + (f"\n{_FLEET}{fleet}" if fleet else "")
+
+
+def with_fleet(page: str, part: str) -> str:
+    """The page with `part` as its part about a fleet."""
+    return f"{page.partition(_FLEET)[0].rstrip()}\n\n{_FLEET}\n{part}"
 
 
 def wrapped(text: str, begin: str = "") -> str:
