@@ -184,9 +184,9 @@ def part(fleet: Fleet, log: tuple[int, int, int], nights: list[Figures]) -> str:
             wrapped(
                 "`make bench-fleet` writes this part; do not edit it. Two nights of `spark_reports night`, "
                 f"measured {datetime.now(UTC):%Y-%m-%d} on {platform.machine()} with {os.cpu_count()} cores, "
-                f"{_MASTER}, at a load average of {os.getloadavg()[0]:.1f}. A day is {fleet.proxies:,} proxies and "
-                f"{fleet.producers:,} producers, with intervals of {fleet.interval} min: {lines:,} lines in "
-                f"{files:,} files, {size / _MIB:,.0f} MiB. The input lies in folders by day (`{{date}}`)."
+                f"{_MASTER}, at a load average of {os.getloadavg()[0]:.1f}. A day is {fleet.proxies:,} "
+                f"proxies and {fleet.producers:,} producers, with intervals of {fleet.interval} min: "
+                f"{lines:,} lines in {files:,} files, {size / _MIB:,.0f} MiB. The input lies in folders by day."
             ),
             "",
             "| | CPU s | wall s | MiB (driver and JVM) | files of the table | MiB of the table |",
