@@ -186,7 +186,7 @@ def part(fleet: Fleet, log: tuple[int, int, int], nights: list[Figures]) -> str:
                 f"measured {datetime.now(UTC):%Y-%m-%d} on {platform.machine()} with {os.cpu_count()} cores, "
                 f"{_MASTER}, at a load average of {os.getloadavg()[0]:.1f}. A day is {fleet.proxies:,} "
                 f"proxies and {fleet.producers:,} producers, with intervals of {fleet.interval} min: "
-                f"{lines:,} lines in {files:,} files, {size / _MIB:,.0f} MiB. The input lies in folders by day."
+                f"{lines:,} lines in {files:,} files, {size / _MIB:,.0f} MiB. It lies in folders by day."
             ),
             "",
             "| | CPU s | wall s | MiB (driver and JVM) | files of the table | MiB of the table |",
