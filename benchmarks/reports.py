@@ -159,7 +159,7 @@ _EXPLAINED: Final = (
             "A day of 100,000 counters is eight queries. A third of its CPU time reads, checks and keeps the "
             "lines, and a seventh is all that the other queries compute. The rest is the floor, the planning "
             "of plans of eighty columns, and the compilers. Its histograms were added up by a query that was "
-            "not compiled, which took half of all CPU time; now without names, in two CPU seconds. Tried "
+            "not compiled, which took half of all CPU time; now by topic alone, in a query that is. Tried "
             "without gain: stages that are not compiled, no adaptive planning, compiled huge methods.",
             "An instant of the log ends with a Z. To know that zone, Spark ran two regular expressions, four "
             "times a counter. Now the Z is left out, and the instants in counters of accepted batches are "
