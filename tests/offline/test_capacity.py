@@ -95,6 +95,14 @@ async def test_a_proxy_that_does_not_listen_is_an_error(capsys):
     assert result.err.startswith(f"tsproxy: no metrics from 127.0.0.1:{port}: ")
 
 
+async def test_a_token_that_no_header_can_carry_is_an_error(capsys, monkeypatch):
+    monkeypatch.setenv("TSPROXY_ADMIN_TOKEN", "two words")
+    result = await tsproxy(capsys, "capacity", "--over", "1ms")
+    assert result.status == 1
+    assert "TSPROXY_ADMIN_TOKEN must be printable ASCII without blanks" in result.err
+    assert "two words" not in result.err
+
+
 @pytest.mark.parametrize("arguments", [(), TWO], ids=["one process", "workers"])
 async def test_it_tells_what_a_real_proxy_carried_and_used(kafka_431, topic, capsys, arguments):
     """A producer sends all the time. What happened in the tool's time lies within what two scrapes around it

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from tsproxy.commands.exits import FAILED, OK
 from tsproxy.commands.options import argument
-from tsproxy.config.values import duration_ms, upstream_address, whole_number
+from tsproxy.config.values import duration_ms, token, upstream_address, whole_number
 from tsproxy.model.addresses import Address
 
 if TYPE_CHECKING:
@@ -107,9 +107,14 @@ class _Source:
 
 
 def _source(options: argparse.Namespace) -> _Source:
-    """Raises OSError if the file of authorities cannot be used."""
+    """Raises OSError if the file of authorities cannot be used, HTTPException if no header can carry the
+    token."""
     tls = ssl.create_default_context(cafile=options.ca) if options.tls or options.ca else None
-    return _Source(options.admin, tls, os.environ.get(TOKEN_VARIABLE) or None)
+    text = os.environ.get(TOKEN_VARIABLE, "").strip()
+    try:
+        return _Source(options.admin, tls, token(text).reveal() if text else None)
+    except ValueError as error:
+        raise http.client.HTTPException(f"{TOKEN_VARIABLE} must be {error}") from None
 
 
 def _two_readings(source: _Source, over_ms: int) -> "tuple[Reading, Reading]":
