@@ -76,6 +76,10 @@ def _require_possible(options: argparse.Namespace, first: date, last: date) -> N
         )
     if options.each and (options.json or options.notify):
         raise UsageError("--each prints a line for each day: give neither --json nor --notify")
+    if options.each and options.notify_dir is not None:
+        raise UsageError(
+            "--notify-dir is for one report: with --each, only the last day's letters would stay"
+        )
 
 
 def _make(options: argparse.Namespace, first: date, last: date) -> Report:

@@ -43,7 +43,8 @@ def run(options: argparse.Namespace, first: date, last: date) -> int:
         form = store.Form(options.input_format)
         store.require(spark, form)
         for day in (first + timedelta(days=number) for number in range((last - first).days + 1)):
-            codes[day] = reported(spark, options, Source(options.input, day, day, form), progress)
+            source = Source(options.input, day, day, form)
+            codes[day] = reported(spark, options, source, progress)
     if empty := [day.isoformat() for day, code in codes.items() if code is None]:
         sys.stderr.write(f"spark_reports: {_no_lines(options, empty)}\n")
     return worst(FAILED if code is None else code for code in codes.values())
@@ -59,9 +60,15 @@ def folder(output: str, day: date) -> str:
 
 
 def reported(
-    spark: "SparkSession", options: argparse.Namespace, source: "Source", progress: Progress
+    spark: "SparkSession",
+    options: argparse.Namespace,
+    source: "Source",
+    progress: Progress,
+    *,
+    is_again: bool = False,
 ) -> int | None:
-    """Make the report of a day, write its files, and check the gates.
+    """Make the report of a day, write its files, and check the gates. A report that is made again
+    (`is_again`) checks no gates and writes no letters.
 
     Return OK, GATE_TRIPPED, FAILED if no line of the day can be used, or None if there is no line.
     """
@@ -69,7 +76,7 @@ def reported(
     place = folder(options.output, day)
     progress.show(f"making the report of {day}")
     try:
-        report = making.made(spark, options, source, place)
+        report = making.made(spark, options, source, place, writes_letters=not is_again)
     except NoFilesError:
         return None
     except NothingToReportError as error:
@@ -83,7 +90,7 @@ def reported(
     if not options.quiet:
         sys.stdout.write(_line(report, place))
         sys.stdout.flush()
-    return making.status(report, options.fail_on, str(day))
+    return OK if is_again else making.status(report, options.fail_on, str(day))
 
 
 def _line(report: Report, place: str) -> str:

@@ -145,15 +145,17 @@ def linked(
     return {**report, "history": past, "links": found}, own
 
 
-def keep(
-    spark: "SparkSession", options: argparse.Namespace, report: Report, facts: Iterable[DayFacts]
-) -> None:
-    """Once the report is written: the rollup keeps its days, the index has them, and owners their letters."""
+def keep(spark: "SparkSession", options: argparse.Namespace, facts: Iterable[DayFacts]) -> None:
+    """Once the report is written: the rollup keeps its days, and the index has them."""
     if options.rollup is not None:
         kept_days.keep(spark, options.rollup, facts)
     if options.index is not None:
         page = index.render(kept_days.read_all(spark, options.rollup))
         files.write(spark, options.index, _INDEX, page)
+
+
+def write_letters(options: argparse.Namespace, report: Report) -> None:
+    """Write the letters to owners, if `--notify-dir` asks for them."""
     if (letters_to := options.notify_dir and files.local(options.notify_dir)) is not None:
         texts = {letter.file_name: letter.text for letter in letters(report)}
         files.replace_texts(letters_to, texts, letter_names(report))

@@ -57,7 +57,14 @@ def places(options: argparse.Namespace) -> list[str]:
     return [options.output] if options.rollup is None else [options.output, options.rollup]
 
 
-def made(spark: "SparkSession", options: argparse.Namespace, source: "Source", folder: str) -> Report | None:
+def made(
+    spark: "SparkSession",
+    options: argparse.Namespace,
+    source: "Source",
+    folder: str,
+    *,
+    writes_letters: bool = True,
+) -> Report | None:
     """Make the report of `source`, and write its files to `folder`. With `--rollup`, its days are stored
     there first. None if the log holds no line of the period.
 
@@ -83,7 +90,9 @@ def made(spark: "SparkSession", options: argparse.Namespace, source: "Source", f
     report, facts = for_readers.completed(spark, options, folder, report, found)
     for name in options.format:
         write(spark, folder, f"report.{name}", FORMATS[name](report))
-    for_readers.keep(spark, options, report, facts)
+    for_readers.keep(spark, options, facts)
+    if writes_letters:
+        for_readers.write_letters(options, report)
     return report
 
 

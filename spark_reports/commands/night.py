@@ -6,7 +6,8 @@
 3. The report of the day.
 
 The exit code is 1 if the day has no usable line, else 3 if a gate tripped for the day. Gates of the days
-before are not checked again: that was done when these days were new.
+before are not checked again, and their letters (`--notify-dir`) are not written again: that was done when
+these days were new.
 """
 
 import argparse
@@ -66,9 +67,8 @@ def run(options: argparse.Namespace) -> int:
         if table.holds(spark, day_before := day - timedelta(days=1)):  # not in the first night
             before.add(day_before)
         of_day = Source([table.name], day, day, table.form)
-        ungated = argparse.Namespace(**{**vars(options), "fail_on": []})
         for other in sorted(before):
-            each.reported(spark, ungated, replace(of_day, first=other, last=other), progress)
+            each.reported(spark, options, replace(of_day, first=other, last=other), progress, is_again=True)
         code = each.reported(spark, options, of_day, progress)
     if code is None:
         raise NothingToReportError(nothing_of(day, day, options.input))

@@ -135,6 +135,25 @@ def test_a_night_without_lines_of_its_day_fails_and_its_gates_fail_once_more(spa
     assert "report.json" in capsys.readouterr().err
 
 
+def test_letters_of_the_day_before_are_not_written_again(spark, tmp_path):
+    """The second night has no line of its own day, and makes the first day's report again."""
+    own = {"boot": "px-1", "proxy": "px"}
+    rejected = {"verdict": "rejected", "reason": "too_old", "error_code": 32, "bad_records": 10}
+    lines = [line(0, at_ms=MIDNIGHT_MS, kind="start", **own), counters(1, MIDNIGHT_MS, **own, **rejected)]
+    lines.append(heartbeat(2, MIDNIGHT_MS, **own))
+    write(tmp_path / "tsproxy" / "decisions-20261120T000000Z-px-1.jsonl", *lines)
+    owners = tmp_path / "owners.yaml"
+    owners.write_text("owners:\n  - { team: everybody, client_ids: ['*'] }\n")
+    written = {}
+    for day, code in ((DAYS[0], 0), (DAYS[1], 1)):
+        letters = tmp_path / f"letters-{day}"
+        night = here(of_airflow(day)[1]["night"][0], tmp_path)
+        assert main([*night, "--owners", str(owners), "--notify-dir", str(letters)]) == code
+        written[day] = sorted(each.name for each in letters.glob("*"))
+    assert len(written[DAYS[0]]) == 1
+    assert written[DAYS[1]] == []
+
+
 def test_gates_that_the_night_itself_is_given_are_those_of_its_day(spark, tmp_path, capsys):
     """The night writes everything first. An argument that is wrong ends it before."""
     deliver(tmp_path, [a_life("px-1", 0, 60, stops=True)], "2026-11-21T01:00")
