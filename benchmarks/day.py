@@ -7,11 +7,21 @@ topic, histograms, instants). All boots are alike, so that ten million lines are
 import json
 import random
 from collections import Counter
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
 LINE_BYTES: Final = 1_050
 """The upper bound of the average size of a line."""
+
+ACCEPTED: Final[Mapping[str, object]] = {"verdict": "accepted", "error_code": 0}
+REJECTED: Final[Mapping[str, object]] = {
+    "verdict": "rejected",
+    "reason": "too_far_ahead",
+    "unit_guess": "nanoseconds",
+    "error_code": 32,
+}
+"""The outcomes of counters."""
 
 _LINES_A_FILE: Final = 20_000
 _CLIENTS: Final = 500
@@ -34,14 +44,7 @@ def _line(seq: int, records: int) -> bytes:
     minute = seq * _MINUTES // _LINES_A_FILE
     client, is_bad = seq * 7919 % _CLIENTS, seq % 50 == 0
     at = f"2026-11-20T{minute // 60:02}:{minute % 60:02}"
-    how = {"verdict": "accepted", "error_code": 0}
-    if is_bad:
-        how = {
-            "verdict": "rejected",
-            "reason": "too_far_ahead",
-            "unit_guess": "nanoseconds",
-            "error_code": 32,
-        }
+    how = REJECTED if is_bad else ACCEPTED
     chance = random.Random(seq)
     ahead, behind = (
         [[bucket, batches, batches * records] for bucket, batches in sorted(drawn.items())]

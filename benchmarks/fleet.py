@@ -24,6 +24,7 @@ from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Any, Final
 
+from benchmarks.day import ACCEPTED, REJECTED
 from benchmarks.page import PAGE, with_fleet, wrapped
 
 _DAY: Final = date(2026, 11, 20)
@@ -104,14 +105,7 @@ def _counters(client: int, seq: int, at: str) -> dict[str, Any]:
     is_bad = client % 100 == 0
     drawn = (seq * 7_919 + client * 104_729) % 100_003  # as good as chance here, and quicker
     records = _BATCHES * _RECORDS
-    how = {"verdict": "accepted", "error_code": 0}
-    if is_bad:
-        how = {
-            "verdict": "rejected",
-            "reason": "too_far_ahead",
-            "unit_guess": "nanoseconds",
-            "error_code": 32,
-        }
+    how = REJECTED if is_bad else ACCEPTED
     bucket = -30 + drawn % 19
     return {
         "event": "counters", "cluster_id": "lkc-1", "listener": "public", "topic": f"topic-{client % 200}",

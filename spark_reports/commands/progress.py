@@ -9,6 +9,7 @@ import shutil
 import sys
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from threading import Event, Thread
 from typing import TYPE_CHECKING, Any, Final
 
@@ -75,10 +76,11 @@ class Progress:
             return ""
         try:
             done, whole = self._tasks()
-        except Exception:  # the session is ending, and its own error is reported
+        except Exception:  # a session that ends raises errors of many kinds: progress must not end a report
             return ""
         return f"{done:,} of {whole:,} tasks, " if whole else ""
 
     def _write(self, line: str) -> None:
         columns = shutil.get_terminal_size().columns
-        os.write(self._place, f"\r\x1b[K{line[: columns - 1]}".encode(errors="replace"))
+        with suppress(OSError):  # the terminal may be gone, and the report goes on
+            os.write(self._place, f"\r\x1b[K{line[: columns - 1]}".encode(errors="replace"))

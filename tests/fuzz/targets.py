@@ -344,7 +344,7 @@ SCHEMA: Final = json_schema()
 
 
 def decisions(data: bytes) -> None:
-    """Whatever a client calls itself, its batches become lines of the schema that reports read."""
+    """A client may have any name: its batches become lines of the schema that reports read."""
     script = _Script(data)
     is_rejected, kind = script.byte() % 2, script.byte()
     times = [int.from_bytes(script.bytes(8), "big", signed=True) for _ in range(1 + script.byte() % 3)]

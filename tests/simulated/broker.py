@@ -17,7 +17,7 @@ from tests.session.messages import (
 from tests.simulated.draws import Draws
 from tests.simulated.history import LEAK, History, ViolationError, batches_of
 from tests.simulated.link import Link
-from tests.simulated.requests import Asked
+from tests.simulated.requests import Asked, cut_frames
 from tests.wire.fetched import current_leader, fetched, node_endpoints, partition, tags_of
 from tsproxy.model.produce import NodeEndpoint
 
@@ -79,13 +79,8 @@ class BrokerEnd:
 
     def received(self, data: bytes) -> None:
         self._received += data
-        while len(self._received) >= 4:
-            size = 4 + int.from_bytes(self._received[:4], "big")
-            if len(self._received) < size:
-                break
-            frame = bytes(self._received[:size])
-            del self._received[:size]
-            self._world.note(f"broker of {self._history.number} reads {size} bytes")
+        for frame in cut_frames(self._received):
+            self._world.note(f"broker of {self._history.number} reads {len(frame)} bytes")
             self._takes(frame)
         self._later()
 

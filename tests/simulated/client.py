@@ -7,7 +7,7 @@ from tests.simulated.draws import Draws
 from tests.simulated.history import History, ViolationError
 from tests.simulated.link import Link
 from tests.simulated.network import Incoming
-from tests.simulated.requests import any_request, login
+from tests.simulated.requests import any_request, cut_frames, login
 
 PATIENCE_S = 100.0
 """Longer than all of the proxy's own time limits, except that for silence."""
@@ -112,13 +112,8 @@ class Client:
 
     def received(self, data: bytes) -> None:
         self._received += data
-        while len(self._received) >= 4:
-            size = 4 + int.from_bytes(self._received[:4], "big")
-            if len(self._received) < size:
-                break
-            frame = bytes(self._received[:size])
-            del self._received[:size]
-            self._world.note(f"client {self.history.number} reads {size} bytes")
+        for frame in cut_frames(self._received):
+            self._world.note(f"client {self.history.number} reads {len(frame)} bytes")
             self.history.received(frame)
         self._later(self._sends)
 

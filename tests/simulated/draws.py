@@ -1,8 +1,8 @@
 """Numbers and events by seed: `Draws`.
 
 Each part of a world draws from a stream of its own, so that one part less leaves the others as they were.
-Whatever is not the ordinary course of things is an event with a name. Events that are left out do not
-happen, and everything else is drawn as before: a world shrinks by its events.
+Each departure from the ordinary course is an event with a name. Events that are left out do not happen, and
+everything else is drawn as before: a world shrinks by its events.
 """
 
 from collections.abc import Collection

@@ -94,7 +94,7 @@ def _accepted_at_most(history: History) -> int:
 
 
 def _check_client(history: History) -> None:
-    """Whatever is booked, is booked for the client that sent it."""
+    """Each outcome is booked for the client that sent the batch."""
     for peer in {each.peer for each in (*history.outcomes, *history.totals)}:
         if (peer.client_id, peer.principal) != (history.client_id, history.principal):
             raise ViolationError("booked_for_another", f"{peer}, not {history.principal}")

@@ -244,7 +244,7 @@ class Link(asyncio.Transport):
         if self._is_closing or self._has_ended:
             return
         if self.is_tls:
-            raise NotImplementedError
+            raise NotImplementedError  # as asyncio's own transports over TLS do
         if self._was_reset and not self._buffer:
             raise OSError(107, "Transport endpoint is not connected")
         self._has_ended = True

@@ -98,7 +98,7 @@ def test_the_time_between_micro_batches_is_that_of_the_trigger(spark, tmp_path):
     try:
         while "Waiting for next trigger" not in query.status["message"]:  # it has written the first one
             assert query.exception() is None
-            time.sleep(0.1)
+            time.sleep(0.1)  # Spark has no event for it
         write(tmp_path / "in" / "b.jsonl", heartbeat(1))
         status = query.status
     finally:

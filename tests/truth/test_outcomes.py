@@ -1,7 +1,7 @@
 """Nobody is killed: clients, topics, decision log and report agree exactly.
 
 Four families of real clients meet the ways in which a broker, or tsproxy, ends a batch (`outcomes.TABLE`).
-Where nobody can know (no acks, no answer, or a client that may have sent again), log and report name it.
+Log and report name the records of which nobody can know more: no acks, no answer, or perhaps sent again.
 """
 
 import asyncio
