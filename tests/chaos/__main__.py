@@ -1,0 +1,85 @@
+"""`python -m tests.chaos --rounds N --seed S`: rounds of faults, and the sums of what must be zero.
+
+Round n of seed S draws its faults from the seed S + n, so `--rounds 5 --seed 2031` repeats the rounds 2031 to
+2035. Which byte is on its way when a fault comes depends on the machine and is not repeated.
+"""
+
+import argparse
+import asyncio
+import json
+import math
+import statistics
+import sys
+import tempfile
+import time
+from collections import Counter
+from dataclasses import asdict
+from pathlib import Path
+
+from tests.chaos.faults import FAULTS, possible
+from tests.chaos.rounds import live
+from tests.chaos.world import World
+
+ROUNDS_A_LIFE = 5
+
+
+async def run(rounds, seed, only, folder, ends):
+    """Yield each life as soon as it has ended. None begins after `ends`, a time of the monotonic clock."""
+    async with World(folder) as world:
+        names = [name for name in possible(world) if not only or name in only]
+        left_out = sorted((only or set(FAULTS)) - set(names))
+        if left_out:
+            print(f"left out, because this machine does not allow them: {', '.join(left_out)}", flush=True)
+        for first in range(seed, seed + rounds, ROUNDS_A_LIFE):
+            if time.monotonic() > ends:
+                return
+            seeds = range(first, min(first + ROUNDS_A_LIFE, seed + rounds))
+            yield await live(world, f"chaos-{first}", seeds, names)
+
+
+def summed(lives):
+    """The table's row: how much was tried, and the sums."""
+    every = [each for life in lives for each in life.rounds]
+    recoveries = sorted(each.recovery_s for each in every)
+    counts = Counter()
+    for life in lives:
+        counts.update({name: n for name, n in asdict(life.verdict).items() if name != "examples"})
+    return {
+        "rounds": len(every),
+        "faults": dict(Counter(name for each in every for name in each.faults).most_common()),
+        "acknowledged": sum(life.acknowledged for life in lives),
+        "stored": sum(life.stored for life in lives),
+        "sent_again": sum(life.sent_again for life in lives),
+        **counts,
+        "not_recovered": sum(bool(each.not_recovered) for each in every),
+        "recovery_s": {
+            "median": statistics.median(recoveries),
+            "p95": recoveries[math.ceil(0.95 * len(recoveries)) - 1],
+            "most": recoveries[-1],
+        },
+        "memory_mib": {"first": every[0].memory_mib, "last": every[-1].memory_mib},
+        "descriptors": {"first": every[0].descriptors, "last": every[-1].descriptors},
+    }
+
+
+async def main(options):
+    lives, begun = [], time.monotonic()
+    with tempfile.TemporaryDirectory(prefix="tsproxy-chaos-") as folder:
+        only, ends = set(options.faults or ()), begun + 60 * options.minutes
+        async for life in run(options.rounds, options.seed, only, Path(folder), ends):
+            lives.append(life)
+            print(json.dumps(life.as_line()), flush=True)
+        if options.keep:
+            (Path(folder) / "proxy.log").rename(options.keep)
+    print(json.dumps(summed(lives) | {"minutes": round((time.monotonic() - begun) / 60, 1)}, indent=2))
+    return 0 if all(life.is_clean for life in lives) else 1
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(prog="python -m tests.chaos", description=__doc__)
+    parser.add_argument("--rounds", type=int, default=10)
+    parser.add_argument("--seed", type=int, default=2026)
+    parser.add_argument("--minutes", type=float, default=float("inf"), help="begin nothing after so long")
+    parser.add_argument("--faults", nargs="*", choices=sorted(FAULTS), help="only these")
+    parser.add_argument("--keep", type=Path, help="where to put the proxy's log")
+    sys.exit(asyncio.run(main(parser.parse_args())))

@@ -1,0 +1,242 @@
+"""The table of faults. Each is a function that causes the fault, holds it, and ends it before it returns.
+
+`chance` decides everything that a fault leaves open, so that a seed repeats the same faults.
+"""
+
+import asyncio
+import os
+import resource
+import signal
+from contextlib import suppress
+from pathlib import Path
+
+TWO_HOURS_S = 7_200
+STOPPED_S = (0.5, 4.0)
+NARROW_BYTES_S = 30_000
+FEW_DESCRIPTORS = 8
+"""How many more than are open now."""
+LITTLE_MEMORY_BYTES = 64 << 10
+
+
+async def kill_worker(world, chance):
+    world.signal(_one(chance, world.workers()), signal.SIGKILL)
+
+
+async def kill_supervisor(world, chance):
+    world.signal([world.supervisor], signal.SIGKILL)
+
+
+async def kill_proxy(world, chance):
+    world.signal([*world.workers(), world.supervisor], signal.SIGKILL)
+
+
+async def stop_worker(world, chance):
+    await _paused(world, _one(chance, world.workers()), chance)
+
+
+async def stop_supervisor(world, chance):
+    await _paused(world, [world.supervisor], chance)
+
+
+async def terminate_proxy(world, chance):
+    """A restart as of a service manager: the proxy drains."""
+    world.signal([world.supervisor], signal.SIGTERM)
+
+
+async def kill_broker(world, chance):
+    node_id = chance.choice(world.kafka.node_ids)
+    await world.kafka.kill_node(node_id)
+    await asyncio.sleep(chance.uniform(0, 2))
+    await world.kafka.start_node(node_id)
+
+
+async def stop_broker(world, chance):
+    """Long enough that its partitions get other leaders."""
+    pid = world.kafka.node(chance.choice(world.kafka.node_ids)).pid
+    world.signal([pid], signal.SIGSTOP)
+    await asyncio.sleep(chance.uniform(4, 8))
+    world.signal([pid], signal.SIGCONT)
+
+
+async def restart_broker(world, chance):
+    """Its leaders move in order."""
+    node_id = chance.choice(world.kafka.node_ids)
+    await world.kafka.stop_node(node_id)
+    await world.kafka.start_node(node_id)
+
+
+async def cut_clients(world, chance):
+    await _cut(world.client_side, chance)
+
+
+async def cut_brokers(world, chance):
+    await _cut(world.broker_side, chance)
+
+
+async def delay(world, chance):
+    side = chance.choice([world.client_side, world.broker_side])
+    side.delay_s = chance.uniform(0.01, 0.3)
+    await asyncio.sleep(chance.uniform(1, 4))
+    side.heal()
+
+
+async def narrow_link(world, chance):
+    side = chance.choice([world.client_side, world.broker_side])
+    side.bytes_per_s = NARROW_BYTES_S
+    await asyncio.sleep(chance.uniform(1, 4))
+    side.heal()
+
+
+async def lose_bytes(world, chance):
+    """Nothing passes for some seconds, then the connections are reset: a link that was down."""
+    side = chance.choice([world.client_side, world.broker_side])
+    side.stall()
+    await asyncio.sleep(chance.uniform(0.5, 5))
+    side.cut_now()
+    side.heal()
+
+
+async def fill_disk(world, chance):
+    filler = world.decisions / "filler"
+    with suppress(OSError), filler.open("wb") as file:
+        while True:
+            file.write(bytes(1 << 16))
+            file.flush()
+    await asyncio.sleep(chance.uniform(1, 5))
+    filler.unlink()
+
+
+async def step_clock(world, chance):
+    world.step_clock(chance.choice([-TWO_HOURS_S, TWO_HOURS_S]))
+    await asyncio.sleep(chance.uniform(1, 4))
+    world.step_clock(0)
+
+
+async def renew_certificates(world, chance):
+    for _ in range(chance.randrange(3, 10)):
+        world.renew_certificate()
+        await asyncio.sleep(chance.uniform(0, 0.5))
+
+
+async def reload_config(world, chance):
+    for number in range(chance.randrange(3, 15)):
+        world.write_config(number)
+        world.signal([world.supervisor], signal.SIGHUP)
+        await asyncio.sleep(chance.uniform(0, 0.5))
+    world.write_config(0)
+
+
+async def exhaust_descriptors(world, chance):
+    """New connections find no descriptor for some seconds."""
+    for pid in world.workers():
+        with suppress(OSError):
+            _limit(pid, resource.RLIMIT_NOFILE, len(os.listdir(f"/proc/{pid}/fd")) + FEW_DESCRIPTORS)
+    world.client_side.cut_now()
+    await asyncio.sleep(chance.uniform(1, 4))
+    for pid in world.workers():
+        _unlimit(pid, resource.RLIMIT_NOFILE)
+
+
+async def exhaust_memory(world, chance):
+    """The address space may grow by very little for some seconds."""
+    pids = _one(chance, world.workers())
+    for pid in pids:
+        with suppress(OSError, ValueError):
+            _limit(pid, resource.RLIMIT_AS, _address_space(pid) + LITTLE_MEMORY_BYTES)
+    world.client_side.cut_soon(chance, 1.0, 5_000)
+    await asyncio.sleep(chance.uniform(1, 4))
+    for pid in pids:
+        _unlimit(pid, resource.RLIMIT_AS)
+
+
+FAULTS = {
+    each.__name__: each
+    for each in (
+        kill_worker,
+        kill_supervisor,
+        kill_proxy,
+        stop_worker,
+        stop_supervisor,
+        terminate_proxy,
+        kill_broker,
+        stop_broker,
+        restart_broker,
+        cut_clients,
+        cut_brokers,
+        delay,
+        narrow_link,
+        lose_bytes,
+        fill_disk,
+        step_clock,
+        renew_certificates,
+        reload_config,
+        exhaust_descriptors,
+        exhaust_memory,
+    )
+}
+
+OF_BROKERS = frozenset({"kill_broker", "stop_broker", "restart_broker"})
+"""Only one of these at a time, or the cluster has no majority."""
+
+
+KEEP_CONNECTIONS = frozenset(
+    {
+        "stop_worker",
+        "stop_supervisor",
+        "delay",
+        "narrow_link",
+        "fill_disk",
+        "step_clock",
+        "renew_certificates",
+        "reload_config",
+    }
+)
+"""No answer is lost by these. After the others a client may send again what the broker has stored. The broker
+answers that again, and the decision log counts it again."""
+
+
+def possible(world):
+    """The names of the faults that this machine allows."""
+    left_out = set() if world.has_disk else {"fill_disk"}
+    left_out |= set() if world.has_clock else {"step_clock"}
+    return [name for name in FAULTS if name not in left_out]
+
+
+def drawn(chance, names):
+    """One fault, or two at once."""
+    chosen = chance.sample(names, min(len(names), chance.choice([1, 1, 2])))
+    if len(OF_BROKERS.intersection(chosen)) == 2:
+        return chosen[:1]
+    return chosen
+
+
+def _one(chance, pids):
+    return [chance.choice(pids)] if pids else []
+
+
+async def _paused(world, pids, chance):
+    world.signal(pids, signal.SIGSTOP)
+    await asyncio.sleep(chance.uniform(*STOPPED_S))
+    world.signal(pids, signal.SIGCONT)
+
+
+async def _cut(side, chance):
+    for _ in range(chance.randrange(1, 6)):
+        side.cut_soon(chance, chance.random(), chance.choice([10, 1_000, 20_000]))
+        await asyncio.sleep(chance.uniform(0, 1))
+
+
+def _address_space(pid):
+    pages = int(Path(f"/proc/{pid}/statm").read_text().split()[0])
+    return pages * resource.getpagesize()
+
+
+def _limit(pid, what, most):
+    _, hard = resource.prlimit(pid, what)
+    resource.prlimit(pid, what, (most, hard))
+
+
+def _unlimit(pid, what):
+    with suppress(OSError):
+        _, hard = resource.prlimit(pid, what)
+        resource.prlimit(pid, what, (hard, hard))

@@ -1,0 +1,121 @@
+"""One life: producers that send all the time, several rounds of faults, and the verdict at the end.
+
+A round is: the faults, then the recovery, which is the time until each client has received an answer again.
+"""
+
+import asyncio
+import random
+import time
+from dataclasses import asdict, dataclass, field
+
+from tests.chaos.faults import FAULTS, KEEP_CONNECTIONS, drawn
+from tests.chaos.producers import clients
+from tests.chaos.stored import read_log
+from tests.chaos.verdict import Verdict, judge, read_decisions
+
+PARTITIONS = 3
+TOPIC_CONFIG = {"min.insync.replicas": "2", "message.timestamp.after.max.ms": str(2**63 - 1)}
+"""The brokers take any timestamp: only the proxy keeps a forbidden record out."""
+RECOVERY_S = 180
+"""A client that has no answer by then has not recovered."""
+BEFORE_S = 1.0
+
+
+@dataclass
+class Round:
+    seed: int
+    faults: list
+    recovery_s: float = 0.0
+    memory_mib: float = 0.0
+    descriptors: int = 0
+    not_recovered: list = field(default_factory=list)
+
+
+@dataclass
+class Life:
+    """The rounds of one topic, and the verdict over all of them."""
+
+    topic: str
+    rounds: list
+    verdict: Verdict
+    acknowledged: int
+    stored: int
+    sent_again: int
+    """Records of clients that were rejected, stored again under another epoch: the client's own doing."""
+
+    @property
+    def is_clean(self):
+        return self.verdict.is_clean and not any(each.not_recovered for each in self.rounds)
+
+    def as_line(self):
+        return {**asdict(self), "is_clean": self.is_clean}
+
+
+async def live(world, topic, seeds, names):
+    """Run a round for each seed, then compare."""
+    await world.kafka.create_topic(topic, partitions=PARTITIONS, replication=3, config=TOPIC_CONFIG)
+    await world.is_ready()
+    running = clients(topic, *world.options())
+    tasks = [asyncio.create_task(each.run()) for each in running]
+    try:
+        await _answered(running)
+        rounds = [await _round(world, running, seed, names) for seed in seeds]
+    finally:
+        for each in running:
+            each.stop()
+        await asyncio.gather(*tasks)
+    lines = await _finished_decisions(world)
+    log = await read_log(world.kafka, topic)
+    told = [each.told for each in running]
+    counts_are_exact = all(KEEP_CONNECTIONS.issuperset(each.faults) for each in rounds)
+    return Life(
+        topic,
+        rounds,
+        judge(told, log, lines, topic, counts_are_exact=counts_are_exact),
+        acknowledged=sum(len(each.acknowledged) for each in told),
+        stored=sum(map(len, log.by_value.values())),
+        sent_again=sum(
+            log.in_more_epochs(value) for each in told if each.has_forbidden for value in each.sent
+        ),
+    )
+
+
+async def _round(world, running, seed, names):
+    chance = random.Random(seed)  # repeats the faults of a seed
+    chosen = drawn(chance, names)
+    found = Round(seed, chosen)
+    await asyncio.sleep(BEFORE_S)
+    faults = [FAULTS[name](world, random.Random(f"{seed}-{name}")) for name in chosen]
+    await asyncio.gather(*faults)
+    begun = time.monotonic()
+    found.not_recovered = await _answered(running)
+    found.recovery_s = round(time.monotonic() - begun, 2)
+    found.memory_mib = round(world.memory_mib(), 1)
+    found.descriptors = world.descriptors()
+    return found
+
+
+async def _answered(running):
+    """Wait until each client has a new answer. Returns the names of those that had none in time."""
+    before = {each.told.client: _answers(each.told) for each in running}
+    waiting = set(before)
+    ends = time.monotonic() + RECOVERY_S
+    while waiting and time.monotonic() < ends:
+        await asyncio.sleep(0.05)
+        waiting = {each.told.client for each in running if _answers(each.told) <= before[each.told.client]}
+    return sorted(waiting)
+
+
+def _answers(told):
+    """Answers so far. A forbidden record's rejection is one, too."""
+    committed = sum(outcome == "committed" for _, outcome in told.transactions)
+    return len(told.acknowledged) + len(told.failed) + committed
+
+
+async def _finished_decisions(world):
+    """The lines of this life's processes. The proxy ends for that, so that each process has a last line."""
+    await world.end_proxy()
+    lines = await asyncio.to_thread(read_decisions, world.decisions)
+    world.forget_decisions()
+    world.begin_proxy()
+    return lines

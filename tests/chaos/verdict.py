@@ -1,0 +1,113 @@
+"""Compares the answers to producers, the log and the decision log. All counts must be 0."""
+
+import json
+from collections import Counter, defaultdict
+from dataclasses import asdict, dataclass, field
+
+FORBIDDEN = ":forbidden"
+ENDS_BY_ITSELF = ("accepted", "unconfirmed")
+
+
+@dataclass
+class Verdict:
+    lost: int = 0
+    """Acknowledged with acks=all, or committed, and not in the log."""
+    doubled: int = 0
+    """Stored twice by one producer epoch."""
+    doubled_clean: int = 0
+    """Stored twice by an idempotent client that was never rejected, in any epochs."""
+    forbidden: int = 0
+    """Forbidden and stored."""
+    torn: int = 0
+    """Transactions that are visible in part, aborted and visible, or committed and not."""
+    invented: int = 0
+    """Accepted in the decision log, and not in the log, although nobody sent anything again."""
+    unnamed: int = 0
+    """Stored and in no line of the decision log, although no process ended without its last line."""
+    examples: list = field(default_factory=list)
+
+    @property
+    def is_clean(self):
+        return not any(count for name, count in asdict(self).items() if name != "examples")
+
+    def add(self, name, count, example):
+        if count:
+            setattr(self, name, getattr(self, name) + count)
+            self.examples.append(f"{name}: {example}")
+
+
+def judge(told, log, lines, topic, *, counts_are_exact):
+    """Compare. With `counts_are_exact` no client has sent anything again that was stored."""
+    verdict = Verdict()
+    for each in told:
+        _judge_client(each, log, verdict)
+        for values, outcome in each.transactions:
+            _judge_transaction(values, outcome, log, verdict)
+    for value, producers in log.by_value.items():
+        if value.endswith(FORBIDDEN):
+            verdict.add("forbidden", len(producers), value)
+    _judge_decisions(told, log, lines, topic, verdict, counts_are_exact=counts_are_exact)
+    return verdict
+
+
+def _judge_client(told, log, verdict):
+    if told.acks == "all":
+        for value in told.acknowledged:
+            verdict.add("lost", value not in log.by_value, value)
+    if not told.is_idempotent:
+        return
+    for value in told.sent:
+        verdict.add("doubled", log.doubled(value), value)
+        if not told.has_forbidden and not told.transactions:
+            verdict.add("doubled_clean", max(0, len(log.by_value.get(value, ())) - 1), value)
+
+
+def _judge_transaction(values, outcome, log, verdict):
+    seen = [log.committed[value] for value in values]
+    is_whole = set(seen) <= {0} or set(seen) <= {1}
+    expected = {"committed": {1}, "aborted": {0}}.get(outcome, {0, 1})
+    verdict.add("torn", not is_whole or not set(seen) <= expected, f"{values[0]} {outcome} {seen}")
+
+
+def _judge_decisions(told, log, lines, topic, verdict, *, counts_are_exact):
+    """Sums by client. What a client may lose by itself (acks below all) is left out of `invented`."""
+    booked = Counter()
+    for line in lines:
+        if line["event"] == "counters" and line["topic"] == topic and line["is_final"]:
+            booked[line["client_id"], line["verdict"]] += line["records"]
+    has_gap = names_a_gap(lines)
+    for each in told:
+        stored = sum(len(log.by_value[value]) for value in each.sent if value in log.by_value)
+        accepted, unconfirmed = (booked[each.client, verdict_word] for verdict_word in ENDS_BY_ITSELF)
+        if counts_are_exact and each.acks == "all":
+            verdict.add("invented", max(0, accepted - stored), f"{each.client}: {accepted} > {stored}")
+        if not has_gap:
+            missing = max(0, stored - accepted - unconfirmed)
+            verdict.add("unnamed", missing, f"{each.client}: {stored} > {accepted} + {unconfirmed}")
+
+
+def names_a_gap(lines):
+    """Whether the lines themselves show that some are missing: a number is left out, the writer dropped some,
+    or a process has no last line, which a report calls silent."""
+    numbers, stopped = defaultdict(set), set()
+    for line in lines:
+        numbers[line["boot"]].add(line["seq"])
+        if line["event"] == "lifecycle" and line["kind"] == "stop":
+            stopped.add(line["boot"])
+    return (
+        any(max(seen) + 1 > len(seen) for seen in numbers.values())
+        or any(line.get("lines_dropped") for line in lines)
+        or numbers.keys() > stopped
+    )
+
+
+def read_decisions(folder):
+    """Every whole line of the decision log. A killed process may leave half a line at its end."""
+    lines = []
+    for file in sorted(folder.glob("*.jsonl*")):
+        for text in file.read_text(errors="replace").splitlines():
+            try:
+                lines.append(json.loads(text))
+            except ValueError:
+                continue
+    return lines
