@@ -81,6 +81,9 @@ async def _obey(channel: Channel, proxy: Proxy) -> None:
                 case "stop_now":
                     proxy.stop_now()
         log.error("supervisor_lost", advice="this worker drains and ends")
+    except Exception as error:
+        # An error in our code, or no memory. Nobody awaits this task, so the error would be lost.
+        log.error("orders_crashed", error=type(error).__name__, frames=frames_of(error))
     finally:
         # Without a supervisor there are no orders and no reports, and the next supervisor needs the ports.
         proxy.close()

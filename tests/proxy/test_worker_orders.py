@@ -1,0 +1,36 @@
+"""A worker whose orders crash drains, and its log says why."""
+
+import asyncio
+import socket
+
+from structlog.testing import capture_logs
+
+from tsproxy.proxy.workers.channel import Channel
+from tsproxy.proxy.workers.worker import _obey
+
+
+class NoMemory:
+    """A proxy that has no memory for a report."""
+
+    is_closed = False
+
+    async def report(self):
+        raise MemoryError
+
+    def close(self):
+        self.is_closed = True
+
+
+async def test_orders_that_crash_are_logged_and_the_worker_drains():
+    here, there = socket.socketpair()
+    channel, supervisor = await Channel.over(here), await Channel.over(there)
+    proxy = NoMemory()
+    supervisor.send({"order": "report", "id": 1})
+    with capture_logs() as logged:
+        async with asyncio.timeout(30):
+            await _obey(channel, proxy)
+    assert proxy.is_closed
+    assert [(each["event"], each["error"]) for each in logged] == [("orders_crashed", "MemoryError")]
+    assert logged[0]["frames"][-1].endswith("report")
+    await channel.close()
+    await supervisor.close()
