@@ -7,13 +7,17 @@ import pytest
 from aiokafka import AIOKafkaProducer
 from aiokafka.errors import InvalidTimestampError
 from prometheus_client import CollectorRegistry, ProcessCollector
+from prometheus_client.parser import text_string_to_metric_families
 
 from tests.proxy.loops import on_both_loops
-from tests.proxy.running import TWO, pids, series
+from tests.proxy.running import TWO, page, pids, series
 from tests.proxy.test_reload import replace, text_of
 from tests.proxy.world import until
 from tsproxy.clock import Clock
 from tsproxy.proxy.metrics.busiest_topics import MOST_KNOWN, MOST_SHOWN, OTHER, BusiestTopics
+from tsproxy.proxy.metrics.catalogue.sections import ALL
+from tsproxy.proxy.metrics.catalogue.traffic import TOPIC_RECORDS
+from tsproxy.proxy.metrics.described import FROM_START
 from tsproxy.proxy.metrics.loop_lag import LoopLag
 from tsproxy.proxy.metrics.totals import as_metrics, families_now, joined
 from tsproxy.testing.proxy import RunningProxy
@@ -34,6 +38,18 @@ def samples(collector):
     """Label -> value of a family with one label."""
     [family] = collector.collect()
     return {sample.labels["topic"]: sample.value for sample in family.samples}
+
+
+def assert_is_in_the_catalogue(scrape):
+    """Each metric of a scrape is described, with its labels, and those `from the start` are there."""
+    found = {}
+    for family in text_string_to_metric_families(scrape):
+        row = ALL[family.name + ("_total" if family.type == "counter" else "")]
+        assert (family.type, family.documentation) == (row.kind, row.meaning)
+        labels = {frozenset(sample.labels.keys() - {"le"}) for sample in family.samples}
+        assert labels <= {frozenset(row.labels)}
+        found[row.name] = len(family.samples)
+    assert {row.name for row in ALL.values() if row.series == FROM_START and not found.get(row.name)} == set()
 
 
 @EITHER
@@ -75,6 +91,7 @@ async def test_a_proxy_tells_its_process_its_loop_and_how_its_last_reload_ended(
     name = "tsproxy_config_last_reload_successful"
     taken = "tsproxy_config_last_reload_success_timestamp_seconds"
     async with RunningProxy(config=file, decisions=tmp_path / "log", arguments=arguments) as proxy:
+        assert_is_in_the_catalogue((await page(proxy.admin_address, "/metrics"))[1])
         first = await series(proxy)
         processes = len(pids(proxy)) + 1 if arguments else 1
         assert first["process_resident_memory_bytes"] > processes * 10_000_000
@@ -141,7 +158,7 @@ def test_of_several_processes_work_and_memory_add_up_and_descriptors_are_those_o
 
 def test_a_topic_keeps_its_series_until_another_has_had_twice_as_much():
     """Series that come and go with every scrape would fill Prometheus, however few each scrape has."""
-    busiest = BusiestTopics("tsproxy_topic_records", "")
+    busiest = BusiestTopics(TOPIC_RECORDS)
     for n in range(MOST_SHOWN):
         busiest.add(f"t{n}", 10)
     busiest.add("new", 20)
@@ -156,7 +173,7 @@ def test_a_topic_keeps_its_series_until_another_has_had_twice_as_much():
 
 
 def test_however_many_topics_there_are_the_sum_is_exact_and_series_are_few():
-    busiest, ever, total = BusiestTopics("tsproxy_topic_records", ""), set(), 0
+    busiest, ever, total = BusiestTopics(TOPIC_RECORDS), set(), 0
     for _ in range(20):
         for n in range(2_000):
             busiest.add(f"t{n}", 1 + n)
@@ -170,7 +187,7 @@ def test_however_many_topics_there_are_the_sum_is_exact_and_series_are_few():
 
 
 def test_topics_that_are_too_many_to_remember_and_one_called_other_are_others():
-    busiest = BusiestTopics("tsproxy_topic_records", "")
+    busiest = BusiestTopics(TOPIC_RECORDS)
     for n in range(MOST_KNOWN):
         busiest.add(f"t{n}", 0)
     busiest.add("one more", 7)

@@ -6,7 +6,6 @@ The shell performs effects in their order. A session yields nothing after `Close
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Self
 
 from tsproxy.model.dead_letter import RejectedBatch
 from tsproxy.model.outcome import Outcome
@@ -154,16 +153,10 @@ class Warn:
 
 
 class SessionCounter(StrEnum):
-    """The events that a session counts. Each is a metric, `tsproxy_<value>_total`, with its `meaning`."""
+    """The events that a session counts. Each is a metric, `tsproxy_<value>_total`."""
 
-    meaning: str
-
-    def __new__(cls, value: str, meaning: str = "") -> Self:
-        member = str.__new__(cls, value)
-        member._value_, member.meaning = value, meaning
-        return member
-
-    TOPIC_NAME_WAITS = "topic_name_waits", "Requests that waited for the name of a topic that they name by id"
+    TOPIC_NAME_WAITS = "topic_name_waits"
+    """A request waited for the name of a topic that it names by id."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,9 @@ from collections.abc import Iterable, Mapping
 from enum import StrEnum
 
 import structlog
-from prometheus_client.metrics_core import GaugeMetricFamily
+from prometheus_client.metrics_core import Metric
+
+from tsproxy.proxy.metrics.catalogue.state import CLOCK_SUSPECTED
 
 log = structlog.get_logger()
 
@@ -35,10 +37,8 @@ class Doubts:
     def texts(self) -> list[str]:
         return [self._texts[witness] for witness in Witness if witness in self._texts]
 
-    def collect(self) -> Iterable[GaugeMetricFamily]:
-        family = GaugeMetricFamily(
-            "tsproxy_clock_suspected", "1 while that witness doubts this proxy's clock", labels=["by"]
-        )
+    def collect(self) -> Iterable[Metric]:
+        family = CLOCK_SUSPECTED.levels()
         for witness in Witness:
             family.add_metric([witness.value], witness in self._texts)
         yield family

@@ -6,7 +6,7 @@ from typing import Final
 
 import structlog
 from aiokafka import AIOKafkaProducer
-from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
 from tsproxy.clock import Clock
@@ -21,6 +21,7 @@ from tsproxy.proxy.clock_check.listening import Connections, newest_stamps
 from tsproxy.proxy.clock_check.probe import NoLogAppendTimeError, Offset, measure, middle
 from tsproxy.proxy.clock_check.stamps import Stamps
 from tsproxy.proxy.clock_check.steps import Steps
+from tsproxy.proxy.metrics.catalogue import state
 from tsproxy.proxy.notes import frames_of
 from tsproxy.proxy.reloadable import Commit
 from tsproxy.proxy.trouble import Trouble
@@ -269,17 +270,9 @@ class ClockMonitor(Collector):
 
     def collect(self) -> Iterable[Metric]:
         yield from self._doubts.collect()
-        offsets = GaugeMetricFamily(
-            "tsproxy_clock_offset_seconds", "This proxy's clock minus a broker's", labels=["broker"]
-        )
+        offsets = state.CLOCK_OFFSET.levels()
         for node_id, offset in self.offsets.items():
             offsets.add_metric([str(node_id)], offset.ms / 1000)
         yield offsets
-        yield CounterMetricFamily(
-            "tsproxy_clock_steps", "How often the wall clock was set", value=self._steps.count
-        )
-        yield GaugeMetricFamily(
-            "tsproxy_enforcement_suspended",
-            "1 while nothing is enforced because of the clock",
-            value=self.is_suspended,
-        )
+        yield state.CLOCK_STEPS.counts(self._steps.count)
+        yield state.ENFORCEMENT_SUSPENDED.levels(self.is_suspended)

@@ -14,7 +14,7 @@ import structlog
 from aiokafka import AIOKafkaProducer
 from aiokafka.errors import BrokerResponseError, MessageSizeTooLargeError, RecordListTooLargeError
 from aiokafka.producer.message_accumulator import BatchBuilder
-from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
 from tsproxy.clock import Clock
@@ -26,6 +26,7 @@ from tsproxy.proxy.daemon_threads import DaemonThreads
 from tsproxy.proxy.dead_letters.drops import DropReason, Drops
 from tsproxy.proxy.dead_letters.records import CHUNK_BYTES, DeadLetterRecord, chunks_of
 from tsproxy.proxy.dead_letters.waiting import Waiting
+from tsproxy.proxy.metrics.catalogue import state
 from tsproxy.proxy.reloadable import Commit
 from tsproxy.proxy.trouble import Trouble
 from tsproxy.proxy.wait import wait_at_most
@@ -242,23 +243,13 @@ class DeadLetters(Collector):
     def collect(self) -> Iterable[Metric]:
         if self._config.dead_letters is None:
             return
-        yield CounterMetricFamily(
-            "tsproxy_dead_letters", "Copies of rejected records that their topic has taken", value=self.sent
-        )
-        lost = CounterMetricFamily(
-            "tsproxy_dead_letters_lost", "Rejected records of which no copy was made", labels=["reason"]
-        )
+        yield state.DEAD_LETTERS.counts(self.sent)
+        lost = state.DEAD_LETTERS_LOST.counts()
         for loss, records in self.drops.counts.items():
             lost.add_metric([loss.value], records)
         yield lost
-        yield GaugeMetricFamily(
-            "tsproxy_dead_letters_waiting", "Rejected records that wait to be copied", self.waiting.records
-        )
-        yield GaugeMetricFamily(
-            "tsproxy_dead_letters_up",
-            "1 while the topic of dead letters takes them",
-            value=self._trouble.is_up,
-        )
+        yield state.DEAD_LETTERS_WAITING.levels(self.waiting.records)
+        yield state.DEAD_LETTERS_UP.levels(self._trouble.is_up)
 
 
 def _packed(batch: BatchBuilder, records: Sequence[DeadLetterRecord]) -> BatchBuilder:

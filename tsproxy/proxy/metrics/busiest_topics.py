@@ -9,8 +9,10 @@ series begins with the records since it is shown.
 from collections.abc import Iterable
 from typing import Final
 
-from prometheus_client.metrics_core import CounterMetricFamily, Metric
+from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
+
+from tsproxy.proxy.metrics.described import Described
 
 MOST_SHOWN: Final = 50
 MOST_KNOWN: Final = 50_000
@@ -19,9 +21,8 @@ _AHEAD: Final = 2
 
 
 class BusiestTopics(Collector):
-    def __init__(self, name: str, meaning: str) -> None:
-        self._name = name
-        self._meaning = meaning
+    def __init__(self, described: Described) -> None:
+        self._described = described
         self._floor = 0
         """No shown topic has fewer records."""
         self._had: dict[str, int] = {}
@@ -54,7 +55,7 @@ class BusiestTopics(Collector):
         return True
 
     def collect(self) -> Iterable[Metric]:
-        family = CounterMetricFamily(self._name, self._meaning, labels=["topic"])
+        family = self._described.counts()
         for topic, records in self._shown.items():
             family.add_metric([topic], records)
         family.add_metric([OTHER], self._other)

@@ -10,14 +10,15 @@ from bisect import bisect_left
 from collections.abc import Iterable
 from typing import Final
 
-from prometheus_client.metrics_core import HistogramMetricFamily, Metric
+from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
 from tsproxy.decisions.drift import EDGES, bucket, drift_ms
 from tsproxy.decisions.events import batch_span_ms
 from tsproxy.model.outcome import Bars, Outcome, Totals
+from tsproxy.proxy.metrics.catalogue.traffic import TIMESTAMP_DRIFT
 
-NAME: Final = "tsproxy_timestamp_drift_seconds"
+NAME: Final = TIMESTAMP_DRIFT.name
 
 _SECOND: Final = 1_000
 _MINUTE: Final = 60 * _SECOND
@@ -54,9 +55,7 @@ class DriftMetric(Collector):
         _count(self._oldest, totals.behind)
 
     def collect(self) -> Iterable[Metric]:
-        family = HistogramMetricFamily(
-            NAME, "Timestamp minus clock of each batch's newest and oldest record", labels=["of"]
-        )
+        family = TIMESTAMP_DRIFT.buckets()
         for of, counts in (("newest", self._newest), ("oldest", self._oldest)):
             below, buckets = 0, []
             for upper_ms, count in zip((*_UPPER_MS, None), counts, strict=True):

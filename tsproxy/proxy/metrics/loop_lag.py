@@ -7,7 +7,7 @@ loop, because the core is busy or one step took long.
 import asyncio
 from typing import Final
 
-from prometheus_client import Histogram
+from tsproxy.proxy.metrics.catalogue.traffic import EVENT_LOOP_LAG
 
 EVERY_S: Final = 0.25
 _BUCKETS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
@@ -15,12 +15,7 @@ _BUCKETS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2
 
 class LoopLag:
     def __init__(self) -> None:
-        self.histogram = Histogram(
-            "tsproxy_event_loop_lag_seconds",
-            "How late the event loop ran what was due, looked at four times a second",
-            buckets=_BUCKETS,
-            registry=None,
-        )
+        self.histogram = EVENT_LOOP_LAG.histogram(_BUCKETS)
 
     async def run(self) -> None:
         """Measure for ever."""

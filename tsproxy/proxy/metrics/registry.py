@@ -1,4 +1,4 @@
-"""The Prometheus metrics, under their documented names.
+"""The Prometheus metrics of one process. `catalogue` describes each of them.
 
 No client can make the values of a label grow without bound: listeners, verdicts, reasons and the like are
 closed lists. Counts per chunk are plain numbers, which are read at each scrape.
@@ -6,11 +6,10 @@ closed lists. Counts per chunk are plain numbers, which are read at each scrape.
 
 import platform
 from collections.abc import Callable, Iterable
-from functools import partial
 from typing import Final
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, disable_created_metrics, generate_latest
-from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client import CollectorRegistry, Counter, disable_created_metrics, generate_latest
+from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
 from tsproxy import __version__
@@ -19,6 +18,7 @@ from tsproxy.model.policy import CANDIDATE
 from tsproxy.model.verdict import Reason
 from tsproxy.proxy.limits.limit import Limit
 from tsproxy.proxy.metrics.busiest_topics import BusiestTopics
+from tsproxy.proxy.metrics.catalogue import state, traffic
 from tsproxy.proxy.metrics.drift import DriftMetric
 from tsproxy.proxy.metrics.latency.timings import Timings
 from tsproxy.proxy.metrics.rules import RuleMetric
@@ -61,94 +61,32 @@ class Metrics:
         self.decision_topic: tuple[bool, int] | None = None
         """Whether the topic accepts lines, and how many it has accepted; None if there is no topic."""
         self._registry = registry = CollectorRegistry(auto_describe=False)
-        counter, gauge = partial(Counter, registry=registry), partial(Gauge, registry=registry)
-        self._batches = counter("tsproxy_batches", "Record batches by how they ended", _OUTCOME_LABELS)
-        self._records = counter("tsproxy_records", "Records by how their batch ended", _OUTCOME_LABELS)
-        self._unread = counter(
-            "tsproxy_records_unread",
-            "Records of compressed batches of which only the header was judged",
-            ("listener",),
-        )
+        self._batches = traffic.BATCHES.counter(registry)
+        self._records = traffic.RECORDS.counter(registry)
+        self._unread = traffic.RECORDS_UNREAD.counter(registry)
         self._by_outcome: dict[tuple[str, VerdictName, Reason | None], tuple[Counter, Counter]] = {}
-        self._bad_records = counter(
-            "tsproxy_bad_records",
-            "Records that were themselves at fault, by reason and by the unit they seem to be in",
-            _FAULT_LABELS,
-        )
-        self._candidate_bad_records = counter(
-            "tsproxy_candidate_bad_records",
-            "Records that were let pass, and that the candidate limits would reject",
-            _FAULT_LABELS,
-        )
-        self._audited_bad_records = counter(
-            "tsproxy_audited_bad_records",
-            "Records that were let pass, and that a rule in audit mode or under a waiver would reject",
-            _FAULT_LABELS,
-        )
-        self._connections = gauge(
-            "tsproxy_connections",
-            "Client connections that are open, by their state",
-            ("listener", "state"),
-        )
-        self._closed = counter(
-            "tsproxy_sessions_closed", "Sessions by why they ended", ("listener", "reason")
-        )
-        self._handshakes = counter(
-            "tsproxy_tls_handshakes_failed", "TLS handshakes with clients that failed", ("listener",)
-        )
-        self._sasl_failures = counter(
-            "tsproxy_sasl_failures",
-            "Logins of clients that brokers did not accept, by mechanism",
-            ("listener", "mechanism"),
-        )
-        self._limits_reached = counter(
-            "tsproxy_limits",
-            "Connections that were ended or rejected because of a limit of the proxy",
-            ("limit",),
-        )
+        self._bad_records = traffic.BAD_RECORDS.counter(registry)
+        self._candidate_bad_records = traffic.CANDIDATE_BAD_RECORDS.counter(registry)
+        self._audited_bad_records = traffic.AUDITED_BAD_RECORDS.counter(registry)
+        self._connections = traffic.CONNECTIONS.gauge(registry)
+        self._closed = traffic.SESSIONS_CLOSED.counter(registry)
+        self._handshakes = traffic.TLS_HANDSHAKES_FAILED.counter(registry)
+        self._sasl_failures = traffic.SASL_FAILURES.counter(registry)
+        self._limits_reached = traffic.LIMITS.counter(registry)
         for limit in Limit:  # from the start at 0, so that the first one shows as an increase
             self._limits_reached.labels(limit)
-        self._address_unmapped = counter(
-            "tsproxy_address_unmapped", "Answers that named a broker the proxy cannot map"
-        )
-        self.certificate_expiry = gauge(
-            "tsproxy_certificate_expiry_seconds",
-            "Seconds until the certificates of a file end; below 0 since they have ended",
-            ("setting",),
-        )
-        self.rule_failures = counter(
-            "tsproxy_rule_failures", "Batches about which an operator's own rule could not answer"
-        )
-        self.waiver_expiry = gauge(
-            "tsproxy_waiver_expiry_seconds",
-            "Seconds until a waiver ends; below 0 since it has ended",
-            ("waiver",),
-        )
-        self.brokers = gauge(
-            "tsproxy_brokers", "Brokers of the cluster that a listener serves", ("listener",)
-        )
-        self.brokers_not_served = gauge(
-            "tsproxy_brokers_not_served",
-            "Brokers of the cluster that a listener cannot serve: each of them keeps all its clients out",
-            ("listener",),
-        )
-        self.upstream_up = gauge("tsproxy_upstream_up", "1 while the proxy's own connection works")
+        self._address_unmapped = traffic.ADDRESS_UNMAPPED.counter(registry)
+        self.certificate_expiry = state.CERTIFICATE_EXPIRY.gauge(registry)
+        self.rule_failures = traffic.RULE_FAILURES.counter(registry)
+        self.waiver_expiry = traffic.WAIVER_EXPIRY.gauge(registry)
+        self.brokers = traffic.BROKERS.gauge(registry)
+        self.brokers_not_served = traffic.BROKERS_NOT_SERVED.gauge(registry)
+        self.upstream_up = traffic.UPSTREAM_UP.gauge(registry)
         self.timings = Timings()
         self._drift = DriftMetric()
-        self._topics = TopicMetric(
-            "tsproxy_topic_bad_records",
-            "Records that were themselves at fault, by topic; the topics with most of them",
-            topic_exists,
-        )
-        self._out_of_order = TopicMetric(
-            "tsproxy_topic_out_of_order_records",
-            "Accepted records older than one before them in their partition, where a rule follows stream "
-            "time; the topics with most of them",
-            topic_exists,
-        )
-        self._busiest = BusiestTopics(
-            "tsproxy_topic_records", "Records that brokers have taken, by topic; the busiest topics"
-        )
+        self._topics = TopicMetric(traffic.TOPIC_BAD_RECORDS, topic_exists)
+        self._out_of_order = TopicMetric(traffic.TOPIC_OUT_OF_ORDER_RECORDS, topic_exists)
+        self._busiest = BusiestTopics(traffic.TOPIC_RECORDS)
         self.rules = RuleMetric()
         by_topic = (self._topics, self._out_of_order, self._busiest)
         for collector in (self.timings, self._drift, *by_topic, self.rules, _Plain(self)):
@@ -256,38 +194,30 @@ class _Plain(Collector):
 
     def collect(self) -> Iterable[Metric]:
         metrics = self._metrics
-        traffic = CounterMetricFamily(
-            "tsproxy_bytes", "Bytes received, by who sent them", labels=["direction"]
-        )
-        traffic.add_metric(["from_client"], metrics.from_clients.bytes)
-        traffic.add_metric(["from_broker"], metrics.from_brokers.bytes)
-        yield traffic
-        for kind, name, meaning, value in _plain_rows(metrics):
-            yield kind(name, meaning, value)
-        build = GaugeMetricFamily("tsproxy_build_info", "Always 1", labels=["version", "python"])
+        received = traffic.BYTES.counts()
+        received.add_metric(["from_client"], metrics.from_clients.bytes)
+        received.add_metric(["from_broker"], metrics.from_brokers.bytes)
+        yield received
+        yield from _plain(metrics)
+        build = state.BUILD_INFO.levels()
         build.add_metric([__version__, platform.python_version()], 1)
         yield build
 
 
-def _plain_rows(
-    metrics: Metrics,
-) -> Iterable[tuple[type[CounterMetricFamily | GaugeMetricFamily], str, str, float]]:
-    """The metrics without labels: kind, name, meaning and value of each."""
-    count, gauge = CounterMetricFamily, GaugeMetricFamily
-    yield count, "tsproxy_decisions", "Lines written to the decision log", metrics.decisions_written
-    dropped = "Lines that did not reach the decision log: the queue was full or the disk rejected"
-    yield count, "tsproxy_decisions_dropped", dropped, metrics.decisions_dropped
-    deleted = "Decision files deleted because of their age or size"
-    yield count, "tsproxy_decision_files_deleted", deleted, metrics.decision_files_deleted
-    writable = "1 while lines reach the decision log's files"
-    yield gauge, "tsproxy_decision_log_writable", writable, metrics.decision_log_writable
-    throttled = "Time that clients were kept waiting because too much of theirs was rejected"
-    yield count, "tsproxy_throttle_seconds", throttled, metrics.throttled_ms / 1000
+_SESSION_EVENTS: Final = {SessionCounter.TOPIC_NAME_WAITS: traffic.TOPIC_NAME_WAITS}
+
+
+def _plain(metrics: Metrics) -> Iterable[Metric]:
+    """The metrics without labels."""
+    yield state.DECISIONS.counts(metrics.decisions_written)
+    yield state.DECISIONS_DROPPED.counts(metrics.decisions_dropped)
+    yield state.DECISION_FILES_DELETED.counts(metrics.decision_files_deleted)
+    yield state.DECISION_LOG_WRITABLE.levels(metrics.decision_log_writable)
+    yield traffic.THROTTLE_SECONDS.counts(metrics.throttled_ms / 1000)
     for event, number in metrics.session_events.items():
-        yield count, f"tsproxy_{event}", event.meaning, number
-    buffered = "Bytes held for all connections together, of limits.buffered"
-    yield gauge, "tsproxy_buffered_bytes", buffered, metrics.buffered_bytes
+        yield _SESSION_EVENTS[event].counts(number)
+    yield traffic.BUFFERED_BYTES.levels(metrics.buffered_bytes)
     if metrics.decision_topic is not None:
         is_up, sent = metrics.decision_topic
-        yield gauge, "tsproxy_decision_topic_up", "1 while the decision log's topic takes lines", is_up
-        yield count, "tsproxy_decision_topic_sent", "Lines that the decision log's topic has taken", sent
+        yield state.DECISION_TOPIC_UP.levels(is_up)
+        yield state.DECISION_TOPIC_SENT.counts(sent)

@@ -7,11 +7,12 @@ Labels are names and modes of the file's rules, of the topics' own limits and of
 
 from collections.abc import Iterable
 
-from prometheus_client.metrics_core import CounterMetricFamily, Metric
+from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
 from tsproxy.model.outcome import Outcome, Totals
 from tsproxy.model.policy import Mode, Policy
+from tsproxy.proxy.metrics.catalogue.traffic import RULE_BAD_RECORDS, RULE_HITS
 
 
 class RuleMetric(Collector):
@@ -41,15 +42,8 @@ class RuleMetric(Collector):
         self._records[key] = self._records.get(key, 0) + records
 
     def collect(self) -> Iterable[Metric]:
-        for name, meaning, counts in (
-            (
-                "tsproxy_rule_hits",
-                "Batches that a rule rejected, repaired, or would have rejected",
-                self._batches,
-            ),
-            ("tsproxy_rule_bad_records", "Records at fault in batches that a rule hit", self._records),
-        ):
-            family = CounterMetricFamily(name, meaning, labels=["rule", "mode"])
+        for described, counts in ((RULE_HITS, self._batches), (RULE_BAD_RECORDS, self._records)):
+            family = described.counts()
             for labels, count in counts.items():
                 family.add_metric(labels, count)
             yield family

@@ -9,8 +9,10 @@ topics with the fewest records lose theirs, and their counts move to `other`, so
 from collections.abc import Callable, Iterable
 from typing import Final
 
-from prometheus_client.metrics_core import CounterMetricFamily, Metric
+from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
+
+from tsproxy.proxy.metrics.described import Described
 
 MOST_TOPICS: Final = 50
 MOST_KNOWN: Final = 50_000
@@ -20,9 +22,8 @@ OTHER: Final = "other"
 class TopicMetric(Collector):
     """Counts records by topic. `exists` says whether other parts know that a topic exists."""
 
-    def __init__(self, name: str, meaning: str, exists: Callable[[str], bool]) -> None:
-        self._name = name
-        self._meaning = meaning
+    def __init__(self, described: Described, exists: Callable[[str], bool]) -> None:
+        self._described = described
         self._exists = exists
         self._accepted: set[str] = set()
         self._counts: dict[str, int] = {}
@@ -44,7 +45,7 @@ class TopicMetric(Collector):
             self._other += sum(count for _, count in ranked[MOST_TOPICS:])
 
     def collect(self) -> Iterable[Metric]:
-        family = CounterMetricFamily(self._name, self._meaning, labels=["topic"])
+        family = self._described.counts()
         for topic, count in self._counts.items():
             family.add_metric([topic], count)
         family.add_metric([OTHER], self._other)

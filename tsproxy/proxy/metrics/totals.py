@@ -2,35 +2,19 @@
 
 Counters and histograms are added up, including the counts of processes that have ended: if a total shrank
 when a worker restarts, Prometheus would take it for a reset. Gauges describe the current state, so only
-running workers count; `GAUGES` says how they are combined.
+running workers count; `catalogue` says how they are combined.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any
 
 from prometheus_client.metrics_core import Metric
 
-Labels = tuple[tuple[str, str], ...]
+from tsproxy.proxy.metrics.catalogue.sections import ALL
+from tsproxy.proxy.metrics.described import Joined
 
-GAUGES: Final[Mapping[str, Callable[[float, float], float]]] = {
-    "process_max_fds": min,
-    "process_open_fds": max,  # each process has the limit for itself
-    "process_start_time_seconds": min,
-    "tsproxy_brokers": min,  # the worker that serves the fewest
-    "tsproxy_brokers_not_served": max,
-    "tsproxy_build_info": max,
-    "tsproxy_certificate_expiry_seconds": min,
-    "tsproxy_clock_suspected": max,
-    "tsproxy_clock_offset_seconds": lambda one, other: max(one, other, key=abs),
-    "tsproxy_dead_letters_up": min,
-    "tsproxy_decision_log_writable": min,
-    "tsproxy_decision_topic_up": min,
-    "tsproxy_enforcement_suspended": max,
-    "tsproxy_upstream_up": min,  # 1 while it works for all workers
-    "tsproxy_waiver_expiry_seconds": min,
-}
-"""The function that combines two values of a gauge. Other gauges are added up."""
+Labels = tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,15 +89,11 @@ def joined(parts: Iterable[Families]) -> Families:
 
 
 def _join(one: Family, other: Family) -> Family:
-    join = GAUGES.get(one.name, _sum) if one.is_gauge else _sum
+    join = ALL[one.name].joined.of if one.is_gauge and one.name in ALL else Joined.SUM.of
     samples = dict(one.samples)
     for key, value in other.samples.items():
         samples[key] = join(samples[key], value) if key in samples else value
     return Family(one.name, one.kind, one.documentation, samples)
-
-
-def _sum(one: float, other: float) -> float:
-    return one + other
 
 
 def as_metrics(families: Families) -> Iterable[Metric]:

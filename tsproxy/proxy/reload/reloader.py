@@ -11,7 +11,7 @@ from enum import StrEnum
 from typing import Final
 
 import structlog
-from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
 from tsproxy.clock import Clock
@@ -21,6 +21,7 @@ from tsproxy.config.problems import ConfigError
 from tsproxy.config.reloaded import Reloaded, reloaded
 from tsproxy.config.settings import Config
 from tsproxy.config.source import Look, Source
+from tsproxy.proxy.metrics.catalogue import state
 from tsproxy.proxy.notes import frames_of
 from tsproxy.proxy.outgoing_ports import known_outgoing_ports
 from tsproxy.proxy.service_manager import ServiceManager
@@ -107,22 +108,12 @@ class Reloader(Collector):
         return Result.TAKEN
 
     def collect(self) -> Iterable[Metric]:
-        family = CounterMetricFamily(
-            "tsproxy_config_reload", "Reloads of the configuration by how they ended", labels=["result"]
-        )
+        family = state.CONFIG_RELOAD.counts()
         for result, count in self._ended.items():
             family.add_metric([result], count)
         yield family
-        yield GaugeMetricFamily(
-            "tsproxy_config_last_reload_successful",
-            "1 where the last reload was taken, or none was tried",
-            value=self._was_successful,
-        )
-        yield GaugeMetricFamily(
-            "tsproxy_config_last_reload_success_timestamp_seconds",
-            "When the configuration in force was taken, in seconds since 1970",
-            value=self._succeeded_s,
-        )
+        yield state.CONFIG_LAST_RELOAD_SUCCESSFUL.levels(self._was_successful)
+        yield state.CONFIG_LAST_RELOAD_SUCCESS.levels(self._succeeded_s)
 
 
 def log_notices(config: Config) -> None:

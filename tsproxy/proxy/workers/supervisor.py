@@ -13,7 +13,7 @@ from typing import Any, Final, Literal
 
 import structlog
 from prometheus_client import ProcessCollector
-from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.metrics_core import Metric
 
 from tsproxy.clock import Clock
 from tsproxy.config.problems import ConfigError, Problem
@@ -26,6 +26,7 @@ from tsproxy.proxy.admin.http import AdminHttp
 from tsproxy.proxy.admin.pages import pages
 from tsproxy.proxy.admin.report import Report, together
 from tsproxy.proxy.logging import set_level
+from tsproxy.proxy.metrics.catalogue import state
 from tsproxy.proxy.metrics.totals import families_now, joined
 from tsproxy.proxy.notes import frames_of
 from tsproxy.proxy.ports import ListenError
@@ -214,10 +215,7 @@ async def _cancelled(*tasks: asyncio.Task[None] | asyncio.Task[Literal[True]]) -
 
 def _about(members: Sequence[Member]) -> Iterable[Metric]:
     """Metrics about the workers themselves."""
-    restarts = CounterMetricFamily(
-        "tsproxy_worker_restarts", "Lives of a worker after its first", labels=["worker"]
-    )
-    ready = GaugeMetricFamily("tsproxy_worker_ready", "1 while the worker is ready", labels=["worker"])
+    restarts, ready = state.WORKER_RESTARTS.counts(), state.WORKER_READY.levels()
     for member in members:
         restarts.add_metric([str(member.number)], member.restarts)
         ready.add_metric([str(member.number)], member.is_ready)

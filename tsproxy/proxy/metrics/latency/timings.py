@@ -7,8 +7,10 @@ from typing import Final
 from prometheus_client.metrics_core import HistogramMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-INSIDE: Final = "tsproxy_request_seconds"
-UPSTREAM: Final = "tsproxy_upstream_seconds"
+from tsproxy.proxy.metrics.catalogue.traffic import REQUEST_SECONDS, UPSTREAM_SECONDS
+
+INSIDE: Final = REQUEST_SECONDS.name
+UPSTREAM: Final = UPSTREAM_SECONDS.name
 
 _UPPER_US: Final = (
     *(20, 50, 100, 200, 500),
@@ -50,11 +52,8 @@ class Timings(Collector):
             self._upstream.setdefault(api, _Histogram()).observe(upstream_us)
 
     def collect(self) -> Iterable[Metric]:
-        for name, text, histograms in (
-            (INSIDE, "Time that a request and its answer spent in the proxy (a sample)", self._inside),
-            (UPSTREAM, "Time from there to the broker's whole answer (a sample)", self._upstream),
-        ):
-            family = HistogramMetricFamily(name, text, labels=["api"])
+        for described, histograms in ((REQUEST_SECONDS, self._inside), (UPSTREAM_SECONDS, self._upstream)):
+            family = described.buckets()
             for api, histogram in histograms.items():
                 histogram.add_to(family, api)
             yield family

@@ -1,0 +1,72 @@
+"""docs/metrics.md is the catalogue, and code makes metrics from the catalogue only."""
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tsproxy.proxy.metrics.catalogue import state, traffic
+from tsproxy.proxy.metrics.catalogue.sections import ALL, SECTIONS
+from tsproxy.proxy.metrics.described import Described, Kind
+from tsproxy.proxy.metrics.reference import page_with
+
+ROOT = Path(__file__).parents[2]
+PAGE = (ROOT / "docs" / "metrics.md").read_text(encoding="utf-8")
+METRICS = ROOT / "tsproxy" / "proxy" / "metrics"
+CONSTRUCTORS = re.compile(r"(Counter|Gauge|Histogram|Summary|Info|Enum|Untyped)(MetricFamily)?|Metric")
+
+
+def test_the_page_has_the_tables_of_the_code():
+    assert page_with(PAGE) == PAGE
+
+
+def test_every_metric_is_described_once():
+    assert len(ALL) == sum(len(rows) for rows in SECTIONS.values())
+
+
+@pytest.mark.parametrize("row", ALL.values(), ids=lambda row: row.name)
+def test_a_name_has_the_endings_that_prometheus_expects(row):
+    assert (row.kind is Kind.COUNTER) == row.name.endswith("_total")
+    if row.kind is Kind.HISTOGRAM or row.unit == "seconds":
+        assert row.name.removesuffix("_total").endswith("_seconds")
+
+
+def made_in(tree: ast.Module) -> Iterator[str]:
+    """The metric classes of prometheus_client that a module calls."""
+    imported = {
+        alias.asname or alias.name
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("prometheus_client")
+        for alias in node.names
+    }
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call):
+            name = ast.unparse(node.func)
+            if name in imported and CONSTRUCTORS.fullmatch(name):
+                yield name
+
+
+def test_code_makes_metrics_from_the_catalogue_only():
+    makers = {METRICS / "described.py", METRICS / "totals.py"}  # totals.py: of metrics that were made before
+    found = {
+        file
+        for file in (ROOT / "tsproxy").rglob("*.py")
+        if any(made_in(ast.parse(file.read_text(encoding="utf-8"))))
+    }
+    assert found == makers
+
+
+def test_every_row_of_the_catalogue_is_used():
+    uses = [
+        line
+        for file in (ROOT / "tsproxy" / "proxy").rglob("*.py")
+        if "catalogue" not in file.parts
+        for line in file.read_text(encoding="utf-8").splitlines()
+        if not line.startswith("from ")
+    ]
+    rows = {n for module in (traffic, state) for n, row in vars(module).items() if isinstance(row, Described)}
+    assert len(rows) == len(ALL)
+    unused = {name for name in rows if not any(re.search(rf"\b{name}\b", line) for line in uses)}
+    assert unused == {name for name in rows if name.startswith("PROCESS_")}  # the library makes those

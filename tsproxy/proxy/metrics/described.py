@@ -1,0 +1,90 @@
+"""The description of one metric: everything that code, documents and the sum over workers know of it."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum, StrEnum
+from typing import Final
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
+
+FROM_START: Final = "from the start"
+
+
+class Kind(StrEnum):
+    COUNTER = "counter"
+    GAUGE = "gauge"
+    HISTOGRAM = "histogram"
+
+
+class Joined(Enum):
+    """How the values of several workers become one. `words` say so in the documents."""
+
+    words: str
+    of: Callable[[float, float], float]
+
+    def __init__(self, words: str, of: Callable[[float, float], float]) -> None:
+        self.words = words
+        self.of = of
+
+    SUM = "sum", lambda one, other: one + other
+    LOWEST = "lowest", min
+    HIGHEST = "highest", max
+    FARTHEST = "farthest from 0", lambda one, other: max(one, other, key=abs)
+
+
+@dataclass(frozen=True, slots=True)
+class Described:
+    """One metric. `name` is the one that a scrape shows, without a histogram's `_bucket`, `_count` and
+    `_sum`. `meaning` is its HELP text. `series` says when its series appear. `action` is Markdown for
+    operators: what to look at, or when to alert; links are those of a page in `docs`."""
+
+    name: str
+    kind: Kind
+    labels: tuple[str, ...]
+    unit: str
+    meaning: str
+    series: str
+    action: str
+    joined: Joined = Joined.SUM
+
+    def counter(self, registry: CollectorRegistry) -> Counter:
+        return Counter(self.name, self.meaning, self.labels, registry=registry)
+
+    def gauge(self, registry: CollectorRegistry) -> Gauge:
+        return Gauge(self.name, self.meaning, self.labels, registry=registry)
+
+    def histogram(self, buckets: tuple[float, ...]) -> Histogram:
+        """A histogram that is in no registry yet."""
+        return Histogram(self.name, self.meaning, self.labels, buckets=buckets, registry=None)
+
+    def counts(self, value: float | None = None) -> CounterMetricFamily:
+        """Values of a counter for one scrape: `value`, or none yet if the metric has labels."""
+        return CounterMetricFamily(self.name, self.meaning, value, labels=self.labels or None)
+
+    def levels(self, value: float | None = None) -> GaugeMetricFamily:
+        """Values of a gauge for one scrape: `value`, or none yet if the metric has labels."""
+        return GaugeMetricFamily(self.name, self.meaning, value, labels=self.labels or None)
+
+    def buckets(self) -> HistogramMetricFamily:
+        """Values of a histogram for one scrape, none yet."""
+        return HistogramMetricFamily(self.name, self.meaning, labels=self.labels)
+
+
+def counter_row(
+    name: str, labels: tuple[str, ...], unit: str, meaning: str, series: str, action: str
+) -> Described:
+    """A counter; the name is without `_total`."""
+    return Described(f"{name}_total", Kind.COUNTER, labels, unit, meaning, series, action)
+
+
+def gauge_row(
+    name: str, labels: tuple[str, ...], unit: str, meaning: str, series: str, action: str, joined: Joined
+) -> Described:
+    return Described(name, Kind.GAUGE, labels, unit, meaning, series, action, joined)
+
+
+def histogram_row(
+    name: str, labels: tuple[str, ...], unit: str, meaning: str, series: str, action: str
+) -> Described:
+    return Described(name, Kind.HISTOGRAM, labels, unit, meaning, series, action)
