@@ -1,4 +1,4 @@
-"""README and CONTRIBUTING name commands, make targets and files: all of them exist."""
+"""README, CONTRIBUTING and the pages of the demo name commands, make targets and files: all of them exist."""
 
 import re
 import shlex
@@ -9,7 +9,8 @@ import pytest
 from tests.deploy.commands import ROOT, assert_is_known, help_of
 
 DOCUMENTS = ("README.md", "CONTRIBUTING.md")
-TEXTS = {name: (ROOT / name).read_text() for name in DOCUMENTS}
+PAGES = ("docs/demo.md", "docs/before-enforcing.md")
+TEXTS = {name: (ROOT / name).read_text() for name in (*DOCUMENTS, *PAGES)}
 CODE = [
     line.strip().removeprefix("$ ")
     for text in TEXTS.values()
@@ -43,8 +44,7 @@ def test_every_file_that_a_document_names_is_there(document: str):
     linked = re.findall(r"\]\((?!https?:)([^)#]+)\)", text)
     assert all((ROOT / path).exists() for path in linked)
     quoted = set(re.findall(r"`((?:[\w.-]+/)*[\w-]+\.(?:py|md|toml|lock|yaml))`", text))
-    produced = {"report.md"}
-    missing = {path for path in quoted - produced if not any(exists(path))}
+    missing = {path for path in quoted if not any(exists(path))}
     assert missing == set()
 
 

@@ -1,0 +1,52 @@
+"""The costs in README are those of docs/benchmarks.md."""
+
+import re
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+BENCHMARKS = (ROOT / "docs" / "benchmarks.md").read_text(encoding="utf-8")
+
+
+def table(section):
+    """Row -> column -> the first number of the cell, as text, of the first table of a section."""
+    text = BENCHMARKS.partition(f"\n## {section}\n")[2].partition("\n## ")[0]
+    lines = [line.strip("|").split("|") for line in text.splitlines() if line.startswith("|")]
+    columns = [cell.strip() for cell in lines[0]]
+    return {
+        line[0].strip(): dict(zip(columns, (cell.strip().partition(" [")[0] for cell in line), strict=True))
+        for line in lines[2:]
+    }
+
+
+def cost(row):
+    """What README says in the row that begins so."""
+    [found] = re.findall(rf"^\| {re.escape(row)}[^|]*\| (.*?) \|$", README, re.MULTILINE)
+    return found
+
+
+def test_cpu_is_that_of_the_benchmarks():
+    relay = table("CPU for relaying")
+    adaptive = table("CPU for compressed batches that mostly stay unread")
+    loads = ("1 KB, 8×5", "16 KB, 8×5", "1 MB, 8×5")
+    assert cost("CPU, uncompressed").split(" / ") == [relay[load]["tsproxy"] for load in loads]
+    assert cost("the same with TLS").split(" / ") == [relay[f"{load}, TLS"]["tsproxy"] for load in loads]
+    compressed = ("100 KB lz4, 8×5", "100 KB zstd, 8×5")
+    assert cost("CPU, 100 KB").split(" / ") == [relay[load]["tsproxy"] for load in compressed]
+    assert cost("the same with `ins").split(" / ") == [adaptive[load]["`adaptive`"] for load in compressed]
+
+
+def test_latency_and_memory_are_those_of_the_benchmarks():
+    latency = table("End to end, with Kafka's own tools")
+    p99 = [latency[through]["p99, haproxy = 1"] for through in ("tsproxy", "no proxy")]
+    assert cost("p99 latency") == f"{p99[0]} ({p99[1]} without a proxy)"
+    memory = table("Memory of idle connections")
+    in_all = [memory[proxy]["in all"] for proxy in ("tsproxy", "haproxy")]
+    assert cost("memory with") == f"{in_all[0]} (haproxy: {in_all[1]})"
+
+
+def test_date_and_missed_targets_are_those_of_the_benchmarks():
+    [date] = re.findall(r"^- Date: (\S+)$", BENCHMARKS, re.MULTILINE)
+    [(met, targets)] = re.findall(r"^(\d+) of (\d+) targets are met\.$", BENCHMARKS, re.MULTILINE)
+    assert f"Measured on {date} on" in README
+    assert f"the {int(targets) - int(met)} targets of {targets} that are missed" in README
