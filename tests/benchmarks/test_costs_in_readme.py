@@ -50,3 +50,14 @@ def test_date_and_missed_targets_are_those_of_the_benchmarks():
     [(met, targets)] = re.findall(r"^(\d+) of (\d+) targets are met\.$", BENCHMARKS, re.MULTILINE)
     assert f"Measured on {date} on" in README
     assert f"the {int(targets) - int(met)} targets of {targets} that are missed" in README
+
+
+def test_the_range_in_the_questions_is_that_of_uncompressed_batches():
+    compressed = ("gzip", "snappy", "lz4", "zstd")
+    ratios = [
+        float(row["tsproxy"])
+        for load, row in table("CPU for relaying").items()
+        if not any(codec in load for codec in compressed)
+    ]
+    questions = (ROOT / "docs" / "faq.md").read_text(encoding="utf-8")
+    assert f"Between {min(ratios)} and {max(ratios)} times the CPU of haproxy" in questions

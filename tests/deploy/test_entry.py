@@ -40,3 +40,38 @@ def test_the_index_has_every_page():
     pages = {page.relative_to(INDEX.parent).as_posix() for page in INDEX.parent.rglob("*.md")}
     linked = {target.partition("#")[0] for _, target in links(INDEX)}
     assert pages - {"README.md"} - linked == set()
+
+
+COMPLAINTS = ROOT / "docs" / "complaints.md"
+ROWS = [
+    tuple(cell.strip() for cell in line.strip("|").split(" | "))
+    for line in COMPLAINTS.read_text(encoding="utf-8").splitlines()
+    if line.startswith("| ") and not line.startswith(("| complaint |", "| --- |"))
+]
+
+
+def two_clicks_from_the_readme():
+    """The pages that a reader of README reaches with at most two clicks."""
+    reached = {README}
+    for _ in range(2):
+        reached |= {
+            (page.parent / target.partition("#")[0]).resolve()
+            for page in set(reached)
+            if page.suffix == ".md"
+            for _, target in links(page)
+            if not target.startswith(("https:", "#")) and not leads_nowhere(page, target)
+        }
+    return reached
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row[0])
+def test_a_complaint_has_a_source_and_an_answer_that_exists(row):
+    _, source, answer = row
+    assert source == "a changelog" or re.fullmatch(r"(\[[^\]]+\]\(https://[^)\s]+\)(, )?)+", source)
+    [target] = re.findall(r"\]\(([^)\s]+)\)", answer)
+    assert not leads_nowhere(COMPLAINTS, target)
+    assert (COMPLAINTS.parent / target.partition("#")[0]).resolve() in two_clicks_from_the_readme()
+
+
+def test_the_table_of_complaints_is_not_empty():
+    assert len(ROWS) == 46
