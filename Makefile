@@ -11,7 +11,7 @@ QUICK := -m "not broker and not spark and not slow"
 export PYTHONDONTWRITEBYTECODE =
 
 .DEFAULT_GOAL := help
-.PHONY: help setup java demo test test-quick test-full test-clients differential mutation fuzz simulate bench bench-reports bench-fleet pyfiles lint format clean
+.PHONY: help setup java demo test test-quick test-full test-clients differential mutation fuzz simulate bench bench-reports bench-fleet pyfiles docs lint format clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -82,6 +82,15 @@ bench-fleet: java .venv/stamp ## what two nights of 1,000 proxies and 10,000 pro
 
 pyfiles: .venv/stamp ## dist/spark_reports-pyfiles.zip, for spark-submit --py-files
 	$(BIN)/python -m deploy.spark.pyfiles dist/spark_reports-pyfiles.zip
+
+# Tools of their own: the site needs nothing of the project, and nothing else needs them.
+.venv/site/stamp: deploy/site/tools.lock
+	$(PYTHON) -m venv .venv/site
+	.venv/site/bin/python -m pip install --quiet --disable-pip-version-check -r deploy/site/tools.lock
+	@touch $@
+
+docs: .venv/site/stamp ## the documents as a web site in build/site; broken links and anchors are errors
+	NO_MKDOCS_2_WARNING=1 .venv/site/bin/python -m mkdocs build --strict --quiet
 
 clean: ## forget .venv and what was built (the cache of jars stays)
 	rm -rf .venv build dist *.egg-info demo-output .mypy_cache .ruff_cache .pytest_cache .hypothesis

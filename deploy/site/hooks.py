@@ -1,0 +1,74 @@
+"""Hooks of MkDocs (`mkdocs.yml` names this file)."""
+
+from pathlib import Path
+from typing import Any, Final
+
+from markdown import Extension, Markdown
+from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.exceptions import PluginError
+from mkdocs.structure.files import File, Files
+from mkdocs.structure.pages import Page
+
+from deploy.site.links import (
+    DOCS,
+    OUTSIDE,
+    listing,
+    loaded_from_elsewhere,
+    navigation,
+    outside_docs,
+    place,
+    rewritten,
+    slug,
+)
+
+ROOT: Final = Path(__file__).parents[2]
+_CSS: Final = """\
+.md-grid { max-width: 76rem; }
+.md-typeset table:not([class]) td:first-child { min-width: 11rem; }
+"""
+
+
+class _TwoSpaces(Extension):  # type: ignore[misc]  # the library is not in the project's environment
+    """Lists in lists are indented by two spaces, as GitHub reads them. Python-Markdown expects four."""
+
+    def extendMarkdown(self, md: Markdown) -> None:  # noqa: N802  # the library's name
+        md.tab_length = 2
+
+
+def on_config(config: MkDocsConfig) -> MkDocsConfig:
+    index = (ROOT / DOCS / "README.md").read_text(encoding="utf-8")
+    config.nav = [{"Documents": "README.md"}, *navigation(index)]
+    config.markdown_extensions.append(_TwoSpaces())
+    config.mdx_configs.setdefault("toc", {})["slugify"] = slug
+    return config
+
+
+def on_files(files: Files, config: MkDocsConfig) -> Files:
+    """Add what lies outside `docs`."""
+    outside, folders = outside_docs(ROOT)
+    for path in sorted(outside):
+        files.append(File.generated(config, place(path), abs_src_path=str(ROOT / path)))
+    for folder in sorted(folders):
+        files.append(File.generated(config, f"{place(folder)}/README.md", content=listing(ROOT, folder)))
+    files.append(File.generated(config, "assets/site.css", content=_CSS))
+    return files
+
+
+def on_page_markdown(markdown: str, page: Page, **_: Any) -> str:
+    """Point links at the site. The page of a folder has only links to its own files."""
+    path = page.file.src_uri
+    folders = outside_docs(ROOT)[1]
+    if path.startswith(f"{OUTSIDE}/"):
+        path = path.removeprefix(f"{OUTSIDE}/")
+        if path.removesuffix("/README.md") in folders:
+            return markdown
+    else:
+        path = f"{DOCS}/{path}"
+    return rewritten(markdown, path, folders)
+
+
+def on_post_page(output: str, page: Page, **_: Any) -> str:
+    """Reading a page asks no other server."""
+    if found := loaded_from_elsewhere(output):
+        raise PluginError(f"{page.file.src_uri} loads {', '.join(found)}")
+    return output

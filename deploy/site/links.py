@@ -1,0 +1,101 @@
+"""Places of documents on the site. Paths are texts, relative to the repository or to the site, with `/`."""
+
+import posixpath
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Final
+
+DOCS: Final = "docs"
+OUTSIDE: Final = "repository"
+_FENCED: Final = re.compile(r"(^ *```.*?^ *```)", re.MULTILINE | re.DOTALL)
+_LINK: Final = re.compile(r"(\]\()(?!https?:|mailto:|#)([^)\s]+)(\))")
+
+
+def slug(heading: str, _separator: str = "-") -> str:
+    """The anchor of a heading, as GitHub makes it."""
+    return re.sub(r"[^\w -]", "", heading.lower()).strip().replace(" ", "-")
+
+
+def place(path: str) -> str:
+    """Where the site has a file or folder of the repository. A folder is a page with its files."""
+    if path == DOCS or path.startswith(f"{DOCS}/"):
+        return path.removeprefix(DOCS).lstrip("/") or "README.md"
+    return f"{OUTSIDE}/{path}"
+
+
+def rewritten(markdown: str, page: str, folders: frozenset[str]) -> str:
+    """A document with links for the site. `page` is its path in the repository, `folders` are the
+    folders that documents link to."""
+    here = posixpath.dirname(place(page))
+
+    def link(match: re.Match[str]) -> str:
+        path, mark, anchor = match[2].partition("#")
+        target = _in_repository(page, path)
+        there = f"{place(target)}/README.md" if target in folders else place(target)
+        return f"{match[1]}{posixpath.relpath(there, here or '.')}{mark}{anchor}{match[3]}"
+
+    parts = _FENCED.split(markdown)  # every second one is code
+    parts[::2] = [_LINK.sub(link, part) for part in parts[::2]]
+    return "".join(parts)
+
+
+def _in_repository(page: str, path: str) -> str:
+    return posixpath.normpath(posixpath.join(posixpath.dirname(page), path))
+
+
+def targets(markdown: str, page: str) -> Iterator[str]:
+    """The files and folders of the repository that a document links to."""
+    for part in _FENCED.split(markdown)[::2]:
+        for match in _LINK.finditer(part):
+            yield _in_repository(page, match[2].partition("#")[0])
+
+
+def outside_docs(root: Path) -> tuple[frozenset[str], frozenset[str]]:
+    """The files and the folders outside `docs` that documents link to, and the documents themselves."""
+    pages = [*root.glob("*.md"), *(root / DOCS).rglob("*.md")]
+    files = {page.name for page in root.glob("*.md")}
+    folders: set[str] = set()
+    linked = {
+        target
+        for page in pages
+        for target in targets(page.read_text(encoding="utf-8"), page.relative_to(root).as_posix())
+    }
+    for target in linked:
+        if place(target).startswith(f"{OUTSIDE}/"):
+            (folders if (root / target).is_dir() else files).add(target)
+    for folder in folders:
+        files |= {f"{folder}/{each.name}" for each in _shown(root / folder)}
+    return frozenset(files), frozenset(folders)
+
+
+def _shown(folder: Path) -> Iterable[Path]:
+    """The files in a folder that its page lists: no code of Python's packages, nothing made."""
+    return sorted(
+        each for each in folder.iterdir() if each.is_file() and not each.name.startswith((".", "__"))
+    )
+
+
+def listing(root: Path, folder: str) -> str:
+    """The page of a folder."""
+    rows = [f"* [{each.name}]({each.name})" for each in _shown(root / folder)]
+    return "\n".join([f"# {folder}/", "", *rows, ""])
+
+
+def navigation(index: str) -> list[dict[str, list[str]]]:
+    """The sections of the index with their pages. A page stands where it is linked first."""
+    seen: set[str] = set()
+    sections: list[dict[str, list[str]]] = []
+    for title, body in re.findall(r"^## (.+?)\n(.*?)(?=^## |\Z)", index, re.MULTILINE | re.DOTALL):
+        pages = [match[2].partition("#")[0] for match in _LINK.finditer(body)]
+        new = [page for page in dict.fromkeys(pages) if page.endswith(".md") and page not in seen]
+        seen.update(new)
+        found = [place(_in_repository(f"{DOCS}/README.md", page)) for page in new]
+        if found:
+            sections.append({title: found})
+    return sections
+
+
+def loaded_from_elsewhere(page: str) -> list[str]:
+    """The addresses on other servers that a browser asks while it shows the page. Links are none of them."""
+    return re.findall(r"<(?:script|link|img|iframe)[^>]+?(?:src|href)=[\"']?(https?://[^\"' >]+)", page)

@@ -1,0 +1,94 @@
+"""The site of the documents: its navigation, and links that lead out of `docs`. `make docs` builds it."""
+
+import re
+import tomllib
+
+import pytest
+import yaml
+
+from deploy.site.links import (
+    OUTSIDE,
+    listing,
+    loaded_from_elsewhere,
+    navigation,
+    outside_docs,
+    place,
+    rewritten,
+    slug,
+    targets,
+)
+from tests.deploy.commands import ROOT
+from tests.deploy.test_links import anchors
+
+INDEX = (ROOT / "docs" / "README.md").read_text(encoding="utf-8")
+PAGES = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]
+
+
+def test_the_navigation_has_each_page_once():
+    pages = [page for section in navigation(INDEX) for page in next(iter(section.values()))]
+    assert len(pages) == len(set(pages))
+    assert {page.relative_to(ROOT / "docs").as_posix() for page in (ROOT / "docs").rglob("*.md")} - set(
+        pages
+    ) == {"README.md"}
+
+
+@pytest.mark.parametrize(
+    ("page", "link", "there"),
+    [
+        ("docs/policy.md", "faq.md#cost", "faq.md#cost"),
+        ("docs/policy.md", "../CHANGELOG.md", "repository/CHANGELOG.md"),
+        ("docs/how-to/scan.md", "../policy.md", "../policy.md"),
+        ("docs/how-to/scan.md", "../../README.md#try-it", "../repository/README.md#try-it"),
+        ("docs/README.md", "../deploy/", "repository/deploy/README.md"),
+        ("README.md", "docs/policy.md", "../policy.md"),
+        ("README.md", "docs/README.md", "../README.md"),
+        ("README.md", "LICENSE", "LICENSE"),
+        ("README.md", "https://kafka.apache.org", "https://kafka.apache.org"),
+        ("README.md", "#try-it", "#try-it"),
+    ],
+)
+def test_a_link_leads_to_the_same_document_on_the_site(page, link, there):
+    assert rewritten(f"[a]({link})", page, frozenset({"deploy"})) == f"[a]({there})"
+
+
+def test_code_is_left_as_it_is():
+    code = "```\n[a](../LICENSE)\n```\n"
+    assert rewritten(f"{code}[a](../LICENSE)", "docs/a.md", frozenset()) == f"{code}[a](repository/LICENSE)"
+
+
+def test_everything_that_a_document_links_to_is_on_the_site():
+    files, folders = outside_docs(ROOT)
+    for page in PAGES:
+        name = page.relative_to(ROOT).as_posix()
+        for target in targets(page.read_text(encoding="utf-8"), name):
+            assert (ROOT / target).exists()
+            assert not place(target).startswith(f"{OUTSIDE}/") or target in files | folders, (name, target)
+
+
+def test_the_page_of_a_folder_lists_its_files():
+    assert "* [Containerfile](Containerfile)" in listing(ROOT, "deploy")
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_anchors_are_those_of_the_repository(page):
+    headings = re.findall(r"^#+ (.+)$", page.read_text(encoding="utf-8"), re.MULTILINE)
+    assert anchors(page) <= {slug(heading) for heading in headings}
+
+
+def test_what_a_page_loads_from_elsewhere_is_found_and_links_are_not():
+    page = (
+        '<a href="https://a.example"><script src="https://b.example/x.js"><link href=\'http://c.example/y\'>'
+    )
+    assert loaded_from_elsewhere(page) == ["https://b.example/x.js", "http://c.example/y"]
+
+
+def test_tools_are_those_of_the_extra():
+    extra = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]["docs"]
+    assert set(extra) <= set((ROOT / "deploy" / "site" / "tools.lock").read_text().splitlines())
+
+
+def test_the_site_is_strict_and_loads_no_fonts():
+    site = yaml.safe_load((ROOT / "mkdocs.yml").read_text())
+    assert site["strict"] is True
+    assert site["theme"]["font"] is False
+    assert set(site["validation"]["links"].values()) == {"warn"}
