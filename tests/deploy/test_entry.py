@@ -26,6 +26,14 @@ def test_the_readme_leads_to_the_index():
     assert "docs/README.md" in [target for _, target in links(README)]
 
 
+def test_the_excerpt_of_the_demo_is_an_excerpt():
+    [excerpt] = re.findall(
+        r"^```\n( +at the client.*?)^```$", README.read_text("utf-8"), re.MULTILINE | re.DOTALL
+    )
+    whole = (ROOT / "docs" / "demo.md").read_text(encoding="utf-8").splitlines()
+    assert set(excerpt.splitlines()) - {"…"} <= set(whole)
+
+
 @pytest.mark.parametrize("document", [README, INDEX], ids=["README", "index"])
 @pytest.mark.parametrize("words", SEARCHED)
 def test_a_word_that_people_search_for_is_the_text_of_a_link_or_a_heading(document, words):

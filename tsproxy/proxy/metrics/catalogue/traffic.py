@@ -109,7 +109,7 @@ RULE_HITS: Final = counter_row(
     ("rule", "mode"),
     "batches",
     "Batches that a rule rejected, repaired, or would have rejected",
-    "from the start for each rule of the file; others with the first one",
+    "from the start for each rule of the file that is not `off`; others with the first one",
     "Always 0: the rule may match nobody, see `tsproxy explain`.",
 )
 RULE_BAD_RECORDS: Final = counter_row(
@@ -117,7 +117,7 @@ RULE_BAD_RECORDS: Final = counter_row(
     ("rule", "mode"),
     "records",
     "Records at fault in batches that a rule hit",
-    "from the start for each rule of the file; others with the first one",
+    "from the start for each rule of the file that is not `off`; others with the first one",
     "Compare with `tsproxy_rule_hits_total`: few bad records in many batches means that good records are "
     "rejected with bad ones.",
 )
