@@ -49,7 +49,8 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     for path in sorted(outside):
         files.append(File.generated(config, place(path), abs_src_path=str(ROOT / path)))
     for folder in sorted(folders):
-        files.append(File.generated(config, f"{place(folder)}/README.md", content=listing(ROOT, folder)))
+        if (content := listing(ROOT, folder)) is not None:
+            files.append(File.generated(config, f"{place(folder)}/README.md", content=content))
     files.append(File.generated(config, "assets/site.css", content=_CSS))
     return files
 
@@ -60,7 +61,7 @@ def on_page_markdown(markdown: str, page: Page, **_: Any) -> str:
     folders = outside_docs(ROOT)[1]
     if path.startswith(f"{OUTSIDE}/"):
         path = path.removeprefix(f"{OUTSIDE}/")
-        if path.removesuffix("/README.md") in folders:
+        if path.removesuffix("/README.md") in folders and not (ROOT / path).exists():
             return markdown
     else:
         path = f"{DOCS}/{path}"

@@ -2,7 +2,7 @@
 
 import posixpath
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
@@ -65,21 +65,26 @@ def outside_docs(root: Path) -> tuple[frozenset[str], frozenset[str]]:
         if place(target).startswith(f"{OUTSIDE}/"):
             (folders if (root / target).is_dir() else files).add(target)
     for folder in folders:
-        files |= {f"{folder}/{each.name}" for each in _shown(root / folder)}
+        files |= {f"{folder}/{each}" for each in _shown(root / folder)}
     return frozenset(files), frozenset(folders)
 
 
-def _shown(folder: Path) -> Iterable[Path]:
-    """The files in a folder that its page lists: no code of Python's packages, nothing made."""
-    return sorted(
-        each for each in folder.iterdir() if each.is_file() and not each.name.startswith((".", "__"))
-    )
+def _shown(folder: Path) -> list[str]:
+    """The files in a folder and below it, without hidden ones and those that Python makes."""
+    files = (each.relative_to(folder) for each in folder.rglob("*") if each.is_file())
+    return sorted(each.as_posix() for each in files if not any(_is_hidden(part) for part in each.parts))
 
 
-def listing(root: Path, folder: str) -> str:
-    """The page of a folder."""
-    rows = [f"* [{each.name}]({each.name})" for each in _shown(root / folder)]
-    return "\n".join([f"# {folder}/", "", *rows, ""])
+def _is_hidden(name: str) -> bool:
+    return name.startswith((".", "__"))
+
+
+def listing(root: Path, folder: str) -> str | None:
+    """The page of a folder; None if it has a page of its own."""
+    names = _shown(root / folder)
+    if "README.md" in names:
+        return None
+    return "\n".join([f"# {folder}/", "", *(f"* [{name}]({name})" for name in names), ""])
 
 
 def navigation(index: str) -> list[dict[str, list[str]]]:

@@ -65,8 +65,16 @@ def test_everything_that_a_document_links_to_is_on_the_site():
             assert not place(target).startswith(f"{OUTSIDE}/") or target in files | folders, (name, target)
 
 
-def test_the_page_of_a_folder_lists_its_files():
-    assert "* [Containerfile](Containerfile)" in listing(ROOT, "deploy")
+def test_the_page_of_a_folder_lists_its_files_and_those_below(tmp_path):
+    for name in ("a.yaml", "b/c.tpl", ".hidden", "__pycache__/d.pyc"):
+        file = tmp_path / "deploy" / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.touch()
+    page = "# deploy/\n\n* [a.yaml](a.yaml)\n* [b/c.tpl](b/c.tpl)\n"
+    assert listing(tmp_path, "deploy") == page
+
+    (tmp_path / "deploy" / "README.md").touch()
+    assert listing(tmp_path, "deploy") is None
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
