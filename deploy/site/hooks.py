@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from markdown import Extension, Markdown
+from markdown.blockprocessors import build_block_parser
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.exceptions import PluginError
 from mkdocs.structure.files import File, Files
@@ -29,16 +30,20 @@ _CSS: Final = """\
 
 
 class _TwoSpaces(Extension):  # type: ignore[misc]  # the library is not in the project's environment
-    """Lists in lists are indented by two spaces, as GitHub reads them. Python-Markdown expects four."""
+    """Lists in lists are indented by two spaces, as GitHub reads them. Python-Markdown expects four.
+
+    Its parser takes the width when it is made, so this makes another one, before other extensions add to it.
+    """
 
     def extendMarkdown(self, md: Markdown) -> None:  # noqa: N802  # the library's name
         md.tab_length = 2
+        md.parser = build_block_parser(md)
 
 
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
     index = (ROOT / DOCS / "README.md").read_text(encoding="utf-8")
     config.nav = [{"Documents": "README.md"}, *navigation(index)]
-    config.markdown_extensions.append(_TwoSpaces())
+    config.markdown_extensions.insert(0, _TwoSpaces())
     config.mdx_configs.setdefault("toc", {})["slugify"] = slug
     return config
 
