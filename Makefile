@@ -11,7 +11,7 @@ QUICK := -m "not broker and not spark and not slow"
 export PYTHONDONTWRITEBYTECODE =
 
 .DEFAULT_GOAL := help
-.PHONY: help setup java demo test test-quick test-full test-clients differential mutation fuzz simulate bench bench-reports bench-fleet pyfiles docs lint format clean
+.PHONY: help setup java demo test test-quick test-full test-clients differential mutation fuzz simulate chaos bench bench-reports bench-fleet pyfiles docs lint format clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -70,6 +70,10 @@ fuzz: .venv/stamp ## coverage-guided fuzzing in Python and, where clang is, of t
 CONNECTIONS ?= 10000
 simulate: .venv/stamp ## CONNECTIONS on a simulated loop, clock and network: faults and changes by SEED
 	$(BIN)/python -m tests.simulated --connections $(CONNECTIONS) --seed $(SEED)
+
+ROUNDS ?= 10
+chaos: java .venv/stamp ## ROUNDS of faults by SEED on real brokers, proxy and producers; root for a full disk, libfaketime for clocks
+	$(BIN)/python -m tests.chaos --rounds $(ROUNDS) --seed $(SEED)
 
 bench: .venv/stamp ## the benchmarks, as ratios within one run
 	$(BIN)/python -m benchmarks

@@ -8,6 +8,7 @@ import argparse
 import asyncio
 import json
 import math
+import shutil
 import statistics
 import sys
 import tempfile
@@ -34,7 +35,10 @@ async def run(rounds, seed, only, folder, ends):
             if time.monotonic() > ends:
                 return
             seeds = range(first, min(first + ROUNDS_A_LIFE, seed + rounds))
-            yield await live(world, f"chaos-{first}", seeds, names)
+            life = await live(world, f"chaos-{first}", seeds, names)
+            if life.is_clean:
+                shutil.rmtree(world.kept)
+            yield life
 
 
 def summed(lives):
@@ -70,7 +74,7 @@ async def main(options):
             lives.append(life)
             print(json.dumps(life.as_line()), flush=True)
         if options.keep:
-            (Path(folder) / "proxy.log").rename(options.keep)
+            shutil.copytree(folder, options.keep)
     print(json.dumps(summed(lives) | {"minutes": round((time.monotonic() - begun) / 60, 1)}, indent=2))
     return 0 if all(life.is_clean for life in lives) else 1
 
@@ -81,5 +85,9 @@ if __name__ == "__main__":
     parser.add_argument("--seed", type=int, default=2026)
     parser.add_argument("--minutes", type=float, default=float("inf"), help="begin nothing after so long")
     parser.add_argument("--faults", nargs="*", choices=sorted(FAULTS), help="only these")
-    parser.add_argument("--keep", type=Path, help="where to put the proxy's log")
+    parser.add_argument(
+        "--keep",
+        type=Path,
+        help="a new folder for the proxy's log, and for the decision logs of lives that are not clean",
+    )
     sys.exit(asyncio.run(main(parser.parse_args())))

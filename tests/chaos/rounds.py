@@ -64,7 +64,7 @@ async def live(world, topic, seeds, names):
         for each in running:
             each.stop()
         await asyncio.gather(*tasks)
-    lines = await _finished_decisions(world)
+    lines = await _finished_decisions(world, topic)
     log = await read_log(world.kafka, topic)
     told = [each.told for each in running]
     counts_are_exact = all(KEEP_CONNECTIONS.issuperset(each.faults) for each in rounds)
@@ -112,10 +112,9 @@ def _answers(told):
     return len(told.acknowledged) + len(told.failed) + committed
 
 
-async def _finished_decisions(world):
+async def _finished_decisions(world, topic):
     """The lines of this life's processes. The proxy ends for that, so that each process has a last line."""
     await world.end_proxy()
-    lines = await asyncio.to_thread(read_decisions, world.decisions)
-    world.forget_decisions()
+    folder = world.set_decisions_aside(topic)
     world.begin_proxy()
-    return lines
+    return await asyncio.to_thread(read_decisions, folder)

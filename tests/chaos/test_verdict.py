@@ -93,6 +93,20 @@ def test_stored_records_without_a_line_are_unnamed():
     assert found(client(), BOTH, lines=lines) == {"unnamed"}
 
 
+def test_a_topic_that_has_no_name_yet_is_this_one():
+    lines = [
+        counters("c", "accepted", 1),
+        counters("c", "accepted", 1, seq=1) | {"topic": "id:AAAA"},
+        stop(2),
+    ]
+    assert found(client(), BOTH, lines=lines) == set()
+
+
+def test_records_of_another_topic_are_not_counted():
+    lines = [counters("c", "accepted", 2) | {"topic": "other"}, stop(1)]
+    assert found(client(), BOTH, lines=lines) == {"unnamed"}
+
+
 def test_unconfirmed_records_have_a_line():
     lines = [counters("c", "accepted", 1), counters("c", "unconfirmed", 1, seq=1), stop(2)]
     assert found(client(), BOTH, lines=lines) == set()

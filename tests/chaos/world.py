@@ -51,6 +51,7 @@ class World:
         self.client_side = Relays(CLIENTS_FACE, HOST)
         self.config = folder / "tsproxy.yaml"
         self.decisions = folder / "decisions"
+        self.kept = folder / "kept"
         self.kafka = KafkaCluster(nodes=3, advertised_host=BROKERS_FACE, properties=BROKER_PROPERTIES)
         self.has_clock = FAKETIME.exists()
         self.has_disk = False
@@ -131,10 +132,13 @@ class World:
     def begin_proxy(self):
         self._may_run.set()
 
-    def forget_decisions(self):
-        """Delete the decision log, between two lives of the proxy."""
+    def set_decisions_aside(self, name):
+        """Move the decision log to `kept/name`, between two lives of the proxy."""
+        folder = self.kept / name
+        folder.mkdir(parents=True)
         for file in self.decisions.iterdir():
-            file.unlink()
+            shutil.move(file, folder)
+        return folder
 
     def step_clock(self, seconds):
         """Set the proxy's clock so far from the real one."""
@@ -181,9 +185,7 @@ class World:
         mount = ["mount", "-t", "tmpfs", "-o", f"size={DISK_BYTES}", "tmpfs", str(self.decisions)]
         if os.geteuid() != 0 or subprocess.run(mount, capture_output=True, check=False).returncode:
             return False
-        kept = self._folder / "kept"
         stack.callback(subprocess.run, ["umount", str(self.decisions)], check=False)
-        stack.callback(shutil.copytree, self.decisions, kept, dirs_exist_ok=True)
         return True
 
     async def _keep_running(self):

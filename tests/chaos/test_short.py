@@ -1,0 +1,27 @@
+"""The short form of `make chaos`: two rounds, and one without the proxy's rules, which must not be clean."""
+
+import pytest
+
+from tests.chaos import world as worlds
+from tests.chaos.rounds import live
+from tests.chaos.world import World
+
+pytestmark = pytest.mark.broker
+
+FAULTS = ["cut_clients", "kill_worker"]
+
+
+async def test_clients_are_cut_and_workers_killed(tmp_path):
+    async with World(tmp_path) as world:
+        life = await live(world, "short", range(2), FAULTS)
+    assert life.is_clean, life.as_line()
+    assert life.acknowledged
+    assert life.stored
+
+
+async def test_a_proxy_that_rejects_nothing_is_found(tmp_path, monkeypatch):
+    monkeypatch.setattr(worlds, "POLICY", "policy: { mode: audit }\n")
+    async with World(tmp_path) as world:
+        life = await live(world, "audit", range(1), ["reload_config"])
+    assert life.verdict.forbidden
+    assert not life.is_clean
