@@ -4,15 +4,19 @@ import java.io.PrintStream;
 import java.lang.reflect.Method;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Collection;
 import java.util.Collections;
 import java.util.HashMap;
 import java.util.Iterator;
 import java.util.LinkedHashMap;
+import java.util.List;
 import java.util.Map;
 import java.util.Properties;
 import java.util.TreeSet;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
 import org.apache.kafka.clients.admin.Admin;
 import org.apache.kafka.clients.admin.AdminClient;
@@ -28,6 +32,7 @@ import org.apache.kafka.clients.consumer.OffsetAndMetadata;
 import org.apache.kafka.clients.producer.KafkaProducer;
 import org.apache.kafka.clients.producer.ProducerRecord;
 import org.apache.kafka.clients.producer.RecordMetadata;
+import org.apache.kafka.common.KafkaException;
 import org.apache.kafka.common.Node;
 import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.config.ConfigResource;
@@ -48,6 +53,7 @@ public class JavaClient {
     private final Properties properties = new Properties();
     private final TreeSet seen = new TreeSet();
     private final Map next = new HashMap();
+    private final List underWay = new ArrayList();
     private boolean isShare = false;
     private Admin admin;
     private KafkaProducer producer;
@@ -101,6 +107,18 @@ public class JavaClient {
             return "";
         } else if (command.equals("produce")) {
             return produce(producer, words[1], words[2], words[3]);
+        } else if (command.equals("batch")) {
+            KafkaProducer together = producer("linger.ms", "60000");
+            String told = String.join("\t", sendTogether(together, words[1], Arrays.asList(words).subList(2, words.length)));
+            together.close();
+            return told;
+        } else if (command.equals("send")) {
+            underWay.add(send(producer, words[1], words[2], words[3], words[4]));
+            return "";
+        } else if (command.equals("told")) {
+            return String.join("\t", toldOf(underWay));
+        } else if (command.equals("refuse")) {
+            return refuse(words[1], words[2], words[3]);
         } else if (command.equals("join")) {
             join(words[1], words[2]);
             return "";
@@ -122,6 +140,59 @@ public class JavaClient {
     private String produce(KafkaProducer by, String topic, String partition, String value) throws Exception {
         ProducerRecord record = new ProducerRecord(topic, Integer.valueOf(partition), null, value);
         return Long.toString(((RecordMetadata) by.send(record).get(180, TimeUnit.SECONDS)).offset());
+    }
+
+    private KafkaProducer producer(String name, String value) {
+        return new KafkaProducer(with(name, value), new StringSerializer(), new StringSerializer());
+    }
+
+    /** Of each record (value, timestamp), "stored" or the exception that its callback gets. */
+    private List sendTogether(KafkaProducer by, String topic, List words) throws Exception {
+        List sent = new ArrayList();
+        for (int at = 0; at < words.size(); at += 2) {
+            sent.add(send(by, topic, "0", (String) words.get(at), (String) words.get(at + 1)));
+        }
+        by.flush();
+        return toldOf(sent);
+    }
+
+    private Future send(KafkaProducer by, String topic, String partition, String value, String time) {
+        return by.send(new ProducerRecord(topic, Integer.valueOf(partition), Long.valueOf(time), null, value));
+    }
+
+    private List toldOf(List sent) throws Exception {
+        List told = new ArrayList();
+        for (int at = 0; at < sent.size(); at++) {
+            try {
+                ((Future) sent.get(at)).get();
+                told.add("stored");
+            } catch (ExecutionException exception) {
+                told.add(exception.getCause().toString());
+            }
+        }
+        return told;
+    }
+
+    private String refuse(String topic, String id, String time) throws Exception {
+        KafkaProducer writer = producer("transactional.id", id);
+        String now = Long.toString(System.currentTimeMillis());
+        writer.initTransactions();
+        writer.beginTransaction();
+        List told = sendTogether(writer, topic, Arrays.asList(new String[] {"good", now, "bad", time}));
+        try {
+            writer.commitTransaction();
+            told.add("done");
+        } catch (KafkaException exception) {
+            told.add(exception.toString() + ", caused by " + exception.getCause());
+        }
+        writer.abortTransaction();
+        told.add("done");
+        writer.beginTransaction();
+        told.addAll(sendTogether(writer, topic, Arrays.asList(new String[] {"good", now})));
+        writer.commitTransaction();
+        told.add("done");
+        writer.close();
+        return String.join("\t", told);
     }
 
     private void join(String group, String topic) throws Exception {

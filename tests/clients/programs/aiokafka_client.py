@@ -7,7 +7,11 @@ from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient, NewTopic
 
 from tests.clients.programs.plain_words import client_options
-from tests.clients.programs.protocol import PARTITIONS, PATIENCE_S, serve
+from tests.clients.programs.protocol import PARTITIONS, PATIENCE_S, STORED, serve, text_of, timed
+
+
+LINGER_MS = 500
+"""Long enough for all records of one `batch` to share one."""
 
 
 class AiokafkaClient:
@@ -26,6 +30,16 @@ class AiokafkaClient:
     async def produce(self, topic, partition, value):
         sent = await self._producer.send_and_wait(topic, value.encode(), partition=int(partition))
         return [str(sent.offset)]
+
+    async def batch(self, topic, *records):
+        options = {**self._options, "enable_idempotence": True, "linger_ms": LINGER_MS}
+        async with AIOKafkaProducer(**options) as producer:
+            sent = [
+                await producer.send(topic, value, partition=0, timestamp_ms=time)
+                for value, time in timed(records)
+            ]
+            told = await asyncio.gather(*sent, return_exceptions=True)
+        return [text_of(each) if isinstance(each, BaseException) else STORED for each in told]
 
     async def join(self, group, topic):
         self._consumer = AIOKafkaConsumer(

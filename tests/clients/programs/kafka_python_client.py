@@ -5,9 +5,14 @@ import time
 
 from kafka import KafkaConsumer, KafkaProducer, TopicPartition
 from kafka.admin import KafkaAdminClient, NewTopic
+from kafka.errors import KafkaError
 
 from tests.clients.programs.plain_words import client_options
-from tests.clients.programs.protocol import PARTITIONS, PATIENCE_S, serve
+from tests.clients.programs.protocol import PARTITIONS, PATIENCE_S, STORED, serve, text_of, timed
+
+
+LINGER_MS = 500
+"""Long enough for all records of one `batch` to share one."""
 
 
 class KafkaPythonClient:
@@ -26,6 +31,13 @@ class KafkaPythonClient:
     def produce(self, topic, partition, value):
         sent = self._producer.send(topic, value.encode(), partition=int(partition)).get(180)
         return [str(sent.offset)]
+
+    def batch(self, topic, *records):
+        producer = KafkaProducer(**self._options, enable_idempotence=True, linger_ms=LINGER_MS)
+        sent = [producer.send(topic, value, partition=0, timestamp_ms=time) for value, time in timed(records)]
+        told = [said_of(each) for each in sent]
+        producer.close(30)
+        return told
 
     def join(self, group, topic):
         self._consumer = KafkaConsumer(topic, **self._options, group_id=group, auto_offset_reset="earliest")
@@ -50,6 +62,15 @@ class KafkaPythonClient:
         if self._consumer is not None:
             self._consumer.close()
         self._admin.close()
+
+
+def said_of(future):
+    """`stored`, or the error of one record."""
+    try:
+        future.get(PATIENCE_S)
+    except KafkaError as error:
+        return text_of(error)
+    return STORED
 
 
 if __name__ == "__main__":

@@ -6,8 +6,9 @@ import time
 from confluent_kafka import Consumer, IsolationLevel, KafkaError, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic, OffsetSpec
 
-from tests.clients.programs.protocol import PARTITIONS, PATIENCE_S, serve
+from tests.clients.programs.protocol import PARTITIONS, PATIENCE_S, STORED, serve, text_of, timed
 
+IN_ONE_BATCH = {"enable.idempotence": True, "linger.ms": 500}
 _PASSING = {
     KafkaError.FENCED_LEADER_EPOCH,
     KafkaError.LEADER_NOT_AVAILABLE,
@@ -34,6 +35,9 @@ class LibrdkafkaClient:
 
     def produce(self, topic, partition, value):
         return [str(sent(self._producer, topic, partition, value))]
+
+    def batch(self, topic, *records):
+        return sent_together(Producer({**self._options, **IN_ONE_BATCH}), topic, timed(records))
 
     def join(self, group, topic):
         # What is asked waits behind what is fetched on the same connection, so let no fetch wait long.
@@ -76,6 +80,16 @@ class LibrdkafkaClient:
         sent(producer, topic, 0, dropped)
         producer.abort_transaction(60)
         return self._committed(topic)
+
+    def refuse(self, topic, transactional_id, time_ms):
+        producer = Producer({**self._options, **IN_ONE_BATCH, "transactional.id": transactional_id})
+        producer.init_transactions(60)
+        producer.begin_transaction()
+        good, bad = (b"good", int(time.time() * 1000)), (b"bad", int(time_ms))
+        told = sent_together(producer, topic, [good, bad])
+        told += [step(producer.commit_transaction), step(producer.abort_transaction)]
+        producer.begin_transaction()
+        return [*told, *sent_together(producer, topic, [good]), step(producer.commit_transaction)]
 
     def _committed(self, topic):
         partition = TopicPartition(topic, 0, 0)
@@ -124,6 +138,32 @@ def sent(producer, topic, partition, value):
     if error is not None:
         raise KafkaException(error)
     return message.offset()
+
+
+def sent_together(producer, topic, records):
+    """Of each record, `stored` or its report, as Python shows it."""
+    reports = {}
+    for number, (value, time_ms) in enumerate(records):
+        producer.produce(
+            topic,
+            value,
+            partition=0,
+            timestamp=time_ms,
+            on_delivery=lambda error, _, number=number: reports.__setitem__(number, error),
+        )
+    producer.flush(PATIENCE_S)
+    return [STORED if reports[number] is None else str(reports[number]) for number in range(len(records))]
+
+
+def step(act):
+    """`done`, or the error of one step of a transaction with what it asks for."""
+    try:
+        act(60)
+    except KafkaException as error:
+        told = error.args[0]
+        asked = "fatal" if told.fatal() else "abort" if told.txn_requires_abort() else "again"
+        return f"{text_of(error)} ({asked})"
+    return "done"
 
 
 if __name__ == "__main__":

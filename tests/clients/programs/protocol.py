@@ -6,11 +6,17 @@ Fields are parted by tabs. In:
     connect                             makes the producer (acks=all, idempotent) and the admin client
     create TOPIC REPLICAS               a topic of three partitions
     produce TOPIC PARTITION VALUE       returns when the record is acknowledged: its offset
+    batch TOPIC (VALUE TIMESTAMP)...    sends them as one batch: of each record, `stored` or what the client says
     join GROUP TOPIC                    becomes a member, from the earliest record on
     poll COUNT                          every value seen so far, once there are COUNT, or patience ends
     offsets TOPIC                       PARTITION=END ...
     brokers                             ID=HOST:PORT ...
     transact TOPIC ID KEPT DROPPED      commits one record, aborts one: what a reader of committed ones sees
+    send TOPIC PARTITION VALUE TIMESTAMP   sends a record without waiting
+    told                                of each such record, `stored` or what the client says
+    refuse TOPIC ID TIMESTAMP           sends a good record and one of that time in a transaction, tries to
+                                        commit it, aborts it, and commits another: what the client says of
+                                        the records and of each step
     close                               leaves the group, closes, ends the program
 Out, for every line but `option`: `done FIELD...`, or `failed TEXT`. The end of the input ends the program.
 """
@@ -18,9 +24,11 @@ Out, for every line but `option`: `done FIELD...`, or `failed TEXT`. The end of 
 import asyncio
 import inspect
 import sys
+from collections.abc import Sequence
 from typing import Any
 
 PARTITIONS = 3
+STORED = "stored"
 PATIENCE_S = 120
 """How long a client may look for what is there."""
 
@@ -41,9 +49,18 @@ async def serve(client: Any) -> None:
             else:
                 told = await asyncio.to_thread(method, *arguments)
         except Exception as error:  # whatever a library raises is what the play wants to hear
-            text = f"{type(error).__name__}: {error}".replace("\t", " ").replace("\n", " ")
-            print("failed", text, sep="\t", flush=True)
+            print("failed", text_of(error), sep="\t", flush=True)
         else:
             print("done", *(told or ()), sep="\t", flush=True)
         if command == "close":
             return
+
+
+def text_of(error: BaseException) -> str:
+    """What the library says, on one line."""
+    return f"{type(error).__name__}: {error}".replace("\t", " ").replace("\n", " ")
+
+
+def timed(words: Sequence[str]) -> list[tuple[bytes, int]]:
+    """The records of a `batch`: (value, timestamp in ms)."""
+    return [(value.encode(), int(time)) for value, time in zip(words[::2], words[1::2], strict=True)]

@@ -48,6 +48,19 @@ const commands = {
     return [sent.baseOffset];
   },
 
+  async batch(topic, ...words) {
+    const messages = [];
+    for (let at = 0; at < words.length; at += 2) {
+      messages.push({ partition: 0, value: words[at], timestamp: words[at + 1] });
+    }
+    try {
+      await producer.send({ topic, acks: -1, messages });
+    } catch (error) {
+      return messages.map(() => `${error} (type ${error.type}, code ${error.code})`);
+    }
+    return messages.map(() => "stored");
+  },
+
   async join(groupId, topic) {
     consumer = kafka.consumer({ groupId, retry: PATIENT, maxWaitTimeInMs: 200 });
     await consumer.connect();

@@ -32,7 +32,7 @@ type client struct {
 func main() {
 	c := &client{seen: map[string]bool{}}
 	lines.Serve(c.connect, map[string]lines.Command{
-		"create": c.create, "produce": c.produce, "join": c.join, "poll": c.poll,
+		"create": c.create, "produce": c.produce, "batch": c.batch, "join": c.join, "poll": c.poll,
 		"offsets": c.offsets, "brokers": c.brokers, "transact": c.transact, "close": c.close,
 	})
 }
@@ -100,6 +100,36 @@ func produce(by *kgo.Client, topic, partition, value string) ([]string, error) {
 		return nil, err
 	}
 	return []string{strconv.FormatInt(sent.Offset, 10)}, nil
+}
+
+// batch sends with a linger that is long enough for all records to share a batch.
+func (c *client) batch(words []string) (told []string, err error) {
+	by, err := kgo.NewClient(append([]kgo.Opt{kgo.ProducerLinger(500 * time.Millisecond)}, c.common...)...)
+	if err != nil {
+		return nil, err
+	}
+	defer by.Close()
+	var records []*kgo.Record
+	for at := 1; at < len(words); at += 2 {
+		milliseconds, err := strconv.ParseInt(words[at+1], 10, 64)
+		if err != nil {
+			return nil, err
+		}
+		records = append(records, &kgo.Record{
+			Topic: words[0], Value: []byte(words[at]), Timestamp: time.UnixMilli(milliseconds),
+		})
+	}
+	texts := map[*kgo.Record]string{}
+	for _, result := range by.ProduceSync(context.Background(), records...) {
+		texts[result.Record] = "stored"
+		if result.Err != nil {
+			texts[result.Record] = result.Err.Error()
+		}
+	}
+	for _, record := range records {
+		told = append(told, texts[record])
+	}
+	return told, nil
 }
 
 func (c *client) join(words []string) (told []string, err error) {

@@ -34,7 +34,7 @@ type client struct {
 func main() {
 	c := &client{seen: &seen{values: map[string]bool{}}}
 	lines.Serve(c.connect, map[string]lines.Command{
-		"create": c.create, "produce": c.produce, "join": c.join, "poll": c.poll,
+		"create": c.create, "produce": c.produce, "batch": c.batch, "join": c.join, "poll": c.poll,
 		"offsets": c.offsets, "brokers": c.brokers, "close": c.close,
 	})
 }
@@ -94,6 +94,41 @@ func (c *client) produce(words []string) ([]string, error) {
 	}
 	_, offset, err := c.producer.SendMessage(message)
 	return []string{strconv.FormatInt(offset, 10)}, err
+}
+
+// batch sends with a frequency that is long enough for all records to share a batch.
+func (c *client) batch(words []string) (told []string, err error) {
+	config := *c.config
+	config.Producer.Flush.Frequency = 500 * time.Millisecond
+	by, err := sarama.NewSyncProducer(c.servers, &config)
+	if err != nil {
+		return nil, err
+	}
+	defer by.Close()
+	var messages []*sarama.ProducerMessage
+	texts := map[*sarama.ProducerMessage]string{}
+	for at := 1; at < len(words); at += 2 {
+		milliseconds, err := strconv.ParseInt(words[at+1], 10, 64)
+		if err != nil {
+			return nil, err
+		}
+		message := &sarama.ProducerMessage{
+			Topic: words[0], Value: sarama.StringEncoder(words[at]), Timestamp: time.UnixMilli(milliseconds),
+		}
+		messages, texts[message] = append(messages, message), "stored"
+	}
+	var failed sarama.ProducerErrors
+	if err := by.SendMessages(messages); errors.As(err, &failed) {
+		for _, each := range failed {
+			texts[each.Msg] = each.Err.Error()
+		}
+	} else if err != nil {
+		return nil, err
+	}
+	for _, message := range messages {
+		told = append(told, texts[message])
+	}
+	return told, nil
 }
 
 func (c *client) join(words []string) (told []string, err error) {

@@ -1,0 +1,158 @@
+"""What each client says of a rejected batch, as docs/for-producers.md shows it.
+
+    python -m tests.clients.refused
+
+asks every client, real ones before a real proxy and broker, and writes the texts into the page. It needs Go,
+Node and kcat, too. Every client sends three batches to one partition: one bad record between two good ones, a
+good one between two bad ones, and a good one. A bad timestamp is in microseconds. The texts are the client's
+own; only the times in them are those of an example, so that they are the same in each run.
+"""
+
+import asyncio
+import re
+import sys
+import tempfile
+from asyncio.subprocess import PIPE, STDOUT
+from pathlib import Path
+
+from tests.clients.families import FAMILIES
+from tests.clients.program import running
+from tsproxy.clock import Clock
+from tsproxy.model.kafka import ErrorCode
+from tsproxy.testing.client_options import ClientOptions
+from tsproxy.testing.kafka_cluster import KafkaCluster
+from tsproxy.testing.proxy import RunningProxy
+
+PAGE = Path(__file__).parents[2] / "docs" / "for-producers.md"
+KCAT = "kcat"
+WITH_TRANSACTIONS = ("java", "librdkafka")
+POLICY = """
+policy:
+  rules:
+    - { name: past, match: { client_ids: [kcat] }, message.timestamp.before.max.ms: 0ms }
+    - { name: future, message.timestamp.after.max.ms: 1h }
+"""
+"""kcat always sends its clock's time. A record that is as old as its way here is rejected."""
+
+_NOW_MS = 1_796_083_200_000
+_EXAMPLE = {
+    16: str(_NOW_MS * 1_000),
+    13: str(_NOW_MS + 3_600_000),
+    -19: str(_NOW_MS - (2**63 - 1)),
+}
+"""Digits of a number in the text (negative: of a negative number) -> what stands in the page."""
+_BATCHES = ("good bad good", "bad good bad", "good")
+
+
+def config_of(kafka):
+    return (
+        f"upstream: {{ bootstrap_servers: ['{kafka.bootstrap_servers}'] }}\n"
+        f"listeners: [{{ bind: 127.0.0.1:0 }}]\ndecisions: {{ interval: 1s }}\n{POLICY}"
+    )
+
+
+async def asked(families, kafka, folder, tool=None):
+    """Name of the block -> its text, of each family and of kcat's command, if it is there."""
+    config = folder / "tsproxy.yaml"
+    config.write_text(config_of(kafka))
+    names = [family.name for family in families] + [KCAT] * bool(tool)
+    topics = {name: f"refused-{folder.name}-{name}" for name in names}
+    asides = [_aside(topics[name]) for name in names if name in WITH_TRANSACTIONS]
+    await asyncio.gather(*[kafka.create_topic(topic) for topic in (*topics.values(), *asides)])
+    async with RunningProxy(config=config, decisions=folder / "log") as proxy:
+        servers = proxy.bootstrap_servers
+        acts = [_asked(family, servers, topics[family.name]) for family in families]
+        if tool:
+            acts.append(_kcat(tool, servers, topics[KCAT]))
+        blocks = {name: text for block in await asyncio.gather(*acts) for name, text in block.items()}
+    for family in families:
+        blocks[family.name] += _times_sent(proxy, topics[family.name])
+    return blocks
+
+
+async def _asked(family, servers, topic):
+    async with running(family, "4.3.1", ClientOptions(servers)) as program:
+        await program.do("connect")
+        scenes = [_scene(batch, await program.do("batch", topic, *_words(batch))) for batch in _BATCHES]
+        blocks = {family.name: "\n".join(scenes)}
+        if family.name in WITH_TRANSACTIONS:
+            steps = ("good", "bad", "commit", "abort", "good", "commit")
+            told = await program.do("refuse", _aside(topic), topic, _times()["bad"])
+            blocks[f"{family.name} transaction"] = _lines(steps, told)
+        await program.do("close")
+    return blocks
+
+
+def _aside(topic):
+    """The topic for the transactions of a client that has this one."""
+    return f"{topic}-transactions"
+
+
+async def _kcat(tool, servers, topic):
+    command = (tool, "-P", "-b", servers, "-t", topic, "-X", f"client.id={KCAT}")
+    process = await asyncio.create_subprocess_exec(*command, stdin=PIPE, stdout=PIPE, stderr=STDOUT)
+    told, _ = await process.communicate(b"a record\n")
+    return {KCAT: f"{told.decode()}exit status {process.returncode}\n"}
+
+
+def _times():
+    now_ms = Clock().now_ms()
+    return {"good": now_ms, "bad": now_ms * 1_000}
+
+
+def _words(batch):
+    times = _times()
+    return [word for kind in batch.split() for word in (kind, times[kind])]
+
+
+def _scene(batch, told):
+    return _lines(batch.split(), told)
+
+
+def _lines(names, told):
+    return "".join(f"{name:6}  {_like_the_example(text)}\n" for name, text in zip(names, told, strict=True))
+
+
+def _like_the_example(text):
+    def replaced(found):
+        digits = len(found["digits"])
+        return _EXAMPLE.get(-digits if found["minus"] else digits, found[0])
+
+    return re.sub(r"(?P<minus>-?)(?P<digits>\d{13,})", replaced, text)
+
+
+def _times_sent(proxy, topic):
+    """How often the two rejected batches came."""
+    counted = [line for line in proxy.decisions() if line["event"] == "counters" and line["topic"] == topic]
+    times = sum(line["batches"] for line in counted if line["error_code"] == ErrorCode.INVALID_TIMESTAMP)
+    assert times % 2 == 0, counted
+    return f"\neach rejected batch was sent {times // 2} time(s)\n"
+
+
+_BLOCK = re.compile(r"(?<=<!-- told by )([\w -]+)( -->\n\n```text\n)(.*?)(?=```\n)", re.DOTALL)
+
+
+def documented():
+    """Name of the block -> its text in the page."""
+    return {name: text for name, _, text in _BLOCK.findall(PAGE.read_text(encoding="utf-8"))}
+
+
+async def _all():
+    with tempfile.TemporaryDirectory(prefix="tsproxy-refused-") as folder:
+        async with KafkaCluster() as kafka:
+            families = [family for family in FAMILIES if family.name != "java-share"]
+            return await asked(families, kafka, Path(folder), KCAT)
+
+
+def main():
+    """Asks and writes."""
+    blocks = asyncio.run(_all())
+    page = PAGE.read_text(encoding="utf-8")
+    missing = blocks.keys() ^ documented().keys()
+    PAGE.write_text(_BLOCK.sub(lambda found: f"{found[1]}{found[2]}{blocks[found[1]]}", page), "utf-8")
+    print(*sorted(missing), sep="\n", file=sys.stderr)
+    return bool(missing)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

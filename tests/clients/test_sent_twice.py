@@ -1,0 +1,147 @@
+"""A record is stored, the answer to it is lost, and another record of the same producer is rejected.
+
+docs/for-producers.md says what each client makes of it. It is the client's doing: librdkafka does the same with
+the broker alone. The broker is a real one, and so is the proxy; a relay before them loses the answer.
+"""
+
+import asyncio
+from contextlib import AsyncExitStack
+
+import pytest
+import pytest_asyncio
+from confluent_kafka import KafkaError, Producer
+from kafka import KafkaProducer
+from kafka.errors import InvalidTimestampError
+
+from tests.clients.families import FAMILIES
+from tests.clients.lost_answer import DELIVERED, REFUSED, LostAnswer
+from tests.clients.program import running
+from tsproxy.clock import Clock
+from tsproxy.testing.client_options import ClientOptions
+from tsproxy.testing.proxy import RunningProxy
+
+PATIENCE_S = 120
+BACKOFF_MS = 5_000
+"""A client waits so long before it sends a record again. In this time the other record is rejected."""
+FAR_AHEAD_MS = 10 * 365 * 86_400_000
+[JAVA] = [family for family in FAMILIES if family.name == "java"]
+
+
+def times_ms():
+    """Of the record that is delivered, and of the one that is rejected."""
+    now_ms = Clock().now_ms()
+    return now_ms, now_ms + FAR_AHEAD_MS
+
+
+async def until_lost(relay):
+    async with asyncio.timeout(PATIENCE_S):
+        await relay.is_lost.wait()
+
+
+async def by_librdkafka(servers, relay, topic):
+    """The code of each delivery report, None without an error."""
+    good_ms, bad_ms = times_ms()
+    told = {}
+    options = {"bootstrap.servers": servers, "enable.idempotence": True, "linger.ms": 0, "log_level": 0}
+    options |= {"retry.backoff.ms": BACKOFF_MS, "retry.backoff.max.ms": BACKOFF_MS}
+    producer = Producer(options)
+
+    def report(error, message):
+        told[message.value()] = error and error.code()
+
+    producer.produce(topic, DELIVERED, partition=0, timestamp=good_ms, on_delivery=report)
+    await until_lost(relay)
+    producer.produce(topic, REFUSED, partition=1, timestamp=bad_ms, on_delivery=report)
+    assert await asyncio.to_thread(producer.flush, PATIENCE_S) == 0
+    return told[DELIVERED], told[REFUSED]
+
+
+async def by_java(servers, relay, topic):
+    """The texts of both callbacks."""
+    good_ms, bad_ms = times_ms()
+    backoff = {"retry.backoff.ms": str(BACKOFF_MS), "retry.backoff.max.ms": str(BACKOFF_MS)}
+    async with running(JAVA, "4.3.1", ClientOptions(servers)) as program:
+        for name, value in backoff.items():
+            program.option(name, value)
+        await program.do("connect")
+        await program.do("send", topic, 0, DELIVERED.decode(), good_ms)
+        await until_lost(relay)
+        await program.do("send", topic, 1, REFUSED.decode(), bad_ms)
+        told = await program.do("told")
+        await program.do("close")
+    return tuple(told)
+
+
+async def by_kafka_python(servers, relay, topic):
+    """The exceptions of both futures."""
+    good_ms, bad_ms = times_ms()
+
+    def connected():
+        return KafkaProducer(bootstrap_servers=servers, enable_idempotence=True, retry_backoff_ms=BACKOFF_MS)
+
+    producer = await asyncio.to_thread(connected)
+
+    def send(value, partition, time_ms):
+        return asyncio.to_thread(producer.send, topic, value, partition=partition, timestamp_ms=time_ms)
+
+    delivered = await send(DELIVERED, 0, good_ms)
+    await until_lost(relay)
+    refused = await send(REFUSED, 1, bad_ms)
+    await asyncio.to_thread(producer.close, PATIENCE_S)
+    return type(delivered.exception), type(refused.exception)
+
+
+SCENES = {
+    "librdkafka and the broker alone": by_librdkafka,
+    "librdkafka and the proxy": by_librdkafka,
+    "java and the proxy": by_java,
+    "kafka-python and the broker alone": by_kafka_python,
+}
+
+
+async def play(number, name, kafka):
+    topic = f"sent-twice-{name.replace(' ', '-')}"
+    await kafka.create_topic(topic, partitions=2)
+    async with AsyncExitStack() as stack:
+        relay = LostAnswer(number)
+        servers = [kafka.bootstrap_servers]
+        if "proxy" in name:
+            proxy = await stack.enter_async_context(RunningProxy(*servers))
+            brokers = proxy.facts["brokers"]["default"].values()
+            servers = [proxy.bootstrap_servers, *[f":{port}" for port in brokers]]
+        addresses = [await relay.on(each, stack) for each in servers]
+        told = await SCENES[name](addresses[0], relay, topic)
+    return told, relay.sent, await kafka.end_offsets(topic)
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
+async def scenes(kafka_431):
+    """Name -> what the client was told, which records came through the relay, the ends of both partitions."""
+    played = await asyncio.gather(*[play(number, name, kafka_431) for number, name in enumerate(SCENES, 2)])
+    return dict(zip(SCENES, played, strict=True))
+
+
+@pytest.mark.parametrize("way", ["the broker alone", "the proxy"])
+def test_librdkafka_stores_the_record_twice_and_says_that_it_is_stored(scenes, way):
+    """The rejection makes it take a new epoch, in which the broker knows nothing of the record."""
+    told, sent, ends = scenes[f"librdkafka and {way}"]
+    assert told == (None, KafkaError.INVALID_TIMESTAMP)
+    assert sent == [DELIVERED, REFUSED, DELIVERED]
+    assert ends == {0: 2, 1: 0}
+
+
+def test_java_stores_the_record_once(scenes):
+    """It keeps the epoch of a partition as long as a record of it is under way."""
+    (delivered, refused), sent, ends = scenes["java and the proxy"]
+    assert delivered == "stored"
+    assert "InvalidTimestampException" in refused
+    assert sent == [DELIVERED, REFUSED, DELIVERED]
+    assert ends == {0: 1, 1: 0}
+
+
+def test_kafka_python_stores_the_record_once_and_says_that_it_is_lost(scenes):
+    """It gives up every record that is under way: whoever sends it again has it twice."""
+    told, sent, ends = scenes["kafka-python and the broker alone"]
+    assert told == (InvalidTimestampError, InvalidTimestampError)
+    assert sent == [DELIVERED, REFUSED]
+    assert ends == {0: 1, 1: 0}
