@@ -57,6 +57,7 @@ public class JavaClient {
     private boolean isShare = false;
     private Admin admin;
     private KafkaProducer producer;
+    private KafkaProducer together;
     private KafkaConsumer consumer;
     private Object shareConsumer;
 
@@ -108,10 +109,8 @@ public class JavaClient {
         } else if (command.equals("produce")) {
             return produce(producer, words[1], words[2], words[3]);
         } else if (command.equals("batch")) {
-            KafkaProducer together = producer("linger.ms", "60000");
-            String told = String.join("\t", sendTogether(together, words[1], Arrays.asList(words).subList(2, words.length)));
-            together.close();
-            return told;
+            together = together == null ? producer("linger.ms", "60000") : together;
+            return String.join("\t", sendTogether(together, words[1], Arrays.asList(words).subList(2, words.length)));
         } else if (command.equals("send")) {
             underWay.add(send(producer, words[1], words[2], words[3], words[4]));
             return "";
@@ -183,7 +182,7 @@ public class JavaClient {
             writer.commitTransaction();
             told.add("done");
         } catch (KafkaException exception) {
-            told.add(exception.toString() + ", caused by " + exception.getCause());
+            told.add(exception.toString() + (exception.getCause() == null ? "" : ", caused by " + exception.getCause()));
         }
         writer.abortTransaction();
         told.add("done");

@@ -7,10 +7,17 @@ from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient, NewTopic
 
 from tests.clients.programs.plain_words import client_options
-from tests.clients.programs.protocol import PARTITIONS, PATIENCE_S, STORED, serve, text_of, timed
+from tests.clients.programs.protocol import (
+    PARTITIONS,
+    PATIENCE_S,
+    STORED,
+    is_idempotent,
+    serve,
+    text_of,
+    timed,
+)
 
-
-LINGER_MS = 500
+LINGER_MS = 1_000
 """Long enough for all records of one `batch` to share one."""
 
 
@@ -18,7 +25,8 @@ class AiokafkaClient:
     async def connect(self, options):
         self._options = client_options(options).aiokafka() | {"client_id": options["client.id"]}
         self._seen = set()
-        self._consumer = None
+        self._consumer = self._together = None
+        self._is_idempotent = is_idempotent(options)
         self._admin = AIOKafkaAdminClient(**self._options)
         await self._admin.start()
         self._producer = AIOKafkaProducer(**self._options, enable_idempotence=True)
@@ -32,13 +40,15 @@ class AiokafkaClient:
         return [str(sent.offset)]
 
     async def batch(self, topic, *records):
-        options = {**self._options, "enable_idempotence": True, "linger_ms": LINGER_MS}
-        async with AIOKafkaProducer(**options) as producer:
-            sent = [
-                await producer.send(topic, value, partition=0, timestamp_ms=time)
-                for value, time in timed(records)
-            ]
-            told = await asyncio.gather(*sent, return_exceptions=True)
+        if self._together is None:
+            options = {**self._options, "enable_idempotence": self._is_idempotent, "linger_ms": LINGER_MS}
+            self._together = AIOKafkaProducer(**options)
+            await self._together.start()
+        sent = [
+            await self._together.send(topic, value, partition=0, timestamp_ms=time)
+            for value, time in timed(records)
+        ]
+        told = await asyncio.gather(*sent, return_exceptions=True)
         return [text_of(each) if isinstance(each, BaseException) else STORED for each in told]
 
     async def join(self, group, topic):
@@ -64,6 +74,8 @@ class AiokafkaClient:
 
     async def close(self):
         await self._producer.stop()
+        if self._together is not None:
+            await self._together.stop()
         if self._consumer is not None:
             await self._consumer.stop()
         await self._admin.close()

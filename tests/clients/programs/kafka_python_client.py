@@ -8,10 +8,17 @@ from kafka.admin import KafkaAdminClient, NewTopic
 from kafka.errors import KafkaError
 
 from tests.clients.programs.plain_words import client_options
-from tests.clients.programs.protocol import PARTITIONS, PATIENCE_S, STORED, serve, text_of, timed
+from tests.clients.programs.protocol import (
+    PARTITIONS,
+    PATIENCE_S,
+    STORED,
+    is_idempotent,
+    serve,
+    text_of,
+    timed,
+)
 
-
-LINGER_MS = 500
+LINGER_MS = 1_000
 """Long enough for all records of one `batch` to share one."""
 
 
@@ -21,7 +28,8 @@ class KafkaPythonClient:
         self._options["client_id"] = options["client.id"]
         self._options["bootstrap_servers"] = self._options["bootstrap_servers"].split(",")
         self._seen = set()
-        self._consumer = None
+        self._consumer = self._together = None
+        self._is_idempotent = is_idempotent(options)
         self._admin = KafkaAdminClient(**self._options)
         self._producer = KafkaProducer(**self._options, enable_idempotence=True, delivery_timeout_ms=180_000)
 
@@ -33,11 +41,15 @@ class KafkaPythonClient:
         return [str(sent.offset)]
 
     def batch(self, topic, *records):
-        producer = KafkaProducer(**self._options, enable_idempotence=True, linger_ms=LINGER_MS)
-        sent = [producer.send(topic, value, partition=0, timestamp_ms=time) for value, time in timed(records)]
-        told = [said_of(each) for each in sent]
-        producer.close(30)
-        return told
+        if self._together is None:
+            self._together = KafkaProducer(
+                **self._options, enable_idempotence=self._is_idempotent, linger_ms=LINGER_MS
+            )
+        sent = [
+            self._together.send(topic, value, partition=0, timestamp_ms=time)
+            for value, time in timed(records)
+        ]
+        return [said_of(each) for each in sent]
 
     def join(self, group, topic):
         self._consumer = KafkaConsumer(topic, **self._options, group_id=group, auto_offset_reset="earliest")
@@ -59,6 +71,8 @@ class KafkaPythonClient:
 
     def close(self):
         self._producer.close(30)
+        if self._together is not None:
+            self._together.close(30)
         if self._consumer is not None:
             self._consumer.close()
         self._admin.close()

@@ -26,7 +26,7 @@ class LibrdkafkaClient:
         self._options = options
         self._admin = AdminClient(options)
         self._producer = Producer({**options, "enable.idempotence": True, "linger.ms": 0})
-        self._consumer = None
+        self._consumer = self._together = None
         self._seen = set()
 
     def create(self, topic, replicas):
@@ -37,7 +37,8 @@ class LibrdkafkaClient:
         return [str(sent(self._producer, topic, partition, value))]
 
     def batch(self, topic, *records):
-        return sent_together(Producer({**self._options, **IN_ONE_BATCH}), topic, timed(records))
+        self._together = self._together or Producer({**self._options, **IN_ONE_BATCH})
+        return sent_together(self._together, topic, timed(records))
 
     def join(self, group, topic):
         # What is asked waits behind what is fetched on the same connection, so let no fetch wait long.

@@ -2,11 +2,13 @@
 
 Fields are parted by tabs. In:
     option NAME VALUE                   how to connect: `plain_words` for most, a library's own for some;
-                                        and `client.id`
+                                        and `client.id`; `idempotence` no: for `batch`, where the Python
+                                        clients have it as an option
     connect                             makes the producer (acks=all, idempotent) and the admin client
     create TOPIC REPLICAS               a topic of three partitions
     produce TOPIC PARTITION VALUE       returns when the record is acknowledged: its offset
-    batch TOPIC (VALUE TIMESTAMP)...    sends them as one batch: of each record, `stored` or what the client says
+    batch TOPIC (VALUE TIMESTAMP)...    sends one batch, by a second idempotent producer, the same each time: of
+                                        each record, `stored` or what the client says
     join GROUP TOPIC                    becomes a member, from the earliest record on
     poll COUNT                          every value seen so far, once there are COUNT, or patience ends
     offsets TOPIC                       PARTITION=END ...
@@ -24,7 +26,7 @@ Out, for every line but `option`: `done FIELD...`, or `failed TEXT`. The end of 
 import asyncio
 import inspect
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 PARTITIONS = 3
@@ -59,6 +61,11 @@ async def serve(client: Any) -> None:
 def text_of(error: BaseException) -> str:
     """What the library says, on one line."""
     return f"{type(error).__name__}: {error}".replace("\t", " ").replace("\n", " ")
+
+
+def is_idempotent(options: Mapping[str, str]) -> bool:
+    """Whether the producer of `batch` is."""
+    return options.get("idempotence") != "no"
 
 
 def timed(words: Sequence[str]) -> list[tuple[bytes, int]]:

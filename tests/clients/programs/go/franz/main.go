@@ -24,6 +24,7 @@ const patience = 120 * time.Second
 type client struct {
 	common   []kgo.Opt
 	producer *kgo.Client
+	together *kgo.Client
 	consumer *kgo.Client
 	admin    *kadm.Client
 	seen     map[string]bool
@@ -104,11 +105,12 @@ func produce(by *kgo.Client, topic, partition, value string) ([]string, error) {
 
 // batch sends with a linger that is long enough for all records to share a batch.
 func (c *client) batch(words []string) (told []string, err error) {
-	by, err := kgo.NewClient(append([]kgo.Opt{kgo.ProducerLinger(500 * time.Millisecond)}, c.common...)...)
-	if err != nil {
-		return nil, err
+	if c.together == nil {
+		linger := kgo.ProducerLinger(time.Second)
+		if c.together, err = kgo.NewClient(append([]kgo.Opt{linger}, c.common...)...); err != nil {
+			return nil, err
+		}
 	}
-	defer by.Close()
 	var records []*kgo.Record
 	for at := 1; at < len(words); at += 2 {
 		milliseconds, err := strconv.ParseInt(words[at+1], 10, 64)
@@ -120,7 +122,7 @@ func (c *client) batch(words []string) (told []string, err error) {
 		})
 	}
 	texts := map[*kgo.Record]string{}
-	for _, result := range by.ProduceSync(context.Background(), records...) {
+	for _, result := range c.together.ProduceSync(context.Background(), records...) {
 		texts[result.Record] = "stored"
 		if result.Err != nil {
 			texts[result.Record] = result.Err.Error()

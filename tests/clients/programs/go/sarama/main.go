@@ -26,6 +26,7 @@ type client struct {
 	common   sarama.Client
 	admin    sarama.ClusterAdmin
 	producer sarama.SyncProducer
+	together sarama.SyncProducer
 	group    sarama.ConsumerGroup
 	leave    context.CancelFunc
 	seen     *seen
@@ -98,13 +99,13 @@ func (c *client) produce(words []string) ([]string, error) {
 
 // batch sends with a frequency that is long enough for all records to share a batch.
 func (c *client) batch(words []string) (told []string, err error) {
-	config := *c.config
-	config.Producer.Flush.Frequency = 500 * time.Millisecond
-	by, err := sarama.NewSyncProducer(c.servers, &config)
-	if err != nil {
-		return nil, err
+	if c.together == nil {
+		config := *c.config
+		config.Producer.Flush.Frequency = time.Second
+		if c.together, err = sarama.NewSyncProducer(c.servers, &config); err != nil {
+			return nil, err
+		}
 	}
-	defer by.Close()
 	var messages []*sarama.ProducerMessage
 	texts := map[*sarama.ProducerMessage]string{}
 	for at := 1; at < len(words); at += 2 {
@@ -118,7 +119,7 @@ func (c *client) batch(words []string) (told []string, err error) {
 		messages, texts[message] = append(messages, message), "stored"
 	}
 	var failed sarama.ProducerErrors
-	if err := by.SendMessages(messages); errors.As(err, &failed) {
+	if err := c.together.SendMessages(messages); errors.As(err, &failed) {
 		for _, each := range failed {
 			texts[each.Msg] = each.Err.Error()
 		}
