@@ -28,7 +28,7 @@ PAGE = Path(__file__).parents[2] / "docs" / "for-producers.md"
 KCAT = "kcat"
 NOT_ALWAYS_IDEMPOTENT = ("aiokafka", "kafka-python")
 """An idempotent producer of these does not go on after a rejected batch, so both kinds are shown."""
-WITH_TRANSACTIONS = ("java", "librdkafka")
+WITH_TRANSACTIONS = ("java", "librdkafka", "aiokafka")
 POLICY = """
 policy:
   rules:
@@ -95,10 +95,9 @@ async def _asked(family, servers, topic):
         await program.do("connect")
         blocks = {family.name: await _scenes(program, topic)}
         if family.name in WITH_TRANSACTIONS:
-            steps = ("good", "bad", "commit", "abort", "good", "commit")
             told = await program.do("refuse", _aside(topic), topic, _times()["bad"])
-            told = ["\n    or: ".join(_JAVA_COMMIT) if text in _JAVA_COMMIT else text for text in told]
-            block = _lines(steps, told).replace(_aside(topic), "TOPIC")
+            texts = ["\n    or: ".join(_JAVA_COMMIT) if text in _JAVA_COMMIT else text for text in told[1::2]]
+            block = _lines(told[::2], texts).replace("\nbegin", "\n\nbegin").replace(_aside(topic), "TOPIC")
             blocks[f"{family.name} transaction"] = re.sub(r"(?<=PID{Id:)\d+", "19", block)
         await program.do("close")
     return blocks

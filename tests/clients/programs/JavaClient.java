@@ -176,20 +176,27 @@ public class JavaClient {
         KafkaProducer writer = producer("transactional.id", id);
         String now = Long.toString(System.currentTimeMillis());
         writer.initTransactions();
-        writer.beginTransaction();
-        List told = sendTogether(writer, topic, Arrays.asList(new String[] {"good", now, "bad", time}));
-        try {
-            writer.commitTransaction();
-            told.add("done");
-        } catch (KafkaException exception) {
-            told.add(exception.toString() + (exception.getCause() == null ? "" : ", caused by " + exception.getCause()));
+        List told = new ArrayList();
+        for (int transaction = 0; transaction < 3; transaction++) {
+            writer.beginTransaction();
+            told.addAll(Arrays.asList(new String[] {"begin", "done"}));
+            List words = Arrays.asList(new String[] {"good", now, "bad", time});
+            List texts = sendTogether(writer, topic, transaction == 0 ? words : words.subList(0, 2));
+            for (int at = 0; at < texts.size(); at++) {
+                told.add(words.get(2 * at));
+                told.add(texts.get(at));
+            }
+            told.add("commit");
+            try {
+                writer.commitTransaction();
+                told.add("done");
+            } catch (KafkaException exception) {
+                Throwable cause = exception.getCause();
+                told.add(exception.toString() + (cause == null ? "" : ", caused by " + cause));
+                writer.abortTransaction();
+                told.addAll(Arrays.asList(new String[] {"abort", "done"}));
+            }
         }
-        writer.abortTransaction();
-        told.add("done");
-        writer.beginTransaction();
-        told.addAll(sendTogether(writer, topic, Arrays.asList(new String[] {"good", now})));
-        writer.commitTransaction();
-        told.add("done");
         writer.close();
         return String.join("\t", told);
     }

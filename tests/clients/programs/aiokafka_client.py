@@ -5,6 +5,7 @@ import time
 
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient, NewTopic
+from aiokafka.errors import KafkaError
 
 from tests.clients.programs.plain_words import client_options
 from tests.clients.programs.protocol import (
@@ -44,12 +45,22 @@ class AiokafkaClient:
             options = {**self._options, "enable_idempotence": self._is_idempotent, "linger_ms": LINGER_MS}
             self._together = AIOKafkaProducer(**options)
             await self._together.start()
-        sent = [
-            await self._together.send(topic, value, partition=0, timestamp_ms=time)
-            for value, time in timed(records)
-        ]
-        told = await asyncio.gather(*sent, return_exceptions=True)
-        return [text_of(each) if isinstance(each, BaseException) else STORED for each in told]
+        return await sent_together(self._together, topic, timed(records))
+
+    async def refuse(self, topic, transactional_id, time_ms):
+        good, bad = (b"good", int(time.time() * 1000)), (b"bad", int(time_ms))
+        told = []
+        options = {**self._options, "transactional_id": transactional_id, "linger_ms": LINGER_MS}
+        async with AIOKafkaProducer(**options) as producer:
+            for records in ([good, bad], [good], [good]):
+                await producer.begin_transaction()
+                told += [("begin", "done")]
+                texts = await sent_together(producer, topic, records)
+                told += zip(("good", "bad"), texts, strict=False)
+                told += [("commit", await step(producer.commit_transaction))]
+                if told[-1] != ("commit", "done"):
+                    told += [("abort", await step(producer.abort_transaction))]
+        return [word for pair in told for word in pair]
 
     async def join(self, group, topic):
         self._consumer = AIOKafkaConsumer(
@@ -79,6 +90,24 @@ class AiokafkaClient:
         if self._consumer is not None:
             await self._consumer.stop()
         await self._admin.close()
+
+
+async def sent_together(producer, topic, records):
+    """Of each record, `stored` or its exception."""
+    sent = [
+        await producer.send(topic, value, partition=0, timestamp_ms=time_ms) for value, time_ms in records
+    ]
+    told = await asyncio.gather(*sent, return_exceptions=True)
+    return [text_of(each) if isinstance(each, BaseException) else STORED for each in told]
+
+
+async def step(act):
+    """`done`, or the error of one step of a transaction."""
+    try:
+        await act()
+    except KafkaError as error:
+        return text_of(error)
+    return "done"
 
 
 if __name__ == "__main__":

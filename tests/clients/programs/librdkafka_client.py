@@ -85,12 +85,16 @@ class LibrdkafkaClient:
     def refuse(self, topic, transactional_id, time_ms):
         producer = Producer({**self._options, **IN_ONE_BATCH, "transactional.id": transactional_id})
         producer.init_transactions(60)
-        producer.begin_transaction()
         good, bad = (b"good", int(time.time() * 1000)), (b"bad", int(time_ms))
-        told = sent_together(producer, topic, [good, bad])
-        told += [step(producer.commit_transaction), step(producer.abort_transaction)]
-        producer.begin_transaction()
-        return [*told, *sent_together(producer, topic, [good]), step(producer.commit_transaction)]
+        told = []
+        for records in ([good, bad], [good], [good]):
+            producer.begin_transaction()
+            told += [("begin", "done")]
+            told += zip(("good", "bad"), sent_together(producer, topic, records), strict=False)
+            told += [("commit", step(producer.commit_transaction))]
+            if told[-1] != ("commit", "done"):
+                told += [("abort", step(producer.abort_transaction))]
+        return [word for pair in told for word in pair]
 
     def _committed(self, topic):
         partition = TopicPartition(topic, 0, 0)

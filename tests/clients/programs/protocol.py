@@ -2,23 +2,23 @@
 
 Fields are parted by tabs. In:
     option NAME VALUE                   how to connect: `plain_words` for most, a library's own for some;
-                                        and `client.id`; `idempotence` no: for `batch`, where the Python
-                                        clients have it as an option
+                                        and `client.id`
     connect                             makes the producer (acks=all, idempotent) and the admin client
     create TOPIC REPLICAS               a topic of three partitions
     produce TOPIC PARTITION VALUE       returns when the record is acknowledged: its offset
-    batch TOPIC (VALUE TIMESTAMP)...    sends one batch, by a second idempotent producer, the same each time: of
-                                        each record, `stored` or what the client says
+    batch TOPIC (VALUE TIMESTAMP)...    sends one batch, by a second idempotent producer, the same each time:
+                                        of each record, `stored` or what the client says. Without idempotence
+                                        if the option `idempotence` is `no` (aiokafka, kafka-python)
     join GROUP TOPIC                    becomes a member, from the earliest record on
     poll COUNT                          every value seen so far, once there are COUNT, or patience ends
     offsets TOPIC                       PARTITION=END ...
     brokers                             ID=HOST:PORT ...
     transact TOPIC ID KEPT DROPPED      commits one record, aborts one: what a reader of committed ones sees
-    send TOPIC PARTITION VALUE TIMESTAMP   sends a record without waiting
-    told                                of each such record, `stored` or what the client says
-    refuse TOPIC ID TIMESTAMP           sends a good record and one of that time in a transaction, tries to
-                                        commit it, aborts it, and commits another: what the client says of
-                                        the records and of each step
+    send TOPIC PARTITION VALUE TIMESTAMP   sends a record without waiting (Java)
+    told                                of each such record, `stored` or what the client says (Java)
+    refuse TOPIC ID TIMESTAMP           sends a good record and one of that time in a transaction, then a good
+                                        record in each of two others. Commits each, and aborts it if that
+                                        fails: (step, what the client says)... (Java, librdkafka, aiokafka)
     close                               leaves the group, closes, ends the program
 Out, for every line but `option`: `done FIELD...`, or `failed TEXT`. The end of the input ends the program.
 """
