@@ -8,7 +8,7 @@ ends. Requests with that record which come again end their connections, too, unt
 """
 
 import asyncio
-from contextlib import AsyncExitStack, suppress
+from contextlib import AsyncExitStack
 
 HERE = "127.0.0.1"
 DELIVERED, REFUSED = b"delivered-record", b"refused-record"
@@ -44,13 +44,17 @@ class LostAnswer:
             asyncio.ensure_future(self._carry_requests(reader, requests, waiting)),
             asyncio.ensure_future(self._carry_answers(answers, writer, waiting)),
         ]
-        with suppress(OSError, asyncio.IncompleteReadError):
+        try:
             await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)
-        for way in ways:
-            way.cancel()
-        await asyncio.gather(*ways, return_exceptions=True)
-        for end in (writer, requests):
-            end.transport.abort()
+        finally:
+            for way in ways:
+                way.cancel()
+            ended = await asyncio.gather(*ways, return_exceptions=True)
+            for end in (writer, requests):
+                end.transport.abort()
+        for error in ended:
+            if isinstance(error, Exception) and not isinstance(error, OSError | asyncio.IncompleteReadError):
+                raise error  # bytes that are no frames: asyncio prints it
 
     async def _carry_requests(self, reader, writer, waiting):
         while True:
