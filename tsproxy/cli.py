@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from tsproxy import __version__
-from tsproxy.commands import capacity, check, decisions, explain, replay, run, scan
+from tsproxy.commands import capacity, check, decisions, doctor, explain, replay, run, scan
 from tsproxy.commands.exits import FAILED, MISTAKEN
 from tsproxy.commands.options import add_command
 from tsproxy.config import ConfigError
@@ -18,6 +18,7 @@ from tsproxy.config import ConfigError
 COMMANDS: Final = {
     "run": run,
     "check": check,
+    "doctor": doctor,
     "replay": replay,
     "scan": scan,
     "explain": explain,
@@ -29,6 +30,7 @@ examples:
   tsproxy run --upstream 127.0.0.1:9092 --listen 127.0.0.1:9192
   tsproxy run --config tsproxy.yaml --set policy.mode=off
   tsproxy check tsproxy.yaml
+  tsproxy doctor --config tsproxy.yaml
   tsproxy scan --upstream 127.0.0.1:9092
 """
 

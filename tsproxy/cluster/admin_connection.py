@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from aiokafka.conn import AIOKafkaConnection, create_conn
 from aiokafka.errors import IncompatibleBrokerVersion, KafkaConnectionError, KafkaError
-from aiokafka.protocol.admin import DescribeConfigsRequest
+from aiokafka.protocol.admin import ApiVersionRequest, DescribeConfigsRequest, SaslHandShakeRequest
 from aiokafka.protocol.metadata import MetadataRequest
 
 from tsproxy.cluster.client_options import security_options
@@ -23,6 +23,8 @@ from tsproxy.cluster.topic_limits import CONFIG_NAMES
 from tsproxy.cluster.upstream import CONNECT_ERRORS, connect_text
 from tsproxy.config.settings import Kerberos, Sasl
 from tsproxy.model.addresses import Address
+from tsproxy.model.kafka import ErrorCode
+from tsproxy.wire.k18_api_versions import BrokerVersions
 
 LAST_REJECTED_RETRY_MS: Final = 10_000
 """The longest wait after a broker has answered and rejected the proxy, for example for a wrong password.
@@ -31,6 +33,7 @@ CLIENT_ID: Final = "tsproxy"
 REQUEST_TIMEOUT_MS: Final = 10_000
 TOPICS_A_REQUEST: Final = 200
 _TOPIC_RESOURCE: Final = 2  # ConfigResource.Type.TOPIC
+_BROKER_RESOURCE: Final = 4
 _TOPIC_CONFIG: Final = 1  # DescribeConfigsResponse.ConfigSource
 _DEFAULT_CONFIG: Final = 5
 _CONTROLLER: Final = (
@@ -103,13 +106,33 @@ class AdminConnection:
         while chunk := list(islice(remaining, TOPICS_A_REQUEST)):
             resources = [(_TOPIC_RESOURCE, topic, list(names)) for topic in chunk]
             answer = await self.request(DescribeConfigsRequest(resources))
-            for error_code, _, _, name, entries in answer.resources:
-                known = entries if error_code == 0 else ()
-                settings = {entry[0]: entry[1] for entry in known}
-                defaults = frozenset(entry[0] for entry in known if _is_default(entry[3]))
-                own = frozenset(entry[0] for entry in known if _is_own(entry[3]))
-                answers.append(TopicAnswer(name, error_code, settings, defaults=defaults, own=own))
+            answers += map(_answer, answer.resources)
         return answers
+
+    async def describe_broker(self, node_id: int, names: Sequence[str]) -> TopicAnswer:
+        """How the broker itself is configured. It must be this connection's broker."""
+        answer = await self.request(DescribeConfigsRequest([(_BROKER_RESOURCE, str(node_id), list(names))]))
+        return _answer(answer.resources[0])
+
+    async def offers(self) -> BrokerVersions:
+        """The versions of each API that the broker offers; empty if it does not say."""
+        answer = await self.request(ApiVersionRequest())
+        offered = answer.api_versions if answer.error_code == ErrorCode.NONE else ()
+        return {key: (oldest, newest) for key, oldest, newest, *_ in offered}
+
+    async def sasl_mechanisms(self, mechanism: str) -> tuple[str, ...] | None:
+        """The SASL mechanisms of this listener, or None if it has no SASL. For a connection without a login,
+        which is of no use afterwards: a broker closes it if it does not know `mechanism`."""
+        answer = await self.request(SaslHandShakeRequest(mechanism))
+        if answer.error_code == ErrorCode.ILLEGAL_SASL_STATE:
+            return None
+        return tuple(sorted(answer.enabled_mechanisms))
+
+    def peer_certificate(self) -> bytes | None:
+        """The broker's certificate (DER); None without TLS."""
+        writer = self._connection._writer  # aiokafka has no other way to it
+        tls = writer.get_extra_info("ssl_object") if writer is not None else None
+        return tls.getpeercert(binary_form=True) if tls is not None else None
 
     async def request(self, request: Any) -> Any:  # aiokafka carries no types
         """The broker's answer to one of aiokafka's requests."""
@@ -202,6 +225,18 @@ async def _connect(
             raise
         # gssapi's errors have a class for each of Kerberos' codes, and are no errors of aiokafka's.
         raise RejectedError(f"{address}: no Kerberos login: {type(error).__name__}") from error
+
+
+def _answer(resource: Sequence[Any]) -> TopicAnswer:
+    error_code, _, _, name, entries = resource
+    known = entries if error_code == 0 else ()
+    return TopicAnswer(
+        name,
+        error_code,
+        {entry[0]: entry[1] for entry in known},
+        defaults=frozenset(entry[0] for entry in known if _is_default(entry[3])),
+        own=frozenset(entry[0] for entry in known if _is_own(entry[3])),
+    )
 
 
 def _is_own(source: bool | int) -> bool:

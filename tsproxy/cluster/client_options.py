@@ -4,7 +4,15 @@ import ssl
 from typing import Any, assert_never
 
 from tsproxy.cluster.tokens import token_provider
-from tsproxy.config.settings import ClientCredentials, Kerberos, MskIam, Password, Sasl, TokenFile
+from tsproxy.config.settings import (
+    ClientCredentials,
+    Kerberos,
+    MskIam,
+    Password,
+    Sasl,
+    SaslMechanism,
+    TokenFile,
+)
 
 _BEARER = "OAUTHBEARER"
 
@@ -13,6 +21,14 @@ def security_options(tls: ssl.SSLContext | None, sasl: Sasl | None) -> dict[str,
     """The arguments that every aiokafka client accepts: protocol, TLS, mechanism and credentials."""
     protocol = ("SASL_" if sasl else "") + ("SSL" if tls else "PLAINTEXT")
     return {"security_protocol": protocol, "ssl_context": tls, **(_credentials(sasl) if sasl else {})}
+
+
+def wire_mechanism(sasl: Sasl | None) -> str:
+    """The mechanism that a broker must have for this login; without a login the most usual one."""
+    if sasl is None:
+        return SaslMechanism.PLAIN.value
+    # MSK takes its signed requests as bearer tokens.
+    return _BEARER if sasl.brings_token else sasl.mechanism.value
 
 
 def _credentials(sasl: Sasl) -> dict[str, Any]:
@@ -24,8 +40,10 @@ def _credentials(sasl: Sasl) -> dict[str, Any]:
                 "sasl_plain_password": password.reveal(),
             }
         case TokenFile() | ClientCredentials() | MskIam() as source:
-            # MSK takes its signed requests as bearer tokens.
-            return {"sasl_mechanism": _BEARER, "sasl_oauth_token_provider": token_provider(source)}
+            return {
+                "sasl_mechanism": wire_mechanism(sasl),
+                "sasl_oauth_token_provider": token_provider(source),
+            }
         case Kerberos(service_name):
             return {"sasl_mechanism": sasl.mechanism.value, "sasl_kerberos_service_name": service_name}
         case _:

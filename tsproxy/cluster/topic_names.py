@@ -9,12 +9,12 @@ from tsproxy.model.kafka import ApiKey
 from tsproxy.wire.k03_metadata import VERSION, TopicNames, read_response, write_request
 from tsproxy.wire.primitives import DecodeError
 
-_METADATA: Final = raw_api(ApiKey.METADATA, VERSION, f"Metadata v{VERSION} (Kafka 3.1 and newer)")
+METADATA: Final = raw_api(ApiKey.METADATA, VERSION, f"Metadata v{VERSION} (Kafka 3.1 and newer)")
 
 
 async def topic_names(connection: AdminConnection, topic_ids: Collection[bytes]) -> TopicNames:
     """The names of the topics that exist and may be seen. Raises ConversationError."""
-    answer = await connection.request(_METADATA(write_request(topic_ids)))
+    answer = await connection.request(METADATA(write_request(topic_ids)))
     try:
         return read_response(answer.body)
     except DecodeError as error:

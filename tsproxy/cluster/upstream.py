@@ -1,6 +1,8 @@
 """Connects to brokers: one connection for each client. It tries the given addresses in turn."""
 
 import asyncio
+import errno
+import os
 import ssl
 from collections.abc import Callable, Sequence
 from typing import Final
@@ -71,4 +73,6 @@ def connect_text(error: Exception, *, over_tls: bool) -> str:
         return f"no answer within {CONNECT_S:g} s"
     if isinstance(error, UnicodeError):
         return "not a host name"
+    if isinstance(error, OSError) and error.errno is not None and error.errno in errno.errorcode:
+        return os.strerror(error.errno)  # asyncio's own text only repeats the address
     return getattr(error, "strerror", None) or str(error) or type(error).__name__

@@ -10,8 +10,6 @@ from typing import Final
 
 from tsproxy.commands.exits import MISTAKEN, OK
 from tsproxy.config import Config, ConfigError, load, read_yaml
-from tsproxy.config.notices import notices
-from tsproxy.config.port_notices import port_notices
 
 HELP: Final = "check a configuration file"
 EXAMPLES: Final = """\
@@ -49,15 +47,9 @@ def _check(parser: argparse.ArgumentParser, options: argparse.Namespace) -> int:
         print(json.dumps({"ok": False, "problems": problems, "notices": []}, indent=2))
         return MISTAKEN
     from tsproxy.clock import Clock
-    from tsproxy.proxy.outgoing_ports import known_outgoing_ports
-    from tsproxy.tls.certificate_expiry import certificate_notices
+    from tsproxy.doctor.configuration import all_notices
 
-    now_ms = Clock().now_ms()
-    found = [
-        *notices(config, now_ms),
-        *certificate_notices(config, now_ms),
-        *port_notices(config, known_outgoing_ports()),
-    ]
+    found = all_notices(config, Clock().now_ms())
     if options.json:
         print(json.dumps({"ok": True, "problems": [], "notices": [asdict(each) for each in found]}, indent=2))
         return OK

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final, TypeVar
 
-from tsproxy.config import Config, empty_document, load, put_setting, read_yaml
+from tsproxy.config import Config, Document, empty_document, load, put_setting, read_yaml
 from tsproxy.config.document import Items, Scalar, Section
 from tsproxy.config.values import whole_number
 
@@ -38,6 +38,61 @@ def add_cluster(parser: argparse.ArgumentParser) -> None:
     )
 
 
+PROXY_KEYS: Final = {
+    "upstream": "upstream.bootstrap_servers",
+    "admin": "admin.bind",
+    "decisions": "decisions.directory",
+    "log_level": "log.level",
+    "workers": "workers",
+}
+"""The flags of a proxy with one configuration key each."""
+
+
+def add_proxy(parser: argparse.ArgumentParser) -> None:
+    """The flags that make up a proxy's configuration."""
+    parser.add_argument(
+        "--config", metavar="FILE", type=Path, help="YAML; see docs/configuration.md; flags win"
+    )
+    parser.add_argument("--upstream", metavar="H:P[,H:P]", help="brokers to begin with")
+    parser.add_argument(
+        "--listen", metavar="H:P", help="where clients bootstrap; brokers follow from port P + 1"
+    )
+    parser.add_argument(
+        "--advertised-host", metavar="H", help="the host that clients are told, with --listen"
+    )
+    parser.add_argument("--admin", metavar="H:P|off", help="metrics and health (127.0.0.1:9464)")
+    parser.add_argument("--decisions", metavar="DIR", help="folder of the decision log (tsproxy-decisions)")
+    parser.add_argument("--workers", metavar="N", help="processes that share the ports (1)")
+    parser.add_argument("--set", metavar="KEY=VALUE", action="append", default=[], help="any other key")
+
+
+def proxy_document(parser: argparse.ArgumentParser, options: argparse.Namespace) -> Document:
+    """The file with the flags applied over it, or the flags alone. Raises ConfigError."""
+    if options.advertised_host and not options.listen:
+        parser.error("--advertised-host goes with --listen; a file has listeners[].advertised_host")
+    document = read_yaml(options.config) if options.config else empty_document()
+    if options.listen:
+        listener = Section("--listen")
+        listener.put("bind", Scalar(options.listen, "--listen"))
+        if options.advertised_host:
+            listener.put("advertised_host", Scalar(options.advertised_host, "--advertised-host"))
+        document.root.put("listeners", Items((listener,), "--listen"))
+    for name, key in PROXY_KEYS.items():
+        if text := getattr(options, name, None):
+            put_setting(document, f"{key}={text}", f"--{name.replace('_', '-')}")
+    for setting in options.set:
+        put_setting(document, setting)
+    return document
+
+
+def put_no_listener(document: Document) -> None:
+    """A configuration must have a listener. This one listens nowhere."""
+    if "listeners" not in document.root.entries:
+        listener = Section("--upstream")
+        listener.put("bind", Scalar("127.0.0.1:0", "--upstream"))
+        document.root.put("listeners", Items((listener,), "--upstream"))
+
+
 def add_output(parser: argparse.ArgumentParser, what: str) -> None:
     parser.add_argument("--json", action="store_true", help=what)
     rows = argument(whole_number(1, 10_000_000))
@@ -56,11 +111,7 @@ def config_of(
         servers = _NO_BROKER  # no broker is queried if limits come only from the file, or from a log
     if servers:
         put_setting(document, f"upstream.bootstrap_servers={servers}", "--upstream")
-    if "listeners" not in document.root.entries:
-        # A configuration must have a listener; nothing will listen there.
-        listener = Section("--upstream")
-        listener.put("bind", Scalar("127.0.0.1:0", "--upstream"))
-        document.root.put("listeners", Items((listener,), "--upstream"))
+    put_no_listener(document)
     for setting in options.set:
         put_setting(document, setting)
     return load(document, os.environ)

@@ -6,12 +6,11 @@ import signal
 import sys
 from collections.abc import Callable, Coroutine
 from functools import partial
-from pathlib import Path
 from typing import Any, Final
 
 from tsproxy.commands.exits import FAILED, MISTAKEN, OK
-from tsproxy.config import Document, empty_document, load, put_setting, read_yaml
-from tsproxy.config.document import Items, Scalar, Section
+from tsproxy.commands.options import add_proxy, proxy_document
+from tsproxy.config import load
 from tsproxy.config.source import Source
 
 HELP: Final = "run the proxy"
@@ -29,27 +28,9 @@ SIGHUP reads the configuration again, as a change of the file does; docs/configu
 keys take effect then, and which with the next start.
 """
 
-_KEYS: Final = {
-    "upstream": "upstream.bootstrap_servers",
-    "admin": "admin.bind",
-    "decisions": "decisions.directory",
-    "log_level": "log.level",
-    "workers": "workers",
-}
-"""The flags with one configuration key each."""
-
 
 def add(run: argparse.ArgumentParser) -> None:
-    run.add_argument("--config", metavar="FILE", type=Path, help="YAML; see docs/configuration.md; flags win")
-    run.add_argument("--upstream", metavar="H:P[,H:P]", help="brokers to begin with")
-    run.add_argument(
-        "--listen", metavar="H:P", help="where clients bootstrap; brokers follow from port P + 1"
-    )
-    run.add_argument("--advertised-host", metavar="H", help="the host that clients are told, with --listen")
-    run.add_argument("--admin", metavar="H:P|off", help="metrics and health (127.0.0.1:9464)")
-    run.add_argument("--decisions", metavar="DIR", help="folder of the decision log (tsproxy-decisions)")
-    run.add_argument("--workers", metavar="N", help="processes that share the ports (1)")
-    run.add_argument("--set", metavar="KEY=VALUE", action="append", default=[], help="any other key")
+    add_proxy(run)
     run.add_argument("--log-format", choices=("auto", "console", "json"), default="auto")
     run.add_argument("--log-level", metavar="LEVEL", help="debug, info, warning or error (info)")
     run.add_argument("--loop", choices=("auto", "asyncio", "uvloop"), default="auto", help="event loop")
@@ -59,12 +40,10 @@ def add(run: argparse.ArgumentParser) -> None:
 def _run_checked(parser: argparse.ArgumentParser, options: argparse.Namespace) -> int:
     if not options.config and not (options.upstream and options.listen):
         parser.error("needs --upstream and --listen, or --config")
-    if options.advertised_host and not options.listen:
-        parser.error("--advertised-host goes with --listen; a file has listeners[].advertised_host")
-    return _run(options)
+    return _run(parser, options)
 
 
-def _run(options: argparse.Namespace) -> int:
+def _run(parser: argparse.ArgumentParser, options: argparse.Namespace) -> int:
     # Imported here: `--help`, `check` and `decisions` need neither a loop nor a Kafka client.
     from tsproxy.proxy.logging import LogFormat, configure_logging
     from tsproxy.proxy.loop import LoopName, run
@@ -85,7 +64,7 @@ def _run(options: argparse.Namespace) -> int:
         main = partial(serve_as_worker, *inherited)
         worker, config = inherited[0].number, inherited[0].config
     else:
-        source = Source(options.config, lambda: load(_document(options), os.environ))
+        source = Source(options.config, lambda: load(proxy_document(parser, options), os.environ))
         config = source.read()
         manager = ServiceManager.of(os.environ)
         main = partial(supervise if config.workers > 1 else serve, config, source, manager)
@@ -99,20 +78,3 @@ def _run(options: argparse.Namespace) -> int:
         print("tsproxy: --loop uvloop: uvloop is not installed; pip install uvloop", file=sys.stderr)
         return MISTAKEN
     return OK
-
-
-def _document(options: argparse.Namespace) -> Document:
-    """The file with the flags applied over it, or the flags alone."""
-    document = read_yaml(options.config) if options.config else empty_document()
-    if options.listen:
-        listener = Section("--listen")
-        listener.put("bind", Scalar(options.listen, "--listen"))
-        if options.advertised_host:
-            listener.put("advertised_host", Scalar(options.advertised_host, "--advertised-host"))
-        document.root.put("listeners", Items((listener,), "--listen"))
-    for name, key in _KEYS.items():
-        if text := getattr(options, name):
-            put_setting(document, f"{key}={text}", f"--{name.replace('_', '-')}")
-    for setting in options.set:
-        put_setting(document, setting)
-    return document

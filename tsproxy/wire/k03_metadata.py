@@ -1,4 +1,4 @@
-"""Metadata (key 3), version 12: asks for the names of topics by their ids, for the proxy itself.
+"""Metadata (key 3), version 12: asks for topics by their ids or names, for the proxy itself.
 
 Source: `MetadataRequest.json`, `MetadataResponse.json`, KIP-516. v9 flexible · v10 topic ids · v12 topics may
 be asked for by id, and a topic without a name has null. Only this version is written here. Answers to clients
@@ -16,6 +16,8 @@ from tsproxy.wire.primitives import EMPTY_TAGS, Reader
 VERSION: Final = 12
 _TOPIC_ID_BYTES: Final = 16
 _NO: Final = put.int8(0)
+_YES: Final = put.int8(1)
+_NO_ID: Final = bytes(_TOPIC_ID_BYTES)
 
 
 def write_request(topic_ids: Collection[bytes]) -> bytes:
@@ -23,6 +25,24 @@ def write_request(topic_ids: Collection[bytes]) -> bytes:
     topics = [topic_id + put.string(None, is_flexible=True) + EMPTY_TAGS for topic_id in topic_ids]
     # allow_auto_topic_creation, include_topic_authorized_operations
     return b"".join([put.array(len(topics), is_flexible=True), *topics, _NO, _NO, EMPTY_TAGS])
+
+
+def write_named_request(topics: Collection[str]) -> bytes:
+    """The body of a request for the topics with these names, and for what one may do with them (KIP-430). No
+    topic is created."""
+    named = [_NO_ID + put.string(topic, is_flexible=True) + EMPTY_TAGS for topic in topics]
+    return b"".join([put.array(len(named), is_flexible=True), *named, _NO, _YES, EMPTY_TAGS])
+
+
+@dataclass(frozen=True, slots=True)
+class Topic:
+    """One topic of an answer. `operations`: the bits of the operations that one may do; the lowest int32
+    if that was not asked."""
+
+    error_code: int
+    name: str | None
+    topic_id: bytes
+    operations: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +54,15 @@ class TopicNames:
 
 
 def read_response(body: bytes | memoryview) -> TopicNames:
-    """A broker's answer. Raises DecodeError."""
+    """The names in a broker's answer. Raises DecodeError."""
+    topics = read_topics(body)
+    is_denied = any(each.error_code == ErrorCode.TOPIC_AUTHORIZATION_FAILED for each in topics)
+    # A name also comes with an error, for example without a leader.
+    return TopicNames({each.topic_id: each.name for each in topics if each.name}, is_denied)
+
+
+def read_topics(body: bytes | memoryview) -> list[Topic]:
+    """The topics in a broker's answer. Raises DecodeError."""
     reader = Reader(body)
     reader.skip(4)  # throttle_time_ms
     for _ in range(reader.array(is_flexible=True)):
@@ -45,20 +73,19 @@ def read_response(body: bytes | memoryview) -> TopicNames:
         reader.tags(is_flexible=True)
     reader.skip_nullable_string(is_flexible=True)  # cluster_id
     reader.skip(4)  # controller_id
-    names, is_denied = {}, False
+    return [_topic(reader) for _ in range(reader.array(is_flexible=True))]
+
+
+def _topic(reader: Reader) -> Topic:
+    error_code = reader.int16()
+    name = reader.nullable_string(is_flexible=True)
+    topic_id = bytes(reader.take(_TOPIC_ID_BYTES))
+    reader.skip(1)  # is_internal
     for _ in range(reader.array(is_flexible=True)):
-        error_code = reader.int16()
-        name = reader.nullable_string(is_flexible=True)
-        topic_id = bytes(reader.take(_TOPIC_ID_BYTES))
-        reader.skip(1)  # is_internal
-        for _ in range(reader.array(is_flexible=True)):
-            _skip_partition(reader)
-        reader.skip(4)  # topic_authorized_operations
-        reader.tags(is_flexible=True)
-        is_denied |= error_code == ErrorCode.TOPIC_AUTHORIZATION_FAILED
-        if name:  # also with an error, for example without a leader
-            names[topic_id] = name
-    return TopicNames(names, is_denied)
+        _skip_partition(reader)
+    operations = reader.int32()
+    reader.tags(is_flexible=True)
+    return Topic(error_code, name, topic_id, operations)
 
 
 def _skip_partition(reader: Reader) -> None:

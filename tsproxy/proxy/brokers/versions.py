@@ -11,7 +11,6 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 import structlog
-from aiokafka.protocol.admin import ApiVersionRequest
 
 from tsproxy.cluster.admin_connection import ConversationError, connected
 from tsproxy.config.settings import Config, Upstream
@@ -79,9 +78,7 @@ class BrokerVersions:
         with contextlib.suppress(ConversationError):
             tls = self._tls() if self._tls else None
             async with connected(broker, tls, self._upstream.sasl) as connection:
-                answer = await connection.request(ApiVersionRequest())
-                if answer.error_code == 0:
-                    offers = {key: (oldest, newest) for key, oldest, newest, *_ in answer.api_versions}
+                if offers := await connection.offers():
                     self._known[broker] = produce_versions(offers)
 
     def _publish(self) -> None:

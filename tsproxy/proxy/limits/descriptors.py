@@ -17,6 +17,7 @@ log = structlog.get_logger()
 
 A_CONNECTION: Final = 2
 FEW_CONNECTIONS: Final = 100
+MOST_DESCRIPTORS: Final = 2**31 - 1
 BESIDES: Final = 128
 """Descriptors for standard streams, the event loop, the decision log, the proxy's own connections, the admin
 port."""
@@ -42,14 +43,27 @@ def raise_limit(count: int) -> int | None:
         return None
 
 
+def grantable() -> int | None:
+    """The highest soft limit that this process could set; None if it is unknown."""
+    try:
+        _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    except (OSError, ValueError):  # a sandbox may forbid even this query
+        return None
+    return MOST_DESCRIPTORS if hard == resource.RLIM_INFINITY else hard
+
+
+def fitting(config: Config, granted: int) -> int:
+    """The connections that fit into so many descriptors of one process; 0 or less if none does."""
+    return (granted - _beside_connections(config)) // A_CONNECTION
+
+
 def share_of(config: Config) -> ConnectionLimits:
     """This process's share of the limits. If the operator configured no number of connections, it is reduced
     to what the system's open files allow."""
     configured, granted = _configured(config), raise_limit(needed(config))
     if granted is None or not configured.follows_system:
         return configured
-    fitting = max(1, (granted - _beside_connections(config)) // A_CONNECTION)
-    return replace(configured, connections=min(configured.connections, fitting))
+    return replace(configured, connections=min(configured.connections, max(1, fitting(config, granted))))
 
 
 def check(config: Config) -> None:

@@ -8,6 +8,7 @@ two patterns.
 """
 
 import asyncio
+from collections.abc import Sequence
 from typing import Final
 
 import structlog
@@ -65,12 +66,13 @@ class UnfitRules:
             for each in several:
                 if len(logged) >= MOST_LOGGED or not names:
                     return
-                if (kind, each.name) not in logged and await _is_unfit(each, names):
+                if (kind, each.name) not in logged and await is_unfit(each, names):
                     logged.add((kind, each.name))
                     _log_unfit(kind, each, len(names))
 
 
-async def _is_unfit(rule: Rule | Waiver, names: tuple[str, ...]) -> bool:
+async def is_unfit(rule: Rule | Waiver, names: Sequence[str]) -> bool:
+    """True if no topic of `names` has a name that the rule matches."""
     patterns = rule.match.topics
     # The names lack brokers' own topics, and applications create and delete their internal topics.
     if not patterns or any(is_internal(pattern.text.strip("/")) for pattern in patterns):

@@ -1,0 +1,228 @@
+"""`tsproxy doctor` against one real broker: a listener with TLS and SASL, a plain one beside it, ACLs."""
+
+import asyncio
+import shlex
+from asyncio.subprocess import PIPE, STDOUT
+
+import pytest
+import pytest_asyncio
+
+from tests.offline.commands import tsproxy
+from tsproxy.testing.certificates import CertificateAuthority
+from tsproxy.testing.jars import fetch_kafka_jars
+from tsproxy.testing.java_process import java_command
+from tsproxy.testing.kafka_cluster import KafkaCluster
+from tsproxy.testing.ports import free_ports
+from tsproxy.testing.proxy import RunningProxy
+
+pytestmark = pytest.mark.broker
+
+USERS = {"root": "planted-password-of-root", "newcomer": "planted-password-of-newcomer"}
+DEAD_LETTERS = "dead_letters: { topic: letters }\npolicy: { defaults: { dead_letters: yes } }\n"
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def kafka(tmp_path_factory):
+    """Nobody but root may do anything, until a test grants it."""
+    properties = {
+        "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+        "super.users": "User:root",
+    }
+    authority = CertificateAuthority(tmp_path_factory.mktemp("authority"))
+    async with KafkaCluster(
+        security="SASL_SSL", users=USERS, authority=authority, properties=properties
+    ) as it:
+        await it.create_topic("orders")
+        await it.create_topic("letters")
+        yield it
+
+
+@pytest.fixture
+def doctor(kafka, capsys, tmp_path):
+    """Runs the command with a file that says how to connect; `sasl` and `tls` of None leave the key out."""
+
+    async def run(*arguments, user="root", password=None, mechanism="PLAIN", tls=True, sasl=True, more=""):
+        ca = kafka.client_options().ca
+        password = password or USERS[user]
+        config = tmp_path / "tsproxy.yaml"
+        config.write_text(
+            f"upstream:\n  bootstrap_servers: ['{kafka.bootstrap_servers}']\n"
+            + (f"  tls: {{ ca: {ca} }}\n" if tls else "")
+            + (
+                f"  admin: {{ sasl: {{ mechanism: {mechanism}, username: {user}, password: {password} }} }}\n"
+                if sasl
+                else ""
+            )
+            + "listeners: [ { bind: '127.0.0.1:0', brokers: { ports_from: 0 } } ]\nadmin: { bind: off }\n"
+            + f"decisions: {{ directory: {tmp_path}, retention: {{ size: 1MiB }} }}\n{more}"
+        )
+        result = await tsproxy(capsys, "doctor", "--config", config, "--json", *arguments)
+        assert not [secret for secret in (*USERS.values(), password) if secret in result.out + result.err]
+        return result
+
+    return run
+
+
+def found(result, grade, check=None):
+    return [
+        each for each in result.json["findings"] if each["grade"] == grade and check in (None, each["check"])
+    ]
+
+
+async def test_a_user_with_all_rights_has_no_problem(doctor, kafka):
+    result = await doctor()
+
+    assert (result.status, found(result, "problem")) == (0, [])
+    security = [each["text"] for each in found(result, "ok", "security")]
+    address = kafka.bootstrap_servers
+    assert any(
+        text.startswith(f"{address}: TLS with the broker's certificate (CN=broker)") for text in security
+    )
+    assert f"{address}: the user 'root' logs in by PLAIN" in security
+    [version] = found(result, "ok", "versions")
+    assert version["text"] == f"node 1 at {address}: Kafka 4, Produce 3 to 13, ApiVersions to 4"
+    assert any(
+        "the age of records in 2 of 2 topics (letters, orders)" in each["text"]
+        for each in found(result, "warning", "topics")
+    )
+
+
+async def test_a_missing_right_is_a_problem_and_the_command_beside_it_grants_it(doctor, kafka, tmp_path):
+    """The commands are run as they stand, with Kafka's own tool."""
+    before = await doctor(user="newcomer")
+
+    [problem] = found(before, "problem")
+    [warning] = found(before, "warning", "permissions")
+    assert before.status == 1
+    assert "DescribeConfigs on topics: missing" in problem["text"]
+    assert "Describe on topics: missing" in warning["text"]
+    start = (
+        f"kafka-acls.sh --bootstrap-server {kafka.bootstrap_servers} --command-config admin.properties --add "
+        "--allow-principal User:newcomer --operation"
+    )
+    assert problem["command"] == f"{start} DescribeConfigs --topic '*'"
+    assert warning["command"] == f"{start} Describe --topic '*'"
+    await run_acls(kafka, tmp_path, problem["command"], warning["command"])
+
+    after = await doctor(user="newcomer")
+    assert (after.status, found(after, "problem")) == (0, [])
+    texts = [each["text"] for each in found(after, "ok", "permissions")]
+    assert texts[0] == "DescribeConfigs on topics: granted (2 topics asked)"
+
+    letters = await doctor(user="newcomer", more=DEAD_LETTERS)
+    [problem] = found(letters, "problem")
+    assert problem["text"] == "Write on letters (dead_letters.topic): missing"
+    assert problem["command"] == f"{start} Write --topic letters"
+
+
+async def run_acls(kafka, folder, *commands):
+    """Each is what kafka-acls.sh would do with the arguments; one administrator's login for all."""
+    login = folder / "admin.properties"
+    options = kafka.client_options("root").java()
+    login.write_text("".join(f"{name}={value}\n" for name, value in options.items()))
+    jars = fetch_kafka_jars(kafka.version) / "*"
+    for command in commands:
+        script, *arguments = shlex.split(command)
+        assert script == "kafka-acls.sh"
+        java = java_command([jars], "256m", "org.apache.kafka.tools.AclCommand", *arguments)
+        process = await asyncio.create_subprocess_exec(*java, cwd=folder, stdout=PIPE, stderr=STDOUT)
+        told, _ = await process.communicate()
+        assert process.returncode == 0, told.decode()
+
+
+async def test_topics_of_the_proxys_own_that_do_not_exist_are_a_problem(doctor):
+    result = await doctor(more=DEAD_LETTERS.replace("letters }", "no-letters }"))
+
+    [problem] = found(result, "problem")
+    assert problem["text"] == "dead_letters.topic: there is no topic no-letters"
+    assert "--create --topic no-letters" in problem["command"]
+
+
+async def test_a_wrong_password_is_a_problem_that_names_the_user_alone(doctor):
+    result = await doctor(user="root", password="planted-and-wrong", mechanism="SCRAM-SHA-512")
+
+    problems = found(result, "problem", "security")
+    assert result.status == 1
+    assert "login of the user 'root' by SCRAM-SHA-512" in problems[0]["text"]
+    assert found(result, "skipped", "permissions")
+
+
+async def test_a_listener_that_requires_a_login_names_its_mechanisms(doctor):
+    result = await doctor(sasl=False)
+
+    texts = [each["text"] for each in found(result, "problem", "security")]
+    assert any("requires a login by SASL (PLAIN, SCRAM-SHA-256, SCRAM-SHA-512)" in text for text in texts)
+
+
+async def test_a_mechanism_that_brokers_do_not_have_is_a_problem_with_those_they_have(
+    doctor, tmp_path, kafka, capsys
+):
+    (tmp_path / "token").write_text("planted-token")
+    arguments = ["--set", "upstream.admin.sasl.mechanism=OAUTHBEARER"]
+    arguments += ["--set", f"upstream.admin.sasl.token_file={tmp_path / 'token'}"]
+    result = await doctor(*arguments, sasl=False)
+
+    [problem] = found(result, "problem", "security")
+    assert "does not accept OAUTHBEARER (it accepts PLAIN, SCRAM-SHA-256, SCRAM-SHA-512)" in problem["text"]
+    assert "planted-token" not in result.out
+
+
+async def test_plain_text_to_a_port_with_tls_is_told_as_such(doctor):
+    result = await doctor(tls=False)
+
+    [problem] = found(result, "problem", "cluster")
+    assert problem["advice"].startswith("this port speaks TLS: add upstream.tls")
+
+
+async def test_tls_to_a_plain_port_is_told_as_such(doctor, kafka):
+    plain = f"127.0.0.1:{kafka.node(1).internal_port}"
+    result = await doctor("--upstream", plain, sasl=False)
+
+    [problem] = found(result, "problem", "cluster")
+    assert problem["advice"].startswith("this port speaks plain text: remove upstream.tls")
+
+
+async def test_a_certificate_of_an_unknown_authority_is_told_as_such(doctor, certificates):
+    result = await doctor("--set", f"upstream.tls.ca={certificates.certificate}")
+
+    [problem] = found(result, "problem", "cluster")
+    assert "certificate was rejected" in problem["text"]
+    assert problem["advice"].startswith("upstream.tls.ca must name the authority")
+
+
+async def test_a_plain_listener_beside_one_with_tls_is_a_warning(kafka, capsys, tmp_path):
+    plain = f"127.0.0.1:{kafka.node(1).internal_port}"
+    result = await tsproxy(
+        capsys, "doctor", "--upstream", plain, "--decisions", tmp_path, "--admin", "off", "--json"
+    )
+
+    texts = [each["text"] for each in found(result, "warning", "security")]
+    assert texts == [
+        f"records go to brokers in plain text, and brokers also have TLS: CLIENTS://{kafka.bootstrap_servers}"
+    ]
+
+
+async def test_the_ports_of_a_proxy_that_runs_are_no_problem(kafka, capsys, tmp_path):
+    """The same flags as the proxy's: somebody examines what already runs."""
+    [admin] = free_ports(1)
+    plain = f"127.0.0.1:{kafka.node(1).internal_port}"
+    async with RunningProxy(plain, arguments=["--admin", f"127.0.0.1:{admin}"]) as proxy:
+        listen = proxy.bootstrap_servers
+        result = await tsproxy(
+            capsys,
+            *("doctor", "--upstream", plain, "--listen", listen, "--admin", f"127.0.0.1:{admin}"),
+            *("--decisions", tmp_path, "--json"),
+        )
+
+    assert (result.status, found(result, "problem")) == (0, [])
+    [skipped] = found(result, "skipped", "ports")
+    assert f"a tsproxy answers at 127.0.0.1:{admin}: it probably has them" in skipped["text"]
+
+
+async def test_nothing_is_written_anywhere(doctor, kafka, tmp_path):
+    before = await kafka.end_offsets("orders")
+    config = tmp_path / "tsproxy.yaml"
+    await doctor(more="clock: { probe: { topic: orders } }\n")
+
+    assert await kafka.end_offsets("orders") == before
+    assert [*tmp_path.iterdir()] == [config]

@@ -1,0 +1,48 @@
+"""The commands of Kafka's own tools that findings name, for this cluster and the proxy's user.
+
+They are pure, but the proxy's own certificate may have to be read: it names that user.
+"""
+
+import shlex
+
+from tsproxy.config.settings import Config, Password
+from tsproxy.tls.x509 import read_pem
+from tsproxy.wire.primitives import DecodeError
+
+
+def grant(config: Config, operation: str, topic: str | None) -> str:
+    """The command that grants an operation on a topic (`*`: on every topic), or on the cluster (None)."""
+    resource = "--cluster" if topic is None else f"--topic {shlex.quote(topic)}"
+    return (
+        f"kafka-acls.sh {admin_arguments(config)} --add --allow-principal {shlex.quote(principal(config))} "
+        f"--operation {operation} {resource}"
+    )
+
+
+def admin_arguments(config: Config) -> str:
+    """How Kafka's tools reach the cluster. An administrator's own login is in a file that only they have."""
+    arguments = f"--bootstrap-server {config.upstream.bootstrap_servers[0]}"
+    if config.upstream.tls is not None or config.upstream.sasl is not None:
+        arguments += " --command-config admin.properties"
+    return arguments
+
+
+def principal(config: Config) -> str:
+    """The principal as which brokers know the proxy, by Kafka's default rules; `User:…` if only they know."""
+    sasl, tls = config.upstream.sasl, config.upstream.tls
+    if sasl is not None:
+        return f"User:{sasl.credentials.username}" if isinstance(sasl.credentials, Password) else "User:…"
+    if tls is None or tls.certificate is None:
+        return "User:ANONYMOUS"
+    try:
+        return f"User:{read_pem(tls.certificate.read_bytes())[0].subject}"
+    except (OSError, DecodeError, IndexError):
+        return "User:…"
+
+
+def alter(config: Config, topic: str, key: str, value_ms: int) -> str:
+    """The command that sets a limit on a topic."""
+    return (
+        f"kafka-configs.sh {admin_arguments(config)} --alter --entity-type topics "
+        f"--entity-name {shlex.quote(topic)} --add-config {key}={value_ms}"
+    )

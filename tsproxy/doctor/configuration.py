@@ -1,0 +1,38 @@
+"""The findings about a configuration by itself. They connect to nothing."""
+
+from collections.abc import Iterator
+from typing import Final
+
+from tsproxy.config.notices import notices
+from tsproxy.config.port_notices import port_notices
+from tsproxy.config.problems import ConfigError, Problem
+from tsproxy.config.settings import Config
+from tsproxy.doctor.findings import Check, Finding
+from tsproxy.proxy.outgoing_ports import known_outgoing_ports
+from tsproxy.tls.certificate_expiry import certificate_notices
+
+CONFIGURATION: Final = Check("configuration")
+
+
+def all_notices(config: Config, now_ms: int) -> list[Problem]:
+    """The notices about a configuration that `tsproxy check` prints as well."""
+    return [
+        *notices(config, now_ms),
+        *certificate_notices(config, now_ms),
+        *port_notices(config, known_outgoing_ports()),
+    ]
+
+
+def examine(config: Config, now_ms: int) -> Iterator[Finding]:
+    policy = config.policy
+    yield CONFIGURATION.ok(f"can be read: mode {policy.mode}, limits from {policy.limits_from}")
+    for notice in all_notices(config, now_ms):
+        yield CONFIGURATION.warning(str(notice), _EXPLAINED)
+
+
+def unusable(error: ConfigError) -> list[Finding]:
+    """A finding for each problem of a configuration that cannot be used."""
+    return [CONFIGURATION.problem(str(each), _EXPLAINED) for each in error.problems]
+
+
+_EXPLAINED: Final = "docs/mistakes.md explains it"

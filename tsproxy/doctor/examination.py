@@ -1,0 +1,70 @@
+"""`examine`: all findings about a configuration, the cluster that it names, and this machine."""
+
+import asyncio
+from collections.abc import Callable
+from contextlib import AsyncExitStack
+from dataclasses import replace
+
+from tsproxy.clock import Clock
+from tsproxy.cluster.admin_connection import ConversationError
+from tsproxy.config.settings import BrokersFrom, Config
+from tsproxy.doctor import clocks, configuration, machine, permissions, ports, security, topics
+from tsproxy.doctor.cluster import CLUSTER, Seen, bootstrap, look, reach_brokers, versions
+from tsproxy.doctor.findings import Check, Finding
+
+Progress = Callable[[str], None]
+
+
+async def examine(config: Config, clock: Clock, progress: Progress = lambda _: None) -> list[Finding]:
+    """The findings, in the order in which the proxy would meet the problems. Nothing is raised for a cluster
+    that does not answer."""
+    found = [*configuration.examine(config, clock.now_ms())]
+    async with AsyncExitStack() as stack:
+        progress("asking the cluster")
+        seen = await look(config, stack)
+        found += bootstrap(config, seen)
+        config = _led_by(config, seen)
+        found += security.to_brokers(config, seen, clock.now_ms())
+        try:
+            found += await _of_cluster(config, seen, stack, clock, progress)
+        except ConversationError as error:  # the broker has answered before, and stopped in between
+            found.append(CLUSTER.problem(str(error), "look at that broker, and call this command again"))
+        progress("looking at this machine")
+        found += await ports.examine(config, seen.brokers)
+        found += security.to_clients(config, seen.brokers)
+        found += await asyncio.to_thread(lambda: [*machine.examine(config)])
+    checks = [*dict.fromkeys(each.check for each in found)]
+    return sorted(found, key=lambda each: checks.index(each.check))
+
+
+def _led_by(config: Config, seen: Seen) -> Config:
+    """The same, with a bootstrap server that can be used first: commands in the advice name the first."""
+    servers = sorted(seen.servers, key=lambda each: each.error is not None)
+    upstream = replace(config.upstream, bootstrap_servers=tuple(each.address for each in servers))
+    return replace(config, upstream=upstream)
+
+
+async def _of_cluster(
+    config: Config, seen: Seen, stack: AsyncExitStack, clock: Clock, progress: Progress
+) -> list[Finding]:
+    """The findings that need an answer of the cluster."""
+    if config.upstream.brokers_from is BrokersFrom.CLIENTS:
+        text = "upstream.brokers_from is clients: the proxy asks the cluster nothing by itself"
+        return [Check(name).skipped(text) for name in ("versions", "permissions", "topics", "clock")]
+    connection = seen.connection
+    if connection is None:
+        text = "no broker answers the proxy's own connection"
+        return [Check(name).skipped(text) for name in ("versions", "permissions", "topics", "clock")]
+    progress("asking each broker")
+    nodes = await reach_brokers(config, seen, stack)
+    rights = await permissions.rights(config, connection, nodes)
+    described = await topics.describe(rights, nodes)
+    progress("comparing clocks")
+    return [
+        *versions(nodes),
+        *security.other_listeners(config, nodes),
+        *permissions.examine(config, rights),
+        *topics.examine(config, described),
+        *await topics.unfit(config, rights),
+        *await clocks.examine(config, nodes, described.stamped, clock),
+    ]

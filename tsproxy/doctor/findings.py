@@ -1,0 +1,104 @@
+"""One line of an examination, and how all of them are shown. Pure."""
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from enum import StrEnum
+from typing import Any, Final
+
+SHOWN: Final = 3
+"""How many names of a list a text shows."""
+
+
+class Grade(StrEnum):
+    OK = "ok"
+    WARNING = "warning"
+    """The proxy starts, and something will not be as expected."""
+    PROBLEM = "problem"
+    """The proxy does not start, or does not serve all clients."""
+    SKIPPED = "skipped"
+    """Not checked. The text says why."""
+
+
+_WIDTH: Final = max(map(len, Grade))
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """`check` is the name of the check. `advice` says what to do, `command` does it in a shell; None if there
+    is nothing to do, or no such command."""
+
+    check: str
+    grade: Grade
+    text: str
+    advice: str | None = None
+    command: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """Makes the findings of one check."""
+
+    name: str
+
+    def ok(self, text: str) -> Finding:
+        return Finding(self.name, Grade.OK, text)
+
+    def skipped(self, text: str, command: str | None = None) -> Finding:
+        return Finding(self.name, Grade.SKIPPED, text, None, command)
+
+    def warning(self, text: str, advice: str, command: str | None = None) -> Finding:
+        return Finding(self.name, Grade.WARNING, text, advice, command)
+
+    def problem(self, text: str, advice: str, command: str | None = None) -> Finding:
+        return Finding(self.name, Grade.PROBLEM, text, advice, command)
+
+
+def has_problem(findings: Iterable[Finding]) -> bool:
+    return any(each.grade is Grade.PROBLEM for each in findings)
+
+
+def as_text(findings: Sequence[Finding]) -> str:
+    return "\n".join(_lines(findings))
+
+
+def as_json(findings: Sequence[Finding]) -> dict[str, Any]:
+    """The worst grade, how many there are of each, and all findings."""
+    counts = Counter(each.grade for each in findings)
+    worst = next((grade for grade in (Grade.PROBLEM, Grade.WARNING) if counts[grade]), Grade.OK)
+    return {
+        "result": worst.value,
+        "counts": {grade.value: counts[grade] for grade in Grade},
+        "findings": [asdict(each) for each in findings],
+    }
+
+
+def few(names: Collection[str]) -> str:
+    """The first names of a list, and how many more there are."""
+    shown = ", ".join(list(names)[:SHOWN])
+    return shown if len(names) <= SHOWN else f"{shown} and {len(names) - SHOWN:,} more"
+
+
+def many(count: int, noun: str) -> str:
+    """`1 topic`, `2,000 topics`."""
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
+def _lines(findings: Sequence[Finding]) -> Iterator[str]:
+    names = max((len(each.check) for each in findings), default=0)
+    for each in findings:
+        yield f"{each.grade:{_WIDTH}}  {each.check:{names}}  {_one_line(each.text)}"
+        for sign, text in (("->", each.advice), ("$", each.command)):
+            if text:
+                yield f"{'':{_WIDTH}}  {'':{names}}  {sign} {_one_line(text)}"
+    counts = Counter(each.grade for each in findings)
+    yield ""
+    yield (
+        f"{many(counts[Grade.PROBLEM], 'problem')}, {many(counts[Grade.WARNING], 'warning')}, "
+        f"{counts[Grade.OK]:,} ok, {counts[Grade.SKIPPED]:,} skipped"
+    )
+
+
+def _one_line(text: str) -> str:
+    """The text without control characters: brokers choose some texts."""
+    return "".join(each if each.isprintable() else " " for each in text)

@@ -1,0 +1,146 @@
+"""The rights of the proxy's own user: the findings, each with the command that grants what is missing."""
+
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Final
+
+from aiokafka.protocol.metadata import MetadataRequest
+
+from tsproxy.cluster.admin_connection import AdminConnection, RejectedError, TopicAnswer
+from tsproxy.cluster.topic_rights import WRITE, TopicRights, topic_rights
+from tsproxy.config.settings import Config
+from tsproxy.doctor.cluster import Node
+from tsproxy.doctor.commands import admin_arguments, grant
+from tsproxy.doctor.findings import Check, Finding, few, many
+from tsproxy.model.kafka import ErrorCode
+from tsproxy.proxy.brokers.discovery import TOPIC_PROBED
+
+PERMISSIONS: Final = Check("permissions")
+_DENIED: Final = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+EVERY_TOPIC: Final = "*"
+PROBE: Final = "clock.probe.topic"
+
+
+@dataclass(frozen=True, slots=True)
+class Rights:
+    """`visible`: the topics that the user may Describe, without internal ones. `described`: how they are
+    configured; if none is visible, the answer about a topic which need not exist. `named`: the topics to
+    which the proxy itself writes, by the key that names them."""
+
+    visible: Sequence[str]
+    sees_nothing: bool
+    described: Sequence[TopicAnswer]
+    reads_brokers: bool
+    named: Mapping[str, str] = field(default_factory=dict)
+    of_named: Mapping[str, TopicRights] | None = None
+    """None if brokers are too old to say what one may do."""
+
+
+async def rights(config: Config, connection: AdminConnection, nodes: Sequence[Node]) -> Rights:
+    """Asks a broker. Raises ConversationError. No topic is created."""
+    visible = sorted((await connection.cluster(with_topics=True)).topics)
+    sees_nothing = False
+    if not visible:
+        answer = await connection.request(MetadataRequest([TOPIC_PROBED], allow_auto_topic_creation=False))
+        sees_nothing = any(topic[0] == _DENIED for topic in answer.topics)
+    named = _named(config)
+    of_named = None
+    with suppress(RejectedError):  # before Kafka 3.1
+        of_named = await topic_rights(connection, [*named.values()]) if named else []
+    return Rights(
+        visible,
+        sees_nothing,
+        await connection.describe(visible or [TOPIC_PROBED]),
+        any(node.settings is not None for node in nodes),
+        named,
+        None if of_named is None else {each.topic: each for each in of_named},
+    )
+
+
+def _named(config: Config) -> Mapping[str, str]:
+    named = {}
+    if config.dead_letters is not None:
+        named["dead_letters.topic"] = config.dead_letters.topic
+    if config.clock.probe is not None:
+        named[PROBE] = config.clock.probe.topic
+    topic = config.decisions.topic
+    if topic is not None and topic.bootstrap_servers in ((), None, config.upstream.bootstrap_servers):
+        named["decisions.topic"] = topic.name
+    return named
+
+
+def examine(config: Config, found: Rights) -> Iterator[Finding]:
+    yield from _describe_configs(config, found)
+    yield _describe(config, found)
+    for key, topic in found.named.items():
+        if found.of_named is None:
+            yield PERMISSIONS.skipped(f"Write on {topic} ({key}): brokers before Kafka 3.1 do not say")
+        else:
+            yield _write(config, key, topic, found.of_named.get(topic))
+    if found.reads_brokers:
+        yield PERMISSIONS.ok("DescribeConfigs on the cluster: granted (the proxy does not need it)")
+    else:
+        yield PERMISSIONS.skipped(
+            "DescribeConfigs on the cluster: not granted, and the proxy does not need it; with it this "
+            "command also sees the brokers' listeners",
+            grant(config, "DescribeConfigs", None),
+        )
+
+
+def _describe_configs(config: Config, found: Rights) -> Iterator[Finding]:
+    denied = [each.topic for each in found.described if each.error_code == _DENIED]
+    if not config.policy.asks_broker:
+        yield PERMISSIONS.ok("DescribeConfigs on topics: not needed, no limit comes from the cluster")
+    elif not denied:
+        yield PERMISSIONS.ok(
+            f"DescribeConfigs on topics: granted ({many(len(found.visible), 'topic')} asked)"
+        )
+    elif len(denied) == len(found.described):
+        yield PERMISSIONS.problem(
+            "DescribeConfigs on topics: missing, so the proxy cannot read their limits and does not start",
+            "grant it, or judge all topics by the limits of the file (policy.limits_from: config)",
+            grant(config, "DescribeConfigs", EVERY_TOPIC),
+        )
+    else:
+        yield PERMISSIONS.warning(
+            f"DescribeConfigs on topics: missing for {len(denied):,} of {len(found.described):,} "
+            f"({few(denied)}); brokers alone judge those",
+            "grant it",
+            grant(config, "DescribeConfigs", EVERY_TOPIC if len(denied) > 1 else denied[0]),
+        )
+
+
+def _describe(config: Config, found: Rights) -> Finding:
+    if found.visible:
+        return PERMISSIONS.ok(
+            f"Describe on topics: granted for {many(len(found.visible), 'topic')}; brokers do not tell of "
+            "others"
+        )
+    if found.sees_nothing:
+        return PERMISSIONS.warning(
+            "Describe on topics: missing, so the proxy offers Produce 12 at most, cannot compare its clock "
+            "with the brokers', and this command sees no topic",
+            "grant it",
+            grant(config, "Describe", EVERY_TOPIC),
+        )
+    return PERMISSIONS.ok("Describe on topics: granted; the cluster has no topic yet")
+
+
+def _write(config: Config, key: str, topic: str, known: TopicRights | None) -> Finding:
+    if known is None or known.error_code == _DENIED:
+        text = f"Write on {topic} ({key}): missing, or the user may not see the topic"
+        return PERMISSIONS.problem(text, "grant it", grant(config, "Write", topic))
+    if known.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
+        return PERMISSIONS.problem(
+            f"{key}: there is no topic {topic}",
+            "create it",
+            f"kafka-topics.sh {admin_arguments(config)} --create --topic {shlex.quote(topic)}"
+            + (" --config message.timestamp.type=LogAppendTime" if key == PROBE else ""),
+        )
+    if not known.may(WRITE):
+        return PERMISSIONS.problem(
+            f"Write on {topic} ({key}): missing", "grant it", grant(config, "Write", topic)
+        )
+    return PERMISSIONS.ok(f"Write on {topic} ({key}): granted")

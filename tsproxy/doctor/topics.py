@@ -1,0 +1,215 @@
+"""Findings about topics whose limits will surprise somebody: their own, and beside this proxy's policy."""
+
+import asyncio
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from tsproxy.cluster.admin_connection import AdminConnection, ConversationError, TopicAnswer
+from tsproxy.cluster.topic_limits import AFTER, BEFORE, topic_limits
+from tsproxy.config.settings import Config
+from tsproxy.config.values import bound_text
+from tsproxy.doctor.cluster import Node
+from tsproxy.doctor.commands import admin_arguments, alter
+from tsproxy.doctor.findings import Check, Finding, few, many
+from tsproxy.doctor.permissions import Rights
+from tsproxy.model.kafka import ErrorCode, TimestampType
+from tsproxy.model.policy import HOUR_MS, LimitsFrom, Mode, TimeLimit
+from tsproxy.model.verdict import TopicLimits
+from tsproxy.policy.ineffective_rules import ineffective_rules
+from tsproxy.policy.resolve import may_fit_topic
+from tsproxy.proxy.brokers.limits import Given, differences, examples, given_by, own_of, together
+from tsproxy.proxy.reload.unfit_rules import is_unfit
+
+TOPICS: Final = Check("topics")
+_WEEK_MS: Final = 7 * 24 * HOUR_MS
+_FITS_NO_RULE_SHOWN: Final = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Described:
+    """How topics are configured. `given` are the values that each broker gives to topics which set none, by
+    node id; None for a broker that did not answer."""
+
+    topics: Sequence[TopicAnswer]
+    given: Mapping[int, Given | None]
+
+    @property
+    def stamped(self) -> list[str]:
+        """The topics with LogAppendTime."""
+        return [
+            each.topic
+            for each in self.topics
+            if each.settings.get("message.timestamp.type") == TimestampType.LOG_APPEND_TIME.config_value
+        ]
+
+
+async def describe(rights: Rights, nodes: Sequence[Node]) -> Described:
+    """Asks each broker for the values that it gives to topics."""
+    readable = [each for each in rights.described if each.error_code == ErrorCode.NONE]
+    shown = examples({each.topic: own_of(each) for each in readable})
+    given = await asyncio.gather(*(_given(node.connection, shown) for node in nodes))
+    return Described(readable, {node.node_id: each for node, each in zip(nodes, given, strict=True)})
+
+
+async def _given(connection: AdminConnection | None, shown: Sequence[str]) -> Given | None:
+    if connection is None:
+        return None
+    try:
+        answers = await connection.describe(shown)
+    except ConversationError:
+        return None
+    return given_by(each for each in answers if each.error_code == ErrorCode.NONE)
+
+
+def examine(config: Config, described: Described) -> Iterator[Finding]:
+    if not described.topics:
+        yield TOPICS.skipped("no topic can be seen whose configuration may be read")
+        return
+    limits, unreadable = _limits(described)
+    for topic, error in unreadable.items():
+        yield TOPICS.warning(
+            f"{topic}: a limit is not understood: {error}", "correct it on the topic, or report it"
+        )
+    judged = {t: each for t, each in limits.items() if each.timestamp_type is TimestampType.CREATE_TIME}
+    yield from _unlimited_before(config, judged)
+    yield from _unlimited_after(config, judged)
+    yield from _hour_by_default(described, judged)
+    if described.stamped:
+        yield TOPICS.ok(
+            f"{many(len(described.stamped), 'topic')} with LogAppendTime ({few(described.stamped)}): brokers "
+            "replace the timestamps, and no limit applies"
+        )
+    yield from _different_brokers(described)
+    yield from _beside_policy(config, judged)
+
+
+async def unfit(config: Config, rights: Rights) -> list[Finding]:
+    """Rules and waivers that fit no topic that the user sees."""
+    found: list[Finding] = []
+    for kind, several in (("rule", config.policy.rules), ("waiver", config.policy.waivers)):
+        for each in several:
+            if rights.visible and len(found) < _FITS_NO_RULE_SHOWN and await is_unfit(each, rights.visible):
+                patterns = ", ".join(pattern.text for pattern in each.match.topics)
+                found.append(
+                    TOPICS.warning(
+                        f"{kind} {each.name} fits no topic that the proxy's user sees ({patterns})",
+                        "compare its match.topics with the topics",
+                        f"kafka-topics.sh {admin_arguments(config)} --list",
+                    )
+                )
+    return found
+
+
+def _limits(described: Described) -> tuple[dict[str, TopicLimits], dict[str, ValueError]]:
+    """The limits in force by topic, and the topics with a value that is not understood."""
+    limits, wrong = {}, {}
+    given = given_by(described.topics) or Given({}, frozenset(), frozenset())
+    for each in described.topics:
+        try:
+            topic_limits(each.settings)
+            limits[each.topic] = together(own_of(each), given, described.given).limits
+        except ValueError as error:
+            wrong[each.topic] = error
+    return limits, wrong
+
+
+def _unlimited_before(config: Config, judged: Mapping[str, TopicLimits]) -> Iterator[Finding]:
+    names = [topic for topic, each in judged.items() if each.before_max_ms is None]
+    if names:
+        yield TOPICS.warning(
+            f"no limit on the age of records in {len(names):,} of {many(len(judged), 'topic')} "
+            f"({few(names)}): "
+            f"{BEFORE} is unlimited, so seconds in place of milliseconds pass as January 1970",
+            "limit it to what is right for each topic, such as a week, or by a rule (docs/policy.md)",
+            alter(config, names[0], BEFORE, _WEEK_MS),
+        )
+
+
+def _unlimited_after(config: Config, judged: Mapping[str, TopicLimits]) -> Iterator[Finding]:
+    names = [topic for topic, each in judged.items() if each.after_max_ms is None]
+    if names:
+        yield TOPICS.warning(
+            f"no limit on times in the future in {len(names):,} of {many(len(judged), 'topic')} "
+            f"({few(names)}): "
+            f"{AFTER} is unlimited, the default before Kafka 4; one such record keeps its segment, and all "
+            "after it, from being deleted",
+            "limit it, to an hour as Kafka 4 does, or by a rule (docs/policy.md)",
+            alter(config, names[0], AFTER, HOUR_MS),
+        )
+
+
+def _hour_by_default(described: Described, judged: Mapping[str, TopicLimits]) -> Iterator[Finding]:
+    names = [
+        each.topic
+        for each in described.topics
+        if AFTER in each.defaults and each.topic in judged and judged[each.topic].after_max_ms == HOUR_MS
+    ]
+    if names:
+        yield TOPICS.ok(
+            f"the limit of an hour ahead in {len(names):,} of {many(len(judged), 'topic')} ({few(names)}) is "
+            "Kafka 4's default, which nobody has set; records further ahead are rejected"
+        )
+
+
+def _different_brokers(described: Described) -> Iterator[Finding]:
+    given = given_by(described.topics) or Given({}, frozenset(), frozenset())
+    topics: dict[tuple[str, str], list[str]] = defaultdict(list)
+    for each in described.topics:
+        try:
+            found = together(own_of(each), given, described.given)
+        except ValueError:  # another line names it
+            continue
+        for one in differences(found):
+            values = ", ".join(f"node {node_id}: {value}" for node_id, value in one.by_node.items())
+            topics[one.key, values].append(each.topic)
+    for (key, values), names in topics.items():
+        yield TOPICS.warning(
+            f"brokers have different defaults of {key} ({values}) for {many(len(names), 'topic')} "
+            f"({few(names)}): which one rejects a record depends on the leader",
+            "set it on these topics, or give all brokers the same (log.message.timestamp.*)",
+        )
+
+
+def _beside_policy(config: Config, judged: Mapping[str, TopicLimits]) -> Iterator[Finding]:
+    """Rules that allow more than a topic does, and settings of the policy that allow less."""
+    wider: dict[tuple[str, str, str], list[str]] = defaultdict(list)
+    for topic, known in judged.items():
+        for found in ineffective_rules(config.policy, topic, known):
+            own = bound_text(TimeLimit(found.rule_max_ms))
+            wider[found.rule.name, found.side, own].append(
+                f"{topic} {bound_text(TimeLimit(found.topic_max_ms))}"
+            )
+    for (rule, side, own), names in wider.items():
+        yield TOPICS.warning(
+            f"rule {rule} allows more ({side}: {own}) than {many(len(names), 'topic')} ({few(names)}): "
+            "brokers reject the rest",
+            f"set message.timestamp.{side}.max.ms on the topic, or narrow the rule",
+        )
+    for source, names in _narrower(config, judged).items():
+        yield TOPICS.ok(
+            f"{source} allows less than {many(len(names), 'topic')} ({few(names)}): records that brokers "
+            "would accept are rejected here, as configured"
+        )
+
+
+def _narrower(config: Config, judged: Mapping[str, TopicLimits]) -> Mapping[str, list[str]]:
+    """The topics by the rule, or the defaults, whose limit is tighter than theirs."""
+    policy, found = config.policy, defaultdict[str, list[str]](list)
+    for topic, known in judged.items():
+        rules = (
+            (f"rule {rule.name}", rule.settings)
+            for rule in policy.rules
+            if (rule.settings.mode or policy.mode) is Mode.ENFORCE and may_fit_topic(rule.match, topic)
+        )
+        defaults = () if policy.limits_from is LimitsFrom.BROKER else (("policy.defaults", policy.defaults),)
+        for name, settings in (*rules, *defaults):
+            sides = ((settings.before, known.before_max_ms), (settings.after, known.after_max_ms))
+            if any(own is not None and _is_tighter(own, topic_ms) for own, topic_ms in sides):
+                found[name].append(topic)
+    return found
+
+
+def _is_tighter(own: TimeLimit, topic_ms: int | None) -> bool:
+    return own.max_ms is not None and (topic_ms is None or own.max_ms < topic_ms)
