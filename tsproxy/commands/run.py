@@ -45,6 +45,7 @@ def _run_checked(parser: argparse.ArgumentParser, options: argparse.Namespace) -
 
 def _run(parser: argparse.ArgumentParser, options: argparse.Namespace) -> int:
     # Imported here: `--help`, `check` and `decisions` need neither a loop nor a Kafka client.
+    from tsproxy.proxy import summary
     from tsproxy.proxy.logging import LogFormat, configure_logging
     from tsproxy.proxy.loop import LoopName, run
     from tsproxy.proxy.process import serve
@@ -67,7 +68,8 @@ def _run(parser: argparse.ArgumentParser, options: argparse.Namespace) -> int:
         source = Source(options.config, lambda: load(proxy_document(parser, options), os.environ))
         config = source.read()
         manager = ServiceManager.of(os.environ)
-        main = partial(supervise if config.workers > 1 else serve, config, source, manager)
+        show = partial(summary.show, config, LogFormat(options.log_format))
+        main = partial(supervise if config.workers > 1 else serve, config, source, manager, show)
     configure_logging(LogFormat(options.log_format), worker, config.log_level)
     try:
         run(LoopName(options.loop), main)

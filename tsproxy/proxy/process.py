@@ -5,7 +5,7 @@ With `workers` above 1, `workers.supervisor` does this for several processes.
 
 import asyncio
 import signal
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
@@ -24,14 +24,17 @@ from tsproxy.proxy.startup import StartError
 
 log = structlog.get_logger()
 
+Show = Callable[[Mapping[str, Any]], None]
 
-async def serve(config: Config, source: Source, manager: ServiceManager) -> None:
+
+async def serve(config: Config, source: Source, manager: ServiceManager, show: Show) -> None:
     """Run the proxy until it is told to stop, then stop it gracefully. Reload it when `source` changes.
+    `show` is called with the facts of the start.
 
     Raises ConfigError for unusable certificates, and StartError.
     """
     try:
-        proxy = Proxy(config, Clock(), partial(_announce, manager))
+        proxy = Proxy(config, Clock(), partial(_announce, manager, show))
         reloader = Reloader(source, config, proxy.adopt, manager)
         proxy.metrics.add(reloader)
         loop = asyncio.get_running_loop()
@@ -52,10 +55,11 @@ async def serve(config: Config, source: Source, manager: ServiceManager) -> None
         raise StartError(str(error)) from error
 
 
-def _announce(manager: ServiceManager, what: str, facts: Mapping[str, Any]) -> None:
+def _announce(manager: ServiceManager, show: Show, what: str, facts: Mapping[str, Any]) -> None:
     log.info(f"proxy_{what}", **facts)
     if what == "starting":
         native_code.log_variant()
         manager.waiting()
     elif what == "started":
         manager.ready()
+        show(facts)

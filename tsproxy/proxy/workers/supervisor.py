@@ -6,7 +6,7 @@ all of them are.
 
 import asyncio
 import signal
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, Final, Literal
@@ -41,20 +41,22 @@ from tsproxy.tls.contexts import check_files
 
 log = structlog.get_logger()
 
+Show = Callable[[Mapping[str, Any]], None]
+
 REPORT_EVERY_S: Final = 1.0
 """The interval of reports. If a worker is killed, the metrics lose its counts since its last report."""
 
 
-async def supervise(config: Config, source: Source, manager: ServiceManager) -> None:
+async def supervise(config: Config, source: Source, manager: ServiceManager, show: Show) -> None:
     """Run `config.workers` workers until a signal stops them, then stop them gracefully. Reload all of them
-    when `source` changes.
+    when `source` changes. `show` is called with the facts of the start.
 
     Raises ConfigError for unusable certificates, and StartError.
     """
     check_files(config)
     try:
         with reserved(config) as shared:
-            await Supervisor(shared, source, manager, Clock()).run()
+            await Supervisor(shared, source, manager, Clock(), show).run()
     except ListenError as error:
         raise StartError(str(error)) from error
 
@@ -62,7 +64,9 @@ async def supervise(config: Config, source: Source, manager: ServiceManager) -> 
 class Supervisor:
     """Runs the workers. `config` has real ports, which stay reserved while it runs."""
 
-    def __init__(self, config: Config, source: Source, manager: ServiceManager, clock: Clock) -> None:
+    def __init__(
+        self, config: Config, source: Source, manager: ServiceManager, clock: Clock, show: Show
+    ) -> None:
         self._credentials = credentials = credentials_of_admin(config)
         self._admin = AdminHttp(
             pages(self), lambda: self.config.admin, credentials.current if credentials else None
@@ -73,6 +77,7 @@ class Supervisor:
         self._manager = manager
         self._process = ProcessCollector(registry=None)
         self._reloader = Reloader(source, config, self.adopt, manager)
+        self._show = show
         self._started: set[int] = set()
         self._stopping = asyncio.Event()
         for_workers = _without_admin_port(config)
@@ -189,8 +194,10 @@ class Supervisor:
             return
         self._started.add(number)
         if len(self._started) == len(self._members):
-            log.info("proxy_started", brokers=facts["brokers"], **self._where())
+            started = {"brokers": facts["brokers"], **self._where()}
+            log.info("proxy_started", **started)
             self._manager.ready()
+            self._show(started)
 
     def _where(self) -> dict[str, Any]:
         """All addresses with their real ports, and other facts for the log."""

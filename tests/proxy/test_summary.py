@@ -1,0 +1,112 @@
+"""The four lines that a person sees who starts the proxy on a terminal."""
+
+import asyncio
+import os
+import pty
+import signal
+import sys
+from contextlib import closing
+
+import pytest
+
+from tests.config.files import SMALLEST, config_of
+from tsproxy.proxy.summary import lines
+
+FACTS = {
+    "listeners": {"default": "127.0.0.1:9192"},
+    "brokers": {"default": {"1": 9194, "2": 9195}},
+    "admin": "127.0.0.1:9464",
+    "decisions": "/var/lib/tsproxy",
+}
+CANDIDATE = "as a candidate: Kafka 4's limits, before 3650d"
+LIMITS = "message.timestamp.before.max.ms: 7d, message.timestamp.after.max.ms: 1h"
+
+
+def test_the_first_and_the_last_line_name_the_real_addresses_and_the_folder():
+    first, *_, last = lines(config_of(SMALLEST), FACTS)
+
+    assert first == (
+        "Clients connect to 127.0.0.1:9192, brokers at ports 9194, 9195; live page and metrics at "
+        "http://127.0.0.1:9464/"
+    )
+    assert last == (
+        "Decisions go to /var/lib/tsproxy; for a report: spark_reports daily --input /var/lib/tsproxy "
+        "--output report"
+    )
+
+
+@pytest.mark.parametrize(
+    ("policy", "enforced", "counted"),
+    [
+        ("{}", "the limits of each topic", CANDIDATE),
+        ("{ mode: audit }", "nothing", f"the limits of each topic; {CANDIDATE}"),
+        ("{ mode: off }", "nothing", "nothing"),
+        ("{ candidate: { preset: none } }", "the limits of each topic", "nothing"),
+        (
+            f"{{ limits_from: config, defaults: {{ {LIMITS} }} }}",
+            "the limits of policy.defaults (before 7d, after 1h)",
+            CANDIDATE,
+        ),
+        (
+            f"{{ limits_from: stricter, defaults: {{ {LIMITS} }} }}",
+            "the limits of each topic, or those of policy.defaults (before 7d, after 1h) where they are "
+            "stricter",
+            CANDIDATE,
+        ),
+        (
+            "{ mode: audit, rules: [ { name: pay, match: { topics: [pay] }, mode: enforce }, "
+            "{ name: old, match: { topics: [old] } } ] }",
+            "rules: pay",
+            f"the limits of each topic; rules: old; {CANDIDATE}",
+        ),
+        (
+            "{ waivers: [ { name: fill, match: { topics: [x] }, until: 2030-12-01T00:00:00Z, owner: a, "
+            "reason: b } ] }",
+            "the limits of each topic",
+            f"waivers: fill until 2030-12-01T00:00:00+00:00; {CANDIDATE}",
+        ),
+    ],
+)
+def test_what_is_enforced_and_what_is_only_counted_follows_from_the_modes(policy, enforced, counted):
+    _, second, third, _ = lines(config_of(f"{SMALLEST}policy: {policy}\n"), FACTS)
+
+    assert (second, third) == (f"Enforced: {enforced}", f"Only counted: {counted}")
+
+
+async def seen_on_a_terminal(kafka, folder, *arguments):
+    """All that `tsproxy run` shows on a terminal. It is stopped when it has started."""
+    ours, theirs = pty.openpty()
+    command = [sys.executable, "-m", "tsproxy", "run", "--upstream", kafka.bootstrap_servers]
+    command += ["--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0", "--decisions", str(folder), *arguments]
+    process = await asyncio.create_subprocess_exec(*command, stdin=theirs, stdout=theirs, stderr=theirs)
+    os.close(theirs)
+    reader = asyncio.StreamReader()
+    loop = asyncio.get_running_loop()
+    transport, _ = await loop.connect_read_pipe(
+        lambda: asyncio.StreamReaderProtocol(reader), os.fdopen(ours, "rb", buffering=0)
+    )
+    shown = b""
+    with closing(transport):
+        while b"proxy_started" not in shown or (b"Decisions" not in shown and not arguments):
+            shown += await reader.readline()
+        process.send_signal(signal.SIGTERM)
+        while b"proxy_stopped" not in shown:
+            shown += await reader.readline()
+    assert await process.wait() == 0
+    return shown.decode().replace("\r\n", "\n").splitlines()
+
+
+@pytest.mark.parametrize("workers", ["1", "2"])
+async def test_a_person_on_a_terminal_sees_four_lines(kafka_431, tmp_path, workers):
+    shown = await seen_on_a_terminal(kafka_431, tmp_path, *(["--workers", "2"] if workers == "2" else []))
+
+    begins = ["Clients connect to 127.0.0.1:", "Enforced: ", "Only counted: ", "Decisions go to "]
+    at = next(index for index, line in enumerate(shown) if line.startswith(begins[0]))
+    assert [line.startswith(text) for line, text in zip(shown[at:], begins, strict=False)] == [True] * 4
+    assert shown[at + 3].startswith(f"Decisions go to {tmp_path};")
+
+
+async def test_a_log_as_json_has_nothing_else_even_on_a_terminal(kafka_431, tmp_path):
+    shown = await seen_on_a_terminal(kafka_431, tmp_path, "--log-format", "json")
+
+    assert [line for line in shown if not line.startswith("{")] == []

@@ -1,0 +1,109 @@
+"""Four lines for a person who starts the proxy on a terminal.
+
+They say where it listens, what is enforced, what is only counted, and where decisions go. The log is not
+changed: it says the same for programs.
+"""
+
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Final, TextIO
+
+from tsproxy.config.settings import BrokerHosts, Config, Listener
+from tsproxy.config.values import bound_text, instant_text
+from tsproxy.model.policy import FAR_BEHIND_MS, LimitsFrom, Mode, Preset, RuleSettings, TimeLimit
+from tsproxy.proxy.logging import LogFormat
+
+NAMES_SHOWN: Final = 3
+
+
+def show(config: Config, log_format: LogFormat, facts: Mapping[str, Any]) -> None:
+    """Print the lines if there is a terminal. `facts` are those of `proxy_started`."""
+    stream = _terminal(log_format)
+    if stream is not None:
+        print(*lines(config, facts), sep="\n", file=stream, flush=True)
+
+
+def lines(config: Config, facts: Mapping[str, Any]) -> list[str]:
+    """The four lines. `facts` has the real addresses, as the configuration may ask for any free port."""
+    admin = facts["admin"]
+    scheme = "http" if config.admin.tls is None else "https"
+    health = "" if admin == "off" else f"; live page and metrics at {scheme}://{admin}/"
+    listeners = "; ".join(_listener(each, facts) for each in config.listeners)
+    folder = facts["decisions"]
+    return [
+        f"Clients connect to {listeners}{health}",
+        f"Enforced: {'; '.join(_enforced(config)) or 'nothing'}",
+        f"Only counted: {'; '.join(_counted(config)) or 'nothing'}",
+        f"Decisions go to {folder}; for a report: spark_reports daily --input {folder} --output report",
+    ]
+
+
+def _terminal(log_format: LogFormat) -> TextIO | None:
+    if log_format is LogFormat.JSON:  # somebody reads the log by program, even on a terminal
+        return None
+    return next((stream for stream in (sys.stderr, sys.stdout) if stream.isatty()), None)
+
+
+def _listener(listener: Listener, facts: Mapping[str, Any]) -> str:
+    bound = facts["listeners"][listener.name]
+    if isinstance(listener.brokers, BrokerHosts):
+        return f"{bound}, brokers by name ({listener.brokers})"
+    ports = sorted(facts["brokers"][listener.name].values())
+    shown = [str(port) for port in ports]
+    return f"{bound}, brokers at {'port' if len(ports) == 1 else 'ports'} {_few(shown)}"
+
+
+def _enforced(config: Config) -> Iterator[str]:
+    if config.policy.mode is Mode.ENFORCE:
+        yield _limits(config)
+    yield from _rules(config, Mode.ENFORCE)
+
+
+def _counted(config: Config) -> Iterator[str]:
+    policy = config.policy
+    if policy.mode is Mode.AUDIT:
+        yield _limits(config)
+    yield from _rules(config, Mode.AUDIT)
+    if policy.waivers:
+        waivers = [f"{each.name} until {instant_text(each.until_ms)}" for each in policy.waivers]
+        yield f"waivers: {_few(waivers)}"
+    if policy.candidate is not None and not policy.is_off:
+        yield f"as a candidate: {_candidate(policy.candidate)}"
+
+
+def _limits(config: Config) -> str:
+    policy = config.policy
+    if policy.limits_from is LimitsFrom.BROKER:
+        return "the limits of each topic"
+    own = _bounds(policy.defaults)
+    if policy.limits_from is LimitsFrom.CONFIG:
+        return f"the limits of policy.defaults ({own})"
+    return f"the limits of each topic, or those of policy.defaults ({own}) where they are stricter"
+
+
+def _rules(config: Config, mode: Mode) -> Iterator[str]:
+    names = [each.name for each in config.policy.rules if (each.settings.mode or config.policy.mode) is mode]
+    if names:
+        yield f"rules: {_few(names)}"
+
+
+def _candidate(settings: RuleSettings) -> str:
+    if settings.preset is None:
+        return _bounds(settings)
+    if settings.before is None:  # a preset counts these where the topic allows any age (policy.resolve)
+        settings = replace(settings, before=TimeLimit(FAR_BEHIND_MS))
+    name = "Kafka 4's limits" if settings.preset is Preset.KAFKA_4 else str(settings.preset)
+    return f"{name}, {_bounds(settings)}"
+
+
+def _bounds(settings: RuleSettings) -> str:
+    """`before 7d, after 1h`; a side without a limit is left out."""
+    sides = (("before", settings.before), ("after", settings.after))
+    shown = [f"{side} {bound_text(limit)}" for side, limit in sides if isinstance(limit, TimeLimit)]
+    return ", ".join(shown) or "no limit of their own"
+
+
+def _few(names: Sequence[str]) -> str:
+    shown = ", ".join(names[:NAMES_SHOWN])
+    return shown if len(names) <= NAMES_SHOWN else f"{shown} and {len(names) - NAMES_SHOWN:,} more"
