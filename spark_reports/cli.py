@@ -6,7 +6,7 @@ Exit codes: 0 done · 1 failed · 2 wrong usage (also an input that does not exi
 import argparse
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from contextlib import suppress
 from io import TextIOWrapper
 from typing import Final
@@ -21,6 +21,7 @@ from spark_reports.exits import (
     SparkUnavailableError,
     UsageError,
 )
+from tsproxy.model.misspelt import unknown_command
 
 COMMANDS: Final = (night, daily, what_if, trend, compact, stream, doctor, gate, render)
 
@@ -45,7 +46,11 @@ _EXAMPLES: Final = """examples:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command, and return its exit code."""
-    options = parser().parse_args(arguments)
+    words = sys.argv[1:] if arguments is None else arguments
+    root, commands = parser()
+    if (text := unknown_command(words, commands)) is not None:
+        root.error(text)
+    options = root.parse_args(words)
     if isinstance(sys.stdout, TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")  # a sign that the locale lacks must not prevent the report
     try:
@@ -74,8 +79,8 @@ def _complain(text: str, code: int) -> int:
     return code
 
 
-def parser() -> argparse.ArgumentParser:
-    """The parser of all commands and their arguments."""
+def parser() -> tuple[argparse.ArgumentParser, Collection[str]]:
+    """The parser of all commands and their arguments, and the commands' names."""
     root = argparse.ArgumentParser(
         prog="spark_reports",
         description="Reports from tsproxy's decision log. All days are UTC days.",
@@ -85,4 +90,4 @@ def parser() -> argparse.ArgumentParser:
     commands = root.add_subparsers(required=True, metavar="COMMAND")
     for command in COMMANDS:
         command.add(commands)
-    return root
+    return root, commands.choices

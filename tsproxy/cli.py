@@ -14,6 +14,7 @@ from tsproxy.commands import capacity, check, decisions, doctor, explain, replay
 from tsproxy.commands.exits import FAILED, MISTAKEN
 from tsproxy.commands.options import add_command
 from tsproxy.config import ConfigError
+from tsproxy.model.misspelt import unknown_command
 
 COMMANDS: Final = {
     "run": run,
@@ -37,7 +38,11 @@ examples:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; returns its exit code (`commands.exits`)."""
-    options = _parser().parse_args(arguments)
+    words = sys.argv[1:] if arguments is None else arguments
+    parser = _parser()
+    if (text := unknown_command(words, COMMANDS)) is not None:
+        parser.error(text)
+    options = parser.parse_args(words)
     command: Callable[[argparse.Namespace], int] = options.command
     try:
         return command(options)

@@ -2,8 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from difflib import get_close_matches
-from typing import Any, Final
+from typing import Any
 
 from tsproxy.config.build import build
 from tsproxy.config.document import Document, Items, Node, Scalar, Section
@@ -13,9 +12,7 @@ from tsproxy.config.parsed import Parsed
 from tsproxy.config.problems import ConfigError, Problem
 from tsproxy.config.settings import Config
 from tsproxy.config.tree import KEYS, TREE, join, steps_of
-
-_MISSPELT: Final = 0.8
-"""How similar a word is to the one that it is a misspelling of."""
+from tsproxy.model.misspelt import unknown
 
 
 def load(document: Document, environ: Mapping[str, str]) -> Config:
@@ -142,7 +139,6 @@ class _Reader:
 
 def _unknown(name: str, keys: SectionKeys) -> str:
     """A text that says that a key is unknown, and names the nearest one, here or elsewhere."""
-    allowed = ", ".join(keys.below)
     dotted = [key for key in keys.below if key.startswith(f"{name}.")]
     if dotted:
         return f"unknown key; it is one key here, with its dots: {', '.join(dotted)}"
@@ -153,10 +149,7 @@ def _unknown(name: str, keys: SectionKeys) -> str:
     # The name in Kafka's own files, in flags and in other languages.
     names = {name, name.replace(".", "_").replace("-", "_"), name.removeprefix("log.")}
     elsewhere = [key.path for key in KEYS if steps_of(key.path)[-1] in names]
-    likely = get_close_matches(name, keys.below, n=1, cutoff=_MISSPELT)
-    near = likely or elsewhere or get_close_matches(name, keys.below, n=1)
-    hint = f"did you mean {near[0]!r}? " if near else ""
-    return f"unknown key; {hint}Allowed here: {allowed}"
+    return unknown("key", name, keys.below, elsewhere)
 
 
 def _leads_to_key(steps: Iterable[str], keys: SectionKeys) -> bool:

@@ -24,7 +24,11 @@ from tests.spark_reports import reports
         (["daily", "--format", "pdf"], "'pdf' is none of html, md, json, csv, prom"),
         (["daily", "--top", "0"], "not a number from 1"),
         (["daily", "--fail-on", "much"], "is not MEASURE>NUMBER"),
-        (["weekly"], "invalid choice"),
+        (["weekly"], "weekly: unknown command; "),
+        (
+            ["dialy", "--date", "x"],
+            "dialy: unknown command; did you mean 'daily'? Allowed here: night, daily, what-if, ",
+        ),
         ([], "required"),
     ],
 )

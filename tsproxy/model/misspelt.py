@@ -1,0 +1,26 @@
+"""`unknown`: the text about a name that is not known, with the one that was probably meant."""
+
+from collections.abc import Iterable, Sequence
+from difflib import get_close_matches
+from typing import Final
+
+_MISSPELT: Final = 0.8
+"""How alike two names are if one is the other with a slip of the keyboard (difflib)."""
+
+
+def unknown(what: str, name: str, allowed: Iterable[str], elsewhere: Sequence[str] = ()) -> str:
+    """`unknown key; did you mean 'policy'? Allowed here: …`. A name of `elsewhere` counts more than one
+    of `allowed` that is only a little alike."""
+    names = list(allowed)
+    likely = get_close_matches(name, names, n=1, cutoff=_MISSPELT)
+    near = likely or elsewhere or get_close_matches(name, names, n=1)
+    hint = f"did you mean {near[0]!r}? " if near else ""
+    return f"unknown {what}; {hint}Allowed here: {', '.join(names)}"
+
+
+def unknown_command(arguments: Sequence[str], commands: Iterable[str]) -> str | None:
+    """The text about the first word of a command line, if it is no command; else None. Options of the whole
+    program take no value."""
+    names = list(commands)
+    word = next((each for each in arguments if not each.startswith("-")), None)
+    return None if word is None or word in names else f"{word}: {unknown('command', word, names)}"
