@@ -37,7 +37,9 @@ async function look() {
     putRates(main, now);
     looks.push(now);
     while (looks.length > 1 && now.atMs - looks[1].atMs >= SPAN_MS) looks.shift();
+    const places = [...document.querySelectorAll(".scroll")].map(each => each.scrollLeft);
     document.querySelector("main").replaceWith(main);
+    main.querySelectorAll(".scroll").forEach((each, index) => { each.scrollLeft = places[index] || 0; });
     document.body.classList.remove("lost");
   } catch {
     document.body.classList.add("lost");

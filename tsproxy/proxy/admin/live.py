@@ -7,22 +7,22 @@ texts that a client or a broker chose are escaped, and only the page's own style
 import base64
 import hashlib
 from collections.abc import Iterable, Sequence
+from enum import Enum
 from importlib.resources import files
-from math import isinf
+from math import inf, isinf
 from typing import Final
 
 from tsproxy import __version__
 from tsproxy.config.settings import Config
 from tsproxy.decisions.ledger import Key
+from tsproxy.decisions.text import instant
 from tsproxy.model.markup import Content, Markup, element, join, raw
-from tsproxy.model.outcome import VerdictName
-from tsproxy.model.policy import CANDIDATE
 from tsproxy.model.verdict import Reason
 from tsproxy.proxy.admin.numbers import Numbers
 from tsproxy.proxy.admin.report import Report
+from tsproxy.proxy.admin.senders import Sender, senders
 from tsproxy.proxy.metrics.drift import NAME as DRIFT
 from tsproxy.proxy.metrics.latency.timings import INSIDE, UPSTREAM
-from tsproxy.proxy.metrics.offenders import REST, Offender
 
 _STYLE: Final = files(__package__).joinpath("live.css").read_text(encoding="utf-8")
 _SCRIPT: Final = files(__package__).joinpath("live.js").read_text(encoding="utf-8")
@@ -42,9 +42,10 @@ POLICY: Final = (
 def page(config: Config, report: Report) -> str:
     """The whole document."""
     numbers = Numbers(report.families)
+    bad = senders(report.offenders, report.now_ms)
     sections = (
+        _senders(bad, report.now_ms),
         _cards(numbers),
-        _offenders(report),
         _two(_drift(numbers), _outcomes(numbers)),
         _two(_latency(numbers), _brokers(report)),
         _two(_connections(report, numbers), _endings(numbers)),
@@ -58,36 +59,85 @@ def page(config: Config, report: Report) -> str:
     )
     body = element(
         "body",
-        element("main", _head(config, report, numbers), *sections, data_now_ms=report.now_ms),
-        element("p", "The proxy does not answer; what is shown is old.", id="lost"),
+        element("main", _head(config, report, numbers, bad), *sections, data_now_ms=report.now_ms),
+        element(
+            "aside", element("p", "The proxy does not answer. The page shows its last answer."), id="lost"
+        ),
         element("script", raw(_SCRIPT)),
     )
     return f"<!doctype html>\n{element('html', head, body, lang='en')}\n"
 
 
-def _head(config: Config, report: Report, numbers: Numbers) -> Markup:
-    state = (
-        element("span", "not ready", class_="state trouble")
-        if report.not_ready
-        else element("span", "ready", class_="state")
-    )
-    troubles = [*report.not_ready, *report.warnings]
+def _head(config: Config, report: Report, numbers: Numbers, bad: Sequence[Sender]) -> Markup:
+    """Is it well: one sentence, then the reasons."""
+    warnings = [*report.warnings]
     if numbers.sum("tsproxy_enforcement_suspended"):
-        troubles.append(
+        warnings.append(
             "nothing is enforced: this proxy's clock is too far from the brokers' (clock.max_offset)"
         )
+    kind, sentence = _state(report, len(warnings), bad)
     facts = [
         f"tsproxy {__version__}",
         f"mode {config.policy.mode.value}",
+        f"upstream {', '.join(str(each) for each in config.upstream.bootstrap_servers)}",
         f"cluster {report.cluster_id or 'not known yet'}",
         f"{config.workers} workers" if config.workers > 1 else "",
         _clock(numbers),
     ]
-    upstream = ", ".join(str(each) for each in config.upstream.bootstrap_servers)
+    troubles = [*report.not_ready, *warnings]
     return join(
-        element("h1", upstream, " ", state),
+        element("h1", element("span", kind.word, class_=f"state {kind.name}"), " ", sentence),
         element("p", " · ".join(each for each in facts if each), class_="soft"),
-        element("ul", *(element("li", each) for each in troubles), class_="trouble") if troubles else None,
+        _troubles(kind, troubles) if troubles else None,
+    )
+
+
+class _Kind(Enum):
+    """The state of the proxy: its word, with which the page begins."""
+
+    good = "ready"
+    warned = "attention"
+    trouble = "not ready"
+
+    @property
+    def word(self) -> str:
+        return str(self.value)
+
+
+def _state(report: Report, warnings: int, bad: Sequence[Sender]) -> tuple[_Kind, str]:
+    """The state, and the sentence that says why."""
+    if report.not_ready:
+        return _Kind.trouble, "Clients cannot be served"
+    lately = [each for each in bad if each.sends_now(report.now_ms)]
+    now = [each for each in lately if not each.is_only_counted]
+    parts = ["Clients are served"]
+    if now:
+        parts.append(f"{_producers(now)} sent bad times in the last 5 minutes")
+    elif lately:
+        parts += ["nothing rejected in the last 5 minutes", f"{_producers(lately)} only counted"]
+    else:
+        parts.append("no bad times in the last 5 minutes")
+    if warnings:
+        parts.append(_many(warnings, "warning"))
+    return (_Kind.warned if now or warnings else _Kind.good), ", ".join(parts)
+
+
+def _producers(several: Sequence[Sender]) -> str:
+    """`2 producers`; the row for all others stands for at least one."""
+    more = "more than " if any(each.is_rest for each in several) else ""
+    return f"{more}{_many(len({each.who for each in several if not each.is_rest}), 'producer')}"
+
+
+def _troubles(kind: _Kind, troubles: Sequence[str]) -> Markup:
+    return element(
+        "div",
+        element("ul", *(element("li", each) for each in troubles)),
+        element(
+            "p",
+            "The proxy's log has a line for each. docs/troubleshooting.md says what to do.",
+            class_="soft",
+        ),
+        class_=f"troubles {kind.name}",
     )
 
 
@@ -104,7 +154,7 @@ def _cards(numbers: Numbers) -> Markup:
     held = numbers.sum("tsproxy_buffered_bytes")
     cards = (
         _card("accepted", "records accepted", numbers.sum(records, verdict="accepted")),
-        _card("rejected", "records rejected", rejected),
+        _card("rejected", f"records rejected{_share(rejected, numbers.sum(records))}", rejected),
         _card("from_client", "bytes from clients", numbers.sum(_BYTES, direction="from_client"), "B"),
         _card("from_broker", "bytes from brokers", numbers.sum(_BYTES, direction="from_broker"), "B"),
         _plain_card("connections", numbers.sum("tsproxy_connections"), f"{_size(held)} held for them"),
@@ -115,6 +165,10 @@ def _cards(numbers: Numbers) -> Markup:
         ),
     )
     return element("dl", *cards, class_="cards")
+
+
+def _share(part: float, whole: float) -> str:
+    return f", {100 * part / whole:.2g} %" if part and whole else ""
 
 
 _BYTES: Final = "tsproxy_bytes_total"
@@ -135,90 +189,120 @@ def _plain_card(text: str, count: float, below: str) -> Markup:
     return element("div", element("dt", text), element("dd", f"{count:,.0f}"), element("dd", below))
 
 
-def _offenders(report: Report) -> Markup:
-    rows = [_offender(each, report.now_ms) for each in report.offenders]
-    head = ("client", "topic", "what is wrong", "#bad records", "#records rejected", "#last", "seen")
-    body = _table(head, rows) if rows else element("p", "Nobody, since this proxy began.", class_="soft")
+def _senders(bad: Sequence[Sender], now_ms: int) -> Markup:
+    entries = [_sender(each, now_ms) for each in bad]
+    body = (
+        element("ol", *entries, class_="senders")
+        if entries
+        else element("p", "Nobody, since this proxy began.", class_="soft")
+    )
     return element("section", element("h2", "Who sends bad times"), body, id="offenders")
 
 
-_HOW: Final = {VerdictName.BROKER_REJECTED: "found by the broker", VerdictName.REPAIRED: "repaired"}
-
-
-def _offender(row: Offender, now_ms: int) -> Sequence[Content]:
-    key = row.key
-    counts = (f"{row.bad_records:,}", f"{row.records:,}")
-    if key == REST:
-        return ("all others", "", "", *counts, _ago(now_ms - row.last_ms), "")
-    client = key.client_id if key.client_id else "(no client id)"
-    wrong = [
-        (key.reason or "").replace("_", " "),
-        f"in {key.unit_guess}" if key.unit_guess else "",
-        _HOW.get(key.verdict, ""),
-        _let_pass(key) if key.would_reject else "",
-    ]
-    seen = (
-        f"at {row.client_address}" if row.client_address else "",
-        f"sent {row.timestamp_ms}" if row.timestamp_ms is not None else "",
+def _sender(sender: Sender, now_ms: int) -> Markup:
+    """Who, what is wrong and what to do, how many and since when."""
+    row, sends_now = sender.row, sender.sends_now(now_ms)
+    key, sent = row.key, sender.sent(now_ms)
+    addressed = f"from {row.client_address}" if row.client_address else ""
+    last = f"last {_ago(now_ms - row.last_ms)}"
+    who = element(
+        "div",
+        element("strong", sender.name),
+        element("span", f" to {key.topic}" if not sender.is_rest else ""),
+        element("small", ", ".join(each for each in (_principal(key), addressed) if each)),
     )
-    return (
-        client + (f" as {key.principal}" if key.principal else ""),
-        key.topic,
-        ", ".join(each for each in wrong if each),
-        *counts,
-        _ago(now_ms - row.last_ms),
-        ", ".join(each for each in seen if each),
+    what = element(
+        "div",
+        element("strong", sender.what),
+        element("span", f"To do: {sender.to_do}") if sender.to_do else None,
+        element("small", sent) if sent else None,
+    )
+    counted = element(
+        "div",
+        element("strong", _many(row.bad_records, "bad record")),
+        element("span", f"{_many(row.records, 'record')} {sender.outcome}"),
+        element("small", f"since {_clock_time(row.first_ms)} ({_ago(now_ms - row.first_ms)}), {last}"),
+    )
+    return element(
+        "li", who, what, counted, class_="now" if sends_now and not sender.is_only_counted else None
     )
 
 
-def _let_pass(key: Key) -> str:
-    """The text for a batch that would be rejected. No broker limit rejects old records, so for those the
-    candidate limit only counts."""
-    is_far_behind = key.rule == CANDIDATE and key.reason == Reason.TOO_OLD
-    return "far behind, only counted" if is_far_behind else "would be rejected"
+def _principal(key: Key) -> str:
+    return f"as {key.principal}" if key.principal else ""
+
+
+def _many(count: int, noun: str) -> str:
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
+def _clock_time(at_ms: int) -> str:
+    """`2026-11-22 10:31 UTC`."""
+    return f"{instant(at_ms)[:16].replace('T', ' ')} UTC"
 
 
 def _drift(numbers: Numbers) -> Markup:
-    """Bars of the newest and the oldest times side by side."""
-    charts = (
-        join(
-            element("p", element("small", f"the {of} record of a batch")),
-            _bars(numbers.buckets(DRIFT, of=of)),
-        )
-        for of in ("newest", "oldest")
+    """A row for each range that has batches, with bars of the newest and of the oldest record."""
+    newest, oldest = (dict(numbers.buckets(DRIFT, of=of)) for of in ("newest", "oldest"))
+    bounds = sorted({*newest, *oldest})
+    most = max([*newest.values(), *oldest.values()], default=0)
+    rows = [
+        (_between(low, high), _bar(newest.get(high, 0), most), _bar(oldest.get(high, 0), most))
+        for low, high in zip([-inf, *bounds], bounds, strict=False)
+        if newest.get(high) or oldest.get(high)
+    ]
+    return _section(
+        "Drift: timestamp minus clock", ("batches by drift", "newest record", "oldest record"), rows
     )
-    return element("section", element("h2", "Drift: timestamp minus clock"), *charts, id="drift")
 
 
-_BAR: Final = 24
-_HEIGHT: Final = 70
+def _between(low: float, high: float) -> str:
+    """`5m to 1h behind`; the clock is the bound between behind and ahead."""
+    side, near, far = ("behind", -high, -low) if high <= 0 else ("ahead", low, high)
+    if isinf(far):
+        return f"over {_length(near)} {side}"
+    return f"{_length(near)} to {_length(far)} {side}" if near else f"up to {_length(far)} {side}"
 
 
-def _bars(buckets: Sequence[tuple[float, float]]) -> Markup:
-    """Counts by upper bound; heights are in proportion to the square root, so that few show beside many."""
-    most = max((count for _, count in buckets), default=0) or 1
-    bars = []
-    for index, (upper, count) in enumerate(buckets):
-        height = round(_HEIGHT * (count / most) ** 0.5, 1)
-        title = element("title", f"{count:,.0f} batches up to {_span(upper)}")
-        bars.append(
-            element("rect", title, x=index * _BAR + 2, y=_HEIGHT - height, width=_BAR - 4, height=height)
-        )
-        if index + 1 < len(buckets):
-            bars.append(element("text", _span(upper), x=(index + 1) * _BAR, y=_HEIGHT + 14))
-    width = _BAR * max(1, len(buckets))
-    line = element("line", x1=0, y1=_HEIGHT, x2=width, y2=_HEIGHT)
-    return element("svg", line, *bars, viewBox=f"0 0 {width} {_HEIGHT + 20}", role="img")
+def _length(seconds: float) -> str:
+    return _span(seconds).removeprefix("+")
+
+
+_BAR: Final = 100
+"""The width of the longest bar, in the unit of the drawing."""
+
+
+def _bar(count: float, most: float) -> Markup:
+    """A count and its bar. Its width is in proportion to the square root, so that few show beside many."""
+    width = round(_BAR * (count / most) ** 0.5, 1) if most else 0
+    drawn = element("rect", width=width, height=8)
+    bar = element("svg", drawn, viewBox=f"0 0 {_BAR} 8", preserveAspectRatio="none", aria_hidden="true")
+    return join(f"{count:,.0f}", bar)
 
 
 def _outcomes(numbers: Numbers) -> Markup:
     batches, records = "tsproxy_batches_total", "tsproxy_records_total"
+    found = numbers.rows(batches)
+    is_one = len({labels["listener"] for labels, _ in found}) == 1
     rows = [
-        (listener, verdict, reason, f"{count:,.0f}", f"{numbers.sum(records, **labels):,.0f}")
-        for labels, count in numbers.rows(batches)
-        for listener, verdict, reason in [(labels["listener"], labels["verdict"], labels["reason"])]
+        (
+            "" if is_one else labels["listener"],
+            _outcome(labels["verdict"], labels["reason"]),
+            f"{count:,.0f}",
+            f"{numbers.sum(records, **labels):,.0f}",
+        )
+        for labels, count in sorted(found, key=lambda one: -one[1])
     ]
-    return _section("What became of batches", ("listener", "", "", "#batches", "#records"), rows)
+    head = ("listener", "outcome", "#batches", "#records")
+    skipped = 1 if is_one else 0
+    return _section("What became of batches", head[skipped:], [row[skipped:] for row in rows])
+
+
+def _outcome(verdict: str, reason: str) -> str:
+    """`rejected by the broker: too old`."""
+    words = {"broker_rejected": "rejected by the broker", "rejected": "rejected here"}.get(verdict, verdict)
+    word = Reason(reason).word if reason in Reason.__members__.values() else reason.replace("_", " ")
+    return f"{words}: {word}" if word else words
 
 
 def _latency(numbers: Numbers) -> Markup | None:
@@ -232,7 +316,7 @@ def _latency(numbers: Numbers) -> Markup | None:
         )
         for api in apis
     ]
-    head = ("request", "#timed", "#broker: half", "#99 %", "#here: half", "#99 %")
+    head = ("request", "#timed", "#broker, half", "#broker, 99 %", "#here, half", "#here, 99 %")
     return _section("Latency", head, rows) if rows else None
 
 
@@ -251,7 +335,11 @@ def _connections(report: Report, numbers: Numbers) -> Markup:
         if count
     ]
     rows = [*states, *report.addresses.items()]
-    return _section("Connections", ("", "#"), [(text, f"{count:,.0f}") for text, count in rows])
+    return _section(
+        "Connections",
+        ("state, or client address", "#open"),
+        [(text, f"{count:,.0f}") for text, count in rows],
+    )
 
 
 def _endings(numbers: Numbers) -> Markup:
@@ -265,11 +353,11 @@ def _endings(numbers: Numbers) -> Markup:
         if count
     ]
     rows = [(text, f"{count:,.0f}") for text, count in (*closed, *limits)]
-    return _section("How connections ended", ("", "#"), rows)
+    return _section("How connections ended", ("reason", "#connections"), rows)
 
 
 def _section(title: str, head: Sequence[str], rows: Sequence[Sequence[Content]]) -> Markup:
-    body = _table(head, rows) if rows else element("p", "None yet.", class_="soft")
+    body = _table(title, head, rows) if rows else element("p", "None yet.", class_="soft")
     return element("section", element("h2", title), body)
 
 
@@ -277,7 +365,7 @@ def _two(*sections: Markup | None) -> Markup:
     return element("div", *sections, class_="two")
 
 
-def _table(head: Sequence[str], rows: Iterable[Sequence[Content]]) -> Markup:
+def _table(label: str, head: Sequence[str], rows: Iterable[Sequence[Content]]) -> Markup:
     """A column whose head begins with # holds numbers."""
     kinds = ["number" if name.startswith("#") else None for name in head]
 
@@ -287,7 +375,9 @@ def _table(head: Sequence[str], rows: Iterable[Sequence[Content]]) -> Markup:
         )
 
     names = line("th", [name.removeprefix("#") for name in head])
-    return element("div", element("table", names, *(line("td", row) for row in rows)), class_="scroll")
+    table = element("table", element("thead", names), element("tbody", *(line("td", row) for row in rows)))
+    # A keyboard can scroll it where it is wider than the window.
+    return element("div", table, class_="scroll", tabindex=0, role="region", aria_label=label)
 
 
 _SPANS: Final = ((86_400, "d"), (3_600, "h"), (60, "m"), (1, "s"))

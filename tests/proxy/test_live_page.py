@@ -1,0 +1,173 @@
+"""The live page tells somebody on call whether it is well, who is bad, since when, and what to do."""
+
+from dataclasses import replace
+
+import pytest
+
+from tests.proxy.measured import REJECTED
+from tests.proxy.test_admin_pages import CONFIG, HOSTILE, NOW_MS, Tags, rejected, report_of
+from tests.spark_reports import browser
+from tsproxy.model.outcome import Culprit, VerdictName
+from tsproxy.model.policy import CANDIDATE
+from tsproxy.model.verdict import Reason, UnitGuess
+from tsproxy.proxy.admin import live
+from tsproxy.proxy.admin.senders import LATELY_MS, senders
+from tsproxy.proxy.metrics.offenders import SHOWN, Offenders
+
+MINUTE_MS = 60_000
+SECONDS = NOW_MS // 1000
+
+
+def text_of(report):
+    document = Tags()
+    document.feed(live.page(CONFIG, report))
+    return document.text
+
+
+def in_seconds(now_ms=NOW_MS, **facts):
+    facts = {"reason": Reason.TOO_OLD, "unit_guess": UnitGuess.SECONDS, **facts}
+    return rejected("loyalty", now_ms, culprits=(Culprit(0, SECONDS),), **facts)
+
+
+@pytest.mark.parametrize(
+    ("report", "says"),
+    [
+        (report_of(), "ready Clients are served, no bad times in the last 5 minutes"),
+        (
+            report_of(rejected("a")),
+            "attention Clients are served, 1 producer sent bad times in the last 5 minutes",
+        ),
+        (
+            report_of(rejected("a"), rejected("b"), warnings=["the disk is full"]),
+            "attention Clients are served, 2 producers sent bad times in the last 5 minutes, 1 warning",
+        ),
+        (
+            report_of(rejected("a", NOW_MS - LATELY_MS)),
+            "ready Clients are served, no bad times in the last 5 minutes",
+        ),
+        (report_of(not_ready=["no broker"]), "not ready Clients cannot be served"),
+    ],
+)
+def test_the_first_sentence_says_whether_it_is_well(report, says):
+    assert says + "tsproxy" in text_of(report)
+
+
+def test_two_mistakes_of_one_producer_are_one_producer():
+    text = text_of(report_of(rejected("a"), rejected("a", topic="other")))
+
+    assert "1 producer sent bad times" in text
+
+
+def test_more_producers_than_are_shown_are_said_to_be_more():
+    offenders = Offenders()
+    for number in range(SHOWN + 2):
+        offenders.book(rejected(f"name-{number}"))
+    report = replace(report_of(), offenders=tuple(offenders.highest(NOW_MS)))
+
+    assert f"more than {SHOWN} producers sent bad times" in text_of(report)
+
+
+def test_each_producer_has_the_mistake_what_to_do_and_since_when():
+    first_ms = NOW_MS - 12 * MINUTE_MS
+    text = text_of(report_of(in_seconds(first_ms), in_seconds(NOW_MS - 2 * MINUTE_MS)))
+
+    assert "loyalty to orders" in text
+    assert "timestamps are in seconds" in text
+    assert "To do: multiply by 1,000: Kafka wants milliseconds since 1970" in text
+    assert f"sent {SECONDS}, which is 1970-01-21 10:53:45 UTC; probably meant 2026-01-01 00:00:00 UTC" in text
+    assert "since 2025-12-31 23:48 UTC (12m ago), last 2m ago" in text
+
+
+def test_what_the_broker_rejected_before_the_limits_were_known_is_the_same_row():
+    outcomes = [in_seconds(), in_seconds(verdict=VerdictName.BROKER_REJECTED, rule=None)]
+
+    [sender] = senders(report_of(*outcomes).offenders, NOW_MS)
+    assert sender.row.bad_records == 2
+
+
+def test_records_that_are_only_counted_are_no_alarm_and_are_told_apart():
+    counted = replace(
+        REJECTED,
+        now_ms=NOW_MS,
+        verdict=VerdictName.ACCEPTED,
+        would_reject=True,
+        rule=CANDIDATE,
+        reason=Reason.TOO_OLD,
+        unit_guess=None,
+    )
+    text = text_of(report_of(counted))
+
+    assert "ready Clients are served, nothing rejected in the last 5 minutes, 1 producer only counted" in text
+    assert "far behind, only counted" in text
+    assert "an old archive?" in text
+
+
+@pytest.mark.parametrize(
+    ("sent", "says"),
+    [
+        (2**63 - 1, "beyond the calendar"),
+        (-(2**63), "beyond the calendar"),
+        (0, "1970-01-01 00:00:00 UTC"),
+        (-62_135_596_800_000, "0001-01-01 00:00:00 UTC"),
+        (-62_135_596_800_001, "beyond the calendar"),
+        (253_402_300_799_999, "9999-12-31 23:59:59 UTC"),
+        (253_402_300_800_000, "beyond the calendar"),
+    ],
+)
+def test_any_timestamp_is_shown_with_its_date_if_it_has_one(sent, says):
+    report = report_of(rejected(culprits=(Culprit(0, sent),), unit_guess=None))
+
+    assert f"sent {sent}, which is {says}" in text_of(report)
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "says"),
+    [
+        (float("-inf"), -86_400, "over 1d behind"),
+        (-3_600, -60, "1m to 1h behind"),
+        (-1, 0, "up to 1s behind"),
+        (0, 1, "up to 1s ahead"),
+        (3_600, float("inf"), "over 1h ahead"),
+    ],
+)
+def test_a_range_of_drift_is_in_words(low, high, says):
+    assert live._between(low, high) == says
+
+
+# -- In a real browser -------------------------------------------------------------------------------
+
+needs_axe = pytest.mark.skipif(
+    browser.chromium() is None or browser.axe() is None,
+    reason="needs Chromium (apt-get install chromium), and npm, which fetches axe-core",
+)
+SIZES = {
+    "wide": ("--window-size=1280,1000",),
+    "narrow and dark": ("--window-size=400,900", "--blink-settings=preferredColorScheme=0"),
+}
+
+
+def whole_page(*outcomes):
+    """Without its script, which would find no proxy to ask."""
+    report = report_of(
+        *outcomes, in_seconds(), rejected("old", NOW_MS - LATELY_MS), warnings=["the disk is full"]
+    )
+    page = live.page(CONFIG, report)
+    return page.replace(live._SCRIPT, "")
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1_800)  # the first start of a browser on a busy machine
+@needs_axe
+@pytest.mark.parametrize("size", SIZES)
+def test_axe_core_finds_nothing_wrong(tmp_path, size):
+    assert browser.complaints(tmp_path, whole_page(), *SIZES[size]) == []
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1_800)
+@pytest.mark.skipif(browser.chromium() is None, reason="needs Chromium (apt-get install chromium)")
+def test_no_name_makes_the_page_wider_than_a_phone(tmp_path):
+    page = whole_page(*map(rejected, HOSTILE), rejected("n" * 200, topic="t" * 249))
+
+    page_width, window_width = browser.width(tmp_path, page, *SIZES["narrow and dark"])
+    assert page_width <= window_width

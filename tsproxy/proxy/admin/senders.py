@@ -1,0 +1,147 @@
+"""Who sends bad times: the rows of the offenders, joined for people, with what to do. Pure."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Final
+
+from tsproxy.decisions.ledger import Key
+from tsproxy.model.kafka import ErrorCode
+from tsproxy.model.outcome import VerdictName
+from tsproxy.model.policy import CANDIDATE
+from tsproxy.model.units import UNITS
+from tsproxy.model.verdict import Reason, UnitGuess
+from tsproxy.proxy.metrics.offenders import REST, Offender, highest
+
+LATELY_MS: Final = 5 * 60_000
+"""A client that sent bad times within this time counts as one that still does."""
+_LAST_DATED_MS: Final = 253_402_300_799_999
+"""The end of the year 9999, where calendars (and Python) end."""
+_FIRST_DATED_MS: Final = -62_135_596_800_000
+
+
+@dataclass(frozen=True, slots=True)
+class Sender:
+    """One mistake of one client in one topic. `row` has the sums of all that became of its batches."""
+
+    row: Offender
+
+    @property
+    def is_rest(self) -> bool:
+        """True for the row that sums up all others."""
+        return self.row.key == REST
+
+    @property
+    def is_only_counted(self) -> bool:
+        return self.row.key.would_reject is True
+
+    def sends_now(self, now_ms: int) -> bool:
+        return now_ms - self.row.last_ms < LATELY_MS
+
+    @property
+    def who(self) -> tuple[str | None, str | None]:
+        """Client id and principal: one producer may make several mistakes."""
+        return self.row.key.client_id, self.row.key.principal
+
+    @property
+    def name(self) -> str:
+        return "all others" if self.is_rest else self.row.key.client_id or "(no client id)"
+
+    @property
+    def what(self) -> str:
+        """What is wrong, and what happens to it."""
+        key = self.row.key
+        if self.is_rest:
+            return "several mistakes"
+        unit = _unit(key)
+        if unit is not None:
+            cause = (
+                f"timestamps are in {UNITS[unit].name}"
+                if unit in UNITS
+                else "timestamps are 0: a time that was never set"
+            )
+        elif _is_far_behind(key):
+            cause = "timestamps lie far behind the clock"
+        else:
+            cause = Reason(key.reason).cause if key.reason else _error_name(key.error_code)
+        return cause
+
+    @property
+    def outcome(self) -> str:
+        key = self.row.key
+        if self.is_only_counted:
+            return "far behind, only counted" if _is_far_behind(key) else "only counted: would be rejected"
+        return "repaired" if key.verdict == VerdictName.REPAIRED else "rejected"
+
+    @property
+    def to_do(self) -> str | None:
+        """What the owner of the producer should do; None for the row that sums up others."""
+        key = self.row.key
+        if self.is_rest:
+            return None
+        unit = _unit(key)
+        if unit is not None and unit in UNITS:
+            return f"{UNITS[unit].advice}: Kafka wants milliseconds since 1970"
+        if unit is not None:
+            return "set the event's time, or send no timestamp"
+        if _is_far_behind(key):
+            return "an old archive? Else look at unit and clock of the producer"
+        if key.reason is None:
+            return "look up the error code in Kafka's documentation"
+        return Reason(key.reason).fix
+
+    def sent(self, now_ms: int) -> str | None:
+        """An example of a timestamp, with its date, and the date that was probably meant."""
+        sent = self.row.timestamp_ms
+        if sent is None or self.is_rest:
+            return None
+        unit = _unit(self.row.key)
+        text = f"sent {sent}, which is {_dated(sent)}"
+        if unit is None or unit not in UNITS:
+            return text
+        return f"{text}; probably meant {_dated(UNITS[unit].read(sent, now_ms))}"
+
+
+def senders(rows: Iterable[Offender], now_ms: int) -> Sequence[Sender]:
+    """The highest score first. Batches that the broker rejected, before the limits were known here, are
+    counted with those that the proxy rejected."""
+    every = list(rows)
+    joined = highest((_joined(each) for each in every), now_ms, len(every))
+    return [Sender(row) for row in joined]
+
+
+def _joined(row: Offender) -> Offender:
+    key = row.key
+    if key == REST:
+        return row
+    rejections = (VerdictName.REJECTED, VerdictName.BROKER_REJECTED)
+    is_rejected = key.verdict in rejections and key.reason is not None
+    own = key._replace(
+        listener="",
+        verdict=VerdictName.REJECTED if is_rejected else key.verdict,
+        error_code=int(ErrorCode.NONE) if is_rejected else key.error_code,
+        rule=CANDIDATE if key.rule == CANDIDATE else None,
+        mode=None,
+        waiver=None,
+    )
+    return Offender(own, *(getattr(row, name) for name in Offender.__dataclass_fields__ if name != "key"))
+
+
+def _unit(key: Key) -> UnitGuess | None:
+    return UnitGuess(key.unit_guess) if key.unit_guess else None
+
+
+def _is_far_behind(key: Key) -> bool:
+    """No broker limit rejects old records by default, so for those the candidate limit only counts."""
+    return key.rule == CANDIDATE and key.reason == Reason.TOO_OLD
+
+
+def _error_name(error_code: int) -> str:
+    known = error_code in ErrorCode.__members__.values()
+    return f"the answer was {ErrorCode(error_code).name if known else f'error {error_code}'}"
+
+
+def _dated(ms: int) -> str:
+    if not _FIRST_DATED_MS <= ms <= _LAST_DATED_MS:
+        return "beyond the calendar"
+    return datetime.fromtimestamp(ms // 1000, UTC).isoformat(" ")[:19] + " UTC"
