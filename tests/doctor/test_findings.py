@@ -258,8 +258,21 @@ def test_a_folder_that_can_be_written_is_fine_and_so_is_one_that_can_be_made(tmp
 def test_a_file_in_the_place_of_the_folder_is_a_problem(tmp_path):
     (tmp_path / "file").touch()
 
-    [found] = machine.decisions(folder_of(tmp_path / "file"))
-    assert (found.grade, found.text) == (Grade.PROBLEM, f"{tmp_path / 'file'} is not a folder")
+    for folder in (tmp_path / "file", tmp_path / "file" / "below"):
+        [found] = machine.decisions(folder_of(folder))
+        assert (found.grade, found.text) == (Grade.PROBLEM, f"{tmp_path / 'file'} is not a folder")
+
+
+def test_a_folder_that_may_not_be_written_is_a_problem_with_the_command_for_it(tmp_path, monkeypatch):
+    """Whoever runs the tests: root may write anywhere."""
+    monkeypatch.setattr("os.access", lambda *_: False)
+
+    [there] = machine.decisions(folder_of(tmp_path))
+    [absent] = machine.decisions(folder_of(tmp_path / "new"))
+    assert (there.grade, absent.grade) == (Grade.PROBLEM, Grade.PROBLEM)
+    assert there.command.startswith("chown ")
+    assert f"{tmp_path} belongs to " in absent.text
+    assert absent.command is None
 
 
 def test_a_folder_of_another_user_is_a_warning(tmp_path, monkeypatch):

@@ -10,7 +10,8 @@ from contextlib import closing
 import pytest
 
 from tests.config.files import SMALLEST, config_of
-from tsproxy.proxy.summary import lines
+from tsproxy.proxy.logging import LogFormat
+from tsproxy.proxy.summary import lines, show
 
 FACTS = {
     "listeners": {"default": "127.0.0.1:9192"},
@@ -71,6 +72,22 @@ def test_what_is_enforced_and_what_is_only_counted_follows_from_the_modes(policy
     _, second, third, _ = lines(config_of(f"{SMALLEST}policy: {policy}\n"), FACTS)
 
     assert (second, third) == (f"Enforced: {enforced}", f"Only counted: {counted}")
+
+
+class Gone:
+    """A terminal that somebody has closed."""
+
+    def isatty(self):
+        return True
+
+    def write(self, _):
+        raise OSError("Input/output error")
+
+
+def test_a_terminal_that_is_gone_ends_no_start(monkeypatch):
+    monkeypatch.setattr("sys.stderr", Gone())
+
+    show(config_of(SMALLEST), LogFormat.AUTO, FACTS)
 
 
 async def seen_on_a_terminal(kafka, folder, *arguments):

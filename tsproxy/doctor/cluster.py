@@ -123,6 +123,8 @@ async def look_up(address: Address) -> Sequence[str] | str:
 
 
 async def _speaks(address: Address) -> Literal["tls", "plain"] | None:
+    if not await _listens(address):
+        return None
     if await _speaks_tls(address):
         return "tls"
     try:
@@ -132,11 +134,27 @@ async def _speaks(address: Address) -> Literal["tls", "plain"] | None:
         return None
 
 
-async def _speaks_tls(address: Address) -> bool:
-    """True if a TLS handshake succeeds. The certificate does not matter: nothing is sent."""
+def unchecked_tls() -> ssl.SSLContext:
+    """For finding out whether somebody speaks TLS, and for nothing that matters."""
     context = ssl.create_default_context()
     context.check_hostname = False
     context.verify_mode = ssl.CERT_NONE
+    return context
+
+
+async def _listens(address: Address) -> bool:
+    try:
+        async with asyncio.timeout(LOOK_UP_S):
+            _, writer = await asyncio.open_connection(address.host, address.port)
+    except (OSError, TimeoutError):
+        return False
+    writer.close()
+    return True
+
+
+async def _speaks_tls(address: Address) -> bool:
+    """True if a TLS handshake succeeds. The certificate does not matter: nothing is sent."""
+    context = unchecked_tls()
     try:
         async with asyncio.timeout(LOOK_UP_S):
             _, writer = await asyncio.open_connection(address.host, address.port, ssl=context)

@@ -93,9 +93,10 @@ def memory(config: Config, available: int | None) -> Finding:
 def decisions(config: Config) -> Iterator[Finding]:
     folder = config.decisions.directory
     where = _existing(folder)
-    if folder.exists() and not folder.is_dir():
+    is_there = where == folder.absolute()
+    if not os.path.isdir(where):
         yield DECISIONS.problem(
-            f"{folder} is not a folder", "name a folder in decisions.directory (--decisions)"
+            f"{where} is not a folder", "name a folder in decisions.directory (--decisions)"
         )
         return
     user = _name(os.geteuid())
@@ -103,10 +104,10 @@ def decisions(config: Config) -> Iterator[Finding]:
         yield DECISIONS.problem(
             f"{where} belongs to {_owner(where)}, and {user} may not write there",
             "give it to the user of the proxy, or name another folder in decisions.directory (--decisions)",
-            f"chown {user} {shlex.quote(str(where))}" if where == folder.absolute() else None,
+            f"chown {user} {shlex.quote(str(where))}" if is_there else None,
         )
         return
-    if not folder.exists():
+    if not is_there:
         yield DECISIONS.ok(f"{folder} does not exist; {user} may make it at the start")
     elif (owner := _owner(folder)) != user:
         yield DECISIONS.warning(
@@ -125,7 +126,7 @@ def _space(config: Config, where: Path) -> Finding:
         return DECISIONS.problem(
             f"{_size(free)} free on the disk of {where}", "make room: without it the log has gaps"
         )
-    kept = sum(each.size_bytes for each in closed_files(where)) if where.is_dir() else 0
+    kept = sum(each.size_bytes for each in closed_files(config.decisions.directory))
     if most is None:
         text = f"{_size(free)} free; decisions.retention.size is unlimited"
         return DECISIONS.warning(text, "set decisions.retention.size to less than the disk has")
@@ -140,7 +141,8 @@ def _space(config: Config, where: Path) -> Finding:
 
 def _existing(folder: Path) -> Path:
     """The folder, or the nearest one above it that exists."""
-    return next(each for each in (folder.absolute(), *folder.absolute().parents) if each.exists())
+    # Unlike Path.exists, os.path.exists is false where this user may not look.
+    return next(each for each in (folder.absolute(), *folder.absolute().parents) if os.path.exists(each))
 
 
 def _owner(path: Path) -> str:

@@ -8,14 +8,15 @@ from typing import Final
 
 from tsproxy.config.settings import BrokerHosts, BrokerPorts, Config, Listener
 from tsproxy.config.values import ports_text
-from tsproxy.doctor.cluster import look_up
+from tsproxy.doctor.cluster import look_up, unchecked_tls
 from tsproxy.doctor.findings import Check, Finding, few, many
 from tsproxy.model.addresses import Address, ip_or_none
-from tsproxy.proxy.ports import ListenError, bind
+from tsproxy.proxy.ports import ListenError, bind, each_address
 
 PORTS: Final = Check("ports")
 ADVERTISED: Final = Check("advertised")
-_ALIVE: Final = b"alive\n"
+_ALIVE: Final = (b"alive\n", b"OK\n")
+"""The second one is all that a stranger gets where `admin.token` is set."""
 _ANSWER_S: Final = 2.0
 _REFUSED_SHOWN: Final = 10
 
@@ -34,13 +35,16 @@ def running_proxy(config: Config) -> Address | None:
     """The admin port of this configuration, if a tsproxy answers there."""
     if (admin := config.admin.bind) is None or not admin.port:
         return None
-    kind = http.client.HTTPConnection if config.admin.tls is None else http.client.HTTPSConnection
-    connection = kind(admin.host, admin.port, timeout=_ANSWER_S)
+    connection = (
+        http.client.HTTPConnection(admin.host, admin.port, timeout=_ANSWER_S)
+        if config.admin.tls is None
+        # Whatever its certificate: nothing is sent that others may not read.
+        else http.client.HTTPSConnection(admin.host, admin.port, timeout=_ANSWER_S, context=unchecked_tls())
+    )
     try:
         connection.request("GET", "/livez")
         answer = connection.getresponse()
-        # With admin.token set, a stranger gets the status alone.
-        alive = answer.status == HTTPStatus.OK and answer.read() in (_ALIVE, b"")
+        alive = answer.status == HTTPStatus.OK and answer.read() in _ALIVE
     except (OSError, http.client.HTTPException):
         alive = False
     finally:
@@ -104,7 +108,15 @@ def _wanted(config: Config, brokers: Mapping[int, Address]) -> Iterator[Address]
             if (port := ports.port_of(node_id)) is not None:
                 yield Address(listener.bind.host, port)
     if config.admin.bind is not None and config.admin.bind.port:
-        yield config.admin.bind
+        yield from _admin_addresses(config.admin.bind)
+
+
+def _admin_addresses(bind: Address) -> list[Address]:
+    """The admin port listens at every address of a host name."""
+    try:
+        return each_address(bind)
+    except ListenError:  # trying to bind says the same
+        return [bind]
 
 
 async def _advertised(listener: Listener, brokers: Mapping[int, Address]) -> list[Finding]:

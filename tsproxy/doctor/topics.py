@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from tsproxy.cluster.admin_connection import AdminConnection, ConversationError, TopicAnswer
-from tsproxy.cluster.topic_limits import AFTER, BEFORE, topic_limits
+from tsproxy.cluster.topic_limits import AFTER, BEFORE
 from tsproxy.config.settings import Config
 from tsproxy.config.values import bound_text
 from tsproxy.doctor.cluster import Node
@@ -19,7 +19,16 @@ from tsproxy.model.policy import HOUR_MS, LimitsFrom, Mode, TimeLimit
 from tsproxy.model.verdict import TopicLimits
 from tsproxy.policy.ineffective_rules import ineffective_rules
 from tsproxy.policy.resolve import may_fit_topic
-from tsproxy.proxy.brokers.limits import Given, differences, examples, given_by, own_of, together
+from tsproxy.proxy.brokers.limits import (
+    Given,
+    Own,
+    Together,
+    differences,
+    examples,
+    given_by,
+    own_of,
+    together,
+)
 from tsproxy.proxy.reload.unfit_rules import is_unfit
 
 TOPICS: Final = Check("topics")
@@ -67,11 +76,12 @@ def examine(config: Config, described: Described) -> Iterator[Finding]:
     if not described.topics:
         yield TOPICS.skipped("no topic can be seen whose configuration may be read")
         return
-    limits, unreadable = _limits(described)
+    in_force, unreadable = _in_force(described)
     for topic, error in unreadable.items():
         yield TOPICS.warning(
             f"{topic}: a limit is not understood: {error}", "correct it on the topic, or report it"
         )
+    limits = {topic: each.limits for topic, each in in_force.items()}
     judged = {t: each for t, each in limits.items() if each.timestamp_type is TimestampType.CREATE_TIME}
     yield from _unlimited_before(config, judged)
     yield from _unlimited_after(config, judged)
@@ -81,7 +91,7 @@ def examine(config: Config, described: Described) -> Iterator[Finding]:
             f"{many(len(described.stamped), 'topic')} with LogAppendTime ({few(described.stamped)}): brokers "
             "replace the timestamps, and no limit applies"
         )
-    yield from _different_brokers(described)
+    yield from _different_brokers(in_force)
     yield from _beside_policy(config, judged)
 
 
@@ -102,17 +112,23 @@ async def unfit(config: Config, rights: Rights) -> list[Finding]:
     return found
 
 
-def _limits(described: Described) -> tuple[dict[str, TopicLimits], dict[str, ValueError]]:
-    """The limits in force by topic, and the topics with a value that is not understood."""
-    limits, wrong = {}, {}
+def _in_force(described: Described) -> tuple[dict[str, Together], dict[str, ValueError]]:
+    """What is in force by topic, and the topics with a value that is not understood. Topics with the same
+    settings share it."""
     given = given_by(described.topics) or Given({}, frozenset(), frozenset())
+    found: dict[Own, Together | ValueError] = {}
     for each in described.topics:
-        try:
-            topic_limits(each.settings)
-            limits[each.topic] = together(own_of(each), given, described.given).limits
-        except ValueError as error:
-            wrong[each.topic] = error
-    return limits, wrong
+        own = own_of(each)
+        if own not in found:
+            try:
+                found[own] = together(own, given, described.given)
+            except ValueError as error:
+                found[own] = error
+    of_topics = {each.topic: found[own_of(each)] for each in described.topics}
+    return (
+        {topic: each for topic, each in of_topics.items() if not isinstance(each, ValueError)},
+        {topic: each for topic, each in of_topics.items() if isinstance(each, ValueError)},
+    )
 
 
 def _unlimited_before(config: Config, judged: Mapping[str, TopicLimits]) -> Iterator[Finding]:
@@ -153,17 +169,12 @@ def _hour_by_default(described: Described, judged: Mapping[str, TopicLimits]) ->
         )
 
 
-def _different_brokers(described: Described) -> Iterator[Finding]:
-    given = given_by(described.topics) or Given({}, frozenset(), frozenset())
+def _different_brokers(in_force: Mapping[str, Together]) -> Iterator[Finding]:
     topics: dict[tuple[str, str], list[str]] = defaultdict(list)
-    for each in described.topics:
-        try:
-            found = together(own_of(each), given, described.given)
-        except ValueError:  # another line names it
-            continue
+    for topic, found in in_force.items():
         for one in differences(found):
             values = ", ".join(f"node {node_id}: {value}" for node_id, value in one.by_node.items())
-            topics[one.key, values].append(each.topic)
+            topics[one.key, values].append(topic)
     for (key, values), names in topics.items():
         yield TOPICS.warning(
             f"brokers have different defaults of {key} ({values}) for {many(len(names), 'topic')} "

@@ -4,8 +4,10 @@ They say where it listens, what is enforced, what is only counted, and where dec
 changed: it says the same for programs.
 """
 
+import shlex
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any, Final, TextIO
 
@@ -21,7 +23,8 @@ def show(config: Config, log_format: LogFormat, facts: Mapping[str, Any]) -> Non
     """Print the lines if there is a terminal. `facts` are those of `proxy_started`."""
     stream = _terminal(log_format)
     if stream is not None:
-        print(*lines(config, facts), sep="\n", file=stream, flush=True)
+        with suppress(OSError, ValueError):  # the terminal is gone, or cannot show a folder's name
+            print(*lines(config, facts), sep="\n", file=stream, flush=True)
 
 
 def lines(config: Config, facts: Mapping[str, Any]) -> list[str]:
@@ -31,11 +34,12 @@ def lines(config: Config, facts: Mapping[str, Any]) -> list[str]:
     health = "" if admin == "off" else f"; live page and metrics at {scheme}://{admin}/"
     listeners = "; ".join(_listener(each, facts) for each in config.listeners)
     folder = facts["decisions"]
+    quoted = shlex.quote(folder)
     return [
         f"Clients connect to {listeners}{health}",
         f"Enforced: {'; '.join(_enforced(config)) or 'nothing'}",
         f"Only counted: {'; '.join(_counted(config)) or 'nothing'}",
-        f"Decisions go to {folder}; for a report: spark_reports daily --input {folder} --output report",
+        f"Decisions go to {folder}; for a report: spark_reports daily --input {quoted} --output report",
     ]
 
 
