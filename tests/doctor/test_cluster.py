@@ -3,9 +3,11 @@
 import asyncio
 import shlex
 from asyncio.subprocess import PIPE, STDOUT
+from contextlib import suppress
 
 import pytest
 import pytest_asyncio
+from aiokafka import AIOKafkaProducer
 
 from tests.offline.commands import tsproxy
 from tsproxy.testing.certificates import CertificateAuthority
@@ -34,6 +36,7 @@ async def kafka(tmp_path_factory):
     ) as it:
         await it.create_topic("orders")
         await it.create_topic("letters")
+        await it.create_topic("stamped", config={"message.timestamp.type": "LogAppendTime"})
         yield it
 
 
@@ -107,7 +110,7 @@ async def test_a_missing_right_is_a_problem_and_the_command_beside_it_grants_it(
     after = await doctor(user="newcomer")
     assert (after.status, found(after, "problem")) == (0, [])
     texts = [each["text"] for each in found(after, "ok", "permissions")]
-    assert texts[0] == "DescribeConfigs on topics: granted (2 topics asked)"
+    assert texts[0] == "DescribeConfigs on topics: granted (3 topics asked)"
 
     letters = await doctor(user="newcomer", more=DEAD_LETTERS)
     [problem] = found(letters, "problem")
@@ -231,6 +234,30 @@ async def test_a_proxy_that_asks_the_cluster_nothing_is_not_examined_for_its_rig
     assert {each["check"] for each in found(result, "skipped")} >= {"permissions", "topics", "versions"}
     [problem] = found(wrong, "problem")
     assert "has no SASL, and upstream.clients_use_sasl says the opposite" in problem["text"]
+
+
+async def test_the_clock_is_compared_with_what_brokers_write_meanwhile(kafka, capsys, tmp_path):
+    plain = f"127.0.0.1:{kafka.node(1).internal_port}"
+
+    async def write():
+        async with AIOKafkaProducer(bootstrap_servers=plain) as producer:
+            while True:
+                await producer.send_and_wait("stamped", b"x")
+
+    writing = asyncio.create_task(write())
+    arguments = ["--upstream", plain, "--decisions", tmp_path, "--admin", "off", "--json"]
+    result = await tsproxy(capsys, "doctor", *arguments)
+    writing.cancel()
+    with suppress(asyncio.CancelledError):
+        await writing
+
+    [clock] = [
+        text for each in found(result, "ok", "clock") if "the brokers' (known to" in (text := each["text"])
+    ]
+    assert "this machine's clock is" in clock
+    assert any(
+        "1 topic with LogAppendTime (stamped)" in each["text"] for each in found(result, "ok", "topics")
+    )
 
 
 async def test_nothing_is_written_anywhere(doctor, kafka, tmp_path):
