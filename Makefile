@@ -11,7 +11,7 @@ QUICK := -m "not broker and not spark and not slow"
 export PYTHONDONTWRITEBYTECODE =
 
 .DEFAULT_GOAL := help
-.PHONY: help setup java demo test test-quick test-full test-clients differential mutation fuzz simulate chaos bench bench-reports bench-fleet pyfiles docs lint format clean
+.PHONY: help setup java demo test test-quick test-full test-clients differential mutation fuzz simulate chaos bench bench-reports bench-fleet pyfiles docs docs-run lint format clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -83,6 +83,10 @@ bench-reports: java .venv/stamp ## what the Spark reports cost (14 GB of scratch
 
 bench-fleet: java .venv/stamp ## what two nights of 1,000 proxies and 10,000 producers cost (2 GB of scratch space)
 	$(BIN)/python -m benchmarks.fleet
+
+PAGE ?= docs/tutorial.md
+docs-run: java .venv/stamp ## follow a page word for word: PAGE=docs/how-to/backfill.md
+	$(BIN)/python -m tests.documents $(PAGE)
 
 pyfiles: .venv/stamp ## dist/spark_reports-pyfiles.zip, for spark-submit --py-files
 	$(BIN)/python -m deploy.spark.pyfiles dist/spark_reports-pyfiles.zip

@@ -7,12 +7,14 @@ This is a public package: docs/testing.md says how to use it in your own integra
 demo and the benchmarks of this project use it, too. It needs Java 17 or newer and the extra `testing`:
 pyspark, whose resolver fetches the jars, and `cryptography` for TLS.
 
+    __main__         `python -m tsproxy.testing`: a broker until Ctrl-C
     java             finds Java, or says in one sentence what to install
     jars             fetches jars once, into the user's cache
     kafka_cluster    one to three real brokers, any listener security, always stopped
     proxy            `tsproxy run` as a process, always stopped
     client_options   options with which aiokafka, librdkafka and Java clients connect
     java_producer    Kafka's own Java producer, record by record, with its results
+    tools            Kafka's own command line tools, as scripts
     certificates     a certificate authority for one test run, and PEM files
     ports            free ports
     rules            for authors of custom rules: batches, a clock, and a check in one line

@@ -29,7 +29,7 @@ from tsproxy.testing.guarded import guarded_folder
 from tsproxy.testing.identity import Identity
 from tsproxy.testing.jars import fetch_kafka_jars
 from tsproxy.testing.kafka_node import KafkaNode, PortTakenError, Runtime
-from tsproxy.testing.ports import free_ports
+from tsproxy.testing.ports import free_ports, is_free
 from tsproxy.testing.server_properties import (
     HOST,
     ClientSecurity,
@@ -67,7 +67,8 @@ class KafkaCluster:
     `properties` are added to every broker's server.properties, and `node_properties` to that of one broker.
     They win over the defaults. If they name an authorizer, the connection for administration stays a
     super user. `advertised_host` is the host name that brokers give to clients, for tests that distinguish a
-    broker's own address from a proxy's.
+    broker's own address from a proxy's. `port` is the first broker's port for clients, and the others have
+    the ports after it. Without it, any free ports are used.
     """
 
     def __init__(
@@ -83,6 +84,7 @@ class KafkaCluster:
         properties: Mapping[str, str] | None = None,
         node_properties: Mapping[int, Mapping[str, str]] | None = None,
         advertised_host: str = HOST,
+        port: int | None = None,
         heap: str = "256m",
     ) -> None:
         self.version = version
@@ -95,6 +97,7 @@ class KafkaCluster:
         self._properties = dict(properties or {})
         self._node_properties = dict(node_properties or {})
         self._advertised_host = advertised_host
+        self._port = port
         self._heap = heap
         self._nodes: dict[int, KafkaNode] = {}
         self._closing = AsyncExitStack()
@@ -251,7 +254,7 @@ class KafkaCluster:
             stack.callback(self._reap)
             folder, group = await stack.enter_async_context(guarded_folder("tsproxy-kafka-"))
             runtimes = {version: Runtime(each, self._heap, group) for version, each in jars.items()}
-            ports = _choose_ports(self.node_ids)
+            ports = _choose_ports(self.node_ids, self._port)
             self._nodes = {
                 n: KafkaNode(n, ports[n], folder / f"node-{n}", runtimes[self.versions[n]])
                 for n in self.node_ids
@@ -344,9 +347,21 @@ def _as_numbers(version: str) -> tuple[int, ...]:
     return tuple(map(int, version.split(".")))
 
 
-def _choose_ports(node_ids: Sequence[int]) -> dict[int, NodePorts]:
+def _choose_ports(node_ids: Sequence[int], first: int | None) -> dict[int, NodePorts]:
+    """Ports for each node; those for clients from `first` on. Raises PortTakenError if one is busy."""
     ports = iter(free_ports(_PORTS_PER_NODE * len(node_ids)))
-    return {node_id: NodePorts(next(ports), next(ports), next(ports)) for node_id in node_ids}
+    chosen = {node_id: NodePorts(next(ports), next(ports), next(ports)) for node_id in node_ids}
+    if first is None:
+        return chosen
+    fixed = range(first, first + len(node_ids))
+    for port in fixed:
+        if not is_free(port):
+            raise PortTakenError(
+                f"port {port} of {HOST} is in use: stop that program, or choose another port"
+            )
+    return {
+        node_id: replace(chosen[node_id], clients=port) for node_id, port in zip(node_ids, fixed, strict=True)
+    }
 
 
 def _check_security(

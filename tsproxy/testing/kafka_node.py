@@ -24,7 +24,7 @@ class KafkaStartError(RuntimeError):
 
 
 class PortTakenError(KafkaStartError):
-    """Another program took one of the chosen ports first; try again with others."""
+    """Another program uses one of the chosen ports."""
 
 
 @dataclass(frozen=True, slots=True)

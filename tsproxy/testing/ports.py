@@ -20,12 +20,13 @@ def free_ports(count: int) -> range:
     for _ in range(_TRIES):
         first = random.randrange(_FIRST, _LAST - count)  # noqa: S311 - keeps processes apart, no secret
         ports = range(first, first + count)
-        if all(_is_free(port) for port in ports):
+        if all(is_free(port) for port in ports):
             return ports
     raise OSError(f"no {count} neighbouring free ports between {_FIRST} and {_LAST}")
 
 
-def _is_free(port: int) -> bool:
+def is_free(port: int) -> bool:
+    """True if no program uses the port at this moment."""
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
         try:
             probe.bind(("127.0.0.1", port))

@@ -1,0 +1,50 @@
+"""`python -m tests.documents PAGE`: follows a page, word for word."""
+
+import os
+import re
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from tests.documents import network
+from tests.documents.follow import StepError, follow
+from tests.documents.page import PageError, steps
+from tsproxy.testing.jars import fetch_kafka_jars
+from tsproxy.testing.kafka_cluster import DEFAULT_VERSION
+
+
+def main(arguments: list[str]) -> int:
+    """Returns 0, 1 if a step fails, or 2 for a wrong command line."""
+    if len(arguments) != 1 or not Path(arguments[0]).is_file():
+        print("usage: python -m tests.documents PAGE.md", file=sys.stderr)
+        return 2
+    page = Path(arguments[0]).resolve()
+    text = page.read_text(encoding="utf-8")
+    for version in _kafka_versions(text):
+        fetch_kafka_jars(version)
+    network.enter("tests.documents", arguments)
+    # As after `. .venv/bin/activate`.
+    os.environ["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    started = time.monotonic()
+    try:
+        with tempfile.TemporaryDirectory(prefix="tsproxy-page-") as scratch:
+            folder = Path(scratch, page.stem)
+            folder.mkdir()
+            done = follow(steps(text), folder)
+    except (PageError, StepError) as error:
+        print(f"{arguments[0]}: {error}", file=sys.stderr)
+        return 1
+    print(f"{arguments[0]}: {done} steps in {time.monotonic() - started:.0f} s, all as the page says")
+    return 0
+
+
+def _kafka_versions(text: str) -> set[str]:
+    """The versions of Kafka that a page starts."""
+    if "python -m tsproxy.testing" not in text:
+        return set()
+    return {DEFAULT_VERSION, *re.findall(r"tsproxy\.testing .*--version (\S+)", text)}
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(sys.argv[1:]))

@@ -1,0 +1,44 @@
+"""The pages are followed word for word, each in a process of its own."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.documents.page import steps
+
+ROOT = Path(__file__).parents[2]
+PAGES = sorted(
+    str(path.relative_to(ROOT))
+    for path in [ROOT / "docs" / "tutorial.md", *(ROOT / "docs" / "how-to").glob("*.md")]
+)
+QUICK = {"docs/how-to/write-a-rule.md"}
+"""Pages that need no Kafka and cost a second or two."""
+LONG = [page for page in PAGES if page not in QUICK]
+
+
+def followed(page: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.documents", page], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_every_page_consists_of_steps(page: str):
+    assert list(steps((ROOT / page).read_text(encoding="utf-8")))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("page", sorted(QUICK))
+def test_a_quick_page_is_true(page: str):
+    followed(page)
+
+
+@pytest.mark.broker
+@pytest.mark.skipif(os.environ.get("TSPROXY_TEST") != "full", reason="half a minute each: make test-full")
+@pytest.mark.parametrize("page", LONG)
+def test_a_page_is_true(page: str):
+    followed(page)
