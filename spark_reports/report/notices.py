@@ -36,7 +36,7 @@ class Letter:
     file_name: str
     """Safe for every file system, and different for different teams."""
     head: str
-    """The team, its channel, and the number of its rejected records: one line."""
+    """The team, its channel, and the number of its records that were, or would be, rejected: one line."""
     body: str
     """Its texts."""
     to: str
@@ -62,8 +62,28 @@ def letters(report: Report) -> list[Letter]:
     for row in owned["teams"] if (owned := report.get("owners")) else []:
         own, only_counted = rejected.get(row["team"], []), watched.get(row["team"], [])
         if own or only_counted or row["producers"]:
-            found.append(_letter(report, row, [*own, *only_counted], row["producers"] - len(own)))
+            more = row["producers"] - len(own)
+            found.append(_letter(report, row, [*own, *only_counted], more, _summary(report, row)))
     return found
+
+
+def _summary(report: Report, team: Team) -> tuple[str, str]:
+    """What happened to how many records of a team; and the same with the number of its producers."""
+    if team["rejected_records"] or not (watched := _watched_rows(report, team["team"])):
+        records = words.many(team["rejected_records"], "record")
+        return f"{records} rejected", f"{records} of {words.many(team['producers'], 'producer')} rejected"
+    records = words.many(sum(row["bad_records"] for row in watched), "record")
+    clients = len({(row["client_id"], row["principal"]) for row in watched})
+    return (
+        f"{records} would be rejected",
+        f"{records} of {words.many(clients, 'producer')} would be rejected",
+    )
+
+
+def _watched_rows(report: Report, team: str | None) -> list[WouldReject]:
+    """The rows of records that were only counted, of the producers of one team."""
+    rows = report["would_reject"]
+    return [row for row in rows if row.get("team") == team and row["topic"] != words.FOLDED]
 
 
 def _by_team(texts: Iterable[tuple[str | None, str]]) -> dict[str | None, list[str]]:
@@ -73,22 +93,20 @@ def _by_team(texts: Iterable[tuple[str | None, str]]) -> dict[str | None, list[s
     return found
 
 
-def _letter(report: Report, team: Team, texts: Sequence[str], more: int) -> Letter:
-    """`more`: the producers of the team that are in none of the texts."""
+def _letter(report: Report, team: Team, texts: Sequence[str], more: int, summary: tuple[str, str]) -> Letter:
+    """`more`: the producers of the team that are in none of the texts. `summary`: see `_summary`."""
     name = words.team(team["team"])
-    rejected = words.many(team["rejected_records"], "record")
     channel = words.short(team["channel"] or "")
-    producers = words.many(team["producers"], "producer")
     link = channel_link(team["channel"]) or ""
     to = link.removeprefix("mailto:") if link.startswith("mailto:") else channel or name
-    head = f"{name}{f', {channel}' if channel else ''}: {rejected} of {producers} rejected"
+    head = f"{name}{f', {channel}' if channel else ''}: {summary[1]}"
     rest = f"And {words.many(more, 'more producer')} without a text here; `daily --top N` lists more.\n"
     return Letter(
         file_name=f"{_days(report)}-{_file_slug(team['team'])}.txt",
         head=f"{words.days(report)} (UTC), {head}",
         body="\n".join([*texts, *([rest] if more > 0 else [])]),
         to=to,
-        subject=f"tsproxy, {words.days(report)}: {rejected} rejected",
+        subject=f"tsproxy, {words.days(report)}: {summary[0]}",
     )
 
 

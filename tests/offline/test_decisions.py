@@ -1,6 +1,7 @@
 """`tsproxy replay --decisions`: thresholds over the histograms of a real proxy's log."""
 
 import json
+import re
 import time
 
 from aiokafka import AIOKafkaProducer
@@ -89,7 +90,11 @@ async def test_a_log_of_accepted_traffic_tells_what_a_stricter_limit_would_have_
     assert (line["topic"], line["client_id"], line["records"]) == (topic, "app", sent)
     assert (line["rejected_batches"], line["uncertain_records"]) == (2, 0)
     assert set(line["reasons"]) == {"too_far_ahead", "too_old"}
-    assert f"0 of {sent} records would be rejected" in as_it_was.out
+    assert line["bad_records"] is None  # a histogram does not show them
+    in_words = (await tsproxy(capsys, "replay", "--decisions", tmp_path, *stricter)).out
+    assert f"2 of {sent} records would be rejected; 0 more" in in_words
+    assert re.search(r" 2 +\? +0 +", in_words)
+    assert f"0 of {sent} records would be rejected, 0 of them at fault" in as_it_was.out
     assert as_it_was.status == 0
 
 

@@ -284,7 +284,9 @@ def test_letters_say_how_many_producers_have_no_text():
 def test_a_team_of_which_records_were_only_counted_has_a_letter():
     report = reports.empty() | {"would_reject": reports.fixed()["would_reject"]}
     [letter] = letters(owned(report, clients=[]))
-    assert "Clicks: 0 records of 0 producers rejected" in letter.head
+    bad = sum(row["bad_records"] for row in report["would_reject"])
+    assert f"Clicks: {bad:,} records of 1 producer would be rejected" in letter.head
+    assert letter.subject.endswith(f": {bad:,} records would be rejected")
     assert "To the owner of web-7:" in letter.text
     assert "Clicks" not in Page(html.render(owned(report, clients=[]))).words
 

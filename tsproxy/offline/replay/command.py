@@ -115,7 +115,7 @@ def decisions(config: Config, directory: Path) -> Replayed:
     except OSError as error:
         raise ReplayError(f"{error.filename}: {error.strerror}") from None
     facts = {"files": found.files, "counters": found.counters, "unreadable_lines": found.unreadable}
-    return Replayed(str(directory), facts, DECISIONS_UNKNOWN, found.tally)
+    return Replayed(str(directory), facts, DECISIONS_UNKNOWN, found.tally, names_culprits=False)
 
 
 def _answer(question: Coroutine[Any, Any, T]) -> T:

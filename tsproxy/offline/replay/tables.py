@@ -20,6 +20,12 @@ class Replayed:
     facts: dict[str, int]
     unknown: Sequence[str]
     tally: Tally
+    names_culprits: bool = True
+    """Whether the source shows which records of a rejected batch are at fault."""
+
+    def bad_records(self, rejected: int, bad: int) -> int | None:
+        """The number of records at fault, of so many rejected ones; None if nobody can know."""
+        return bad if self.names_culprits or not rejected else None
 
 
 def as_json(replayed: Replayed) -> dict[str, Any]:
@@ -27,7 +33,7 @@ def as_json(replayed: Replayed) -> dict[str, Any]:
         "source": replayed.source,
         **replayed.facts,
         "unknown": list(replayed.unknown),
-        "lines": [_entry(key, line) for key, line in replayed.tally.worst_first()],
+        "lines": [_entry(replayed, key, line) for key, line in replayed.tally.worst_first()],
     }
 
 
@@ -36,7 +42,7 @@ def as_text(replayed: Replayed, rows: int) -> str:
     return "\n".join(_lines(replayed, rows))
 
 
-def _entry(key: Key, line: Line) -> dict[str, Any]:
+def _entry(replayed: Replayed, key: Key, line: Line) -> dict[str, Any]:
     return {
         "topic": key[0],
         "client_id": key[1],
@@ -44,7 +50,7 @@ def _entry(key: Key, line: Line) -> dict[str, Any]:
         "records": line.records,
         "rejected_batches": line.rejected_batches,
         "rejected_records": line.rejected_records,
-        "bad_records": line.bad_records,
+        "bad_records": replayed.bad_records(line.rejected_records, line.bad_records),
         "uncertain_records": line.uncertain_records,
         "counted_batches": line.counted_batches,
         "counted_records": line.counted_records,
@@ -65,19 +71,21 @@ def _lines(replayed: Replayed, rows: int) -> Iterator[str]:
     yield ""
     found = replayed.tally.worst_first()
     if found:
-        yield from table([_HEADS, *(_row(key, line) for key, line in found[:rows])], _NUMBERS)
+        yield from table([_HEADS, *(_row(replayed, key, line) for key, line in found[:rows])], _NUMBERS)
         if len(found) > rows:
             yield more(len(found) - rows)
     else:
         yield "  nothing to judge"
     lines = [line for _, line in found]
     rejected, judged = sum(line.rejected_records for line in lines), sum(line.records for line in lines)
-    at_fault, counted = sum(line.bad_records for line in lines), sum(line.counted_records for line in lines)
+    counted = sum(line.counted_records for line in lines)
+    at_fault = replayed.bad_records(rejected, sum(line.bad_records for line in lines))
     uncertain = sum(line.uncertain_records for line in lines)
     yield ""
     yield (
-        f"{rejected:,} of {judged:,} records would be rejected, {at_fault:,} of them at fault; "
-        f"{counted:,} more only counted (audit, waivers, candidate)"
+        f"{rejected:,} of {judged:,} records would be rejected"
+        + ("; " if at_fault is None else f", {at_fault:,} of them at fault; ")
+        + f"{counted:,} more only counted (audit, waivers, candidate)"
     )
     if uncertain:
         yield f"{uncertain:,} more lie so near a limit that the histograms cannot tell"
@@ -85,8 +93,9 @@ def _lines(replayed: Replayed, rows: int) -> Iterator[str]:
     yield from (f"  * {sentence}" for sentence in replayed.unknown)
 
 
-def _row(key: Key, line: Line) -> tuple[str, ...]:
+def _row(replayed: Replayed, key: Key, line: Line) -> tuple[str, ...]:
     topic, client_id = key
+    bad = replayed.bad_records(line.rejected_records, line.bad_records)
     causes = [*line.units, *(reason for reason in line.reasons if not line.units)]
     by = ", ".join(line.rules)
     why = ", ".join(str(each).replace("_", " ") for each in causes) + (f" ({by})" if by else "")
@@ -96,7 +105,7 @@ def _row(key: Key, line: Line) -> tuple[str, ...]:
         f"{line.batches:,}",
         f"{line.records:,}",
         f"{line.rejected_records:,}",
-        f"{line.bad_records:,}",
+        "?" if bad is None else f"{bad:,}",
         f"{line.counted_records:,}",
         why if line.limits_were_known else (why + " limits not known").strip(),
     )
