@@ -11,7 +11,7 @@ from tests.documents.page import INTERRUPT, Command, File, Step
 from tests.documents.seen import is_shown, lines_of, normal
 from tests.documents.terminals import Shell, Terminal
 
-PATIENCE_S = 240
+PATIENCE_S = 600
 
 
 class StepError(Exception):

@@ -52,6 +52,7 @@ def test_a_broker_runs_until_ctrl_c_and_kafkas_tools_reach_it(tmp_path):
         (["--user", "alice"], "'alice' has no name before a ':'"),
         (["--property", "=x"], "'=x' has no name before a '='"),
         (["--security", "SASL_SSL"], "--security SASL_SSL needs --certificates FOLDER"),
+        (["--property", "log.dirs=data"], "log.dirs cannot be set: the data has a temporary folder"),
         (["--security", "TLS"], "TLS is none of PLAINTEXT, SSL, SASL_PLAINTEXT, SASL_SSL"),
     ],
 )

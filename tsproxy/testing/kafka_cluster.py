@@ -51,6 +51,7 @@ _STARTS: Final = 3
 _PATIENCE_S: Final = 240
 """Three brokers on a busy machine of two cores have taken two minutes to form."""
 _POLL_S: Final = 0.03
+_DATA: Final = "log.dirs"
 _MARKER: Final = "leader.replication.throttled.replicas"
 
 
@@ -104,6 +105,8 @@ class KafkaCluster:
         self._marks = itertools.count()
         self._identity: Identity | None = None
         _check_security(security, mutual_tls, authority, self._users)
+        if any(_DATA in each for each in (self._properties, *self._node_properties.values())):
+            raise ValueError(f"{_DATA} cannot be set: the data has a temporary folder, below $TMPDIR")
 
     async def __aenter__(self) -> Self:
         jars = {}
