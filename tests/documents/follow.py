@@ -91,13 +91,14 @@ class _Reader:
     def _wait_until_shown(self, step: Command, terminal: Terminal, since: int) -> None:
         deadline = time.monotonic() + self._patience_s
         while True:
-            is_running, known = terminal.is_running, terminal.mark()
+            # At its end, all that it printed is waited for first.
+            status = None if terminal.is_running else terminal.wait(self._patience_s)
+            known = terminal.mark()
             lines = lines_of(terminal.output(since))
-            if is_shown(lines, step.seen or (), goes_on=True):
+            if not status and is_shown(lines, step.seen or (), goes_on=True):
                 return
-            if not is_running:
-                status = terminal.wait(self._patience_s)
-                raise _failed(step, f"ended with status {status}", lines_of(terminal.output(since)))
+            if status is not None:
+                raise _failed(step, f"ended with status {status}", lines)
             if time.monotonic() > deadline:
                 raise _failed(step, "did not print what the page shows", lines)
             terminal.wait_for_more(known, 1)
