@@ -2,6 +2,7 @@
 
 import os
 import re
+import signal
 import sys
 import tempfile
 import time
@@ -26,6 +27,7 @@ def main(arguments: list[str]) -> int:
     network.enter("tests.documents", arguments)
     # As after `. .venv/bin/activate`.
     os.environ["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # as Ctrl-C: the terminals are closed
     started = time.monotonic()
     try:
         with tempfile.TemporaryDirectory(prefix="tsproxy-page-") as scratch:
@@ -34,6 +36,8 @@ def main(arguments: list[str]) -> int:
             done = follow(steps(text), folder)
     except (PageError, StepError) as error:
         print(f"{arguments[0]}: {error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
         return 1
     print(f"{arguments[0]}: {done} steps in {time.monotonic() - started:.0f} s, all as the page says")
     return 0

@@ -1,5 +1,7 @@
 """A page is followed as a reader would follow it, and everything that is not as it says is an error."""
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -125,3 +127,19 @@ def test_terminals_are_closed_at_the_end(folder):
     page = console("server$ trap 'touch ended; exit 0' INT; echo a; while true; do sleep 0.05; done\na")
     assert follows(page, folder) == 1
     assert (folder / "ended").exists()
+
+
+@pytest.mark.slow
+def test_a_runner_that_is_ended_closes_its_terminals(tmp_path):
+    """Otherwise a broker would go on for ever."""
+    ended, began = tmp_path / "ended", tmp_path / "began"
+    page = tmp_path / "page.md"
+    server = f"trap 'touch {ended}; exit 0' INT; echo a; while true; do sleep 0.05; done"
+    page.write_text(console(f"server$ {server}\na\n$ mkfifo {began}; echo > {began}; sleep 60"))
+    with subprocess.Popen([sys.executable, "-m", "tests.documents", page]) as runner:
+        while not began.is_fifo():
+            assert runner.poll() is None
+        began.read_text()
+        runner.terminate()
+    assert runner.returncode == 1
+    assert ended.exists()
