@@ -11,7 +11,7 @@ QUICK := -m "not broker and not spark and not slow"
 export PYTHONDONTWRITEBYTECODE =
 
 .DEFAULT_GOAL := help
-.PHONY: help setup java demo test test-quick test-full test-clients differential mutation fuzz simulate chaos bench bench-reports bench-fleet pyfiles docs docs-run lint format clean
+.PHONY: help setup java demo test test-quick test-full test-clients differential mutation fuzz simulate chaos bench bench-reports bench-fleet pyfiles docs docs-run test-deploy lint format clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -43,6 +43,9 @@ test-full: java .venv/stamp lint ## everything, unsampled
 
 test-clients: java .venv/stamp ## the clients that need Go and Node, before a real cluster (the others are in test)
 	TSPROXY_CLIENTS=foreign $(BIN)/python -m pytest tests/clients
+
+test-deploy: .venv/stamp ## chart, alerts and dashboard with Prometheus's and Kubernetes' own tools, which Go builds first
+	TSPROXY_DEPLOY=tools $(BIN)/python -m pytest tests/deploy
 
 lint: .venv/stamp ## ruff, mypy --strict, import layers
 	$(BIN)/ruff check $(CODE)

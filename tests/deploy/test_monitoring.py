@@ -1,0 +1,153 @@
+"""Rules, alerts and the dashboard name metrics that exist, and each alert has its heading in the documents.
+
+Prometheus's own tool reads them in test_promtool.py.
+"""
+
+import json
+import re
+
+import pytest
+import pytest_asyncio
+import yaml
+
+from tests.deploy.commands import DEPLOY, ROOT
+from tests.deploy.metric_table import metric_table
+from tests.deploy.promql import TARGET_LABELS, names_in, problems_of
+from tests.deploy.test_links import anchors
+
+PROMETHEUS = DEPLOY / "prometheus"
+PAGE = ROOT / "docs" / "monitoring.md"
+
+
+def rules_of(name):
+    groups = yaml.safe_load((PROMETHEUS / name).read_text())["groups"]
+    return [rule for group in groups for rule in group["rules"]]
+
+
+RECORDED = rules_of("recording.yaml")
+ALERTS = rules_of("alerts.yaml")
+DASHBOARD = json.loads((DEPLOY / "grafana" / "tsproxy.json").read_text())
+PANELS = [panel for panel in DASHBOARD["panels"] if panel["type"] not in {"row", "text"}]
+QUERIES = [(panel["title"], target["expr"]) for panel in PANELS for target in panel["targets"]]
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def table(tmp_path_factory):
+    """Metric -> labels: those of the proxy, the target's own, and those that the recording rules make."""
+    known = await metric_table(tmp_path_factory.mktemp("table"))
+    known |= {"up": frozenset(), "ALERTS": frozenset({"alertname", "alertstate"})}
+    for rule in RECORDED:
+        known[rule["record"]] = labels_of(rule["expr"])
+    return known
+
+
+def labels_of(expression):
+    """The labels of a recorded series: those by which its expression groups, without `le`."""
+    found = names_in(expression).grouped - {"le"}
+    return found or TARGET_LABELS
+
+
+def test_a_recorded_series_is_used(table):
+    """A rule that nobody reads costs Prometheus time for nothing."""
+    texts = (PROMETHEUS / "recording.yaml").read_text() + (PROMETHEUS / "alerts.yaml").read_text()
+    texts += json.dumps(DASHBOARD)
+    assert [rule["record"] for rule in RECORDED if texts.count(rule["record"]) < 2] == []
+
+
+@pytest.mark.parametrize("rule", [*RECORDED, *ALERTS], ids=lambda rule: rule.get("record") or rule["alert"])
+def test_a_rule_names_metrics_and_labels_that_exist(table, rule):
+    assert problems_of(rule["expr"], table) == []
+
+
+@pytest.mark.parametrize("rule", ALERTS, ids=lambda rule: rule["alert"])
+def test_the_texts_of_an_alert_name_labels_that_it_has(table, rule):
+    metrics = names_in(rule["expr"]).metrics
+    available = TARGET_LABELS.union(*(table[each] for each in metrics))
+    for text in rule["annotations"].values():
+        assert set(re.findall(r"\$labels\.(\w+)", text)) <= available
+
+
+@pytest.mark.parametrize("rule", ALERTS, ids=lambda rule: rule["alert"])
+def test_an_alert_says_how_urgent_it_is_and_where_its_remedy_is(rule):
+    assert rule["labels"]["severity"] in {"critical", "warning"}
+    assert {"summary", "description", "runbook"} == set(rule["annotations"])
+    path, _, anchor = rule["annotations"]["runbook"].partition("#")
+    assert ROOT / path == PAGE
+    assert anchor == rule["alert"].lower()
+    assert anchor in anchors(PAGE)
+
+
+def test_the_page_has_no_heading_of_an_alert_that_is_gone():
+    headings = set(re.findall(r"^### (Tsproxy\w+)$", PAGE.read_text(), re.MULTILINE))
+    assert headings == {rule["alert"] for rule in ALERTS}
+
+
+@pytest.mark.parametrize(
+    ("expression", "problem"),
+    [
+        ("rate(tsproxy_nothing_total[5m])", "no metric tsproxy_nothing_total"),
+        ('tsproxy_upstream_up{listener="x"}', "tsproxy_upstream_up has no label listener"),
+        ("sum by (client_id) (tsproxy_upstream_up)", "no label client_id in"),
+        ("sum by (job) (1)", "names no metric"),
+        ("tsproxy_upstream_up == tsproxy_upstream_down", "no metric tsproxy_upstream_down"),
+    ],
+)
+def test_a_wrong_name_is_found(table, expression, problem):
+    [found] = problems_of(expression, table)
+    assert found.startswith(problem)
+
+
+def test_the_example_scrapes_under_the_name_that_the_rules_use():
+    """`up` and `process_...` are names that every target has."""
+    example = yaml.safe_load((PROMETHEUS / "prometheus.yaml").read_text())
+    [scrape] = example["scrape_configs"]
+    assert all((PROMETHEUS / name).exists() for name in example["rule_files"])
+    for expression in [rule["expr"] for rule in ALERTS]:
+        for metric in names_in(expression).metrics:
+            if not metric.startswith(("tsproxy_", "job:", "instance:")):
+                assert f'{metric}{{job="{scrape["job_name"]}"}}' in expression
+
+
+@pytest.mark.parametrize(("title", "query"), QUERIES)
+def test_a_panel_shows_metrics_and_labels_that_exist(table, title, query):
+    assert problems_of(query, table) == [], title
+
+
+@pytest.mark.parametrize("panel", PANELS, ids=lambda panel: panel["title"])
+def test_a_legend_names_labels_that_its_query_keeps(table, panel):
+    for target in panel["targets"]:
+        names = names_in(target["expr"])
+        kept = names.grouped or TARGET_LABELS.union(*(table[each] for each in names.metrics))
+        assert set(re.findall(r"\{\{(\w+)\}\}", target["legendFormat"])) <= kept
+
+
+def test_the_dashboards_variables_and_marks_come_from_metrics_that_exist(table):
+    asked = [each["definition"] for each in DASHBOARD["templating"]["list"] if each["type"] == "query"]
+    for definition in asked:
+        series, _, label = re.fullmatch(r"label_values\((.*)(,) (\w+)\)", definition).groups()
+        assert problems_of(series, table) == []
+        assert label in TARGET_LABELS
+    for each in DASHBOARD["annotations"]["list"]:
+        assert problems_of(each["expr"], table) == []
+    assert {each["name"] for each in DASHBOARD["templating"]["list"]} == {"datasource", "job", "instance"}
+
+
+def test_every_query_shows_the_chosen_proxies_alone():
+    """A query without the variables would show the proxies of all clusters."""
+    chosen = '{job="$job",instance=~"$instance"'
+    for title, query in QUERIES:
+        selectors = re.findall(r"(?:tsproxy_|process_|\bup\b)\w*(\{|.)", query)
+        assert query.count(chosen) == len(selectors), title
+
+
+def test_panels_have_room_of_their_own_and_say_what_they_show():
+    taken = set()
+    for panel in DASHBOARD["panels"]:
+        place = panel["gridPos"]
+        cells = {(place["x"] + x, place["y"] + y) for x in range(place["w"]) for y in range(place["h"])}
+        assert not cells & taken, panel["title"]
+        assert max(x for x, _ in cells) < 24
+        taken |= cells
+        assert panel["type"] in {"row", "text"} or panel["description"].endswith("."), panel["title"]
+    ids = [panel["id"] for panel in DASHBOARD["panels"]]
+    assert len(ids) == len(set(ids))

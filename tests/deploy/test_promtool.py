@@ -1,0 +1,231 @@
+"""Rules, alerts and the dashboard, read and run by Prometheus's own tool.
+
+Each alert has a world in which one thing is wrong from minute 30 on. It must fire there, and no other alert.
+The world in which nothing is wrong must be quiet. `promtool test rules` plays all of them.
+"""
+
+from dataclasses import dataclass
+
+import pytest
+import yaml
+
+from tests.deploy.go_tools import PROMTOOL, needs_tools
+from tests.deploy.test_monitoring import ALERTS, PROMETHEUS, QUERIES
+
+pytestmark = needs_tools
+
+MINUTES = 180
+"""Minutes of a world; the samples have a minute between them."""
+FROM = 30
+"""The minute in which the one thing goes wrong."""
+
+
+def name(metric, **labels):
+    """A series of one proxy."""
+    found = {"job": "tsproxy", "instance": "a:9464", **labels}
+    inside = ",".join(f'{key}="{value}"' for key, value in found.items())
+    return f"{metric}{{{inside}}}"
+
+
+def steady(value):
+    return f"{value}x{MINUTES}"
+
+
+def rising(per_minute, start=0):
+    return f"{start}{per_minute:+d}x{MINUTES}"
+
+
+def then(value, wrong):
+    return f"{value}x{FROM - 1} {wrong}x{MINUTES - FROM}"
+
+
+def once_more():
+    """A counter that grows by one, and then stays."""
+    return then(0, 1)
+
+
+ACCEPTED = name("tsproxy_records_total", listener="public", verdict="accepted", reason="")
+REJECTED = name("tsproxy_records_total", listener="public", verdict="rejected", reason="too_old")
+PRODUCED = {"job": "tsproxy", "instance": "a:9464", "api": "Produce"}
+
+HEALTHY = {
+    name("up"): steady(1),
+    name("tsproxy_upstream_up"): steady(1),
+    name("tsproxy_brokers", listener="public"): steady(3),
+    name("tsproxy_brokers_not_served", listener="public"): steady(0),
+    name("tsproxy_address_unmapped_total"): steady(0),
+    name("tsproxy_worker_ready", worker="1"): steady(1),
+    name("tsproxy_worker_restarts_total", worker="1"): steady(0),
+    name("tsproxy_sessions_closed_total", listener="public", reason="peer_closed"): rising(7),
+    name("tsproxy_sessions_closed_total", listener="old", reason="internal_error"): steady(2),
+    ACCEPTED: rising(60_000),
+    REJECTED: rising(120),
+    name("tsproxy_enforcement_suspended"): steady(0),
+    name("tsproxy_clock_suspected", by="brokers"): steady(0),
+    name("tsproxy_clock_suspected", by="kernel"): steady(1),
+    name("tsproxy_rule_failures_total"): steady(0),
+    name("tsproxy_waiver_expiry_seconds", waiver="backfill"): rising(-60, 864_000),
+    name("tsproxy_waiver_expiry_seconds", waiver="over"): rising(-60, -5),
+    name("tsproxy_decision_log_writable"): steady(1),
+    name("tsproxy_decisions_dropped_total"): steady(0),
+    name("tsproxy_decision_topic_up"): steady(1),
+    name("tsproxy_dead_letters_up"): steady(1),
+    name("tsproxy_dead_letters_lost_total", reason="queue_full"): steady(0),
+    name("tsproxy_dead_letters_lost_total", reason="whole_batch"): rising(3),
+    name("tsproxy_config_last_reload_successful"): steady(1),
+    name("tsproxy_certificate_expiry_seconds", setting="listeners[0].tls"): rising(-60, 8_640_000),
+    name("tsproxy_limits_total", limit="connections"): steady(0),
+    name("tsproxy_limits_total", limit="idle"): rising(2),
+    name("tsproxy_buffered_bytes"): steady(50_000_000),
+    name("process_open_fds"): steady(4_000),
+    name("process_max_fds"): steady(65_536),
+    name("tsproxy_request_seconds_bucket", api="Produce", le="0.001"): rising(590),
+    name("tsproxy_request_seconds_bucket", api="Produce", le="0.1"): rising(600),
+    name("tsproxy_request_seconds_bucket", api="Produce", le="+Inf"): rising(600),
+    name("tsproxy_event_loop_lag_seconds_bucket", le="0.001"): rising(240),
+    name("tsproxy_event_loop_lag_seconds_bucket", le="0.1"): rising(240),
+    name("tsproxy_event_loop_lag_seconds_bucket", le="+Inf"): rising(240),
+}
+GONE = "1x29 stale"
+
+
+@dataclass(frozen=True)
+class World:
+    """Series that differ from HEALTHY, the alert that they cause, and the minute of the look."""
+
+    alert: str
+    differs: dict[str, str]
+    minute: int = 45
+    also: tuple[str, ...] = ()
+    """Alerts that are right to fire as well."""
+
+
+WORLDS = [
+    World("TsproxyDown", {name("up"): then(1, 0)}),
+    World("TsproxyMissing", {name("up"): GONE}),
+    World("TsproxyUpstreamDown", {name("tsproxy_upstream_up"): then(1, 0)}),
+    World("TsproxyBrokersNotServed", {name("tsproxy_brokers_not_served", listener="public"): then(0, 1)}),
+    World("TsproxyAddressUnmapped", {name("tsproxy_address_unmapped_total"): once_more()}, 35),
+    World("TsproxyWorkerNotReady", {name("tsproxy_worker_ready", worker="1"): then(1, 0)}),
+    World("TsproxyWorkerRestarts", {name("tsproxy_worker_restarts_total", worker="1"): once_more()}, 35),
+    World(
+        "TsproxyInternalError",
+        {
+            name("tsproxy_sessions_closed_total", listener="public", reason="internal_error"): (
+                f"_x{FROM} 1x{MINUTES - FROM}"
+            )
+        },
+        35,
+    ),
+    World("TsproxyRejectionsRising", {REJECTED: f"0+120x90 10800+6000x{MINUTES - 90}"}, 120),
+    World("TsproxyEnforcementSuspended", {name("tsproxy_enforcement_suspended"): then(0, 1)}),
+    World("TsproxyClockSuspected", {name("tsproxy_clock_suspected", by="brokers"): then(0, 1)}),
+    World("TsproxyRuleFailures", {name("tsproxy_rule_failures_total"): once_more()}, 35),
+    World(
+        "TsproxyWaiverEndsSoon",
+        {name("tsproxy_waiver_expiry_seconds", waiver="backfill"): rising(-60, 172_800 + 60 * FROM)},
+    ),
+    World("TsproxyDecisionLogNotWritable", {name("tsproxy_decision_log_writable"): then(1, 0)}),
+    World("TsproxyDecisionsDropped", {name("tsproxy_decisions_dropped_total"): once_more()}, 35),
+    World("TsproxyDecisionTopicDown", {name("tsproxy_decision_topic_up"): then(1, 0)}),
+    World("TsproxyDeadLettersDown", {name("tsproxy_dead_letters_up"): then(1, 0)}),
+    World(
+        "TsproxyDeadLettersLost",
+        {name("tsproxy_dead_letters_lost_total", reason="queue_full"): once_more()},
+        35,
+    ),
+    World("TsproxyConfigReloadFailed", {name("tsproxy_config_last_reload_successful"): then(1, 0)}),
+    World(
+        "TsproxyCertificateExpiresSoon",
+        {
+            name("tsproxy_certificate_expiry_seconds", setting="listeners[0].tls"): rising(
+                -60, 7 * 86_400 + 60 * FROM
+            )
+        },
+        100,
+    ),
+    World(
+        "TsproxyCertificateExpires",
+        {name("tsproxy_certificate_expiry_seconds", setting="listeners[0].tls"): then(8_640_000, -5)},
+    ),
+    World("TsproxyConnectionsRejected", {name("tsproxy_limits_total", limit="connections"): once_more()}, 35),
+    World("TsproxyBuffersNearlyFull", {name("tsproxy_buffered_bytes"): then(50_000_000, 900_000_000)}),
+    World("TsproxyFileDescriptorsFew", {name("process_open_fds"): then(4_000, 60_000)}),
+    World(
+        "TsproxySlow",
+        {name("tsproxy_request_seconds_bucket", api="Produce", le="0.001"): "0+590x29 17110+300x150"},
+        60,
+    ),
+    World(
+        "TsproxyEventLoopLate",
+        {name("tsproxy_event_loop_lag_seconds_bucket", le="0.001"): "0+240x29 6960+120x150"},
+        60,
+    ),
+]
+
+
+def firing(minute, alerts):
+    """What promtool is to find at that minute."""
+    return {
+        "expr": 'count by (alertname) (ALERTS{alertstate="firing"})',
+        "eval_time": f"{minute}m",
+        "exp_samples": [{"labels": f'{{alertname="{each}"}}', "value": 1} for each in sorted(alerts)],
+    }
+
+
+def group(series, looks):
+    return {
+        "interval": "1m",
+        "input_series": [{"series": each, "values": values} for each, values in series.items()],
+        "promql_expr_test": looks,
+    }
+
+
+def test(tmp_path, *groups):
+    """Let promtool play these worlds."""
+    file = tmp_path / "worlds.yaml"
+    files = [str(PROMETHEUS / each) for each in ("recording.yaml", "alerts.yaml")]
+    file.write_text(yaml.safe_dump({"rule_files": files, "evaluation_interval": "1m", "tests": list(groups)}))
+    return PROMTOOL.run("test", "rules", file)
+
+
+test.__test__ = False  # type: ignore[attr-defined]  # it is no test itself
+
+
+def test_the_rules_have_no_mistake_that_prometheus_knows():
+    printed = PROMTOOL.run("check", "rules", "--lint=all", *sorted(PROMETHEUS.glob("[ar]*.yaml")))
+    assert f"SUCCESS: {len(ALERTS)} rules found" in printed
+
+
+def test_the_scrape_example_has_no_mistake_that_prometheus_knows():
+    PROMTOOL.run("check", "config", PROMETHEUS / "prometheus.yaml")
+
+
+def test_nothing_fires_while_nothing_is_wrong(tmp_path):
+    test(tmp_path, group(HEALTHY, [firing(minute, []) for minute in (20, 60, 120, 175)]))
+
+
+def test_each_alert_has_its_world():
+    assert sorted(world.alert for world in WORLDS) == sorted(rule["alert"] for rule in ALERTS)
+
+
+@pytest.mark.parametrize("world", WORLDS, ids=lambda world: world.alert)
+def test_an_alert_fires_in_its_world_alone_and_not_before(tmp_path, world):
+    series = HEALTHY | world.differs
+    test(tmp_path, group(series, [firing(FROM - 1, []), firing(world.minute, [world.alert, *world.also])]))
+
+
+def test_an_alert_that_should_fire_and_does_not_is_noticed(tmp_path):
+    with pytest.raises(AssertionError, match="TsproxyDown"):
+        test(tmp_path, group(HEALTHY, [firing(60, ["TsproxyDown"])]))
+
+
+def test_prometheus_can_parse_every_query_of_the_dashboard(tmp_path):
+    """As recording rules, with a value for Grafana's one variable outside of quotes."""
+    rules = [
+        {"record": f"panel:number{n}", "expr": query.replace("$__rate_interval", "5m")}
+        for n, (_, query) in enumerate(QUERIES)
+    ]
+    file = tmp_path / "queries.yaml"
+    file.write_text(yaml.safe_dump({"groups": [{"name": "dashboard", "rules": rules}]}))
+    assert f"SUCCESS: {len(QUERIES)} rules found" in PROMTOOL.run("check", "rules", file)
