@@ -44,7 +44,7 @@ test-full: java .venv/stamp lint ## everything, unsampled
 test-clients: java .venv/stamp ## the clients that need Go and Node, before a real cluster (the others are in test)
 	TSPROXY_CLIENTS=foreign $(BIN)/python -m pytest tests/clients
 
-test-deploy: .venv/stamp ## chart, alerts and dashboard with Prometheus's and Kubernetes' own tools, which Go builds first
+test-deploy: java .venv/stamp ## chart, alerts and dashboard with Prometheus's and Kubernetes' own tools, which Go builds first
 	TSPROXY_DEPLOY=tools $(BIN)/python -m pytest tests/deploy
 
 lint: .venv/stamp ## ruff, mypy --strict, import layers

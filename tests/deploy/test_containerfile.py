@@ -7,11 +7,12 @@ from tests.deploy.commands import DEPLOY, ROOT, assert_is_known
 from tests.deploy.containerfile import read_containerfile, stages
 
 INSTRUCTIONS = read_containerfile(DEPLOY / "Containerfile")
-BUILD, FINAL = stages(INSTRUCTIONS)
+BUILD, BUILD_REPORTS, REPORTS, FINAL = stages(INSTRUCTIONS)
+IMAGES = (REPORTS, FINAL)
 
 
-def last(name: str):
-    return [instruction for instruction in FINAL if instruction.name == name][-1]
+def last(name: str, stage=FINAL):
+    return [instruction for instruction in stage if instruction.name == name][-1]
 
 
 def test_every_instruction_is_one_that_builders_know():
@@ -33,10 +34,25 @@ def test_every_command_is_in_exec_form():
 
 
 def test_the_proxy_does_not_run_as_root():
-    uid, _, gid = last("USER").words[0].partition(":")
-    assert int(uid) > 0
-    assert int(gid) > 0
-    assert FINAL.index(last("USER")) > max(FINAL.index(i) for i in FINAL if i.name == "RUN")
+    for image in IMAGES:
+        uid, _, gid = last("USER", image).words[0].partition(":")
+        assert int(uid) > 0
+        assert int(gid) > 0
+        assert image.index(last("USER", image)) > max(image.index(i) for i in image if i.name == "RUN")
+
+
+def test_spark_can_ask_for_the_name_of_its_user():
+    """Without a name for the number, Hadoop's login fails before Spark does anything."""
+    uid = last("USER", REPORTS).words[0].partition(":")[0]
+    [made] = [i.words for i in REPORTS if i.name == "RUN" and i.words[0] == "useradd"]
+    assert made[made.index("--uid") + 1] == uid
+
+
+def test_the_image_of_the_proxy_is_the_one_that_is_built_by_default():
+    assert last("ENTRYPOINT", REPORTS).words == ["spark_reports"]
+    assert [stage[0].rest.partition(" AS ")[2] for stage in stages(INSTRUCTIONS)] == [
+        *("build", "build-reports", "reports", "proxy")
+    ]
 
 
 def test_what_is_copied_from_the_checkout_is_there_and_is_enough_to_build():
@@ -59,7 +75,8 @@ def test_what_is_copied_from_the_checkout_is_there_and_is_enough_to_build():
 def test_the_python_is_one_that_the_project_supports():
     required = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["requires-python"]
     oldest = tuple(map(int, re.fullmatch(r">=(\d+)\.(\d+)", required).groups()))
-    for stage in (BUILD, FINAL):
+    assert BUILD_REPORTS[0].rest.startswith("build ")
+    for stage in (BUILD, *IMAGES):
         version = re.match(r"python:(\d+)\.(\d+)-slim", stage[0].rest)
         assert tuple(map(int, version.groups())) >= oldest
 

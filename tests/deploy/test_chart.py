@@ -1,0 +1,420 @@
+"""The Helm chart, rendered by Helm: kubeconform knows every field, and tsproxy accepts its configuration.
+
+No cluster runs here: what Kubernetes does with the objects is not tested.
+"""
+
+import json
+import re
+
+import pytest
+import yaml
+
+from tests.deploy.commands import DEPLOY, assert_is_known, help_of
+from tests.deploy.go_tools import HELM, needs_tools
+from tests.deploy.kubernetes_schemas import NEWEST, OLDEST, conforms
+from tests.in_process import run_command
+from tsproxy import __version__
+from tsproxy.config import load, read_yaml
+
+CHART = DEPLOY / "helm" / "tsproxy"
+TOKEN = {"TSPROXY_ADMIN_TOKEN": "a" * 32, "TSPROXY_PASSWORD": "secret"}
+
+PLAIN = {
+    "image": {"repository": "registry.example.com/tsproxy"},
+    "upstream": {"bootstrapServers": ["kafka-bootstrap.kafka.svc:9092"]},
+}
+MODES = {
+    "ports": PLAIN,
+    "ports, ids from 1001 on, load balancer": PLAIN
+    | {
+        "listener": {
+            "advertisedHost": "kafka.example.com",
+            "brokers": {"firstId": 1001, "count": 6},
+            "proxyProtocolFrom": ["10.0.0.0/8"],
+        },
+        "service": {
+            "type": "LoadBalancer",
+            "externalTrafficPolicy": "Local",
+            "annotations": {"example.com/internal": "true"},
+        },
+        "drain": {"delaySeconds": 20, "timeoutSeconds": 60},
+        "workers": 4,
+    },
+    "SNI, everything with TLS": PLAIN
+    | {
+        "listener": {
+            "mode": "sni",
+            "advertisedHost": "kafka.example.com",
+            "brokers": {"host": "b{node_id}.kafka.example.com"},
+            "tls": {"secret": "listener", "clientCaSecret": "clients"},
+            "settings": {"tls": {"principal_mapping": ["RULE:^CN=(.*?),.*$/$1/", "DEFAULT"]}},
+        },
+        "upstream": {
+            "bootstrapServers": ["kafka-1:9093", "kafka-2:9093"],
+            "tls": {"enabled": True, "caSecret": "kafka-ca", "certificateSecret": "proxy"},
+        },
+        "admin": {"tlsSecret": "admin", "tokenSecret": {"name": "token"}},
+        "monitoring": {
+            "serviceMonitor": {"enabled": True, "labels": {"release": "prometheus"}},
+            "rules": {"enabled": True, "docs": "https://docs.example.com/monitoring"},
+            "dashboard": {"enabled": True},
+        },
+    },
+    "Deployment, one volume for all, reports": PLAIN
+    | {
+        "workload": "Deployment",
+        "decisions": {"volume": "shared", "storageClass": "nfs"},
+        "reports": {
+            "enabled": True,
+            "image": "registry.example.com/tsproxy-reports:0.1.0",
+            "arguments": ["--fail-on=rejected_rate>1%"],
+        },
+        "monitoring": {"serviceMonitor": {"enabled": True}},
+    },
+    "Deployment without a volume, SASL": PLAIN
+    | {
+        "workload": "Deployment",
+        "decisions": {"volume": "none"},
+        "upstream": {
+            "bootstrapServers": ["kafka:9092"],
+            "admin": {
+                "sasl": {
+                    "mechanism": "SCRAM-SHA-512",
+                    "username": "tsproxy",
+                    "password": "${TSPROXY_PASSWORD}",
+                }
+            },
+        },
+        "environmentSecrets": ["tsproxy-password"],
+        "config": {
+            "policy": {
+                "mode": "enforce",
+                "rules": [
+                    {
+                        "name": "week",
+                        "match": {"topics": ["clicks"]},
+                        "message.timestamp.before.max.ms": 604_800_000,
+                    }
+                ],
+            },
+            "limits": {"buffered": "512MiB"},
+            "decisions": {"topic": {"name": "tsproxy-decisions"}},
+        },
+        "podDisruptionBudget": {"enabled": False},
+    },
+    "reports of files elsewhere": PLAIN
+    | {
+        "reports": {
+            "enabled": True,
+            "image": "reports:1",
+            "input": ["s3a://lake/tsproxy/{date}"],
+            "storage": {"prefix": "s3a://lake"},
+            "environmentSecrets": ["lake"],
+        }
+    },
+}
+each_mode = pytest.mark.parametrize("mode", MODES)
+
+
+def render(tmp_path, values):
+    """The objects that Helm makes of the chart."""
+    file = tmp_path / "values.yaml"
+    file.write_text(yaml.safe_dump(values))
+    text = HELM.run("template", "px", CHART, "--namespace", "streams", "--values", file)
+    text = "\n".join(line for line in text.splitlines() if not line.startswith("level=INFO"))
+    rendered = tmp_path / "rendered.yaml"
+    rendered.write_text(text)
+    return [each for each in yaml.safe_load_all(text) if each]
+
+
+def of_kind(objects, *kinds):
+    [found] = [each for each in objects if each["kind"] in kinds]
+    return found
+
+
+def pods(objects):
+    """The pod template of the proxies."""
+    return of_kind(objects, "StatefulSet", "Deployment")["spec"]["template"]["spec"]
+
+
+def services(objects):
+    return [each for each in objects if each["kind"] == "Service"]
+
+
+def configuration(tmp_path, objects, certificates):
+    """The file that the ConfigMap holds, with certificates where its Secrets would be mounted."""
+    config_map = next(
+        each for each in objects if each["kind"] == "ConfigMap" and "tsproxy.yaml" in each["data"]
+    )
+    folder = tmp_path / "tls"
+    pair = certificates.issue("kafka.example.com")
+    for mount in pods(objects)["containers"][0]["volumeMounts"]:
+        if mount["mountPath"].startswith("/etc/tsproxy/tls/"):
+            secret = folder / mount["mountPath"].rpartition("/")[2]
+            secret.mkdir(parents=True)
+            (secret / "tls.crt").write_bytes(pair.certificate.read_bytes())
+            (secret / "tls.key").write_bytes(pair.key.read_bytes())
+            (secret / "ca.crt").write_bytes(certificates.certificate.read_bytes())
+    file = tmp_path / "tsproxy.yaml"
+    file.write_text(config_map["data"]["tsproxy.yaml"].replace("/etc/tsproxy/tls", str(folder)))
+    return file
+
+
+def test_the_chart_is_of_the_version_that_it_installs():
+    chart = yaml.safe_load((CHART / "Chart.yaml").read_text())
+    assert chart["appVersion"] == __version__
+
+
+def test_every_value_is_in_the_schema_and_every_key_of_the_schema_has_a_value():
+    """`settings`, `config` and the like are Kubernetes' or tsproxy's own: they have no fixed keys."""
+
+    def keys(schema, values, path=""):
+        assert schema.get("additionalProperties") is False, path
+        assert set(schema["properties"]) - {"global"} == set(values), path
+        for name, value in values.items():
+            inner = schema["properties"][name]
+            if "properties" in inner and path + name not in {"resources", "reports.resources"}:
+                keys(inner, value, f"{path}{name}.")
+
+    keys(
+        json.loads((CHART / "values.schema.json").read_text()),
+        yaml.safe_load((CHART / "values.yaml").read_text()),
+    )
+
+
+def test_the_files_of_rules_and_dashboard_are_the_ones_beside_the_chart():
+    for name, place in {
+        "alerts.yaml": "prometheus/alerts.yaml",
+        "recording.yaml": "prometheus/recording.yaml",
+        "dashboard.json": "grafana/tsproxy.json",
+    }.items():
+        assert (CHART / "files" / name).samefile(DEPLOY / place)
+
+
+@needs_tools
+def test_helm_finds_nothing_wrong_with_the_chart(tmp_path):
+    file = tmp_path / "values.yaml"
+    file.write_text(yaml.safe_dump(PLAIN))
+    assert "0 chart(s) failed" in HELM.run("lint", "--strict", CHART, "--values", file)
+
+
+@needs_tools
+@each_mode
+def test_kubernetes_knows_every_field(tmp_path, mode):
+    objects = render(tmp_path, MODES[mode])
+    for version in (OLDEST, NEWEST):
+        printed = conforms(tmp_path / "rendered.yaml", version)
+        assert f"{len(objects)} resources found in 1 file" in printed
+        assert f"Valid: {len(objects)}, Invalid: 0, Errors: 0, Skipped: 0" in printed
+
+
+@needs_tools
+def test_a_field_that_kubernetes_does_not_know_is_found(tmp_path):
+    objects = render(tmp_path, MODES["SNI, everything with TLS"])
+    for kind, spoil in {
+        "StatefulSet": lambda each: each["spec"]["template"]["spec"].update(drainDelay=3),
+        "ServiceMonitor": lambda each: each["spec"]["endpoints"][0].update(token="x"),
+    }.items():
+        wrong = of_kind(objects, kind)
+        spoil(wrong)
+        file = tmp_path / "wrong.yaml"
+        file.write_text(yaml.safe_dump(wrong))
+        with pytest.raises(AssertionError, match="additional properties"):
+            conforms(file, NEWEST)
+
+
+@needs_tools
+@each_mode
+def test_tsproxy_accepts_the_configuration(tmp_path, mode, certificates):
+    file = configuration(tmp_path, render(tmp_path, MODES[mode]), certificates)
+    done = run_command("tsproxy", "check", file, environment=TOKEN)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@needs_tools
+@each_mode
+def test_the_pod_has_the_ports_times_and_paths_of_its_configuration(tmp_path, mode, certificates):
+    objects = render(tmp_path, MODES[mode])
+    config = load(read_yaml(configuration(tmp_path, objects, certificates)), TOKEN)
+    pod = pods(objects)
+    [proxy] = pod["containers"]
+
+    assert_is_known(["tsproxy", *proxy["args"]])
+    assert pod["terminationGracePeriodSeconds"] * 1000 == config.stop_ms + 15_000
+    ports = {each["name"]: each["containerPort"] for each in proxy["ports"]}
+    [listener] = config.listeners
+    assert ports.pop("admin") == config.admin.bind.port
+    assert config.admin.bind.host == listener.bind.host == "0.0.0.0"
+    assert ports.pop("kafka") == listener.bind.port
+    if "mode" in MODES[mode].get("listener", {}):
+        assert ports == {}
+    else:
+        ids = range(listener.brokers.first_id, listener.brokers.first_id + listener.brokers.count)
+        begin = listener.brokers.ports_from - listener.brokers.first_id
+        assert ports == {f"broker-{node_id}": begin + node_id for node_id in ids}
+
+    mounts = {each["mountPath"] for each in proxy["volumeMounts"]}
+    assert "/var/lib/tsproxy" in mounts
+    assert "/etc/tsproxy/config" in mounts
+    scheme = "HTTPS" if config.admin.tls else "HTTP"
+    for probe, path in {"livenessProbe": "/livez", "readinessProbe": "/readyz"}.items():
+        assert proxy[probe]["httpGet"] == {"path": path, "port": "admin", "scheme": scheme}
+
+
+@needs_tools
+@each_mode
+def test_clients_reach_the_same_ports_at_the_service_and_nobody_the_admin_port(tmp_path, mode):
+    objects = render(tmp_path, MODES[mode])
+    [proxy] = pods(objects)["containers"]
+    inside = {each["name"]: each["containerPort"] for each in proxy["ports"]}
+    clients, admin = services(objects)
+    outside = {each["name"]: each["port"] for each in clients["spec"]["ports"]}
+    assert outside | {"admin": inside["admin"]} == inside
+    assert "admin" not in outside
+    assert all(each["targetPort"] == each["name"] for each in clients["spec"]["ports"])
+    assert admin["spec"]["clusterIP"] == "None"
+
+
+@needs_tools
+@each_mode
+def test_no_container_is_root_or_writes_to_its_image(tmp_path, mode):
+    objects = render(tmp_path, MODES[mode])
+    templates = [pods(objects)]
+    templates += [
+        each["spec"]["jobTemplate"]["spec"]["template"]["spec"]
+        for each in objects
+        if each["kind"] == "CronJob"
+    ]
+    for pod in templates:
+        assert pod["securityContext"]["runAsNonRoot"] is True
+        assert pod["securityContext"]["runAsUser"] > 0
+        assert pod["automountServiceAccountToken"] is False
+        for container in pod["containers"]:
+            assert container["securityContext"] == {
+                "allowPrivilegeEscalation": False,
+                "readOnlyRootFilesystem": True,
+                "capabilities": {"drop": ["ALL"]},
+            }
+
+
+@needs_tools
+@each_mode
+def test_selectors_find_the_proxies_alone(tmp_path, mode):
+    objects = render(tmp_path, MODES[mode])
+    workload = of_kind(objects, "StatefulSet", "Deployment")
+    labels = workload["spec"]["template"]["metadata"]["labels"]
+    selectors = [workload["spec"]["selector"]["matchLabels"]]
+    selectors += [each["spec"]["selector"] for each in services(objects)]
+    selectors += [
+        each["spec"]["selector"]["matchLabels"] for each in objects if each["kind"] == "PodDisruptionBudget"
+    ]
+    for selector in selectors:
+        assert selector.items() <= labels.items()
+    for job in (each for each in objects if each["kind"] == "CronJob"):
+        other = job["spec"]["jobTemplate"]["spec"]["template"]["metadata"]["labels"]
+        assert not any(selector.items() <= other.items() for selector in selectors)
+    for monitor in (each for each in objects if each["kind"] == "ServiceMonitor"):
+        wanted = monitor["spec"]["selector"]["matchLabels"].items()
+        [found] = [each for each in services(objects) if wanted <= each["metadata"]["labels"].items()]
+        assert found["spec"]["ports"][0]["name"] == monitor["spec"]["endpoints"][0]["port"]
+        assert found["metadata"]["labels"][monitor["spec"]["jobLabel"]] == "tsproxy"
+
+
+@needs_tools
+def test_the_scrape_uses_the_token_and_the_certificate(tmp_path):
+    objects = render(tmp_path, MODES["SNI, everything with TLS"])
+    [endpoint] = of_kind(objects, "ServiceMonitor")["spec"]["endpoints"]
+    assert endpoint["scheme"] == "https"
+    assert endpoint["tlsConfig"]["ca"]["secret"] == {"name": "admin", "key": "ca.crt"}
+    assert endpoint["authorization"]["credentials"] == {"name": "token", "key": "token"}
+    [proxy] = pods(objects)["containers"]
+    assert proxy["env"][0]["valueFrom"]["secretKeyRef"] == {"name": "token", "key": "token"}
+
+
+@needs_tools
+def test_rules_and_dashboard_arrive_as_they_are(tmp_path):
+    objects = render(tmp_path, MODES["SNI, everything with TLS"])
+    wanted = []
+    for name in ("recording.yaml", "alerts.yaml"):
+        text = (DEPLOY / "prometheus" / name).read_text()
+        text = text.replace("runbook: docs/monitoring.md", "runbook: https://docs.example.com/monitoring")
+        wanted += yaml.safe_load(text)["groups"]
+    assert of_kind(objects, "PrometheusRule")["spec"]["groups"] == wanted
+    [dashboard] = [
+        each["data"]["tsproxy.json"]
+        for each in objects
+        if each["kind"] == "ConfigMap" and "tsproxy.json" in each["data"]
+    ]
+    assert json.loads(dashboard) == json.loads((DEPLOY / "grafana" / "tsproxy.json").read_text())
+
+
+@needs_tools
+@pytest.mark.parametrize("mode", [mode for mode in MODES if "reports" in MODES[mode]])
+def test_the_job_starts_a_command_that_exists_and_reads_where_the_proxies_write(tmp_path, mode, certificates):
+    objects = render(tmp_path, MODES[mode])
+    job = of_kind(objects, "CronJob")["spec"]
+    assert job["timeZone"] == "Etc/UTC"
+    pod = job["jobTemplate"]["spec"]["template"]["spec"]
+    [container] = pod["containers"]
+    assert container["command"] == ["spark_reports"]
+    command, *arguments = container["args"]
+    known = help_of("spark_reports", command)
+    flags = [each.partition("=")[0] for each in arguments if each.startswith("--")]
+    assert all(f"{flag} " in known for flag in flags)
+    [source] = [each for each in arguments if not each.startswith("--")]
+    claims = {
+        each["name"]: each["persistentVolumeClaim"]["claimName"]
+        for each in pod["volumes"]
+        if "persistentVolumeClaim" in each
+    }
+    if source.startswith("/"):
+        config = load(read_yaml(configuration(tmp_path, objects, certificates)), TOKEN)
+        assert source == str(config.decisions.directory)
+        [volume] = [each for each in pods(objects)["volumes"] if each["name"] == "decisions"]
+        assert volume["persistentVolumeClaim"]["claimName"] == claims["decisions"]
+    made = {each["metadata"]["name"] for each in objects if each["kind"] == "PersistentVolumeClaim"}
+    assert made == set(claims.values())
+
+
+MISTAKES = {
+    "upstream.bootstrapServers: name at least one broker": {"upstream": {"bootstrapServers": []}},
+    "image.repository: the project publishes no image": {"image": {"repository": ""}},
+    "listener.advertisedHost: mode sni needs": {"listener": {"mode": "sni", "tls": {"secret": "x"}}},
+    "listener.tls.secret: mode sni needs TLS": {
+        "listener": {"mode": "sni", "advertisedHost": "k", "brokers": {"host": "b{node_id}.k"}}
+    },
+    "decisions.volume: perPod needs workload: StatefulSet": {"workload": "Deployment"},
+    "reports.input: with decisions.volume perPod": {"reports": {"enabled": True, "image": "r"}},
+    "config.listeners: the chart writes this key. Set listener": {"config": {"listeners": []}},
+    "config.limits.drain_delay: the chart writes this key": {"config": {"limits": {"drain_delay": "9s"}}},
+    "additional properties 'polcy' not allowed": {"polcy": {}},
+    "value must be one of 'ports', 'sni'": {"listener": {"mode": "port"}},
+}
+
+
+@needs_tools
+@pytest.mark.parametrize("text", MISTAKES)
+def test_a_mistake_in_the_values_is_named(tmp_path, text):
+    with pytest.raises(AssertionError, match=re.escape(text)):
+        render(tmp_path, PLAIN | MISTAKES[text])
+
+
+@needs_tools
+@pytest.mark.parametrize(
+    ("mode", "sentences"),
+    [
+        ("ports", ["Clients bootstrap at px-tsproxy.streams.svc.cluster.local:9192", "no batch is rejected"]),
+        ("SNI, everything with TLS", ["Broker n is served at b{node_id}.kafka.example.com:9192"]),
+        ("Deployment without a volume, SASL", ["the decision log is lost with each pod"]),
+    ],
+)
+def test_the_notes_say_where_clients_connect_and_what_is_not_safe(tmp_path, mode, sentences):
+    file = tmp_path / "values.yaml"
+    file.write_text(yaml.safe_dump(MODES[mode]))
+    printed = HELM.run(
+        *("install", "px", CHART, "--namespace", "streams", "--values", file, "--dry-run=client")
+    )
+    for each in sentences:
+        assert each in printed
+    has_token = "tokenSecret" in MODES[mode].get("admin", {})
+    assert ("can read the admin port" in printed) is not has_token
