@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from tsproxy import __version__
-from tsproxy.commands import capacity, check, decisions, doctor, explain, replay, run, scan
+from tsproxy.commands import capacity, check, decisions, doctor, explain, health, replay, run, scan
 from tsproxy.commands.exits import FAILED, MISTAKEN
 from tsproxy.commands.options import add_command
 from tsproxy.config import ConfigError
@@ -25,6 +25,7 @@ COMMANDS: Final = {
     "explain": explain,
     "decisions": decisions,
     "capacity": capacity,
+    "health": health,
 }
 EXAMPLES: Final = """\
 examples:

