@@ -101,6 +101,7 @@ MODES = {
             "decisions": {"topic": {"name": "tsproxy-decisions"}},
         },
         "podDisruptionBudget": {"enabled": False},
+        "restartOnConfigChange": False,
     },
     "reports of files elsewhere": PLAIN
     | {
@@ -116,11 +117,11 @@ MODES = {
 each_mode = pytest.mark.parametrize("mode", MODES)
 
 
-def render(tmp_path, values):
+def render(tmp_path, values, chart=CHART):
     """The objects that Helm makes of the chart."""
     file = tmp_path / "values.yaml"
     file.write_text(yaml.safe_dump(values))
-    text = HELM.run("template", "px", CHART, "--namespace", "streams", "--values", file)
+    text = HELM.run("template", "px", chart, "--namespace", "streams", "--values", file)
     text = "\n".join(line for line in text.splitlines() if not line.startswith("level=INFO"))
     rendered = tmp_path / "rendered.yaml"
     rendered.write_text(text)
@@ -196,6 +197,14 @@ def test_helm_finds_nothing_wrong_with_the_chart(tmp_path):
     file = tmp_path / "values.yaml"
     file.write_text(yaml.safe_dump(PLAIN))
     assert "0 chart(s) failed" in HELM.run("lint", "--strict", CHART, "--values", file)
+
+
+@needs_tools
+def test_a_packed_chart_holds_the_rules_and_the_dashboard(tmp_path):
+    """They are links in the checkout."""
+    HELM.run("package", CHART, "--destination", tmp_path)
+    values = MODES["SNI, everything with TLS"]
+    assert render(tmp_path, values, tmp_path / f"tsproxy-{__version__}.tgz") == render(tmp_path, values)
 
 
 @needs_tools

@@ -46,7 +46,6 @@ def once_more():
 
 ACCEPTED = name("tsproxy_records_total", listener="public", verdict="accepted", reason="")
 REJECTED = name("tsproxy_records_total", listener="public", verdict="rejected", reason="too_old")
-PRODUCED = {"job": "tsproxy", "instance": "a:9464", "api": "Produce"}
 
 HEALTHY = {
     name("up"): steady(1),
@@ -96,8 +95,6 @@ class World:
     alert: str
     differs: dict[str, str]
     minute: int = 45
-    also: tuple[str, ...] = ()
-    """Alerts that are right to fire as well."""
 
 
 WORLDS = [
@@ -212,7 +209,17 @@ def test_each_alert_has_its_world():
 @pytest.mark.parametrize("world", WORLDS, ids=lambda world: world.alert)
 def test_an_alert_fires_in_its_world_alone_and_not_before(tmp_path, world):
     series = HEALTHY | world.differs
-    test(tmp_path, group(series, [firing(FROM - 1, []), firing(world.minute, [world.alert, *world.also])]))
+    test(tmp_path, group(series, [firing(FROM - 1, []), firing(world.minute, [world.alert])]))
+
+
+def test_a_share_of_rejections_that_is_usual_does_not_fire(tmp_path):
+    test(tmp_path, group(HEALTHY | {REJECTED: rising(6_000)}, [firing(minute, []) for minute in (60, 120)]))
+
+
+def test_the_first_rejections_ever_fire_although_their_series_is_new(tmp_path):
+    """Where nothing was ever rejected, only the recording rule's second part makes a usual share."""
+    series = HEALTHY | {REJECTED: f"_x90 0+6000x{MINUTES - 90}"}
+    test(tmp_path, group(series, [firing(89, []), firing(120, ["TsproxyRejectionsRising"])]))
 
 
 def test_an_alert_that_should_fire_and_does_not_is_noticed(tmp_path):
