@@ -9,8 +9,8 @@ import pytest
 from aiokafka import AIOKafkaProducer
 from aiokafka.errors import InvalidTimestampError
 
+from tests.deploy.chart import TOKEN, configuration, pods, render
 from tests.deploy.go_tools import needs_tools
-from tests.deploy.test_chart import TOKEN, configuration, pods, render
 from tsproxy.clock import Clock
 from tsproxy.testing.ports import free_ports
 from tsproxy.testing.proxy import RunningProxy

@@ -1,0 +1,149 @@
+"""The Helm chart in the modes that tests look at, rendered by Helm."""
+
+import yaml
+
+from tests.deploy.commands import DEPLOY
+from tests.deploy.go_tools import HELM
+
+CHART = DEPLOY / "helm" / "tsproxy"
+TOKEN = {"TSPROXY_ADMIN_TOKEN": "a" * 32, "TSPROXY_PASSWORD": "secret"}
+
+PLAIN = {
+    "image": {"repository": "registry.example.com/tsproxy"},
+    "upstream": {"bootstrapServers": ["kafka-bootstrap.kafka.svc:9092"]},
+}
+MODES = {
+    "ports": PLAIN,
+    "ports, ids from 1001 on, load balancer": PLAIN
+    | {
+        "listener": {
+            "advertisedHost": "kafka.example.com",
+            "brokers": {"firstId": 1001, "count": 6},
+            "proxyProtocolFrom": ["10.0.0.0/8"],
+        },
+        "service": {
+            "type": "LoadBalancer",
+            "externalTrafficPolicy": "Local",
+            "annotations": {"example.com/internal": "true"},
+        },
+        "drain": {"delaySeconds": 20, "timeoutSeconds": 60},
+        "workers": 4,
+    },
+    "SNI, everything with TLS": PLAIN
+    | {
+        "listener": {
+            "mode": "sni",
+            "advertisedHost": "kafka.example.com",
+            "brokers": {"host": "b{node_id}.kafka.example.com"},
+            "tls": {"secret": "listener", "clientCaSecret": "clients"},
+            "settings": {"tls": {"principal_mapping": ["RULE:^CN=(.*?),.*$/$1/", "DEFAULT"]}},
+        },
+        "upstream": {
+            "bootstrapServers": ["kafka-1:9093", "kafka-2:9093"],
+            "tls": {"enabled": True, "caSecret": "kafka-ca", "certificateSecret": "proxy"},
+        },
+        "admin": {"tlsSecret": "admin", "tokenSecret": {"name": "token"}},
+        "monitoring": {
+            "serviceMonitor": {"enabled": True, "labels": {"release": "prometheus"}},
+            "rules": {"enabled": True, "docs": "https://docs.example.com/monitoring"},
+            "dashboard": {"enabled": True},
+        },
+    },
+    "Deployment, one volume for all, reports": PLAIN
+    | {
+        "workload": "Deployment",
+        "decisions": {"volume": "shared", "storageClass": "nfs"},
+        "reports": {
+            "enabled": True,
+            "image": "registry.example.com/tsproxy-reports:0.1.0",
+            "arguments": ["--fail-on=rejected_rate>1%"],
+        },
+        "monitoring": {"serviceMonitor": {"enabled": True}},
+    },
+    "Deployment without a volume, SASL": PLAIN
+    | {
+        "workload": "Deployment",
+        "decisions": {"volume": "none"},
+        "upstream": {
+            "bootstrapServers": ["kafka:9092"],
+            "admin": {
+                "sasl": {
+                    "mechanism": "SCRAM-SHA-512",
+                    "username": "tsproxy",
+                    "password": "${TSPROXY_PASSWORD}",
+                }
+            },
+        },
+        "environmentSecrets": ["tsproxy-password"],
+        "config": {
+            "policy": {
+                "mode": "enforce",
+                "rules": [
+                    {
+                        "name": "week",
+                        "match": {"topics": ["clicks"]},
+                        "message.timestamp.before.max.ms": 604_800_000,
+                    }
+                ],
+            },
+            "limits": {"buffered": "512MiB"},
+            "decisions": {"topic": {"name": "tsproxy-decisions"}},
+        },
+        "podDisruptionBudget": {"enabled": False},
+        "restartOnConfigChange": False,
+    },
+    "reports of files elsewhere": PLAIN
+    | {
+        "reports": {
+            "enabled": True,
+            "image": "reports:1",
+            "input": ["s3a://lake/tsproxy/{date}"],
+            "storage": {"prefix": "s3a://lake"},
+            "environmentSecrets": ["lake"],
+        }
+    },
+}
+
+
+def render(tmp_path, values, chart=CHART):
+    """The objects that Helm makes of the chart."""
+    file = tmp_path / "values.yaml"
+    file.write_text(yaml.safe_dump(values))
+    text = HELM.run("template", "px", chart, "--namespace", "streams", "--values", file)
+    text = "\n".join(line for line in text.splitlines() if not line.startswith("level=INFO"))
+    rendered = tmp_path / "rendered.yaml"
+    rendered.write_text(text)
+    return [each for each in yaml.safe_load_all(text) if each]
+
+
+def of_kind(objects, *kinds):
+    [found] = [each for each in objects if each["kind"] in kinds]
+    return found
+
+
+def pods(objects):
+    """The pod template of the proxies."""
+    return of_kind(objects, "StatefulSet", "Deployment")["spec"]["template"]["spec"]
+
+
+def services(objects):
+    return [each for each in objects if each["kind"] == "Service"]
+
+
+def configuration(tmp_path, objects, certificates):
+    """The file that the ConfigMap holds, with certificates where its Secrets would be mounted."""
+    config_map = next(
+        each for each in objects if each["kind"] == "ConfigMap" and "tsproxy.yaml" in each["data"]
+    )
+    folder = tmp_path / "tls"
+    pair = certificates.issue("kafka.example.com")
+    for mount in pods(objects)["containers"][0]["volumeMounts"]:
+        if mount["mountPath"].startswith("/etc/tsproxy/tls/"):
+            secret = folder / mount["mountPath"].rpartition("/")[2]
+            secret.mkdir(parents=True)
+            (secret / "tls.crt").write_bytes(pair.certificate.read_bytes())
+            (secret / "tls.key").write_bytes(pair.key.read_bytes())
+            (secret / "ca.crt").write_bytes(certificates.certificate.read_bytes())
+    file = tmp_path / "tsproxy.yaml"
+    file.write_text(config_map["data"]["tsproxy.yaml"].replace("/etc/tsproxy/tls", str(folder)))
+    return file
