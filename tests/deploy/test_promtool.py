@@ -47,6 +47,8 @@ def once_more():
 ACCEPTED = name("tsproxy_records_total", listener="public", verdict="accepted", reason="")
 REJECTED = name("tsproxy_records_total", listener="public", verdict="rejected", reason="too_old")
 
+OLD_ERRORS = name("tsproxy_sessions_closed_total", listener="old", reason="internal_error")
+
 HEALTHY = {
     name("up"): steady(1),
     name("tsproxy_upstream_up"): steady(1),
@@ -56,7 +58,7 @@ HEALTHY = {
     name("tsproxy_worker_ready", worker="1"): steady(1),
     name("tsproxy_worker_restarts_total", worker="1"): steady(0),
     name("tsproxy_sessions_closed_total", listener="public", reason="peer_closed"): rising(7),
-    name("tsproxy_sessions_closed_total", listener="old", reason="internal_error"): steady(2),
+    OLD_ERRORS: steady(2),
     ACCEPTED: rising(60_000),
     REJECTED: rising(120),
     name("tsproxy_enforcement_suspended"): steady(0),
@@ -210,6 +212,12 @@ def test_each_alert_has_its_world():
 def test_an_alert_fires_in_its_world_alone_and_not_before(tmp_path, world):
     series = HEALTHY | world.differs
     test(tmp_path, group(series, [firing(FROM - 1, []), firing(world.minute, [world.alert])]))
+
+
+def test_an_error_soon_after_a_restart_fires_although_there_were_more_before(tmp_path):
+    """A proxy that starts again has no series until its first error."""
+    series = HEALTHY | {OLD_ERRORS: "2x29 stale _x3 1x100"}
+    test(tmp_path, group(series, [firing(33, []), firing(36, ["TsproxyInternalError"]), firing(60, [])]))
 
 
 def test_a_share_of_rejections_that_is_usual_does_not_fire(tmp_path):
