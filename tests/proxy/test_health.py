@@ -90,13 +90,12 @@ async def test_a_port_that_closes_every_connection_is_not_healthy(capsys):
     server.close()
 
 
-@pytest.mark.parametrize("arguments", [(), TWO], ids=["one process", "workers"])
-async def test_a_running_proxy_with_tls_and_a_token_is_healthy(kafka_431, certificates, capsys, arguments):
+async def test_a_running_proxy_with_tls_and_a_token_is_healthy(kafka_431, certificates, capsys):
     identity = certificates.issue("admin")
     settings = {"admin.tls.certificate": identity.certificate, "admin.tls.key": identity.key}
     async with RunningProxy(
         kafka_431.bootstrap_servers,
-        arguments=arguments,
+        arguments=TWO,
         settings=settings | {"admin.token": "${ADMIN}"},
         environment={"ADMIN": "planted"},
     ) as proxy:
