@@ -50,7 +50,7 @@ class GoTool:
 
 
 PROMTOOL = GoTool("github.com/prometheus/prometheus/cmd/promtool", "v0.316.0", tags="remove_all_sd")
-"""Prometheus 3.16, without service discovery in clouds: the tests need none of it, and it is most of the code."""
+"""Prometheus 3.16, without service discovery in clouds, which no test needs."""
 HELM = GoTool("helm.sh/helm/v4/cmd/helm", "v4.3.1")
 KUBECONFORM = GoTool("github.com/yannh/kubeconform/cmd/kubeconform", "v0.8.0")
 COMPOSE_SPEC = GoTool("github.com/compose-spec/compose-go/v2/cmd", "v2.16.2")

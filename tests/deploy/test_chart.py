@@ -194,6 +194,8 @@ def test_the_scrape_uses_the_token_and_the_certificate(tmp_path):
     [endpoint] = of_kind(objects, "ServiceMonitor")["spec"]["endpoints"]
     assert endpoint["scheme"] == "https"
     assert endpoint["tlsConfig"]["ca"]["secret"] == {"name": "admin", "key": "ca.crt"}
+    assert endpoint["tlsConfig"]["serverName"] == "px-tsproxy-admin.streams.svc"
+    assert "`px-tsproxy-admin.streams.svc`" in PAGE
     assert endpoint["authorization"]["credentials"] == {"name": "token", "key": "token"}
     [proxy] = pods(objects)["containers"]
     assert proxy["env"][0]["valueFrom"]["secretKeyRef"] == {"name": "token", "key": "token"}
