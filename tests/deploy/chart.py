@@ -4,6 +4,7 @@ import yaml
 
 from tests.deploy.commands import DEPLOY
 from tests.deploy.go_tools import HELM
+from tests.deploy.kubernetes_schemas import NEWEST
 
 CHART = DEPLOY / "helm" / "tsproxy"
 TOKEN = {"TSPROXY_ADMIN_TOKEN": "a" * 32, "TSPROXY_PASSWORD": "secret"}
@@ -109,8 +110,8 @@ def render(tmp_path, values, chart=CHART):
     """The objects that Helm makes of the chart."""
     file = tmp_path / "values.yaml"
     file.write_text(yaml.safe_dump(values))
-    text = HELM.run("template", "px", chart, "--namespace", "streams", "--values", file)
-    text = "\n".join(line for line in text.splitlines() if not line.startswith("level=INFO"))
+    options = ("--namespace", "streams", "--kube-version", NEWEST, "--values", file)
+    text = HELM.output("template", "px", chart, *options)
     rendered = tmp_path / "rendered.yaml"
     rendered.write_text(text)
     return [each for each in yaml.safe_load_all(text) if each]

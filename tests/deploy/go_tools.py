@@ -7,6 +7,7 @@ import fcntl
 import os
 import shutil
 import subprocess
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -38,15 +39,18 @@ class GoTool:
 
     def run(self, *arguments: object) -> str:
         """What the tool prints on both streams. Fails where the tool does."""
-        done = subprocess.run(
-            [self.command(), *map(str, arguments)],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            check=False,
-        )
-        assert done.returncode == 0, done.stdout
-        return done.stdout
+        done = self._done(arguments)
+        return done.stdout + done.stderr
+
+    def output(self, *arguments: object) -> str:
+        """The tool's result alone, without its messages. Fails where the tool does."""
+        return self._done(arguments).stdout
+
+    def _done(self, arguments: Sequence[object]) -> subprocess.CompletedProcess[str]:
+        command = [self.command(), *map(str, arguments)]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done
 
 
 PROMTOOL = GoTool("github.com/prometheus/prometheus/cmd/promtool", "v0.316.0", tags="remove_all_sd")

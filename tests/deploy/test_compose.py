@@ -126,5 +126,5 @@ def test_the_prometheus_is_the_one_whose_tool_the_tests_run():
 @needs_tools
 def test_the_file_conforms_to_the_compose_specification():
     """By the library that Docker Compose itself reads files with."""
-    known = yaml.safe_load(COMPOSE_SPEC.run(DEPLOY / "compose.yaml"))
+    known = yaml.safe_load(COMPOSE_SPEC.output(DEPLOY / "compose.yaml"))
     assert set(known["services"]) >= {"kafka", "tsproxy", "prometheus", "grafana"}
