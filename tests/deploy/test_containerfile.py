@@ -68,7 +68,7 @@ def test_what_is_copied_from_the_checkout_is_there_and_is_enough_to_build():
     }
     assert all((ROOT / word).exists() for word in copied)
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())
-    needed = {"pyproject.toml", project["project"]["readme"], *project["project"]["license-files"]}
+    needed = {"pyproject.toml", "README.md", *project["project"]["license-files"]}
     packages = {
         pattern.rstrip("*") for pattern in project["tool"]["setuptools"]["packages"]["find"]["include"]
     }
