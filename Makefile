@@ -11,7 +11,7 @@ QUICK := -m "not broker and not spark and not slow"
 export PYTHONDONTWRITEBYTECODE =
 
 .DEFAULT_GOAL := help
-.PHONY: help setup java demo test test-quick test-full test-clients differential mutation fuzz simulate chaos bench bench-reports bench-fleet pyfiles docs docs-run test-deploy lint format clean
+.PHONY: help setup java demo test test-quick test-full test-clients differential mutation fuzz simulate chaos bench bench-reports bench-fleet pyfiles docs docs-run test-deploy release lint format clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -102,6 +102,17 @@ pyfiles: .venv/stamp ## dist/spark_reports-pyfiles.zip, for spark-submit --py-fi
 
 docs: .venv/site/stamp ## the documents as a web site in build/site; broken links and anchors are errors
 	NO_MKDOCS_2_WARNING=1 .venv/site/bin/python -m mkdocs build --strict --quiet
+
+.venv/release/stamp: deploy/release/tools.lock .venv/stamp
+	$(BIN)/python -m venv .venv/release
+	.venv/release/bin/python -m pip install --quiet --disable-pip-version-check -r deploy/release/tools.lock
+	@touch $@
+
+AUDIT ?= needed
+TAG ?= needed
+WHEELS ?= all
+release: java .venv/release/stamp ## dist/ with all files of a release, built twice and tested (docs/releasing.md)
+	$(BIN)/python -m deploy.release --audit $(AUDIT) --tag $(TAG) --wheels $(WHEELS)
 
 clean: ## forget .venv and what was built (the cache of jars stays)
 	rm -rf .venv build dist *.egg-info demo-output .mypy_cache .ruff_cache .pytest_cache .hypothesis

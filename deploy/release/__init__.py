@@ -1,4 +1,9 @@
-"""The making of a release. Nothing here publishes anything."""
+"""Makes a release: `python -m deploy.release`, or `make release` (docs/releasing.md).
+
+`agreement` compares version, tag and CHANGELOG. `audit` asks for known vulnerabilities. `build` makes wheels,
+sdist and the archive for spark-submit from the commit. `trial` installs and tests them in a fresh
+environment, `sbom` lists what is in it. Nothing here publishes anything.
+"""
 
 
 class ReleaseError(Exception):
