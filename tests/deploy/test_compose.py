@@ -65,6 +65,13 @@ def test_there_is_time_to_drain():
     assert int(re.fullmatch(r"(\d+)s", TSPROXY["stop_grace_period"])[1]) > 30
 
 
+def test_the_container_of_the_proxy_has_no_privilege():
+    assert TSPROXY["read_only"] is True
+    assert TSPROXY["cap_drop"] == ["ALL"]
+    assert TSPROXY["security_opt"] == ["no-new-privileges:true"]
+    assert not {"cap_add", "privileged", "user", "tmpfs"} & set(TSPROXY)
+
+
 def test_nothing_is_open_to_other_machines():
     for name, service in COMPOSE["services"].items():
         assert all(each.startswith("127.0.0.1:") for each in service.get("ports", [])), name

@@ -59,6 +59,21 @@ def test_the_image_of_the_proxy_is_the_one_that_is_built_by_default():
     ]
 
 
+def test_the_user_of_the_container_can_write_to_the_volume_and_nowhere_else():
+    """So the container runs with a read-only root; `test_least_privilege.py` looks at what a proxy writes."""
+    (volume,) = last("VOLUME").words
+    owned = [i.words for i in FINAL if any(re.search(r"own|chmod", word) for word in i.rest.split())]
+    assert [words[-1] for words in owned] == [volume]
+    assert all(path == volume for path in last("WORKDIR").words)
+    assert not any(re.search(r"setuid|sudo|setcap|\bsu\b", i.rest) for i in FINAL)
+
+
+def test_no_port_of_the_container_needs_a_privilege():
+    ports = [int(port) for i in FINAL if i.name == "EXPOSE" for port in i.words]
+    assert ports
+    assert min(ports) >= 1024
+
+
 def test_what_is_copied_from_the_checkout_is_there_and_is_enough_to_build():
     copied = {
         word

@@ -1,5 +1,7 @@
 """The systemd unit: parsed by systemd itself where it is installed, and read as a file everywhere."""
 
+import json
+import re
 import shlex
 import shutil
 import subprocess
@@ -8,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.deploy.commands import DEPLOY, assert_is_known, installed, output_of
+from tests.deploy.commands import DEPLOY, ROOT, assert_is_known, installed, output_of
 from tests.in_process import run_command
 
 UNIT = DEPLOY / "tsproxy.service"
@@ -50,15 +52,31 @@ def test_systemd_finds_nothing_to_say_about_the_unit(unit_that_would_start: Path
 
 
 @needs_systemd
-def test_systemd_deems_the_unit_well_confined(unit_that_would_start: Path):
-    """Exposure 2.0 of 10 at most; a service without any confinement has 9.6."""
+def test_systemd_deems_the_unit_as_well_confined_as_the_documents_say(unit_that_would_start: Path):
+    """Of 10; a service without any confinement has 9.6."""
+    (documented,) = re.findall(r"exposure of \*\*(\d\.\d)\*\*", (ROOT / "docs" / "security.md").read_text())
+    threshold = round(float(documented) * 10)
     done = subprocess.run(
-        ["systemd-analyze", "security", "--offline=true", "--threshold=20", unit_that_would_start],
+        ["systemd-analyze", "security", "--offline=true", f"--threshold={threshold}", unit_that_would_start],
         capture_output=True,
         text=True,
         check=False,
     )
     assert done.returncode == 0, done.stdout.splitlines()[-1]
+
+
+@needs_systemd
+def test_the_documents_name_all_that_systemd_still_finds_open(unit_that_would_start: Path):
+    told = output_of(
+        "systemd-analyze", "security", "--offline=true", "--json=short", str(unit_that_would_start)
+    )
+    exposed = {each["name"].split("=")[0] for each in json.loads(told) if float(each.get("exposure") or 0)}
+    section = (
+        (ROOT / "docs" / "security.md").read_text().partition("## Least privilege\n")[2].partition("\n## ")[0]
+    )
+    named = set(re.findall(r"`(\w+)=?`", section))
+    assert exposed
+    assert exposed <= named
 
 
 def test_the_command_exists():
