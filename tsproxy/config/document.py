@@ -31,6 +31,13 @@ _HINTS: Final = {
     "expected alphabetic or numeric character": "a text that begins with * or & stands in quotes",
 }
 """The beginning of a message of the YAML parser -> the usual mistake behind it."""
+_TAGGED: Final = (
+    "begins with !, a tag of YAML, which is not read: put a text in quotes, and write ${NAME} for an "
+    "environment variable"
+)
+_SHOWN: Final = re.compile(r"((?:found undefined|duplicate) [a-z ]+) ['\"].*", re.DOTALL)
+"""Messages of the YAML parser that repeat a text of the file. A password may begin with * or !."""
+_BEHIND_A_WORD: Final = re.compile(r"[^\w.<-]")
 _MAX_DEPTH: Final = 16  # the tree of keys is 5 deep; an alias may make a document endless
 
 
@@ -90,6 +97,12 @@ class Section:
 Node = Scalar | Items | Section
 
 
+def as_key(name: str) -> str:
+    """A key as problems show it: its first word, since a password may follow where a colon was forgotten."""
+    word = re.split(_BEHIND_A_WORD, name, maxsplit=1)[0]
+    return name if word == name else f"{word}…"
+
+
 @dataclass(frozen=True, slots=True)
 class Document:
     """A whole configuration as written. `problems` are mistakes in its shape, such as a repeated key."""
@@ -121,7 +134,7 @@ def parse_yaml(text: str, source: str) -> Document:
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         place = f"{source}:{mark.line + 1}" if mark else source
-        message = error.problem or error.context or "cannot be read"
+        message = _SHOWN.sub(r"\1", error.problem or error.context or "cannot be read")
         if message == "but found another document":
             raise ConfigError(Problem(place, "", "begins another document; a file has one")) from None
         hints = [f"; {hint}" for start, hint in _HINTS.items() if message.startswith(start)]
@@ -168,8 +181,7 @@ class _Conversion:
         if depth > _MAX_DEPTH:
             self.problems.append(Problem(place, key, "nested too deeply"))
         elif node.tag.startswith("!"):
-            text = f"{node.tag} is not read: write the value itself, or ${{NAME}} for an environment variable"
-            self.problems.append(Problem(place, key, text))
+            self.problems.append(Problem(place, key, _TAGGED))
         elif isinstance(node, yaml.MappingNode):
             return self._section(node, key, depth)
         elif isinstance(node, yaml.SequenceNode):
@@ -184,7 +196,7 @@ class _Conversion:
                 self.problems.append(Problem(place, key, "a key must be a plain word"))
                 continue
             name = str(key_node.value)
-            full = f"{key}.{name}" if key else name
+            full = f"{key}.{as_key(name)}" if key else as_key(name)
             if key_node.tag == _MERGE:
                 text = "is not read: write the keys out, or give a whole value by its anchor (tls: *name)"
                 self.problems.append(Problem(place, full, text))

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tsproxy.config.build import build
-from tsproxy.config.document import Document, Items, Node, Scalar, Section
+from tsproxy.config.document import Document, Items, Node, Scalar, Section, as_key
 from tsproxy.config.keys import Key, SectionKeys
 from tsproxy.config.kinds import HIDDEN
 from tsproxy.config.parsed import Parsed
@@ -63,7 +63,7 @@ class _Reader:
         entries = node.entries if node else {}
         for name in entries:
             if name not in keys.below and node is not None:
-                full = join(path, name)
+                full = join(path, as_key(name))
                 self.problems.append(Problem(node.key_places[name], full, _unknown(name, keys)))
         parsed: dict[str, Any] = {}
         for name, below in keys.below.items():
