@@ -20,6 +20,7 @@ PLACES = {
     "no colon": "admin:\n  token {}",
     "no blank behind the colon": "admin:\n  token:{}",
     "no colon in braces": "admin: {{ token {} }}",
+    "behind a comma in braces": "admin: {{ token: some,{} }}",
     "a value where a section is due": "admin: {}",
 }
 WRITTEN = {
@@ -34,6 +35,7 @@ WRITTEN = {
     "a list": f"[{SECRET}]",
     "a list that is not closed": f"[{SECRET}",
     "a mapping": f"{{ {SECRET} }}",
+    "a comma in braces": f"{{ a: b,{SECRET} }}",
     "a percent sign": f"%{SECRET}",
     "an at sign": f"@{SECRET}",
     "a back quote": f"`{SECRET}",
@@ -53,11 +55,13 @@ def told_of(text: str) -> str:
         return "\n".join([str(error), *map(str, error.problems)])
 
 
+KEYS = {("a value where a section is due", "a mapping"), ("behind a comma in braces", "a colon behind it")}
+"""Then it is a key as any other."""
 CASES = {
     f"{place}, {way}": PLACES[place].format(WRITTEN[way])
     for place in PLACES
     for way in WRITTEN
-    if (place, way) != ("a value where a section is due", "a mapping")  # then it is a key as any other
+    if (place, way) not in KEYS
 }
 
 

@@ -61,10 +61,9 @@ class _Reader:
         """All values of a section, with defaults. `place` is for problems about missing keys."""
         before = len(self.problems)
         entries = node.entries if node else {}
-        for name in entries:
+        for name, entry in entries.items():
             if name not in keys.below and node is not None:
-                full = join(path, as_key(name))
-                self.problems.append(Problem(node.key_places[name], full, _unknown(name, keys)))
+                self.problems.append(_unknown_key(name, entry, keys, path, node.key_places[name]))
         parsed: dict[str, Any] = {}
         for name, below in keys.below.items():
             parsed[name] = self._below(entries.get(name), below, join(path, name), place)
@@ -135,6 +134,16 @@ class _Reader:
 
     def _wrong(self, node: Node, path: str, text: str) -> None:
         self.problems.append(Problem(node.place, path, text))
+
+
+def _unknown_key(name: str, entry: Node, keys: SectionKeys, path: str, place: str) -> Problem:
+    """A problem that names the key, unless it may be the end of a password: `{ password: one,two }` has a key
+    `two` without a value."""
+    is_bare = isinstance(entry, Scalar) and not entry.text
+    if is_bare and not get_close_matches(name, keys.below, n=1, cutoff=_MISSPELT):
+        text = "a key without a value, which is unknown (a text with a comma stands in quotes)"
+        return Problem(place, path, f"{text}; allowed here: {', '.join(keys.below)}")
+    return Problem(place, join(path, as_key(name)), _unknown(name, keys))
 
 
 def _unknown(name: str, keys: SectionKeys) -> str:
