@@ -18,6 +18,8 @@ from tests.decisions.outcomes import batch as any_batch
 from tests.decisions.outcomes import outcome, rejected
 from tests.fastpath.conversations import Scene
 from tests.fastpath.test_sessions import Spectator
+from tests.fuzz.secrets import secrets
+from tests.fuzz.secrets import seeds as secret_seeds
 from tests.session.conversation import NOW_MS, PEER, view_of
 from tests.session.messages import ALL_VERSIONS, produce
 from tests.wire.batches import CODECS, batch
@@ -389,4 +391,5 @@ TARGETS: Final = {
     "certificates": Target(certificates, _certificate_bytes, 2048),
     "configuration": Target(configuration, _configurations, 2048),
     "decisions": Target(decisions, _decision_bytes, 512),
+    "secrets": Target(secrets, secret_seeds, 64),
 }

@@ -6,7 +6,11 @@ import pytest
 
 from tests.fastpath.native import needs_native
 from tests.fuzz.corpora import found, stored
+from tests.fuzz.secrets import secrets
 from tests.fuzz.targets import TARGETS
+from tests.session.test_sasl import SECRET
+from tsproxy.config.settings import Secret
+from tsproxy.session import sasl
 
 pytestmark = needs_native
 
@@ -27,3 +31,20 @@ def test_a_target_holds_for_its_seeds_and_for_damaged_ones(name):
 @pytest.mark.parametrize("name", TARGETS)
 def test_nothing_is_no_special_case(name):
     TARGETS[name].check(b"")
+
+
+CONFIGURATION, PLAIN = bytes([0, 0]), bytes([1, 1])
+
+
+def test_a_configuration_that_shows_a_secret_is_found(monkeypatch):
+    secrets(CONFIGURATION)
+    monkeypatch.setattr(Secret, "__repr__", Secret.reveal)
+    with pytest.raises(AssertionError, match="admin token as it is"):
+        secrets(CONFIGURATION)
+
+
+def test_a_login_that_shows_a_secret_is_found(monkeypatch):
+    secrets(PLAIN)
+    monkeypatch.setattr(sasl, "plain_name", lambda token: SECRET.decode())
+    with pytest.raises(AssertionError, match="password as it is"):
+        secrets(PLAIN)

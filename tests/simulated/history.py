@@ -6,9 +6,10 @@ whole when the connection is over.
 
 from dataclasses import dataclass, field
 
+from tests.planted import traces
 from tests.session.conversation import id_of
 from tests.session.messages import API_VERSIONS, PRODUCE, SASL_AUTHENTICATE, SASL_HANDSHAKE
-from tests.simulated.requests import KNOWN, UNKNOWN, Asked, Kind
+from tests.simulated.requests import KNOWN, PLANTED, UNKNOWN, Asked, Kind
 from tsproxy.model.outcome import Outcome, Totals
 from tsproxy.wire import k00_produce
 from tsproxy.wire.headers import read_request_header, response_body_start
@@ -109,6 +110,8 @@ class History:
         """A whole answer has come to the client."""
         if LEAK in frame:
             raise ViolationError("address_leaked", f"in an answer of {len(frame)} bytes")
+        if found := traces(frame, PLANTED):
+            raise ViolationError("secret_told", f"{found[0]}, in an answer")
         correlation_id = int.from_bytes(frame[4:8], "big")
         place = len(self.answered)
         expected = self.expected

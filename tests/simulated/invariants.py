@@ -5,9 +5,11 @@
 
 from collections.abc import Iterable
 
-from tests.session.conversation import id_of
+from tests.planted import traces
+from tests.session.conversation import NOW_MS, id_of
 from tests.simulated.history import History, ViolationError
-from tests.simulated.requests import SECRET, UNKNOWN, Asked, Kind
+from tests.simulated.requests import PLANTED, UNKNOWN, Asked, Kind
+from tsproxy.decisions import DecisionLog
 from tsproxy.model.kafka import unnamed_topic
 from tsproxy.model.outcome import VerdictName
 
@@ -147,7 +149,16 @@ def check_leftovers(world) -> None:
         raise ViolationError("lost_twice", f"{len(twice)} links")
     if world.loop.complaints:
         raise ViolationError("loop_complained", str(world.loop.complaints[0]))
-    if SECRET.decode() in repr(world.logged):
-        raise ViolationError("secret_logged", "a password stands in the log")
+    _check_secrets(world)
     if crashed := [line for line in world.logged if line["event"].endswith("_crashed")]:
         raise ViolationError("crashed", str(crashed[0]))
+
+
+def _check_secrets(world) -> None:
+    """No log line, line of the decision log or text of an end has anything of a login or of a record."""
+    log = DecisionLog("proxy", "boot", NOW_MS)
+    lines = [line for client in world.clients for each in client.history.outcomes for line in log.book(each)]
+    told = {"log": world.logged, "decision log": [*lines, *log.stop(NOW_MS)], "loop": world.loop.complaints}
+    for place, all_lines in told.items():
+        if found := traces(all_lines, PLANTED):
+            raise ViolationError("secret_told", f"{found[0]}, in the {place}")

@@ -4,9 +4,12 @@ Each plants itself with pytest's `monkeypatch`. `MISTAKES` has them with the inv
 """
 
 import asyncio
+from dataclasses import replace
 from itertools import count
 
+from tests.simulated.requests import PLANTED
 from tsproxy.policy import judge
+from tsproxy.proxy.connections.driver import SessionDriver
 from tsproxy.proxy.connections.protocol import RelayProtocol
 from tsproxy.proxy.connections.relay import Relay
 from tsproxy.session import state
@@ -153,6 +156,31 @@ def takes_a_client_for_another(patch):
     patch.setattr(SaslWatch, "__init__", wrong)
 
 
+def logs_what_a_client_sent(patch):
+    plain, read, last = SessionDriver.note, Relay.client_bytes, [b""]
+
+    def reads(self, data):
+        last[0] = bytes(data)
+        read(self, data)
+
+    patch.setattr(Relay, "client_bytes", reads)
+    patch.setattr(
+        SessionDriver,
+        "note",
+        lambda self, event, facts, **more: plain(self, event, {**facts, "bytes": last[0].hex(" ")}, **more),
+    )
+
+
+def books_the_value_of_a_record(patch):
+    plain = State.emit
+    name = repr(PLANTED["value"])
+    patch.setattr(
+        State,
+        "emit",
+        lambda self, booked: plain(self, [replace(each, transactional_id=name) for each in booked]),
+    )
+
+
 MISTAKES = {
     forwards_a_forbidden_batch: {"forbidden_forwarded", "answered_falsely"},
     answers_twice: {"answered_out_of_order"},
@@ -171,4 +199,6 @@ MISTAKES = {
     forgets_a_judgement: {"unanswered"},
     lets_clients_in_without_a_login: {"forwarded_before_login", "booked_for_another"},
     takes_a_client_for_another: {"booked_for_another"},
+    logs_what_a_client_sent: {"secret_told"},
+    books_the_value_of_a_record: {"secret_told"},
 }

@@ -27,8 +27,11 @@ KNOWN, UNKNOWN = ("t", "u"), "new"
 SHORT_LIMIT_MS = HOUR_MS // 6
 """The limit ahead of the clock while a topic is stricter than usual; else it is an hour."""
 
-SECRET = b"correct-horse"
-"""The password of every client."""
+PLANTED = {
+    "password": b"correct-horse",
+    "value": b"planted-value-of-a-record",
+}
+"""The password of every client, and the value of its large records. Nobody but the broker may get them."""
 
 NEWEST_UNSUPPORTED = 99
 """A version of ApiVersions that the proxy answers itself."""
@@ -97,7 +100,7 @@ class Asked:
 
 def _batches(kind: Kind, *times_ms: int) -> list[Batch]:
     small = [Batch(batch([NOW_MS, *times_ms], codec), kind) for codec in CODECS.values()]
-    return [*small, Batch(batch([NOW_MS, *times_ms], NONE, value=b"v" * 1_500), kind)]
+    return [*small, Batch(batch([NOW_MS, *times_ms], NONE, value=PLANTED["value"] * 60), kind)]
 
 
 _GOOD = _batches(Kind.GOOD, NOW_MS, NOW_MS - 1_000)
@@ -120,7 +123,7 @@ _OTHERS = (
 
 def login(correlation_id: int, client_id: str, user: str) -> list[Asked]:
     """SaslHandshake and SaslAuthenticate with PLAIN."""
-    token = b"\0" + user.encode() + b"\0" + SECRET
+    token = b"\0" + user.encode() + b"\0" + PLANTED["password"]
     bodies = {
         SASL_HANDSHAKE: struct.pack(">h", 5) + b"PLAIN",
         SASL_AUTHENTICATE: struct.pack(">i", len(token)) + token,

@@ -8,9 +8,11 @@ import sys
 import pytest
 
 from tests.fastpath.native import needs_native
+from tests.planted import traces
 from tests.simulated.mistakes import MISTAKES, forgets_what_the_fast_path_counted, leaves_a_timer
+from tests.simulated.requests import PLANTED
 from tests.simulated.shrink import shrink
-from tests.simulated.world import run_world
+from tests.simulated.world import rendered_metrics, run_world
 
 pytestmark = pytest.mark.slow
 
@@ -36,6 +38,7 @@ def test_the_invariants_hold_whatever_happens():
     assert [f"seed {each.seed}: {each.violation}" for each in results if each.violation] == []
     assert sum(each.connections for each in results) > 3 * WORLDS
     assert sum(each.requests for each in results) > 15 * WORLDS
+    assert traces(rendered_metrics(), PLANTED) == []
     changes = {event for each in results for event in each.events if event.startswith("changes: ")}
     wanted = ("reload", "limits", "suspension", "certificate", "clock step", "versions", "drain")
     assert {f"changes: {name}" for name in wanted} <= changes

@@ -320,3 +320,8 @@ class World:
 
 
 _METRICS = Metrics()
+
+
+def rendered_metrics() -> bytes:
+    """A scrape over all worlds of this process."""
+    return _METRICS.render()
