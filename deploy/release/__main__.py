@@ -10,7 +10,7 @@ from pathlib import Path
 from deploy.release import ReleaseError, trial
 from deploy.release.agreement import Commit, agreed
 from deploy.release.audit import audited
-from deploy.release.build import build_everywhere, build_here, different
+from deploy.release.build import build_everywhere, build_here, container_engine, different
 from deploy.release.commands import run, tool
 from deploy.release.sbom import write_sbom, write_sums
 
@@ -44,17 +44,18 @@ def main() -> int:
 def _made(root: Path, commit: Commit, folder: Path, *, is_native_alone: bool) -> Path:
     """The folder with all files of the release, tested."""
     run(tool("python"), "-c", "pass")  # before minutes of building
+    engine = None if is_native_alone else container_engine()
     first = build_here(root, commit, folder / "first")
     _tell(f"built: {', '.join(each.name for each in first)}")
     if unequal := different(first, build_here(root, commit, folder / "again")):
         raise ReleaseError(f"built twice, and not the same bytes: {', '.join(unequal)}")
     _tell("built again: the same bytes")
     made = folder / "first" / "made"
-    if not is_native_alone:
+    if engine is not None:
         for wheel in made.glob("*.whl"):
             wheel.unlink()
         (sdist,) = made.glob("*.tar.gz")
-        wheels = build_everywhere(sdist, commit, made)
+        wheels = build_everywhere(sdist, commit, made, engine)
         _tell(f"built in containers: {len(wheels)} wheels")
     trial.check_texts(made)
     python = trial.install(made, root / "requirements.lock", commit, folder)

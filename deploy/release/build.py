@@ -8,6 +8,7 @@ import gzip
 import io
 import os
 import shutil
+import subprocess
 import sys
 import tarfile
 import zipfile
@@ -42,13 +43,27 @@ def build_here(root: Path, commit: Commit, folder: Path) -> list[Path]:
     return sorted(made.iterdir())
 
 
-def build_everywhere(sdist: Path, commit: Commit, made: Path) -> list[Path]:
+def container_engine() -> str:
+    """The engine that runs containers here. Raises ReleaseError if none does."""
+    for engine in _ENGINES:
+        if (
+            shutil.which(engine)
+            and not subprocess.run([engine, "info"], capture_output=True, check=False).returncode
+        ):
+            return engine
+    raise ReleaseError(
+        "the wheels need Docker or Podman, and neither runs: WHEELS=native builds for this machine alone"
+    )
+
+
+def build_everywhere(sdist: Path, commit: Commit, made: Path, engine: str) -> list[Path]:
     """A wheel for each Python, architecture and C library of `[tool.cibuildwheel]`, in containers."""
-    if not any(shutil.which(engine) for engine in _ENGINES):
-        raise ReleaseError("cibuildwheel needs Docker or Podman: WHEELS=native builds for this machine alone")
-    environment = {"SOURCE_DATE_EPOCH": str(commit.made_s)}
+    environment = {"SOURCE_DATE_EPOCH": str(commit.made_s), "CIBW_CONTAINER_ENGINE": engine}
     run(own("cibuildwheel"), "--platform", "linux", "--output-dir", made, sdist, environment=environment)
-    return sorted(made.glob("*.whl"))
+    wheels = sorted(made.glob("*.whl"))
+    for wheel in wheels:
+        check_native(wheel)
+    return wheels
 
 
 def different(one: list[Path], other: list[Path]) -> list[str]:

@@ -19,7 +19,7 @@ import pytest
 from deploy.release import ReleaseError
 from deploy.release.agreement import agreed
 from deploy.release.audit import judged
-from deploy.release.build import check_native, different, normalise
+from deploy.release.build import check_native, container_engine, different, normalise
 from deploy.release.sbom import check_pinned, write_sums
 from tests.deploy.commands import ROOT, output_of
 from tests.deploy.test_changelog import TEXT as CHANGELOG
@@ -236,6 +236,17 @@ def test_cibuildwheel_builds_each_python_for_each_machine_and_c_library():
         for libc in ("manylinux", "musllinux")
         for machine in ("x86_64", "aarch64")
     }
+
+
+def test_an_engine_that_is_there_and_does_not_run_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    for name, status in (("docker", 1), ("podman", 0)):
+        write(tmp_path, name, f"#!/bin/sh\nexit {status}\n")
+        (tmp_path / name).chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert container_engine() == "podman"
+    (tmp_path / "podman").unlink()
+    with pytest.raises(ReleaseError, match="neither runs: WHEELS=native"):
+        container_engine()
 
 
 def test_the_tools_of_a_release_are_pinned():
