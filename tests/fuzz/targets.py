@@ -18,8 +18,8 @@ from tests.decisions.outcomes import batch as any_batch
 from tests.decisions.outcomes import outcome, rejected
 from tests.fastpath.conversations import Scene
 from tests.fastpath.test_sessions import Spectator
-from tests.fuzz.secrets import secrets
-from tests.fuzz.secrets import seeds as secret_seeds
+from tests.fuzz.planted import secrets
+from tests.fuzz.planted import seeds as secret_seeds
 from tests.session.conversation import NOW_MS, PEER, view_of
 from tests.session.messages import ALL_VERSIONS, produce
 from tests.wire.batches import CODECS, batch

@@ -6,7 +6,7 @@ import pytest
 
 from tests.fastpath.native import needs_native
 from tests.fuzz.corpora import found, stored
-from tests.fuzz.secrets import secrets
+from tests.fuzz.planted import secrets
 from tests.fuzz.targets import TARGETS
 from tests.session.test_sasl import SECRET
 from tsproxy.config.settings import Secret
