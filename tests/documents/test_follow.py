@@ -32,7 +32,7 @@ $ cat a.yaml; \\
 # settings/a.yaml
 a: 1
 found
-server$ echo up; trap 'echo bye; exit 0' INT; while true; do sleep 0.05; done
+server$ trap 'echo bye; exit 0' INT; echo up; while true; do sleep 0.05; done
 up
 server$ ^C
 bye
@@ -72,7 +72,7 @@ def test_the_steps_of_a_page_know_their_lines():
     assert isinstance(found[0], File)
     assert found[1] == Command(13, None, "cd settings\nexport WORD=found", None)
     assert found[3] == Command(
-        23, "server", "echo up; trap 'echo bye; exit 0' INT; while true; do sleep 0.05; done", ("up",)
+        23, "server", "trap 'echo bye; exit 0' INT; echo up; while true; do sleep 0.05; done", ("up",)
     )
 
 
