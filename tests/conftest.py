@@ -10,13 +10,14 @@ import re
 import signal
 from collections.abc import AsyncIterator, Iterator
 from contextlib import ExitStack
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 import pytest_asyncio
 from hypothesis import settings
 
 from spark_reports.spark.session import spark_session
+from tests import full_only
 from tests.markers import NoJava, add_markers, needs_java
 from tests.shared_brokers import attached
 from tsproxy.testing.certificates import CertificateAuthority
@@ -49,9 +50,25 @@ ROOM_FOR_CLASSES = "-XX:MetaspaceSize=256m -XX:ReservedCodeCacheSize=240m"
 when their 48 MB are full."""
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    full_only.leave_out(config, items)
     for item in items:
         add_markers(item)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    full_only.tell(session.config)
+
+
+@pytest.hookimpl(optionalhook=True)  # xdist's
+def pytest_testnodedown(node: Any) -> None:
+    full_only.hear(node.config, getattr(node, "workeroutput", {}))
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    if line := full_only.summary(config):
+        terminalreporter.write_line(line)
 
 
 @pytest.hookimpl(wrapper=True)

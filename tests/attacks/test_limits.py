@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-import os
 import ssl
 import struct
 
@@ -29,10 +28,7 @@ MIB = 1 << 20
 ANNOUNCED = 90_000_000
 SENT = 200_000
 ATTACKERS = 8
-FULL = os.environ.get("TSPROXY_TEST") == "full"
-larger = pytest.mark.skipif(
-    not FULL, reason="tests/proxy/test_limits.py has it without a broker; with one: TSPROXY_TEST=full"
-)
+larger = pytest.mark.full_only("tests/proxy/test_limits.py has it without a broker")
 
 
 def beginning(announced, sent, topic=b"t"):

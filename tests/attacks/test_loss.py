@@ -2,7 +2,6 @@
 
 import asyncio
 import collections
-import os
 import struct
 
 import pytest
@@ -17,7 +16,6 @@ from tsproxy.testing.kafka_cluster import KafkaCluster
 from tsproxy.testing.ports import free_ports
 from tsproxy.testing.proxy import RunningProxy
 
-FULL = os.environ.get("TSPROXY_TEST") == "full"
 MINUTE_MS = 60_000
 RECORDS = 500_000
 PARTITIONS = 6
@@ -52,7 +50,7 @@ async def test_a_limit_made_tighter_holds_on_a_connection_whose_batches_passed_b
         writer.close()
 
 
-@pytest.mark.skipif(not FULL, reason="takes a minute: TSPROXY_TEST=full")
+@pytest.mark.full_only("takes a minute; tests/truth/test_kills.py kills proxies under such producers")
 @pytest.mark.parametrize("victim", ["proxy", "broker"])
 async def test_kill_9_under_an_idempotent_producer_loses_nothing_and_doubles_nothing(tmp_path, victim):
     listen = f"{HOST}:{free_ports(1)[0]}"

@@ -4,7 +4,6 @@ What the generator takes for a right answer is all that the figures rest on, so 
 against answers that are wrong.
 """
 
-import os
 import socket
 import threading
 from collections.abc import Iterator
@@ -77,7 +76,7 @@ def test_what_a_request_and_a_mb_cost_is_measured(bench: Bench) -> None:
         assert ms == pytest.approx(us / 1_000 * 1_000_000 / size, rel=0.01)
 
 
-@pytest.mark.skipif(os.environ.get("TSPROXY_TEST") != "full", reason="starts six proxies: make test-full")
+@pytest.mark.full_only("starts six proxies; a measurement with two runs above")
 def test_what_a_policy_costs_is_measured(bench: Bench) -> None:
     """Requests that the candidate would reject are answered as all others are, or the load would fail."""
     policy = next(each for each in MEASUREMENTS if each.name == "policy")
@@ -89,9 +88,7 @@ def test_what_a_policy_costs_is_measured(bench: Bench) -> None:
 
 
 @pytest.mark.broker
-@pytest.mark.skipif(
-    os.environ.get("TSPROXY_TEST") != "full", reason="starts two brokers for 47 s: make test-full"
-)
+@pytest.mark.full_only("two brokers for 47 s; a measurement without a broker runs above")
 @pytest.mark.parametrize("name", ["consume", "end-to-end"])
 def test_what_consumers_and_kafkas_tools_measure_runs_with_a_real_broker(place: Workshop, name: str) -> None:
     """haproxy is measured, too, where it is installed: the broker advertises its port."""

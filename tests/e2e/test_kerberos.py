@@ -16,13 +16,12 @@ from tsproxy.testing.kafka_cluster import KafkaCluster
 from tsproxy.testing.ports import free_ports
 from tsproxy.testing.proxy import RunningProxy
 
-FULL = os.environ.get("TSPROXY_TEST") == "full"
 PATH = os.pathsep.join([os.environ.get("PATH", ""), "/usr/sbin"])
 KDC = shutil.which("krb5kdc", path=PATH)
 
 pytestmark = [
     pytest.mark.broker,
-    pytest.mark.skipif(not FULL, reason="starts a KDC: TSPROXY_TEST=full"),
+    pytest.mark.full_only("starts a KDC; test_sasl.py passes other mechanisms through"),
     pytest.mark.skipif(KDC is None, reason="krb5-kdc is not installed"),
 ]
 

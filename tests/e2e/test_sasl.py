@@ -270,7 +270,7 @@ async def is_judged_by_the_token_that_the_broker_takes(proxy, fates):
     client.close()
 
 
-@pytest.mark.skipif(not FULL, reason="takes two sessions' time: TSPROXY_TEST=full")
+@pytest.mark.full_only("takes two sessions' time; a session is renewed above, by hand")
 async def test_javas_producer_renews_its_session_unnoticed(kafka, proxy):
     options = {
         "bootstrap.servers": proxy.bootstrap_servers,

@@ -1,6 +1,5 @@
 """`tsproxy scan` against real brokers with real bad topics."""
 
-import os
 import time
 
 import pytest
@@ -95,7 +94,7 @@ async def test_the_documented_example_prints_what_the_document_shows(kafka_431, 
     assert words(result.out) == words(shown)
 
 
-@pytest.mark.skipif(os.environ.get("TSPROXY_TEST") != "full", reason="creates 10,000 partitions: minutes")
+@pytest.mark.full_only("creates 10,000 partitions: minutes; the tests above scan a few")
 @pytest.mark.timeout(900)
 async def test_ten_thousand_partitions_take_seconds(capsys):
     """`make test-full`: docs/offline.md says about a second; the bound leaves room for a loaded machine."""

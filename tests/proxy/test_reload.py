@@ -20,7 +20,6 @@ from tsproxy.clock import Clock
 from tsproxy.proxy.reload.reloader import NOTICES_LOGGED, log_notices
 from tsproxy.testing.proxy import RunningProxy
 
-FULL = os.environ.get("TSPROXY_TEST") == "full"
 HOST = "127.0.0.1"
 HOUR_MS = 3_600_000
 ENFORCE = "policy: { limits_from: config, defaults: { message.timestamp.after.max.ms: 10s } }\n"
@@ -225,7 +224,7 @@ async def test_a_wrong_file_leaves_all_workers_as_they_were(kafka_391, topic, tm
         assert await reloads(proxy, "rejected") == 1
 
 
-@pytest.mark.skipif(not FULL, reason="waits 10 s for a worker that hangs: TSPROXY_TEST=full")
+@pytest.mark.full_only("waits 10 s for a worker that hangs; a wrong file leaves all as they were above")
 async def test_a_worker_that_does_not_answer_keeps_the_others_from_changing(kafka_391, topic, tmp_path):
     await kafka_391.create_topic(topic)
     file = tmp_path / "tsproxy.yaml"

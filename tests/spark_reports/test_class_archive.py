@@ -40,6 +40,10 @@ def counted(folder):
 
 @pytest.mark.spark
 @pytest.mark.timeout(600)
+@pytest.mark.full_only(
+    "makes an archive, a minute of CPU; test_cli.py runs a command with a damaged one, and the tests below "
+    "say what is made when"
+)
 def test_an_archive_is_mapped_and_a_damaged_one_is_left_alone(tmp_path, monkeypatch):
     """An archive that an earlier run has left on this machine will do: to make one takes half a minute."""
     folder = tmp_path / "cache"
@@ -141,10 +145,7 @@ def test_two_runs_at_once_make_one_archive_and_what_a_killed_one_left_is_removed
 
 @pytest.mark.spark
 @pytest.mark.timeout(600)
-@pytest.mark.skipif(
-    os.environ.get("TSPROXY_TEST") != "full",
-    reason="makes one more archive, a minute of CPU: make test-full",
-)
+@pytest.mark.full_only("makes one more archive, a minute of CPU; the tests above say what is made when")
 def test_the_second_run_removes_old_archives_leaves_one_and_the_third_run_maps_it(tmp_path, monkeypatch):
     folder = tmp_path / "cache"
     folder.mkdir()
@@ -161,6 +162,15 @@ def test_the_second_run_removes_old_archives_leaves_one_and_the_third_run_maps_i
     (archive,) = set(folder.iterdir()) - {*others, *old[-3:], note}
     assert counted(folder) == ["7", "True"]
     assert set(folder.iterdir()) == {*others, *old[-3:], note, archive}
+
+
+def test_a_truncated_archive_is_not_mapped(cache):
+    """A JVM that maps one is killed."""
+    archive = cache / f"{class_archive.prepared().note.stem}-10.jsa"
+    archive.write_bytes(bytes(10))
+    assert class_archive.mapped() == archive
+    os.truncate(archive, 5)
+    assert class_archive.mapped() is None
 
 
 def test_no_archive_is_made_unless_a_folder_is_named(monkeypatch):

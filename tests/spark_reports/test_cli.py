@@ -1,7 +1,6 @@
 """The command: exit codes, files, and no noise on either stream."""
 
 import json
-import os
 import re
 import subprocess
 import sys
@@ -10,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from spark_reports.cli import main
+from spark_reports.spark import class_archive
 from tests.spark_reports.day import DAY_MS, MIDNIGHT_MS, a_day
 from tests.spark_reports.logs import write
 
@@ -28,8 +28,15 @@ def decisions(tmp_path_factory):
 
 @pytest.mark.spark
 @pytest.mark.timeout(1_800)  # two starts of Java, on a machine that may be busy
-def test_in_a_process_of_its_own_a_command_prints_its_answer_and_nothing_else(decisions, tmp_path):
-    """The command as a user types it. It writes nothing to standard error."""
+def test_in_a_process_of_its_own_a_command_prints_its_answer_and_nothing_else(
+    decisions, tmp_path, monkeypatch
+):
+    """The command as a user types it. A damaged archive of Spark's classes (`class_archive`) does no harm."""
+    monkeypatch.setenv(class_archive.PLACE, str(tmp_path / "cache"))
+    note = class_archive.prepared().note
+    damaged = note.with_name(f"{note.stem}-10.jsa")
+    damaged.write_bytes(b"no archive")
+    assert class_archive.mapped() == damaged
     done = in_a_process("compact", "--input", decisions, "--output", tmp_path / "out")
     assert (done.returncode, done.stderr) == (0, "")
     assert re.fullmatch(r"[1-9]\d* lines, 0 duplicates left out, set aside: none\.\n", done.stdout)
@@ -45,7 +52,7 @@ def in_a_process(command, *options):
 
 @pytest.mark.spark
 @pytest.mark.timeout(1_800)
-@pytest.mark.skipif(os.environ.get("TSPROXY_TEST") != "full", reason="one more start of Java: make test-full")
+@pytest.mark.full_only("one more start of Java; `compact` runs so above, and `daily` in this process")
 def test_daily_in_a_process_of_its_own_writes_its_files_and_prints_a_summary(decisions, tmp_path):
     """Two days in one report."""
     done = in_a_process("daily", "--input", decisions, "--output", tmp_path / "out")

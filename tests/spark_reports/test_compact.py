@@ -1,7 +1,6 @@
 """The table holds the same lines as the JSON files, even if it is written again."""
 
 import json
-import os
 from collections import Counter
 from datetime import date, timedelta
 from itertools import groupby
@@ -62,7 +61,7 @@ def test_the_table_holds_the_same_lines_as_the_files(spark, decisions, tmp_path)
     assert sum("'problem': 'not_json'" in line for line in from_lines) == 1
 
 
-@pytest.mark.skipif(os.environ.get("TSPROXY_TEST") != "full", reason="thousands of lines: make test-full")
+@pytest.mark.full_only("thousands of lines; test_the_table_holds_the_same_lines_as_the_files has a few")
 @pytest.mark.parametrize("seed", range(1, 6))
 def test_a_report_from_the_table_is_the_report_from_the_lines_on_a_random_day_of_damage(
     spark, tmp_path, seed

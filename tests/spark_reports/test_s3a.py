@@ -1,7 +1,6 @@
 """A night on an object store: spark-submit, hadoop-aws and a local S3 server."""
 
 import json
-import os
 
 import pytest
 
@@ -11,9 +10,7 @@ from tests.spark_reports.logs import counters, heartbeat, line, text_of
 pytestmark = [
     pytest.mark.spark,
     pytest.mark.timeout(1_800),  # four starts of Java, on a machine that may be busy
-    pytest.mark.skipif(
-        os.environ.get("TSPROXY_TEST") != "full", reason="a server, 60 jars and three JVMs: make test-full"
-    ),
+    pytest.mark.full_only("a server, 60 jars and three JVMs; test_cli.py has another file system"),
 ]
 NIGHT = ("night", "--input", "s3a://lake/tsproxy/{date}", "--date", "2026-11-20", "--quiet")
 TABLES = ("--table", "s3a://lake/lines", "--rollup", "s3a://lake/rollup")

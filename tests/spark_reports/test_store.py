@@ -1,7 +1,6 @@
 """Tables of a lake: a real Delta table, and a plain sentence if the session has no such format."""
 
 import json
-import os
 
 import pytest
 
@@ -41,9 +40,7 @@ def test_a_table_that_the_catalog_lacks_is_exit_code_2(spark, tmp_path, monkeypa
 
 @pytest.mark.spark
 @pytest.mark.timeout(1_800)  # four starts of Java, on a machine that may be busy
-@pytest.mark.skipif(
-    os.environ.get("TSPROXY_TEST") != "full", reason="Delta's jars and four JVMs: make test-full"
-)
+@pytest.mark.full_only("Delta's jars and four JVMs; test_compact.py has tables of Parquet files")
 def test_a_delta_table_holds_each_day_once_however_often_it_is_written(tmp_path):
     """Two days; the second is written again after a line came for it, and the first stays as it was."""
 

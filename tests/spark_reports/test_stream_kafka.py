@@ -1,7 +1,6 @@
 """The log from a real broker's topic, through Spark's own Kafka connector, by spark-submit."""
 
 import json
-import os
 
 import pytest
 from aiokafka import AIOKafkaProducer
@@ -11,9 +10,7 @@ from tests.spark_reports.logs import counters, heartbeat, line
 
 pytestmark = [
     pytest.mark.timeout(1_800),  # four starts of Java, on a machine that may be busy
-    pytest.mark.skipif(
-        os.environ.get("TSPROXY_TEST") != "full", reason="a broker and two more JVMs: make test-full"
-    ),
+    pytest.mark.full_only("a broker and two more JVMs; test_stream.py reads the lines from files"),
 ]
 
 

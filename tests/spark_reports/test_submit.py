@@ -1,7 +1,6 @@
 """spark-submit with the built zip, where Python has pyspark and nothing else."""
 
 import json
-import os
 import subprocess
 import zipfile
 from itertools import chain
@@ -54,7 +53,7 @@ def test_a_master_with_two_workers_makes_the_table_from_the_zip_alone(decisions,
 
 
 @pytest.mark.spark
-@pytest.mark.skipif(os.environ.get("TSPROXY_TEST") != "full", reason="five JVMs: make test-full")
+@pytest.mark.full_only("five JVMs; test_night.py runs nights in this process")
 def test_a_master_with_two_workers_runs_a_night(decisions, tmp_path):
     places = [(f"--{name}", tmp_path / name) for name in ("table", "rollup", "output")]
     night = ("night", "--input", decisions, "--date", "2026-11-20", "--quiet", *chain.from_iterable(places))

@@ -1,7 +1,5 @@
 """The targets in C are built, and hold for their seeds and for a thousand inputs more."""
 
-import os
-
 import pytest
 
 from tests.fuzz.native import build
@@ -10,9 +8,8 @@ from tests.fuzz.runs import fuzz
 
 pytestmark = [
     pytest.mark.skipif(build.clang() is None, reason=build.MISSING),
-    pytest.mark.skipif(
-        os.environ.get("TSPROXY_TEST") != "full",
-        reason="clang takes a minute to build the native code with sanitizers: TSPROXY_TEST=full",
+    pytest.mark.full_only(
+        "clang takes a minute to build; tests/fuzz has the seeds for the code as it is installed"
     ),
     pytest.mark.slow,
     pytest.mark.timeout(1200),

@@ -1,0 +1,66 @@
+"""Tests that only `make test-full` runs, since each varies something that another test shows in `make test`.
+
+A test says so with the reason, which names what stays: `@pytest.mark.full_only("3.9.1 rejects the same, see …")`.
+`make test` does not collect such a test: it is no skip. The summary of a run tells how many there are.
+"""
+
+import os
+from collections.abc import Iterable
+from typing import Any
+
+import pytest
+
+IS_FULL = os.environ.get("TSPROXY_TEST") == "full"
+"""Whether this run is `make test-full`, for a test that takes a sample of its own."""
+
+MARKER = "full_only"
+_left_out = pytest.StashKey[int]()
+_LEFT_OUT = "full_only"
+"""The key of the number in what a process tells the one that gives out the tests."""
+
+
+def variations(reason: str, values: Iterable[object], but: Iterable[object]) -> list[Any]:
+    """All values for `parametrize`. Those that are not in `but` run in `make test-full` alone, for this reason."""
+    stay, varies = list(but), pytest.mark.full_only(reason)
+    return [value if value in stay else pytest.param(value, marks=varies) for value in values]
+
+
+def leave_out(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Removes the tests of `make test-full` from any other run.
+
+    Raises UsageError for a marker without a reason.
+    """
+    stay, left_out = [], []
+    for item in items:
+        (left_out if _is_marked(item) else stay).append(item)
+    if IS_FULL or not left_out:
+        return
+    config.stash[_left_out] = len(left_out)
+    config.hook.pytest_deselected(items=left_out)
+    items[:] = stay
+
+
+def _is_marked(item: pytest.Item) -> bool:
+    markers = list(item.iter_markers(MARKER))
+    for marker in markers:
+        if not marker.args or not isinstance(marker.args[0], str):
+            raise pytest.UsageError(f"{item.nodeid}: {MARKER} needs the reason, which names what stays")
+    return bool(markers)
+
+
+def tell(config: pytest.Config) -> None:
+    """In a process of a shared run: tells how many tests were left out."""
+    if hasattr(config, "workeroutput"):
+        config.workeroutput[_LEFT_OUT] = config.stash.get(_left_out, 0)
+
+
+def hear(config: pytest.Config, told: dict[str, Any]) -> None:
+    """In the process that gives out the tests: each process leaves out the same ones."""
+    if _LEFT_OUT in told:
+        config.stash[_left_out] = told[_LEFT_OUT]
+
+
+def summary(config: pytest.Config) -> str | None:
+    """The line that the run ends with, or None."""
+    count = config.stash.get(_left_out, 0)
+    return f"{count} tests run in `make test-full` only: each varies a test that ran" if count else None
