@@ -1,7 +1,8 @@
-"""Tests that only `make test-full` runs, since each varies something that another test shows in `make test`.
+"""Tests that only `make test-full` runs: each varies something that another test shows in `make test`.
 
-A test says so with the reason, which names what stays: `@pytest.mark.full_only("3.9.1 rejects the same, see …")`.
-`make test` does not collect such a test: it is no skip. The summary of a run tells how many there are.
+A test says so with the reason, which names the test or the value that stays:
+`@pytest.mark.full_only("takes a minute; test_kills.py kills proxies, too")`. `make test` does not collect
+such a test: it is no skip. The summary of a run tells how many there are.
 """
 
 import os
@@ -20,7 +21,7 @@ _LEFT_OUT = "full_only"
 
 
 def variations(reason: str, values: Iterable[object], but: Iterable[object]) -> list[Any]:
-    """All values for `parametrize`. Those that are not in `but` run in `make test-full` alone, for this reason."""
+    """All values for `parametrize`. For this reason, `make test` runs with those in `but` only."""
     stay, varies = list(but), pytest.mark.full_only(reason)
     return [value if value in stay else pytest.param(value, marks=varies) for value in values]
 
@@ -30,7 +31,8 @@ def leave_out(config: pytest.Config, items: list[pytest.Item]) -> None:
 
     Raises UsageError for a marker without a reason.
     """
-    stay, left_out = [], []
+    stay: list[pytest.Item] = []
+    left_out: list[pytest.Item] = []
     for item in items:
         (left_out if _is_marked(item) else stay).append(item)
     if IS_FULL or not left_out:

@@ -1,21 +1,26 @@
-"""Each way of losing lines, and the sentences of the report about it."""
+"""Each way of losing lines, and the sentences of the report about it.
+
+The log of a test stands before it: one query reads all of them (`many`).
+"""
 
 from dataclasses import replace
 from datetime import date
 
 import pytest
 
-from spark_reports.log import read
 from spark_reports.log.completeness import State, completeness
-from tests.spark_reports import both_ways
 from tests.spark_reports.day import DAY_MS, HOUR_MS, MIDNIGHT_MS
-from tests.spark_reports.logs import MINUTE_MS, heartbeat, line, write
+from tests.spark_reports.logs import MINUTE_MS, heartbeat, line
+from tests.spark_reports.many import Logs
 
 FRIDAY = date(2026, 11, 20)
+TEN_MS = MIDNIGHT_MS + 10 * HOUR_MS
+NOON_MS = MIDNIGHT_MS + 12 * HOUR_MS
 NEXT_MORNING_MS = MIDNIGHT_MS + DAY_MS + 5 * HOUR_MS
+LOGS = Logs(FRIDAY)
 
 
-def a_boot(minutes=range(3), start_ms=MIDNIGHT_MS + 10 * HOUR_MS, ends=True, **fields):
+def a_boot(minutes=range(3), start_ms=TEN_MS, ends=True, **fields):
     """Start, one heartbeat a minute, stop."""
     lines = [line(0, at_ms=start_ms, kind="start", **fields)]
     lines += [heartbeat(n + 1, start_ms + minute * MINUTE_MS, **fields) for n, minute in enumerate(minutes)]
@@ -24,26 +29,34 @@ def a_boot(minutes=range(3), start_ms=MIDNIGHT_MS + 10 * HOUR_MS, ends=True, **f
     return lines
 
 
-@pytest.fixture
-def proof(spark, tmp_path):
-    """The completeness of Friday in a log of these lines."""
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("logs")
 
-    def prove(*lines, now_ms=NEXT_MORNING_MS):
-        source = read.Source([str(write(tmp_path / "a.jsonl", *lines))], FRIDAY, FRIDAY)
-        evidence = replace(both_ways.evidence(spark, source), files=[])
+
+@pytest.fixture
+def proof(spark, folder):
+    """The completeness of Friday in one of the logs."""
+
+    def prove(log, now_ms=NEXT_MORNING_MS):
+        evidence = replace(LOGS.evidence(spark, folder, log), files=[])
         return completeness(evidence, FRIDAY, FRIDAY, now_ms)
 
     return prove
 
 
+WHOLE_DAY = LOGS.add(*a_boot(range(1440), MIDNIGHT_MS))
+THREE_MINUTES = LOGS.add(*a_boot())
+
+
 def test_a_boot_that_covers_the_day_is_complete(proof):
-    found = proof(*a_boot(range(1440), MIDNIGHT_MS))
+    found = proof(WHOLE_DAY)
     assert (found.state, found.is_complete, found.unheard) == (State.COMPLETE, True, [])
     assert found.sentence == "Log complete: 1,440 of 1,440 minutes from 1 proxy, no line missing."
 
 
 def test_a_log_of_a_part_of_the_day_is_complete_only_for_that_part(proof):
-    found = proof(*a_boot())
+    found = proof(THREE_MINUTES)
     assert (found.state, found.is_complete) == (State.COMPLETE_IN_PART, False)
     assert found.sentence == (
         "Log complete only for 10:00 to 10:03 UTC: 3 of 3 minutes from 1 proxy, no line missing. "
@@ -51,86 +64,106 @@ def test_a_log_of_a_part_of_the_day_is_complete_only_for_that_part(proof):
     )
 
 
-def test_a_log_is_complete_only_for_the_times_at_which_each_proxy_was_heard(proof):
+THREE_PROXIES = [
+    *a_boot(range(600), MIDNIGHT_MS, proxy="px-1", boot="1"),
+    *a_boot(range(600), MIDNIGHT_MS + 14 * HOUR_MS, proxy="px-1", boot="2"),
+    *a_boot(range(300), MIDNIGHT_MS + 15_000, proxy="px-2", boot="3"),
+    *a_boot(range(1440), MIDNIGHT_MS, proxy="px-3", boot="4"),
+]
+HEARD_IN_PARTS = {
+    "00:00 to 05:00:15 UTC": LOGS.add(*THREE_PROXIES),
+    "00:00 to 10:00 and 14:00 to 24:00 UTC": LOGS.add(
+        *[each for each in THREE_PROXIES if each["proxy"] != "px-2"]
+    ),
+    "the times at which each proxy was heard": LOGS.add(
+        *a_boot(range(60), MIDNIGHT_MS, proxy="px-0", boot="0"),
+        *a_boot(range(60), MIDNIGHT_MS + 23 * HOUR_MS, proxy="px-9", boot="9"),
+    ),
+}
+
+
+@pytest.mark.parametrize(("times", "log"), HEARD_IN_PARTS.items())
+def test_a_log_is_complete_only_for_the_times_at_which_each_proxy_was_heard(proof, times, log):
     """px-3 has a whole day. Nobody knows if px-1 and px-2 were down, or if some of their logs is missing."""
-    lines = [
-        *a_boot(range(600), MIDNIGHT_MS, proxy="px-1", boot="1"),
-        *a_boot(range(600), MIDNIGHT_MS + 14 * HOUR_MS, proxy="px-1", boot="2"),
-        *a_boot(range(300), MIDNIGHT_MS + 15_000, proxy="px-2", boot="3"),
-        *a_boot(range(1440), MIDNIGHT_MS, proxy="px-3", boot="4"),
-    ]
-    assert "only for 00:00 to 05:00:15 UTC: " in proof(*lines).sentence
-    others = [each for each in lines if each["proxy"] != "px-2"]
-    assert "only for 00:00 to 10:00 and 14:00 to 24:00 UTC: " in proof(*others).sentence
-    early = a_boot(range(60), MIDNIGHT_MS, proxy="px-0", boot="0")
-    late = a_boot(range(60), MIDNIGHT_MS + 23 * HOUR_MS, proxy="px-9", boot="9")
-    assert "only for the times at which each proxy was heard: " in proof(*early, *late).sentence
+    assert f"only for {times}: " in proof(log).sentence
+
+
+RESTARTED = LOGS.add(
+    *a_boot(range(720), MIDNIGHT_MS, boot="before"),
+    line(0, at_ms=NOON_MS + 30_000, kind="start", boot="short"),
+    heartbeat(1, NOON_MS + 30_000, 1_000, boot="short"),
+    line(2, at_ms=NOON_MS + 31_000, kind="stop", boot="short"),
+    *a_boot(range(718), NOON_MS + 2 * MINUTE_MS, boot="after"),
+)
 
 
 def test_a_restart_of_a_minute_leaves_the_day_complete(proof):
     """A boot of a second shows an interval of a second. Patience is three of the proxy's longest."""
-    noon_ms = MIDNIGHT_MS + 12 * HOUR_MS
-    short = [
-        line(0, at_ms=noon_ms + 30_000, kind="start", boot="short"),
-        heartbeat(1, noon_ms + 30_000, 1_000, boot="short"),
-        line(2, at_ms=noon_ms + 31_000, kind="stop", boot="short"),
-    ]
-    before = a_boot(range(720), MIDNIGHT_MS, boot="before")
-    after = a_boot(range(718), noon_ms + 2 * MINUTE_MS, boot="after")
-    found = proof(*before, *short, *after)
+    found = proof(RESTARTED)
     assert (found.state, found.unheard) == (State.COMPLETE, [])
 
 
+ONE_SECOND = LOGS.add(line(0, at_ms=TEN_MS, kind="start"), heartbeat(1, TEN_MS, 1_000))
+
+
 def test_a_proxy_of_a_second_is_not_called_silent_after_three(proof):
-    start_ms = MIDNIGHT_MS + 10 * HOUR_MS
-    lines = [line(0, at_ms=start_ms, kind="start"), heartbeat(1, start_ms, 1_000)]
-    assert proof(*lines, now_ms=start_ms + 100_000).silent == []
-    assert len(proof(*lines, now_ms=start_ms + 200_000).silent) == 1
+    assert proof(ONE_SECOND, now_ms=TEN_MS + 100_000).silent == []
+    assert len(proof(ONE_SECOND, now_ms=TEN_MS + 200_000).silent) == 1
 
 
-@pytest.mark.parametrize(
-    "spoilt",
-    [
-        {"ts": "yesterday"},
-        {"ts": "2026-11-21T09:00:00.000Z", "v": 2},
-        {
-            "event": "heartbeat",
-            "seq_first": 4,
-            "interval_start": "2026-11-21T09:00:00.000Z",
-            "interval_ms": -1,
-        },
-        {"event": "counters", "interval_start": "2026-11-21T09:00:00.000Z", "interval_ms": 60_000},
-    ],
-    ids=["no instant", "a newer version", "a heartbeat", "counters without counts"],
-)
-def test_a_line_that_is_set_aside_hides_no_killed_process(proof, spoilt):
+KILLED = a_boot(ends=False)
+SPOILT = {
+    "no instant": {"ts": "yesterday"},
+    "a newer version": {"ts": "2026-11-21T09:00:00.000Z", "v": 2},
+    "a heartbeat": {
+        "event": "heartbeat",
+        "seq_first": 4,
+        "interval_start": "2026-11-21T09:00:00.000Z",
+        "interval_ms": -1,
+    },
+    "counters without counts": {
+        "event": "counters",
+        "interval_start": "2026-11-21T09:00:00.000Z",
+        "interval_ms": 60_000,
+    },
+}
+KILLED_THEN_SPOILT = [LOGS.add(*KILLED, line(4) | spoilt) for spoilt in SPOILT.values()]
+
+
+@pytest.mark.parametrize("log", KILLED_THEN_SPOILT, ids=SPOILT)
+def test_a_line_that_is_set_aside_hides_no_killed_process(proof, log):
     """Its day may be wrong, so it does not prove that the process ran on after the day."""
-    killed = a_boot(ends=False)
-    found = proof(*killed, line(4) | spoilt)
-    assert [boot["last_ts"] for boot in found.silent] == [killed[-1]["ts"]]
+    found = proof(log)
+    assert [boot["last_ts"] for boot in found.silent] == [KILLED[-1]["ts"]]
     assert (found.lost_lines, found.missing_intervals) == (0, 0)
 
 
+TEN_MINUTES = a_boot(range(10))
+WITHOUT_BEGINNING = LOGS.add(*TEN_MINUTES[3:], TEN_MINUTES[0] | {"ts": "20"})
+
+
 def test_a_line_that_is_set_aside_hides_no_missing_beginning(proof):
-    lines = a_boot(range(10), MIDNIGHT_MS + 10 * HOUR_MS)
-    found = proof(*lines[3:], lines[0] | {"ts": "20"})
+    found = proof(WITHOUT_BEGINNING)
     assert (found.headless, found.state) == (1, State.INCOMPLETE)
+
+
+ABSURD_HEARTBEAT = LOGS.add(*TEN_MINUTES[:5], TEN_MINUTES[5] | {"interval_ms": 10**13}, *TEN_MINUTES[6:])
 
 
 def test_a_heartbeat_that_is_set_aside_covers_nothing(proof):
     """An interval of three hundred years would cover everything after it."""
-    lines = a_boot(range(10), MIDNIGHT_MS + 10 * HOUR_MS)
-    lines[5] |= {"interval_ms": 10**13}
-    found = proof(*lines)
+    found = proof(ABSURD_HEARTBEAT)
     assert (found.intervals, found.missing_intervals, found.lost_lines) == (9, 1, 0)
     assert found.unheard[-1]["from_ts"] == "2026-11-20T10:10:00.000Z"
 
 
+GAP_AFTER_SPOILT = LOGS.add(*TEN_MINUTES[:3], TEN_MINUTES[3] | {"ts": "yesterday"}, *TEN_MINUTES[5:])
+
+
 def test_a_lost_line_has_the_times_of_the_usable_lines_around_it(proof):
-    lines = a_boot(range(10))
-    lines[3] |= {"ts": "yesterday"}
-    [gap] = proof(*lines[:4], *lines[5:]).gaps
-    assert (gap["seq_first"], gap["after_ts"], gap["before_ts"]) == (4, lines[2]["ts"], lines[5]["ts"])
+    [gap] = proof(GAP_AFTER_SPOILT).gaps
+    around = (TEN_MINUTES[2]["ts"], TEN_MINUTES[5]["ts"])
+    assert (gap["seq_first"], gap["after_ts"], gap["before_ts"]) == (4, *around)
 
 
 def lacks_nothing(found):
@@ -138,72 +171,99 @@ def lacks_nothing(found):
     return found.state is not State.INCOMPLETE
 
 
+TWO_LINES_LOST = LOGS.add(*TEN_MINUTES[:4], *TEN_MINUTES[6:])
+
+
 def test_a_missing_number_is_a_lost_line(proof):
-    lines = a_boot(range(10))
-    found = proof(*lines[:4], *lines[6:])
+    found = proof(TWO_LINES_LOST)
     assert (found.lost_lines, found.missing_intervals) == (2, 2)
     assert "2 lines lost" in found.sentence
     assert "lower bound" in found.sentence
 
 
+IN_DISORDER = LOGS.add(*reversed(a_boot()), *a_boot())
+
+
 def test_lines_in_any_order_and_twice_are_no_loss(proof):
-    lines = a_boot()
-    assert lacks_nothing(proof(*reversed(lines), *lines))
+    assert lacks_nothing(proof(IN_DISORDER))
+
+
+MIDNIGHT_AFTER_MS = MIDNIGHT_MS + DAY_MS
+GOES_ON = a_boot(range(1440), MIDNIGHT_MS, ends=False)
+NUMBERED_LATE = LOGS.add(
+    *GOES_ON,
+    line(len(GOES_ON), "decision", MIDNIGHT_AFTER_MS + 5),
+    line(len(GOES_ON) + 1, "decision", MIDNIGHT_AFTER_MS - 5),
+    heartbeat(len(GOES_ON) + 2, MIDNIGHT_AFTER_MS),
+)
 
 
 def test_a_line_of_friday_numbered_after_one_of_saturday_is_no_loss(proof):
     """A decision has the time at which its batch was judged, and is written when its outcome is known."""
-    midnight_ms = MIDNIGHT_MS + DAY_MS
-    lines = a_boot(range(1440), MIDNIGHT_MS, ends=False)
-    late = [
-        line(len(lines), "decision", midnight_ms + 5),
-        line(len(lines) + 1, "decision", midnight_ms - 5),
-        heartbeat(len(lines) + 2, midnight_ms),
-    ]
-    assert proof(*lines, *late).is_complete
+    assert proof(NUMBERED_LATE).is_complete
+
+
+KILLED_AT_TEN = LOGS.add(*KILLED)
 
 
 def test_a_boot_killed_at_noon_is_named(proof):
-    found = proof(*a_boot(ends=False))
+    found = proof(KILLED_AT_TEN)
     assert (len(found.silent), found.lost_lines) == (1, 0)
     assert "1 proxy process stopped reporting" in found.sentence
 
 
-def test_a_boot_killed_before_its_first_heartbeat_is_named(proof):
-    assert proof(*a_boot(range(0), ends=False)).silent != []
-
-
 def test_a_boot_that_is_alive_now_is_not_called_dead(proof):
-    start_ms = MIDNIGHT_MS + 10 * HOUR_MS
-    assert lacks_nothing(proof(*a_boot(ends=False), now_ms=start_ms + 4 * MINUTE_MS))
+    assert lacks_nothing(proof(KILLED_AT_TEN, now_ms=TEN_MS + 4 * MINUTE_MS))
+
+
+KILLED_AT_ONCE = LOGS.add(*a_boot(range(0), ends=False))
+
+
+def test_a_boot_killed_before_its_first_heartbeat_is_named_and_has_counted_nothing(proof):
+    [boot] = proof(KILLED_AT_ONCE).silent
+    assert boot["counted_to_ts"] is None
+
+
+RUNS_ON = a_boot(range(720), MIDNIGHT_MS, ends=False)
+RUNNING = LOGS.add(*RUNS_ON)
+BESIDE_A_KILLED_ONE = LOGS.add(
+    *RUNS_ON, *a_boot(range(718), MIDNIGHT_MS, ends=False, proxy="px-2", boot="killed")
+)
+BESIDE_A_NEW_ONE = LOGS.add(
+    *RUNS_ON,
+    *a_boot(range(718), MIDNIGHT_MS, proxy="px-2", boot="stopped"),
+    line(0, at_ms=NOON_MS + 25_000, kind="start", proxy="px-2", boot="began"),
+)
 
 
 def test_a_day_that_goes_on_is_complete_up_to_the_last_heartbeats_and_no_further(proof):
     """Half a minute after its heartbeat, a process may have been killed, and may have counted more."""
-    noon_ms = MIDNIGHT_MS + 12 * HOUR_MS
-    runs_on = a_boot(range(720), MIDNIGHT_MS, ends=False)
-    found = proof(*runs_on, now_ms=noon_ms + 30_000)
+    now_ms = NOON_MS + 30_000
+    found = proof(RUNNING, now_ms=now_ms)
     assert found.state is State.COMPLETE
     assert found.sentence.startswith("Log complete for 00:00 to 12:00 UTC: ")
-    killed = a_boot(range(718), MIDNIGHT_MS, ends=False, proxy="px-2", boot="killed")
-    assert proof(*runs_on, *killed, now_ms=noon_ms + 30_000).complete_for == "00:00 to 11:58 UTC"
-    stopped = a_boot(range(718), MIDNIGHT_MS, proxy="px-2", boot="stopped")
-    began = line(0, at_ms=noon_ms + 25_000, kind="start", proxy="px-2", boot="began")
-    assert proof(*stopped, began, now_ms=noon_ms + 30_000).complete_for == "00:00 to 11:59:25 UTC"
+    assert proof(BESIDE_A_KILLED_ONE, now_ms=now_ms).complete_for == "00:00 to 11:58 UTC"
+    assert proof(BESIDE_A_NEW_ONE, now_ms=now_ms).complete_for == "00:00 to 11:59:25 UTC"
+
+
+ENDS_WITH_THE_DAY = LOGS.add(*GOES_ON)
+ENDS_BEFORE_THE_DAY = LOGS.add(*GOES_ON[:-1])
 
 
 def test_a_boot_that_goes_on_is_not_called_dead_where_the_log_ends_with_the_day(proof):
     """A table that was written for one day has no line of the next one."""
-    lines = a_boot(range(1440), MIDNIGHT_MS, ends=False)
-    assert proof(*lines).is_complete
-    assert len(proof(*lines[:-1]).silent) == 1
+    assert proof(ENDS_WITH_THE_DAY).is_complete
+    assert len(proof(ENDS_BEFORE_THE_DAY).silent) == 1
+
+
+KILLED_IN_THE_LAST_MINUTE = LOGS.add(
+    *GOES_ON[:-1], line(len(GOES_ON) - 1, "decision", MIDNIGHT_AFTER_MS - 20_000)
+)
 
 
 def test_a_boot_killed_in_the_last_interval_of_the_day_is_named(proof):
     """Its last heartbeat ends at 23:59. The batches after that are in no total, whatever lines came later."""
-    lines = a_boot(range(1439), MIDNIGHT_MS, ends=False)
-    example = line(len(lines), "decision", MIDNIGHT_MS + DAY_MS - 20_000)
-    found = proof(*lines, example)
+    found = proof(KILLED_IN_THE_LAST_MINUTE)
     assert found.state is State.INCOMPLETE
     [boot] = found.silent
     assert (boot["last_ts"], boot["counted_to_ts"]) == (
@@ -212,16 +272,12 @@ def test_a_boot_killed_in_the_last_interval_of_the_day_is_named(proof):
     )
 
 
-def test_a_boot_killed_before_its_first_heartbeat_has_counted_nothing(proof):
-    [boot] = proof(*a_boot(range(0), ends=False)).silent
-    assert boot["counted_to_ts"] is None
+UP_FOR_WEEKS = LOGS.add(*[each | {"seq": each["seq"] + 8_000_000} for each in TEN_MINUTES[1:]])
 
 
 def test_what_came_before_the_first_line_heard_is_unknown_and_no_number(proof):
     """A proxy was up for weeks when the shipping of its log began."""
-    lines = a_boot(range(10), MIDNIGHT_MS + 10 * HOUR_MS)
-    heard = [each | {"seq": each["seq"] + 8_000_000} for each in lines[1:]]
-    found = proof(*heard)
+    found = proof(UP_FOR_WEEKS)
     assert (found.lost_lines, found.gaps, found.headless) == (0, [], 1)
     assert not found.is_complete
     assert "1 proxy process not heard from the beginning" in found.sentence
@@ -229,36 +285,53 @@ def test_what_came_before_the_first_line_heard_is_unknown_and_no_number(proof):
     assert found.unheard[0]["to_ts"] == "2026-11-20T10:00:00.000Z"
 
 
+TOMORROW = heartbeat(len(GOES_ON), MIDNIGHT_AFTER_MS)
+OVER_MIDNIGHT = LOGS.add(*GOES_ON, TOMORROW)
+OVER_MIDNIGHT_WITH_A_GAP = LOGS.add(*GOES_ON[:1400], TOMORROW)
+
+
 def test_a_boot_that_goes_on_after_midnight_covers_the_day_to_its_end(proof):
-    lines = a_boot(range(1440), MIDNIGHT_MS, ends=False)
-    whole = [*lines, heartbeat(len(lines), MIDNIGHT_MS + DAY_MS)]
-    assert proof(*whole).is_complete
-    found = proof(*[each for each in whole if each["seq"] < 1400 or each["seq"] == len(lines)])
-    assert found.missing_intervals == 41
+    assert proof(OVER_MIDNIGHT).is_complete
+    assert proof(OVER_MIDNIGHT_WITH_A_GAP).missing_intervals == 41
+
+
+FROM_YESTERDAY = a_boot(range(10), MIDNIGHT_MS - 2 * MINUTE_MS)
+OVER_THE_MIDNIGHT_BEFORE = LOGS.add(*FROM_YESTERDAY)
+WITH_A_GAP_AT_MIDNIGHT = LOGS.add(*FROM_YESTERDAY[0:2], *FROM_YESTERDAY[5:])
 
 
 def test_a_boot_that_began_before_the_day_must_cover_it_from_midnight(proof):
-    yesterday_ms = MIDNIGHT_MS - 2 * MINUTE_MS
-    lines = a_boot(range(10), yesterday_ms)
-    assert lacks_nothing(proof(*lines))
-    found = proof(*lines[0:2], *lines[5:])
+    assert lacks_nothing(proof(OVER_THE_MIDNIGHT_BEFORE))
+    found = proof(WITH_A_GAP_AT_MIDNIGHT)
     assert (found.lost_lines, found.missing_intervals) == (3, 2)
 
 
+TWO_PROXIES = LOGS.add(*a_boot(), *a_boot(ends=False, proxy="px-2", boot="c"))
+
+
 def test_two_proxies_are_proved_one_by_one(proof):
-    found = proof(*a_boot(), *a_boot(ends=False, proxy="px-2", boot="c"))
+    found = proof(TWO_PROXIES)
     assert (found.proxies, found.boots, len(found.silent)) == (2, 2, 1)
 
 
+TWO_BOOTS = LOGS.add(*a_boot(), *a_boot(start_ms=MIDNIGHT_MS + 11 * HOUR_MS, boot="c"))
+
+
 def test_one_proxy_restarted_is_one_proxy(proof):
-    found = proof(*a_boot(), *a_boot(start_ms=MIDNIGHT_MS + 11 * HOUR_MS, boot="c"))
+    found = proof(TWO_BOOTS)
     assert (found.proxies, found.boots) == (1, 2)
     assert lacks_nothing(found)
 
 
+START, FIRST, SECOND, STOP = a_boot(range(2))
+DROPPED = LOGS.add(
+    START,
+    FIRST | {"decisions_suppressed": 3, "batches_folded": 1, "lines_dropped": 1},
+    SECOND | {"decisions_suppressed": 4, "lines_dropped": 5},
+    STOP,
+)
+
+
 def test_the_proxys_own_counts_are_passed_on(proof):
-    lines = a_boot(range(2))
-    lines[1] |= {"decisions_suppressed": 3, "batches_folded": 1, "lines_dropped": 1}
-    lines[2] |= {"decisions_suppressed": 4, "lines_dropped": 5}
-    found = proof(*lines)
+    found = proof(DROPPED)
     assert (found.decisions_suppressed, found.batches_folded, found.lines_dropped) == (7, 1, 5)

@@ -1,7 +1,9 @@
-"""Lines that exist but cannot be used. The report says that their counts may be missing."""
+"""Lines that exist but cannot be used. The report says that their counts may be missing.
+
+One query reads the logs of all tests that need no report of their own (`many`).
+"""
 
 import json
-import os
 from datetime import date
 from itertools import product
 
@@ -9,13 +11,14 @@ import pytest
 
 from spark_reports.cli import main
 from spark_reports.commands.render import FORMATS, for_terminal
-from spark_reports.log import read
 from spark_reports.report.assemble import quality
-from tests.spark_reports import both_ways, reports
+from tests.spark_reports import reports
 from tests.spark_reports.day import DAY_MS, MIDNIGHT_MS
 from tests.spark_reports.logs import MINUTE_MS, counters, heartbeat, line, write
+from tests.spark_reports.many import Logs
 
 FRIDAY = date(2026, 11, 20)
+LOGS = Logs(FRIDAY)
 LINE, MINUTE_0, MINUTE_1 = "px boot b line 1", "2026-11-20T00:00:00.000Z", "2026-11-20T00:01:00.000Z"
 NEWER = "written by a newer tsproxy: update spark_reports"
 
@@ -37,13 +40,17 @@ def daily(spark, tmp_path, capsys):
     return run
 
 
-@pytest.fixture
-def quality_of(spark, tmp_path):
-    """Returns the quality of the log of these lines, without a report."""
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("logs")
 
-    def ask(*lines, raw=""):
-        path = write(tmp_path / "a.jsonl", *lines, raw=raw)
-        evidence = both_ways.evidence(spark, read.Source([str(path)], FRIDAY, FRIDAY))
+
+@pytest.fixture
+def quality_of(spark, folder):
+    """Returns the quality of one of the logs, without a report."""
+
+    def ask(log):
+        evidence = LOGS.evidence(spark, folder, log)
         return quality(evidence, FRIDAY, FRIDAY, MIDNIGHT_MS + 2 * DAY_MS)
 
     return ask
@@ -71,39 +78,40 @@ def test_counters_of_a_newer_version_make_the_log_incomplete_and_the_cure_is_nam
     assert is_shown(sentence, report, output, pages)
 
 
+UNREADABLE = {
+    "a count": (
+        counters(1, records=-1, bytes=10**16),
+        f"bad_count: {LINE}: records -1, bytes 10000000000000000",
+    ),
+    "an instant": (
+        counters(1, interval_start="2026-11-20"),
+        f"bad_instant: {LINE}: ts {MINUTE_1}, interval_start 2026-11-20, interval_ms 60000",
+    ),
+    "a length": (
+        counters(1, interval_ms=-1, interval_start=None),
+        f"bad_instant: {LINE}: ts {MINUTE_1}, interval_start missing, interval_ms -1",
+    ),
+    "a heartbeat": (
+        heartbeat(1, ts="yesterday"),
+        f"bad_instant: {LINE}: ts yesterday, interval_start {MINUTE_0}, interval_ms 60000",
+    ),
+    "a type": (counters(1, records="ten"), f'not_json: {{"ts": "{MINUTE_1}", "event": "counters",'),
+    "an event nobody knows yet": (line(1, "rebirth", v=2), f"unknown_version: {LINE}: v 2"),
+    "no name": (
+        counters(-1) | {"event": None},
+        "no_identity: proxy px, boot b, seq -1, event missing, v 1",
+    ),
+}
+
+
 @pytest.mark.parametrize(
-    ("broken", "example"),
-    [
-        (counters(1, records=-1, bytes=10**16), f"bad_count: {LINE}: records -1, bytes 10000000000000000"),
-        (
-            counters(1, interval_start="2026-11-20"),
-            f"bad_instant: {LINE}: ts {MINUTE_1}, interval_start 2026-11-20, interval_ms 60000",
-        ),
-        (
-            counters(1, interval_ms=-1, interval_start=None),
-            f"bad_instant: {LINE}: ts {MINUTE_1}, interval_start missing, interval_ms -1",
-        ),
-        (
-            heartbeat(1, ts="yesterday"),
-            f"bad_instant: {LINE}: ts yesterday, interval_start {MINUTE_0}, interval_ms 60000",
-        ),
-        (counters(1, records="ten"), f'not_json: {{"ts": "{MINUTE_1}", "event": "counters",'),
-        (line(1, "rebirth", v=2), f"unknown_version: {LINE}: v 2"),
-        (counters(-1) | {"event": None}, "no_identity: proxy px, boot b, seq -1, event missing, v 1"),
-    ],
-    ids=[
-        "a count",
-        "an instant",
-        "a length",
-        "a heartbeat",
-        "a type",
-        "an event nobody knows yet",
-        "no name",
-    ],
+    ("log", "example"),
+    [(LOGS.add(*a_life(broken)), example) for broken, example in UNREADABLE.values()],
+    ids=UNREADABLE,
 )
-def test_an_unreadable_line_that_may_hold_totals_makes_the_log_incomplete(quality_of, broken, example):
+def test_an_unreadable_line_that_may_hold_totals_makes_the_log_incomplete(quality_of, log, example):
     """An example says which line it is, and what is wrong with it."""
-    log = quality_of(*a_life(broken))
+    log = quality_of(log)
     assert (log["lines_unusable"], log["state"], log["is_complete"]) == (1, "incomplete", False)
     [found] = log["quarantined_examples"]
     assert found.startswith(f"a.jsonl: {example}")
@@ -113,42 +121,48 @@ def test_an_unreadable_line_that_may_hold_totals_makes_the_log_incomplete(qualit
 
 
 BROKEN = [{"v": 2}, {"ts": "2026-11-20"}, {"seq": "one"}]
-EVENTS = ["decision", "lifecycle"]
-SAMPLE = list(zip(EVENTS * 2, BROKEN, strict=False))
-ALL = list(product(EVENTS, BROKEN)) if os.environ.get("TSPROXY_TEST") == "full" else SAMPLE
+WITHOUT_TOTALS = {
+    f"{event} {broken}": LOGS.add(*a_life(counters(1)), line(4, event, at_ms=MIDNIGHT_MS) | broken)
+    for event, broken in product(["decision", "lifecycle"], BROKEN)
+}
 
 
-@pytest.mark.parametrize(("event", "broken"), ALL)
-def test_examples_and_news_that_cannot_be_read_hold_no_totals(quality_of, event, broken):
+@pytest.mark.parametrize("log", WITHOUT_TOTALS.values(), ids=WITHOUT_TOTALS)
+def test_examples_and_news_that_cannot_be_read_hold_no_totals(quality_of, log):
     """A line without a number is still missing: the gap of its number says so."""
-    log = quality_of(*a_life(counters(1)), line(4, event, at_ms=MIDNIGHT_MS) | broken)
+    log = quality_of(log)
     assert (log["lines_unusable"], log["state"]) == (0, "complete_in_part")
     assert sum(log["quarantined_lines"].values()) == 1
 
 
+TORN = {
+    "of the day": ('{"ts":"2026-11-20T00:01:00.000Z","event":"counters","v":1,"pro', 1),
+    "an example": ('{"ts":"2026-11-20T00:01:00.000Z","event":"decision","v":1,"pro', 0),
+    "long before": ('{"ts":"2026-11-18T00:01:00.000Z","event":"counters","v":1,"pro', 0),
+    "written after midnight": ('{"ts":"2026-11-21T00:01:00.000Z","event":"counters","v":1,"pro', 1),
+    "long after": ('{"ts":"2026-11-21T05:01:00.000Z","event":"counters","v":1,"pro', 0),
+    "cut": ('{"ts":"2026-11-2', 1),
+    "noise": ("garbage", 1),
+}
+
+
 @pytest.mark.parametrize(
-    ("raw", "unusable"),
-    [
-        ('{"ts":"2026-11-20T00:01:00.000Z","event":"counters","v":1,"pro', 1),
-        ('{"ts":"2026-11-20T00:01:00.000Z","event":"decision","v":1,"pro', 0),
-        ('{"ts":"2026-11-18T00:01:00.000Z","event":"counters","v":1,"pro', 0),
-        ('{"ts":"2026-11-21T00:01:00.000Z","event":"counters","v":1,"pro', 1),
-        ('{"ts":"2026-11-21T05:01:00.000Z","event":"counters","v":1,"pro', 0),
-        ('{"ts":"2026-11-2', 1),
-        ("garbage", 1),
-    ],
-    ids=["of the day", "an example", "long before", "written after midnight", "long after", "cut", "noise"],
+    ("log", "unusable"),
+    [(LOGS.add(*a_life(counters(1)), raw=raw), unusable) for raw, unusable in TORN.values()],
+    ids=TORN,
 )
-def test_a_torn_line_counts_where_it_is_not_known_to_be_something_else(quality_of, raw, unusable):
+def test_a_torn_line_counts_where_it_is_not_known_to_be_something_else(quality_of, log, unusable):
     """A line's beginning shows the hour: an interval is an hour at most."""
-    log = quality_of(*a_life(counters(1)), raw=raw)
+    log = quality_of(log)
     state = "incomplete" if unusable else "complete_in_part"
     assert (log["lines_unusable"], log["state"]) == (unusable, state)
 
 
+OF_ANOTHER_DAY = LOGS.add(*a_life(counters(1)), counters(9, MIDNIGHT_MS + DAY_MS, boot="b2", v=2))
+
+
 def test_a_line_of_another_day_is_no_matter(quality_of):
-    after_ms = MIDNIGHT_MS + DAY_MS
-    log = quality_of(*a_life(counters(1)), counters(9, after_ms, boot="b2", v=2))
+    log = quality_of(OF_ANOTHER_DAY)
     assert (log["lines_unusable"], log["state"]) == (0, "complete_in_part")
 
 
