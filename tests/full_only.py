@@ -26,6 +26,12 @@ def variations(reason: str, values: Iterable[object], but: Iterable[object]) -> 
     return [value if value in stay else pytest.param(value, marks=varies) for value in values]
 
 
+def brokers(reason: str) -> list[Any]:
+    """The names of the fixtures of brokers, as params of a fixture `kafka`. `make test` has 4.3.1 alone."""
+    varies = [pytest.mark.broker, pytest.mark.full_only(reason)]
+    return [pytest.param("kafka_431", marks=pytest.mark.broker), pytest.param("kafka_391", marks=varies)]
+
+
 def leave_out(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Removes the tests of `make test-full` from any other run.
 

@@ -17,9 +17,6 @@ import pytest
 ROOT = Path(__file__).parents[2]
 MARK = "TSPROXY_DEMO_TEST"
 PATIENCE_S = 60
-FULL = os.environ.get("TSPROXY_TEST") == "full"
-INTERRUPTIONS = (signal.SIGINT, signal.SIGTERM) if FULL else (signal.SIGINT,)
-"""The signals that end the demo in its middle. One of them is enough in `make test`."""
 
 pytestmark = pytest.mark.broker
 
@@ -102,7 +99,8 @@ def judged_in_reports(said: str) -> int:
 
 
 @needs_proc
-@pytest.mark.parametrize("number", INTERRUPTIONS, ids=lambda number: number.name)
+@pytest.mark.full_only("a demo that is killed, and one whose proxy dies, leave nothing running below")
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=lambda number: number.name)
 async def test_a_demo_that_is_interrupted_leaves_nothing_running(
     mark: str, tmp_path: Path, number: signal.Signals
 ):

@@ -11,6 +11,7 @@ from aiokafka.errors import InvalidTimestampError
 from confluent_kafka import KafkaError, Message, Producer
 from confluent_kafka.admin import AdminClient, ConfigResource, ResourceType
 
+from tests.full_only import brokers
 from tsproxy.testing.java_producer import Acknowledged, JavaProducer, JavaRecord, Rejected
 from tsproxy.testing.kafka_cluster import KafkaCluster
 from tsproxy.testing.proxy import RunningProxy
@@ -20,6 +21,11 @@ LIMITS = {"message.timestamp.before.max.ms": "86400000", "message.timestamp.afte
 
 def now_ms() -> int:
     return int(time.time() * 1000)
+
+
+@pytest.fixture(params=brokers("tests/verdicts/test_clients.py has the same clients before 3.9.1"))
+def kafka(request: pytest.FixtureRequest) -> KafkaCluster:
+    return request.getfixturevalue(request.param)
 
 
 @pytest.fixture

@@ -5,6 +5,7 @@ import struct
 import pytest
 
 from tests.e2e.sasl import connect
+from tests.full_only import brokers
 from tests.session.messages import API_VERSIONS, METADATA, PRODUCE, request
 from tsproxy.testing.proxy import RunningProxy
 
@@ -12,6 +13,11 @@ NO_TOPICS = struct.pack(">i", 0)
 SOFTWARE = b"\x05libx\x041.2"
 KIP_1242 = b"\x00" + b"\xff\xff\xff\xff"  # no cluster, no node: a bootstrap connection
 UNSUPPORTED_VERSION = 35
+
+
+@pytest.fixture(params=brokers("test_versions_offered.py asks 3.9.1 in each version"))
+def kafka(request):
+    return request.getfixturevalue(request.param)
 
 
 @pytest.fixture

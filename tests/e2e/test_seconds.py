@@ -2,26 +2,24 @@
 
 import asyncio
 import json
-import os
 
 import pytest
 from confluent_kafka import Producer
 
 from tests.attacks.attacker import metric, until
 from tests.e2e.reported import report_on
+from tests.full_only import brokers
 from tests.proxy.running import page
 from tsproxy.cli import main
 from tsproxy.clock import Clock
 from tsproxy.testing.proxy import RunningProxy
 
 RECORDS = 500
-BROKERS = ["kafka_431", "kafka_391"] if os.environ.get("TSPROXY_TEST") == "full" else ["kafka_431"]
 COUNTED = 'tsproxy_candidate_bad_records_total{reason="too_old",unit="seconds"}'
 
 
-@pytest.fixture(params=[pytest.param(name, marks=pytest.mark.broker) for name in BROKERS])
+@pytest.fixture(params=brokers("3.9.1 has the same default for old records"))
 def kafka(request):
-    """Kafka 4.3.1; with TSPROXY_TEST=full 3.9.1, too."""
     return request.getfixturevalue(request.param)
 
 

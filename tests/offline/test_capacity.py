@@ -8,7 +8,7 @@ from aiokafka import AIOKafkaProducer
 
 from tests.offline.commands import tsproxy
 from tests.offline.documented import CAPACITY, example, words
-from tests.proxy.running import TWO, series
+from tests.proxy.running import one_process, series
 from tsproxy.offline.capacity import NoEstimateError, Reading, measured, need, read_metrics
 from tsproxy.testing.ports import free_ports
 from tsproxy.testing.proxy import RunningProxy
@@ -103,7 +103,7 @@ async def test_a_token_that_no_header_can_carry_is_an_error(capsys, monkeypatch)
     assert "two words" not in result.err
 
 
-@pytest.mark.parametrize("arguments", [(), TWO], ids=["one process", "workers"])
+@one_process("test_workers.py shows that the metrics of workers add up")
 async def test_it_tells_what_a_real_proxy_carried_and_used(kafka_431, topic, capsys, arguments):
     """A producer sends all the time. What happened in the tool's time lies within what two scrapes around it
     saw; a record that is on its way at either scrape may be missing in one of its figures."""

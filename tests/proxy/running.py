@@ -8,10 +8,22 @@ import sys
 import urllib.error
 import urllib.request
 
+import pytest
+
 from tests.proxy.world import PATIENCE_S
 
 HOST = "127.0.0.1"
 TWO = ("--workers", "2")
+EITHER = pytest.mark.parametrize("arguments", [(), TWO], ids=["one process", "workers"])
+"""The test runs twice: with one process, and with workers."""
+
+
+def one_process(reason):
+    """As EITHER, but `make test` runs the test with one process alone, for this reason."""
+    workers = pytest.param(TWO, marks=pytest.mark.full_only(reason))
+    return pytest.mark.parametrize("arguments", [(), workers], ids=["one process", "workers"])
+
+
 EVERY_SECOND = {"decisions.interval": "1s"}
 
 

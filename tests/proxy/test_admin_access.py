@@ -12,7 +12,7 @@ import pytest
 from tests.offline.commands import tsproxy
 from tests.planted import traces
 from tests.proxy.loops import on_both_loops
-from tests.proxy.running import TWO
+from tests.proxy.running import one_process
 from tests.proxy.world import PATIENCE_S
 from tsproxy.config.settings import AdminSettings, Secret, ServerTls
 from tsproxy.model.addresses import Address
@@ -162,7 +162,7 @@ async def test_handshakes_that_never_end_take_places_and_give_them_back(serve, c
         each.close()
 
 
-@pytest.mark.parametrize("arguments", [(), TWO], ids=["one process", "workers"])
+@one_process("test_reload.py has reloads of workers, which put the certificate in their place as well")
 async def test_a_running_proxy_takes_a_new_certificate_and_never_shows_its_token(
     kafka_431, tmp_path, certificates, arguments, capsys, monkeypatch
 ):

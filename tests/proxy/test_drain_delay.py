@@ -7,12 +7,12 @@ import signal
 import pytest
 from aiokafka import AIOKafkaProducer
 
-from tests.proxy.running import TWO, events, page, rejects, until_page, waiting_consumer
+from tests.proxy.running import EITHER, TWO, events, one_process, page, rejects, until_page, waiting_consumer
 from tests.proxy.test_service_manager import Heard
 from tests.proxy.world import PATIENCE_S, until
 from tsproxy.testing.proxy import RunningProxy
 
-EITHER = pytest.mark.parametrize("arguments", [(), TWO], ids=["one process", "workers"])
+SIGNALLED = one_process("the first test has the delay with workers, test_workers.py their signals")
 LONG = {"limits.drain_delay": "10m"}
 
 
@@ -43,7 +43,7 @@ async def test_after_sigterm_it_is_not_ready_and_still_serves_whoever_comes(kafk
     assert proxy.log[-1]["event"] == "proxy_stopped"
 
 
-@EITHER
+@SIGNALLED
 async def test_when_the_delay_is_over_it_drains_by_itself(kafka_431, arguments):
     settings = {"limits.drain_delay": "300ms"}
     async with RunningProxy(kafka_431.bootstrap_servers, settings=settings, arguments=arguments) as proxy:
@@ -53,7 +53,7 @@ async def test_when_the_delay_is_over_it_drains_by_itself(kafka_431, arguments):
     assert events(proxy).index("drain_delayed") < events(proxy).index("drain_started")
 
 
-@EITHER
+@SIGNALLED
 async def test_a_second_sigterm_ends_the_delay_and_a_third_one_the_drain(kafka_431, topic, arguments):
     """Whoever skips the delay has not asked to cut clients off."""
     await kafka_431.create_topic(topic)
@@ -81,7 +81,7 @@ async def test_a_second_sigterm_ends_the_delay_and_a_third_one_the_drain(kafka_4
     assert proxy.log[-1]["clients_cut"] == 1
 
 
-@EITHER
+@SIGNALLED
 async def test_two_signals_at_once_are_two(kafka_431, arguments):
     """The second comes before anything was done about the first."""
     async with RunningProxy(kafka_431.bootstrap_servers, settings=LONG, arguments=arguments) as proxy:
@@ -92,7 +92,7 @@ async def test_two_signals_at_once_are_two(kafka_431, arguments):
     assert proxy.log[-1]["event"] == "proxy_stopped"
 
 
-@EITHER
+@SIGNALLED
 async def test_a_service_manager_is_asked_for_the_time_of_delay_and_drain(kafka_431, tmp_path, arguments):
     """So TimeoutStopSec need not be known to whoever sets the delay."""
     heard = Heard(str(tmp_path / "notify"))

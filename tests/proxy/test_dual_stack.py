@@ -4,7 +4,7 @@ import pytest
 from aiokafka import AIOKafkaProducer
 
 from tests.config.files import SMALLEST
-from tests.proxy.running import TWO, events, page
+from tests.proxy.running import events, one_process, page
 from tsproxy.config import ConfigError, load
 from tsproxy.config.document import parse_yaml
 from tsproxy.testing.ports import free_ports
@@ -21,7 +21,7 @@ def listeners(*binds):
     return UPSTREAM + "listeners:\n" + "".join(lines)
 
 
-@pytest.mark.parametrize("arguments", [(), TWO], ids=["one process", "workers"])
+@one_process("test_workers.py shows that workers share a port")
 async def test_clients_reach_the_same_ports_over_ipv4_and_over_ipv6(kafka_431, topic, tmp_path, arguments):
     await kafka_431.create_topic(topic)
     first = free_ports(6)[0]

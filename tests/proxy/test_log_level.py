@@ -4,16 +4,12 @@ import asyncio
 import json
 import sys
 
-import pytest
-
 from tests.in_process import run_command
-from tests.proxy.running import HOST, TWO, events
+from tests.proxy.running import EITHER, HOST, events, one_process
 from tests.proxy.test_reload import reloads, replace, text_of
 from tests.proxy.world import PATIENCE_S, until
 from tsproxy.testing.ports import free_ports
 from tsproxy.testing.proxy import RunningProxy
-
-EITHER = pytest.mark.parametrize("arguments", [(), TWO], ids=["one process", "workers"])
 
 
 async def connect(proxy):
@@ -22,7 +18,7 @@ async def connect(proxy):
     return writer
 
 
-@EITHER
+@one_process("test_reload.py has reloads of workers")
 async def test_a_reload_changes_what_is_told_of_connections(kafka_431, tmp_path, arguments):
     file = tmp_path / "tsproxy.yaml"
     file.write_text(text_of(kafka_431, ""))

@@ -10,7 +10,7 @@ from prometheus_client import CollectorRegistry, ProcessCollector
 from prometheus_client.parser import text_string_to_metric_families
 
 from tests.proxy.loops import on_both_loops
-from tests.proxy.running import TWO, page, pids, series
+from tests.proxy.running import one_process, page, pids, series
 from tests.proxy.test_reload import replace, text_of
 from tests.proxy.world import until
 from tsproxy.clock import Clock
@@ -22,7 +22,7 @@ from tsproxy.proxy.metrics.loop_lag import LoopLag
 from tsproxy.proxy.metrics.totals import as_metrics, families_now, joined
 from tsproxy.testing.proxy import RunningProxy
 
-EITHER = pytest.mark.parametrize("arguments", [(), TWO], ids=["one process", "workers"])
+SUMS = one_process("test_workers.py shows that the metrics of workers add up")
 
 RULES = """\
 policy:
@@ -52,7 +52,7 @@ def assert_is_in_the_catalogue(scrape):
     assert {row.name for row in ALL.values() if row.series == FROM_START and not found.get(row.name)} == set()
 
 
-@EITHER
+@SUMS
 async def test_rules_that_hit_are_counted_and_one_that_never_does_is_seen(
     kafka_431, topic, tmp_path, arguments
 ):
@@ -82,7 +82,7 @@ async def test_rules_that_hit_are_counted_and_one_that_never_does_is_seen(
         assert found['tsproxy_topic_records_total{topic="other"}'] == 0
 
 
-@EITHER
+@SUMS
 async def test_a_proxy_tells_its_process_its_loop_and_how_its_last_reload_ended(
     kafka_431, tmp_path, arguments
 ):

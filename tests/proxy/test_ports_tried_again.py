@@ -65,7 +65,11 @@ async def three_brokers():
 
 
 @pytest.mark.broker
-@pytest.mark.parametrize("workers", [(), TWO], ids=["one process", "workers"])
+@pytest.mark.parametrize(
+    "workers",
+    [pytest.param((), marks=pytest.mark.full_only("the same code as in each of the workers")), TWO],
+    ids=["one process", "workers"],
+)
 async def test_a_broker_whose_port_was_busy_when_it_was_found_is_served_once_the_port_is_free(
     three_brokers, tmp_path, topic, workers
 ):

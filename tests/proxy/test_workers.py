@@ -13,9 +13,10 @@ from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 from aiokafka.errors import InvalidTimestampError
 from confluent_kafka import Producer
 
+from tests.full_only import variations
 from tests.in_process import run_command
 from tests.processes import is_alive
-from tests.proxy.loops import LOOPS
+from tests.proxy.loops import LOOPS, LoopName
 from tests.proxy.running import HOST, TWO, command, events, page, pids, rejects, series, waiting_consumer
 from tests.proxy.world import until
 from tsproxy.clock import Clock
@@ -46,7 +47,9 @@ async def values_of(kafka, topic):
             return [(await consumer.getone()).value for _ in range(count)]
 
 
-@pytest.mark.parametrize("loop_name", LOOPS)
+@pytest.mark.parametrize(
+    "loop_name", variations("test_process.py passes a record on either loop", LOOPS, but=[LoopName.UVLOOP])
+)
 async def test_two_workers_share_the_connections_and_their_metrics_and_logs_add_up(
     kafka_431, topic, loop_name
 ):

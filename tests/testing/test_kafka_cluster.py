@@ -109,6 +109,7 @@ async def test_a_broker_comes_back_with_its_port_and_its_records(version):
 
 
 @pytest.mark.broker
+@pytest.mark.full_only("tests/e2e/cluster stops brokers of three, and kills them")
 async def test_two_of_three_brokers_carry_on_without_the_third():
     """Stopped or killed, leader of the quorum or not."""
     in_sync = {"min.insync.replicas": "2"}
