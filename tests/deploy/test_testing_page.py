@@ -36,12 +36,25 @@ def test_every_example_names_its_file():
     assert {"pyproject.toml", "conftest.py"} < set(FILES)
 
 
+THREE_BROKERS = "two_brokers_serve_while_the_third_is_down"
+
+
 @pytest.mark.broker
-def test_the_examples_pass(tmp_path: Path):
+@pytest.mark.parametrize(
+    ("option", "count"),
+    [
+        (("-k", f"not {THREE_BROKERS}"), PAGE.count("def test_") - 1),
+        pytest.param(
+            ("-k", THREE_BROKERS), 1, marks=pytest.mark.full_only("tests/e2e/cluster has three brokers")
+        ),
+    ],
+    ids=["with one broker", "with three"],
+)
+def test_the_examples_pass(option: tuple[str, ...], count: int, tmp_path: Path):
     for name, text in FILES.items():
         (tmp_path / name).write_text(text, encoding="utf-8")
-    printed = run("pytest", "-p", "no:cacheprovider", folder=tmp_path)
-    assert f"{PAGE.count('def test_')} passed" in printed
+    printed = run("pytest", "-p", "no:cacheprovider", *option, folder=tmp_path)
+    assert f"{count} passed" in printed
 
 
 @pytest.mark.broker

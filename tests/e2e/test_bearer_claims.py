@@ -16,6 +16,7 @@ from cryptography.hazmat.primitives.asymmetric import padding, rsa
 
 from tests.e2e.principals import AUTHORIZER, ClosedError, Watched, allow
 from tests.e2e.sasl import connect
+from tests.proxy.world import until
 from tests.session.messages import produce
 from tests.wire.batches import batch
 from tsproxy.testing.kafka_cluster import KafkaCluster
@@ -84,8 +85,7 @@ async def kafka(request, tmp_path_factory):
             request.param, security="SASL_PLAINTEXT", users=USERS, properties=properties
         ) as it:
             await allow(it, TOPICS)
-            while await names(it, signed({"client_id": "admin"})) is None:
-                pass  # brokers learn of the newest rule last
+            await until(lambda: names(it, signed({"client_id": "admin"})), "brokers know the newest rule")
             yield it
 
 

@@ -152,9 +152,11 @@ def no_secret_was_told(proxy):
 
 async def are_counted(proxy, series, expected):
     """Waits until the metric has these values by its label `mechanism` or `reason`."""
-    async with asyncio.timeout(60):
-        while await asyncio.to_thread(counted, proxy, series) != expected:
-            pass
+
+    async def is_so():
+        return await asyncio.to_thread(counted, proxy, series) == expected
+
+    await until(is_so, f"{series} is {expected}")
 
 
 def counted(proxy, series):

@@ -9,7 +9,7 @@ from aiokafka import AIOKafkaConsumer
 
 from tests.e2e.test_repair import dumped
 from tests.proxy.running import page
-from tests.proxy.world import PATIENCE_S
+from tests.proxy.world import PATIENCE_S, until
 from tests.session.messages import API_VERSIONS, produce, request
 from tests.wire.batches import batch
 from tsproxy.clock import Clock
@@ -212,9 +212,11 @@ async def test_the_clock(kafka_391, tmp_path):
     await kafka_391.create_topic("by-the-clock")
     measured = re.compile(r'^tsproxy_clock_offset_seconds{broker="1"} (\S+)$', re.M)
     async with proxy_of("The proxy's clock", kafka_391, tmp_path) as proxy:
-        async with asyncio.timeout(PATIENCE_S):
-            while (found := measured.search((await page(proxy.admin_address, "/metrics"))[1])) is None:
-                pass
+
+        async def offset():
+            return measured.search((await page(proxy.admin_address, "/metrics"))[1])
+
+        found = await until(offset, "the broker's clock is measured")
         assert (await sent(proxy, "by-the-clock", now_ms() + HOUR_MS))[0] == BAD
     assert abs(float(found[1])) < 2  # one machine, one clock
 

@@ -25,6 +25,7 @@ from tests.e2e.principals import (
     scram,
 )
 from tests.e2e.sasl import connect, plain, unsecured_token
+from tests.proxy.world import until
 from tests.session.messages import produce
 from tests.wire.batches import batch
 from tsproxy.testing.kafka_cluster import KafkaCluster
@@ -64,8 +65,7 @@ async def kafka(request):
     ) as it:
         await allow(it, TOPICS)
         await add_scram_user(it, ODD, ODD_PASSWORD)
-        while await names(it, "SCRAM-SHA-256", odd()) is None:  # brokers learn of the newest user last
-            pass
+        await until(lambda: names(it, "SCRAM-SHA-256", odd()), "brokers know the newest user")
         yield it
 
 
@@ -82,8 +82,7 @@ async def token(kafka):
     token_id, password = await delegation_token(client)
     client.close()
     first = ScramFirst(token_id, (("tokenauth", "true"),))
-    while await scram_names(kafka, SCRAMS[0], first, password) is None:
-        pass  # the broker learns of it in a moment
+    await until(lambda: scram_names(kafka, SCRAMS[0], first, password), "the broker knows the token")
     yield token_id, password
 
 

@@ -10,10 +10,12 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+import pytest
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 from aiokafka.errors import KafkaError
 
 from deploy.demo.data import read_events
+from tests.full_only import brokers
 from tests.proxy.running import limits_are_known
 from tsproxy.testing.kafka_cluster import KafkaCluster
 from tsproxy.testing.proxy import RunningProxy
@@ -68,6 +70,11 @@ async def send_all(producer: AIOKafkaProducer, topic: str, batches: Sequence[Bat
 
     await asyncio.gather(*map(send_partition, range(PARTITIONS)))
     return fates
+
+
+@pytest.fixture(params=brokers("tests/differential compares 3.9.1 with and without the proxy"))
+def kafka(request: pytest.FixtureRequest) -> KafkaCluster:
+    return request.getfixturevalue(request.param)
 
 
 async def log_of(kafka: KafkaCluster, topic: str) -> dict[int, list[tuple[bytes, int]]]:

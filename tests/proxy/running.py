@@ -10,7 +10,7 @@ import urllib.request
 
 import pytest
 
-from tests.proxy.world import PATIENCE_S
+from tests.proxy.world import PATIENCE_S, until
 
 HOST = "127.0.0.1"
 TWO = ("--workers", "2")
@@ -42,9 +42,12 @@ async def page(address, path):
 
 async def until_page(proxy, path, status, text):
     """Waits until a page has that status and holds that text."""
-    found = None
-    while found is None or found[0] != status or text not in found[1]:
+
+    async def is_there():
         found = await page(proxy.admin_address, path)
+        return found[0] == status and text in found[1]
+
+    await until(is_there, f"{path} has {status} and {text!r}")
 
 
 async def series(proxy):
@@ -89,9 +92,7 @@ async def waiting_consumer(proxy, topic, max_wait_ms):
         _, metrics = await page(proxy.admin_address, "/metrics")
         return f'tsproxy_bytes_total{{direction="from_client"}} {len(asked)}.0' in metrics
 
-    async with asyncio.timeout(PATIENCE_S):
-        while not await has_passed():  # noqa: ASYNC110  # a fact of another process
-            await asyncio.sleep(0.01)
+    await until(has_passed, "the request has passed")
     return reader, writer
 
 

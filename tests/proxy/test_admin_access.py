@@ -13,7 +13,7 @@ from tests.offline.commands import tsproxy
 from tests.planted import traces
 from tests.proxy.loops import on_both_loops
 from tests.proxy.running import one_process
-from tests.proxy.world import PATIENCE_S
+from tests.proxy.world import PATIENCE_S, until
 from tsproxy.config.settings import AdminSettings, Secret, ServerTls
 from tsproxy.model.addresses import Address
 from tsproxy.proxy.admin import http as admin_http
@@ -155,9 +155,7 @@ async def test_handshakes_that_never_end_take_places_and_give_them_back(serve, c
         except (OSError, asyncio.IncompleteReadError):
             return False
 
-    async with asyncio.timeout(PATIENCE_S):
-        while not await is_served():
-            pass
+    await until(is_served)
     for each in silent:
         each.close()
 
@@ -190,9 +188,11 @@ async def test_a_running_proxy_takes_a_new_certificate_and_never_shows_its_token
         assert 'tsproxy_certificate_expiry_seconds{setting="admin.tls.certificate"}' in metrics
         pages += [metrics, (await ask(address, "/", f"Bearer {TOKEN}", client))[2]]
         put("second")
-        async with asyncio.timeout(PATIENCE_S):
-            while await common_name(address, client) != "second":
-                pass
+
+        async def is_second():
+            return await common_name(address, client) == "second"
+
+        await until(is_second)
 
         over = ("capacity", "--admin", proxy.admin_address, "--ca", certificates.certificate, "--over", "1ms")
         rejected = await tsproxy(capsys, *over)

@@ -9,7 +9,7 @@ from http import HTTPStatus
 import pytest
 from aiokafka import AIOKafkaProducer
 
-from tests.proxy.running import TWO, events, page, pids, series
+from tests.proxy.running import TWO, events, pids, series, until_page
 from tests.proxy.test_admin_pages import CONFIG
 from tests.proxy.test_service_manager import Heard
 from tests.proxy.world import until
@@ -29,9 +29,7 @@ async def test_a_worker_that_hangs_is_killed_and_another_takes_its_place(kafka_4
         os.kill(hung, signal.SIGSTOP)
         await until(lambda: pids(proxy)[2] != hung)
 
-        async with asyncio.timeout(120):
-            while await page(proxy.admin_address, "/readyz") != (200, "ready\n"):
-                pass
+        await until_page(proxy, "/readyz", 200, "ready\n")
         assert (await series(proxy))['tsproxy_worker_restarts_total{worker="2"}'] == 1
         for _ in range(10):  # whichever worker the kernel chooses
             async with AIOKafkaProducer(bootstrap_servers=proxy.bootstrap_servers) as producer:

@@ -36,8 +36,11 @@ async def test_a_reload_changes_what_is_told_of_connections(kafka_431, tmp_path,
         assert left["client_port"] == port
 
         replace(file, text_of(kafka_431, "log: { level: error }\n"))
-        while await reloads(proxy, "taken") != 2:
-            pass
+
+        async def is_taken():
+            return await reloads(proxy, "taken") == 2
+
+        await until(is_taken)
     assert "proxy_stopped" not in events(proxy)
 
 

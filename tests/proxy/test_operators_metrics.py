@@ -10,7 +10,7 @@ from prometheus_client import CollectorRegistry, ProcessCollector
 from prometheus_client.parser import text_string_to_metric_families
 
 from tests.proxy.loops import on_both_loops
-from tests.proxy.running import one_process, page, pids, series
+from tests.proxy.running import one_process, page, pids, series, until_page
 from tests.proxy.test_reload import replace, text_of
 from tests.proxy.world import until
 from tsproxy.clock import Clock
@@ -70,10 +70,9 @@ async def test_rules_that_hit_are_counted_and_one_that_never_does_is_seen(
                 await producer.send_and_wait(watched, b"x", timestamp_ms=ahead_ms)
                 await producer.send_and_wait(strict, b"x", timestamp_ms=Clock().now_ms())
 
-        async with asyncio.timeout(60):  # an answer may be here a moment before it is counted
-            found = await series(proxy)
-            while found.get(f'tsproxy_topic_records_total{{topic="{watched}"}}') != 3:
-                found = await series(proxy)
+        counted = f'tsproxy_topic_records_total{{topic="{watched}"}} 3.0\n'
+        await until_page(proxy, "/metrics", 200, counted)  # an answer may be here before it is counted
+        found = await series(proxy)
         for kind in ("hits", "bad_records"):
             assert found[f'tsproxy_rule_{kind}_total{{mode="enforce",rule="strict"}}'] == 3
             assert found[f'tsproxy_rule_{kind}_total{{mode="audit",rule="watched"}}'] == 3

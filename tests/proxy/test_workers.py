@@ -17,7 +17,18 @@ from tests.full_only import variations
 from tests.in_process import run_command
 from tests.processes import is_alive
 from tests.proxy.loops import LOOPS, LoopName
-from tests.proxy.running import HOST, TWO, command, events, page, pids, rejects, series, waiting_consumer
+from tests.proxy.running import (
+    HOST,
+    TWO,
+    command,
+    events,
+    page,
+    pids,
+    rejects,
+    series,
+    until_page,
+    waiting_consumer,
+)
 from tests.proxy.world import until
 from tsproxy.clock import Clock
 from tsproxy.proxy.admin.report import NOTHING
@@ -172,9 +183,7 @@ async def test_readyz_names_the_worker_that_does_not_answer(kafka_431):
         finally:
             os.kill(pids(proxy)[2], signal.SIGCONT)
 
-        async with asyncio.timeout(120):
-            while (await page(proxy.admin_address, "/readyz"))[0] != 200:
-                pass
+        await until_page(proxy, "/readyz", 200, "ready")
 
 
 async def test_a_killed_supervisor_leaves_no_worker(kafka_431):

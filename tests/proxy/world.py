@@ -1,6 +1,7 @@
 """What a relay lives in, with everything it tells kept for the test to look at."""
 
 import asyncio
+import inspect
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
@@ -13,6 +14,7 @@ from tsproxy.proxy.notes import Notes
 from tsproxy.proxy.pipe import Buffers
 
 PATIENCE_S = 120
+SHORTEST_PAUSE_S, LONGEST_PAUSE_S = 0.005, 0.05
 
 
 @dataclass
@@ -70,8 +72,17 @@ class World:
 
 
 async def until(is_so: Callable[[], object], what: str = ""):
-    """Waits for a fact, not for a time; fails when it does not come about."""
+    """Waits for a fact, not for a time; fails when it does not come about.
+
+    The longer it waits, the less often it looks: a look may cost the proxy or a broker as much as the test.
+    """
+    pause_s = SHORTEST_PAUSE_S
     async with asyncio.timeout(PATIENCE_S):
-        while not (found := is_so()):  # noqa: ASYNC110  # facts of many kinds, few have an event
-            await asyncio.sleep(0.005)
+        while not (found := await _result(is_so())):
+            await asyncio.sleep(pause_s)
+            pause_s = min(pause_s * 1.5, LONGEST_PAUSE_S)
     return found
+
+
+async def _result(found):
+    return await found if inspect.isawaitable(found) else found

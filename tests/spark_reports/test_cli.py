@@ -96,7 +96,7 @@ def test_a_report_of_each_day_is_in_a_folder_of_its_own_and_the_worst_day_is_the
         "html,json",
     ]
     options += ["--rollup", str(tmp_path / "rollup"), "--index", str(tmp_path / "out"), "--date"]
-    assert main(["daily", *options, "2026-11-20..2026-11-21"]) == 0
+    assert main(["daily", *options, "2026-11-20..2026-11-21", "--fail-on", "rejected_rate>99%"]) == 0
     printed = capsys.readouterr()
     assert [line[:11] for line in printed.out.splitlines()] == ["2026-11-20:", "2026-11-21:"]
     assert printed.err == ""
@@ -108,7 +108,7 @@ def test_a_report_of_each_day_is_in_a_folder_of_its_own_and_the_worst_day_is_the
     assert report["links"]["day_before"] == "../2026-11-20/report.html"
     index = (tmp_path / "out" / "index.html").read_text()
     assert re.findall(r'href="(.*?)"', index) == ["2026-11-21/report.html", "2026-11-20/report.html"]
-    assert main(["daily", *options, "2026-11-20..2026-11-21", "--fail-on", "rejected_rate>99%"]) == 0
+    options = ["--input", str(decisions), "--output", str(tmp_path / "gated"), "--each", "--date"]
     assert main(["daily", *options, "2026-11-21..2026-11-21", "--fail-on", "rejected_rate>1%"]) == 3
     assert "quality gate: 2026-11-21: rejected_rate>1%" in capsys.readouterr().err
     assert main(["daily", *options, "2026-11-18..2026-11-23", "--fail-on", "rejected_rate>1%"]) == 1

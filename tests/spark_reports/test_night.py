@@ -17,15 +17,16 @@ COMPARED = (DAYS[:1], DAYS[:2], DAYS[1:]) if FULL else ((), DAYS[1:2], DAYS[1:])
 """The reports of each night that are compared with those of the files."""
 
 
-def a_life(boot, first_minute, last_minute, *, stops):
-    """A proxy process from one minute of these days to another, with some records each hour."""
+def a_life(boot, first_minute, last_minute, *, stops, every=1):
+    """A proxy process from one minute of these days to another, with some records each hour. Its intervals
+    are of `every` minutes."""
     own = {"boot": boot, "proxy": boot.partition("-")[0]}
     lines = [line(0, at_ms=MIDNIGHT_MS + first_minute * MINUTE_MS, kind="start", **own)]
-    for minute in range(first_minute, last_minute):
+    for minute in range(first_minute, last_minute, every):
         at_ms = MIDNIGHT_MS + minute * MINUTE_MS
         if minute % 60 == 0:
             lines.append(counters(len(lines), at_ms, **own))
-        lines.append(heartbeat(len(lines), at_ms, **own))
+        lines.append(heartbeat(len(lines), at_ms, every * MINUTE_MS, **own))
     if stops:
         lines.append(line(len(lines), at_ms=MIDNIGHT_MS + last_minute * MINUTE_MS, kind="stop", **own))
     return lines
@@ -80,12 +81,12 @@ def test_three_nights_say_the_same_from_the_table_and_from_the_files(run_day, fr
     damaged."""
     minutes = DAY_MS // MINUTE_MS
     lives = [
-        a_life("px-1", 0, 3 * minutes, stops=False),
-        a_life("qx-1", 0, minutes + minutes // 2, stops=True),
-        a_life("qx-2", minutes + minutes // 2, 3 * minutes, stops=False),
-        a_life("rx-1", 0, minutes + 18 * HOUR_MS // MINUTE_MS, stops=False),
-        a_life("sx-1", 0, 2 * minutes + 6 * HOUR_MS // MINUTE_MS, stops=True),
-        a_life("sx-2", 2 * minutes + 6 * HOUR_MS // MINUTE_MS, 3 * minutes, stops=False),
+        a_life("px-1", 0, 3 * minutes, stops=False, every=10),
+        a_life("qx-1", 0, minutes + minutes // 2, stops=True, every=10),
+        a_life("qx-2", minutes + minutes // 2, 3 * minutes, stops=False, every=10),
+        a_life("rx-1", 0, minutes + 18 * HOUR_MS // MINUTE_MS, stops=False, every=10),
+        a_life("sx-1", 0, 2 * minutes + 6 * HOUR_MS // MINUTE_MS, stops=True, every=10),
+        a_life("sx-2", 2 * minutes + 6 * HOUR_MS // MINUTE_MS, 3 * minutes, stops=False, every=10),
     ]
     for each in lives[-1]:
         each["v"] = 2
@@ -104,7 +105,7 @@ def test_three_nights_say_the_same_from_the_table_and_from_the_files(run_day, fr
         states.append((reports[day]["log"]["state"], reports[day]["log"]["lines_unusable"]))
         codes.append(of_night)
     assert killed == [[], ["rx-1"], []]
-    assert states == [("complete", 0), ("incomplete", 1), ("incomplete", 18 * 60 + 18)]
+    assert states == [("complete", 0), ("incomplete", 1), ("incomplete", 18 * 6 + 18)]
     assert codes == [[0, 0], [0, 3], [0, 3]]  # the night itself never fails: its gate does
     assert [day["day"] for day in reports[DAYS[-1]]["trend"]["days"]] == list(DAYS)
 
@@ -112,12 +113,12 @@ def test_three_nights_say_the_same_from_the_table_and_from_the_files(run_day, fr
 def test_a_night_makes_the_reports_of_days_whose_lines_came_late_again(run_day, from_files, tmp_path):
     """A shipper brings a file of the first day after the second night. The third night finds it."""
     minutes = DAY_MS // MINUTE_MS
-    deliver(tmp_path, [a_life("px-1", 0, 3 * minutes, stops=False)], "2026-11-22T01:00")
+    deliver(tmp_path, [a_life("px-1", 0, 3 * minutes, stops=False, every=10)], "2026-11-22T01:00")
     for day in DAYS[:2]:
         _, before, printed = run_day(day)
         assert "came late" not in printed.out
-    deliver(tmp_path, [a_life("qx-1", 0, minutes - 10, stops=True)], "2026-11-22T01:00")
-    deliver(tmp_path, [a_life("px-1", 0, 3 * minutes, stops=False)], "2026-11-24")
+    deliver(tmp_path, [a_life("qx-1", 0, minutes - 10, stops=True, every=10)], "2026-11-22T01:00")
+    deliver(tmp_path, [a_life("px-1", 0, 3 * minutes, stops=False, every=10)], "2026-11-24")
     codes, reports, printed = run_day(DAYS[2])
     assert f"Lines came late for {DAYS[0]}, which was written again." in printed.out
     assert [reports[day]["log"]["proxies"] for day in DAYS] == [2, 1, 1]
@@ -158,8 +159,9 @@ def test_gates_that_the_night_itself_is_given_are_those_of_its_day(spark, tmp_pa
     """The night writes everything first. An argument that is wrong ends it before."""
     deliver(tmp_path, [a_life("px-1", 0, 60, stops=True)], "2026-11-21T01:00")
     night = here(of_airflow(DAYS[0])[1]["night"][0], tmp_path)
-    assert main([*night, "--fail-on", "missing_intervals>5000", "--fail-on", "incomplete>0"]) == 0
-    assert main([*night, "--max-corrupt", "0%", "--fail-on", "rejected_records>0", "--quiet"]) == 0
+    gates = ["missing_intervals>5000", "incomplete>0", "rejected_records>0"]
+    hold = [option for gate in gates for option in ("--fail-on", gate)]
+    assert main([*night, *hold, "--max-corrupt", "0%", "--quiet"]) == 0
     write(tmp_path / "tsproxy" / "decisions-20261120T050000Z-px-9.jsonl", raw="garbage\n")
     capsys.readouterr()
     assert main([*night, "--max-corrupt", "0%", "--fail-on", "corrupt_rate>0", "--quiet"]) == 3

@@ -43,6 +43,15 @@ def test_a_report_is_rendered_from_the_zip_alone(tmp_path):
 
 
 @pytest.mark.spark
+def test_spark_submit_makes_the_table_from_the_zip_alone(decisions, tmp_path):
+    done = cluster.submit(tmp_path, "local[1]", *compact(decisions, tmp_path / "table"))
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert done.stdout == "5 lines, 0 duplicates left out, set aside: none.\n"
+    assert list((tmp_path / "table").glob("event_date=2026-11-20/*.parquet"))
+
+
+@pytest.mark.spark
+@pytest.mark.full_only("five JVMs; the test above has the zip and spark-submit in one")
 def test_a_master_with_two_workers_makes_the_table_from_the_zip_alone(decisions, tmp_path):
     with cluster.standalone(tmp_path) as master:
         done = cluster.submit(tmp_path, master, *compact(decisions, tmp_path / "table"))
@@ -53,7 +62,7 @@ def test_a_master_with_two_workers_makes_the_table_from_the_zip_alone(decisions,
 
 
 @pytest.mark.spark
-@pytest.mark.full_only("five JVMs; test_night.py runs nights in this process")
+@pytest.mark.full_only("five JVMs; test_night.py has nights without spark-submit")
 def test_a_master_with_two_workers_runs_a_night(decisions, tmp_path):
     places = [(f"--{name}", tmp_path / name) for name in ("table", "rollup", "output")]
     night = ("night", "--input", decisions, "--date", "2026-11-20", "--quiet", *chain.from_iterable(places))

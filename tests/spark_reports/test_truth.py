@@ -1,6 +1,5 @@
 """Days with known truth: the totals are exactly true, or every missing line is named exactly."""
 
-import os
 from collections import Counter
 from datetime import date
 
@@ -11,20 +10,21 @@ from spark_reports.log import frames, grouping, read
 from spark_reports.log.completeness import Evidence, State, completeness
 from spark_reports.report import groups, transforms
 from spark_reports.report.words import epoch_ms
+from tests.full_only import IS_FULL
 from tests.spark_reports import both_ways
 from tests.spark_reports.damage import a_random_day, name_of
 from tests.spark_reports.day import DAY_MS, HOUR_MS
 from tsproxy.decisions.fields import EventName
 
-DAYS_AT_ONCE = 10
-"""Ten days are read by one job: starting a job costs more than a day of a few thousand lines."""
+DAYS_AT_ONCE = 10 if IS_FULL else 6
+"""So many days are read by one job: starting a job costs more than a day of a few thousand lines."""
 
-BUNDLES = range(20 if os.environ.get("TSPROXY_TEST") == "full" else 1)
+BUNDLES = range(20 if IS_FULL else 1)
 
 
 @pytest.fixture(scope="module", params=BUNDLES)
 def read_days(request, spark, tmp_path_factory):
-    """Ten random days, and for each the parts of a report: totals, proof, files."""
+    """Random days, and for each the parts of a report: totals, proof, files."""
     folder = tmp_path_factory.mktemp("days")
     seeds = range(request.param * DAYS_AT_ONCE, (request.param + 1) * DAYS_AT_ONCE)
     days = [a_random_day(seed, folder, number) for number, seed in enumerate(seeds)]
@@ -44,7 +44,7 @@ def read_days(request, spark, tmp_path_factory):
 
 
 def _side(first_day):
-    """The side for all ten days at once. They are three days apart, and no process lives in two of them."""
+    """The side for all days at once. They are three days apart, and no process lives in two of them."""
 
     def side(day):
         days_since = F.datediff(day, F.lit(first_day.date).cast("date"))

@@ -123,6 +123,7 @@ def to_another_broker(kafka, topics):
         admin.close()
 
 
+@pytest.mark.full_only("tests/clients/test_matrix.py moves the leaders under each client")
 async def test_consumers_go_on_at_the_new_leader(three_brokers, topic):
     """Each reads from all partitions before they move and after."""
     kafka = three_brokers

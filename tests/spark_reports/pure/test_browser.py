@@ -3,6 +3,7 @@
 import pytest
 
 from spark_reports.render import html, index
+from tests.full_only import variations
 from tests.spark_reports import browser, reports
 
 pytestmark = [
@@ -11,7 +12,17 @@ pytestmark = [
     pytest.mark.skipif(browser.chromium() is None, reason="needs Chromium: apt-get install chromium"),
 ]
 
-SIZES = ("--window-size=1280,1000", "--window-size=400,900")
+WIDE, NARROW, DARK = (
+    "--window-size=1280,1000",
+    "--window-size=400,900",
+    "--blink-settings=preferredColorScheme=0",
+)
+EACH_SIZE = pytest.mark.parametrize(
+    "size",
+    variations(
+        "a narrow window is the harder one; other tests have a wide one", [WIDE, NARROW], but=[NARROW]
+    ),
+)
 
 
 def opened(report):
@@ -30,15 +41,22 @@ def test_a_page_that_did_run_a_script_would_be_noticed(tmp_path):
     assert browser.obeyed(tmp_path, page) == "alert"
 
 
-@pytest.mark.parametrize("size", SIZES)
+@EACH_SIZE
 def test_a_long_name_without_a_break_makes_no_page_wider_than_its_window(tmp_path, size):
     page_width, window_width = browser.width(tmp_path, opened(reports.hostile("n" * 160)), size)
     assert page_width <= window_width
 
 
 @pytest.mark.skipif(browser.axe() is None, reason="needs npm, which fetches axe-core")
-@pytest.mark.parametrize("size", SIZES)
-@pytest.mark.parametrize("report", [reports.complete, reports.empty])
+@EACH_SIZE
+@pytest.mark.parametrize(
+    "report",
+    variations(
+        "an empty report has a part of what a complete one has",
+        [reports.complete, reports.empty],
+        but=[reports.complete],
+    ),
+)
 def test_axe_core_finds_nothing_wrong(tmp_path, report, size):
     assert browser.complaints(tmp_path, opened(report()), size) == []
 
@@ -46,14 +64,14 @@ def test_axe_core_finds_nothing_wrong(tmp_path, report, size):
 @pytest.mark.skipif(browser.axe() is None, reason="needs npm, which fetches axe-core")
 def test_axe_core_finds_nothing_wrong_in_the_dark(tmp_path):
     page = opened(reports.complete())
-    assert browser.complaints(tmp_path, page, SIZES[0], "--blink-settings=preferredColorScheme=0") == []
+    assert browser.complaints(tmp_path, page, WIDE, DARK) == []
 
 
 @pytest.mark.skipif(browser.axe() is None, reason="needs npm, which fetches axe-core")
 def test_axe_core_finds_nothing_wrong_on_paper(tmp_path):
     """Closed sections are open on paper."""
     page = html.render(reports.complete()).replace("@media print", "@media all")
-    assert browser.complaints(tmp_path, page, SIZES[0]) == []
+    assert browser.complaints(tmp_path, page, WIDE) == []
 
 
 def test_fifty_producers_are_at_most_three_screens(tmp_path):
@@ -64,7 +82,7 @@ def test_fifty_producers_are_at_most_three_screens(tmp_path):
         for number in range(10)
         for producer in report["producers"]
     ][:50]
-    assert browser.height(tmp_path, html.render(report), "producers", SIZES[0]) <= 3 * 900
+    assert browser.height(tmp_path, html.render(report), "producers", WIDE) <= 3 * 900
 
 
 def test_hostile_text_in_the_index_is_shown_and_not_run(tmp_path):
@@ -73,7 +91,7 @@ def test_hostile_text_in_the_index_is_shown_and_not_run(tmp_path):
     assert browser.obeyed(tmp_path, index.render(a_week_of(cause=text, page=text))) is None
 
 
-@pytest.mark.parametrize("size", SIZES)
+@EACH_SIZE
 def test_a_long_cause_makes_no_index_wider_than_its_window(tmp_path, size):
     page = index.render(a_week_of(cause="n" * 160, page="n" * 160 + "/report.html"))
     page_width, window_width = browser.width(tmp_path, page, size)
@@ -81,7 +99,9 @@ def test_a_long_cause_makes_no_index_wider_than_its_window(tmp_path, size):
 
 
 @pytest.mark.skipif(browser.axe() is None, reason="needs npm, which fetches axe-core")
-@pytest.mark.parametrize("size", [*SIZES, "--blink-settings=preferredColorScheme=0"])
+@pytest.mark.parametrize(
+    "size", variations("in the dark it is wide", [WIDE, NARROW, DARK], but=[NARROW, DARK])
+)
 def test_axe_core_finds_nothing_wrong_in_the_index(tmp_path, size):
     facts = reports.week(d14=None, d17={"state": "incomplete"}, d18={"state": "not_over", "records": 0})
     assert browser.complaints(tmp_path, index.render(facts), size) == []
