@@ -4,7 +4,8 @@
 PYTHON ?= python3
 BIN := .venv/bin
 CODE := tsproxy spark_reports tests deploy benchmarks
-SHARED := -n 3 -p tests.sharing
+PROCESSES ?= 3
+SHARED := -n $(PROCESSES) -p tests.sharing
 QUICK := -m "not broker and not spark and not slow"
 
 # Tests start hundreds of processes, which would all compile the code anew.

@@ -238,7 +238,7 @@ async def test_without_judging_no_limits_are_read(kafka_431, topic):
 
 
 @pytest.mark.broker
-@pytest.mark.full_only("test_process.py and test_upstream_lost.py have it for a whole proxy")
+@pytest.mark.full_only("test_process.py has it for a whole proxy")
 async def test_the_cluster_is_waited_for_lost_and_found_again(topic):
     async with KafkaCluster() as kafka:
         await kafka.create_topic(topic)

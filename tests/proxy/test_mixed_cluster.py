@@ -94,6 +94,7 @@ async def test_a_broker_that_comes_back_with_other_limits_is_judged_by_none_of_i
             assert differences(proxy)
 
 
+@pytest.mark.full_only("each leader decides in a roll, above; tests/verdicts has topics of LogAppendTime")
 async def test_where_one_broker_writes_its_own_time_each_leader_decides(topic):
     properties = {1: {"log.message.timestamp.type": "LogAppendTime"}}
     async with KafkaCluster(nodes=[1, 2], node_properties=properties) as kafka:

@@ -43,6 +43,7 @@ async def conversing(cluster):
 
 
 @pytest.mark.broker
+@pytest.mark.full_only("one broker goes and comes back in the next test, and the only one in test_process.py")
 async def test_that_all_brokers_are_gone_and_back_is_noticed_without_waiting_for_a_refresh():
     async with KafkaCluster() as kafka, RunningProxy(kafka.bootstrap_servers, settings=NEVER) as proxy:
         await until_page(proxy, "/readyz", 200, "ready")

@@ -59,6 +59,7 @@ async def test_every_client_family_gets_in_with_certificate_and_password_and_non
 
 
 @pytest.mark.broker
+@pytest.mark.full_only("a cluster of its own; the clients of the first test trust a TLS listener as well")
 async def test_a_tls_listener_serves_who_trusts_it(certificates):
     async with KafkaCluster(security="SSL", authority=certificates) as kafka:
         await kafka.create_topic("orders")
