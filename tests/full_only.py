@@ -71,4 +71,4 @@ def hear(config: pytest.Config, told: dict[str, Any]) -> None:
 def summary(config: pytest.Config) -> str | None:
     """The line that the run ends with, or None."""
     count = config.stash.get(_left_out, 0)
-    return f"{count} tests run in `make test-full` only: each varies a test that ran" if count else None
+    return f"{count} tests are left to `make test-full`: each varies another test" if count else None

@@ -28,7 +28,7 @@ def test_any_run_but_the_full_one_leaves_out_what_is_marked_and_says_how_many(mo
     run, items = a_run(), [VARIES, STAYS]
     full_only.leave_out(run, items)
     assert (items, run.left_out) == ([STAYS], [VARIES])
-    assert full_only.summary(run) == "1 tests run in `make test-full` only: each varies a test that ran"
+    assert full_only.summary(run) == "1 tests are left to `make test-full`: each varies another test"
 
 
 def test_the_full_run_has_them_all(monkeypatch):

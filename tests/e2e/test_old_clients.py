@@ -15,7 +15,7 @@ KIP_1242 = b"\x00" + b"\xff\xff\xff\xff"  # no cluster, no node: a bootstrap con
 UNSUPPORTED_VERSION = 35
 
 
-@pytest.fixture(params=brokers("test_versions_offered.py asks 3.9.1 in each version"))
+@pytest.fixture(params=brokers("test_versions_offered.py asks 3.9.1 as well"))
 def kafka(request):
     return request.getfixturevalue(request.param)
 

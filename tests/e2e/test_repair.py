@@ -23,7 +23,7 @@ REPAIR = {
 }
 UNITS = (1, 1_000, 1_000_000)
 CODECS = ["none", "gzip", "snappy", "lz4", "zstd"]
-ANOTHER_CODEC = "another codec, which the same call compresses with"
+ANOTHER_CODEC = "another codec, with which the same function compresses"
 ORIGINAL = "tsproxy-original-timestamp"
 FACT = re.compile(r"(\w+): (\S+)")
 

@@ -160,7 +160,7 @@ async def test_handshakes_that_never_end_take_places_and_give_them_back(serve, c
         each.close()
 
 
-@one_process("test_reload.py has reloads of workers, which put the certificate in their place as well")
+@one_process("with workers, their supervisor serves the port by the same code")
 async def test_a_running_proxy_takes_a_new_certificate_and_never_shows_its_token(
     kafka_431, tmp_path, certificates, arguments, capsys, monkeypatch
 ):
