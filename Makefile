@@ -4,7 +4,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 CODE := tsproxy spark_reports tests deploy benchmarks
-PROCESSES ?= 3
+PROCESSES ?= 4
 SHARED := -n $(PROCESSES) -p tests.sharing
 QUICK := -m "not broker and not spark and not slow"
 

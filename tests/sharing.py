@@ -1,6 +1,7 @@
-"""How processes share a run (`pytest -n 3 -p tests.sharing`, as in `make test`): by whole files.
+"""How processes share a run (`pytest -n 4 -p tests.sharing`, as in `make test`): by whole files.
 
-Two cores have three processes, since a process waits a third of its time for brokers, sockets and clocks.
+Two cores have four processes, since a process waits a third of its time for brokers, sockets and clocks. With
+three, the cores were idle for a sixth of a run.
 
 So a module's fixtures are set up once, and its tests keep their order. Tests that share something more
 expensive than a module's fixtures stay together as well: a Spark session, or three brokers. Each process has
