@@ -82,7 +82,7 @@ HEARD_IN_PARTS = {
 }
 
 
-@pytest.mark.parametrize(("times", "log"), HEARD_IN_PARTS.items())
+@pytest.mark.parametrize(("times", "log"), HEARD_IN_PARTS.items(), ids=HEARD_IN_PARTS)
 def test_a_log_is_complete_only_for_the_times_at_which_each_proxy_was_heard(proof, times, log):
     """px-3 has a whole day. Nobody knows if px-1 and px-2 were down, or if some of their logs is missing."""
     assert f"only for {times}: " in proof(log).sentence
