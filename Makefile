@@ -5,7 +5,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 CODE := tsproxy spark_reports tests deploy benchmarks
 PROCESSES ?= 4
-SHARED := -n $(PROCESSES) -p tests.sharing
+SHARED = -n $(PROCESSES) -p tests.sharing
 QUICK := -m "not broker and not spark and not slow"
 
 # Tests start hundreds of processes, which would all compile the code anew.
@@ -36,6 +36,7 @@ demo: java .venv/stamp ## real producers -> tsproxy -> Apache Kafka -> decision 
 test: java .venv/stamp lint ## lint, types, layers and all tests (sampled where the space is large)
 	$(BIN)/python -m pytest $(SHARED)
 
+test-quick: PROCESSES = 3
 test-quick: .venv/stamp ## the tests that need no broker, no Spark and no Java: a minute, for daily work
 	TSPROXY_TEST=quick $(BIN)/python -m pytest $(SHARED) $(QUICK)
 
