@@ -33,14 +33,14 @@ java:
 demo: java .venv/stamp ## real producers -> tsproxy -> Apache Kafka -> decision log -> Spark report, proving itself
 	$(BIN)/python -m deploy.demo
 
-test: java .venv/stamp lint ## lint, types, layers and all tests (sampled where the space is large)
+test: java .venv/stamp lint ## lint, types, layers and a test of each behaviour (sampled where the space is large)
 	$(BIN)/python -m pytest $(SHARED)
 
 test-quick: PROCESSES = 3
 test-quick: .venv/stamp ## the tests that need no broker, no Spark and no Java: a minute, for daily work
 	TSPROXY_TEST=quick $(BIN)/python -m pytest $(SHARED) $(QUICK)
 
-test-full: java .venv/stamp lint ## everything, unsampled
+test-full: java .venv/stamp lint ## everything, unsampled, with the tests that vary another one
 	TSPROXY_TEST=full $(BIN)/python -m pytest $(SHARED)
 
 test-clients: java .venv/stamp ## the clients that need Go and Node, before a real cluster (the others are in test)
