@@ -19,6 +19,7 @@ async def test_clients_are_cut_and_workers_killed(tmp_path):
     assert life.stored
 
 
+@pytest.mark.full_only("starts a cluster again; test_verdict.py plants each violation")
 async def test_a_proxy_that_rejects_nothing_is_found(tmp_path, monkeypatch):
     monkeypatch.setattr(worlds, "POLICY", "policy: { mode: audit }\n")
     async with World(tmp_path) as world:

@@ -1,6 +1,6 @@
 """Tools of others that Go builds from their modules, once, in the user's cache. The versions are pinned here.
 
-They take Go, and minutes of CPU: so tests that need one run with `make test-deploy` only.
+They take Go, and minutes of CPU: so tests that need one run with `make test-deploy` only (`conftest.py`).
 """
 
 import fcntl
@@ -14,9 +14,7 @@ from pathlib import Path
 import pytest
 
 ARE_WANTED = os.environ.get("TSPROXY_DEPLOY") == "tools"
-needs_tools = pytest.mark.skipif(
-    not ARE_WANTED, reason="Go takes minutes to build Prometheus's and Kubernetes' tools: make test-deploy"
-)
+needs_tools = pytest.mark.go_tools
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache", "tsproxy")
 
 

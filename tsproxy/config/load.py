@@ -12,7 +12,7 @@ from tsproxy.config.parsed import Parsed
 from tsproxy.config.problems import ConfigError, Problem
 from tsproxy.config.settings import Config
 from tsproxy.config.tree import KEYS, TREE, join, steps_of
-from tsproxy.model.misspelt import unknown
+from tsproxy.model.misspelt import likely, unknown
 
 
 def load(document: Document, environ: Mapping[str, str]) -> Config:
@@ -140,7 +140,7 @@ def _unknown_key(name: str, entry: Node, keys: SectionKeys, path: str, place: st
     """A problem that names the key, unless it may be the end of a password: `{ password: one,two }` has a key
     `two` without a value."""
     is_bare = isinstance(entry, Scalar) and not entry.text
-    if is_bare and not get_close_matches(name, keys.below, n=1, cutoff=_MISSPELT):
+    if is_bare and likely(name, keys.below) is None:
         text = "a key without a value, which is unknown (a text with a comma stands in quotes)"
         return Problem(place, path, f"{text}; allowed here: {', '.join(keys.below)}")
     return Problem(place, join(path, as_key(name)), _unknown(name, keys))

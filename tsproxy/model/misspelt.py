@@ -12,10 +12,14 @@ def unknown(what: str, name: str, allowed: Iterable[str], elsewhere: Sequence[st
     """`unknown key; did you mean 'policy'? Allowed here: …`. A name of `elsewhere` counts more than one
     of `allowed` that is only a little alike."""
     names = list(allowed)
-    likely = get_close_matches(name, names, n=1, cutoff=_MISSPELT)
-    near = likely or elsewhere or get_close_matches(name, names, n=1)
-    hint = f"did you mean {near[0]!r}? " if near else ""
+    near = likely(name, names) or next(iter([*elsewhere, *get_close_matches(name, names, n=1)]), None)
+    hint = f"did you mean {near!r}? " if near else ""
     return f"unknown {what}; {hint}Allowed here: {', '.join(names)}"
+
+
+def likely(name: str, allowed: Iterable[str]) -> str | None:
+    """The name that was meant if `name` is a slip of the keyboard; else None."""
+    return next(iter(get_close_matches(name, list(allowed), n=1, cutoff=_MISSPELT)), None)
 
 
 def unknown_command(arguments: Sequence[str], commands: Iterable[str]) -> str | None:
