@@ -9,6 +9,7 @@ import asyncio
 import json
 import math
 import shutil
+import signal
 import statistics
 import sys
 import tempfile
@@ -24,21 +25,21 @@ from tests.chaos.world import World
 ROUNDS_A_LIFE = 5
 
 
-async def run(rounds, seed, only, folder, ends):
-    """Yield each life as soon as it has ended. None begins after `ends`, a time of the monotonic clock."""
+async def run(rounds, seed, only, folder, is_enough):
+    """Yield each life as soon as it has ended, at least one, until `is_enough()`."""
     async with World(folder) as world:
         names = [name for name in possible(world) if not only or name in only]
         left_out = sorted((only or set(FAULTS)) - set(names))
         if left_out:
             print(f"left out, because this machine does not allow them: {', '.join(left_out)}", flush=True)
         for first in range(seed, seed + rounds, ROUNDS_A_LIFE):
-            if time.monotonic() > ends:
-                return
             seeds = range(first, min(first + ROUNDS_A_LIFE, seed + rounds))
             life = await live(world, f"chaos-{first}", seeds, names)
             if life.is_clean:
                 shutil.rmtree(world.kept)
             yield life
+            if is_enough():
+                return
 
 
 def summed(lives):
@@ -66,11 +67,21 @@ def summed(lives):
     }
 
 
+def _enough(minutes):
+    """Whether the time is over, or a signal asks for the end. The life that has begun goes on to its end, so
+    that no process of it stays."""
+    stopping, ends = asyncio.Event(), time.monotonic() + 60 * minutes
+    for number in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(number, stopping.set)
+    return lambda: stopping.is_set() or time.monotonic() > ends
+
+
 async def main(options):
     lives, begun = [], time.monotonic()
     with tempfile.TemporaryDirectory(prefix="tsproxy-chaos-") as folder:
-        only, ends = set(options.faults or ()), begun + 60 * options.minutes
-        async for life in run(options.rounds, options.seed, only, Path(folder), ends):
+        async for life in run(
+            options.rounds, options.seed, set(options.faults or ()), Path(folder), _enough(options.minutes)
+        ):
             lives.append(life)
             print(json.dumps(life.as_line()), flush=True)
         if options.keep:
