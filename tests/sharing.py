@@ -1,4 +1,4 @@
-"""How processes share a run (`pytest -n 4 -p tests.sharing`, as in `make test`): by whole files.
+"""Processes share a run (`pytest -n 4 -p tests.sharing`, as in `make test`): by whole files.
 
 Two cores have four processes, since a process waits a third of its time for brokers, sockets and clocks. With
 three, the cores were idle for a sixth of a run.

@@ -15,7 +15,7 @@ _LEFT_OUT: Final = ("PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV")
 
 
 def run(*command: object, cwd: Path | None = None, environment: Mapping[str, str] | None = None) -> str:
-    """What a program prints to its standard output. Raises ReleaseError if it fails or is not there."""
+    """The standard output of a program. Raises ReleaseError if it fails or is not there."""
     words = [str(word) for word in command]
     kept = {name: value for name, value in os.environ.items() if name not in _LEFT_OUT}
     try:

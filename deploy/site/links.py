@@ -18,7 +18,7 @@ def slug(heading: str, _separator: str = "-") -> str:
 
 
 def place(path: str) -> str:
-    """Where the site has a file or folder of the repository. A folder is a page with its files."""
+    """The place of a file or folder of the repository on the site. A folder is a page with its files."""
     if path == DOCS or path.startswith(f"{DOCS}/"):
         return path.removeprefix(DOCS).lstrip("/") or "README.md"
     return f"{OUTSIDE}/{path}"

@@ -68,7 +68,7 @@ def letters(report: Report) -> list[Letter]:
 
 
 def _summary(report: Report, team: Team) -> tuple[str, str]:
-    """What happened to how many records of a team; and the same with the number of its producers."""
+    """The outcomes of a team's records, with their numbers; and the same with the number of its producers."""
     if team["rejected_records"] or not (watched := _watched_rows(report, team["team"])):
         records = words.many(team["rejected_records"], "record")
         return f"{records} rejected", f"{records} of {words.many(team['producers'], 'producer')} rejected"

@@ -20,7 +20,7 @@ def table(section):
 
 
 def cost(row):
-    """What README says in the row that begins so."""
+    """The figures of README in the row that begins so."""
     [found] = re.findall(rf"^\| {re.escape(row)}[^|]*\| (.*?) \|$", README, re.MULTILINE)
     return found
 

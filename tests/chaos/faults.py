@@ -14,7 +14,7 @@ TWO_HOURS_S = 7_200
 STOPPED_S = (0.5, 4.0)
 NARROW_BYTES_S = 30_000
 FEW_DESCRIPTORS = 8
-"""How many more than are open now."""
+"""Descriptors beyond those that are open now."""
 LITTLE_MEMORY_BYTES = 64 << 10
 
 

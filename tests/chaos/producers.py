@@ -33,8 +33,8 @@ _PATIENT = {
 
 @dataclass
 class Told:
-    """What a client sent, and the answer to each record. A transaction is (values, "committed" | "aborted" |
-    "unknown")."""
+    """The records that a client sent, and the answer to each. A transaction is (values, outcome), and the
+    outcome "committed", "aborted" or "unknown"."""
 
     client: str
     acks: str

@@ -18,7 +18,7 @@ _PRODUCER_AT = 31
 
 
 class Log:
-    """What a topic holds: every record, and those that a reader of committed records sees."""
+    """The records of a topic: all, and those that a reader of committed records sees."""
 
     def __init__(self, records, committed):
         self.by_value = defaultdict(list)
@@ -28,11 +28,11 @@ class Log:
         self.committed = Counter(committed)
 
     def doubled(self, value):
-        """How many times too often the value is stored by one producer epoch."""
+        """The number of times by which one producer epoch stored the value too often."""
         return sum(count - 1 for count in Counter(self.by_value.get(value, ())).values())
 
     def in_more_epochs(self, value):
-        """How many further producers, or epochs of one, have stored the value again."""
+        """The number of further producers, or epochs of one, that stored the value again."""
         return max(0, len(set(self.by_value.get(value, ()))) - 1)
 
 

@@ -1,4 +1,4 @@
-"""What each client says of a rejected batch, as docs/for-producers.md shows it.
+"""The texts of each client for a rejected batch, as docs/for-producers.md shows it.
 
     python -m tests.clients.refused
 
@@ -152,7 +152,7 @@ def _like_the_example(text):
 
 
 def _times_sent(proxy, topic):
-    """How many rejected batches came: two, if each is sent once."""
+    """The number of rejected batches that came: two, if each is sent once."""
     counted = [line for line in proxy.decisions() if line["event"] == "counters" and line["topic"] == topic]
     times = sum(line["batches"] for line in counted if line["error_code"] == ErrorCode.INVALID_TIMESTAMP)
     return f"\nrejected batches that the client sent: {times}\n"

@@ -28,7 +28,7 @@ FAR_AHEAD_MS = 10 * 365 * 86_400_000
 
 
 def times_ms():
-    """Of the record that is delivered, and of the one that is rejected."""
+    """The values of the record that is delivered, and of the one that is rejected."""
     now_ms = Clock().now_ms()
     return now_ms, now_ms + FAR_AHEAD_MS
 

@@ -36,7 +36,7 @@ class GoTool:
         return str(program)
 
     def run(self, *arguments: object) -> str:
-        """What the tool prints on both streams. Fails where the tool does."""
+        """The tool's output on both streams. Fails where the tool does."""
         done = self._done(arguments)
         return done.stdout + done.stderr
 

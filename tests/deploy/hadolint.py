@@ -19,7 +19,7 @@ PASSED_OVER = {
 
 
 def findings(file: Path) -> str:
-    """What hadolint says about a file, without PASSED_OVER; empty if there is nothing."""
+    """The findings of hadolint about a file, without PASSED_OVER; empty if there are none."""
     ignored = [word for rule in PASSED_OVER for word in ("--ignore", rule)]
     command = [str(_program()), "--no-color", *ignored, str(file)]
     return subprocess.run(command, capture_output=True, text=True, check=False).stdout

@@ -18,7 +18,7 @@ from tests.deploy.go_tools import CACHE, KUBECONFORM
 
 PACKAGE = "kubernetes-validate==1.37.0"
 OLDEST, NEWEST = "1.30.0", "1.37.0"
-"""Of Kubernetes: the oldest schema that the package has near the chart's kubeVersion, and the newest."""
+"""Schemas of Kubernetes: the oldest that the package has near the chart's kubeVersion, and the newest."""
 OPERATOR = "github.com/prometheus-operator/prometheus-operator@v0.85.0"
 CRDS = ("servicemonitors", "prometheusrules")
 

@@ -38,7 +38,7 @@ README = """\
 
 
 def metadata_of(folder: Path, readme: str | None = None) -> Message:
-    """What the backend makes of the sources that it needs for it, with another README where one is given."""
+    """The metadata that the backend makes of its sources, with another README where one is given."""
     for name in SOURCES:
         (folder / name).parent.mkdir(exist_ok=True)
         shutil.copy(ROOT / name, folder / name)
@@ -60,7 +60,7 @@ def text_of(metadata: Message) -> str:
 
 
 def targets_of(text: str) -> list[str]:
-    """Where the links and pictures of a rendered page lead to."""
+    """The targets of the links and pictures of a rendered page."""
     page = MarkdownIt("commonmark", {"html": True}).enable("table").render(text)
     return re.findall(r'(?:href|src|srcset)="([^"]*)"', page)
 

@@ -164,7 +164,7 @@ WORLDS = [
 
 
 def firing(minute, alerts):
-    """What promtool is to find at that minute."""
+    """The finding that promtool must have at that minute."""
     return {
         "expr": 'count by (alertname) (ALERTS{alertstate="firing"})',
         "eval_time": f"{minute}m",
@@ -225,7 +225,7 @@ def test_a_share_of_rejections_that_is_usual_does_not_fire(tmp_path):
 
 
 def test_the_first_rejections_ever_fire_although_their_series_is_new(tmp_path):
-    """Where nothing was ever rejected, only the recording rule's second part makes a usual share."""
+    """If nothing was ever rejected, only the recording rule's second part makes a usual share."""
     series = HEALTHY | {REJECTED: f"_x90 0+6000x{MINUTES - 90}"}
     test(tmp_path, group(series, [firing(89, []), firing(120, ["TsproxyRejectionsRising"])]))
 

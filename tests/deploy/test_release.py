@@ -3,7 +3,6 @@
 import gzip
 import io
 import json
-import os
 import re
 import shutil
 import subprocess
@@ -25,7 +24,6 @@ from tests.deploy.commands import ROOT, output_of
 from tests.deploy.test_changelog import TEXT as CHANGELOG
 from tsproxy import __version__
 
-FULL = os.environ.get("TSPROXY_TEST") == "full"
 RELEASED = "# Changelog\n\n## [Unreleased]\n\n## [1.2.0] - 2026-11-20\n\n- One thing\n"
 
 
@@ -277,7 +275,7 @@ def tagged(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.broker
 @pytest.mark.spark
 @pytest.mark.timeout(3_600)
-@pytest.mark.skipif(not FULL, reason="builds the wheel twice, two minutes of CPU: make test-full")
+@pytest.mark.full_only("builds the wheel twice, two minutes of CPU; tests/test_wheel.py builds it once")
 def test_a_release_is_built_twice_tested_and_complete(tagged: Path):
     output_of("make", "-C", str(ROOT), ".venv/release/stamp")
     command = [sys.executable, "-m", "deploy.release", "--wheels", "native", "--audit", "skip"]

@@ -53,7 +53,7 @@ def test_systemd_finds_nothing_to_say_about_the_unit(unit_that_would_start: Path
 
 @needs_systemd
 def test_systemd_deems_the_unit_as_well_confined_as_the_documents_say(unit_that_would_start: Path):
-    """Of 10; a service without any confinement has 9.6."""
+    """The scale ends at 10; a service without any confinement has 9.6."""
     (documented,) = re.findall(r"exposure of \*\*(\d\.\d)\*\*", (ROOT / "docs" / "security.md").read_text())
     threshold = round(float(documented) * 10)
     done = subprocess.run(

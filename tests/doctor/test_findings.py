@@ -264,7 +264,7 @@ def test_a_file_in_the_place_of_the_folder_is_a_problem(tmp_path):
 
 
 def test_a_folder_that_may_not_be_written_is_a_problem_with_the_command_for_it(tmp_path, monkeypatch):
-    """Whoever runs the tests: root may write anywhere."""
+    """The answer does not depend on the user of the tests: root may write anywhere."""
     monkeypatch.setattr("os.access", lambda *_: False)
 
     [there] = machine.decisions(folder_of(tmp_path))

@@ -1,6 +1,5 @@
 """The pages are followed word for word, each in a process of its own."""
 
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -38,7 +37,7 @@ def test_a_quick_page_is_true(page: str):
 
 
 @pytest.mark.broker
-@pytest.mark.skipif(os.environ.get("TSPROXY_TEST") != "full", reason="half a minute each: make test-full")
+@pytest.mark.full_only("half a minute each; write-a-rule.md is followed in make test")
 @pytest.mark.parametrize("page", LONG)
 def test_a_page_is_true(page: str):
     followed(page)

@@ -1,4 +1,4 @@
-"""What counts as the same as the page, and what does not."""
+"""Texts that count as the same as the page, and texts that do not."""
 
 import pytest
 

@@ -110,7 +110,7 @@ class AdminConnection:
         return answers
 
     async def describe_broker(self, node_id: int, names: Sequence[str]) -> TopicAnswer:
-        """How the broker itself is configured. It must be this connection's broker."""
+        """The configuration of the broker itself. It must be this connection's broker."""
         answer = await self.request(DescribeConfigsRequest([(_BROKER_RESOURCE, str(node_id), list(names))]))
         return _answer(answer.resources[0])
 

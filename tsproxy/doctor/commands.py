@@ -20,7 +20,8 @@ def grant(config: Config, operation: str, topic: str | None) -> str:
 
 
 def admin_arguments(config: Config) -> str:
-    """How Kafka's tools reach the cluster. An administrator's own login is in a file that only they have."""
+    """The options with which Kafka's tools reach the cluster. An administrator's own login is in a file that
+    only they have."""
     arguments = f"--bootstrap-server {config.upstream.bootstrap_servers[0]}"
     if config.upstream.tls is not None or config.upstream.sasl is not None:
         arguments += " --command-config admin.properties"

@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import Any, Final
 
 SHOWN: Final = 3
-"""How many names of a list a text shows."""
+"""The number of names that a text shows of a list."""
 
 
 class Grade(StrEnum):

@@ -19,9 +19,9 @@ MEMORY: Final = Check("memory")
 DECISIONS: Final = Check("decisions")
 
 BASE_BYTES: Final = 60 << 20
-"""What one process takes without clients (docs/operations.md)."""
+"""Memory of one process without clients (docs/operations.md)."""
 WHOLE_BATCHES: Final = 2
-"""How many decompressed batches may be in memory as a whole at a time; dead letters add one."""
+"""The number of decompressed batches that may be in memory as a whole at a time; dead letters add one."""
 LEAST_FREE_BYTES: Final = 256 << 20
 CGROUP: Final = Path("/sys/fs/cgroup")
 
@@ -69,7 +69,7 @@ def available_bytes(cgroup: Path = CGROUP) -> int | None:
 
 
 def most_bytes(config: Config) -> int:
-    """What all processes of this configuration may take at most (docs/operations.md, Capacity)."""
+    """The most memory that all processes of this configuration may take (docs/operations.md, Capacity)."""
     letters = config.dead_letters
     whole = WHOLE_BATCHES + (letters is not None)
     batches = config.workers * whole * config.session_limits.decompressed_batch

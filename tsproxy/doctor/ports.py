@@ -38,7 +38,7 @@ def running_proxy(config: Config) -> Address | None:
     connection = (
         http.client.HTTPConnection(admin.host, admin.port, timeout=_ANSWER_S)
         if config.admin.tls is None
-        # Whatever its certificate: nothing is sent that others may not read.
+        # No certificate is checked: nothing is sent that others may not read.
         else http.client.HTTPSConnection(admin.host, admin.port, timeout=_ANSWER_S, context=unchecked_tls())
     )
     try:

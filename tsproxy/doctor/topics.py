@@ -38,7 +38,7 @@ _FITS_NO_RULE_SHOWN: Final = 20
 
 @dataclass(frozen=True, slots=True)
 class Described:
-    """How topics are configured. `given` are the values that each broker gives to topics which set none, by
+    """The configuration of topics. `given` are the values that each broker gives to topics which set none, by
     node id; None for a broker that did not answer."""
 
     topics: Sequence[TopicAnswer]
@@ -113,7 +113,7 @@ async def unfit(config: Config, rights: Rights) -> list[Finding]:
 
 
 def _in_force(described: Described) -> tuple[dict[str, Together], dict[str, ValueError]]:
-    """What is in force by topic, and the topics with a value that is not understood. Topics with the same
+    """The limits in force by topic, and the topics with a value that is not understood. Topics with the same
     settings share it."""
     given = given_by(described.topics) or Given({}, frozenset(), frozenset())
     found: dict[Own, Together | ValueError] = {}

@@ -5,7 +5,7 @@ from difflib import get_close_matches
 from typing import Final
 
 _MISSPELT: Final = 0.8
-"""How alike two names are if one is the other with a slip of the keyboard (difflib)."""
+"""The likeness of two names of which one is the other with a slip of the keyboard (difflib)."""
 
 
 def unknown(what: str, name: str, allowed: Iterable[str], elsewhere: Sequence[str] = ()) -> str:

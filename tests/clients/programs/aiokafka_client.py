@@ -93,7 +93,7 @@ class AiokafkaClient:
 
 
 async def sent_together(producer, topic, records):
-    """Of each record, `stored` or its exception."""
+    """`stored` or the exception, for each record."""
     sent = [
         await producer.send(topic, value, partition=0, timestamp_ms=time_ms) for value, time_ms in records
     ]

@@ -146,7 +146,7 @@ def sent(producer, topic, partition, value):
 
 
 def sent_together(producer, topic, records):
-    """Of each record, `stored` or its report, as Python shows it."""
+    """`stored` or the report as Python shows it, for each record."""
     reports = {}
     for number, (value, time_ms) in enumerate(records):
         producer.produce(

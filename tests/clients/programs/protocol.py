@@ -59,7 +59,7 @@ async def serve(client: Any) -> None:
 
 
 def text_of(error: BaseException) -> str:
-    """What the library says, on one line."""
+    """The library's text, on one line."""
     return f"{type(error).__name__}: {error}".replace("\t", " ").replace("\n", " ")
 
 

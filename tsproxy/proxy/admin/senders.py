@@ -49,7 +49,7 @@ class Sender:
 
     @property
     def what(self) -> str:
-        """What is wrong, and what happens to it."""
+        """The mistake, and its consequence."""
         key = self.row.key
         if self.is_rest:
             return "several mistakes"
@@ -75,7 +75,7 @@ class Sender:
 
     @property
     def to_do(self) -> str | None:
-        """What the owner of the producer should do; None for the row that sums up others."""
+        """Advice for the owner of the producer; None for the row that sums up others."""
         key = self.row.key
         if self.is_rest:
             return None

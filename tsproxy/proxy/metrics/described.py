@@ -18,7 +18,7 @@ class Kind(StrEnum):
 
 
 class Joined(Enum):
-    """How the values of several workers become one. `words` say so in the documents."""
+    """The way in which the values of several workers become one. `words` say so in the documents."""
 
     words: str
     of: Callable[[float, float], float]
