@@ -12,7 +12,7 @@ QUICK := -m "not broker and not spark and not slow"
 export PYTHONDONTWRITEBYTECODE =
 
 .DEFAULT_GOAL := help
-.PHONY: help setup java demo test test-quick test-full test-clients differential mutation fuzz simulate chaos bench bench-reports bench-fleet pyfiles docs docs-run test-deploy release lint format clean
+.PHONY: help setup java demo test test-quick test-full test-clients differential mutation coverage fuzz simulate chaos bench bench-reports bench-fleet pyfiles docs docs-run test-deploy release lint format clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -66,6 +66,13 @@ differential: java .venv/stamp ## N generated batches to both broker versions, s
 
 mutation: java .venv/stamp ## change the rules one thing at a time, and look for a test that turns red
 	$(BIN)/python -m tests.mutation
+
+CORE := tests/wire tests/policy tests/session tests/model tests/fastpath tests/verdicts
+coverage: .venv/stamp ## branches of the core that its tests reach, without a broker
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check coverage==7.17.3
+	TSPROXY_TEST=quick $(BIN)/python -m coverage run --branch --source=tsproxy.wire,tsproxy.policy,tsproxy.session \
+		-m pytest -q $(QUICK) $(CORE)
+	$(BIN)/python -m coverage report --skip-covered --sort=cover
 
 MINUTES ?= 1
 fuzz: .venv/stamp ## coverage-guided fuzzing in Python and, where clang is, of the native code; MINUTES for each target

@@ -47,7 +47,7 @@ _EXAMPLES: Final = """examples:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command, and return its exit code."""
     words = sys.argv[1:] if arguments is None else arguments
-    root, commands = parser()
+    root, commands = _parser()
     if (text := unknown_command(words, commands)) is not None:
         root.error(text)
     options = root.parse_args(words)
@@ -79,8 +79,14 @@ def _complain(text: str, code: int) -> int:
     return code
 
 
-def parser() -> tuple[argparse.ArgumentParser, Collection[str]]:
-    """The parser of all commands and their arguments, and the commands' names."""
+def parser() -> argparse.ArgumentParser:
+    """The parser of all commands and their arguments."""
+    root, _ = _parser()
+    return root
+
+
+def _parser() -> tuple[argparse.ArgumentParser, Collection[str]]:
+    """The parser, and the commands' names."""
     root = argparse.ArgumentParser(
         prog="spark_reports",
         description="Reports from tsproxy's decision log. All days are UTC days.",

@@ -67,11 +67,14 @@ async def live(world, topic, seeds, names):
     lines = await _finished_decisions(world, topic)
     log = await read_log(world.kafka, topic)
     told = [each.told for each in running]
+    leaked = await asyncio.to_thread(world.leaked)
     counts_are_exact = all(KEEP_CONNECTIONS.issuperset(each.faults) for each in rounds)
+    verdict = judge(told, log, lines, topic, counts_are_exact=counts_are_exact)
+    verdict.add("leaked", len(leaked), leaked[:1])
     return Life(
         topic,
         rounds,
-        judge(told, log, lines, topic, counts_are_exact=counts_are_exact),
+        verdict,
         acknowledged=sum(len(each.acknowledged) for each in told),
         stored=sum(map(len, log.by_value.values())),
         sent_again=sum(

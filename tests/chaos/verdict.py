@@ -25,6 +25,8 @@ class Verdict:
     """Accepted in the decision log, and not in the log, although nobody sent anything again."""
     unnamed: int = 0
     """Stored and in no line of the decision log, although no process ended without its last line."""
+    leaked: int = 0
+    """Secrets in a log or in the decision log."""
     examples: list = field(default_factory=list)
 
     @property

@@ -15,6 +15,7 @@ from contextlib import AsyncExitStack, suppress
 from pathlib import Path
 
 from tests.chaos.relay import Relays
+from tests.planted import traces_in_folder
 from tests.proxy.running import page
 from tsproxy.testing.certificates import CertificateAuthority
 from tsproxy.testing.client_options import ClientOptions
@@ -26,6 +27,7 @@ PORTS_A_LISTENER = 5
 DISK_BYTES = 16 << 20
 PATIENCE_S = 240
 FAKETIME = Path("/usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1")
+TOKEN = "planted-Jw7qXn2LrT9cVb4K"
 BROKER_PROPERTIES = {
     "broker.session.timeout.ms": "3000",
     "broker.heartbeat.interval.ms": "500",
@@ -166,9 +168,15 @@ class World:
             f"{POLICY}"
             f"decisions: {{ directory: {self.decisions}, interval: 1s }}\n"
             f"limits: {{ drain_timeout: 5s, idle: {600 + number % 60}s }}\n"
-            f"admin: {{ bind: {self._admin} }}\nworkers: 2\n"
+            f"admin: {{ bind: {self._admin}, token: {TOKEN} }}\nworkers: 2\n"
         )
         new.replace(self.config)
+
+    def leaked(self):
+        """The places in logs and decision logs where the token or the TLS key stands."""
+        key = "".join((self._folder / "server.key").read_text().splitlines()[1:-1])
+        secrets = {"admin.token": TOKEN, "TLS key": key}
+        return traces_in_folder(self._folder, secrets, leave_out=["*.key", "*.pem", f"{self.config.name}*"])
 
     def signal(self, pids, number):
         for pid in pids:

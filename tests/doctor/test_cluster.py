@@ -239,12 +239,16 @@ async def test_a_proxy_that_asks_the_cluster_nothing_is_not_examined_for_its_rig
 async def test_the_clock_is_compared_with_what_brokers_write_meanwhile(kafka, capsys, tmp_path):
     plain = f"127.0.0.1:{kafka.node(1).internal_port}"
 
+    has_written = asyncio.Event()
+
     async def write():
         async with AIOKafkaProducer(bootstrap_servers=plain) as producer:
             while True:
                 await producer.send_and_wait("stamped", b"x")
+                has_written.set()
 
     writing = asyncio.create_task(write())
+    await has_written.wait()
     arguments = ["--upstream", plain, "--decisions", tmp_path, "--admin", "off", "--json"]
     result = await tsproxy(capsys, "doctor", *arguments)
     writing.cancel()
