@@ -14,9 +14,10 @@ In what one sees, `…` stands for any text, and a line `…` for any lines. Tim
 minutes, and ids of clusters differ from run to run, so any other one is right. All else must be equal, but
 for the number of blanks (`seen.py`).
 
-The runner adds nothing: no file, no variable, and no command that the page does not show. Where the system
-allows it, a page has a network of its own, so that its ports are free. That network leads nowhere, so Kafka's
-jars are fetched before.
+The runner adds nothing: no file, no variable, and no command that the page does not show. There is one
+exception: for README it starts the cluster that its reader has already. Where the system allows it, a page
+has a network of its own, so that its ports are free. That network leads nowhere, so Kafka's jars are fetched
+before.
 
     page       a page as a list of steps
     seen       is what was seen what the page shows?

@@ -14,6 +14,16 @@ from tests.documents.page import PageError, steps
 from tsproxy.testing.jars import fetch_kafka_jars
 from tsproxy.testing.kafka_cluster import DEFAULT_VERSION
 
+README = Path(__file__).parents[2] / "README.md"
+CLUSTER = """\
+```console
+kafka$ python -m tsproxy.testing
+Kafka 4.3.1 serves at 127.0.0.1:9092
+…
+```
+"""
+"""The reader of README has a cluster already."""
+
 
 def main(arguments: list[str]) -> int:
     """Returns 0, 1 if a step fails, or 2 for a wrong command line."""
@@ -22,6 +32,8 @@ def main(arguments: list[str]) -> int:
         return 2
     page = Path(arguments[0]).resolve()
     text = page.read_text(encoding="utf-8")
+    if page == README:
+        text = CLUSTER + text
     for version in _kafka_versions(text):
         fetch_kafka_jars(version)
     network.enter("tests.documents", arguments)

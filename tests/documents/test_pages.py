@@ -11,7 +11,7 @@ from tests.documents.page import steps
 ROOT = Path(__file__).parents[2]
 PAGES = sorted(
     str(path.relative_to(ROOT))
-    for path in [ROOT / "docs" / "tutorial.md", *(ROOT / "docs" / "how-to").glob("*.md")]
+    for path in [ROOT / "README.md", ROOT / "docs" / "tutorial.md", *(ROOT / "docs" / "how-to").glob("*.md")]
 )
 QUICK = {"docs/how-to/write-a-rule.md"}
 """Pages that need no Kafka and cost a second or two."""

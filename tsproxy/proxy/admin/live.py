@@ -270,11 +270,13 @@ def _length(seconds: float) -> str:
 
 _BAR: Final = 100
 """The width of the longest bar, in the unit of the drawing."""
+_LINE: Final = 1
+"""The width of the shortest one."""
 
 
 def _bar(count: float, most: float) -> Markup:
-    """A count and its bar. Its width is in proportion to the square root, so that few show beside many."""
-    width = round(_BAR * (count / most) ** 0.5, 1) if most else 0
+    """A count and its bar. Its width is in proportion to the count; few show beside many as a line."""
+    width = round(max(_BAR * count / most, _LINE), 1) if count else 0
     drawn = element("rect", width=width, height=8)
     bar = element("svg", drawn, viewBox=f"0 0 {_BAR} 8", preserveAspectRatio="none", aria_hidden="true")
     return join(f"{count:,.0f}", bar)
