@@ -28,11 +28,11 @@ def cost(row):
 def test_cpu_is_that_of_the_benchmarks():
     relay = table("CPU for relaying")
     adaptive = table("CPU for compressed batches that mostly stay unread")
-    loads = ("1 KB, 8×5", "16 KB, 8×5", "1 MB, 8×5")
+    loads = ("1 KB, 8×5", "16 KB, 8×5", "100 KB, 8×5", "1 MB, 8×5")
     assert cost("CPU, uncompressed").split(" / ") == [relay[load]["tsproxy"] for load in loads]
     assert cost("the same with TLS").split(" / ") == [relay[f"{load}, TLS"]["tsproxy"] for load in loads]
     compressed = ("100 KB lz4, 8×5", "100 KB zstd, 8×5")
-    assert cost("CPU, 100 KB").split(" / ") == [relay[load]["tsproxy"] for load in compressed]
+    assert cost("CPU, 100 KB compressed").split(" / ") == [relay[load]["tsproxy"] for load in compressed]
     assert cost("the same with `ins").split(" / ") == [adaptive[load]["`adaptive`"] for load in compressed]
 
 
