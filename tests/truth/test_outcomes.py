@@ -41,7 +41,7 @@ OWN = {
     BEHIND_A_REJECTED_ONE: ANY_TIME,
     LETTERS: {},
 }
-IN_TURN = Row({}, ahead_ms=TABLE["rejected-here"].ahead_ms, every=5, count=100)
+IN_TURN = Row({}, ahead_ms=TABLE["rejected-here"].ahead_ms, every=5, count=400)
 """Each fifth record is rejected."""
 
 
