@@ -10,6 +10,7 @@ from collections import defaultdict
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 
+from tests.clients.two_ways import until_either_ends
 from tsproxy.model.kafka import ApiKey
 from tsproxy.wire.apis import APIS
 from tsproxy.wire.headers import read_request_header
@@ -57,21 +58,14 @@ class Capture:
 async def _copy_both(client, proxy, requests):
     """Copy in both directions until either side ends its own; then both connections close."""
     (from_client, to_client), (from_proxy, to_proxy) = client, proxy
-    ways = (
-        asyncio.ensure_future(_copy(from_client, to_proxy, requests.take)),
-        asyncio.ensure_future(_copy(from_proxy, to_client, lambda _: None)),
-    )
     try:
-        await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)
+        await until_either_ends(
+            _copy(from_client, to_proxy, requests.take),
+            _copy(from_proxy, to_client, lambda _: None),
+        )
     finally:
-        for way in ways:
-            way.cancel()
-        ended = await asyncio.gather(*ways, return_exceptions=True)
         to_client.close()
         to_proxy.close()
-    for error in ended:
-        if isinstance(error, Exception) and not isinstance(error, OSError):
-            raise error  # a request that cannot be read: asyncio prints it
 
 
 async def _copy(reader, writer, look):

@@ -5,19 +5,27 @@ so a client comes through it whichever address it is told. Everything else passe
 exceptions. The answer to the first Produce request that holds `DELIVERED` is kept back, and its connection
 ends. Requests with that record which come again end their connections, too, until a request that holds
 `REFUSED` has been answered: the network is bad for just so long.
+
+No connection ends while `REFUSED` waits for its answer. Otherwise the client would send both records again at
+the same time, and neither would ever come through.
 """
 
 import asyncio
 from contextlib import AsyncExitStack
 
+from tests.clients.two_ways import until_either_ends
+
 HERE = "127.0.0.1"
 DELIVERED, REFUSED = b"delivered-record", b"refused-record"
 _SIZE_BYTES = 4
+_NOTICED_S = 1.0
+"""A client needs less to notice that its connection has ended."""
 _PRODUCE = b"\x00\x00"
 
 
 class LostAnswer:
-    """`is_lost` is set when the answer is lost, `is_refused` when the other record was answered.
+    """`is_lost` is set when the client knows that the connection ended without the answer, `is_refused` when
+    the other record was answered.
 
     Its address is 127.0.0.NUMBER, so that several may stand before the same broker.
     """
@@ -25,6 +33,7 @@ class LostAnswer:
     def __init__(self, number):
         self._face = f"127.0.0.{number}"
         assert len(self._face) == len(HERE)
+        self._is_cut = False
         self.is_lost = asyncio.Event()
         self.is_refused = asyncio.Event()
         self.sent = []
@@ -40,27 +49,23 @@ class LostAnswer:
     async def _serve(self, port, reader, writer):
         answers, requests = await asyncio.open_connection(HERE, port)
         waiting = []
-        ways = [
-            asyncio.ensure_future(self._carry_requests(reader, requests, waiting)),
-            asyncio.ensure_future(self._carry_answers(answers, writer, waiting)),
-        ]
         try:
-            await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)
+            await until_either_ends(
+                self._carry_requests(reader, requests, waiting),
+                self._carry_answers(answers, writer, waiting),
+                ended_by=(OSError, asyncio.IncompleteReadError),
+            )
         finally:
-            for way in ways:
-                way.cancel()
-            ended = await asyncio.gather(*ways, return_exceptions=True)
             for end in (writer, requests):
                 end.transport.abort()
-        for error in ended:
-            if isinstance(error, Exception) and not isinstance(error, OSError | asyncio.IncompleteReadError):
-                raise error  # bytes that are no frames: asyncio prints it
 
     async def _carry_requests(self, reader, writer, waiting):
         while True:
             frame = await _frame(reader)
             record = _record_of(frame)
-            if record == DELIVERED and self.is_lost.is_set() and not self.is_refused.is_set():
+            if record == DELIVERED and self._is_cut and not self.is_refused.is_set():
+                if REFUSED in waiting:
+                    await self.is_refused.wait()
                 return
             if record is not None:
                 self.sent.append(record)
@@ -71,8 +76,9 @@ class LostAnswer:
         while True:
             frame = await _frame(reader)
             record = waiting.pop(0)
-            if record == DELIVERED and not self.is_lost.is_set():
-                self.is_lost.set()
+            if record == DELIVERED and not self._is_cut:
+                self._is_cut = True
+                asyncio.get_running_loop().call_later(_NOTICED_S, self.is_lost.set)
                 return
             if record == REFUSED:
                 self.is_refused.set()
