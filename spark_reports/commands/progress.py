@@ -74,9 +74,11 @@ class Progress:
     def _so_far(self) -> str:
         if self._tasks is None:
             return ""
+        from py4j.protocol import Py4JError  # it is there if there are tasks; the line is also for starts
+
         try:
             done, whole = self._tasks()
-        except Exception:  # a session that ends raises errors of many kinds: progress must not end a report
+        except (Py4JError, OSError):  # Java has ended: the report itself says so
             return ""
         return f"{done:,} of {whole:,} tasks, " if whole else ""
 

@@ -53,6 +53,7 @@ def spark_at_work(
         from py4j.protocol import Py4JJavaError
         from pyspark.errors import PySparkException
 
+        stack.callback(progress.clear)  # it asks no session that stops
         progress.watch(tasks_of(spark))
         progress.show(doing)
         try:

@@ -101,4 +101,7 @@ if __name__ == "__main__":
         type=Path,
         help="a new folder for the proxy's log, and for the decision logs of lives that are not clean",
     )
-    sys.exit(asyncio.run(main(parser.parse_args())))
+    given = parser.parse_args()
+    if given.keep and given.keep.exists():
+        parser.error(f"--keep: {given.keep} exists; name a new folder")
+    sys.exit(asyncio.run(main(given)))

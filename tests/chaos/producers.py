@@ -113,7 +113,7 @@ class TransactionalClient(ThreadedClient):
             except KafkaException as error:
                 producer = self._after(producer, error.args[0])
             number += 1
-            time.sleep(PAUSE_S)
+            self._stopping.wait(PAUSE_S)
 
     def _begun(self):
         options = {**self._options.librdkafka(), **_PATIENT, "client.id": self.told.client}

@@ -6,12 +6,14 @@ A round is: the faults, then the recovery, which is the time until each client h
 import asyncio
 import random
 import time
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 
 from tests.chaos.faults import FAULTS, KEEP_CONNECTIONS, drawn
 from tests.chaos.producers import clients
 from tests.chaos.stored import read_log
 from tests.chaos.verdict import Verdict, judge, read_decisions
+from tests.proxy.world import until
 
 PARTITIONS = 3
 TOPIC_CONFIG = {"min.insync.replicas": "2", "message.timestamp.after.max.ms": str(2**63 - 1)}
@@ -101,12 +103,13 @@ async def _round(world, running, seed, names):
 async def _answered(running):
     """Wait until each client has a new answer. Returns the names of those that had none in time."""
     before = {each.told.client: _answers(each.told) for each in running}
-    waiting = set(before)
-    ends = time.monotonic() + RECOVERY_S
-    while waiting and time.monotonic() < ends:
-        await asyncio.sleep(0.05)
-        waiting = {each.told.client for each in running if _answers(each.told) <= before[each.told.client]}
-    return sorted(waiting)
+
+    def waiting():
+        return sorted(each.told.client for each in running if _answers(each.told) <= before[each.told.client])
+
+    with suppress(TimeoutError):
+        await until(lambda: not waiting(), "every client has a new answer", RECOVERY_S)
+    return waiting()
 
 
 def _answers(told):

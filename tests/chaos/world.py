@@ -17,6 +17,7 @@ from pathlib import Path
 from tests.chaos.relay import Relays
 from tests.planted import traces_in_folder
 from tests.proxy.running import page
+from tests.proxy.world import until
 from tsproxy.testing.certificates import CertificateAuthority
 from tsproxy.testing.client_options import ClientOptions
 from tsproxy.testing.kafka_cluster import KafkaCluster
@@ -26,6 +27,8 @@ HOST, CLIENTS_FACE, BROKERS_FACE = "127.0.0.1", "127.0.0.2", "127.0.0.3"
 PORTS_A_LISTENER = 5
 DISK_BYTES = 16 << 20
 PATIENCE_S = 240
+RESTART_DELAY_S = 0.2
+"""A service manager starts the proxy again after so long (RestartSec)."""
 FAKETIME = Path("/usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1")
 TOKEN = "planted-Jw7qXn2LrT9cVb4K"
 BROKER_PROPERTIES = {
@@ -115,21 +118,20 @@ class World:
 
     async def is_ready(self):
         """Returns when the proxy lets clients in."""
-        async with asyncio.timeout(PATIENCE_S):
-            while True:
-                with suppress(OSError):
-                    status, _ = await page(self._admin, "/readyz")
-                    if status == 200:
-                        return
-                await asyncio.sleep(0.05)
+        await until(self._lets_clients_in, "the proxy is ready", PATIENCE_S)
+
+    async def _lets_clients_in(self):
+        try:
+            status, _ = await page(self._admin, "/readyz")
+        except OSError:
+            return False
+        return status == 200
 
     async def end_proxy(self):
         """Stop the proxy as a service manager does, until `begin_proxy`. All of its processes end."""
         self._may_run.clear()
         self.signal([self.supervisor], signal.SIGTERM)
-        async with asyncio.timeout(PATIENCE_S):
-            while self._processes():  # noqa: ASYNC110  # they may be no children of this process
-                await asyncio.sleep(0.05)
+        await until(lambda: not self._processes(), "no process of the proxy is left", PATIENCE_S)
 
     def begin_proxy(self):
         self._may_run.set()
@@ -208,7 +210,7 @@ class World:
                 await self._may_run.wait()
                 self._process = await asyncio.create_subprocess_exec(*command, stderr=log, env=environment)
                 await self._process.wait()
-                await asyncio.sleep(0.2)
+                await asyncio.sleep(RESTART_DELAY_S)
 
     async def _end(self, running):
         try:

@@ -45,7 +45,7 @@ async def is_stored(program, topic, size):
     return True
 
 
-@pytest.mark.skipif(not FOREIGN, reason="these clients need Go and Node: make test-clients")
+@pytest.mark.go_and_node
 async def test_clients_of_other_languages_topics_and_the_log_agree(kafka_431):
     for name, (config, _, _) in ROWS.items():
         await asyncio.gather(

@@ -80,7 +80,7 @@ async def test_kafkas_admin_tools_show_the_proxys_addresses_alone(stage, tmp_pat
         assert served & ports_in(told) or not names_brokers, told
 
 
-@pytest.mark.skipif(shutil.which("kcat") is None, reason="kcat is not installed")
+@pytest.mark.skipif(shutil.which("kcat") is None, reason="needs kcat (apt-get install kcat)")
 async def test_kcat_shows_the_proxys_addresses_alone(kafka_431, topic, tmp_path):
     await kafka_431.create_topic(topic)
     async with RunningProxy(kafka_431.bootstrap_servers) as proxy:

@@ -8,7 +8,6 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from tests.clients.families import chosen
 from tests.clients.refused import PAGE
 from tsproxy.testing.jars import pyspark_jars
 from tsproxy.testing.java_process import java_command
@@ -20,10 +19,6 @@ TICKS, FILETIME = 639_316_800_000_000_000, 134_405_568_000_000_000
 """Counted in 100 ns, since the year 1 and since 1601."""
 TEXT = "2026-12-01T01:00:00+01:00"
 LOCAL = datetime(2026, 12, 1, 1)  # noqa: DTZ001 (a local time without its zone is what the page converts)
-HAS_GO_AND_NODE = any(family.name == "kafkajs" for family in chosen("4.3.1"))
-needs_go_and_node = pytest.mark.skipif(
-    not HAS_GO_AND_NODE, reason="these clients need Go and Node: make test-clients"
-)
 
 
 def lines_of(language, assigned):
@@ -78,7 +73,7 @@ def test_each_line_of_java(tmp_path):
     assert told_by(tmp_path, command) == [INSTANT_MS] * len(lines)
 
 
-@needs_go_and_node
+@pytest.mark.go_and_node
 def test_each_line_of_go(tmp_path):
     lines = lines_of("go", "t")
     (tmp_path / "lines.go").write_text(f"""package main
@@ -95,7 +90,7 @@ def test_each_line_of_go(tmp_path):
     assert told_by(tmp_path, ["go", "run", "lines.go"]) == [INSTANT_MS] * len(lines)
 
 
-@needs_go_and_node
+@pytest.mark.go_and_node
 def test_each_line_of_node(tmp_path):
     lines = lines_of("js", "timestamp = ")
     (tmp_path / "lines.mjs").write_text(f"""

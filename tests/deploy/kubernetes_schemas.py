@@ -1,7 +1,7 @@
 """JSON schemas of Kubernetes' objects for kubeconform, from package registries, once in the user's cache.
 
-Those of Kubernetes itself are in the package kubernetes-validate, in a strict form: an unknown field is an
-error. Those of the Prometheus operator are made from its module's CRDs, in the same form.
+The schemas of Kubernetes itself are in the package kubernetes-validate, in a strict form: an unknown field is
+an error. This module makes the schemas of the Prometheus operator from its CRDs, in the same form.
 """
 
 import json

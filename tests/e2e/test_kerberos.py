@@ -22,7 +22,7 @@ KDC = shutil.which("krb5kdc", path=PATH)
 pytestmark = [
     pytest.mark.broker,
     pytest.mark.full_only("starts a KDC; test_sasl.py passes other mechanisms through"),
-    pytest.mark.skipif(KDC is None, reason="krb5-kdc is not installed"),
+    pytest.mark.skipif(KDC is None, reason="needs a KDC (apt-get install krb5-kdc)"),
 ]
 
 REALM = "TSPROXY.TEST"
@@ -102,7 +102,7 @@ def run(*command):
 @pytest.mark.parametrize("sasl", [SCRAM, GSSAPI])
 async def test_a_ticket_for_the_proxys_host_is_taken_by_the_broker(realm, tmp_path, sasl):
     if sasl == GSSAPI:
-        pytest.importorskip("gssapi", reason="the extra tsproxy[kerberos] is not installed")
+        pytest.importorskip("gssapi", reason="needs the extra tsproxy[kerberos] (pip install)")
     properties = {
         f"{LISTENER}.sasl.enabled.mechanisms": "GSSAPI,SCRAM-SHA-512",
         f"{LISTENER}.gssapi.sasl.jaas.config": login(realm, SERVICE),

@@ -71,13 +71,13 @@ class World:
         return 0.0
 
 
-async def until(is_so: Callable[[], object], what: str = ""):
+async def until(is_so: Callable[[], object], what: str = "", patience_s: float = PATIENCE_S):
     """Waits for a fact, not for a time; fails when it does not come about.
 
     The longer it waits, the less often it looks: a look may cost the proxy or a broker as much as the test.
     """
     pause_s = SHORTEST_PAUSE_S
-    async with asyncio.timeout(PATIENCE_S):
+    async with asyncio.timeout(patience_s):
         while not (found := await _result(is_so())):
             await asyncio.sleep(pause_s)
             pause_s = min(pause_s * 1.5, LONGEST_PAUSE_S)

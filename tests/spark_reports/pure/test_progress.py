@@ -8,6 +8,7 @@ import termios
 from contextlib import contextmanager, suppress
 
 import pytest
+from py4j.protocol import Py4JNetworkError
 
 from spark_reports.commands.progress import Progress
 
@@ -66,9 +67,10 @@ def test_a_line_is_never_longer_than_the_terminal_which_would_scroll():
     assert max(map(len, lines)) == 59
 
 
-def test_a_session_that_ends_meanwhile_is_no_error_of_its_own():
+@pytest.mark.parametrize("error", [ConnectionRefusedError, Py4JNetworkError])
+def test_a_session_that_ends_meanwhile_is_no_error_of_its_own(error):
     def gone():
-        raise ConnectionRefusedError
+        raise error
 
     with a_terminal() as lines:
         progress = Progress(is_shown=True)
