@@ -23,6 +23,6 @@ def sent_again(totals: Totals) -> str:
     if not records:
         return ""
     return (
-        f"Not among them: {words.many(records, 'record')} that met an error after which producers send "
-        "again by themselves."
+        f"Not among them: {words.many(records, 'record')} that met an error after which most producers "
+        "send again."
     )

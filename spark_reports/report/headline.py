@@ -176,7 +176,7 @@ def rejected_records(totals: Counts) -> int:
 
 
 def sent_again_records(totals: Totals) -> int:
-    """Records that producers sent again by themselves after an error, whoever answered it."""
+    """Records of an error after which most producers send again, whoever answered it."""
     return (
         totals["records_rejected_retried"]
         + totals["records_broker_rejected_retried"]
@@ -223,8 +223,8 @@ def _sent_again(totals: Totals) -> str:
     if not again:
         return ""
     return (
-        f"{words.many(again, 'record')} met an error after which producers send again by themselves; "
-        "they are counted by how that ended."
+        f"{words.many(again, 'record')} met an error after which most producers send again. "
+        "Records that came again are counted by how that ended; records that were given up are in no total."
     )
 
 

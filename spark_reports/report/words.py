@@ -136,7 +136,7 @@ _SIDES: Final[Mapping[str, int]] = MappingProxyType(
 
 
 SENT_AGAIN: Final = (
-    "After such an error a producer sends the same records again by itself, until a broker accepts or "
+    "After such an error most producers send the same records again by themselves, until a broker accepts or "
     "rejects them, or the producer gives up. They are counted by how that ends. "
     "The proxy cannot see a producer give up: records that it gave up are in no total."
 )

@@ -39,7 +39,7 @@ def test_counters_of_all_files_are_added_up_by_topic_and_client(tmp_path: Path):
 
 
 def test_a_repetition_counts_for_nothing_but_itself(tmp_path: Path):
-    """A producer sends the same records again by itself: they are not further records."""
+    """Most producers send the same records again by themselves: they are not further records."""
     write(tmp_path, "decisions-1.jsonl", counters("broker_rejected", 4, is_final=False, bad=4))
     assert counts.read_decision_log(tmp_path).booked == {("t", "c"): Booked(resent=4)}
 

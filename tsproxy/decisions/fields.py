@@ -151,7 +151,7 @@ _VERDICT: Final = (
     ),
     Field("error_code", FieldType.INT, "Kafka error code sent to the client, 0 for none", _DC),
     Field("error_message", FieldType.TEXT, "error text sent to the client", maybe=_D),
-    Field("is_final", FieldType.BOOL, "false if the producer sends the same records again by itself", _DC),
+    Field("is_final", FieldType.BOOL, "false for an error after which most producers send again", _DC),
 )
 
 _COUNTS: Final = (

@@ -1,4 +1,4 @@
-"""What producers send again by themselves: told, stored, booked. The books name what nobody can know.
+"""Records that producers send again by themselves: told, stored, counted.
 
 `tests/truth` has all that ends at once; here a broker goes and comes back meanwhile.
 """
