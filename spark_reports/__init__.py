@@ -7,8 +7,8 @@
     log        the lines themselves: read, proved complete, written as a table
     spark      the Spark session
 
-Each package imports only those below it (a contract in pyproject.toml). Of tsproxy, they import only
-`decisions` and `model`. All days are UTC days.
+Each package imports only those below it (a contract in pyproject.toml). From tsproxy, the reports
+import only `decisions` and `model`. All days are UTC days.
 
 Non-goals: the reports judge no timestamps (the proxy did that) and read nothing but the decision log.
 """

@@ -1,4 +1,5 @@
-"""What an import brings along: a Spark driver imports `tsproxy.decisions`, and the core runs anywhere."""
+"""The modules that an import loads: a Spark driver imports `tsproxy.decisions`, and the core runs
+anywhere."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""What users install is the wheel, not the checkout: built, installed apart, and run there."""
+"""Users install the wheel, not the checkout: built, installed apart, and run there."""
 
 import os
 import shutil
@@ -48,7 +48,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def run(site: Path, *arguments: str) -> str:
-    """What a program prints that sees the installed wheel, and the checkout not at all."""
+    """The output of a program that sees the installed wheel, and not the checkout."""
     result = subprocess.run(
         [sys.executable, *arguments],
         env={**os.environ, "PYTHONPATH": str(site)},

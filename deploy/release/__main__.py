@@ -1,4 +1,4 @@
-"""`python -m deploy.release`: all steps, into `dist/`. What stands there has passed every test."""
+"""`python -m deploy.release`: all steps, into `dist/`. The files in that folder have passed every test."""
 
 import argparse
 import shutil

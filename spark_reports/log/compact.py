@@ -106,7 +106,7 @@ def compact(
 
 
 def _late(spark: SparkSession, source: Source, table: Table) -> Iterator[date]:
-    """The days of the table that lack usable lines of the input. Of files, only new ones are asked for."""
+    """The days of the table that lack usable lines of the input. Only new files are read for that."""
     stored = table.rows(spark).withColumnRenamed("event_date", "day")
     if source.form is Form.JSON:
         days = late.days_with_new_files(spark, source.inputs, stored, source.first, source.last)

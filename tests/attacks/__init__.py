@@ -1,5 +1,5 @@
-"""What somebody who means harm, or a client gone wrong, would try against the running proxy.
+"""Attacks of a hostile client, and mistakes of a broken one, against the running proxy.
 
-Each test is a defect that was found so, or a promise that held. What takes long or much memory runs
+Each test is a defect that was found so, or a promise that held. Tests that take long or need much memory run
 with `TSPROXY_TEST=full` only.
 """

@@ -32,7 +32,7 @@ def port_of(proxy):
 
 
 async def answer_to(port, data):
-    """What comes back, up to the end of the first frame; None where the connection just ends."""
+    """The bytes of the answer, up to the end of the first frame; None if the connection just ends."""
     reader, writer = await asyncio.open_connection(HOST, port)
     try:
         writer.write(data)

@@ -1,7 +1,7 @@
 """How much Python a call costs, counted and not timed: `bytecodes`.
 
 CPython runs 40 to 100 million of them a second, so that 2 for each byte received are 50 ms for a MiB at most.
-What C does in one call is not counted: it is a hundred times as fast.
+The work of C within one call is not counted: it is a hundred times as fast.
 """
 
 import sys

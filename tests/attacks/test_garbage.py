@@ -1,4 +1,4 @@
-"""What is no Kafka at all: each connection closes with one line, and leaves nothing behind."""
+"""Bytes that are no Kafka at all: each connection closes with one line, and leaves nothing behind."""
 
 import asyncio
 import os

@@ -1,7 +1,7 @@
 """The benchmarks work end to end: a few hundred requests, no figures.
 
-What the generator takes for a right answer is all that the figures rest on, so its checks are tested
-against answers that are wrong.
+The figures rest on the generator's checks of answers alone, so its checks are tested against answers that are
+wrong.
 """
 
 import socket

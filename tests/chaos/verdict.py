@@ -73,7 +73,7 @@ def _judge_transaction(values, outcome, log, verdict):
 
 
 def _judge_decisions(told, log, lines, topic, verdict, *, counts_are_exact):
-    """Sums by client. What a client may lose by itself (acks below all) is left out of `invented`.
+    """Sums by client. Records that a client may lose by itself (acks below all) are left out of `invented`.
 
     A topic that a request names by id has no name yet in a proxy that has just started, and a line may say
     `id:` and the id. No other topic is written to."""

@@ -1,4 +1,4 @@
-"""What happens on a stage. All clients of the cast are there at once, each with its own topic and group:
+"""The scenes on a stage. All clients of the cast are there at once, each with its own topic and group:
 
 1. each connects, creates its topic, sends, joins its group, reads, asks for offsets and brokers, and
    commits and aborts transactions where it knows them;
@@ -34,7 +34,7 @@ _RESTARTED = 2
 
 @dataclass
 class Story:
-    """What became of one client. `failure` names the scene and what the client said."""
+    """The results of one client. `failure` names the scene and what the client said."""
 
     failure: str | None = None
     acknowledged: dict[str, list[str]] = field(default_factory=dict)
@@ -42,7 +42,7 @@ class Story:
     read: set[str] = field(default_factory=set)
     offsets: dict[int, int] = field(default_factory=dict)
     log_ends: dict[int, int] = field(default_factory=dict)
-    """What the client was told, and what the brokers say themselves."""
+    """The answers that the client got, and the answers of the brokers themselves."""
     brokers: set[str] = field(default_factory=set)
     served: set[str] = field(default_factory=set)
     """Brokers as the client was told, and as the proxy serves them: `ID=HOST:PORT`."""

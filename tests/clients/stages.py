@@ -17,7 +17,7 @@ USER, PASSWORD = "alice", "wonder-land"
 
 @dataclass(frozen=True)
 class Security:
-    """What the two ends of a connection agree on. `protocol` in Kafka's words."""
+    """The settings that both ends of a connection share. `protocol` in Kafka's words."""
 
     name: str
     protocol: str
@@ -97,7 +97,7 @@ ROLES = [role for stage in STAGES for role in stage.roles]
 
 
 def cluster_arguments(stage, authority):
-    """What `KafkaCluster` is made with."""
+    """The arguments of `KafkaCluster`."""
     security = stage.upstream
     # The name that brokers say of themselves: a client that is told it has been told too much.
     arguments = {"version": stage.version, "nodes": stage.nodes, "security": security.protocol}

@@ -21,7 +21,7 @@ TOOLS = "org.apache.kafka.tools"
 
 
 async def told_by(folder, *command):
-    """What a command prints; it must end well."""
+    """The output of a command, which must end with status 0."""
     text = folder / "told"
     with text.open("wb") as output:
         process = await asyncio.create_subprocess_exec(*command, stdin=DEVNULL, stdout=output, stderr=STDOUT)

@@ -1,4 +1,4 @@
-"""Whatever a file holds, it is taken or told what is wrong with it."""
+"""Any file is either accepted or answered with a list of its mistakes."""
 
 import re
 from pathlib import Path

@@ -29,7 +29,7 @@ def _plain(cell):
 
 
 def said_of(line):
-    """What a file is told with this line under three right ones, each without its place."""
+    """The errors of a file with this line under three right ones, each without its place."""
     try:
         others = SMALLEST.replace("upstream:", "#", 1) if line.startswith("upstream:") else SMALLEST
         config = load(parse_yaml(f"{others}{line}\n", FILE), {})
@@ -91,7 +91,7 @@ TOGETHER = {
     "Shutdown and logging": set(),
     "Offline commands": {"tsproxy explain: why a record is rejected"},
 }
-"""Where one table is about several sections of policy.md, or of another page."""
+"""The sections of policy.md, or of another page, that one table is about."""
 
 
 def test_every_subject_of_the_policy_has_its_mistakes():

@@ -1,4 +1,4 @@
-"""What the deployment files start, held against the commands that exist."""
+"""The commands in the deployment files, held against the commands that exist."""
 
 import subprocess
 import sys
@@ -26,7 +26,7 @@ def output_of(*command: str) -> str:
 
 @cache
 def help_of(command: str, subcommand: str) -> str:
-    """What `command subcommand --help` prints, in wide lines."""
+    """The output of `command subcommand --help`, in wide lines."""
     done = run_command(command, subcommand, "--help", environment={"COLUMNS": "200"})
     assert done.returncode == 0, done.stderr
     return done.stdout

@@ -1,4 +1,4 @@
-"""What the quick start leaves in a checkout is not committed by accident."""
+"""Nobody commits the quick start's files by accident."""
 
 from pathlib import Path
 

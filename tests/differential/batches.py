@@ -56,7 +56,7 @@ class Record:
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """A batch to be written. What is None is written as an honest producer would."""
+    """A batch to be written. A field that is None is written as an honest producer would."""
 
     records: tuple[Record, ...]
     codec: int = 0

@@ -1,7 +1,7 @@
 """Compressed bytes in every dialect that some producer writes, and in a few that none should.
 
-Each dialect is a function bytes -> bytes. Those in `GOOD` are read by Kafka's brokers; those in `BAD`
-are rejected as data that does not decompress.
+Each dialect is a function bytes -> bytes. Kafka's brokers read the dialects in `GOOD`, and reject those in
+`BAD` as data that does not decompress.
 """
 
 import gzip

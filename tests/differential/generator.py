@@ -1,8 +1,8 @@
 """Draws ProduceRequests from the whole space: formats x codecs x versions x attribute bits x times x damage.
 
-`draw` is a pure function of a random source, the topics and the clock, so a number replays a request.
-Times keep `CLEAR_MS` away from every bound: the broker's clock is not ours to set. What a random
-source draws most often is nearly right, because only such batches come past the first checks.
+`draw` is a pure function of a random source, the topics and the clock, so a number replays a request. Times
+keep `CLEAR_MS` away from every bound: the broker's clock is not ours to set. Most draws of a random source
+are nearly right, because only such batches come past the first checks.
 """
 
 from collections.abc import Callable, Sequence

@@ -20,7 +20,7 @@ AT_ONCE = 50 if os.environ.get("TSPROXY_TEST") == "full" else 10
 
 
 class Load:
-    """What was sent, and what the callbacks said of it."""
+    """The records that were sent, and what the callbacks said of each."""
 
     def __init__(self, topic):
         self.acknowledged = []

@@ -95,7 +95,7 @@ class ScramFirst:
     reserved: str = ""
     nonce: str = "fyko-d2lbbFgONRv9qkxdawL"
     order: tuple[str, ...] = ()
-    """Of the keys, each once, as the broker signs them."""
+    """Each key once, as the broker signs them."""
 
     def orders(self):
         """The same in every order in which a broker may write its extensions anew: that of a map of Java's,

@@ -11,7 +11,7 @@ from aiokafka.conn import ScramAuthenticator
 from tests.session.messages import METADATA, SASL_AUTHENTICATE, SASL_HANDSHAKE, request
 
 _HEADER_BYTES = 4
-"""Of answers below the flexible versions: the correlation id."""
+"""The size of the header of an answer below the flexible versions: the correlation id."""
 
 
 def unsecured_token(name, lasts_s=3600, **claims):

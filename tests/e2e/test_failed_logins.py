@@ -62,7 +62,7 @@ def exchange_of(mechanism, password=WRONG):
 
 
 def told_of(proxy, port):
-    """What the log says of the connection from this port of the client's."""
+    """The log's lines about the connection from this port of the client."""
     return [line for line in proxy.log if line.get("client_port") == port]
 
 

@@ -85,7 +85,7 @@ def proxy_of(kafka, settings, secret=SECRET):
 
 
 async def sent(kafka, proxy, **record):
-    """What alice's client is told of one record of hers."""
+    """The answer to one record of alice's client."""
     options = kafka.client_options("alice", mechanism="SCRAM-SHA-512").java()
     async with JavaProducer({**options, "bootstrap.servers": proxy.bootstrap_servers}) as producer:
         [result] = await producer.send_all([JavaRecord("orders", b"value", **record)])

@@ -23,7 +23,7 @@ EXAMPLES = dict(re.findall(r"^## ([^\n]+)$(?:(?!^## ).)*?^```yaml\n(.*?)^```$", 
 [CUSTOM_RULE, OWN_TEST] = re.findall(r"^```python\n(.*?)^```$", DOCUMENT, re.M | re.S)
 VERSION = 8
 OF_JAVA = b"\x12apache-kafka-java\x064.0.0\x00"
-"""What ApiVersions v3 says of a client's library (KIP-511)."""
+"""The client's library, as ApiVersions v3 names it (KIP-511)."""
 HOUR_MS, DAY_MS = 3_600_000, 86_400_000
 OK, BAD = ErrorCode.NONE, ErrorCode.INVALID_TIMESTAMP
 

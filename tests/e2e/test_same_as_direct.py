@@ -47,7 +47,7 @@ def demo_batches(now_ms: int) -> Iterator[Batch]:
 
 
 async def send(producer: AIOKafkaProducer, topic: str, batch: Batch) -> str:
-    """What the client saw: `ok`, or the name of the error."""
+    """The client's view: `ok`, or the name of the error."""
     builder = producer.create_batch()
     for key, timestamp_ms in batch.records:
         assert builder.append(key=key, value=b"event", timestamp=timestamp_ms) is not None

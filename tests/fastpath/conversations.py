@@ -68,7 +68,7 @@ WRONG_CLOCKS = (
     lambda time_ms: time_ms + HOUR_MS,
     lambda _: 0,
 )
-"""What a client's times are instead of right, all of them."""
+"""All ways in which a client's times are wrong."""
 ODD_HEADERS = (
     {"attributes": 0x08},
     {"attributes": 0x10},
@@ -133,7 +133,7 @@ POLICIES = (
         for settings in (RuleSettings(), RuleSettings(keep_both_times=True), RuleSettings(zero=Choice.REJECT))
     ],
 )
-"""What the kernel's two bounds can say, and what they cannot."""
+"""Limits that the native code's two bounds can express, and limits that they cannot."""
 
 
 @dataclass
@@ -145,7 +145,7 @@ class Scene:
     _correlation_id: int = 0
     _unread: bytes = b""
     answers: bytearray = field(default_factory=bytearray)
-    """What the broker has to say and has not said yet."""
+    """The answers that the broker still owes."""
 
     def __post_init__(self) -> None:
         # Drawn beside the conversation, which a seed so keeps as it was before clocks were wrong.

@@ -11,7 +11,7 @@ from tests.wire.readers.variants import native
 
 
 def chosen(**environment: str) -> str:
-    """What a fresh process runs on."""
+    """The loop and the native code of a fresh process."""
     prints = (
         "from tsproxy import fastpath; from tsproxy.wire import readers; "
         "print(readers.NAME, fastpath.IS_AVAILABLE)"

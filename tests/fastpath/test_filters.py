@@ -202,7 +202,7 @@ def test_what_was_accepted_is_counted_by_drift(filters):
 
 
 def test_drift_is_counted_to_the_millisecond_at_every_bound_that_people_set(filters):
-    """What other limits would have rejected is summed up from these: no edge may lie beside its bound."""
+    """The counts for other limits are sums of these: no edge may lie beside its bound."""
     drifts_ms = [side * (bound + by) for bound in THRESHOLDS_MS for by in (-1, 0, 1) for side in (-1, 1)]
     filters.table.add("any", LIMITS, None, None)
     for number, drift_ms in enumerate(drifts_ms):

@@ -48,7 +48,7 @@ class Spectator:
     passed: int = 0
     rejections: int = 0
     rejected: list[Outcome] = field(default_factory=list)
-    """Those with an outcome each."""
+    """Each batch has an outcome."""
     is_paused: bool = False
     buffer: Callable[[bytes], Any] = bytes
     """Makes the buffer that the fast path is given."""
@@ -115,7 +115,7 @@ class Spectator:
         return effects
 
     def _rejected(self, come: bytes, now_ms: int) -> tuple[list[Effect], int]:
-        """What a pipe does about rejections that are repeated, and where these requests end."""
+        """The pipe's part in repeated rejections, and where these requests end."""
         effects, end, silent_ms = [], 0, 1
         while silent_ms:
             size, answers, silent_ms = self.session.fast_path.rejecter.reject(self.buffer(come[end:]), now_ms)
@@ -227,7 +227,7 @@ def test_accepted_batches_are_only_counted_compressed_or_not(codec):
 
 @pytest.mark.parametrize("api_key", APIS)
 def test_no_answer_slips_by_that_the_session_would_have_read(api_key):
-    """Whatever the route, at every version: no broker's address may leak on the fast path."""
+    """Both routes, at every version: no broker's address may leak on the fast path."""
     for version in range(APIS[api_key].max_version + 1):
         sessions = [
             Session(PEER, view_of(), uses_fast_path=uses_fast_path) for uses_fast_path in (False, True)

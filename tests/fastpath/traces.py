@@ -24,7 +24,8 @@ Buffer = Callable[[bytes], Any]
 
 
 def trace(seed: int, buffer: Buffer = bytes, turns: int = 25) -> list[object]:
-    """What is forwarded, in flight and counted; frames that are not forwarded are stepped over."""
+    """The forwarded bytes, the requests in flight and the counts; frames that are not forwarded are
+    skipped."""
     scene = Scene(Random(seed))
     in_flight = fastpath.InFlight(lambda forwarded: forwarded)
     requests = fastpath.RequestFilter(in_flight, RELAYED, 5_000, 300, DecompressionBudget)
@@ -101,7 +102,7 @@ def trace(seed: int, buffer: Buffer = bytes, turns: int = 25) -> list[object]:
 def _read_compressed(
     codec_id: int, body: bytes, base_timestamp: int, count: int, limits: TopicLimits | None, _: object
 ) -> RecordFacts | None:
-    """What the session reads for the fast path; it leaves some unread."""
+    """The facts that the session reads for the fast path; it leaves some unread."""
     if len(body) % 8 == 7:
         return None
     is_rebuilt = limits is not None and limits.before_max_ms == 0
@@ -152,6 +153,6 @@ def _cut(scene: Scene, data: bytes) -> bytes:
 
 
 def _next_frame(data: bytes, start: int) -> int | None:
-    """Where the frame begins that follows the one at `start`; None where that is not whole."""
+    """The start of the frame that follows the one at `start`; None if that one is not whole."""
     end = start + 4 + int.from_bytes(data[start : start + 4], "big")
     return end if start + 4 <= len(data) and end <= len(data) else None

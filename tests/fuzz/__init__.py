@@ -5,8 +5,9 @@
     python -m tests.fuzz session FILE          what one input does
     python -m tests.fuzz --store               what the runs found, minimised, into the repository
 
-There are two kinds of target. Those in Python (`targets`) run under atheris and see all of the product. Those
-in C (`native`) run under libFuzzer, AddressSanitizer and UBSan, and see the native code; they need clang.
+There are two kinds of target. The targets in Python (`targets`) run under atheris and see all of the product.
+The targets in C (`native`) run under libFuzzer, AddressSanitizer and UBSan, and see the native code; they
+need clang.
 
 A target takes bytes and fails if its invariant does not hold. The first line of each docstring is the
 invariant. Seeds are what the other tests draw, and what earlier runs found (`corpora`). An input that breaks

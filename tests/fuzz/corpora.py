@@ -1,7 +1,7 @@
 """The inputs of a target that are worth keeping: `stored` reads them, `store` writes them.
 
 The repository has one archive for each target, with few inputs that reach all the branches that were found.
-What `make fuzz` finds beside them lies in the user's cache, where the next run goes on.
+Further inputs that `make fuzz` finds lie in the user's cache, where the next run goes on.
 """
 
 import os

@@ -5,9 +5,9 @@
     python -m tests.mutation --again printed.txt     # what that earlier run printed as survivors
     python -m tests.mutation --sample 40 --seed 2026 # so many mutants of each module, chosen by the seed
 
-First both brokers answer a few thousand generated requests directly. Then every mutant is held against
-those answers and against the tests that need no broker (`trial`). What survives is printed;
-`docs/verdicts.md` says of each why it does.
+First both brokers answer a few thousand generated requests directly. Then every mutant is held against those
+answers and against the tests that need no broker (`trial`). Survivors are printed; `docs/verdicts.md` gives
+the reason for each.
 """
 
 import argparse

@@ -105,8 +105,8 @@ async def test_a_token_that_no_header_can_carry_is_an_error(capsys, monkeypatch)
 
 @one_process("test_workers.py shows that the metrics of workers add up")
 async def test_it_tells_what_a_real_proxy_carried_and_used(kafka_431, topic, capsys, arguments):
-    """A producer sends all the time. What happened in the tool's time lies within what two scrapes around it
-    saw; a record that is on its way at either scrape may be missing in one of its figures."""
+    """A producer sends all the time. The tool's counts lie between those of two scrapes around it; a record
+    that is on its way at either scrape may be missing in one of its figures."""
     await kafka_431.create_topic(topic)
     async with RunningProxy(kafka_431.bootstrap_servers, arguments=arguments) as proxy:
         over = asyncio.Event()

@@ -16,7 +16,7 @@ SHOWN = re.findall(r"^```\n\$ (tsproxy explain .*?)\n(.*?)^```$", DOCUMENT, re.M
 
 @pytest.fixture
 def explained(tmp_path, monkeypatch, capsys):
-    """What a command says of an example of the document: a policy, and no cluster."""
+    """The output of a command about an example of the document: a policy, and no cluster."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(tmp_path)
     install(tmp_path, CUSTOM_RULE)

@@ -1,4 +1,4 @@
-"""What a newest timestamp means for retention, by the rules of the broker's log; and that brokers do so."""
+"""The newest timestamp decides retention, by the rules of the broker's log; brokers do so."""
 
 import asyncio
 

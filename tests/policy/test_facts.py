@@ -1,4 +1,4 @@
-"""What is booked of a partition's records, whatever becomes of them: counts, times, who sent them."""
+"""The facts that are counted of a partition's records, accepted or not: counts, times, who sent them."""
 
 import pytest
 
@@ -74,5 +74,5 @@ def test_from_v3_on_those_of_the_first_one():
     ],
 )
 def test_a_header_is_wrong_where_its_maximum_is_not_the_records(records, is_wrong: bool):
-    """Of batches that could be read, and only of magic 2: a message's header is a record's own."""
+    """Only batches of magic 2 that could be read: a message's header is a record's own."""
     assert judged(records(NOW_MS)).has_header_mismatch is is_wrong

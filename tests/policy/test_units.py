@@ -66,7 +66,7 @@ def test_a_year_is_near_and_a_millisecond_more_is_not_in_finer_units(per_ms, at_
 
 @given(st.integers(LONG_MIN, LONG_MAX), st.integers(10**12, 10**13))
 def test_at_most_one_unit_fits_any_value_at_any_time(value, now_ms):
-    """Where two readings agreed, the table's order would decide, and nobody would know."""
+    """If two readings agreed, the table's order would decide, and nobody would know."""
     fitting = {unit for unit, reading in READINGS if abs(reading.read(value) - now_ms) <= NEAR_MS}
     assert len(fitting) <= 1
 

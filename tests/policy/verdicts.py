@@ -14,14 +14,14 @@ LIMITS = TopicLimits(before_max_ms=DAY_MS, after_max_ms=HOUR_MS)
 
 
 def judged(records, limits=LIMITS, version=9, acks=-1, transactional_id=None, **session_limits):
-    """What becomes of `records` (bytes or None) for partition t-3; `limits` None: not known yet."""
+    """The verdict on `records` (bytes or None) for partition t-3; `limits` None: not known yet."""
     view = View(topics={} if limits is None else {"t": limits}, limits=SessionLimits(**session_limits))
     (only,) = judged_by(view, records, version=version, acks=acks, transactional_id=transactional_id)
     return only
 
 
 def judged_by(view, *records, version=9, acks=-1, transactional_id=None):
-    """What becomes of each of `records` (bytes or None): one request, which names t-3 as often."""
+    """The verdict on each of `records` (bytes or None): one request, which names t-3 as often."""
     partitions = tuple(
         PartitionProduceData(3, None if data is None else memoryview(data)) for data in records
     )

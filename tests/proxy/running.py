@@ -1,4 +1,4 @@
-"""What a proxy in a process of its own shows: its pages, its log, its workers."""
+"""The outside of a proxy in a process of its own: its pages, its log, its workers."""
 
 import asyncio
 import socket

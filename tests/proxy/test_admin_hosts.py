@@ -56,7 +56,7 @@ async def ask():
     "host", ["evil.example:9464", "evil.example", "localhost.evil.example:9464", "evil:9464"]
 )
 async def test_a_browser_that_asks_under_a_strangers_name_is_told_nothing(ask, host, path):
-    """What a script's fetch() sends to its own origin: no Origin, and over plain HTTP no Sec-Fetch."""
+    """The headers of a script's fetch() to its own origin: no Origin, and over plain HTTP no Sec-Fetch."""
     status, body = await ask(f"Host: {host}", *BROWSER, path=path)
     assert status == 421
     assert "the page" not in body

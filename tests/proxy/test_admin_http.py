@@ -27,7 +27,7 @@ async def address():
 
 
 async def say(address, data):
-    """What comes back for these bytes, until the other end closes; b"" where it closes at once."""
+    """The answer to these bytes, until the other end closes; b"" if it closes at once."""
     reader, writer = await asyncio.open_connection(address.host, address.port)
     try:
         writer.write(data)

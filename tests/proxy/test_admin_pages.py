@@ -1,4 +1,4 @@
-"""What the admin port says, of one process and of several, whatever clients call themselves."""
+"""The pages of the admin port, of one process and of several, with hostile client names."""
 
 import json
 from dataclasses import replace

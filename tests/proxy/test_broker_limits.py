@@ -1,4 +1,4 @@
-"""What holds for a topic where brokers do not give the same: pure."""
+"""The limits of a topic whose brokers have different ones: pure."""
 
 import pytest
 from hypothesis import given
@@ -47,7 +47,7 @@ OLD, NEW = gives(OLD_VALUES), gives(NEW_VALUES)
 
 
 def answer(topic, values, own=()):
-    """How a broker describes a topic that sets `own`, with nothing set on the broker."""
+    """A broker's description of a topic that sets `own`, with nothing set on the broker."""
     return TopicAnswer(
         topic, 0, {**values, **dict(own)}, frozenset(values) - set(dict(own)), frozenset(dict(own))
     )

@@ -205,7 +205,7 @@ def ends(world):
 
 
 def logged_by(certificates, files, **validity):
-    """What is logged about the end of a certificate, and its metric."""
+    """The log lines about the end of a certificate, and its metric."""
     files.put(certificates.issue("ending", **validity))
     world = World()
     with structlog.testing.capture_logs() as logs:

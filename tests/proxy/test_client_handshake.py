@@ -1,4 +1,4 @@
-"""What is found out about a client before a broker is connected for it, between real sockets."""
+"""The proxy learns about a client before it connects to a broker for it, between real sockets."""
 
 import asyncio
 import contextlib

@@ -1,4 +1,4 @@
-"""What the proxy learns of real clusters on its own connection."""
+"""The proxy reads real clusters on its own connection."""
 
 import asyncio
 import contextlib
@@ -41,7 +41,7 @@ class Learned:
         return self.logged[-1]
 
     async def limits_of(self, topic):
-        """What a session would be told of a topic it wants."""
+        """The view of a topic that a session would get."""
         self.cluster.want_topic(topic)
         return await until(lambda: self.logged and self.facts.topics.get(topic))
 

@@ -101,7 +101,7 @@ def test_there_are_as_many_as_there_is_work_for_and_no_more():
 
 
 class Bytes(bytearray):
-    """Of a size, and may be looked for."""
+    """It has a size, and can be weakly referenced."""
 
 
 def test_what_is_cancelled_before_its_turn_is_not_kept_behind_what_is_busy(one, busy):

@@ -55,7 +55,7 @@ async def test_when_the_delay_is_over_it_drains_by_itself(kafka_431, arguments):
 
 @SIGNALLED
 async def test_a_second_sigterm_ends_the_delay_and_a_third_one_the_drain(kafka_431, topic, arguments):
-    """Whoever skips the delay has not asked to cut clients off."""
+    """An operator who skips the delay has not asked to cut clients off."""
     await kafka_431.create_topic(topic)
     count = 2 if arguments else 1
     async with RunningProxy(kafka_431.bootstrap_servers, settings=LONG, arguments=arguments) as proxy:

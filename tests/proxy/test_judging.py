@@ -53,7 +53,7 @@ class JudgingWorld(World):
 
 @contextlib.asynccontextmanager
 async def connection(world):
-    """Whose jobs may go in the end, so that nothing waits for them."""
+    """Its jobs may go in the end, so that nothing waits for them."""
     async with wire(world) as the:
         try:
             yield the

@@ -175,7 +175,7 @@ def test_connections_take_their_turns_however_many_there_are():
 
 
 async def test_what_real_clients_ask_is_timed(kafka_431, topic):
-    """Whatever way it takes through the proxy: Produce by the fast path, Metadata by the session."""
+    """Each way through the proxy: Produce by the fast path, Metadata by the session."""
     await kafka_431.create_topic(topic)
     async with (
         RunningProxy(kafka_431.bootstrap_servers) as proxy,

@@ -1,4 +1,4 @@
-"""What all clients together may take, and who goes when it is too much."""
+"""The bounds for all clients together, and which client is closed beyond them."""
 
 import resource
 from dataclasses import dataclass, field, replace

@@ -1,4 +1,4 @@
-"""What a connection may take in memory: by configuration, and nothing for answers that nobody reads."""
+"""The memory of one connection is bounded: by configuration, and nothing for answers that nobody reads."""
 
 import asyncio
 import contextlib
@@ -29,7 +29,7 @@ async def wires(world, view=None):
 
 @contextlib.contextmanager
 def growth():
-    """What Python's own memory grew by at its highest, once the block is left."""
+    """The highest growth of Python's own memory within the block."""
     peak = []
     tracemalloc.start()
     try:

@@ -35,7 +35,7 @@ def differences(proxy):
 
 
 def after_limits(proxy):
-    """How far ahead records may be, each time that the proxy has noted a topic's limits."""
+    """The limit for times ahead, each time that the proxy has noted a topic's limits."""
     return [line.get("after_max_ms") for line in proxy.decisions() if line.get("kind") == "limits"]
 
 

@@ -82,7 +82,7 @@ def test_frames_say_where_and_not_what():
 
 @pytest.fixture
 def logged(capsys):
-    """What has been logged to stderr so far."""
+    """The log lines on standard error so far."""
     root = logging.getLogger()
     handlers, level = list(root.handlers), root.level
     yield lambda: capsys.readouterr().err

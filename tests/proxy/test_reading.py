@@ -45,7 +45,7 @@ class ReadingWorld(World):
 
 @contextlib.asynccontextmanager
 async def connection(world):
-    """Whose jobs may go in the end, so that nothing waits for them."""
+    """Its jobs may go in the end, so that nothing waits for them."""
     async with wire(world, view_of()) as the:
         try:
             yield the

@@ -18,7 +18,7 @@ from tsproxy.proxy.connections.back_pressure import HIGH_WATER_BYTES
 from tsproxy.session.session import Session
 
 READ_BYTES = 256 * 1024
-"""What one read of either loop may bring."""
+"""The most bytes that one read of either loop brings."""
 
 
 @on_both_loops

@@ -171,7 +171,7 @@ async def test_sighup_does_not_end_a_proxy_that_has_only_begun(kafka_391, tmp_pa
 
 
 async def error_code(connection, topic, ahead_ms):
-    """How a Produce request of one record is answered on a raw connection."""
+    """The answer to a Produce request of one record on a raw connection."""
     reader, writer = connection
     writer.write(produce({topic: {0: batch([Clock().now_ms() + ahead_ms])}}, version=8))
     size = int.from_bytes(await reader.readexactly(4), "big")

@@ -1,4 +1,4 @@
-"""What a service manager hears of a real proxy's life."""
+"""A real proxy tells the service manager about its life."""
 
 import os
 import signal

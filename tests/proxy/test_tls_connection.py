@@ -42,7 +42,7 @@ class Pair:
         assert isinstance(self.connection, TlsConnection)
 
     def read(self, size):
-        """What one read gives; where it is told to wait, OpenSSL, asked after it, must say the same."""
+        """The bytes of one read. If it says that it waits, OpenSSL must say the same."""
         buffer = bytearray(size)
         try:
             return bytes(buffer[: self.connection.read(size, buffer)])

@@ -18,7 +18,7 @@ from tsproxy.proxy.metrics.totals import (
 
 
 def process(*, hits=(), waits=(), brokers=1, open_connections=0):
-    """What one process reports, as it arrives at the supervisor."""
+    """The report of one process, as it arrives at the supervisor."""
     registry = CollectorRegistry(auto_describe=False)
     counter = Counter("tsproxy_hits", "Hits", ("listener",), registry=registry)
     for listener in hits:

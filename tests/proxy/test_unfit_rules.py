@@ -19,7 +19,7 @@ def rule_for(pattern):
 
 
 async def logged_by(rules, names=TOPICS):
-    """What is said when these topics have been read."""
+    """The warnings after these topics have been read."""
     rules.check(VisibleTopics(names))
     with structlog.testing.capture_logs() as lines:
         await rules.look()

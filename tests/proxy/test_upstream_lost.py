@@ -1,4 +1,4 @@
-"""All brokers go and come back; upstreams that can never answer. What the proxy says of it, and how soon."""
+"""All brokers go and come back; upstreams that can never answer. The proxy says so, and soon."""
 
 import asyncio
 from contextlib import asynccontextmanager, suppress

@@ -1,4 +1,4 @@
-"""What a relay lives in, with everything it tells kept for the test to look at."""
+"""The surroundings of a relay. They keep everything that it tells, for the test to look at."""
 
 import asyncio
 import inspect

@@ -141,7 +141,7 @@ pieces = st.lists(st.tuples(st.booleans(), st.integers(1, 120)), max_size=60)
 
 @dataclass
 class Told:
-    """What came of a dialogue. `most_unanswered`: how many answers the broker owed at most."""
+    """The result of a dialogue. `most_unanswered`: how many answers the broker owed at most."""
 
     to_broker: bytes = b""
     to_client: bytes = b""
@@ -150,7 +150,7 @@ class Told:
     is_closed: bool = False
     most_unanswered: int = 0
     job: Callable | None = None
-    """What is to be judged, while it is not."""
+    """The batches that wait for a judge."""
 
     def note(self, effects):
         """Take down the effects; returns the bytes that are for the broker."""
@@ -192,7 +192,8 @@ WHOLE = 1 << 30
 def held(sent, schedule=(), **limits):
     """Let `sent` be said in these pieces, answers in theirs; then both sides until nothing is left.
 
-    What is to be judged apart is done when the client's turn comes, and what it says then comes behind.
+    A batch that is judged apart is done when the client's turn comes. The client's further bytes come behind
+    it.
     """
     session, told = Session(PEER, view_of(nodes=[1], **limits)), Told()
     from_client, from_broker, at_broker = Pending(sent), Pending(), b""

@@ -16,7 +16,7 @@ from tsproxy.wire import k00_produce
 from tsproxy.wire.apis import APIS
 
 ALL_VERSIONS = range(APIS[0].max_version + 1)
-"""Of Produce."""
+"""The bodies of Produce."""
 
 PRODUCE, FETCH, METADATA, FIND_COORDINATOR, HEARTBEAT = 0, 1, 3, 10, 12
 SASL_HANDSHAKE, API_VERSIONS, SASL_AUTHENTICATE, DESCRIBE_CLUSTER = 17, 18, 36, 60

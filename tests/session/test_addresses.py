@@ -82,7 +82,7 @@ def test_seven_apis_tell_addresses():
 @a_few
 @given(data=st.data())
 def test_no_byte_of_a_brokers_address_reaches_a_client(api_key, version, cls, data):
-    """Whatever the answer, whichever nodes are known, wherever its bytes are cut."""
+    """Any answer, any known nodes, cut at any byte."""
     entity = with_addresses(data.draw(entities(cls)), lambda *_: (HIDDEN_HOST, HIDDEN_PORT))
     nodes = sorted({node_id for node_id, _, _ in addresses_in(entity)})
     known = data.draw(st.one_of(st.just(nodes), st.lists(st.sampled_from(nodes)) if nodes else st.just([])))
@@ -266,7 +266,7 @@ def test_an_unknown_node_is_wanted_with_the_address_that_the_broker_told():
 
 
 def test_a_node_that_has_moved_is_told_of_and_waited_for_by_nobody():
-    """What the proxy knows is old: the node's port leads to where it was."""
+    """The proxy's view is old: the node's port leads to where it was."""
     asked = request(METADATA)
     known = replace(view_of(nodes=[7]), brokers={7: Endpoint("b1", 9092)})
     assert (

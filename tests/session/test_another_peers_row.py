@@ -1,4 +1,4 @@
-"""What may go by without a look is learnt from a client's own policy, whoever else uses its connection."""
+"""The fast path's bounds come from a client's own policy, even if another client uses its connection."""
 
 import re
 

@@ -78,7 +78,7 @@ def test_a_large_answer_is_read_beside_the_loop_and_goes_on_when_it_is_read():
 
 
 def test_small_answers_are_read_at_once_until_they_are_many():
-    """What one read brings is one go, however many answers it is."""
+    """The answers of one read are read in one go, however many they are."""
     asked = [request(METADATA, correlation_id=n) for n in range(800)]
     node = struct.pack(">iih", 1, 1, 200) + b"h" * 200 + struct.pack(">ii", 9092, 0)
     one = asking(*asked)

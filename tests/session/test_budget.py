@@ -74,7 +74,7 @@ def test_once_the_budget_is_gone_nothing_more_is_decompressed(monkeypatch):
 
 
 def test_rejected_batches_cost_no_more_than_a_few_times_the_budget():
-    """What is judged twice, to say which records are at fault, was within the budget before."""
+    """A batch that is judged twice, to name the records at fault, was within the budget before."""
     work = Work(SessionLimits(records_per_request=1000))
     culprits = [of(100, at_ms=NOW_MS + 2 * HOUR_MS)] * 500
     view = View(topics={"t": LIMITS}, limits=SessionLimits(records_per_request=1000))

@@ -1,4 +1,4 @@
-"""What holds whatever is said, and in whatever pieces it arrives."""
+"""These invariants hold for all bytes, in all pieces."""
 
 import pytest
 from hypothesis import given
@@ -187,7 +187,7 @@ def test_whatever_a_client_sends_ends_in_a_close_or_an_answer(asked, noise, sche
 
 @given(dialogues, garbage)
 def test_whatever_a_stranger_sends_before_sasl_goes_no_further(asked, noise):
-    """Of what is asked only ApiVersions is answered or sent on."""
+    """Only ApiVersions is answered or forwarded."""
     session = Session(PEER, view_of(broker_needs_sasl=True))
     effects = session.client_bytes(stream(asked) + noise, NOW_MS)
     frames, _ = frames_of(b"".join(e.data for e in effects if isinstance(e, SendToBroker)))

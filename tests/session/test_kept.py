@@ -1,4 +1,4 @@
-"""What stays with a connection: little, only of topics that exist, and counted."""
+"""The memory that stays with a connection: little, only of topics that exist, and counted."""
 
 import pytest
 
@@ -16,7 +16,7 @@ GOOD = batch([NOW_MS])
 BAD = batch([NOW_MS + 2 * HOUR_MS])
 MADE_UP = {f"__made-up-{n}": {0: GOOD} for n in range(1_000)}
 FROM_CONFIG = Policy(limits_from=LimitsFrom.CONFIG, defaults=RuleSettings(after=TimeLimit(HOUR_MS)))
-"""Of no topic it is known whether it exists."""
+"""The proxy does not know of any topic whether it exists."""
 EXISTING = [f"existing-{n}" for n in range(1_000)]
 
 

@@ -19,7 +19,7 @@ RECORDS = batch([NOW_MS] * MANY)
 
 
 def through(session, answer):
-    """What is done about an answer, wherever it is read."""
+    """The effects of an answer, read on the loop or in a thread."""
     effects = session.broker_bytes(answer, NOW_MS)
     for effect in effects:
         if isinstance(effect, ReadAnswer):
@@ -28,7 +28,7 @@ def through(session, answer):
 
 
 def answered(*topics_and_answers, version=9):
-    """What becomes of one request: (the frame for the client, the outcomes)."""
+    """The way of one request: (the frame for the client, the outcomes)."""
     one = Session(PEER, view_of())
     asked, told = topics_and_answers
     one.client_bytes(produce(asked, version), NOW_MS)

@@ -1,4 +1,4 @@
-"""What rules make of a request: rejected, only counted, or not even looked at."""
+"""The effect of rules on a request: rejected, only counted, or not even looked at."""
 
 import re
 from dataclasses import replace
@@ -123,7 +123,8 @@ def test_the_candidate_rejects_nothing_and_is_counted():
 
 
 def test_of_a_batch_on_both_sides_of_the_candidate_the_records_ahead_are_counted():
-    """What a broker would reject is not hidden by what only looks like a mistake, and no count mixes both."""
+    """A record that only looks like a mistake hides no record that a broker would reject, and no count mixes
+    both."""
     both_sides = produce({"t": {0: batch([NOW_MS - 2 * HOUR_MS, AHEAD_MS])}})
     policy = Policy(candidate=RuleSettings(before=TimeLimit(HOUR_MS), after=TimeLimit(HOUR_MS)))
     assert (

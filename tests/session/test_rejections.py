@@ -1,4 +1,5 @@
-"""What is not Kafka, too large or never offered: no answer, one note, a close. As brokers do."""
+"""Frames that are not Kafka, too large or of a version that was never offered: no answer, one note, a close.
+As brokers do."""
 
 import struct
 
@@ -223,7 +224,7 @@ def test_an_answer_that_does_not_fit_its_layout_closes_the_session():
 
 
 def test_a_held_answer_above_its_limit_closes_the_session():
-    """What must be read whole is bounded; what streams through is not."""
+    """A frame that must be read whole is bounded; a frame that streams through is not."""
     asked = request(METADATA, 1)
     assert (
         Conversation(view_of(share_answer=1000))

@@ -116,7 +116,7 @@ SCRAM_FIRSTS = {
     b"n,,n=alice,r=abc\n": None,
     b"": None,
 }
-"""What the broker reads out of them: pattern by pattern, by its own classes."""
+"""The broker's reading of them: pattern by pattern, by its own classes."""
 
 
 @pytest.mark.parametrize(("first", "name"), SCRAM_FIRSTS.items())

@@ -1,4 +1,4 @@
-"""Whatever comes, in whatever order: a session meets no cause that its state has no row for."""
+"""Any events in any order: a session meets no cause that its state has no row for."""
 
 from collections import deque
 from random import Random

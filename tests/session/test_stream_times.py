@@ -38,7 +38,7 @@ from tsproxy.testing.rules import rule_context
 
 MINUTE_MS = 60_000
 OLD_MS = NOW_MS - 5 * HOUR_MS
-"""Where the stream is: it lags, and no limit around the clock says anything of it."""
+"""The place in the stream: it lags, and no limit around the clock says anything of it."""
 JUMP_MS = OLD_MS + 11 * MINUTE_MS
 
 GUARD = CustomRule("stream-time-guard", StreamTimeGuard(10 * MINUTE_MS))
@@ -76,7 +76,7 @@ def test_a_jump_is_rejected_that_the_clock_would_allow():
 
 @pytest.mark.parametrize("names_unit", [False, True])
 def test_a_jump_that_is_another_unit_is_called_so(names_unit):
-    """Where no limit is set, the guard is the first to see it."""
+    """If no limit is set, the guard is the first to see it."""
     around, time_ms = view(), NOW_MS * 1_000
     around = replace(around, policy=replace(around.policy, names_unit=names_unit))
     conversation = Conversation(around) >> client(asked(time_ms))

@@ -1,4 +1,5 @@
-"""What a session holds, and what of a request has come: by this the shell finds who stalls."""
+"""The bytes that a session holds, and the part of a request that has come: by this the shell finds who
+stalls."""
 
 import pytest
 

@@ -10,7 +10,7 @@ from random import Random
 
 
 class Draws:
-    """`events` are those that have happened so far, by name. Those in `left_out` never do."""
+    """`events` are those that have happened so far, by name. Events in `left_out` never happen."""
 
     def __init__(self, seed: int, left_out: Collection[str] = ()) -> None:
         self.seed = seed

@@ -65,7 +65,7 @@ class Link(asyncio.Transport):
         self._wake_reader()
 
     def far_closes(self) -> None:
-        """The peer sends and reads no more. What the proxy still writes is answered by a reset."""
+        """The peer sends and reads no more. A reset answers the bytes that the proxy still writes."""
         self._far_is_closed = self._far_has_ended = True
         self._wake_reader()
         self._later("read", self._far_reads)

@@ -178,7 +178,7 @@ def test_lines_that_came_late_make_the_day_before_be_written_again(spark, decisi
 
 
 def test_a_day_is_not_written_again_without_lines_that_the_table_holds(spark, decisions, tmp_path, capsys):
-    """A proxy has deleted its old files. What is left of them must not replace the whole day."""
+    """A proxy has deleted its old files. The rest of them must not replace the whole day."""
     asked = [
         "--input",
         str(decisions),

@@ -1,4 +1,4 @@
-"""What a new cluster's folders hold: Kafka's storage tool is the oracle, and mostly not needed."""
+"""The files of a new cluster's folders: Kafka's storage tool is the oracle, and mostly not needed."""
 
 import pytest
 

@@ -67,7 +67,7 @@ def test_a_stub_that_only_talks_about_java_is_not_taken_for_one(only_path):
 
 
 def test_make_is_answered_in_one_line_and_an_exit_code(tmp_path):
-    """What `make` runs first: no traceback, and nothing imported that is not there yet."""
+    """The first command of `make`: no traceback, and nothing imported that is not there yet."""
     asked = subprocess.run(
         [sys.executable, "-S", "-m", "tsproxy.testing.java"],
         env={"PATH": str(tmp_path)},

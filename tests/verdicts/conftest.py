@@ -1,4 +1,4 @@
-"""What the tests of whole requests share: a topic with limits, and the two ways to its broker."""
+"""The fixtures of tests of whole requests: a topic with limits, and the two ways to its broker."""
 
 import pytest
 

@@ -1,9 +1,9 @@
 """The 53 cases of Kafka's `LogValidatorTest.java`, by their names there, as far as producers can replay them.
 
-What the originals assert about the log (offsets assigned, bytes kept or written anew) is compared to
-the byte by the differential test; here stands the verdict. Where an original patches a header, the
-checksum is right again: on the wire a wrong one would be told first. Where one carries a producer id
-or the transactional bit for another reason, it is left out: the producer's state would be told.
+The differential test compares to the byte what the originals assert about the log (offsets assigned, bytes
+kept or written anew). These tests compare the verdict. If an original patches a header, the checksum is right
+again: on the wire a wrong one would be told first. If one carries a producer id or the transactional bit for
+another reason, it is left out: the producer's state would be told.
 """
 
 from dataclasses import replace

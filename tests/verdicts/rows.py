@@ -1,4 +1,4 @@
-"""What a row of the tables is, and the builders that rows are made of."""
+"""A row of the tables, and the builders of its parts."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -28,7 +28,7 @@ VALUES: Final = (b"hello", b"there", b"beautiful")
 
 
 class Wire(Enum):
-    """Where a row can be replayed."""
+    """The places where a row can be replayed."""
 
     ANY = "Produce v3 and later, any broker"
     LEGACY = "Produce v0 to v2, brokers up to 3.9"

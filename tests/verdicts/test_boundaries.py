@@ -1,9 +1,9 @@
 """Bounds to the millisecond against real brokers, by the broker's own clock.
 
-Nobody can know beforehand at which millisecond a broker will judge. But it judges all records of a batch
-at one, and the text of each rejection tells which: so one batch holds every millisecond around a bound,
-and the answer names both the clock and each record that was rejected by it. What the core says of the same
-bytes at the same clock must be the same, record by record.
+Nobody can know beforehand at which millisecond a broker will judge. But it judges all records of a batch at
+one, and the text of each rejection tells which: so one batch holds every millisecond around a bound, and the
+answer names both the clock and each record that was rejected by it. The core must say the same of the same
+bytes at the same clock, record by record.
 """
 
 import re

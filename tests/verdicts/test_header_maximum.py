@@ -1,4 +1,4 @@
-"""Whose maximum a header must tell: a broker's begins at -1, and negative times do not lower it.
+"""The records whose maximum a header must tell: a broker's begins at -1, and negative times do not lower it.
 
 `LogValidator.java`: `long maxTimestamp = RecordBatch.NO_TIMESTAMP`.
 """

@@ -32,7 +32,7 @@ def frame_of(version: int, topic: str, *entries: tuple[int, ...]) -> bytes:
 
 
 def stored(line: Direct, topic: str) -> list[list[int]]:
-    """Of each partition, how many records each of its batches holds."""
+    """The number of records in each batch of each partition."""
     return [
         [
             int.from_bytes(each.comparable[11:15], "big") + 1

@@ -1,4 +1,5 @@
-"""What only the proxy limits: a broker takes it, the proxy does not, and a row says that this is meant."""
+"""Limits that only the proxy has: a broker takes it, the proxy does not, and a row says that this is
+meant."""
 
 from collections.abc import Callable
 from itertools import repeat

@@ -3,11 +3,11 @@
 The session decides, and is the one definition of the proxy's behaviour. The fast path repeats two of its
 decisions, so that nearly every request costs a microsecond instead of a hundred:
 
-* It **forwards** what is certainly acceptable: a request of an API whose answer nobody reads, or a Produce
+  * It **forwards** what is certainly acceptable: a request of an API whose answer nobody reads, or a Produce
   request of plain v2 batches whose times lie within the bounds that the session has given for their topics.
-  It also forwards the answers that accept such requests, and counts the batches. Of a Fetch answer from
-  version 16 on it forwards all but an end that may name brokers. Where the policy says so, it does not read
-  every compressed batch (`adaptive`); this is the one thing that a session without it does not do.
+  It also forwards the answers that accept such requests, and counts the batches. It forwards a Fetch answer
+  from version 16 on, except an end that may name brokers. If the policy says so, it does not read every
+  compressed batch (`adaptive`); this is the one thing that a session without it does not do.
 * It **rejects** what the session has rejected: for some seconds after a rejection, batches that are rejected
   for the same reason with the same words. To do so it finds culprits, checks CRCs and writes answers.
 

@@ -1,7 +1,7 @@
 """Cuts the broker's stream into answers. Some are streamed, and some are held until they are complete.
 
 The session decides which, by the slot at the head of its queue. A streamed answer costs no memory, however
-large it is. Of a streamed answer that may name brokers at its end (`k01_fetch`), only this end is held.
+large it is. If a streamed answer may name brokers at its end (`k01_fetch`), only this end is held.
 """
 
 from typing import Protocol

@@ -1,4 +1,5 @@
-"""How to connect in words that any program understands; what a client has no use for is not said.
+"""The options of a connection in words that any program understands, without those that a client does not
+use.
 
 servers, protocol (PLAINTEXT, SSL, SASL_PLAINTEXT, SASL_SSL), ca, certificate, key (PEM files),
 mechanism, user, password.

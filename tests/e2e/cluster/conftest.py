@@ -5,7 +5,7 @@ import pytest_asyncio
 from tsproxy.testing.kafka_cluster import KafkaCluster
 
 HIDDEN = "localhost"
-"""What the brokers say of themselves, so that a client which is told it has been told too much."""
+"""The names that the brokers use for themselves. No client may be told one of them."""
 
 
 @pytest_asyncio.fixture(scope="package", loop_scope="session")

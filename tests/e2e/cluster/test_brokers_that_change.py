@@ -14,7 +14,7 @@ from tsproxy.testing.ports import free_ports
 from tsproxy.testing.proxy import RunningProxy
 
 FOR_EVER = {"upstream.admin.refresh": "24h"}
-"""What is found out is found out because a client needs it, not because it was time."""
+"""The proxy asks because a client needs the answer, not because a timer ended."""
 
 
 async def told(address):

@@ -1,5 +1,5 @@
-"""What an operator does on any day, while idempotent producers send: nothing is lost, nothing is doubled,
-and no producer notices.
+"""An operator's daily work, while idempotent producers send: nothing is lost, nothing is doubled, and no
+producer notices.
 
 With TSPROXY_TEST=full every broker is restarted, twice, and the proxy five times.
 """

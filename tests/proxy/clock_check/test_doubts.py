@@ -1,4 +1,4 @@
-"""What speaks against the proxy's clock without anything being written: kernel, brokers, clients."""
+"""Evidence against the proxy's clock for which nothing is written: kernel, brokers, clients."""
 
 import asyncio
 from dataclasses import replace

@@ -7,7 +7,7 @@ from tsproxy.proxy.clock_check.stamps import FORGOTTEN_AFTER_MS, Look, Newest, S
 
 HOUR_MS = 3_600_000
 BROKER_MS = 1_800_000_000_000
-"""What a broker's clock says when the monotonic one says 0."""
+"""The time of a broker's clock when the monotonic clock is 0."""
 
 
 def look_at(began_ms, ended_ms, off_ms):

@@ -1,4 +1,4 @@
-"""How the sender of dead letters ends where no broker is there to take any."""
+"""The sender of dead letters ends, although no broker is there to take any."""
 
 import asyncio
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""What the topic has not got yet: read from the files, over restarts, whole lines in order."""
+"""Lines that the topic does not have yet: read from the files, over restarts, whole lines in order."""
 
 from hypothesis import given
 from hypothesis import strategies as st

@@ -114,7 +114,9 @@ def test_a_headline_says_that_nothing_came_only_of_times_that_are_known(state, t
 )
 def test_all_records_that_were_sent_again_are_counted(name):
     totals = reports.empty()["totals"] | {name: 7}
-    assert details(totals, [], [])[0].startswith("7 records met an error after which most producers send again")
+    assert details(totals, [], [])[0].startswith(
+        "7 records met an error after which most producers send again"
+    )
     report = reports.fixed() | {"totals": reports.fixed()["totals"] | {name: 7_000_000}}
     again = re.compile(
         r"Not among them: 7,00\d,\d{3} records that met an error after which most producers send again"
