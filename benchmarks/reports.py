@@ -140,7 +140,7 @@ _EXPLAINED: Final = (
         "`daily` reads the two histograms of each counter, here with 19 buckets a side: 76 million from two "
         "million counters. It adds up each bucket by the number of its key. The rest of its cost is about "
         "the same for any size: the start of the session, the planning of its queries, and the "
-        "compilers. `what-if` and `trend` read the small result. What was tried:"
+        "compilers. `what-if` and `trend` read the small result. These changes were made:"
     ),
     "",
     *(

@@ -32,7 +32,7 @@ settings.register_profile("fast", max_examples=50, deadline=None, print_blob=Tru
 settings.register_profile("full", max_examples=2_000, deadline=None, print_blob=True)
 settings.load_profile(os.environ.get("TSPROXY_TEST") or "fast")
 
-# What a shell starts in the background ignores SIGINT, and so would all processes that tests send one to.
+# A program that a shell starts in the background ignores SIGINT, and so would all processes of the tests.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 

@@ -15,7 +15,7 @@ minutes, and ids of clusters differ from run to run, so any other one is right. 
 for the number of blanks (`seen.py`).
 
 The runner adds nothing: no file, no variable, and no command that the page does not show. There is one
-exception: for README it starts the cluster that its reader has already. Where the system allows it, a page
+exception: for README it starts the cluster that its reader has already. If the system allows it, a page
 has a network of its own, so that its ports are free. That network leads nowhere, so Kafka's jars are fetched
 before.
 

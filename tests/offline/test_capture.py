@@ -161,7 +161,7 @@ def test_a_packet_that_the_capture_lost_costs_its_request_alone(lost):
 
     records = sum(counts[0] for counts in found.values())
     assert records == sum(counts[0] for counts in EXPECTED.values()) - [2, 3, 2][lost]
-    # What was lost before the first packet, or after the last, nobody can see.
+    # Nobody can see losses before the first packet or after the last.
     assert captured.lost_bytes == (len(REQUESTS[1]) if lost == 1 else 0)
 
 

@@ -90,7 +90,7 @@ def test_what_clients_choose_makes_no_series():
     for n in range(1_000):
         metrics.booked(replace(ACCEPTED, topic=f"t{n}", peer=replace(ACCEPTED.peer, client_id=f"c{n}")))
 
-    # Of topics that a broker has taken records for there are a few (test_operators_metrics.py).
+    # There are a few topics that a broker has taken records for (test_operators_metrics.py).
     assert len(rendered(metrics)) == before + MOST_SHOWN - 1
 
 

@@ -39,7 +39,7 @@ CN, O, OU, C = (  # noqa: E741  # X.500's own letters
     NameOID.COUNTRY_NAME,
 )
 
-# What `X500Principal.getName()` of OpenJDK 17 says of the same certificates.
+# The names that `X500Principal.getName()` of OpenJDK 17 gives for the same certificates.
 JAVA = [
     (
         [

@@ -68,7 +68,7 @@ NOT_A_BROKERS = {
     (60, "EndpointType"),  # 1 for brokers, 2 for controllers
     (69, "Groups.Members.ClientHost"),
     (77, "Groups.Members.ClientHost"),
-    # Where an application of Kafka Streams listens, as its own instances said:
+    # The address on which an application of Kafka Streams listens, as its own instances said:
     (88, "PartitionsByUserEndpoint"),
     (88, "PartitionsByUserEndpoint.UserEndpoint"),
     (88, "PartitionsByUserEndpoint.UserEndpoint.Host"),

@@ -20,7 +20,7 @@ examples:
   tsproxy explain --config tsproxy.yaml --topic orders --timestamp -1 --now 2026-12-01T00:00:00Z
   tsproxy explain --config tsproxy.yaml --topic orders --timestamp 0 --before 7d --after unlimited --json
 
-Asks no broker. Where limits come from the brokers, --before and --after say what the topic has.
+Asks no broker. If limits come from the brokers, --before and --after say what the topic has.
 """
 
 

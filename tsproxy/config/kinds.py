@@ -16,7 +16,7 @@ HIDDEN: Final = "***"
 
 CIPHERS: Final = (
     "Cipher suites of TLS 1.2, as OpenSSL lists them (`ECDHE+AESGCM:ECDHE+CHACHA20`); without it Python's "
-    "choice. Those of TLS 1.3 are OpenSSL's to set."
+    "choice. OpenSSL sets the suites of TLS 1.3."
 )
 """The meaning of `ciphers`, toward brokers and toward clients."""
 

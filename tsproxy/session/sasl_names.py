@@ -81,7 +81,7 @@ def bearer_name(token: bytes, claim: str = "sub") -> str | None:
     initial = _BEARER_INITIAL.fullmatch(token)
     if initial is None:
         return None
-    # Of a key that comes twice the broker takes the last value: any other may be somebody else's token.
+    # If a key comes twice, the broker takes the last value: any other may be somebody else's token.
     _, found, after = initial["pairs"].rpartition(_AUTH)
     auth = _BEARER.fullmatch(after.partition(b"\x01")[0]) if found else None
     name = _subject(auth[1], claim) if auth is not None else None

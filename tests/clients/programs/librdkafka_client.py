@@ -41,7 +41,7 @@ class LibrdkafkaClient:
         return sent_together(self._together, topic, timed(records))
 
     def join(self, group, topic):
-        # What is asked waits behind what is fetched on the same connection, so let no fetch wait long.
+        # A request waits behind the fetch on the same connection, so no fetch may wait long.
         more = {"group.id": group, "auto.offset.reset": "earliest", "fetch.wait.max.ms": 50}
         self._consumer = Consumer({**self._options, **more})
         self._consumer.subscribe([topic])

@@ -172,7 +172,7 @@ class Upstream:
     brokers_from: BrokersFrom = fixed(
         choice(BrokersFrom),
         "How the proxy finds brokers: on a connection of its own, or in the answers to `clients`. "
-        "Those answers do not contain the limits of topics, so `clients` needs `policy.limits_from: "
+        "These answers do not contain the limits of topics, so `clients` needs `policy.limits_from: "
         "config`.",
         default="own_connection",
     )

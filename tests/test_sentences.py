@@ -1,0 +1,68 @@
+"""Sentences begin with their subject, so that nobody has to read one twice (CONTRIBUTING.md).
+
+A sentence without a noun at its head ("What comes back …", "Of a batch …", "Those in …") is rewritten. A
+heading may be such a phrase, and so may a question.
+"""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+PACKAGES = ("tsproxy", "spark_reports", "tests", "deploy", "benchmarks")
+CODE = [path for package in PACKAGES for path in sorted((ROOT / package).rglob("*.py"))]
+PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
+HEADLESS = re.compile(r"(What|Of|Where|Those|Whatever|Whoever|Whose)\b[^?]*$")
+_ENDS_A_SENTENCE = re.compile(r"(?<=[.:?!])\s+")
+
+
+def headless(text: str) -> list[str]:
+    """The sentences of a paragraph that have no subject at their head."""
+    sentences = _ENDS_A_SENTENCE.split(" ".join(text.split()))
+    return [sentence for sentence in sentences if HEADLESS.match(sentence)]
+
+
+def texts_of_code(source: str) -> Iterator[str]:
+    """The paragraphs of docstrings and of long strings, and each line of comments."""
+    for string in re.findall(r'"""(.*?)"""', source, re.S):
+        yield from string.split("\n\n")
+    yield from re.findall(r"(?:^|  +)# (.*)$", source, re.M)
+
+
+def texts_of_page(text: str) -> Iterator[str]:
+    """The paragraphs, entries and cells of a page, without headings, bold words and code."""
+    prose = re.sub(r"^```.*?^```|^#.*?$", "", text, flags=re.M | re.S)
+    for paragraph in re.split(r"\n\s*\n|\n(?=\s*[*-] )|\|", prose):
+        yield paragraph.strip().removeprefix("* ").removeprefix("- ")
+
+
+@pytest.mark.parametrize("text", ["What comes back.", "It ends. Of a batch\nonly the header.", "Those: two."])
+def test_headless_sentences_are_found(text):
+    assert headless(text)
+
+
+@pytest.mark.parametrize("text", ["What is it?", "The batch of a topic.", "Whatsoever", "Offsets grow."])
+def test_other_sentences_are_not(text):
+    assert not headless(text)
+
+
+def test_sentences_of_the_code_begin_with_their_subject():
+    found = [
+        f"{path.relative_to(ROOT)}: {sentence}"
+        for path in CODE
+        for text in texts_of_code(path.read_text(encoding="utf-8"))
+        for sentence in headless(text)
+    ]
+    assert found == []
+
+
+def test_sentences_of_the_pages_begin_with_their_subject():
+    found = [
+        f"{path.relative_to(ROOT)}: {sentence}"
+        for path in PAGES
+        for text in texts_of_page(path.read_text(encoding="utf-8"))
+        for sentence in headless(text)
+    ]
+    assert found == []
