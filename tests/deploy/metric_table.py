@@ -1,4 +1,4 @@
-"""Each metric that a proxy can show, with its labels: read from the objects that make the metrics.
+"""Each metric that a proxy or a report can show, with its labels, from the objects that make the metrics.
 
 A proxy is built with every feature that has metrics of its own. It does not run, so no broker is needed.
 """
@@ -9,7 +9,10 @@ from typing import Any
 
 from prometheus_client.metrics import MetricWrapperBase
 from prometheus_client.metrics_core import Metric
+from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
+from spark_reports.render import prom
+from tests.spark_reports import reports
 from tsproxy.clock import Clock
 from tsproxy.config import load, read_yaml
 from tsproxy.config.source import Source
@@ -44,7 +47,12 @@ async def metric_table(folder: Path) -> dict[str, frozenset[str]]:
     proxy.metrics.decision_topic = (True, 0)
     proxy.metrics.add(Reloader(source, config, proxy.adopt, ServiceManager.of({})))
     table = {}
-    for metric, labels in [*_registered(proxy.metrics._registry), *_families(_about([]))]:
+    of_the_report = text_string_to_metric_families(prom.render(reports.fixed()))
+    for metric, labels in [
+        *_registered(proxy.metrics._registry),
+        *_families(_about([])),
+        *_with_samples(of_the_report),
+    ]:
         for suffix, more in SUFFIXES[metric.type].items():
             table[metric.name + suffix] = labels | more
     return table
@@ -57,6 +65,11 @@ def _registered(registry: Any) -> Iterable[tuple[Metric, frozenset[str]]]:
             yield family, frozenset(collector._labelnames)
         else:
             yield from _families(collector.collect())
+
+
+def _with_samples(families: Iterable[Metric]) -> Iterable[tuple[Metric, frozenset[str]]]:
+    for family in families:
+        yield family, frozenset().union(*(sample.labels for sample in family.samples))
 
 
 def _families(families: Iterable[Metric]) -> Iterable[tuple[Metric, frozenset[str]]]:

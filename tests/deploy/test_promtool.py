@@ -86,6 +86,9 @@ HEALTHY = {
     name("tsproxy_event_loop_lag_seconds_bucket", le="0.001"): rising(240),
     name("tsproxy_event_loop_lag_seconds_bucket", le="0.1"): rising(240),
     name("tsproxy_event_loop_lag_seconds_bucket", le="+Inf"): rising(240),
+    name("tsproxy_report_last_day_timestamp_seconds"): steady(0),
+    name("tsproxy_report_log_state", state="incomplete"): steady(0),
+    name("tsproxy_report_log_state", state="complete"): steady(1),
 }
 GONE = "1x29 stale"
 
@@ -160,6 +163,8 @@ WORLDS = [
         {name("tsproxy_event_loop_lag_seconds_bucket", le="0.001"): "0+240x29 6960+120x150"},
         60,
     ),
+    World("TsproxyReportMissing", {name("tsproxy_report_last_day_timestamp_seconds"): then(0, -54 * 3600)}),
+    World("TsproxyReportIncomplete", {name("tsproxy_report_log_state", state="incomplete"): then(0, 1)}),
 ]
 
 

@@ -1,7 +1,8 @@
 """report.prom, read by Prometheus's own reader of OpenMetrics."""
 
 import pytest
-from prometheus_client.openmetrics.parser import text_string_to_metric_families
+from prometheus_client.openmetrics.parser import text_string_to_metric_families as openmetrics
+from prometheus_client.parser import text_string_to_metric_families as text_format
 
 from spark_reports.cli import main
 from spark_reports.render import prom
@@ -9,9 +10,9 @@ from spark_reports.report import gates
 from tests.spark_reports import reports
 
 
-def read(report):
+def read(report, families_of=openmetrics):
     """(name, labels) -> value."""
-    families = text_string_to_metric_families(prom.render(report))
+    families = families_of(prom.render(report))
     return {
         (sample.name, tuple(sorted(sample.labels.items()))): sample.value
         for family in families
@@ -24,6 +25,11 @@ def test_each_measure_of_a_gate_is_a_metric_with_the_same_value(report):
     found = read(report)
     for name, measure in gates.MEASURES.items():
         assert found[f"tsproxy_report_{name}", ()] == float(measure(report))
+
+
+def test_readers_of_the_older_text_format_read_the_same():
+    """node_exporter and the Pushgateway read that format."""
+    assert read(reports.fixed(), text_format) == read(reports.fixed())
 
 
 def test_records_are_counted_by_outcome_and_topic():
