@@ -5,6 +5,7 @@ The long description is README.md without the links and pictures that lead into 
 index has no repository beside it.
 """
 
+import os
 import re
 from glob import glob
 from pathlib import Path
@@ -37,6 +38,7 @@ def _alone(prose: str) -> str:
 
 
 setup(
+    options={"build_ext": {"parallel": os.cpu_count()}},
     long_description=long_description(Path("README.md").read_text(encoding="utf-8")),
     long_description_content_type="text/markdown",
     ext_modules=[
