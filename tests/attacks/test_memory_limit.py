@@ -276,10 +276,10 @@ def shaken(mechanism, version):
 
 
 BEFORE_LOGIN = {
-    "5: fifty million tagged fields in a header": [tagged_header(100 * MIB)],
-    "6: a token of OAUTHBEARER's separators": [shaken("PLAIN", 1), sasl_token(8, b"\x01")],
-    "6: a token of SCRAM's separators": [shaken("SCRAM-SHA-256", 1), sasl_token(8, b",")],
-    "6: a token without a header": [shaken("PLAIN", 0), frame(b"\x00" * (8 * MIB))],
+    "5: fifty million tagged fields in a header": lambda: [tagged_header(100 * MIB)],
+    "6: a token of OAUTHBEARER's separators": lambda: [shaken("PLAIN", 1), sasl_token(8, b"\x01")],
+    "6: a token of SCRAM's separators": lambda: [shaken("SCRAM-SHA-256", 1), sasl_token(8, b",")],
+    "6: a token without a header": lambda: [shaken("PLAIN", 0), frame(b"\x00" * (8 * MIB))],
 }
 LOGINS = {"alice": "secret-of-alice", "proxy": "secret-of-proxy"}
 
@@ -293,7 +293,8 @@ async def test_who_has_not_logged_in_takes_no_memory_from_who_has():
         KafkaCluster(security="SASL_PLAINTEXT", users=LOGINS) as kafka,
         RunningProxy(kafka.bootstrap_servers, settings=settings) as proxy,
     ):
-        for requests in BEFORE_LOGIN.values():
+        for made in BEFORE_LOGIN.values():
+            requests = made()
             async with attackers(proxy, b"".join(requests), 16) as ends:
                 await ended(ends, len(requests))
                 good = await connect(proxy.bootstrap_servers)

@@ -26,11 +26,14 @@ from tsproxy.wire.apis import APIS
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-def understood_responses():
-    """(API key, version, kio's class) of every answer that may be met in one of the versions offered."""
-    for api_key, api in APIS.items():
+def understood_responses(api_keys=APIS):
+    """(API key, version, kio's class) of each answer of these APIs that may come in the versions offered.
+
+    To load the classes of all APIs takes seconds, so a module does not do so when it is imported.
+    """
+    for api_key in api_keys:
         for version in sorted(schema_name_map[api_key_map[api_key]]):
-            if version <= api.max_version:
+            if version <= APIS[api_key].max_version:
                 yield api_key, version, load_response_schema(api_key, version)
 
 

@@ -26,8 +26,7 @@ from tsproxy.wire.primitives import DecodeError
 
 MESSAGES = {
     f"{cls.__name__} v{version}": (api_key, version, cls)
-    for api_key, version, cls in understood_responses()
-    if api_key in LAYOUTS
+    for api_key, version, cls in understood_responses(LAYOUTS)
 }
 
 each_message = pytest.mark.parametrize(("api_key", "version", "cls"), MESSAGES.values(), ids=MESSAGES)
