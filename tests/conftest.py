@@ -10,7 +10,7 @@ import os
 import re
 import signal
 from collections.abc import AsyncIterator, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, nullcontext
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -18,7 +18,7 @@ import pytest_asyncio
 from hypothesis import settings
 
 from spark_reports.spark.session import spark_session
-from tests import full_only
+from tests import forked_proxies, full_only
 from tests.markers import NoJava, add_markers, needs_java
 from tests.shared_brokers import attached
 from tsproxy.testing.certificates import CertificateAuthority
@@ -121,6 +121,13 @@ async def kafka_391(request: pytest.FixtureRequest) -> AsyncIterator[KafkaCluste
 def kafka(request: pytest.FixtureRequest) -> KafkaCluster:
     """The test runs twice: against Kafka 4.3.1 and against 3.9.1."""
     return request.getfixturevalue(request.param)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def forked_proxies_in_a_sampled_run() -> Iterator[None]:
+    """`make test` forks proxies from one start of Python; `make test-full` starts each of them."""
+    with nullcontext() if os.environ.get("TSPROXY_TEST") == "full" else forked_proxies.instead_of_starts():
+        yield
 
 
 @pytest.fixture

@@ -1,0 +1,87 @@
+"""A forked proxy behaves as one that Python starts anew."""
+
+import json
+import os
+import signal
+import sys
+
+import pytest
+
+from tests import forked_proxies
+from tsproxy.testing import proxy
+
+RUN = (
+    "run",
+    "--upstream",
+    "127.0.0.1:9",
+    "--listen",
+    "127.0.0.1:0",
+    "--admin",
+    "off",
+    "--log-format",
+    "json",
+)
+
+
+@pytest.fixture(params=["forked", "anew"])
+def start(request):
+    """How `RunningProxy` starts a program, in both ways."""
+    if request.param == "anew":
+        yield forked_proxies.started_anew
+        return
+    with forked_proxies.instead_of_starts():
+        yield proxy.start_program
+
+
+async def started(start, *words, **environment):
+    return await start([sys.executable, "-m", "tsproxy", *map(str, words)], {**os.environ, **environment})
+
+
+async def until_event(process, event):
+    """Reads the log up to this event."""
+    while json.loads(await process.stderr.readline())["event"] != event:
+        pass
+
+
+async def test_it_reads_its_own_arguments_folder_and_environment(start, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    tmp_path.joinpath("here.yaml").write_text(
+        "upstream: {bootstrap_servers: ['${HOST_OF_THIS_TEST}:1']}\nlisteners: [{bind: '127.0.0.1:9192'}]\n"
+    )
+    process = await started(start, "check", "here.yaml", HOST_OF_THIS_TEST="127.0.0.1")
+    assert await process.wait() == 0
+
+    process = await started(start, "check", "here.yaml")
+    assert await process.wait() == 2
+    assert "HOST_OF_THIS_TEST is not set" in (await process.stderr.read()).decode()
+
+
+async def test_a_signal_ends_it_as_it_ends_a_program(start, tmp_path):
+    process = await started(start, *RUN, "--decisions", tmp_path)
+    await until_event(process, "upstream_unreachable")
+    assert os.getpgid(process.pid) == os.getpgid(0)
+    process.send_signal(signal.SIGTERM)
+    assert await process.wait() == 0
+
+    process = await started(start, *RUN, "--decisions", tmp_path)
+    await until_event(process, "upstream_unreachable")
+    process.kill()
+    assert await process.wait() == process.returncode == -signal.SIGKILL
+
+
+async def test_a_variable_that_is_read_at_import_is_heeded(start, tmp_path):
+    process = await started(start, *RUN, "--decisions", tmp_path, TSPROXY_NATIVE="off")
+    await until_event(process, "native_code_missing")
+    process.send_signal(signal.SIGTERM)
+
+    assert await process.wait() == 0
+
+
+async def test_it_inherits_nothing_that_is_open(start, tmp_path):
+    process = await started(start, *RUN, "--decisions", tmp_path)
+    await until_event(process, "upstream_unreachable")
+    open_files = {os.readlink(f"/proc/{process.pid}/fd/{number}") for number in (0, 1)}
+    process.kill()
+    await process.wait()
+
+    assert open_files == {os.devnull}
