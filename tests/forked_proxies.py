@@ -1,8 +1,8 @@
 """Proxies without a start of Python: each is a fork of a process that has imported the program already.
 
-Python takes 0.4 s of CPU to import the program, and `make test` starts hundreds of proxies. A fork goes on as
-`python -m tsproxy …` would after its imports: it has arguments, environment, folder, descriptors and a
-process id of its own, and it ends as Python ends. A proxy starts its workers anew.
+Python takes 0.4 s of CPU to import the program, and `make test` starts hundreds of proxies and workers. A
+fork goes on as `python -m tsproxy …` would after its imports: it has arguments, environment, folder,
+descriptors and a process id of its own, and it ends as Python ends. A forked proxy gets its workers by forks.
 
 `make test-full` starts every proxy anew. So does `make test` wherever a test starts `python -m tsproxy` by
 itself, or sets a variable that is read before the program's own code runs (`FIXED`).
@@ -20,7 +20,9 @@ import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
@@ -38,9 +40,8 @@ IMPORTED = (
 )
 """The modules that the command `tsproxy run` imports, each with those that it imports."""
 _ROOT = Path(__file__).parents[1]
-_MAX_BYTES = 1 << 18
 _MODULE = ["-m", "tsproxy"]
-
+_STDERR = 2
 
 started_anew = proxy.start_program
 
@@ -48,66 +49,62 @@ started_anew = proxy.start_program
 @contextmanager
 def instead_of_starts() -> Iterator[None]:
     """Inside, each `RunningProxy` is a fork. The process that they are forks of starts with the first one."""
-    starter = _Starter()
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(proxy, "start_program", starter.start)
+    with TemporaryDirectory(prefix="tsproxy-forks-") as folder, pytest.MonkeyPatch.context() as patch:
+        forks = _Forks(Path(folder, "socket"))
+        patch.setattr(proxy, "start_program", forks.start)
         try:
             yield
         finally:
-            starter.close()
+            forks.close()
 
 
-class _Starter:
-    def __init__(self) -> None:
-        self._ours: socket.socket | None = None
+class _Forks:
+    def __init__(self, address: Path) -> None:
+        self._address = str(address)
         self._process: subprocess.Popen[bytes] | None = None
         self._fixed = _fixed_of(os.environ)
 
     async def start(self, command: Sequence[str], environment: Mapping[str, str]) -> Any:
         if _fixed_of(environment) != self._fixed:
             return await started_anew(command, environment)
-        asked = {
-            "command": command,
-            "environment": dict(environment),
-            "folder": os.getcwd(),
-            "files": resource.getrlimit(resource.RLIMIT_NOFILE),
-        }
+        if self._process is None:
+            self._process = self._begin()
         log, their_log = os.pipe()
-        told, their_end = os.pipe()
         try:
-            socket.send_fds(self._connected(), [json.dumps(asked).encode()], [their_log, their_end])
+            forked = await _fork(self._address, command, environment, {_STDERR: their_log})
         finally:
             os.close(their_log)
-            os.close(their_end)
-        told_lines = await _reader(told)
-        return _Forked(int(await told_lines.readline()), await _reader(log), told_lines)
+        forked.stderr = asyncio.StreamReader(limit=proxy.LINE_BYTES)
+        await asyncio.get_running_loop().connect_read_pipe(
+            partial(asyncio.StreamReaderProtocol, forked.stderr), os.fdopen(log, "rb", 0)
+        )
+        return forked
 
     def close(self) -> None:
-        if self._ours is not None and self._process is not None:
-            self._ours.close()
-            self._process.wait()
+        if self._process is not None:
+            self._process.communicate()  # it ends when its standard input ends
 
-    def _connected(self) -> socket.socket:
-        if self._ours is None:
-            self._ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-            with theirs:
-                self._process = subprocess.Popen(
-                    [sys.executable, "-m", "tests.forked_proxies", str(theirs.fileno())],
-                    cwd=_ROOT,
-                    stdin=subprocess.DEVNULL,
-                    pass_fds=[theirs.fileno()],
-                )
-        return self._ours
+    def _begin(self) -> "subprocess.Popen[bytes]":
+        with socket.socket(socket.AF_UNIX) as listening:
+            listening.bind(self._address)
+            listening.listen()
+            return subprocess.Popen(
+                [sys.executable, "-m", "tests.forked_proxies", str(listening.fileno())],
+                cwd=_ROOT,
+                stdin=subprocess.PIPE,
+                pass_fds=[listening.fileno()],
+            )
 
 
 class _Forked:
-    """What `RunningProxy` uses of asyncio's `Process`."""
+    """What `RunningProxy` and a supervisor use of asyncio's `Process`."""
 
-    def __init__(self, pid: int, stderr: asyncio.StreamReader, told: asyncio.StreamReader) -> None:
+    stderr: asyncio.StreamReader
+
+    def __init__(self, pid: int, told: asyncio.StreamReader, connection: asyncio.StreamWriter) -> None:
         self.pid = pid
-        self.stderr = stderr
         self.returncode: int | None = None
-        self._end = asyncio.create_task(self._hear(told))
+        self._end = asyncio.create_task(self._hear(told, connection))
 
     def send_signal(self, number: int) -> None:
         os.kill(self.pid, number)
@@ -118,17 +115,36 @@ class _Forked:
     async def wait(self) -> int:
         return await asyncio.shield(self._end)
 
-    async def _hear(self, told: asyncio.StreamReader) -> int:
+    async def _hear(self, told: asyncio.StreamReader, connection: asyncio.StreamWriter) -> int:
         self.returncode = os.waitstatus_to_exitcode(int(await told.readline()))
+        connection.close()
         return self.returncode
 
 
-async def _reader(descriptor: int) -> asyncio.StreamReader:
-    reader = asyncio.StreamReader(limit=proxy.LINE_BYTES)
-    await asyncio.get_running_loop().connect_read_pipe(
-        lambda: asyncio.StreamReaderProtocol(reader), os.fdopen(descriptor, "rb", 0)
-    )
-    return reader
+async def _fork(
+    address: str,
+    command: Sequence[str],
+    environment: Mapping[str, str],
+    descriptors: Mapping[int, int],
+    *,
+    in_new_session: bool = False,
+) -> _Forked:
+    """A fork that runs the command. `descriptors`: its number of an open file -> the number here."""
+    asked = {
+        "command": list(command),
+        "environment": dict(environment),
+        "numbers": list(descriptors),
+        "folder": os.getcwd(),
+        "files": resource.getrlimit(resource.RLIMIT_NOFILE),
+        "in_new_session": in_new_session,
+        "address": address,
+    }
+    connection = socket.socket(socket.AF_UNIX)
+    connection.connect(address)
+    socket.send_fds(connection, [b"\n"], list(descriptors.values()))
+    connection.sendall(json.dumps(asked).encode() + b"\n")
+    reader, writer = await asyncio.open_unix_connection(sock=connection)
+    return _Forked(int(await reader.readline()), reader, writer)
 
 
 def _fixed_of(environment: Mapping[str, str]) -> dict[str, str]:
@@ -138,9 +154,11 @@ def _fixed_of(environment: Mapping[str, str]) -> dict[str, str]:
 # -- The process that forks -----------------------------------------------------------------------
 
 
-def serve(asks: socket.socket) -> int:
-    """Forks as often as it is asked, and tells the id and the end of each fork. Returns an exit status: its
-    own, and in a fork that of the command."""
+def serve(listening: socket.socket) -> int:
+    """Forks as often as it is asked, and tells the id and the end of each fork, until standard input ends.
+
+    Returns an exit status: its own, and in a fork that of the command.
+    """
     for name in IMPORTED:
         importlib.import_module(name)
     woken, wakes = os.pipe()
@@ -149,48 +167,58 @@ def serve(asks: socket.socket) -> int:
     signal.signal(signal.SIGCHLD, lambda *_: None)
     signal.set_wakeup_fd(wakes)
     selector = selectors.DefaultSelector()
-    selector.register(asks, selectors.EVENT_READ)
-    selector.register(woken, selectors.EVENT_READ)
-    ends: dict[int, int] = {}
+    for each in (listening.fileno(), woken, sys.stdin.fileno()):
+        selector.register(each, selectors.EVENT_READ)
+    askers: dict[int, socket.socket] = {}
     while True:
         for key, _ in selector.select():
+            if key.fd == sys.stdin.fileno():
+                return 0
             if key.fd == woken:
                 os.read(woken, 512)
-                _tell_who_ended(ends)
+                _tell_who_ended(askers)
                 continue
-            asked, descriptors, _, _ = socket.recv_fds(asks, _MAX_BYTES, 2)
-            if not asked:
-                return 0
-            log, end = descriptors
+            asker, _ = listening.accept()
+            _, theirs, _, _ = socket.recv_fds(asker, 1, 9)
+            with asker.makefile() as lines:
+                asked = json.loads(lines.readline())
             if not (pid := os.fork()):
                 selector.close()
-                asks.detach()
-                return _run(log, **json.loads(asked))
-            os.close(log)
-            ends[pid] = end
-            os.write(end, f"{pid}\n".encode())
+                for open_socket in (listening, asker, *askers.values()):
+                    open_socket.detach()
+                return _run(theirs, **asked)
+            for descriptor in theirs:
+                os.close(descriptor)
+            askers[pid] = asker
+            asker.sendall(f"{pid}\n".encode())
 
 
-def _tell_who_ended(ends: dict[int, int]) -> None:
+def _tell_who_ended(askers: dict[int, socket.socket]) -> None:
     with suppress(ChildProcessError):
         while (ended := os.waitpid(-1, os.WNOHANG))[0]:
-            end = ends.pop(ended[0])
-            with suppress(BrokenPipeError):  # nobody waits for it any more
-                os.write(end, f"{ended[1]}\n".encode())
-            os.close(end)
+            with askers.pop(ended[0]) as asker, suppress(BrokenPipeError):  # nobody may wait for it any more
+                asker.sendall(f"{ended[1]}\n".encode())
 
 
 def _run(
-    log: int, command: list[str], environment: dict[str, str], folder: str, files: tuple[int, int]
+    theirs: list[int],
+    *,
+    command: list[str],
+    environment: dict[str, str],
+    numbers: list[int],
+    folder: str,
+    files: tuple[int, int],
+    in_new_session: bool,
+    address: str,
 ) -> int:
     """The fork as the command: as little as possible is left of the process that it was."""
     signal.set_wakeup_fd(-1)
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    os.dup2(os.open(os.devnull, os.O_RDWR), 1)
-    os.dup2(log, 2)
-    os.closerange(3, 1 << 16)
+    if in_new_session:
+        os.setsid()
     resource.setrlimit(resource.RLIMIT_NOFILE, files)
+    _keep_open(dict(zip(numbers, theirs, strict=True)))
     os.chdir(folder)
     os.environ.clear()
     os.environ.update(environment)
@@ -199,8 +227,35 @@ def _run(
     sys.argv[:] = ["tsproxy", *command[3:]]
     sys.path[0] = folder
     from tsproxy.cli import main
+    from tsproxy.proxy.workers import member
 
+    setattr(member, "_start", partial(_start_worker, address))  # noqa: B010 - mypy would ask for its exact type
     return main()
+
+
+def _keep_open(kept: Mapping[int, int]) -> None:
+    """Of all open files, only `kept` stay: its new number -> its number. Input and output lead nowhere."""
+    above = 1 + max(*kept, *kept.values())
+    moved = {number: above + place for place, number in enumerate(kept)}
+    for number, high in moved.items():
+        os.dup2(kept[number], high)
+    os.closerange(3, above)
+    for number, high in moved.items():
+        os.dup2(high, number)
+    os.closerange(above, 1 << 16)
+    nowhere = os.open(os.devnull, os.O_RDWR)
+    os.dup2(nowhere, 0)
+    os.dup2(nowhere, 1)
+    os.close(nowhere)
+
+
+async def _start_worker(address: str, theirs: socket.socket) -> _Forked:
+    """As the supervisor's own `_start`, by a fork."""
+    from tsproxy.proxy.workers.channel import VARIABLE
+
+    environment = {**os.environ, VARIABLE: str(theirs.fileno())}
+    inherited = {number: number for number in (_STDERR, theirs.fileno())}
+    return await _fork(address, sys.orig_argv, environment, inherited, in_new_session=True)
 
 
 if __name__ == "__main__":
