@@ -34,7 +34,11 @@ def evidence(spark, source, listed=100, **asked):
     with opened_small(spark, source, **asked) as log:
         found = log.evidence(listed)
     with opened_large(spark, source, **asked) as log:
-        large = log.evidence(listed)
+        return agreed(found, log.evidence(listed))
+
+
+def agreed(found, large):
+    """The evidence that both ways found."""
     assert (large.boots, large.gaps) == (found.boots, found.gaps)
     assert sorted(large.files, key=repr) == sorted(found.files, key=repr)
     return found
