@@ -82,11 +82,14 @@ def test_each_line_is_once_in_its_days_partition_and_garbage_keeps_its_source(sp
     assert (apart["raw"], apart["file"]) == ("garbage", "decisions-20261120T000000Z-a.jsonl")
 
 
-@pytest.mark.parametrize("ts", ["2026-02-30T00:00:00.000Z", "2019-01-01T00:00:00.000Z", "soon", None])
-def test_an_unusable_line_of_no_such_day_is_kept_with_its_files_day(spark, tmp_path, ts):
-    path = write(tmp_path / "decisions-20261120T000000Z-a.jsonl", heartbeat(0, v=7) | {"interval_start": ts})
-    done = compact(spark, [str(path)], FRIDAY, FRIDAY, Table(str(tmp_path / "table")))
-    assert done.quarantined_lines == {"unknown_version": 1}
+def test_an_unusable_line_of_no_such_day_is_kept_with_its_files_day(spark, tmp_path):
+    table = str(tmp_path / "table")
+    for seq, ts in enumerate(("2026-02-30T00:00:00.000Z", "2019-01-01T00:00:00.000Z", "soon", None)):
+        name = f"decisions-20261120T000000Z-{seq}.jsonl"
+        write(tmp_path / "in" / name, heartbeat(seq, v=7) | {"interval_start": ts})
+    done = compact(spark, [str(tmp_path / "in")], FRIDAY, FRIDAY, Table(table))
+    assert done.quarantined_lines == {"unknown_version": 4}
+    assert len({row["file"] for row in spark.read.parquet(table).collect()}) == 4
 
 
 def test_a_line_names_its_file_whatever_that_is_called_and_whichever_input_it_is_of(spark, tmp_path):
