@@ -25,8 +25,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-import pytest
-
 from tsproxy.testing import proxy
 
 FIXED = ("PYTHON", "LD_", "MALLOC_", "OPENSSL_", "SSL_", "TSPROXY_")
@@ -49,12 +47,13 @@ started_anew = proxy.start_program
 @contextmanager
 def instead_of_starts() -> Iterator[None]:
     """Inside, each `RunningProxy` is a fork. The process that they are forks of starts with the first one."""
-    with TemporaryDirectory(prefix="tsproxy-forks-") as folder, pytest.MonkeyPatch.context() as patch:
-        forks = _Forks(Path(folder, "socket"))
-        patch.setattr(proxy, "start_program", forks.start)
+    with TemporaryDirectory(prefix="tsproxy-forks-") as folder:
+        forks, before = _Forks(Path(folder, "socket")), proxy.start_program
+        proxy.start_program = forks.start
         try:
             yield
         finally:
+            proxy.start_program = before
             forks.close()
 
 
