@@ -86,8 +86,12 @@ class LibrdkafkaClient(ThreadedClient):
             for value in values:
                 self._produce(producer, value, is_forbidden)
             number += 1
-            producer.poll(PAUSE_S)
+            self._rest(producer)
         producer.flush(FLUSH_S)
+
+    def _rest(self, producer):
+        """Wait between two batches, or until there is an answer."""
+        producer.poll(PAUSE_S)
 
     def _produce(self, producer, value, is_forbidden):
         def answered(error, _):

@@ -42,6 +42,7 @@ from tsproxy.proxy.limits.process import ProcessLimits
 from tsproxy.proxy.logging import set_level
 from tsproxy.proxy.metrics.latency.sampler import Sampler
 from tsproxy.proxy.metrics.loop_lag import LoopLag
+from tsproxy.proxy.metrics.tasks import Tasks
 from tsproxy.proxy.metrics.registry import Metrics
 from tsproxy.proxy.metrics.totals import families_now
 from tsproxy.proxy.notes import Notes, frames_of
@@ -91,6 +92,7 @@ class Proxy:
         self._lag = LoopLag()
         self.metrics.add(self._lag.histogram)
         self.metrics.add(ProcessCollector(registry=None))
+        self.metrics.add(Tasks())
         self.metrics.rules.know(config.policy)
         self._certificates = certificates = Certificates(config, self.metrics, clock)
         self._waivers = Waivers(config, self.metrics, clock)

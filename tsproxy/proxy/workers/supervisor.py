@@ -27,6 +27,7 @@ from tsproxy.proxy.admin.pages import pages
 from tsproxy.proxy.admin.report import Report, together
 from tsproxy.proxy.logging import set_level
 from tsproxy.proxy.metrics.catalogue import state
+from tsproxy.proxy.metrics.tasks import Tasks
 from tsproxy.proxy.metrics.totals import families_now, joined
 from tsproxy.proxy.notes import frames_of
 from tsproxy.proxy.ports import ListenError
@@ -76,6 +77,7 @@ class Supervisor:
         self._config = config
         self._manager = manager
         self._process = ProcessCollector(registry=None)
+        self._tasks = Tasks()
         self._reloader = Reloader(source, config, self.adopt, manager)
         self._show = show
         self._started: set[int] = set()
@@ -99,7 +101,7 @@ class Supervisor:
         """The state of all workers now, as one proxy."""
         await asyncio.gather(*(member.report() for member in self._members))
         known = together([member.known for member in self._members])
-        own = (*self._reloader.collect(), *_about(self._members), *self._process.collect())
+        own = (*self._reloader.collect(), *_about(self._members), *self._process.collect(), *self._tasks.collect())
         return replace(known, families=joined([known.families, families_now(own)]))
 
     async def run(self) -> None:

@@ -73,6 +73,7 @@ SECTIONS: Final[Mapping[str, tuple[Described, ...]]] = {
         state.WORKER_READY,
         state.WORKER_RESTARTS,
         state.BUILD_INFO,
+        state.TASKS,
         state.PROCESS_CPU,
         state.PROCESS_RESIDENT_MEMORY,
         state.PROCESS_VIRTUAL_MEMORY,

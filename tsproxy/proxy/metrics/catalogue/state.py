@@ -200,6 +200,16 @@ WORKER_RESTARTS: Final = counter_row(
 BUILD_INFO: Final = gauge_row(
     "tsproxy_build_info", ("version", "python"), "1", "Always 1", FROM_START, "The versions.", Joined.HIGHEST
 )
+TASKS: Final = gauge_row(
+    "tsproxy_tasks",
+    (),
+    "tasks",
+    "Tasks of the event loop",
+    FROM_START,
+    "With workers: of the supervisor and all workers. It follows the number of connections. Grows while"
+    " `tsproxy_connections` does not: report it.",
+    Joined.SUM,
+)
 PROCESS_CPU: Final = counter_row(
     "process_cpu_seconds",
     (),
