@@ -12,7 +12,7 @@ QUICK := -m "not broker and not spark and not slow"
 export PYTHONDONTWRITEBYTECODE =
 
 .DEFAULT_GOAL := help
-.PHONY: help setup java demo test test-quick test-full test-clients differential mutation coverage fuzz simulate chaos bench bench-reports bench-fleet pyfiles docs docs-run test-deploy release lint format clean
+.PHONY: help setup java demo test test-quick test-full test-clients differential mutation coverage fuzz simulate chaos soak bench bench-reports bench-fleet pyfiles docs docs-run test-deploy release lint format clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -86,6 +86,10 @@ simulate: .venv/stamp ## CONNECTIONS on a simulated loop, clock and network: fau
 ROUNDS ?= 10
 chaos: java .venv/stamp ## ROUNDS of faults by SEED on real brokers, proxy and producers; root for a full disk, libfaketime for clocks
 	$(BIN)/python -m tests.chaos --rounds $(ROUNDS) --seed $(SEED)
+
+soak: MINUTES = 60
+soak: java .venv/stamp ## MINUTES of mixed traffic by SEED, reloads and restarts: memory, descriptors and tasks must not grow
+	$(BIN)/python -m tests.soak --minutes $(MINUTES) --seed $(SEED)
 
 bench: .venv/stamp ## the benchmarks, as ratios within one run
 	$(BIN)/python -m benchmarks

@@ -19,6 +19,7 @@ from tsproxy.proxy.metrics.catalogue.sections import ALL
 from tsproxy.proxy.metrics.catalogue.traffic import TOPIC_RECORDS
 from tsproxy.proxy.metrics.described import FROM_START
 from tsproxy.proxy.metrics.loop_lag import LoopLag
+from tsproxy.proxy.metrics.tasks import Tasks
 from tsproxy.proxy.metrics.totals import as_metrics, families_now, joined
 from tsproxy.testing.proxy import RunningProxy
 
@@ -194,3 +195,19 @@ def test_topics_that_are_too_many_to_remember_and_one_called_other_are_others():
 
     assert samples(busiest)[OTHER] == 12
     assert len(busiest._had) == MOST_KNOWN
+
+
+async def test_tasks_are_counted_while_they_live():
+    def count():
+        [family] = tasks.collect()
+        [sample] = family.samples
+        return sample.value
+
+    tasks = Tasks()
+    before = count()
+    waiting = [asyncio.create_task(asyncio.Event().wait()) for _ in range(3)]
+    assert count() == before + 3
+    for each in waiting:
+        each.cancel()
+    await asyncio.wait(waiting)
+    assert count() == before

@@ -1,1 +1,1 @@
-"""An hour of mixed traffic, and the straight line through memory, descriptors and tasks that must not rise."""
+"""An hour of mixed traffic. Memory, descriptors and tasks must not grow."""

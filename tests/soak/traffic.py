@@ -31,7 +31,7 @@ VISITS = ("ask", "leave", "reset", "nonsense", "silent")
 
 
 class Number:
-    """A set or a dict of which a soak needs the length alone. It keeps nothing, but counts a dict's values."""
+    """As a set, or a dict, of which only the length is read. It keeps nothing, but counts values."""
 
     def __init__(self):
         self.by_value = Counter()

@@ -26,6 +26,7 @@ BROKER_PROPERTIES = {
     "transaction.state.log.min.isr": "1",
 }
 DRAIN_S = 5
+PATIENCE_S = 180
 
 
 @dataclass(frozen=True)
@@ -73,6 +74,7 @@ class Soak:
             stack.push_async_callback(self._end, [_begin(each) for each in self.producers])
             for each in (self.consumer, self.visitors):
                 stack.push_async_callback(_cancel, _begin(each))
+            await until(self._are_all_answered, "every client has an answer", PATIENCE_S)
             yield self
 
     async def run(self):
@@ -85,13 +87,18 @@ class Soak:
                 group.create_task(_every(seconds, step, plan.seconds))
         self._tell("end", **self._facts())
 
+    def _are_all_answered(self):
+        told = [each.told for each in self.producers]
+        answered = all(len(each.acknowledged) or _committed(each) for each in told)
+        return answered and self.consumer.read and self.visitors.visits
+
     def _facts(self):
         """The proxy's and the clients' own view at the end."""
         events = [line["event"] for line in self.proxy.log]
         told = [each.told for each in self.producers]
         return {
             "acknowledged": sum(len(each.acknowledged) for each in told),
-            "transactions": sum(outcome == "committed" for each in told for _, outcome in each.transactions),
+            "transactions": sum(map(_committed, told)),
             "failed": {each.client: dict(each.failed.by_value) for each in told if len(each.failed)},
             "consumed": self.consumer.read,
             "visits": self.visitors.visits,
@@ -147,9 +154,16 @@ class Soak:
         new.replace(self._config)
 
     async def _end(self, tasks):
+        """Every client waits for its last answers. A run that failed may have left no broker to give them."""
         for each in self.producers:
             each.stop()
-        await asyncio.gather(*tasks)
+        await asyncio.wait(tasks, timeout=PATIENCE_S)
+        for task in tasks:
+            await _cancel(task)
+
+
+def _committed(told):
+    return sum(outcome == "committed" for _, outcome in told.transactions)
 
 
 def _begin(client):

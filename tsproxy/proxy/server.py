@@ -42,8 +42,8 @@ from tsproxy.proxy.limits.process import ProcessLimits
 from tsproxy.proxy.logging import set_level
 from tsproxy.proxy.metrics.latency.sampler import Sampler
 from tsproxy.proxy.metrics.loop_lag import LoopLag
-from tsproxy.proxy.metrics.tasks import Tasks
 from tsproxy.proxy.metrics.registry import Metrics
+from tsproxy.proxy.metrics.tasks import Tasks
 from tsproxy.proxy.metrics.totals import families_now
 from tsproxy.proxy.notes import Notes, frames_of
 from tsproxy.proxy.ports import ListenError

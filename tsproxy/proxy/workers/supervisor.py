@@ -101,7 +101,8 @@ class Supervisor:
         """The state of all workers now, as one proxy."""
         await asyncio.gather(*(member.report() for member in self._members))
         known = together([member.known for member in self._members])
-        own = (*self._reloader.collect(), *_about(self._members), *self._process.collect(), *self._tasks.collect())
+        about = _about(self._members)
+        own = (*self._reloader.collect(), *about, *self._process.collect(), *self._tasks.collect())
         return replace(known, families=joined([known.families, families_now(own)]))
 
     async def run(self) -> None:
