@@ -112,18 +112,23 @@ class Consumer:
 
     def __init__(self, topic, options):
         self.read = 0
+        self._is_stopping = False
         self._options = options
         self._topic = topic
 
+    def stop(self):
+        """End `run` soon. aiokafka may swallow a cancellation."""
+        self._is_stopping = True
+
     async def run(self):
-        """Reads for ever. A consumer that fails is made anew."""
-        while True:
+        """Reads until `stop`. A consumer that fails is made anew."""
+        while not self._is_stopping:
             consumer = AIOKafkaConsumer(
                 self._topic, **self._options.aiokafka(), group_id="soak", isolation_level="read_committed"
             )
             try:
                 await consumer.start()
-                while True:
+                while not self._is_stopping:
                     found = await consumer.getmany(timeout_ms=1000)
                     self.read += sum(map(len, found.values()))
             except (KafkaError, OSError):

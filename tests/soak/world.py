@@ -71,10 +71,10 @@ class Soak:
             self.producers = producers(TOPIC, plain, tls)
             self.consumer = Consumer(TOPIC, tls)
             self.visitors = Visitors(plain.bootstrap_servers, self._plan.seed)
-            stack.push_async_callback(self._end, [_begin(each) for each in self.producers])
-            for each in (self.consumer, self.visitors):
-                stack.push_async_callback(_cancel, _begin(each))
-            await until(self._are_all_answered, "every client has an answer", PATIENCE_S)
+            tasks = [_begin(each) for each in (*self.producers, self.consumer)]
+            stack.push_async_callback(self._end, tasks)
+            stack.push_async_callback(_cancel, _begin(self.visitors))
+            await until(self._are_all_answered, "every client has an answer")
             yield self
 
     async def run(self):
@@ -155,11 +155,11 @@ class Soak:
 
     async def _end(self, tasks):
         """Every client waits for its last answers. A run that failed may have left no broker to give them."""
-        for each in self.producers:
+        for each in (*self.producers, self.consumer):
             each.stop()
-        await asyncio.wait(tasks, timeout=PATIENCE_S)
-        for task in tasks:
-            await _cancel(task)
+        _, late = await asyncio.wait(tasks, timeout=PATIENCE_S)
+        for task in late:
+            task.cancel()
 
 
 def _committed(told):

@@ -1,0 +1,116 @@
+"""Very large requests and answers, and clients that never read theirs."""
+
+import asyncio
+import contextlib
+import socket
+import time
+from functools import partial
+
+import pytest
+
+from tests.attacks.attacker import HOST, answer_to, port_of, produce
+from tests.attacks.test_small_and_expensive import culprits
+from tests.full_only import IS_FULL
+from tests.load.watched import KIB, watching
+from tests.session.messages import produce as of_partitions
+from tests.session.test_bombs import BOMBS
+from tests.wire.batches import batch
+from tsproxy.clock import Clock
+from tsproxy.testing.kafka_cluster import KafkaCluster
+from tsproxy.testing.proxy import RunningProxy
+
+pytestmark = pytest.mark.timeout(900)
+
+READERS = 100 if IS_FULL else 10
+REQUESTS = 1_500
+NEVER_READ_MIB = 96
+FRAME_BYTES = 104_857_600
+"""`socket.request.max.bytes`: a broker takes no larger frame."""
+FRAMES = 4
+FRAME_MIB = 640
+PARTITIONS, SENDERS, IN_A_ROW = 1_000, 20 if IS_FULL else 5, 20
+PARTITIONS_MIB = 96
+BOMBS_MIB = 256
+
+
+@contextlib.asynccontextmanager
+async def watched_proxy(kafka, topic, config=None, **settings):
+    await kafka.create_topic(topic, config=config)
+    async with (
+        RunningProxy(kafka.bootstrap_servers, settings=settings) as proxy,
+        watching(proxy, topic) as watched,
+    ):
+        yield proxy, watched
+
+
+@pytest.mark.broker
+async def test_clients_that_never_read_take_a_bounded_memory(kafka_431, topic):
+    """Each offers 1,500 requests, whose answers are a hundred times as large, and reads none."""
+    async with watched_proxy(kafka_431, topic) as (proxy, watched), contextlib.AsyncExitStack() as stack:
+        storm = produce(topic.encode(), culprits(10_000, Clock().now_ms() * 1000), version=8) * REQUESTS
+        for _ in range(READERS):
+            attacker = stack.enter_context(socket.create_connection((HOST, port_of(proxy))))
+            attacker.setblocking(False)
+            sending = asyncio.create_task(asyncio.get_running_loop().sock_sendall(attacker, storm))
+            stack.callback(sending.cancel)
+        served = len(watched.waits_s)
+        await until(lambda: len(watched.waits_s) >= served + 50, "the good client is served")
+        await watched.told("never read", count=READERS)
+        assert watched.peak_grown_kib() <= NEVER_READ_MIB * KIB
+
+
+@pytest.mark.broker
+@pytest.mark.full_only("400 MiB to a broker of its own; test_limits.py announces such frames")
+async def test_the_largest_frames_that_a_broker_takes_are_forwarded_in_a_bounded_memory(topic):
+    config = {"max.message.bytes": str(FRAME_BYTES)}
+    async with (
+        KafkaCluster(heap="2g", properties={"message.max.bytes": str(FRAME_BYTES)}) as kafka,
+        watched_proxy(kafka, topic, config) as (proxy, watched),
+    ):
+        frame = produce(topic.encode(), batch([Clock().now_ms()], value=bytes(FRAME_BYTES - 300)), version=8)
+        assert FRAME_BYTES - 200 <= len(frame) <= FRAME_BYTES
+        begun_s = time.monotonic()
+        answers = await asyncio.gather(*(answer_to(port_of(proxy), frame) for _ in range(FRAMES)))
+        await watched.told(
+            "frames of 100 MiB", count=FRAMES, all_after_s=round(time.monotonic() - begun_s, 1)
+        )
+        assert all(answers)
+        assert watched.peak_grown_kib() <= FRAME_MIB * KIB
+        assert sum((await kafka.end_offsets(topic)).values()) >= FRAMES + len(watched.waits_s)
+
+
+@pytest.mark.broker
+async def test_requests_of_a_thousand_partitions_take_a_bounded_memory(kafka_431, topic):
+    """The topic has one of them: the broker answers for each."""
+    one = batch([Clock().now_ms()], value=bytes(100))
+    sent = of_partitions({topic: dict.fromkeys(range(PARTITIONS), one)}, version=8) * IN_A_ROW
+
+    async def send():
+        reader, writer = await asyncio.open_connection(HOST, port_of(proxy))
+        writer.write(sent)
+        for _ in range(IN_A_ROW):
+            assert (
+                len(await reader.readexactly(int.from_bytes(await reader.readexactly(4)))) > 30 * PARTITIONS
+            )
+        writer.close()
+
+    async with watched_proxy(kafka_431, topic) as (proxy, watched):
+        await asyncio.gather(*(send() for _ in range(SENDERS)))
+        await watched.told("1,000 partitions", requests=SENDERS * IN_A_ROW)
+        assert watched.peak_grown_kib() <= PARTITIONS_MIB * KIB
+
+
+@pytest.mark.broker
+@pytest.mark.full_only("test_bombs.py holds the ceiling of each codec without a proxy")
+async def test_bombs_of_every_codec_at_once_take_a_bounded_memory(kafka_431, topic):
+    """Each unfolds to 1 GiB, and is rejected with the limit's name."""
+    config = {"max.message.bytes": str(FRAME_BYTES)}
+    async with watched_proxy(kafka_431, topic, config) as (proxy, watched):
+        frames = [
+            produce(topic.encode(), batch(codec=codec, body=make(), records_count=1), version=8)
+            for codec, make in BOMBS.values()
+        ]
+        answers = await asyncio.gather(*map(partial(answer_to, port_of(proxy)), frames * 2))
+        assert all(each and b"limits.decompressed_batch" in each for each in answers)
+        await watched.told("bombs", count=len(answers))
+        assert watched.peak_grown_kib() <= BOMBS_MIB * KIB

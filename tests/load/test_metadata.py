@@ -1,0 +1,97 @@
+"""Metadata of 100,000 topics: the proxy replaces the brokers' addresses, and everybody else is served."""
+
+import asyncio
+import struct
+import time
+
+from tests.proxy.loops import on_both_loops
+from tests.proxy.test_memory import growth
+from tests.proxy.wire import MIB, wire
+from tests.proxy.world import World
+from tests.session.conversation import view_of
+from tests.session.messages import HEARTBEAT, METADATA, answer, request
+
+TOPICS = 100_000
+VERSION = 12
+TIMES_ITS_SIZE = 6
+"""So much memory, for the answer as it came and as it leaves."""
+MOST_LAG_S = 1.0
+"""On a machine whose cores others use as well."""
+PAUSE_S = 0.005
+ASKED = request(METADATA, VERSION, b"\x00\x01\x00\x00")
+BESIDE, BESIDE_ANSWER = request(HEARTBEAT, 0), answer(HEARTBEAT, 0, bytes(2))
+
+
+def unsigned(number):
+    out = bytearray()
+    while number > 0x7F:
+        out.append(number & 0x7F | 0x80)
+        number >>= 7
+    return bytes([*out, number])
+
+
+def node(host, port):
+    return struct.pack(">i", 1) + unsigned(len(host) + 1) + host + struct.pack(">i", port) + b"\x00\x00"
+
+
+def metadata(host, port):
+    """One broker, and topics of one partition with three replicas."""
+    partition = struct.pack(">hiii", 0, 0, 1, 5) + (b"\x04" + struct.pack(">iii", 1, 2, 3)) * 2 + b"\x01\x00"
+    after_name = b"\x00\x02" + partition + struct.pack(">i", -(2**31)) + b"\x00"
+    topics = [
+        b"\x00\x00" + unsigned(13) + b"topic-%06d" % n + n.to_bytes(16, "big") + after_name
+        for n in range(TOPICS)
+    ]
+    head = bytes(4) + b"\x02" + node(host, port) + b"\x00" + struct.pack(">i", 1)
+    return answer(METADATA, VERSION, head + unsigned(TOPICS + 1) + b"".join(topics) + b"\x00")
+
+
+TOLD, SAID = metadata(b"broker", 9092), metadata(b"proxy.example", 9193)
+
+
+async def late_s(until_done):
+    """How late the loop ran a task at most, until the other one is done."""
+    most = 0.0
+    while not until_done.done():
+        due_s = time.monotonic() + PAUSE_S
+        await asyncio.sleep(PAUSE_S)
+        most = max(most, time.monotonic() - due_s)
+    return most
+
+
+async def carried(the):
+    """The answer passes, and the client has it with the proxy's own address."""
+    await the.client_sends(ASKED)
+    await the.broker_gets(len(ASKED))
+    sending = asyncio.create_task(the.broker_sends(TOLD))
+    assert await the.client_gets(len(SAID)) == SAID
+    await sending
+
+
+@on_both_loops
+async def test_everybody_else_is_served_while_it_passes():
+    world = World()
+    async with wire(world, view_of()) as the, wire(world, view_of()) as other:
+        carrying = asyncio.create_task(carried(the))
+        watching = asyncio.create_task(late_s(carrying))
+        served = 0
+        while not carrying.done():
+            await other.client_sends(BESIDE)
+            await other.broker_gets(len(BESIDE))
+            await other.broker_sends(BESIDE_ANSWER)
+            assert await other.client_gets(len(BESIDE_ANSWER)) == BESIDE_ANSWER
+            served += 1
+        await carrying
+        lag_s = await watching
+    print({"mib": round(len(TOLD) / MIB, 1), "late_s": round(lag_s, 3), "served_beside": served})
+    assert lag_s <= MOST_LAG_S
+    assert served > 1
+
+
+@on_both_loops
+async def test_it_takes_a_bounded_memory():
+    async with wire(World(), view_of()) as the:
+        with growth() as peak:
+            await carried(the)
+    print({"mib": round(len(TOLD) / MIB, 1), "times_its_size": round(peak[0] / len(TOLD), 1)})
+    assert peak[0] <= TIMES_ITS_SIZE * len(TOLD)
