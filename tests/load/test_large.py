@@ -12,6 +12,7 @@ from tests.attacks.attacker import HOST, answer_to, port_of, produce
 from tests.attacks.test_small_and_expensive import culprits
 from tests.full_only import IS_FULL
 from tests.load.watched import KIB, watching
+from tests.proxy.world import until
 from tests.session.messages import produce as of_partitions
 from tests.session.test_bombs import BOMBS
 from tests.wire.batches import batch
@@ -30,6 +31,7 @@ FRAMES = 4
 FRAME_MIB = 640
 PARTITIONS, SENDERS, IN_A_ROW = 1_000, 20 if IS_FULL else 5, 20
 PARTITIONS_MIB = 96
+CPU_S_A_PARTITION = 0.000_15
 BOMBS_MIB = 256
 
 
@@ -96,7 +98,9 @@ async def test_requests_of_a_thousand_partitions_take_a_bounded_memory(kafka_431
 
     async with watched_proxy(kafka_431, topic) as (proxy, watched):
         await asyncio.gather(*(send() for _ in range(SENDERS)))
-        await watched.told("1,000 partitions", requests=SENDERS * IN_A_ROW)
+        requests, cpu_s = SENDERS * IN_A_ROW, watched.cpu_s()
+        await watched.told("1,000 partitions", requests=requests)
+        assert cpu_s <= CPU_S_A_PARTITION * requests * PARTITIONS
         assert watched.peak_grown_kib() <= PARTITIONS_MIB * KIB
 
 

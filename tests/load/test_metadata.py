@@ -50,7 +50,7 @@ TOLD, SAID = metadata(b"broker", 9092), metadata(b"proxy.example", 9193)
 
 
 async def late_s(until_done):
-    """How late the loop ran a task at most, until the other one is done."""
+    """The loop's longest delay until that task is done."""
     most = 0.0
     while not until_done.done():
         due_s = time.monotonic() + PAUSE_S

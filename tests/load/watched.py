@@ -33,7 +33,7 @@ class Watched:
 
     proxy: RunningProxy
     waits_s: list = field(default_factory=list)
-    """What each record of the good client waited for its answer."""
+    """The time that each record of the good client waited for its answer."""
     lags_before: dict = field(default_factory=dict)
 
     def __post_init__(self):
@@ -142,6 +142,6 @@ async def _exchange(reader, writer, request):
 
 
 def _error_code(answer, topic):
-    """Of the only partition: after the correlation id, one topic with its name, and the partition's index."""
+    """It stands after the correlation id, one topic with its name, and the index of the only partition."""
     at = 4 + 4 + 2 + len(topic) + 4 + 4
     return int.from_bytes(answer[at : at + 2])

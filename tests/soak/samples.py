@@ -1,4 +1,4 @@
-"""What a soak reads from outside the proxy's processes: /proc, and the metrics page."""
+"""A sample of the proxy's processes, from outside: /proc, and the metrics page."""
 
 import os
 from contextlib import suppress

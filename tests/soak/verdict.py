@@ -12,9 +12,9 @@ PROCESSES = 3
 WARM_UP = 1 / 6
 """The share of the time that is not judged: caches fill, and malloc finds its size."""
 ALL = "all descriptors"
-"""Of the three processes. Each alone follows the clients, which reach another worker after each restart."""
+"""The sum of the three processes. One alone follows the clients, which change workers at each restart."""
 BOUNDS = {"resident MiB": 1.0, "PSS MiB": 1.0, "supervisor descriptors": 2.0, ALL: 2.0, "tasks": 2.0}
-"""How much a series may grow in the time that is judged, by the end of its name. Others are only shown. The
+"""A series may grow so much in the time that is judged, by the end of its name. Others are only shown. The
 rarest event, a restart of the broker, comes four times in an hour's judged time: a leak in each is more."""
 NEEDED = ("acknowledged", "transactions", "consumed", "visits", "reloads")
 BAD_AT_LEAST, BAD_AT_MOST = 0.005, 0.02
@@ -82,7 +82,7 @@ def judge(record):
 
 
 def faults(record):
-    """What makes the run none, whatever its series say: a sentence each."""
+    """The reasons why the run is none, whatever its series say."""
     end, series = record.end, record.series
     found = [f"the proxy says {each}" for each in end["crashes"]]
     if end["workers_ended"]:

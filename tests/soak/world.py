@@ -41,7 +41,7 @@ class Plan:
 
 
 class Soak:
-    """`async with soaking(plan, folder) as soak`, then `run`. `write` takes each line of the samples."""
+    """`async with Soak(plan, folder, write).running() as soak`, then `run`. `write` takes each line."""
 
     def __init__(self, plan, folder, write):
         self._begun_s = time.monotonic()
