@@ -8,7 +8,7 @@ from functools import partial
 
 import pytest
 
-from tests.attacks.attacker import HOST, answer_to, port_of, produce
+from tests.attacks.attacker import HOST, answer_to, metric, port_of, produce
 from tests.attacks.test_small_and_expensive import culprits
 from tests.full_only import IS_FULL
 from tests.load.watched import KIB, watching
@@ -24,7 +24,7 @@ pytestmark = pytest.mark.timeout(900)
 
 READERS = 100 if IS_FULL else 10
 REQUESTS = 1_500
-NEVER_READ_MIB = 96
+BUFFERED_MIB, NEVER_READ_MIB = 16, 160
 FRAME_BYTES = 104_857_600
 """`socket.request.max.bytes`: a broker takes no larger frame."""
 FRAMES = 4
@@ -46,9 +46,13 @@ async def watched_proxy(kafka, topic, config=None, **settings):
 
 
 @pytest.mark.broker
-async def test_clients_that_never_read_take_a_bounded_memory(kafka_431, topic):
-    """Each offers 1,500 requests, whose answers are a hundred times as large, and reads none."""
-    async with watched_proxy(kafka_431, topic) as (proxy, watched), contextlib.AsyncExitStack() as stack:
+async def test_clients_that_never_read_take_no_more_than_the_limit_of_buffered_bytes(kafka_431, topic):
+    """Each offers 1,500 requests, whose answers have a thousand times their size, and reads none."""
+    limit = {"limits.buffered": f"{BUFFERED_MIB}MiB"}
+    async with (
+        watched_proxy(kafka_431, topic, **limit) as (proxy, watched),
+        contextlib.AsyncExitStack() as stack,
+    ):
         storm = produce(topic.encode(), culprits(10_000, Clock().now_ms() * 1000), version=8) * REQUESTS
         for _ in range(READERS):
             attacker = stack.enter_context(socket.create_connection((HOST, port_of(proxy))))
@@ -56,8 +60,10 @@ async def test_clients_that_never_read_take_a_bounded_memory(kafka_431, topic):
             sending = asyncio.create_task(asyncio.get_running_loop().sock_sendall(attacker, storm))
             stack.callback(sending.cancel)
         served = len(watched.waits_s)
-        await until(lambda: len(watched.waits_s) >= served + 50, "the good client is served")
-        await watched.told("never read", count=READERS)
+        await until(lambda: len(watched.waits_s) >= served + 20, "the good client is served")
+        closed = await metric(proxy, 'tsproxy_limits_total{limit="buffered"}')
+        await watched.told("never read", count=READERS, closed=closed)
+        assert 0 < closed < READERS
         assert watched.peak_grown_kib() <= NEVER_READ_MIB * KIB
 
 

@@ -18,10 +18,9 @@ from tsproxy.testing.proxy import RunningProxy
 
 GOOD_CLIENT_S = 0.1
 """Between two records of the good client."""
-MOST_WAIT_S = 10
-"""No good client waits longer for the answer to one record, on a machine whose cores others use as well."""
-MOST_LAG_S = 5.0
-"""The loop is late by no more, on such a machine."""
+MOST_WAIT_CPU_S = 2.0
+"""The proxy computes no longer while a good client waits for one answer. On a machine whose cores others use
+as well, the client's own time says more about them than about the proxy."""
 KIB = 1024
 _TICKS = os.sysconf("SC_CLK_TCK")
 _LAG = re.compile(r'tsproxy_event_loop_lag_seconds_bucket\{le="([^"]+)"\}')
@@ -34,6 +33,8 @@ class Watched:
     proxy: RunningProxy
     waits_s: list = field(default_factory=list)
     """The time that each record of the good client waited for its answer."""
+    waits_cpu_s: list = field(default_factory=list)
+    """The CPU that the proxy used meanwhile."""
     lags_before: dict = field(default_factory=dict)
 
     def __post_init__(self):
@@ -74,19 +75,19 @@ class Watched:
         return min(float(edge) for edge, count in counts.items() if count == counts["+Inf"])
 
     async def told(self, load, **more):
-        """Print a line, and hold the two ceilings that all loads have."""
+        """Print a line, and hold the ceiling that all loads have."""
         lag_s = await self.lag_s()
         line = {
             "load": load,
             "peak_grown_mib": round(self.peak_grown_kib() / KIB, 1),
             "cpu_s": round(self.cpu_s(), 2),
             "longest_wait_s": round(max(self.waits_s), 3),
+            "longest_wait_cpu_s": round(max(self.waits_cpu_s), 2),
             "good_records": len(self.waits_s),
             "lag_below_s": lag_s,
         }
         print(json.dumps(line | more))
-        assert max(self.waits_s) <= MOST_WAIT_S
-        assert lag_s <= MOST_LAG_S
+        assert max(self.waits_cpu_s) <= MOST_WAIT_CPU_S
 
     def _status(self, name):
         texts = (Path(f"/proc/{pid}/status").read_text() for pid in self._pids)
@@ -105,7 +106,7 @@ async def watching(proxy, topic):
         await until(lambda: _is_judged(reader, writer, topic), "the topic's limits are known")
         watched = Watched(proxy)
         watched.lags_before = await watched.lags()
-        task = asyncio.create_task(_send_good_records(reader, writer, topic, watched.waits_s))
+        task = asyncio.create_task(_send_good_records(reader, writer, topic, watched))
         await until(lambda: watched.waits_s, "the good client is served")
         try:
             yield watched
@@ -119,14 +120,15 @@ async def watching(proxy, topic):
         writer.close()
 
 
-async def _send_good_records(reader, writer, topic, waits_s):
+async def _send_good_records(reader, writer, topic, watched):
     while True:
-        begun_s = time.monotonic()
+        begun_s, begun_cpu_s = time.monotonic(), watched.cpu_s()
         answer = await _exchange(
             reader, writer, produce(topic.encode(), batch([Clock().now_ms()]), version=8)
         )
         assert _error_code(answer, topic) == 0
-        waits_s.append(time.monotonic() - begun_s)
+        watched.waits_cpu_s.append(watched.cpu_s() - begun_cpu_s)
+        watched.waits_s.append(time.monotonic() - begun_s)
         await asyncio.sleep(GOOD_CLIENT_S)
 
 

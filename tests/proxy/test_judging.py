@@ -8,14 +8,18 @@ from dataclasses import dataclass, field, replace
 
 import pytest
 
+from tests.attacks.test_small_and_expensive import culprits
 from tests.proxy.frames import answer, request
 from tests.proxy.loops import on_both_loops
 from tests.proxy.wire import is_reading, wire
 from tests.proxy.world import PATIENCE_S, World, until
-from tests.session.conversation import NOW_MS
+from tests.session.conversation import NOW_MS, view_of
 from tests.session.messages import produce
 from tests.wire.batches import LZ4, batch, record
+from tsproxy.clock import Clock
+from tsproxy.config.settings import ConnectionLimits
 from tsproxy.proxy.connections.judge_pool import JudgePool
+from tsproxy.proxy.limits.process import ProcessLimits
 from tsproxy.session.produce.job import Job
 
 HALF_MIB = random.Random(7).randbytes(1 << 19)
@@ -163,3 +167,16 @@ async def test_a_mistake_of_ours_in_a_job_ends_its_connection_alone():
             world.judges.may_go.set()
             assert await the.client_sees_end()
     assert world.logged.events() == ["session_crashed", "session_closed"]
+
+
+@on_both_loops
+async def test_an_answer_of_our_own_that_nobody_reads_counts_at_once():
+    """A MiB that names 10,000 records, for a request of a few hundred bytes. Nothing comes behind it."""
+    world = JudgingWorld(limits=ProcessLimits(ConnectionLimits(buffered=100_000), Clock()))
+    async with wire(world, view_of()) as the:
+        world.limits.admit("192.0.2.7")
+        world.limits.join(the.relay, "192.0.2.7")
+        world.judges.may_go.set()
+        await the.client_sends(produce({"t": {0: culprits(10_000, 2 * NOW_MS)}}, version=8))
+        await until(lambda: the.relay.client.was_lost)
+        assert world.metric('tsproxy_limits_total{limit="buffered"}') == 1

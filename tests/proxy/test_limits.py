@@ -219,6 +219,15 @@ def test_the_connection_that_holds_most_is_ended_as_soon_as_all_hold_too_much():
     assert memory.held_bytes == 301
 
 
+def test_what_is_held_without_a_byte_that_came_is_found_within_a_second():
+    """Answers of the proxy's own, to clients that do not read them."""
+    small, large = Connection(held_bytes=400), Connection(held_bytes=900)
+    small.was_heard = large.was_heard = True
+    patrol_over(small, large).look(0)
+
+    assert (small.ended, large.ended) == ([], [Limit.BUFFERED])
+
+
 def test_who_stalls_goes_before_who_moves():
     stalled, moving = Connection(), Connection()
     connections = (stalled, moving)

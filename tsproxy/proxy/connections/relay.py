@@ -268,7 +268,7 @@ class Relay:
         else:
             has_gone = self._session.requests_forwarded > forwarded or not self._session.is_judging
             is_answered = was_held and has_gone
-        if isinstance(event, AnswerDecoded):
+        if isinstance(event, AnswerDecoded | RequestJudged):
             self.count_memory()
         # A broker that cannot deliver an answer reads nothing behind that request either.
         if self.client.was_lost and is_answered:

@@ -8,8 +8,9 @@ nothing per byte.
   which the proxy itself does not read, because the broker accepts no more, does not count.
 * *Idle*: no byte from either end for `idle`, and no missing answer. The proxy does not limit how long a
   broker may take for an answer.
-* *Buffered*: all connections together hold more than `buffered`, counted while bytes arrive (`Memory`). The
-  proxy closes the connection that holds most, and stalled ones first, so that good clients continue.
+* *Buffered*: all connections together hold more than `buffered`, counted while bytes arrive, when a thread
+  has made an answer, and once a second (`Memory`). The proxy closes the connection that holds most, and
+  stalled ones first, so that good clients continue.
 """
 
 import asyncio
@@ -85,7 +86,13 @@ class Memory:
         if self.held_bytes + self.beside() > self.limit:
             self._relieve()
 
-    def recount(self) -> None:
+    def look(self) -> None:
+        """Count again: too much may be held without a byte that arrives, such as answers of our own."""
+        self._recount()
+        if self.held_bytes + self.beside() > self.limit:
+            self._relieve()
+
+    def _recount(self) -> None:
         """Count again, since nothing reports bytes that were sent meanwhile."""
         self.held_bytes = 0
         for connection in self._connections():
@@ -100,7 +107,7 @@ class Memory:
         connection.stats.held_bytes = 0
 
     def _relieve(self) -> None:
-        self.recount()
+        self._recount()
         while self.held_bytes + self.beside() > self.limit:
             largest = max(self._connections(), key=_burden, default=None)
             if largest is None or not largest.stats.held_bytes:
@@ -147,7 +154,7 @@ class ConnectionMonitor:
 
     def look(self, now_ms: int) -> None:
         """Check every connection once."""
-        self._memory.recount()
+        self._memory.look()
         for connection in tuple(self._connections()):  # a closed connection is removed from the original
             stats = connection.stats
             stats.was_moving = connection.was_heard
