@@ -23,11 +23,11 @@ SETTINGS = {"limits.connections": str(MOST), "limits.connections_per_address": s
 AT_ONCE = 100
 ASK = request(API_VERSIONS, 0, client_id="load")
 
-KIB_A_CONNECTION = 96
-CPU_S_A_CONNECTION = 0.004
+KIB_A_CONNECTION = 48
+CPU_S_A_CONNECTION = 0.002
 LEFT_KIB_A_CONNECTION = 24
 """Memory that stays in the process when the connections are gone, as malloc keeps what it had."""
-LORIS_KIB_A_CONNECTION = 96
+LORIS_KIB_A_CONNECTION = 48
 STALLED_S = 3
 
 

@@ -126,7 +126,8 @@ async def _send_good_records(reader, writer, topic, watched):
         answer = await _exchange(
             reader, writer, produce(topic.encode(), batch([Clock().now_ms()]), version=8)
         )
-        assert _error_code(answer, topic) == 0
+        code = _error_code(answer, topic)
+        assert code == 0, f"a good record has error {code}"
         watched.waits_cpu_s.append(watched.cpu_s() - begun_cpu_s)
         watched.waits_s.append(time.monotonic() - begun_s)
         await asyncio.sleep(GOOD_CLIENT_S)

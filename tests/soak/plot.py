@@ -11,6 +11,7 @@ _PANEL, _GAP, _TOP = 130, 46, 8
 _ZOOM = 0.7
 """The axis of a panel whose values are all above this share of the highest does not begin at zero."""
 _PANELS = {
+    "own memory, MiB": ("supervisor own MiB", "worker 1 own MiB", "worker 2 own MiB"),
     "resident memory, MiB": ("supervisor resident MiB", "worker 1 resident MiB", "worker 2 resident MiB"),
     "descriptors": (ALL, "worker 1 descriptors", "worker 2 descriptors"),
     "tasks and connections of both workers": ("tasks", "connections"),
@@ -20,13 +21,16 @@ _PANELS = {
 
 def svg(record, judged):
     """The whole file. Grey is the warm-up, which is not judged; dashed lines are restarts of the broker."""
-    height = _TOP + len(_PANELS) * (_PANEL + _GAP) + 16
+    panels = {
+        title: names for title, names in _PANELS.items() if any(record.series.get(each) for each in names)
+    }
+    height = _TOP + len(panels) * (_PANEL + _GAP) + 16
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {height}" '
         'font-family="sans-serif" font-size="12">',
         f'<rect width="{_WIDTH}" height="{height}" fill="#ffffff"/>',
     ]
-    for number, (title, names) in enumerate(_PANELS.items()):
+    for number, (title, names) in enumerate(panels.items()):
         top = _TOP + number * (_PANEL + _GAP)
         parts += _Panel(record, names, top + 18).drawn(title, judged)
     parts.append(
@@ -76,7 +80,7 @@ class _Panel:
         colour = _COLOURS[number]
         path = " ".join(f"{self._x(t):.1f},{self._y(value):.1f}" for t, value in points)
         yield f'<polyline points="{path}" fill="none" stroke="{colour}" stroke-opacity="0.6"/>'
-        label = name.removesuffix(" resident MiB").removesuffix(" descriptors")
+        label = name.removesuffix(" resident MiB").removesuffix(" own MiB").removesuffix(" descriptors")
         if judged is not None:
             line, first, last = judged.line, self._record.seconds * WARM_UP, points[-1][0]
             begin, end = self._y(line.first), self._y(line.first + line.growth)

@@ -16,6 +16,7 @@ async def sample(proxy):
     for name, pid in {"supervisor": proxy.pid, **{f"worker {n}": pid for n, pid in workers.items()}}.items():
         with suppress(OSError):
             rolled = _rolled_up(pid)
+            found[f"{name} own MiB"] = (rolled["Anonymous"] + rolled["Swap"]) / MIB_KIB
             found[f"{name} resident MiB"] = rolled["Rss"] / MIB_KIB
             found[f"{name} PSS MiB"] = rolled["Pss"] / MIB_KIB
             found[f"{name} descriptors"] = len(os.listdir(f"/proc/{pid}/fd"))

@@ -39,7 +39,7 @@ async def test_a_leak_of_the_workers_is_found_in_a_real_run(tmp_path, monkeypatc
     record = read(lines)
     judged = judge(record)
     for worker in (1, 2):
-        assert judged[f"worker {worker} resident MiB"].verdict is Verdict.GROWS
+        assert judged[f"worker {worker} own MiB"].verdict is Verdict.GROWS
     assert judged[ALL].verdict is Verdict.GROWS
     assert judged["supervisor descriptors"].verdict is Verdict.STEADY
     assert judged["tasks"].verdict is not Verdict.GROWS

@@ -22,7 +22,8 @@ def lines(end=(), **leaks):
         sample = {"records": 160.0 * at_s, "bad records": 1.6 * at_s, "CPU seconds": 0.1 * at_s}
         sample |= {"tasks": 47 + leaks.get("tasks", 0) * hours, "connections": 12}
         for name in PROCESSES:
-            sample[f"{name} resident MiB"] = 56 + leaks.get("resident", 0) * hours
+            sample[f"{name} own MiB"] = 36 + leaks.get("own", 0) * hours
+            sample[f"{name} resident MiB"] = 56
             sample[f"{name} PSS MiB"] = 40
             sample[f"{name} descriptors"] = 30 + int(leaks.get("descriptors", 0) * hours)
         out.append({"kind": "sample", "at_s": at_s, **sample})
@@ -34,13 +35,13 @@ def test_a_run_that_leaks_nothing_passes_and_has_a_plot(tmp_path):
     samples = tmp_path / "soak.jsonl"
     samples.write_text("\n".join(lines()))
     assert told(samples) == 0
-    assert samples.with_suffix(".svg").read_text().count("<polyline") == 9
+    assert samples.with_suffix(".svg").read_text().count("<polyline") == 12
 
 
 @pytest.mark.parametrize(
     ("leak", "amount", "series"),
     [
-        ("resident", 2.0, "worker 1 resident MiB"),
+        ("own", 2.0, "worker 1 own MiB"),
         ("descriptors", 4.0, ALL),
         ("tasks", 4.0, "tasks"),
     ],
@@ -51,7 +52,7 @@ def test_a_leak_is_found_and_ends_the_run_with_status_1(tmp_path, leak, amount, 
     assert told(samples) == 1
     judged = judge(read(samples.read_text().splitlines()))
     assert judged[series].verdict is Verdict.GROWS
-    assert judged[series].line.growth == pytest.approx(amount * 5 / 6 * (3 if series == ALL else 1), rel=0.15)
+    assert judged[series].line.growth == pytest.approx(amount * 2 / 3 * (3 if series == ALL else 1), rel=0.15)
 
 
 @pytest.mark.parametrize(
@@ -78,10 +79,10 @@ def test_a_run_without_bad_records_is_none():
 
 
 def test_the_plot_shows_restarts_and_the_growth():
-    record = read(lines(resident=2.0))
+    record = read(lines(own=2.0))
     picture = svg(record, judge(record))
-    assert picture.count("stroke-dasharray") == 4  # one restart, in four panels
-    assert "worker 1 +1.6" in picture
+    assert picture.count("stroke-dasharray") == 5  # one restart, in five panels
+    assert "worker 1 +1.3" in picture
 
 
 def test_a_sample_without_one_of_the_processes_has_no_sum():
