@@ -14,7 +14,7 @@ _PANELS = {
     "own memory, MiB": ("supervisor own MiB", "worker 1 own MiB", "worker 2 own MiB"),
     "resident memory, MiB": ("supervisor resident MiB", "worker 1 resident MiB", "worker 2 resident MiB"),
     "descriptors": (ALL, "worker 1 descriptors", "worker 2 descriptors"),
-    "tasks and connections of both workers": ("tasks", "connections"),
+    "tasks and connections": ("tasks", "connections"),
     "records a second": ("records a second",),
 }
 
