@@ -10,7 +10,7 @@ from tests.soak.plot import svg
 from tests.soak.verdict import ALL, faults, judge, read
 
 END = {"acknowledged": 9, "transactions": 9, "consumed": 9, "visits": 9, "reloads": 59}
-END |= {"crashes": [], "workers_ended": 0}
+END |= {"crashes": [], "workers_ended": 0, "failed": {"c": {"INVALID_TIMESTAMP": 7}}}
 PROCESSES = ("supervisor", "worker 1", "worker 2")
 
 
@@ -62,6 +62,7 @@ def test_a_leak_is_found_and_ends_the_run_with_status_1(tmp_path, leak, amount, 
         ({"workers_ended": 1}, "1 workers ended"),
         ({"consumed": 0}, "no consumed"),
         ({"transactions": 0}, "no transactions"),
+        ({"failed": {"c": {"_MSG_TIMED_OUT": 7}}}, "7 records of c"),
     ],
 )
 def test_a_run_in_which_something_failed_is_none(tmp_path, end, text):

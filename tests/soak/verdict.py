@@ -20,6 +20,8 @@ BOUNDS = {"own MiB": 1.0, "supervisor descriptors": 2.0, ALL: 4.0, "tasks": 2.0}
 """A series may grow so much in the time that is judged, by the end of its name. Others are only shown. An
 hour's judged time has three restarts of the broker: a connection left by each is six descriptors."""
 NEEDED = ("acknowledged", "transactions", "consumed", "visits", "reloads")
+LATE = ("_MSG_TIMED_OUT", "TimeoutException")
+"""The errors by which clients say that no answer came in time."""
 BAD_AT_LEAST, BAD_AT_MOST = 0.005, 0.02
 """The share of bad records that a soak needs to count as one with 1 % of them."""
 
@@ -91,6 +93,10 @@ def faults(record):
     if end["workers_ended"]:
         found.append(f"{end['workers_ended']} workers ended")
     found += [f"the run had no {name}" for name in NEEDED if not end[name]]
+    for client, reasons in end["failed"].items():
+        late = sum(count for reason, count in reasons.items() if reason in LATE)
+        if late:
+            found.append(f"{late} records of {client} were not answered in five minutes")
     share = series["bad records"][-1][1] / series["records"][-1][1] if series["records"] else 0.0
     if not BAD_AT_LEAST <= share <= BAD_AT_MOST:
         found.append(f"{share:.1%} of the records were bad")
