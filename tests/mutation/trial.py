@@ -1,155 +1,191 @@
-"""One mutant's trial, in a process of its own: `start`.
+"""The trial of mutants, each in a fork that runs the tests which reach it, the quickest first.
 
-The process is a fork that has pytest and all the libraries loaded already. It forgets this project's
-modules and imports them anew, the mutant's in its changed form: nothing is written to the tree.
+A test may take ten times its CPU seconds, so a mutant that never ends is caught. No trial writes to the tree.
 """
 
+import contextlib
+import gc
 import importlib.abc
 import importlib.util
 import os
+import re
 import resource
+import signal
 import sys
+import traceback
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from pathlib import Path
 
-import aiokafka  # noqa: F401 # loaded once for all trials
-import confluent_kafka  # noqa: F401 # likewise
 import pytest
 from hypothesis import Phase, settings
 
-from tests.mutation import replay
-from tests.mutation.mutants import Mutant
+from tests.mutation import in_place
+from tests.mutation.mutants import ROOT, Mutant, untouched
 
-_RULES = ("tests/verdicts/test_rows.py", "tests/policy/test_judge.py")
-_RULES_OF_OURS = ("tests/policy/test_resolve.py", "tests/session/test_policy.py")
-_FAST_PATH = (
-    "tests/policy/test_fast_path_bounds.py",
-    "tests/policy/test_repeatable_rejections.py",
-    "tests/policy/test_checks.py",
-)
-_REPAIR = ("tests/session/test_repair.py",)
-_READERS = ("tests/wire/test_record_batch.py", "tests/wire/test_record_batch_faults.py")
-_SESSION = (
-    "tests/policy/test_facts.py",
-    "tests/session/test_produce.py",
-    "tests/session/test_produce_split.py",
-)
-_REST_OF_A_VERDICT = (
-    "tests/session/test_extended.py",
-    "tests/session/test_dead_letters.py",
-    "tests/session/test_stream_times.py",
-    "tests/session/test_topic_ids.py",
-)
-MODULES = {
-    "policy/timestamps.py": ("tests/policy/test_timestamps.py",),
-    "policy/judge.py": (*_RULES, "tests/policy/test_checks.py"),
-    "policy/context.py": _RULES,
-    "policy/checks/check.py": _FAST_PATH,
-    "policy/checks/request.py": _RULES,
-    "policy/checks/whole_request.py": _RULES,
-    "policy/checks/batch.py": _RULES,
-    "policy/checks/record.py": (*_RULES, "tests/policy/test_checks.py"),
-    "policy/checks/faults.py": _RULES,
-    "policy/checks/custom.py": ("tests/policy/test_custom_rules.py",),
-    "policy/custom_rules.py": ("tests/policy/test_custom_rules.py",),
-    "policy/units.py": ("tests/policy/test_units.py",),
-    "model/units.py": ("tests/policy/test_units.py",),
-    "policy/special_timestamps.py": _RULES_OF_OURS,
-    "policy/candidate.py": _RULES_OF_OURS,
-    "policy/fast_path.py": _FAST_PATH,
-    "policy/resolve.py": _RULES_OF_OURS,
-    "policy/extended.py": ("tests/session/test_extended.py",),
-    "policy/stream_time.py": ("tests/policy/test_stream_time.py",),
-    "policy/ineffective_rules.py": ("tests/policy/test_ineffective_rules.py",),
-    "policy/repair.py": _REPAIR,
-    "policy/batch_of_times.py": ("tests/offline/test_explain.py",),
-    "policy/explain.py": ("tests/policy/test_explain.py", "tests/offline/test_explain.py"),
-    "policy/broker_reasons.py": ("tests/verdicts/test_broker_reasons.py",),
-    "wire/k00_produce.py": (
-        "tests/wire/test_k00_produce.py",
-        "tests/session/test_named_twice.py",
-        "tests/session/test_long_answers.py",
-        "tests/differential/test_intended.py",
-    ),
-    "wire/record_set.py": ("tests/wire/test_record_set.py", "tests/wire/test_scan.py"),
-    "wire/record_batch.py": _READERS,
-    "wire/records.py": _READERS,
-    "wire/message_set.py": ("tests/wire/test_message_set.py",),
-    "session/produce/verdicts.py": (*_SESSION, *_REPAIR, *_REST_OF_A_VERDICT),
-    "session/produce/context.py": (*_SESSION, *_REPAIR, *_REST_OF_A_VERDICT, "tests/session/test_budget.py"),
-}
-"""Each with the tests that most often turn red, which are asked first; what they pass meets all."""
-
-TESTS = (
-    "tests/wire/test_record_set.py",
-    "tests/wire/test_scan.py",
-    "tests/wire/test_message_set.py",
-    "tests/session/test_produce.py",
-    "tests/session/test_produce_split.py",
-    "tests/session/test_policy.py",
-    "tests/session/test_repair.py",
-    "tests/verdicts",
-    "tests/policy",
-    "tests/wire/readers/test_walk.py",
-    "tests/wire/readers/test_culprits.py",
-    "tests/wire/test_codecs.py",
-    "tests/wire/test_one_shot.py",
-    "tests/wire/readers/test_stream.py",
-    "tests/wire/test_record_batch.py",
-    "tests/wire/test_record_batch_faults.py",
-)
-"""The quick ones first."""
-
-OPTIONS = ("-x", "-q", "-m", "not broker", "-p", "no:cacheprovider", "--timeout=0", "--hypothesis-seed=0")
-SECONDS = 120
-"""CPU time that a trial may take. Wall time does not count, because other work may slow it down."""
+OPTIONS = ("-x", "-q", "-s", "--tb=no", "-p", "no:cacheprovider", "--timeout=0", "--hypothesis-seed=0")
+QUICK = ("-m", "not broker and not spark and not slow")
 MEMORY_BYTES = 4 << 30
-"""A mutant that reads for ever, or all there is, ends at these."""
+"""A mutant that reads for ever ends at this, or at the time of its test."""
 
 settings.register_profile(
-    "mutation", max_examples=100, deadline=None, database=None, phases=[Phase.explicit, Phase.generate]
+    "mutation", max_examples=50, deadline=None, database=None, phases=[Phase.explicit, Phase.generate]
 )
-"""Red is enough: no time is spent on the smallest example of it."""
-os.environ["TSPROXY_TEST"] = "mutation"
+"""As many examples as `make test` draws. Red is enough: no time is spent on the smallest example of it."""
+PROFILE = {"TSPROXY_TEST": "mutation"}
+
+SURVIVED, CAUGHT, MUST_BE_IMPORTED = range(3)
+"""How the process of a trial ends. A signal means that it was caught."""
+
+Tests = dict[str, float]
+"""The CPU seconds of each test by its node id, in the order in which they run."""
 
 
-def start(mutant: Mutant, recorded: Path) -> int:
-    """The id of a new process, which ends with 0 where the mutant survives."""
+def fork(run: Callable[[], int], output: str = os.devnull) -> int:
+    """The id of a new process that ends with what `run` returns, or as CAUGHT if that raises."""
     process = os.fork()
     if process == 0:
-        status = 1
+        status = CAUGHT
         try:
-            status = 0 if _survives(mutant, recorded) else 1
+            written = os.open(output, os.O_RDWR | os.O_CREAT | os.O_TRUNC)
+            for stream in range(3):
+                os.dup2(written, stream)
+            status = run()
+        except BaseException:
+            traceback.print_exc()
         finally:
             os._exit(status)
     return process
 
 
-def _survives(mutant: Mutant, recorded: Path) -> bool:
-    resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS))
+def verdicts(trials: Iterable[tuple[int, Callable[[], int]]], workers: int) -> Iterator[tuple[int, int]]:
+    """How each numbered trial ended. `workers` processes run at a time."""
+    running: dict[int, int] = {}
+    waiting = iter(trials)
+    while True:
+        for number, trial in waiting:
+            running[fork(trial)] = number
+            if len(running) >= workers:
+                break
+        if not running:
+            return
+        process, status = os.wait()
+        code = os.waitstatus_to_exitcode(status)
+        yield running.pop(process), code if code >= 0 else CAUGHT
+
+
+Trials = list[tuple[Mutant | None, Tests]]
+"""Without a mutant, nothing is changed."""
+
+
+def in_loaded_process(trials: Trials, files: Iterable[str], workers: int) -> Iterator[tuple[int, int]]:
+    """Number and verdict of each. A fork collects the tests once; forks of it try the mutants in place."""
+    told, telling = os.pipe()
+    plugin = _Trials(trials, telling, workers)
+    process = fork(lambda: pytest.main([*OPTIONS, *QUICK, *files], plugins=[plugin]))
+    os.close(telling)
+    with os.fdopen(told) as lines:
+        for line in lines:
+            number, verdict = line.split()
+            yield int(number), int(verdict)
+    os.waitpid(process, 0)
+
+
+class _Trials:
+    def __init__(self, trials: Trials, telling: int, workers: int) -> None:
+        self._trials = trials
+        self._telling = telling
+        self._workers = workers
+
+    def pytest_runtestloop(self, session: pytest.Session) -> bool:
+        functions = in_place.live_functions()
+        gc.collect()
+        gc.freeze()  # or each fork would copy what its collector looks at
+        items = {item.nodeid: item for item in session.items}
+
+        def trial(mutant: Mutant | None, tests: Tests) -> int:
+            if mutant is not None:
+                try:
+                    in_place.change(functions, untouched(mutant.path), mutant.code())
+                except in_place.CannotChangeError:
+                    return MUST_BE_IMPORTED
+            return _run([items[name] for name in tests if name in items], tests)
+
+        numbered = ((number, partial(trial, *one)) for number, one in enumerate(self._trials))
+        for number, verdict in verdicts(numbered, self._workers):
+            os.write(self._telling, f"{number} {verdict}\n".encode())
+        return True
+
+
+def imported(mutant: Mutant | None, tests: Tests) -> int:
+    """Imports everything, the mutant's module in its changed form. This process must not have done so.
+
+    The files of tests that name the module come first: the imports of all others cost more than these tests.
+    """
+    assert not any(name.partition(".")[0] == "tsproxy" for name in sys.modules)
+    files = [*dict.fromkeys(name.partition("::")[0] for name in tests)]
+    first = 0
+    if mutant is not None:
+        sys.meta_path.insert(0, _Changed(mutant))
+        module = Path(mutant.path).stem
+        named = {file: len(re.findall(rf"\b{module}\b", (ROOT / file).read_text())) for file in files}
+        files.sort(key=lambda file: -named[file])
+        first = 6
+    for some in (files[:first], files[first:]):
+        selected = _Selected({name: tests[name] for name in tests if name.partition("::")[0] in some})
+        if some:
+            pytest.main([*OPTIONS, *QUICK, *some], plugins=[selected])
+            if selected.verdict == CAUGHT:
+                return CAUGHT
+    return SURVIVED
+
+
+class _Selected:
+    """Runs the named tests alone."""
+
+    def __init__(self, tests: Tests) -> None:
+        self._tests = tests
+        self.verdict = CAUGHT  # where the tests cannot even be collected
+
+    def pytest_runtestloop(self, session: pytest.Session) -> bool:
+        if not session.testsfailed:
+            items = {item.nodeid: item for item in session.items}
+            self.verdict = _run([items[name] for name in self._tests if name in items], self._tests)
+        return True
+
+
+def _run(items: list[pytest.Item], seconds: Tests) -> int:
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
-    silent = os.open(os.devnull, os.O_RDWR)
-    for stream in range(3):
-        os.dup2(silent, stream)
-    for name in [*sys.modules]:
-        if name.partition(".")[0] in ("tests", "tsproxy"):
-            del sys.modules[name]
-    sys.meta_path.insert(0, _Changed(mutant))
-    return (
-        pytest.main([*OPTIONS, *MODULES[mutant.path]]) == pytest.ExitCode.OK
-        and importlib.import_module(replay.__name__).main(recorded) == 0
-        and pytest.main([*OPTIONS, *TESTS]) == pytest.ExitCode.OK
-    )
+    for number in (signal.SIGPROF, signal.SIGALRM):
+        signal.signal(number, signal.SIG_DFL)
+    for item, following in zip(items, [*items[1:], None], strict=True):
+        bound = 3 + 10 * seconds[item.nodeid]
+        signal.setitimer(signal.ITIMER_PROF, bound)
+        signal.setitimer(signal.ITIMER_REAL, 60 + 20 * bound)  # for a test that waits; cores are shared
+        item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
+        if item.session.testsfailed:
+            return CAUGHT
+    return SURVIVED
 
 
 class _Changed(importlib.abc.MetaPathFinder, importlib.abc.Loader):
     """Finds the mutant where its module is asked for."""
 
     def __init__(self, mutant: Mutant) -> None:
-        self._name = "tsproxy." + mutant.path.removesuffix(".py").replace("/", ".")
-        self._code = compile(mutant.source, mutant.path, "exec")
+        self._name = mutant.path.removesuffix(".py").replace("/", ".").removesuffix(".__init__")
+        self._is_package = mutant.path.endswith("__init__.py")
+        self._code = mutant.code()
 
     def find_spec(self, fullname, path=None, target=None):
-        return importlib.util.spec_from_loader(fullname, self) if fullname == self._name else None
+        if fullname != self._name:
+            return None
+        spec = importlib.util.spec_from_loader(fullname, self, is_package=self._is_package)
+        if self._is_package:
+            spec.submodule_search_locations = [os.path.dirname(self._code.co_filename)]
+        return spec
 
     def exec_module(self, module):
+        with contextlib.suppress(ValueError):
+            sys.meta_path.remove(self)
+        module.__file__ = self._code.co_filename
         exec(self._code, module.__dict__)
