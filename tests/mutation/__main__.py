@@ -11,6 +11,7 @@ lines (`reach`). Then each mutant meets the tests that reach its statement (`tri
 """
 
 import argparse
+import math
 import os
 import random
 import sys
@@ -51,6 +52,7 @@ def survivors(wanted: list[Mutant], reach: Reach, workers: int) -> Iterator[Muta
     imported: trial.Trials = []
     for mutant in wanted:
         tests, is_imported = reach.of(mutant)
+        tests = reach.within(tests)
         (imported if is_imported else in_place).append((mutant, tests))
     files = dict.fromkeys(name.partition("::")[0] for name in reach.seconds)
     for number, verdict in trial.in_loaded_process(in_place, files, workers):
@@ -96,6 +98,9 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0, help="chooses the sample")
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--again", type=Path, help="a file with the survivors of an earlier run: only these")
+    parser.add_argument(
+        "--seconds", type=float, default=math.inf, help="of tests for each mutant, the quickest"
+    )
     parser.add_argument("--count", action="store_true", help="only count the mutants")
     parser.add_argument("--unchecked", action="store_true", help="do not run all tests unchanged first")
     arguments = parser.parse_args()
@@ -122,6 +127,7 @@ def main() -> int:
             print(f"tests fail before anything is changed: see {error}")
             return 1
         print(f"{len(reach.seconds)} tests, {sum(reach.seconds.values()):.0f} s of CPU", flush=True)
+        reach.most_seconds = arguments.seconds
         if not arguments.unchecked and not is_green(reach):
             print("tests fail in the order of the trials before anything is changed")
             return 1

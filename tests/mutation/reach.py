@@ -1,6 +1,7 @@
 """Which tests reach which lines. coverage.py measures it, `build/mutation` keeps it by file of tests."""
 
 import hashlib
+import itertools
 import json
 import os
 import re
@@ -36,6 +37,7 @@ class Reach:
     """`seconds`: of each test. `lines`: path -> line -> tests; the name "" stands for the imports."""
 
     def __init__(self) -> None:
+        self.most_seconds: float = float("inf")
         self.seconds: dict[str, float] = {}
         self.lines: dict[str, dict[int, set[str]]] = defaultdict(lambda: defaultdict(set))
         self._naming: dict[str, set[str]] = {}
@@ -45,6 +47,13 @@ class Reach:
         for path, lines in measured["lines"].items():
             for line, tests in lines.items():
                 self.lines[path][int(line)].update(tests)
+
+    def within(self, tests: trial.Tests) -> trial.Tests:
+        """The first of them that together take no more than `most_seconds`."""
+        sums = itertools.accumulate(tests.values())
+        return {
+            name: tests[name] for name, total in zip(tests, sums, strict=True) if total <= self.most_seconds
+        }
 
     def of(self, mutant: Mutant) -> tuple[trial.Tests, bool]:
         """The tests to run, and whether the mutant must be imported.

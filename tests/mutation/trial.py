@@ -1,6 +1,7 @@
 """The trial of mutants, each in a fork that runs the tests which reach it, the quickest first.
 
-A test may take ten times its CPU seconds, so a mutant that never ends is caught. No trial writes to the tree.
+A test may take five times its CPU seconds and two more, so a mutant that never ends is caught. No trial
+writes to the tree.
 """
 
 import contextlib
@@ -159,7 +160,7 @@ def _run(items: list[pytest.Item], seconds: Tests) -> int:
     for number in (signal.SIGPROF, signal.SIGALRM):
         signal.signal(number, signal.SIG_DFL)
     for item, following in zip(items, [*items[1:], None], strict=True):
-        bound = 3 + 10 * seconds[item.nodeid]
+        bound = 2 + 5 * seconds[item.nodeid]
         signal.setitimer(signal.ITIMER_PROF, bound)
         signal.setitimer(signal.ITIMER_REAL, 60 + 20 * bound)  # for a test that waits; cores are shared
         item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)

@@ -5,7 +5,8 @@ import re
 import pytest
 
 from tests.session.conversation import HOUR_MS, NOW_MS, PEER, view_of
-from tests.session.messages import accepted, produce, produced
+from tests.session.messages import accepted, frame, produce, produced
+from tests.session.test_sasl import authenticate, authenticated, handshake, shaken
 from tests.wire.batches import batch
 from tsproxy.model.policy import Choice, Match, Mode, NamePattern, Policy, Rule, RuleSettings
 from tsproxy.session.effects import Emit, ReadAnswer, SendToBroker
@@ -35,6 +36,32 @@ def test_an_answer_that_comes_after_another_client_id_teaches_nothing_of_that_cl
 
     assert not [each for each in effects if isinstance(each, SendToBroker)]
     assert [each.outcome.rule for each in effects if isinstance(each, Emit)] == ["strict"]
+
+
+def log_in(session, name, version):
+    token = b"\x00" + name + b"\x00secret"
+    session.client_bytes(handshake("PLAIN", version), NOW_MS)
+    session.broker_bytes(shaken(version=version), NOW_MS)
+    session.client_bytes(authenticate(token) if version else frame(token), NOW_MS)
+    session.broker_bytes(authenticated() if version else frame(b""), NOW_MS)
+
+
+@pytest.mark.parametrize("version", [0, 1])
+def test_after_another_login_nothing_is_forwarded_that_was_learnt_of_the_first_user(version):
+    """A name that differs from the first one is nobody's (KIP-368), so the first user's rule must not hold."""
+    free = Rule(
+        "free", Match(principals=(NamePattern("bob", re.compile("User:bob")),)), RuleSettings(mode=Mode.OFF)
+    )
+    view = view_of(broker_needs_sasl=True, policy=Policy(rules=(free,)))
+    session = Session(PEER, view, uses_fast_path=True)
+    log_in(session, b"bob", version)
+    session.client_bytes(produce({"t": {0: BAD}}, correlation_id=1), NOW_MS)
+    session.broker_bytes(produced({"t": {0: accepted()}}, correlation_id=1), NOW_MS)
+    log_in(session, b"alice", version)
+    effects = session.client_bytes(produce({"t": {0: BAD}}, correlation_id=2), NOW_MS)
+
+    assert not [each for each in effects if isinstance(each, SendToBroker)]
+    assert [each.outcome.peer.principal for each in effects if isinstance(each, Emit)] == [None]
 
 
 def test_an_answer_into_which_many_rejections_are_written_is_read_beside_the_loop():
