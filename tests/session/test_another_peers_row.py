@@ -48,7 +48,7 @@ def log_in(session, name, version):
 
 @pytest.mark.parametrize("version", [0, 1])
 def test_after_another_login_nothing_is_forwarded_that_was_learnt_of_the_first_user(version):
-    """A name that differs from the first one is nobody's (KIP-368), so the first user's rule must not hold."""
+    """A name that differs from the first one is nobody's (KIP-368), so no rule of his holds."""
     free = Rule(
         "free", Match(principals=(NamePattern("bob", re.compile("User:bob")),)), RuleSettings(mode=Mode.OFF)
     )

@@ -30,6 +30,8 @@ from tsproxy.model.kafka import ErrorCode
 from tsproxy.model.view import View
 from tsproxy.session.effects import CloseSession, DelayRequest, MuteClient, SendToClient, UnmuteClient
 from tsproxy.session.events import DeadlinePassed, Throttled
+from tsproxy.session.produce import answer
+from tsproxy.session.session import Session
 from tsproxy.session.throttle import BYTES_A_MS, FREE_MS, MOST_CLIENTS, Throttle
 
 GOOD = batch([NOW_MS])
@@ -319,3 +321,14 @@ def test_what_the_broker_rejects_is_the_brokers_to_throttle():
         << booked("broker_rejected")
         << booked("broker_rejected")
     )
+
+
+@pytest.mark.parametrize("version", [0, 1, 8, 9, 12, 13])
+def test_the_time_is_written_into_an_answer_that_was_made_beside_the_loop(version):
+    """Such an answer is made before it is known how long the client is muted."""
+    many = produce({"t": dict.fromkeys(range(1_000), BAD)}, version)
+    (judge, *_) = Session(PEER, view_of()).client_bytes(many, NOW_MS)
+    decided = judge.job()
+    assert decided.answer == answer.local(decided)
+    muted_now = replace(decided, throttle_ms=70_000)
+    assert answer.with_throttle(muted_now) == answer.local(muted_now)

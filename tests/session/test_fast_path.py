@@ -1,0 +1,64 @@
+"""The session teaches the fast path, and goes on with what it leaves: see also tests/fastpath."""
+
+import pytest
+
+from tests.fastpath.native import needs_native
+from tests.session.conversation import HOUR_MS, NOW_MS, PEER, view_of
+from tests.session.messages import accepted, produce, produced
+from tests.wire.batches import batch
+from tsproxy.model.outcome import VerdictName
+from tsproxy.session.effects import Judge, SendToClient
+from tsproxy.session.fast_path import MOST_LEARNT
+from tsproxy.session.session import Session
+
+pytestmark = needs_native
+
+GOOD, BAD = batch([NOW_MS]), batch([NOW_MS + 2 * HOUR_MS])
+
+
+def ask(session, request):
+    for effect in session.client_bytes(request, NOW_MS):
+        if isinstance(effect, Judge):
+            session.judged(effect.job(), NOW_MS)
+
+
+def test_a_new_session_keeps_no_topic():
+    assert Session(PEER, view_of(), uses_fast_path=True).fast_path.topics_kept == 0
+
+
+def test_our_answer_follows_those_that_the_fast_path_forwards_before_it():
+    session = Session(PEER, view_of(), uses_fast_path=True)
+    session.client_bytes(produce({"t": {0: GOOD}}, correlation_id=1), NOW_MS)
+    session.broker_bytes(produced({"t": {0: accepted()}}, correlation_id=1), NOW_MS)
+    session.drain_totals()
+    again = produce({"t": {0: GOOD}}, correlation_id=2)
+    assert session.fast_path.requests.forward_read(again, NOW_MS) == len(again)
+    told = session.client_bytes(produce({"t": {0: BAD}}, correlation_id=3), NOW_MS)
+    assert not [each for each in told if isinstance(each, SendToClient)]
+
+    theirs = produced({"t": {0: accepted(1)}}, correlation_id=2)
+    (sent,) = (e for e in session.broker_bytes(theirs, NOW_MS) if isinstance(e, SendToClient))
+    assert sent.data.startswith(theirs)
+    assert sent.data[len(theirs) :][4:8] == b"\x00\x00\x00\x03"
+    assert session.in_flight_requests == 0
+
+
+@pytest.mark.parametrize("version", [9, 13])
+def test_topics_that_are_learnt_leave_room_for_others_of_the_same_request(version):
+    topics = [f"t-{n}" for n in range(MOST_LEARNT + 50)]
+    session = Session(PEER, view_of(topics=topics), uses_fast_path=True)
+    ask(session, produce({topic: {0: GOOD} for topic in topics[:MOST_LEARNT]}, version, correlation_id=1))
+    assert session.fast_path.topics_kept == MOST_LEARNT
+    ask(session, produce({topic: {0: GOOD} for topic in topics}, version, correlation_id=2))
+    assert session.fast_path.topics_kept == len(topics)
+
+
+def test_a_rejection_that_the_fast_path_repeats_is_counted_as_one():
+    session = Session(PEER, view_of(), uses_fast_path=True)
+    session.client_bytes(produce({"t": {0: BAD}}, correlation_id=1), NOW_MS)
+    session.drain_totals()
+    again = produce({"t": {0: BAD}}, correlation_id=2)
+    assert session.fast_path.rejecter.reject(again, NOW_MS)[0] == len(again)
+    (totals,) = session.drain_totals()
+    assert (totals.verdict, totals.batches, totals.cause.bad_records) == (VerdictName.REJECTED, 1, 1)
+    assert totals.cause.would_reject is False
