@@ -7,13 +7,15 @@ from tests.session.test_bombs import MIB
 from tests.wire.batches import GZIP, LZ4, SNAPPY, ZSTD, batch, record
 from tsproxy.model.policy import NO_POLICY
 from tsproxy.model.produce import PartitionProduceData, ProduceRequest, TopicProduceData
+from tsproxy.model.records import Fault, RecordFacts
 from tsproxy.model.verdict import Accept, TopicLimits
 from tsproxy.model.view import SessionLimits, View
 from tsproxy.session.policies import of_anybody
-from tsproxy.session.produce.job import StoppedError, Work
+from tsproxy.session.produce.job import A_STEP, AN_ODD_BATCH, BYTES_A_RECORD, StoppedError, Work
 from tsproxy.session.produce.verdicts import judge_all, judge_steps
 from tsproxy.wire import codecs
 from tsproxy.wire.headers import RequestHeader
+from tsproxy.wire.record_batch import SHELLS
 
 HEADER = RequestHeader(0, 9, 1, None, 0)
 UNLIMITED = TopicLimits()
@@ -111,3 +113,60 @@ def test_a_judge_that_is_stopped_ends_between_two_pieces_of_decompression(monkey
     with pytest.raises(StoppedError):
         next(steps_of(work, of(1, size=2 * MIB)))
     assert len(pieces) == 1
+
+
+# -- The account of one request ----------------------------------------------------------------------
+
+
+def facts(records, fault=None):
+    return RecordFacts(records, None, None, 0, fault)
+
+
+def unread(limits):
+    raise AssertionError("nothing is read any more")
+
+
+def test_all_work_is_counted():
+    work, done = Work(SessionLimits()), 0
+    work.within(SessionLimits(), lambda _: facts(7), is_compressed=False)
+    assert work.done == (done := done + 7)
+    for charge in (work.charge, work.charge_again):
+        charge(10 * BYTES_A_RECORD)
+        assert work.done == (done := done + 10)
+        charge(SHELLS)
+        assert work.done == (done := done + A_STEP)
+    work.take_odd()
+    assert work.done == done + AN_ODD_BATCH
+
+
+def test_a_budget_of_records_that_is_used_up_reads_no_batch():
+    limits = SessionLimits(records_per_request=10)
+    work = Work(limits)
+    assert work.within(limits, lambda _: facts(10), is_compressed=False).fault is None
+    assert work.is_spent
+    assert work.within(limits, unread, is_compressed=False).fault is Fault.REQUEST_OF_TOO_MANY_RECORDS
+
+
+def test_a_budget_of_bytes_that_is_used_up_reads_no_compressed_batch():
+    limits = SessionLimits(decompressed_request=10 * BYTES_A_RECORD)
+    work = Work(limits)
+    work.charge(10 * BYTES_A_RECORD - 1)
+    assert work.within(limits, lambda _: facts(1), is_compressed=True).fault is None
+    work.charge(1)
+    assert work.within(limits, unread, is_compressed=True).fault is Fault.REQUEST_TOO_LARGE
+    assert work.within(limits, lambda _: facts(1), is_compressed=False).fault is None
+
+
+@pytest.mark.parametrize(
+    ("bounds", "fault"),
+    [
+        ({"records_per_request": 10}, Fault.DECOMPRESSED_TOO_LARGE),
+        ({"decompressed_request": 10}, Fault.TOO_MANY_RECORDS),
+    ],
+)
+def test_a_batch_beyond_its_own_bound_takes_nothing_from_those_behind_it(bounds, fault):
+    """Only the other of the two bounds was lowered to what the request has left."""
+    limits = SessionLimits(**bounds)
+    work = Work(limits)
+    assert work.within(limits, lambda _: facts(0, fault), is_compressed=True).fault is fault
+    assert work.within(limits, lambda _: facts(1), is_compressed=True).fault is None
