@@ -62,3 +62,20 @@ def test_a_rejection_that_the_fast_path_repeats_is_counted_as_one():
     (totals,) = session.drain_totals()
     assert (totals.verdict, totals.batches, totals.cause.bad_records) == (VerdictName.REJECTED, 1, 1)
     assert totals.cause.would_reject is False
+
+
+def test_the_beginning_of_a_request_goes_back_to_the_fast_path():
+    session = Session(PEER, view_of(), uses_fast_path=True)
+    first, second = (produce({"t": {0: GOOD}}, correlation_id=n) for n in (1, 2))
+    session.client_bytes(first + second[:50], NOW_MS)
+    assert session.take_unparsed() == second[:50]
+    assert session.take_unparsed() == b""
+    assert session.held_bytes == 0
+
+
+def test_a_request_that_is_judged_is_owed_an_answer():
+    session = Session(PEER, view_of(), uses_fast_path=True)
+    (judge, *_) = session.client_bytes(produce({"t": dict.fromkeys(range(1_000), GOOD)}), NOW_MS)
+    assert session.in_flight_requests == 1
+    session.judged(judge.job(), NOW_MS)
+    assert session.in_flight_requests == 1

@@ -62,6 +62,15 @@ def test_a_local_answer_waits_for_the_answers_to_earlier_requests():
     )
 
 
+def test_an_answer_that_waits_is_held_memory_until_its_turn_comes():
+    ours = produced({"t": {0: REJECTED}}, correlation_id=2)
+    session = Session(PEER, view_of())
+    session.client_bytes(request(HEARTBEAT) + produce({"t": {0: BAD}}, correlation_id=2), NOW_MS)
+    assert session.held_bytes == len(ours)
+    session.broker_bytes(answer(HEARTBEAT), NOW_MS)
+    assert session.held_bytes == 0
+
+
 def test_local_answers_in_a_row_leave_together_when_their_turn_comes():
     first = produce({"t": {0: GOOD}}, correlation_id=1)
     rejected = [produce({"t": {0: BAD}}, correlation_id=i) for i in (2, 3)]

@@ -322,6 +322,8 @@ def test_the_brokers_culprits_are_booked_with_the_times_its_texts_name():
     [
         ([NOW_MS + HOUR_MS], Reason.TOO_FAR_AHEAD, None),
         ([NOW_MS - HOUR_MS, NOW_MS + SECOND_MS], Reason.TOO_OLD, None),
+        ([NOW_MS - HOUR_MS, NOW_MS + HOUR_MS], Reason.TOO_OLD, None),
+        ([NOW_MS - SECOND_MS, NOW_MS + HOUR_MS], Reason.TOO_FAR_AHEAD, None),
         ([NOW_MS, NOW_MS * 1_000_000], Reason.TOO_FAR_AHEAD, UnitGuess.NANOSECONDS),
         ([NOW_MS // 1000, NOW_MS], Reason.TOO_OLD, UnitGuess.SECONDS),
         ([-1], Reason.OTHER, None),

@@ -243,3 +243,11 @@ def test_what_is_mended_and_what_is_rejected_part_ways():
 )
 def test_a_topic_that_may_be_rewritten_never_takes_the_fast_path(settings):
     assert fast_path_bounds(of_anybody(view(**settings)).of("t", NOW_MS)) is None
+
+
+def test_no_byte_of_a_repaired_batch_is_kept_until_the_broker_answers():
+    """The frame that is forwarded has them: they would be in memory twice."""
+    conversation = Conversation(view(on_violation=REPAIR))
+    conversation.session.client_bytes(produce({"t": {0: batch([US])}}), NOW_MS)
+    (kept,) = conversation.session._state.slots.head().verdicts.forwarded
+    assert (kept.rewritten.records, kept.rewritten.times_ms) == (b"", ())
