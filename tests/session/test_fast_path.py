@@ -1,5 +1,7 @@
 """The session teaches the fast path, and goes on with what it leaves: see also tests/fastpath."""
 
+from dataclasses import replace
+
 import pytest
 
 from tests.fastpath.native import needs_native
@@ -22,8 +24,26 @@ def ask(session, request):
             session.judged(effect.job(), NOW_MS)
 
 
-def test_a_new_session_keeps_no_topic():
-    assert Session(PEER, view_of(), uses_fast_path=True).fast_path.topics_kept == 0
+def test_a_new_session_keeps_no_topic_and_owes_no_totals():
+    session = Session(PEER, view_of(), uses_fast_path=True)
+    assert session.fast_path.topics_kept == 0
+    assert not session.owes_totals
+
+
+def test_no_totals_are_owed_once_they_are_drained():
+    session = Session(PEER, view_of(), uses_fast_path=True)
+    session.client_bytes(produce({"t": {0: BAD}}), NOW_MS)
+    assert session.owes_totals
+    session.drain_totals()
+    assert not session.owes_totals
+
+
+def test_before_the_broker_has_said_its_versions_those_of_the_view_take_the_fast_path():
+    session = Session(PEER, replace(view_of(), produce_versions=(3, 8)), uses_fast_path=True)
+    session.client_bytes(produce({"t": {0: GOOD}}, 8, correlation_id=1), NOW_MS)
+    newer, known = (produce({"t": {0: GOOD}}, version, correlation_id=2) for version in (9, 8))
+    assert session.fast_path.requests.forward_read(newer, NOW_MS) == 0
+    assert session.fast_path.requests.forward_read(known, NOW_MS) == len(known)
 
 
 def test_our_answer_follows_those_that_the_fast_path_forwards_before_it():

@@ -138,6 +138,19 @@ def test_of_a_batch_on_both_sides_of_the_candidate_the_records_ahead_are_counted
     )
 
 
+def test_a_batch_whose_latest_record_is_at_the_candidates_bound_is_not_warned_of():
+    old = produce({"t": {0: batch([NOW_MS - 2 * HOUR_MS, NOW_MS + HOUR_MS])}})
+    policy = Policy(candidate=RuleSettings(before=TimeLimit(HOUR_MS), after=TimeLimit(HOUR_MS)))
+    assert (
+        Conversation(view_of(policy=policy, limits=TopicLimits()))
+        >> client(old)
+        << to_broker(old)
+        >> broker(SAID)
+        << to_client(SAID)
+        << booked("accepted", would_reject=True, bad_records=1, reason=Reason.TOO_OLD)
+    )
+
+
 def test_the_candidate_says_nothing_of_a_batch_that_cannot_be_read():
     damaged = produce({"t": {0: batch([AHEAD_MS], records_count=2, last_offset_delta=1)}})
     policy = Policy(candidate=RuleSettings(after=TimeLimit(HOUR_MS)))
