@@ -64,7 +64,8 @@ SEED ?= 2026
 differential: java .venv/stamp ## N generated batches to both broker versions, straight and through the proxy
 	$(BIN)/python -m tests.differential $(N) --seed $(SEED)
 
-mutation: java .venv/stamp ## change the rules one thing at a time, and look for a test that turns red
+mutation: .venv/stamp ## change wire, policy and session one thing at a time, and look for a test that turns red
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check coverage==7.17.3
 	$(BIN)/python -m tests.mutation
 
 CORE := tests/wire tests/policy tests/session tests/model tests/fastpath tests/verdicts

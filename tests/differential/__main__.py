@@ -19,13 +19,11 @@ PROPERTIES = {"log.cleaner.backoff.ms": "3600000"}
 """Compacted topics are here for their checks; a cleaner at work would change what was stored."""
 
 
-async def compare(
-    kafka: KafkaCluster, seed: str, batches: int, first: int = 0, *, is_recording: bool = False
-) -> Tally:
+async def compare(kafka: KafkaCluster, seed: str, batches: int, first: int = 0) -> Tally:
     """One run against one broker, on topics of its own."""
     topics = await create_topics(kafka, f"diff-{uuid.uuid4().hex[:8]}")
     node = kafka.node(kafka.node_ids[0])
-    comparison = Comparison(kafka.version, (node.host, node.port), topics, is_recording=is_recording)
+    comparison = Comparison(kafka.version, (node.host, node.port), topics)
     try:
         await asyncio.to_thread(comparison.run, seed, batches, first)
     finally:

@@ -35,15 +35,6 @@ VERSIONS: Final = {"3": range(12), "4": range(3, 14)}
 """Produce versions by the broker's major version."""
 
 
-@dataclass(frozen=True, slots=True)
-class Recorded:
-    """A request and what the broker itself answered, to be judged again later."""
-
-    probe: Probe
-    window: Window
-    answers: Answers
-
-
 @dataclass(slots=True)
 class Tally:
     """The results of a run. `unexplained` has (probe number, exchange) of each difference that is not
@@ -59,7 +50,6 @@ class Tally:
     stored_differing: list[tuple[int, Part, bytes, bytes]] = field(default_factory=list)
     forwarded: list[Outcome] = field(default_factory=list)
     """Batches that the broker rejected for their times, though the limits were known here."""
-    recorded: list[Recorded] = field(default_factory=list)
 
 
 Side = str
@@ -72,16 +62,8 @@ _Accepted = dict[int, tuple[int, Part]]
 class Comparison:
     """A run against one broker. `probes` are sent in order; `tally` says what came of them."""
 
-    def __init__(
-        self,
-        broker_version: str,
-        address: tuple[str, int],
-        topics: Sequence[Topic],
-        *,
-        is_recording: bool = False,
-    ) -> None:
+    def __init__(self, broker_version: str, address: tuple[str, int], topics: Sequence[Topic]) -> None:
         self.tally = Tally()
-        self._is_recording = is_recording
         self._broker_version = broker_version
         self._topics = topics
         self._direct = Direct(address)
@@ -138,8 +120,6 @@ class Comparison:
                 for payload in (all_payloads[at],)
             }
             self.tally.requests += 1
-            if self._is_recording and found["direct"] is not None:
-                self.tally.recorded.append(Recorded(probe, window, found["direct"]))
             for part in probe.parts:
                 self.tally.batches += 1
                 answers = {

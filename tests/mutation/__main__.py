@@ -23,7 +23,7 @@ from pathlib import Path
 
 from tests.mutation import trial
 from tests.mutation.mutants import ROOT, Mutant, mutants
-from tests.mutation.reach import NotGreenError, Reach, measured
+from tests.mutation.reach import KEPT, NotGreenError, Reach, measured
 
 PACKAGES = ("tsproxy/wire", "tsproxy/policy", "tsproxy/session")
 
@@ -120,7 +120,7 @@ def main() -> int:
         return 0
     with tempfile.TemporaryDirectory(prefix="tsproxy-mutation-") as folder:
         os.environ |= trial.PROFILE | {"PYTEST_DEBUG_TEMPROOT": folder}
-        sys.dont_write_bytecode, sys.pycache_prefix = False, os.path.join(folder, "compiled")
+        sys.dont_write_bytecode, sys.pycache_prefix = False, str(KEPT / "compiled")
         try:
             reach = measured()
         except NotGreenError as error:
