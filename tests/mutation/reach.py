@@ -1,5 +1,6 @@
 """Which tests reach which lines. coverage.py measures it, `build/mutation` keeps it by file of tests."""
 
+import ast
 import hashlib
 import itertools
 import json
@@ -64,6 +65,8 @@ class Reach:
         lines = self.lines[mutant.path]
         found = set().union(*(lines.get(line, set()) for line in mutant.statement))
         is_imported = "" in found
+        for name in _cached_around(mutant):  # only the first test of all has reached it
+            found = found | self._of_name(name)
         tests = self._ordered(found)
         if is_imported:
             tests |= self._ordered(set().union(*(self._of_name(name) for name in _defined(mutant))))
@@ -108,6 +111,14 @@ def _defined(mutant: Mutant) -> Iterator[str]:
     first = (ROOT / mutant.path).read_text().splitlines()[mutant.statement.start - 1]
     if name := re.match(r"\s*(?:class |def )?(\w+)", first):
         yield name[1]
+
+
+def _cached_around(mutant: Mutant) -> Iterator[str]:
+    """The function around a mutant that is called once and then kept, if there is one."""
+    for node in ast.walk(ast.parse((ROOT / mutant.path).read_text())):
+        is_around = isinstance(node, ast.FunctionDef) and node.lineno <= mutant.line <= node.end_lineno
+        if is_around and any("cache" in ast.unparse(each) for each in node.decorator_list):
+            yield node.name
 
 
 def measured() -> Reach:

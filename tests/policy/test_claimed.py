@@ -56,6 +56,7 @@ NO_ALLOWANCES = {
     "stricter": (f"{CLAIM}, {AFTER}: 1s", f"{AFTER}: 10s"),
     "looser than nothing but the topic, which brokers hold": (f"{CLAIM}, {AFTER}: 1h",),
     "others are not looked at": (f"{CLAIM}, mode: off", "mode: off"),
+    "of others nothing is rejected": (f"{CLAIM}, zero: accept", "mode: off, zero: reject"),
     "other topics": ("match: { topics: [a], client_ids: [x] }", f"match: {{ topics: [b] }}, {AFTER}: 1s"),
     "as strict": (f"{CLAIM}, {AFTER}: 10s", f"{AFTER}: 10s", f"{AFTER}: 1s"),
 }

@@ -6,6 +6,7 @@ import pytest
 
 from tests.differential.message_sets import Message, wrapper, write_message, write_messages
 from tests.policy.verdicts import HOUR_MS, LIMITS, NOW_MS, judged_by, verdict
+from tests.wire.batches import batch
 from tsproxy.model.kafka import LONG_MIN, Codec, ErrorCode, TimestampType
 from tsproxy.model.policy import Policy, RuleSettings, TimeLimit
 from tsproxy.model.verdict import Accept, Reason, TopicLimits
@@ -56,3 +57,16 @@ def test_the_candidate_counts_messages(data, bad):
     assert isinstance(found.verdict, Accept)
     assert [each.batch_index for each in found.would.violations] == bad
     assert found.would.bad_records == len(bad)
+
+
+def test_two_batches_of_magic_2_are_rejected_even_where_messages_may_be_many():
+    """`LogValidator.getFirstBatchAndMaybeValidateNoMoreBatches`; from v3 on, another check comes first."""
+    found = verdict(batch([AHEAD_MS]) + batch([GOOD_MS]), version=2)
+    assert found.error_code == ErrorCode.INVALID_RECORD
+    assert found.detail == "Compressed outer record has more than one batch"
+
+
+def test_an_empty_key_is_a_key():
+    inner = Message(1, GOOD_MS, key=b""), Message(1, AHEAD_MS, key=None, offset=1)
+    found = verdict(write_message(wrapper(inner, Codec.GZIP)), COMPACTED, version=2)
+    assert [each.batch_index for each in found.violations] == [1]
