@@ -16,6 +16,7 @@ from tsproxy.model.policy import (
     NO_POLICY,
     TOPIC_LIMITS,
     Choice,
+    Inspect,
     LimitsFrom,
     Match,
     Mode,
@@ -349,3 +350,21 @@ def test_a_waiver_is_for_nobody_else():
 
 def test_the_names_of_what_is_ours_differ():
     assert len({TOPIC_LIMITS, CANDIDATE, INTERNAL_TOPICS}) == 3
+
+
+ADAPTIVE = RuleSettings(inspect_compressed=Inspect.ADAPTIVE)
+
+
+@pytest.mark.parametrize(
+    ("settings", "defaults", "inspected"),
+    [
+        (ADAPTIVE, NOTHING, Inspect.ADAPTIVE),
+        (NOTHING, ADAPTIVE, Inspect.ADAPTIVE),
+        (RuleSettings(inspect_compressed=Inspect.ALL), ADAPTIVE, Inspect.ALL),
+        (NOTHING, NOTHING, Inspect.ALL),
+    ],
+)
+def test_the_rule_says_which_compressed_batches_are_read_then_the_defaults(settings, defaults, inspected):
+    assert (
+        resolved(Policy(rules=(rule(settings=settings),), defaults=defaults)).inspect_compressed is inspected
+    )
