@@ -233,3 +233,12 @@ def test_a_held_answer_above_its_limit_closes_the_session():
         >> broker(struct.pack(">ii", 1001, 1))
         << closed(CloseReason.BAD_ANSWER)
     )
+
+
+def test_a_damaged_request_that_a_thread_reads_closes_the_connection():
+    """Nobody has read it on the event loop: it has too many partitions for that."""
+    whole = produce({"t": dict.fromkeys(range(1_000), None)})
+    session = Session(PEER, view_of())
+    (judge, *_) = session.client_bytes(frame(whole[4:-500]), NOW_MS)
+    (_, end) = session.judged(judge.job(), NOW_MS)
+    assert end.reason is CloseReason.BAD_FRAME
