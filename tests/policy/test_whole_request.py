@@ -37,3 +37,14 @@ def test_the_producer_of_a_partition_that_failed_its_validation_does_not_count()
 )
 def test_an_unknown_codec_is_left_to_the_broker_where_no_validation_finds_it(version, kind):
     assert isinstance(verdict(batch([AHEAD_MS], body=b"?", attributes=NEWER_CODEC), version=version), kind)
+
+
+def test_a_set_that_cannot_be_read_below_v3_has_its_whole_transactional_request_rejected_with_the_text():
+    too_small = bytes(8) + b"\x00\x00\x00\x05" + bytes(30)
+    found = judged_by(
+        view_of(), transactional(7) + too_small, transactional(7), version=2, transactional_id="tx"
+    )
+    text = "Record size 5 is less than the minimum record overhead (14)"
+    assert [(one.verdict.error_code, one.verdict.error_message) for one in found] == [
+        (ErrorCode.CORRUPT_MESSAGE, text)
+    ] * 2
