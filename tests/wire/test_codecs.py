@@ -158,6 +158,12 @@ def test_of_a_xerial_header_only_the_magic_is_looked_at():
     assert plain(SNAPPY, b"\x82SNAPPY\x00" + b"\xff" * 8 + xerial(PLAIN)[16:]) == PLAIN
 
 
+def test_a_xerial_block_that_claims_more_than_there_is_is_an_error():
+    block = raw_snappy(PLAIN)
+    with pytest.raises(CodecError, match=f"block of {len(block) + 1} bytes, {len(block)} left"):
+        plain(SNAPPY, XERIAL_HEADER + struct.pack(">i", len(block) + 1) + block)
+
+
 def test_a_xerial_stream_without_blocks_is_empty():
     assert plain(SNAPPY, XERIAL_HEADER) == b""
 

@@ -102,3 +102,9 @@ def test_an_api_that_never_becomes_flexible_has_no_version_that_is():
 
 def test_a_frame_is_its_size_and_its_payload():
     assert frame(b"abc") == b"\x00\x00\x00\x03abc"
+
+
+def test_an_answer_may_be_no_more_than_its_correlation_id():
+    assert response_body_start(12, 0, bytes(4)) == 4
+    with pytest.raises(DecodeError):
+        response_body_start(12, 0, bytes(3))
