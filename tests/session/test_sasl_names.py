@@ -195,6 +195,7 @@ BEARER_TOKENS = {
     initial(jwt({"sub": "alice"}, b"")): "alice",  # unsecured: the broker's own business
     initial(jwt({"sub": ""})): None,
     initial(jwt({"sub": " alice"})): None,  # one of Kafka's validators trims it, the other does not
+    initial(jwt({"sub": "!alice!"})): "!alice!",  # the first character that is no blank of Java's
     initial(jwt({"sub": "alice\n"})): None,
     initial(jwt({"sub": True})): None,
     initial(jwt({"sub": None})): None,
