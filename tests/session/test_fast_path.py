@@ -6,7 +6,8 @@ import pytest
 
 from tests.fastpath.native import needs_native
 from tests.session.conversation import HOUR_MS, NOW_MS, PEER, view_of
-from tests.session.messages import accepted, produce, produced
+from tests.session.messages import HEARTBEAT, accepted, produce, produced, request
+from tests.session.test_sasl import handshake, shaken
 from tests.wire.batches import batch
 from tsproxy.model.outcome import VerdictName
 from tsproxy.session.effects import Judge, SendToClient
@@ -99,3 +100,12 @@ def test_a_request_that_is_judged_is_owed_an_answer():
     assert session.in_flight_requests == 1
     session.judged(judge.job(), NOW_MS)
     assert session.in_flight_requests == 1
+
+
+def test_the_fast_path_forwards_nothing_before_the_login():
+    session = Session(PEER, view_of(broker_needs_sasl=True), uses_fast_path=True)
+    session.client_bytes(b"", NOW_MS)
+    assert session.fast_path.requests.forward_read(request(HEARTBEAT), NOW_MS) == 0
+    session.client_bytes(handshake("PLAIN", 0), NOW_MS)
+    session.broker_bytes(shaken(version=0), NOW_MS)
+    assert session.fast_path.requests.forward_read(request(HEARTBEAT), NOW_MS) == 0
