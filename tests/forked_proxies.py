@@ -97,7 +97,7 @@ class _Forks:
 
 
 class _Forked:
-    """What `RunningProxy` and a supervisor use of asyncio's `Process`."""
+    """The part of asyncio's `Process` that `RunningProxy` and a supervisor use."""
 
     stderr: asyncio.StreamReader
 
@@ -238,7 +238,7 @@ def _run(
 
 
 def _keep_open(kept: Mapping[int, int]) -> None:
-    """Of all open files, only `kept` stay: its new number -> its number. Input and output lead nowhere."""
+    """Only the files in `kept` stay open: its new number -> its number. Input and output lead nowhere."""
     above = 1 + max(*kept, *kept.values())
     moved = {number: above + place for place, number in enumerate(kept)}
     for number, high in moved.items():

@@ -47,7 +47,7 @@ def printed_survivors(text: str) -> set[tuple[str, str]]:
 
 
 def survivors(wanted: list[Mutant], reach: Reach, workers: int) -> Iterator[Mutant]:
-    """Those that no test catches. A line that no test reaches has survivors, too."""
+    """The mutants that no test catches. A line that no test reaches has survivors, too."""
     in_place: trial.Trials = []
     imported: trial.Trials = []
     for mutant in wanted:

@@ -59,8 +59,8 @@ class Reach:
     def of(self, mutant: Mutant) -> tuple[trial.Tests, bool]:
         """The tests to run, and whether the mutant must be imported.
 
-        Where a line runs during imports, they are the tests of the lines that name what it defines, and then
-        all of that module.
+        If a line runs during imports, they are the tests of the lines that name what it defines, and then all
+        of that module.
         """
         lines = self.lines[mutant.path]
         found = set().union(*(lines.get(line, set()) for line in mutant.statement))

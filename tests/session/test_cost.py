@@ -1,4 +1,4 @@
-"""What a request may cost decides where it is judged."""
+"""The possible cost of a request decides where it is judged."""
 
 import pytest
 
