@@ -237,7 +237,7 @@ INTENDED: Final = (
     Difference(
         "a match that copies data that is not there: in lz4 at offset 0, in zstd from before the frame's "
         "window",
-        "Copies whatever its buffer holds. Those bytes depend on its version, its native code and its buffer "
+        "Copies whatever its buffer holds. These bytes depend on its version, its native code and its buffer "
         "sizes.",
         "-1: such data does not decompress.",
         "The proxy would judge other timestamps than the broker stores. No compressor writes such a match.",
