@@ -48,21 +48,14 @@ def test_other_sentences_are_not(text):
     assert not headless(text)
 
 
-def test_sentences_of_the_code_begin_with_their_subject():
+@pytest.mark.parametrize(
+    ("paths", "texts_of"), [(CODE, texts_of_code), (PAGES, texts_of_page)], ids=["code", "pages"]
+)
+def test_sentences_begin_with_their_subject(paths, texts_of):
     found = [
         f"{path.relative_to(ROOT)}: {sentence}"
-        for path in CODE
-        for text in texts_of_code(path.read_text(encoding="utf-8"))
-        for sentence in headless(text)
-    ]
-    assert found == []
-
-
-def test_sentences_of_the_pages_begin_with_their_subject():
-    found = [
-        f"{path.relative_to(ROOT)}: {sentence}"
-        for path in PAGES
-        for text in texts_of_page(path.read_text(encoding="utf-8"))
+        for path in paths
+        for text in texts_of(path.read_text(encoding="utf-8"))
         for sentence in headless(text)
     ]
     assert found == []

@@ -14,9 +14,10 @@ import os, threading, time
 
 from tsproxy.proxy.workers.channel import VARIABLE
 
+kept = []
+
 def leak():
-    kept = []
-    while True:
+    while len(kept) < 1_000:  # a run on a busy machine may be long, and must not fill it
         kept.append((bytearray(b"x" * (1 << 20)), open(os.devnull)))
         time.sleep(0.25)
 
