@@ -3,14 +3,15 @@
 `docs/verdicts.md` prints this table. A difference that no row claims is a failure.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
 
 from tests.differential.comparison import Exchange
 from tests.differential.generator import Part
 from tsproxy.model.kafka import Codec, ErrorCode, TimestampType
-from tsproxy.model.records import Fault
+from tsproxy.model.records import Fault, RecordBatch
 from tsproxy.model.view import SessionLimits, View
 from tsproxy.policy.checks.faults import OUR_LIMITS
 from tsproxy.policy.checks.request import ONE_BATCH_FROM, is_left_to_the_broker
@@ -21,6 +22,7 @@ from tsproxy.session.produce.context import PartitionReader
 from tsproxy.session.produce.job import Work
 from tsproxy.wire import codecs, message_set, record_batch, record_set
 from tsproxy.wire.k00_produce import MOST_PARTITIONS
+from tsproxy.wire.records import read_varint
 
 _ATTRIBUTES_AT: Final = {0: 17, 1: 17, 2: 22}
 """The position of the low byte of the attributes, by magic."""
@@ -123,22 +125,36 @@ HEAP_BYTES: Final = 1 << 26
 
 
 def _absurd_size(exchange: Exchange) -> bool:
-    """A wrapped message of magic 0 or 1 claims to be larger than any heap that tests have."""
+    """A record in compressed data claims to be larger than any heap that tests have."""
     if exchange.direct is None or exchange.direct.error_code != ErrorCode.UNKNOWN_SERVER_ERROR:
         return False
     if exchange.proxied is None or exchange.proxied.error_code == ErrorCode.NONE:
         return False
     found = record_set.scan(memoryview(exchange.part.records), 1).batches
-    if not found or found[0].magic > 1 or found[0].codec_id == Codec.NONE:
+    if not found or found[0].codec_id == Codec.NONE:
         return False
-    plain = message_set.decompressed(found[0], SessionLimits())
-    at = 0
+    sizes = _sizes_of_messages(found[0]) if found[0].magic < 2 else _sizes_of_records(found[0])
+    return any(size > HEAP_BYTES for size in sizes)
+
+
+def _sizes_of_messages(batch: RecordBatch) -> Iterator[int]:
+    """The sizes that wrapped messages claim."""
+    plain, at = message_set.decompressed(batch, SessionLimits()), 0
     while isinstance(plain, bytes) and at + 12 <= len(plain):
         size = int.from_bytes(plain[at + 8 : at + 12], "big", signed=True)
-        if size > HEAP_BYTES:
-            return True
+        yield size
         at += 12 + max(size, 0)
-    return False
+
+
+def _sizes_of_records(batch: RecordBatch) -> Iterator[int]:
+    """The sizes that records of magic 2 claim."""
+    limits, body, at = SessionLimits(), batch.data[record_set.HEADER_SIZE :], 0
+    with suppress(codecs.CodecError, IndexError, ValueError):  # the end of what can be read
+        plain = codecs.decompress(batch.codec_id, body, limits.decompressed_batch, limits.zstd_window)
+        while True:
+            size, at = read_varint(plain, at)
+            yield size
+            at += max(size, 0)
 
 
 def _order_of_partitions(exchange: Exchange) -> bool:
@@ -148,11 +164,17 @@ def _order_of_partitions(exchange: Exchange) -> bool:
     if exchange.direct is None or exchange.proxied is None:
         return False
     *earlier, last = STEPS
-    cases = [_case(exchange, part) for part in exchange.request]
+    cases = [_case(exchange, part) for part in _as_sent(exchange.request)]
     if any(step(cases) is not None for step in earlier):  # which a broker takes in the request's order
         return False
     codes = [reject.error_code for case in cases if (reject := last([case])) is not None]
     return codes[:1] == [exchange.proxied.error_code] and exchange.direct.error_code in codes
+
+
+def _as_sent(parts: Sequence[Part]) -> list[Part]:
+    """The partitions in the order of the request's bytes, where those of a topic are together."""
+    topics = list(dict.fromkeys(part.topic for part in parts))
+    return sorted(parts, key=lambda part: topics.index(part.topic))
 
 
 def _case(exchange: Exchange, part: Part) -> BatchContext:
@@ -244,9 +266,11 @@ INTENDED: Final = (
         _unsound_match,
     ),
     Difference(
-        "a size larger than any heap, inside a compressed message of magic 0 or 1",
-        "Tries to allocate that size, runs out of memory and answers -1 (brokers up to 3.9).",
-        "Compares the size with the data that is there. The message ends the set, as a truncated one does.",
+        "a size larger than any heap, inside compressed data",
+        "Tries to allocate that size, runs out of memory and answers -1. For magic 0 and 1 these are brokers "
+        "up to 3.9, for magic 2 topics that compress anew.",
+        "Compares the size with the data that is there. A message of magic 0 or 1 ends the set, as a "
+        "truncated one does. A record of magic 2 is at fault, as for a broker with a larger heap.",
         "The proxy allocates memory for bytes that it has received, never for announced sizes.",
         _absurd_size,
     ),
