@@ -233,6 +233,7 @@ def _run(
     from tsproxy.cli import main
     from tsproxy.proxy.workers import member
 
+    assert hasattr(member, "_start"), "a supervisor starts its workers by another function"
     setattr(member, "_start", partial(_start_worker, address))  # noqa: B010 - mypy would ask for its exact type
     return main()
 

@@ -11,6 +11,8 @@ from typing import Any
 
 import pytest
 
+from tests import markers
+
 IS_FULL = os.environ.get("TSPROXY_TEST") == "full"
 """Whether this run is `make test-full`, for a test that takes a sample of its own."""
 
@@ -37,23 +39,12 @@ def leave_out(config: pytest.Config, items: list[pytest.Item]) -> None:
 
     Raises UsageError for a marker without a reason.
     """
-    stay: list[pytest.Item] = []
-    left_out: list[pytest.Item] = []
     for item in items:
-        (left_out if _is_marked(item) else stay).append(item)
-    if IS_FULL or not left_out:
-        return
-    config.stash[_left_out] = len(left_out)
-    config.hook.pytest_deselected(items=left_out)
-    items[:] = stay
-
-
-def _is_marked(item: pytest.Item) -> bool:
-    markers = list(item.iter_markers(MARKER))
-    for marker in markers:
-        if not marker.args or not isinstance(marker.args[0], str):
-            raise pytest.UsageError(f"{item.nodeid}: {MARKER} needs the reason, which names what stays")
-    return bool(markers)
+        for marker in item.iter_markers(MARKER):
+            if not marker.args or not isinstance(marker.args[0], str):
+                raise pytest.UsageError(f"{item.nodeid}: {MARKER} needs the reason, which names what stays")
+    if not IS_FULL:
+        config.stash[_left_out] = markers.leave_out(config, items, MARKER)
 
 
 def tell(config: pytest.Config) -> None:

@@ -36,6 +36,15 @@ def add_markers(item: pytest.Item) -> None:
         item.add_marker(STARTS[name])
 
 
+def leave_out(config: pytest.Config, items: list[pytest.Item], marker: str) -> int:
+    """Remove the tests with this marker from a run. Returns their number."""
+    marked = [item for item in items if item.get_closest_marker(marker)]
+    if marked:
+        config.hook.pytest_deselected(items=marked)
+        items[:] = [item for item in items if item not in marked]
+    return len(marked)
+
+
 def needs_java(item: pytest.Item) -> bool:
     """Whether the test is not of the quick set."""
     return any(item.get_closest_marker(marker) for marker in STARTS.values())

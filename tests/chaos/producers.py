@@ -44,10 +44,12 @@ class Told:
     acknowledged: set = field(default_factory=set)
     failed: dict = field(default_factory=dict)
     transactions: list = field(default_factory=list)
+    every_forbidden: int = EVERY_FORBIDDEN
+    """One of so many batches, of a client that has forbidden ones."""
 
     def values(self, number):
         """The values of a batch, and whether they are forbidden."""
-        is_forbidden = self.has_forbidden and number % EVERY_FORBIDDEN == 0
+        is_forbidden = self.has_forbidden and number % self.every_forbidden == 0
         end = ":forbidden" if is_forbidden else ""
         return [f"{self.client}:{number * BATCH + n}{end}" for n in range(BATCH)], is_forbidden
 

@@ -17,6 +17,7 @@ from asyncio.subprocess import PIPE, STDOUT
 from pathlib import Path
 
 from tests.clients.families import FAMILIES
+from tests.clients.kcat import KCAT
 from tests.clients.program import running
 from tsproxy.clock import Clock
 from tsproxy.model.kafka import ErrorCode
@@ -25,7 +26,6 @@ from tsproxy.testing.kafka_cluster import KafkaCluster
 from tsproxy.testing.proxy import RunningProxy
 
 PAGE = Path(__file__).parents[2] / "docs" / "for-producers.md"
-KCAT = "kcat"
 NOT_ALWAYS_IDEMPOTENT = ("aiokafka", "kafka-python")
 """An idempotent producer of these does not go on after a rejected batch, so both kinds are shown."""
 WITH_TRANSACTIONS = ("java", "librdkafka", "aiokafka")

@@ -1,21 +1,20 @@
 """The texts of docs/for-producers.md are those of the clients that are installed."""
 
-import shutil
-
 import pytest
 import pytest_asyncio
 
+from tests.clients import kcat
 from tests.clients.families import FAMILIES, chosen
-from tests.clients.refused import KCAT, NOT_ALWAYS_IDEMPOTENT, WITH_TRANSACTIONS, asked, documented
+from tests.clients.kcat import KCAT, needs_kcat
+from tests.clients.refused import NOT_ALWAYS_IDEMPOTENT, WITH_TRANSACTIONS, asked, documented
 
 ASKED = [family for family in chosen("4.3.1") if family.name != "java-share"]
-TOOL = shutil.which(KCAT)
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="session")
 async def told(kafka_431, tmp_path_factory):
     """Name of the block -> its text."""
-    return await asked(ASKED, kafka_431, tmp_path_factory.mktemp("refused"), TOOL)
+    return await asked(ASKED, kafka_431, tmp_path_factory.mktemp("refused"), kcat.PATH)
 
 
 def of(family, texts):
@@ -34,7 +33,7 @@ def test_clients_in_python_go_on_if_they_are_not_idempotent(name):
     assert documented()[f"{name} without idempotence"].endswith("stored\n")
 
 
-@pytest.mark.skipif(TOOL is None, reason="needs kcat (apt-get install kcat)")
+@needs_kcat
 def test_kcat_says_what_the_page_shows(told):
     assert told[KCAT] == documented()[KCAT]
 

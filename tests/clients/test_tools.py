@@ -3,12 +3,12 @@
 import asyncio
 import os
 import re
-import shutil
 from asyncio.subprocess import DEVNULL, STDOUT
 
 import pytest
 from aiokafka import AIOKafkaConsumer
 
+from tests.clients.kcat import needs_kcat
 from tests.clients.play import ports_of
 from tsproxy.testing.jars import fetch_kafka_jars
 from tsproxy.testing.java_process import java_command
@@ -80,7 +80,7 @@ async def test_kafkas_admin_tools_show_the_proxys_addresses_alone(stage, tmp_pat
         assert served & ports_in(told) or not names_brokers, told
 
 
-@pytest.mark.skipif(shutil.which("kcat") is None, reason="needs kcat (apt-get install kcat)")
+@needs_kcat
 async def test_kcat_shows_the_proxys_addresses_alone(kafka_431, topic, tmp_path):
     await kafka_431.create_topic(topic)
     async with RunningProxy(kafka_431.bootstrap_servers) as proxy:

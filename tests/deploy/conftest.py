@@ -3,12 +3,9 @@
 import pytest
 
 from tests.deploy import go_tools
+from tests.markers import leave_out
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    if go_tools.ARE_WANTED:
-        return
-    needing = [item for item in items if item.get_closest_marker("go_tools")]
-    if needing:
-        config.hook.pytest_deselected(items=needing)
-        items[:] = [item for item in items if item not in needing]
+    if not go_tools.ARE_WANTED:
+        leave_out(config, items, "go_tools")

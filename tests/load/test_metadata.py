@@ -15,9 +15,8 @@ TOPICS = 100_000
 VERSION = 12
 TIMES_ITS_SIZE = 6
 """So much memory, for the answer as it came and as it leaves."""
-MOST_LAG_S = 1.0
-"""On a machine whose cores others use as well."""
-PAUSE_S = 0.005
+MOST_TURN_CPU_S = 0.6
+"""CPU between two turns of the loop: nobody else is served meanwhile."""
 ASKED = request(METADATA, VERSION, b"\x00\x01\x00\x00")
 BESIDE, BESIDE_ANSWER = request(HEARTBEAT, 0), answer(HEARTBEAT, 0, bytes(2))
 
@@ -49,13 +48,12 @@ def metadata(host, port):
 TOLD, SAID = metadata(b"broker", 9092), metadata(b"proxy.example", 9193)
 
 
-async def late_s(until_done):
-    """The loop's longest delay until that task is done."""
-    most = 0.0
+async def longest_turn_cpu_s(until_done):
+    """The most CPU between two turns of the loop, until that task is done."""
+    most, before_s = 0.0, time.process_time()
     while not until_done.done():
-        due_s = time.monotonic() + PAUSE_S
-        await asyncio.sleep(PAUSE_S)
-        most = max(most, time.monotonic() - due_s)
+        await asyncio.sleep(0)
+        most, before_s = max(most, time.process_time() - before_s), time.process_time()
     return most
 
 
@@ -73,7 +71,7 @@ async def test_everybody_else_is_served_while_it_passes():
     world = World()
     async with wire(world, view_of()) as the, wire(world, view_of()) as other:
         carrying = asyncio.create_task(carried(the))
-        watching = asyncio.create_task(late_s(carrying))
+        watching = asyncio.create_task(longest_turn_cpu_s(carrying))
         served = 0
         while not carrying.done():
             await other.client_sends(BESIDE)
@@ -82,9 +80,9 @@ async def test_everybody_else_is_served_while_it_passes():
             assert await other.client_gets(len(BESIDE_ANSWER)) == BESIDE_ANSWER
             served += 1
         await carrying
-        lag_s = await watching
-    print({"mib": round(len(TOLD) / MIB, 1), "late_s": round(lag_s, 3), "served_beside": served})
-    assert lag_s <= MOST_LAG_S
+        turn_cpu_s = await watching
+    print({"mib": round(len(TOLD) / MIB, 1), "turn_cpu_s": round(turn_cpu_s, 3), "served_beside": served})
+    assert turn_cpu_s <= MOST_TURN_CPU_S
     assert served > 1
 
 

@@ -12,7 +12,6 @@ from aiokafka import AIOKafkaConsumer
 from aiokafka.errors import KafkaError
 
 from tests.chaos.producers import (
-    BATCH,
     JavaClient,
     JavaTransactionalClient,
     LibrdkafkaClient,
@@ -58,11 +57,7 @@ class Counted(Told):
     sent: Number = field(default_factory=Number)
     acknowledged: Number = field(default_factory=Number)
     failed: Number = field(default_factory=Number)
-
-    def values(self, number):
-        is_bad = self.has_forbidden and number % ONE_OF == 0
-        end = ":forbidden" if is_bad else ""
-        return [f"{self.client}:{number * BATCH + n}{end}" for n in range(BATCH)], is_bad
+    every_forbidden: int = ONE_OF
 
 
 class Paced(LibrdkafkaClient):

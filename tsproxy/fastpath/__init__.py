@@ -3,7 +3,7 @@
 The session decides, and is the one definition of the proxy's behaviour. The fast path repeats two of its
 decisions, so that nearly every request costs a microsecond instead of a hundred:
 
-  * It **forwards** what is certainly acceptable: a request of an API whose answer nobody reads, or a Produce
+* It **forwards** what is certainly acceptable: a request of an API whose answer nobody reads, or a Produce
   request of plain v2 batches whose times lie within the bounds that the session has given for their topics.
   It also forwards the answers that accept such requests, and counts the batches. It forwards a Fetch answer
   from version 16 on, except an end that may name brokers. If the policy says so, it does not read every

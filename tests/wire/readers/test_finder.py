@@ -1,13 +1,12 @@
 """Records that are suspect are found piece by piece: the same natively, in Python, and read one by one."""
 
 import itertools
-import tracemalloc
 
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from tests.wire.readers.byte_strings import longs, plain_records, record, varint
+from tests.wire.readers.byte_strings import longs, plain_records, record
 from tests.wire.readers.variants import VARIANTS, name_of
 from tsproxy.model.kafka import LONG_MAX, LONG_MIN
 from tsproxy.model.records import Suspects
@@ -16,7 +15,6 @@ from tsproxy.policy import timestamps
 from tsproxy.wire import records
 
 NOW_MS = 1_790_000_000_000
-MIB = 1 << 20
 
 pytestmark = pytest.mark.parametrize("variant", VARIANTS, ids=name_of)
 
@@ -107,20 +105,3 @@ def test_a_time_is_out_of_range_where_the_rule_says_so_where_longs_wrap_too(vari
     who = Suspects() if bounds is None else Suspects(bounds.lowest, bounds.highest, clock)
     found = found_in(variant, [record(0, 0)], time_ms, 1, who, 1)
     assert bool(found.count) == timestamps.is_out_of_range(time_ms, limits, NOW_MS)
-
-
-def test_nothing_of_a_long_record_is_kept(variant):
-    if variant.NAME == "python":
-        pytest.skip("the Python version keeps all")
-    size = 64 * MIB
-    head, piece = b"\x00" + varint(7) + varint(0) + varint(-1) + varint(size), bytes(MIB)
-    finder = variant.Finder(NOW_MS, 1, Suspects(highest_ms=0), 1)
-    finder.feed(varint(len(head) + size + 1) + head)
-    tracemalloc.start()
-    for _ in range(size // MIB):
-        finder.feed(piece)
-    most_bytes = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    finder.feed(varint(0))
-    assert rows(finder.finish()) == [(0, NOW_MS + 7, 0, -1, size)]
-    assert most_bytes < MIB

@@ -84,29 +84,13 @@ class Memory:
         self.held_bytes += held - connection.stats.held_bytes
         connection.stats.held_bytes = held
         if self.held_bytes + self.beside() > self.limit:
-            self._relieve()
+            self.look()
 
     def look(self) -> None:
-        """Count again: too much may be held without a byte that arrives, such as answers of our own."""
-        self._recount()
-        if self.held_bytes + self.beside() > self.limit:
-            self._relieve()
+        """Count all again, and close the connections that hold most while all hold too much.
 
-    def _recount(self) -> None:
-        """Count again, since nothing reports bytes that were sent meanwhile."""
-        self.held_bytes = 0
-        for connection in self._connections():
-            stats = connection.stats
-            if connection.was_heard or stats.held_bytes:  # skips idle ones, since there are many
-                stats.held_bytes = connection.held_bytes
-                self.held_bytes += stats.held_bytes
-
-    def forget(self, connection: MonitoredConnection) -> None:
-        """Remove its bytes from the sum."""
-        self.held_bytes -= connection.stats.held_bytes
-        connection.stats.held_bytes = 0
-
-    def _relieve(self) -> None:
+        Too much may be held without a byte that arrives, such as answers of our own.
+        """
         self._recount()
         while self.held_bytes + self.beside() > self.limit:
             largest = max(self._connections(), key=_burden, default=None)
@@ -118,6 +102,20 @@ class Memory:
                 Limit.BUFFERED,
                 f"{total} bytes are held for all, at most {self.limit} may be; {held} of them for this one",
             )
+
+    def _recount(self) -> None:
+        """Nothing reports bytes that were sent meanwhile."""
+        self.held_bytes = 0
+        for connection in self._connections():
+            stats = connection.stats
+            if connection.was_heard or stats.held_bytes:  # skips idle ones, since there are many
+                stats.held_bytes = connection.held_bytes
+                self.held_bytes += stats.held_bytes
+
+    def forget(self, connection: MonitoredConnection) -> None:
+        """Remove its bytes from the sum."""
+        self.held_bytes -= connection.stats.held_bytes
+        connection.stats.held_bytes = 0
 
 
 def _burden(connection: MonitoredConnection) -> tuple[bool, int]:
