@@ -38,7 +38,7 @@ def add_markers(item: pytest.Item) -> None:
 
 def leave_out(config: pytest.Config, items: list[pytest.Item], marker: str) -> int:
     """Remove the tests with this marker from a run. Returns their number."""
-    marked = [item for item in items if item.get_closest_marker(marker)]
+    marked = [item for item in items if any(item.iter_markers(marker))]
     if marked:
         config.hook.pytest_deselected(items=marked)
         items[:] = [item for item in items if item not in marked]
