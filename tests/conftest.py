@@ -50,6 +50,10 @@ ROOM_FOR_CLASSES = "-XX:MetaspaceSize=256m -XX:ReservedCodeCacheSize=240m"
 """Otherwise Java collects garbage each time that classes outgrow a small limit, and forgets compiled methods
 when their 48 MB are full."""
 
+CLASSES_AS_THEY_ARE = "-XX:+UnlockDiagnosticVMOptions -XX:-BytecodeVerificationRemote"
+"""Java checks the bytecode of each class of Spark's that it loads. That takes a tenth of the CPU of the tests
+with Spark; sessions that a command starts still do it."""
+
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Iterator[object]:
@@ -149,7 +153,7 @@ def spark() -> Iterator["SparkSession"]:
     with ExitStack() as stack:
         with pytest.MonkeyPatch.context() as patch:
             patch.setenv("PYSPARK_SUBMIT_ARGS", f"{ROOM_FOR_QUERIES} pyspark-shell")
-            patch.setenv("SPARK_SUBMIT_OPTS", ROOM_FOR_CLASSES)
+            patch.setenv("SPARK_SUBMIT_OPTS", f"{ROOM_FOR_CLASSES} {CLASSES_AS_THEY_ARE}")
             session = stack.enter_context(spark_session("local[2]"))
         # Compiling a query of a hundred rows costs ten times running it; the command's own tests do compile.
         session.conf.set("spark.sql.codegen.wholeStage", "false")

@@ -122,8 +122,9 @@ def test_names_of_32_kilobytes_do_not_grow_a_line():
 
 def test_requests_are_counted_once_however_many_partitions_they_bring():
     ledger = Ledger()
-    for correlation_id in (1, 1, 1, 2, 2):
-        ledger.book(outcome(correlation_id=correlation_id))
+    one, other = object(), object()
+    for request in (one, one, one, other, other):
+        ledger.book(outcome(request=request))
     (event,) = drained(ledger)
     assert (event["requests"], event["batches"]) == (2, 5)
 
@@ -131,7 +132,7 @@ def test_requests_are_counted_once_however_many_partitions_they_bring():
 def test_addresses_are_listed_up_to_a_bound_and_the_rest_is_owned_up_to():
     ledger = Ledger()
     for n in range(ADDRESSES_LISTED + 3):
-        ledger.book(outcome(correlation_id=n, peer=named(client_address=f"10.0.0.{n}")))
+        ledger.book(outcome(peer=named(client_address=f"10.0.0.{n}")))
     (event,) = drained(ledger)
     assert len(event["addresses"]) == ADDRESSES_LISTED
     assert event["addresses_truncated"] is True
@@ -183,7 +184,7 @@ def bars(counted):
 
 accepted = st.builds(
     lambda number, records, late_ms: outcome(
-        correlation_id=number, now_ms=NOON_MS + late_ms, batch=batch(records, NOON_MS - 5, NOON_MS + number)
+        now_ms=NOON_MS + late_ms, batch=batch(records, NOON_MS - 5, NOON_MS + number)
     ),
     st.integers(0, 10**6),
     st.integers(1, 50),
@@ -191,7 +192,7 @@ accepted = st.builds(
 )
 
 
-@given(st.lists(accepted, min_size=1, max_size=20, unique_by=lambda o: o.correlation_id), st.data())
+@given(st.lists(accepted, min_size=1, max_size=20), st.data())
 def test_totals_count_as_the_outcomes_do_that_they_stand_for(booked, data):
     cut = data.draw(st.integers(0, len(booked)))
     one_by_one, together = Ledger(), Ledger()
@@ -223,7 +224,7 @@ def test_so_do_totals_of_what_was_rejected_or_would_be(would):
     facts = {"rule": "candidate" if would else "topic-limits", "mode": Mode.ENFORCE, "would_reject": would}
     facts |= {"verdict": VerdictName.ACCEPTED, "error_code": 0} if would else {}
     facts["batch"] = batch(10, *times)
-    booked = [rejected(times, correlation_id=number, **facts) for number in range(3)]
+    booked = [rejected(times, **facts) for _ in range(3)]
     one_by_one, together = Ledger(), Ledger()
     for o in booked:
         one_by_one.book(o)
@@ -233,7 +234,7 @@ def test_so_do_totals_of_what_was_rejected_or_would_be(would):
 
 def test_totals_past_the_bound_of_keys_are_folded_with_all_their_batches():
     ledger = Ledger(max_keys=0)
-    ledger.book_totals(totals_of([outcome(correlation_id=1), outcome(correlation_id=2)]))
+    ledger.book_totals(totals_of([outcome(), outcome()]))
     assert ledger.batches_folded == 2
     (event,) = drained(ledger)
     assert (event["topic"], event["folded"], event["batches"]) == ("other", True, 2)

@@ -84,6 +84,8 @@ async def test_the_demo_ends_with_all_counts_equal_and_a_report(mark: str, tmp_p
     async with demo(mark, tmp_path, every=20) as process:
         stdout, stderr = await process.communicate()
     assert process.returncode == 0, stderr.decode()
+    foreign = [line for line in stderr.decode().splitlines() if not re.match(r"\[ *[\d.]+ s\] ", line)]
+    assert not foreign, "its commands print their answers and nothing else"
     said = stdout.decode()
     sent = 103_140 // 20 + 5 * 300
     assert f"All counts agree: {sent:,} records sent" in said

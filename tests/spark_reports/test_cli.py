@@ -28,6 +28,9 @@ def decisions(tmp_path_factory):
 
 @pytest.mark.spark
 @pytest.mark.timeout(1_800)  # two starts of Java, on a machine that may be busy
+@pytest.mark.full_only(
+    "one more start of Java; the demo runs `daily` so, test_class_archive.py has damage"
+)
 def test_in_a_process_of_its_own_a_command_prints_its_answer_and_nothing_else(
     decisions, tmp_path, monkeypatch
 ):
@@ -52,7 +55,7 @@ def in_a_process(command, *options):
 
 @pytest.mark.spark
 @pytest.mark.timeout(1_800)
-@pytest.mark.full_only("one more start of Java; `compact` runs so above, and `daily` in this process")
+@pytest.mark.full_only("one more start of Java; the demo runs `daily` so, the other tests in this process")
 def test_daily_in_a_process_of_its_own_writes_its_files_and_prints_a_summary(decisions, tmp_path):
     """Two days in one report."""
     done = in_a_process("daily", "--input", decisions, "--output", tmp_path / "out")

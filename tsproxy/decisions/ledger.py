@@ -117,7 +117,7 @@ class Tally:
     addresses_truncated: bool | None = None
     ahead: Histogram = field(default_factory=dict)
     behind: Histogram = field(default_factory=dict)
-    _last_request: tuple[str, int, int] | None = None
+    _last_request: object = None
 
     def add(self, outcome: Outcome) -> None:
         self.batches += 1
@@ -161,13 +161,11 @@ class Tally:
 
     def _add_request(self, outcome: Outcome) -> None:
         """Count the request once. Its batches are booked in a row, so it is enough to know the last one."""
-        peer = outcome.peer
-        request = (peer.client_address, peer.client_port, outcome.correlation_id)
-        if request == self._last_request:
+        if outcome.request is self._last_request:
             return
-        self._last_request = request
+        self._last_request = outcome.request
         self.requests += 1
-        self._add_address(peer.client_address)
+        self._add_address(outcome.peer.client_address)
 
     def _add_address(self, address: str) -> None:
         if address in self.addresses:

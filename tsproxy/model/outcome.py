@@ -1,7 +1,7 @@
 """The outcome of one batch of one ProduceRequest. The decision log is made of outcomes."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import overload
 
@@ -107,6 +107,9 @@ class Outcome:
     """The number of out-of-order records in an accepted batch, if its rule follows stream time."""
     out_of_order_max_ms: int | None = None
     """The largest distance of one of them to the newest record before it."""
+    request: object = field(default_factory=object, repr=False, compare=False)
+    """One object for all batches of a request. A correlation id does not tell requests apart, since a client
+    may send one twice."""
 
 
 Bars = tuple[tuple[int, int, int], ...]

@@ -126,7 +126,7 @@ cdef class AnswerFilter:
         cdef Py_ssize_t at
         if head.kind == PRODUCE:
             for at in range(head.batches):
-                (<Table>head.owner).count_accepted(self.in_flight.batch(at), head.correlation_id, head.now_ms)
+                (<Table>head.owner).count_accepted(self.in_flight.batch(at), self.in_flight.answered, head.now_ms)
         self.in_flight.drop()
         return 0
 

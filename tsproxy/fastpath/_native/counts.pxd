@@ -26,7 +26,7 @@ cdef struct Counts:
     int64_t last_ms
     int64_t drift_min_ms   # above `drift_max_ms` if no record carried a time
     int64_t drift_max_ms
-    int32_t last_correlation_id
+    int64_t last_request
     Histogram ahead
     Histogram behind
 
@@ -35,7 +35,7 @@ cdef int32_t bucket(int64_t drift_ms) noexcept
 cdef void begin(Counts* counts) noexcept
 cdef void release(Counts* counts) noexcept
 cdef int add(
-    Counts* counts, int64_t records, int64_t size, Span times, Span at_fault, int32_t correlation_id,
+    Counts* counts, int64_t records, int64_t size, Span times, Span at_fault, int64_t request,
     int64_t now_ms,
 ) except -1
 cdef object take_totals(Counts* counts, peer, topic, limits, cause)

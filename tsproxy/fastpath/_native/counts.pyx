@@ -86,16 +86,16 @@ cdef void release(Counts* counts) noexcept:
 
 
 cdef int add(
-    Counts* counts, int64_t records, int64_t size, Span times, Span at_fault, int32_t correlation_id,
+    Counts* counts, int64_t records, int64_t size, Span times, Span at_fault, int64_t request,
     int64_t now_ms,
 ) except -1:
-    """Add one batch of the request with that id. The drift is that of the times `at_fault`, the histograms
+    """Add one batch of the request with that number. The drift is that of the times `at_fault`, the histograms
     are of all `times`."""
     cdef int64_t behind, ahead
     if counts.batches == 0:
         counts.first_ms = counts.last_ms = now_ms
-    if counts.batches == 0 or counts.last_correlation_id != correlation_id:
-        counts.last_correlation_id = correlation_id
+    if counts.batches == 0 or counts.last_request != request:
+        counts.last_request = request
         counts.requests += 1
     counts.batches += 1
     counts.records += records

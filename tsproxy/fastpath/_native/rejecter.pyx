@@ -120,7 +120,7 @@ cdef class Rejecter:
                 rejected.at_fault,
                 rejected.bad_records,
                 rejected.culprits.times[0],
-                head.correlation_id,
+                self.requests.in_flight.answered,
                 now_ms,
             )
         return True

@@ -37,5 +37,5 @@ cdef class Rejections:
     cdef int kind_of(self, int64_t first_ms, int64_t now_ms) noexcept
     cdef int count(
         self, int kind, int64_t records, int64_t size, Span times, Span at_fault,
-        int64_t bad_records, int64_t first_ms, int32_t correlation_id, int64_t now_ms,
+        int64_t bad_records, int64_t first_ms, int64_t request, int64_t now_ms,
     ) except -1

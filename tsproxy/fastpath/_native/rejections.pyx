@@ -91,10 +91,10 @@ cdef class Rejections:
 
     cdef int count(
         self, int kind, int64_t records, int64_t size, Span times, Span at_fault,
-        int64_t bad_records, int64_t first_ms, int32_t correlation_id, int64_t now_ms,
+        int64_t bad_records, int64_t first_ms, int64_t request, int64_t now_ms,
     ) except -1:
         """Count one batch that is rejected."""
-        add(&self.kinds[kind].counts, records, size, times, at_fault, correlation_id, now_ms)
+        add(&self.kinds[kind].counts, records, size, times, at_fault, request, now_ms)
         self.kinds[kind].bad_records += bad_records
         self.kinds[kind].culprit_ms = first_ms
         return 0

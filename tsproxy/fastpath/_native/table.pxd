@@ -49,4 +49,4 @@ cdef class Table:
 
     cdef Py_ssize_t row_of(self, const uint8_t* key, Py_ssize_t size, Py_ssize_t guess)
     cdef bint may_stay_unread(self, Row* row, int64_t now_ms) noexcept
-    cdef int count_accepted(self, Batch* batch, int32_t correlation_id, int64_t now_ms) except -1
+    cdef int count_accepted(self, Batch* batch, int64_t request, int64_t now_ms) except -1

@@ -144,11 +144,11 @@ cdef class Table:
         self.random ^= self.random >> 27
         return (self.random * 0x2545F4914F6CDD1D >> 33) % one_read_of != 0
 
-    cdef int count_accepted(self, Batch* batch, int32_t correlation_id, int64_t now_ms) except -1:
-        """The broker has accepted one batch of the request with that id."""
+    cdef int count_accepted(self, Batch* batch, int64_t request, int64_t now_ms) except -1:
+        """The broker has accepted one batch of the request with that number."""
         cdef Span times = Span(batch.lowest_ms, batch.highest_ms)
         cdef Counts* counts = &self.rows[batch.row].counts
-        add(counts, batch.records, batch.size_in_bytes, times, times, correlation_id, now_ms)
+        add(counts, batch.records, batch.size_in_bytes, times, times, request, now_ms)
         if batch.is_unread:
             counts.records_unread += batch.records
         elif batch.codec:

@@ -185,6 +185,7 @@ def _outcome(decided: RequestVerdict, judged: PartitionVerdict, verdict: Verdict
         batch=judged.batch,
         verdict=verdict,
         limits=judged.limits,
+        request=decided.header,
         **why,
     )
     # A broker's own reason comes first, and so does the rejection of the whole request.

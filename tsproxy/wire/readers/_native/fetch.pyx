@@ -41,11 +41,11 @@ cdef class FetchWalk:
         return size
 
     cdef bint passes(self, const uint8_t* at, int64_t size) noexcept:
-        """True if all `size` bytes come before the tail, which then are walked over; else nothing is."""
+        """True if all `size` bytes come before the tail, and the tail does not follow: they are walked over then."""
         cdef FetchPlace before = self.place
         if self.place.step == OVER:
             return True
-        if walk_fetch(&self.place, at, at + size) == at + size and self.place.step != BAD:
+        if walk_fetch(&self.place, at, at + size) == at + size and self.place.step not in (TAIL, BAD):
             return True
         self.place = before
         return False
