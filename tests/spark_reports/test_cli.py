@@ -28,9 +28,7 @@ def decisions(tmp_path_factory):
 
 @pytest.mark.spark
 @pytest.mark.timeout(1_800)  # two starts of Java, on a machine that may be busy
-@pytest.mark.full_only(
-    "one more start of Java; the demo runs `daily` so, test_class_archive.py has damage"
-)
+@pytest.mark.full_only("one more start of Java; the demo runs `daily` so, test_class_archive.py has damage")
 def test_in_a_process_of_its_own_a_command_prints_its_answer_and_nothing_else(
     decisions, tmp_path, monkeypatch
 ):
