@@ -270,8 +270,14 @@ def test_bad_lz4_is_an_error(data):
         plain(LZ4, data)
 
 
-def test_an_lz4_block_of_exactly_its_frames_size_is_read():
-    assert plain(LZ4, lz4_header() + stored(bytes(64 * KIB)) + END) == bytes(64 * KIB)
+@pytest.mark.parametrize(
+    ("block", "size"), [(0x40, 64 * KIB), (0x50, 256 * KIB), (0x60, MIB), (0x70, 4 * MIB)]
+)
+def test_an_lz4_block_has_at_most_its_frames_size(block, size):
+    most = stored(bytes(size))
+    assert plain(LZ4, lz4_header(block=block) + most + END, 8 * MIB) == bytes(size)
+    with pytest.raises(CodecError):
+        plain(LZ4, lz4_header(block=block) + stored(bytes(size + 1)) + END, 8 * MIB)
 
 
 def test_an_lz4_content_size_is_stepped_over_whatever_it_says():
@@ -338,6 +344,26 @@ def test_a_zstd_window_above_the_limit_is_an_error_of_its_own():
     assert plain(ZSTD, data, window=16 * MIB) == PLAIN
     with pytest.raises(WindowError):
         plain(ZSTD, data, window=8 * MIB)
+
+
+SIZE_CODES = {0: 0, 2: 1, 4: 2, 8: 3}
+"""Bytes of the content's size in a frame's header -> its flags (RFC 8878, 3.1.1.1.1)."""
+
+
+@pytest.mark.parametrize("id_code", [0, 1, 2, 3])
+@pytest.mark.parametrize("size_bytes", SIZE_CODES)
+def test_a_zstd_header_may_have_a_dictionary_of_number_0_and_a_size_of_any_width(id_code, size_bytes):
+    """Number 0 means that there is no dictionary."""
+    frame = zstd(PLAIN, write_content_size=False)
+    magic, window, blocks = frame[:4], frame[5:6], frame[6:]
+    declared = len(PLAIN) - (256 if size_bytes == 2 else 0)  # two bytes begin at 256
+    size = declared.to_bytes(size_bytes, "little") if size_bytes else b""
+    flags = bytes([SIZE_CODES[size_bytes] << 6 | id_code])
+    data = magic + flags + window + bytes((0, 1, 2, 4)[id_code]) + size + blocks
+    assert plain(ZSTD, data) == PLAIN
+    for cut in range(1, len(data)):
+        with pytest.raises(CodecError):
+            plain(ZSTD, data[:cut])
 
 
 def test_garbage_behind_a_zstd_frame_is_an_error():

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tsproxy.model.kafka import ApiKey
 from tsproxy.session.slots import SlotQueue
 from tsproxy.wire.answers import AnswerStream
 from tsproxy.wire.frames import FrameTooLargeError, NotKafkaError, RequestFrames, looks_like
@@ -62,6 +63,18 @@ def test_produce_and_other_requests_have_limits_of_their_own(size, api_key, is_a
     else:
         with pytest.raises(FrameTooLargeError, match=str(size)):
             stream.next_frame()
+
+
+@pytest.mark.parametrize(("size", "is_allowed"), [(524_288, True), (524_289, False)])
+def test_before_authentication_a_frame_is_as_long_as_brokers_allow(size, is_allowed):
+    """The default of `sasl.server.max.receive.size` is 512 KiB."""
+    stream = RequestFrames(produce_frame=MIB, other_frame=MIB)
+    stream.feed(struct.pack(">ihh", size, ApiKey.SASL_AUTHENTICATE, 1))
+    if is_allowed:
+        assert stream.next_frame(only=frozenset({ApiKey.SASL_AUTHENTICATE})) is None
+    else:
+        with pytest.raises(FrameTooLargeError):
+            stream.next_frame(only=frozenset({ApiKey.SASL_AUTHENTICATE}))
 
 
 def test_a_size_above_the_smaller_limit_waits_for_the_api_key():

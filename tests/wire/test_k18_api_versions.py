@@ -8,8 +8,9 @@ from kio.index import load_response_schema
 from tests.wire.batches import unsigned
 from tests.wire.entities import entities, read, written
 from tests.wire.strategies import a_few
+from tsproxy.model.kafka import ApiKey
 from tsproxy.wire.apis import APIS
-from tsproxy.wire.k18_api_versions import narrow_response, read_client_software
+from tsproxy.wire.k18_api_versions import narrow_response, produce_versions, read_client_software
 from tsproxy.wire.primitives import DecodeError
 
 VERSIONS = range(6)
@@ -118,3 +119,16 @@ def test_whatever_comes_is_narrowed_or_a_decode_error(version, body):
 )
 def test_a_client_may_say_what_it_is(version, body, software):
     assert read_client_software(version, body) == software
+
+
+@pytest.mark.parametrize(
+    ("fetch_from", "produce_from"), [(0, 0), (3, 0), (4, 3)], ids=["Kafka 2", "below 4", "Kafka 4"]
+)
+def test_a_broker_that_takes_no_old_fetch_takes_no_old_produce(fetch_from, produce_from):
+    """It offers Produce 0 all the same (KIP-896)."""
+    offered = {ApiKey.PRODUCE: (0, 12), ApiKey.FETCH: (fetch_from, 17)}
+    assert produce_versions(offered) == (produce_from, 12)
+
+
+def test_a_broker_that_offers_no_produce_supports_no_version_of_it():
+    assert produce_versions({}) == (0, -1)

@@ -156,6 +156,15 @@ def test_a_frame_of_zstd_comes_to_what_it_was(variant, seed, level):
     assert variant.zstd_size(data, blocks_at, window) == len(content)
 
 
+@each_variant
+def test_a_frame_of_one_byte_repeated_comes_to_what_it_was(variant):
+    """Its blocks hold the byte and a count."""
+    content = bytes(300_000)
+    data = zstandard.ZstdCompressor().compress(content)
+    blocks_at, window = zstandard.frame_header_size(data), zstandard.get_frame_parameters(data).window_size
+    assert variant.zstd_size(data, blocks_at, window) == len(content)
+
+
 def damaged(random, data):
     out = bytearray(data)
     for _ in range(random.choice([1, 1, 3])):

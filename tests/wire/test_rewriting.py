@@ -2,7 +2,7 @@
 
 import pytest
 from aiokafka.record.default_records import DefaultRecordBatch
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tests.wire.batches import CODECS, batch, record
@@ -97,8 +97,11 @@ def test_no_more_is_decompressed_than_allowed():
 
 
 @given(st.integers(-(2**63), 2**63 - 1))
-def test_varints_are_zigzag(value):
+@example(-64)
+@example(64)
+def test_varints_are_zigzag_and_as_short_as_can_be(value):
     from tsproxy.wire.records import read_varlong
 
     written = varint(value)
     assert read_varlong(written, 0) == (value, len(written))
+    assert len(written) == 1 or written[-1]
