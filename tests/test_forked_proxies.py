@@ -4,6 +4,7 @@ import json
 import os
 import signal
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -67,6 +68,16 @@ async def test_a_signal_ends_it_as_it_ends_a_program(start, tmp_path):
     await until_event(process, "upstream_unreachable")
     process.kill()
     assert await process.wait() == process.returncode == -signal.SIGKILL
+
+
+async def test_a_signal_to_one_whose_end_is_not_heard_yet_is_no_error(tmp_path):
+    with forked_proxies.instead_of_starts():
+        process = await started(proxy.start_program, "check", tmp_path / "missing.yaml")
+        await process.stderr.read()
+        while Path("/proc", str(process.pid)).exists():  # the loop hears nothing meanwhile
+            os.sched_yield()
+        process.kill()
+        assert await process.wait() == 2
 
 
 async def test_a_variable_that_is_read_at_import_is_heeded(start, tmp_path):
