@@ -107,7 +107,7 @@ class _Forked:
         self._end = asyncio.create_task(self._hear(told, connection))
 
     def send_signal(self, number: int) -> None:
-        """A process that has just ended gets no signal, as with asyncio's: `returncode` is set a moment later."""
+        """A process that has just ended gets none, as with asyncio's: `returncode` is set a moment later."""
         with suppress(ProcessLookupError):
             os.kill(self.pid, number)
 

@@ -44,6 +44,12 @@ async def until_event(process, event):
         pass
 
 
+def until_collected(pid):
+    """Waits until the process that forks has taken the exit status."""
+    while Path("/proc", str(pid)).exists():
+        os.sched_yield()
+
+
 async def test_it_reads_its_own_arguments_folder_and_environment(start, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     tmp_path.joinpath("here.yaml").write_text(
@@ -74,8 +80,7 @@ async def test_a_signal_to_one_whose_end_is_not_heard_yet_is_no_error(tmp_path):
     with forked_proxies.instead_of_starts():
         process = await started(proxy.start_program, "check", tmp_path / "missing.yaml")
         await process.stderr.read()
-        while Path("/proc", str(process.pid)).exists():  # the loop hears nothing meanwhile
-            os.sched_yield()
+        until_collected(process.pid)  # the loop hears nothing meanwhile
         process.kill()
         assert await process.wait() == 2
 
