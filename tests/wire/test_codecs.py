@@ -301,6 +301,7 @@ SKIPPABLE = struct.pack("<II", 0x184D2A53, 4) + b"skip"
 
 def test_zstd_frames_go_on_one_behind_the_other():
     assert plain(ZSTD, zstd(PLAIN) + SKIPPABLE + zstd(b"more") + SKIPPABLE) == PLAIN + b"more"
+    assert plain(ZSTD, SKIPPABLE + zstd(b"") + zstd(PLAIN) + zstd(b"") + zstd(b"more")) == PLAIN + b"more"
 
 
 @pytest.mark.parametrize(
