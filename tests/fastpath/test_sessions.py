@@ -182,6 +182,7 @@ def converse(seed: int, turns: int = 60, buffer: Callable[[bytes], Any] = bytes)
     return quick
 
 
+@pytest.mark.timeout(1_800)  # 2,000 examples in `make test-full`, on a machine that may be busy
 @given(seed=seeds)
 def test_with_the_fast_path_a_session_sends_and_counts_what_it_does_without(seed):
     converse(seed)
