@@ -7,7 +7,16 @@ import pytest
 
 from tests.fastpath.native import needs_native
 from tests.session.conversation import DAY_MS, HOUR_MS, LIMITS, NOW_MS, PEER, id_of
-from tests.session.messages import FETCH, HEARTBEAT, METADATA, answer, produce, produced, request
+from tests.session.messages import (
+    ALL_VERSIONS,
+    FETCH,
+    HEARTBEAT,
+    METADATA,
+    answer,
+    produce,
+    produced,
+    request,
+)
 from tests.wire.batches import GZIP, batch
 from tsproxy import fastpath
 from tsproxy.decisions.drift import THRESHOLDS_MS, bucket
@@ -50,7 +59,7 @@ def filters():
 GOOD = batch([NOW_MS, NOW_MS + 5])
 
 
-@pytest.mark.parametrize("version", range(3, 14))
+@pytest.mark.parametrize("version", ALL_VERSIONS[3:])
 def test_a_good_produce_request_passes_and_so_does_its_answer(version):
     filters = Filters(names_ids=version >= 13)
     asked = produce({"t": {0: GOOD, 3: GOOD}, "u": {1: GOOD}}, version=version)

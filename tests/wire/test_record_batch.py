@@ -214,7 +214,7 @@ def spent_on_blocks_of(size, count):
     plain = record_of(size * count)
     body = xerial(*(plain[size * n : size * (n + 1)] for n in range(count)))
     data, spent = batch(codec=SNAPPY, body=body, records_count=1), []
-    assert read_records(only_batch(data), SessionLimits(), spend=spent.append).fault is None
+    assert read_records(only_batch(data), SessionLimits(), charge=spent.append).fault is None
     return spent
 
 

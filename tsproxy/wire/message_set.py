@@ -22,7 +22,7 @@ from tsproxy.model.kafka import NO_TIMESTAMP, Codec, wrap64
 from tsproxy.model.records import Fault, RecordBatch, RecordFacts, Records
 from tsproxy.model.view import SessionLimits
 from tsproxy.wire import codecs, readers
-from tsproxy.wire.record_batch import Spend, for_nothing
+from tsproxy.wire.record_batch import Charge, for_nothing
 from tsproxy.wire.record_set import LOG_OVERHEAD, MAGIC_OFFSET, SMALLEST_RECORD, as_batch
 
 _HEAD: Final = struct.Struct(">qi")
@@ -37,12 +37,12 @@ def crc_is_valid(message: RecordBatch) -> bool:
     return zlib.crc32(message.data[MAGIC_OFFSET:]) == message.crc
 
 
-def read_messages(batch: RecordBatch, limits: SessionLimits, spend: Spend = for_nothing) -> Records:
+def read_messages(batch: RecordBatch, limits: SessionLimits, charge: Charge = for_nothing) -> Records:
     """The records of a message of magic 0 or 1 as columns, up to the first fault. Raises only the errors of
-    `spend`."""
+    `charge`."""
     if batch.codec_id == Codec.NONE:
         return _columns(batch, iter((batch,)), 0)
-    opened = _opened(batch, limits, spend)
+    opened = _opened(batch, limits, charge)
     if isinstance(opened, Fault):
         return Records((), (), (), (), fault=opened)
     base_offset = 0
@@ -51,12 +51,12 @@ def read_messages(batch: RecordBatch, limits: SessionLimits, spend: Spend = for_
     return _columns(batch, _inner_messages(opened.plain), base_offset)
 
 
-def read_facts(batch: RecordBatch, limits: SessionLimits, spend: Spend = for_nothing) -> RecordFacts:
+def read_facts(batch: RecordBatch, limits: SessionLimits, charge: Charge = for_nothing) -> RecordFacts:
     """A summary of the records of a message of magic 0 or 1, up to the first fault. Raises only the errors of
-    `spend`."""
+    `charge`."""
     if batch.codec_id == Codec.NONE:
         return _facts_of(read_messages(batch, limits))
-    opened = _opened(batch, limits, spend)
+    opened = _opened(batch, limits, charge)
     if isinstance(opened, Fault):
         return RecordFacts(0, None, None, 0, opened)
     run = readers.messages(opened.plain, 0, batch.magic)
@@ -86,9 +86,9 @@ class _Opened:
     last_offset: int
 
 
-def _opened(batch: RecordBatch, limits: SessionLimits, spend: Spend) -> _Opened | Fault:
+def _opened(batch: RecordBatch, limits: SessionLimits, charge: Charge) -> _Opened | Fault:
     """The contents of a wrapper, or the fault. No object is made for a message."""
-    plain = decompressed(batch, limits, spend)
+    plain = decompressed(batch, limits, charge)
     if isinstance(plain, Fault):
         return plain
     count, pos, last_offset = 0, 0, 0
@@ -109,7 +109,7 @@ def _opened(batch: RecordBatch, limits: SessionLimits, spend: Spend) -> _Opened 
     return _Opened(memoryview(plain), count, last_offset)
 
 
-def decompressed(batch: RecordBatch, limits: SessionLimits, spend: Spend = for_nothing) -> bytes | Fault:
+def decompressed(batch: RecordBatch, limits: SessionLimits, charge: Charge = for_nothing) -> bytes | Fault:
     """The decompressed set of messages inside a wrapper, or the fault."""
     if batch.codec_id >= Codec.ZSTD:
         return Fault.WRAPPER_CODEC if batch.codec_id == Codec.ZSTD else Fault.UNKNOWN_CODEC
@@ -128,7 +128,7 @@ def decompressed(batch: RecordBatch, limits: SessionLimits, spend: Spend = for_n
             limits.zstd_window,
             ignores_lz4_checksum=batch.magic == 0,
         ):
-            spend(len(piece))
+            charge(len(piece))
             pieces.append(piece)
     except codecs.CodecError:
         return Fault.UNDECOMPRESSABLE

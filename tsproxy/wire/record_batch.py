@@ -22,17 +22,17 @@ SMALL_BYTES: Final = 256 * 1024
 """Batches of fewer compressed bytes are first decompressed in one call. The usual batch of a producer
 decompresses to 1 MB at most."""
 
-Spend = Callable[[int], None]
+Charge = Callable[[int], None]
 """Called with the number of bytes before they go into a decompressor, and with the number of bytes that came
 out before they are read. An error that it raises ends the reading."""
 
 SHELLS: Final = sys.maxsize
-"""`Spend` gets this value for each piece after too many nearly empty pieces. It is no number of bytes, and
+"""`Charge` gets this value for each piece after too many nearly empty pieces. It is no number of bytes, and
 more than the event loop may spend."""
 
 
 def for_nothing(_size: int) -> None:
-    """A `Spend` without a limit."""
+    """A `Charge` without a limit."""
 
 
 def crc_is_valid(batch: RecordBatch) -> bool:
@@ -46,9 +46,9 @@ def crc_is_valid(batch: RecordBatch) -> bool:
 
 
 def read_facts(
-    batch: RecordBatch, limits: SessionLimits, is_rebuilt: bool = False, spend: Spend = for_nothing
+    batch: RecordBatch, limits: SessionLimits, is_rebuilt: bool = False, charge: Charge = for_nothing
 ) -> RecordFacts:
-    """A summary of the records of a v2 batch, up to the first fault. Raises only the errors of `spend`.
+    """A summary of the records of a v2 batch, up to the first fault. Raises only the errors of `charge`.
 
     `is_rebuilt`: the broker recompresses the batch with the topic's codec. For this it reads compressed
     records completely, while it otherwise skips their keys and values.
@@ -58,11 +58,11 @@ def read_facts(
         return _unread(Fault.TOO_MANY_RECORDS)
     if batch.codec_id == Codec.NONE:
         return readers.walk(body, base_timestamp, count, True)
-    facts = read_small(batch.codec_id, body, base_timestamp, count, limits, is_rebuilt, spend)
+    facts = read_small(batch.codec_id, body, base_timestamp, count, limits, is_rebuilt, charge)
     if facts is not None:
         return facts
     walker = readers.StreamWalker(base_timestamp, count, is_rebuilt)
-    fault = _decompress(batch, limits, walker.feed, spend)
+    fault = _decompress(batch, limits, walker.feed, charge)
     return walker.finish() if fault is None else _unread(fault)
 
 
@@ -77,27 +77,27 @@ def read_small(
     records_count: int,
     limits: SessionLimits,
     is_rebuilt: bool,
-    spend: Spend,
+    charge: Charge,
 ) -> RecordFacts | None:
     """The result of `read_facts` for compressed records that `one_shot` can decompress, or None."""
     if len(body) >= SMALL_BYTES:
         return None
-    spend(len(body))
+    charge(len(body))
     most = min(one_shot.MOST_BYTES, limits.decompressed_batch)
     plain = one_shot.decompressed(codec_id, bytes(body), most, limits.zstd_window)
     if plain is None:
         return None
-    spend(len(plain))
+    charge(len(plain))
     return readers.walk(memoryview(plain), base_timestamp, records_count, is_rebuilt)
 
 
 def read_records(
-    batch: RecordBatch, limits: SessionLimits, is_rebuilt: bool = False, spend: Spend = for_nothing
+    batch: RecordBatch, limits: SessionLimits, is_rebuilt: bool = False, charge: Charge = for_nothing
 ) -> Records:
     """The same records as columns. This is expensive, and needed only to find the culprits."""
     columns: records.Columns = ([], [], [], [])
     pieces: list[bytes | memoryview] = []
-    fault = _decompress(batch, limits, pieces.append, spend)
+    fault = _decompress(batch, limits, pieces.append, charge)
     if fault is None:
         plain = b"".join(pieces)
         pieces.clear()  # the records are in memory twice, which is enough
@@ -112,14 +112,14 @@ def find_outside(
     lowest_ms: int,
     highest_ms: int,
     most: int,
-    spend: Spend = for_nothing,
+    charge: Charge = for_nothing,
 ) -> Outside:
     """The records outside the bounds, in a batch that was read without a fault. The columns hold the first
     `most`."""
     if batch.codec_id == Codec.NONE:
         plain, count = batch.data[HEADER_SIZE:], batch.records_count
         return readers.find_outside(plain, batch.base_timestamp, count, lowest_ms, highest_ms, most)
-    found = find_culprits(batch, limits, Suspects(lowest_ms, highest_ms), most, spend)
+    found = find_culprits(batch, limits, Suspects(lowest_ms, highest_ms), most, charge)
     times, deltas = found.records.timestamps_ms, found.records.offset_deltas
     room = max(0, most)
     return Outside(
@@ -131,12 +131,12 @@ def find_outside(
 
 
 def find_culprits(
-    batch: RecordBatch, limits: SessionLimits, suspects: Suspects, most: int, spend: Spend = for_nothing
+    batch: RecordBatch, limits: SessionLimits, suspects: Suspects, most: int, charge: Charge = for_nothing
 ) -> Culprits:
     """The suspect records of a batch that was read without a fault. The columns hold the first `most`. None
     of the decompressed bytes are kept."""
     finder = readers.Finder(batch.base_timestamp, batch.records_count, suspects, most)
-    fault = _decompress(batch, limits, finder.feed, spend)
+    fault = _decompress(batch, limits, finder.feed, charge)
     assert fault is None, "asked only of what could be read"
     return finder.finish()
 
@@ -145,14 +145,14 @@ def _decompress(
     batch: RecordBatch,
     limits: SessionLimits,
     take: Callable[[bytes | memoryview], None],
-    spend: Spend = for_nothing,
+    charge: Charge = for_nothing,
 ) -> Fault | None:
     """Pass the uncompressed bytes of the records to `take`. Returns the fault if there is one."""
     if batch.records_count > limits.records_per_batch:
         return Fault.TOO_MANY_RECORDS
     body = batch.data[HEADER_SIZE:]
     if batch.codec_id == Codec.NONE:
-        spend(len(body))
+        charge(len(body))
         take(body)
         return None
     if batch.codec_id > Codec.ZSTD:
@@ -161,7 +161,7 @@ def _decompress(
         shells_left = codecs.most_shells(len(body))
         for piece in codecs.stream(batch.codec_id, body, limits.decompressed_batch, limits.zstd_window):
             shells_left -= len(piece) < codecs.SHELL_BYTES
-            spend(len(piece) if shells_left >= 0 else SHELLS)
+            charge(len(piece) if shells_left >= 0 else SHELLS)
             if piece:
                 take(piece)
     except codecs.CodecError:

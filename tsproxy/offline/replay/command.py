@@ -34,12 +34,12 @@ TOPIC_UNKNOWN: Final = (
     "what the broker has rejected already, and good records that would fall with bad ones of their batch",
     "who sent a record: rules for clients, principals and addresses did not fit",
     "when a record arrived: it was judged by the time at which it was read",
-    "what rules of your own and max_jump_ahead say: they are asked about batches as they were sent",
+    "what custom rules and max_jump_ahead say: they are asked about batches as they were sent",
 )
 DECISIONS_UNKNOWN: Final = (
     "which records of a batch are at fault: batches are rejected as a whole, and counted so",
     "records without a timestamp, and values that rules reject by name (no_timestamp, zero, negative)",
-    "what rules of your own and max_jump_ahead say: they are asked about the times of a batch",
+    "what custom rules and max_jump_ahead say: they are asked about the times of a batch",
     "client software, and all but one address of a client; what a topic's limits were at each moment: "
     "those that the log told last before a line were taken",
 )

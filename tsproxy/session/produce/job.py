@@ -57,7 +57,7 @@ class Work:
             raise StoppedError
 
     def charge(self, size: int) -> None:
-        """`size` bytes go into a decompressor, or came out of it (`record_batch.Spend`). Raises
+        """`size` bytes go into a decompressor, or came out of it (`record_batch.Charge`). Raises
         BudgetExceededError as the budget does, and as `look`."""
         if self._budget is not None:
             self._budget.charge(size)
