@@ -8,5 +8,5 @@ KCAT = "kcat"
 PATH = shutil.which(KCAT)
 needs_kcat = pytest.mark.skipif(
     PATH is None,
-    reason="no kcat here (apt-get install kcat); librdkafka, which it consists of, is tested without it",
+    reason="kcat is not installed (apt-get install kcat). It runs librdkafka, which other tests run, too",
 )

@@ -22,7 +22,10 @@ KDC = shutil.which("krb5kdc", path=PATH)
 pytestmark = [
     pytest.mark.broker,
     pytest.mark.full_only("starts a KDC; test_sasl.py passes other mechanisms through"),
-    pytest.mark.skipif(KDC is None, reason="no KDC (apt-get install krb5-kdc); test_sasl.py has others"),
+    pytest.mark.skipif(
+        KDC is None,
+        reason="Kerberos needs a KDC (apt-get install krb5-kdc). test_sasl.py has all other mechanisms",
+    ),
 ]
 
 REALM = "TSPROXY.TEST"

@@ -48,13 +48,21 @@ def metadata(host, port):
 TOLD, SAID = metadata(b"broker", 9092), metadata(b"proxy.example", 9193)
 
 
-async def longest_turn_cpu_s(until_done):
-    """The most CPU between two turns of the loop, until that task is done."""
-    most, before_s = 0.0, time.process_time()
-    while not until_done.done():
-        await asyncio.sleep(0)
-        most, before_s = max(most, time.process_time() - before_s), time.process_time()
-    return most
+class Turns:
+    """Inside `with`, the turns of the loop. `longest_cpu_s` is the most CPU between two of them."""
+
+    def __enter__(self):
+        self.longest_cpu_s, self._before_s = 0.0, time.process_time()
+        self._next = asyncio.get_running_loop().call_soon(self._turn)
+        return self
+
+    def __exit__(self, *_):
+        self._next.cancel()
+
+    def _turn(self):
+        now_s = time.process_time()
+        self.longest_cpu_s, self._before_s = max(self.longest_cpu_s, now_s - self._before_s), now_s
+        self._next = asyncio.get_running_loop().call_soon(self._turn)
 
 
 async def carried(the):
@@ -70,19 +78,18 @@ async def carried(the):
 async def test_everybody_else_is_served_while_it_passes():
     world = World()
     async with wire(world, view_of()) as the, wire(world, view_of()) as other:
-        carrying = asyncio.create_task(carried(the))
-        watching = asyncio.create_task(longest_turn_cpu_s(carrying))
-        served = 0
-        while not carrying.done():
-            await other.client_sends(BESIDE)
-            await other.broker_gets(len(BESIDE))
-            await other.broker_sends(BESIDE_ANSWER)
-            assert await other.client_gets(len(BESIDE_ANSWER)) == BESIDE_ANSWER
-            served += 1
-        await carrying
-        turn_cpu_s = await watching
-    print({"mib": round(len(TOLD) / MIB, 1), "turn_cpu_s": round(turn_cpu_s, 3), "served_beside": served})
-    assert turn_cpu_s <= MOST_TURN_CPU_S
+        carrying, served = asyncio.create_task(carried(the)), 0
+        with Turns() as turns:
+            while not carrying.done():
+                await other.client_sends(BESIDE)
+                await other.broker_gets(len(BESIDE))
+                await other.broker_sends(BESIDE_ANSWER)
+                assert await other.client_gets(len(BESIDE_ANSWER)) == BESIDE_ANSWER
+                served += 1
+            await carrying
+    longest_s = turns.longest_cpu_s
+    print({"mib": round(len(TOLD) / MIB, 1), "turn_cpu_s": round(longest_s, 3), "served_beside": served})
+    assert 0 < longest_s <= MOST_TURN_CPU_S
     assert served > 1
 
 
