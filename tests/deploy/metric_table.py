@@ -49,7 +49,7 @@ async def metric_table(folder: Path) -> dict[str, frozenset[str]]:
     table = {}
     of_the_report = text_string_to_metric_families(prom.render(reports.fixed()))
     for metric, labels in [
-        *_registered(proxy.metrics._registry),
+        *_registered(proxy.metrics.registry),
         *_families(_about([])),
         *_with_samples(of_the_report),
     ]:

@@ -40,6 +40,7 @@ from tsproxy.proxy.dead_letters.sender import DeadLetters
 from tsproxy.proxy.limits import descriptors
 from tsproxy.proxy.limits.process import ProcessLimits
 from tsproxy.proxy.logging import set_level
+from tsproxy.proxy.metrics.catalogue.brokers import BROKERS, BROKERS_NOT_SERVED, UPSTREAM_UP
 from tsproxy.proxy.metrics.latency.sampler import Sampler
 from tsproxy.proxy.metrics.loop_lag import LoopLag
 from tsproxy.proxy.metrics.registry import Metrics
@@ -88,6 +89,9 @@ class Proxy:
         self._needs_all_ports = needs_all_ports
         self._members: tuple[str | None, tuple[int, ...]] | None = None
         self.metrics = Metrics(lambda topic: self._cluster.knows_topic(topic))
+        self._brokers = BROKERS.gauge(self.metrics.registry)
+        self._brokers_not_served = BROKERS_NOT_SERVED.gauge(self.metrics.registry)
+        self._upstream_up = UPSTREAM_UP.gauge(self.metrics.registry)
         self._stopping: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._lag = LoopLag()
         self.metrics.add(self._lag.histogram)
@@ -367,8 +371,8 @@ class Proxy:
 
     def _count_brokers(self) -> None:
         for listener in self._listeners:
-            self.metrics.brokers.labels(listener.name).set(listener.served_count)
-            self.metrics.brokers_not_served.labels(listener.name).set(len(listener.unserved))
+            self._brokers.labels(listener.name).set(listener.served_count)
+            self._brokers_not_served.labels(listener.name).set(len(listener.unserved))
 
     def _let_clients_in(self) -> None:
         try:
@@ -393,7 +397,7 @@ class Proxy:
 
     def _set_reachable(self, is_reachable: bool) -> None:
         self._is_reachable = is_reachable
-        self.metrics.upstream_up.set(is_reachable)
+        self._upstream_up.set(is_reachable)
 
     def _relays(self) -> list[Relay]:
         return [relay for listener in self._listeners for relay in listener.relays]

@@ -6,6 +6,7 @@ The shell performs effects in their order. A session yields nothing after `Close
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Self
 
 from tsproxy.model.dead_letter import RejectedBatch
 from tsproxy.model.outcome import Outcome
@@ -153,10 +154,29 @@ class Warn:
 
 
 class SessionCounter(StrEnum):
-    """The events that a session counts. Each is a metric, `tsproxy_<value>_total`."""
+    """The events that a session counts. Each is a metric, `tsproxy_<value>_total`.
 
-    TOPIC_NAME_WAITS = "topic_name_waits"
-    """A request waited for the name of a topic that it names by id."""
+    `unit` says what is counted, `meaning` is the HELP text of the metric, and `action` tells operators what
+    to do with it.
+    """
+
+    unit: str
+    meaning: str
+    action: str
+
+    def __new__(cls, value: str, unit: str = "", meaning: str = "", action: str = "") -> Self:
+        member = str.__new__(cls, value)
+        member._value_ = value
+        member.unit, member.meaning, member.action = unit, meaning, action
+        return member
+
+    TOPIC_NAME_WAITS = (
+        "topic_name_waits",
+        "requests",
+        "Requests that waited for the name of a topic that they name by id",
+        "Each new topic causes one for each connection or so (Produce 13). Many: brokers answer the proxy's "
+        "own connection late, or clients name ids that no topic has.",
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from enum import StrEnum
 import structlog
 from prometheus_client.metrics_core import Metric
 
-from tsproxy.proxy.metrics.catalogue.state import CLOCK_SUSPECTED
+from tsproxy.proxy.metrics.catalogue.clock import CLOCK_SUSPECTED
 
 log = structlog.get_logger()
 

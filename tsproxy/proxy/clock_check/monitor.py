@@ -21,7 +21,7 @@ from tsproxy.proxy.clock_check.listening import Connections, newest_stamps
 from tsproxy.proxy.clock_check.probe import NoLogAppendTimeError, Offset, measure, middle
 from tsproxy.proxy.clock_check.stamps import Stamps
 from tsproxy.proxy.clock_check.steps import Steps
-from tsproxy.proxy.metrics.catalogue import state
+from tsproxy.proxy.metrics.catalogue.clock import CLOCK_OFFSET, CLOCK_STEPS, ENFORCEMENT_SUSPENDED
 from tsproxy.proxy.notes import frames_of
 from tsproxy.proxy.reloadable import Commit
 from tsproxy.proxy.trouble import Trouble
@@ -270,9 +270,9 @@ class ClockMonitor(Collector):
 
     def collect(self) -> Iterable[Metric]:
         yield from self._doubts.collect()
-        offsets = state.CLOCK_OFFSET.levels()
+        offsets = CLOCK_OFFSET.levels()
         for node_id, offset in self.offsets.items():
             offsets.add_metric([str(node_id)], offset.ms / 1000)
         yield offsets
-        yield state.CLOCK_STEPS.counts(self._steps.count)
-        yield state.ENFORCEMENT_SUSPENDED.levels(self.is_suspended)
+        yield CLOCK_STEPS.counts(self._steps.count)
+        yield ENFORCEMENT_SUSPENDED.levels(self.is_suspended)

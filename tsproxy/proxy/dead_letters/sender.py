@@ -26,7 +26,12 @@ from tsproxy.proxy.daemon_threads import DaemonThreads
 from tsproxy.proxy.dead_letters.drops import DropReason, Drops
 from tsproxy.proxy.dead_letters.records import CHUNK_BYTES, DeadLetterRecord, chunks_of
 from tsproxy.proxy.dead_letters.waiting import Waiting
-from tsproxy.proxy.metrics.catalogue import state
+from tsproxy.proxy.metrics.catalogue.decision_log import (
+    DEAD_LETTERS,
+    DEAD_LETTERS_LOST,
+    DEAD_LETTERS_UP,
+    DEAD_LETTERS_WAITING,
+)
 from tsproxy.proxy.reloadable import Commit
 from tsproxy.proxy.trouble import Trouble
 from tsproxy.proxy.wait import wait_at_most
@@ -243,13 +248,13 @@ class DeadLetters(Collector):
     def collect(self) -> Iterable[Metric]:
         if self._config.dead_letters is None:
             return
-        yield state.DEAD_LETTERS.counts(self.sent)
-        lost = state.DEAD_LETTERS_LOST.counts()
+        yield DEAD_LETTERS.counts(self.sent)
+        lost = DEAD_LETTERS_LOST.counts()
         for loss, records in self.drops.counts.items():
             lost.add_metric([loss.value], records)
         yield lost
-        yield state.DEAD_LETTERS_WAITING.levels(self.waiting.records)
-        yield state.DEAD_LETTERS_UP.levels(self._trouble.is_up)
+        yield DEAD_LETTERS_WAITING.levels(self.waiting.records)
+        yield DEAD_LETTERS_UP.levels(self._trouble.is_up)
 
 
 def _packed(batch: BatchBuilder, records: Sequence[DeadLetterRecord]) -> BatchBuilder:

@@ -9,6 +9,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
 
 FROM_START: Final = "from the start"
+WITH_THE_FIRST: Final = "with the first one"
 
 
 class Kind(StrEnum):

@@ -16,7 +16,7 @@ from prometheus_client.registry import Collector
 from tsproxy.decisions.drift import EDGES, bucket, drift_ms
 from tsproxy.decisions.events import batch_span_ms
 from tsproxy.model.outcome import Bars, Outcome, Totals
-from tsproxy.proxy.metrics.catalogue.traffic import TIMESTAMP_DRIFT
+from tsproxy.proxy.metrics.catalogue.batches import TIMESTAMP_DRIFT
 
 NAME: Final = TIMESTAMP_DRIFT.name
 

@@ -18,7 +18,7 @@ from tsproxy.model.policy import CANDIDATE
 from tsproxy.model.verdict import Reason
 from tsproxy.proxy.limits.limit import Limit
 from tsproxy.proxy.metrics.busiest_topics import BusiestTopics
-from tsproxy.proxy.metrics.catalogue import state, traffic
+from tsproxy.proxy.metrics.catalogue import batches, brokers, connections, decision_log, process
 from tsproxy.proxy.metrics.drift import DriftMetric
 from tsproxy.proxy.metrics.latency.timings import Timings
 from tsproxy.proxy.metrics.rules import RuleMetric
@@ -60,33 +60,29 @@ class Metrics:
         self.decision_log_writable = True
         self.decision_topic: tuple[bool, int] | None = None
         """Whether the topic accepts lines, and how many it has accepted; None if there is no topic."""
-        self._registry = registry = CollectorRegistry(auto_describe=False)
-        self._batches = traffic.BATCHES.counter(registry)
-        self._records = traffic.RECORDS.counter(registry)
-        self._unread = traffic.RECORDS_UNREAD.counter(registry)
+        self.registry = registry = CollectorRegistry(auto_describe=False)
+        """Other parts make metrics of their own in it."""
+        self._batches = batches.BATCHES.counter(registry)
+        self._records = batches.RECORDS.counter(registry)
+        self._unread = batches.RECORDS_UNREAD.counter(registry)
         self._by_outcome: dict[tuple[str, VerdictName, Reason | None], tuple[Counter, Counter]] = {}
-        self._bad_records = traffic.BAD_RECORDS.counter(registry)
-        self._candidate_bad_records = traffic.CANDIDATE_BAD_RECORDS.counter(registry)
-        self._audited_bad_records = traffic.AUDITED_BAD_RECORDS.counter(registry)
-        self._connections = traffic.CONNECTIONS.gauge(registry)
-        self._closed = traffic.SESSIONS_CLOSED.counter(registry)
-        self._handshakes = traffic.TLS_HANDSHAKES_FAILED.counter(registry)
-        self._sasl_failures = traffic.SASL_FAILURES.counter(registry)
-        self._limits_reached = traffic.LIMITS.counter(registry)
+        self._bad_records = batches.BAD_RECORDS.counter(registry)
+        self._candidate_bad_records = batches.CANDIDATE_BAD_RECORDS.counter(registry)
+        self._audited_bad_records = batches.AUDITED_BAD_RECORDS.counter(registry)
+        self._connections = connections.CONNECTIONS.gauge(registry)
+        self._closed = connections.SESSIONS_CLOSED.counter(registry)
+        self._handshakes = connections.TLS_HANDSHAKES_FAILED.counter(registry)
+        self._sasl_failures = connections.SASL_FAILURES.counter(registry)
+        self._limits_reached = connections.LIMITS.counter(registry)
         for limit in Limit:  # from the start at 0, so that the first one shows as an increase
             self._limits_reached.labels(limit)
-        self._address_unmapped = traffic.ADDRESS_UNMAPPED.counter(registry)
-        self.certificate_expiry = state.CERTIFICATE_EXPIRY.gauge(registry)
-        self.rule_failures = traffic.RULE_FAILURES.counter(registry)
-        self.waiver_expiry = traffic.WAIVER_EXPIRY.gauge(registry)
-        self.brokers = traffic.BROKERS.gauge(registry)
-        self.brokers_not_served = traffic.BROKERS_NOT_SERVED.gauge(registry)
-        self.upstream_up = traffic.UPSTREAM_UP.gauge(registry)
+        self._address_unmapped = brokers.ADDRESS_UNMAPPED.counter(registry)
+        self.rule_failures = batches.RULE_FAILURES.counter(registry)
         self.timings = Timings()
         self._drift = DriftMetric()
-        self._topics = TopicMetric(traffic.TOPIC_BAD_RECORDS, topic_exists)
-        self._out_of_order = TopicMetric(traffic.TOPIC_OUT_OF_ORDER_RECORDS, topic_exists)
-        self._busiest = BusiestTopics(traffic.TOPIC_RECORDS)
+        self._topics = TopicMetric(batches.TOPIC_BAD_RECORDS, topic_exists)
+        self._out_of_order = TopicMetric(batches.TOPIC_OUT_OF_ORDER_RECORDS, topic_exists)
+        self._busiest = BusiestTopics(batches.TOPIC_RECORDS)
         self.rules = RuleMetric()
         by_topic = (self._topics, self._out_of_order, self._busiest)
         for collector in (self.timings, self._drift, *by_topic, self.rules, _Plain(self)):
@@ -95,9 +91,9 @@ class Metrics:
     def booked(self, outcome: Outcome) -> None:
         """Count one batch that has ended."""
         reason = None if outcome.would_reject else outcome.reason
-        batches, records = self._counters(outcome.peer.listener, outcome.verdict, reason)
-        batches.inc()
-        records.inc(outcome.batch.records)
+        of_batches, of_records = self._counters(outcome.peer.listener, outcome.verdict, reason)
+        of_batches.inc()
+        of_records.inc(outcome.batch.records)
         if outcome.batch.is_unread:
             self._unread.labels(outcome.peer.listener).inc(outcome.batch.records)
         self._drift.booked(outcome)
@@ -127,9 +123,9 @@ class Metrics:
         """Count many batches with equal outcomes."""
         cause, verdict = totals.cause, totals.verdict
         reason = None if cause is None or cause.would_reject else cause.reason
-        batches, records = self._counters(totals.peer.listener, verdict, reason)
-        batches.inc(totals.batches)
-        records.inc(totals.records)
+        of_batches, of_records = self._counters(totals.peer.listener, verdict, reason)
+        of_batches.inc(totals.batches)
+        of_records.inc(totals.records)
         if totals.records_unread:
             self._unread.labels(totals.peer.listener).inc(totals.records_unread)
         self._drift.booked_totals(totals)
@@ -175,15 +171,15 @@ class Metrics:
 
     def add(self, collector: Collector) -> None:
         """Add the metrics of another part."""
-        self._registry.register(collector)
+        self.registry.register(collector)
 
     def families(self) -> Iterable[Metric]:
         """All metrics now, for the sum over several processes."""
-        return self._registry.collect()
+        return self.registry.collect()
 
     def render(self) -> bytes:
         """The text of a scrape (Prometheus text format)."""
-        return generate_latest(self._registry)
+        return generate_latest(self.registry)
 
 
 class _Plain(Collector):
@@ -194,30 +190,27 @@ class _Plain(Collector):
 
     def collect(self) -> Iterable[Metric]:
         metrics = self._metrics
-        received = traffic.BYTES.counts()
+        received = connections.BYTES.counts()
         received.add_metric(["from_client"], metrics.from_clients.bytes)
         received.add_metric(["from_broker"], metrics.from_brokers.bytes)
         yield received
         yield from _plain(metrics)
-        build = state.BUILD_INFO.levels()
+        build = process.BUILD_INFO.levels()
         build.add_metric([__version__, platform.python_version()], 1)
         yield build
 
 
-_SESSION_EVENTS: Final = {SessionCounter.TOPIC_NAME_WAITS: traffic.TOPIC_NAME_WAITS}
-
-
 def _plain(metrics: Metrics) -> Iterable[Metric]:
     """The metrics without labels."""
-    yield state.DECISIONS.counts(metrics.decisions_written)
-    yield state.DECISIONS_DROPPED.counts(metrics.decisions_dropped)
-    yield state.DECISION_FILES_DELETED.counts(metrics.decision_files_deleted)
-    yield state.DECISION_LOG_WRITABLE.levels(metrics.decision_log_writable)
-    yield traffic.THROTTLE_SECONDS.counts(metrics.throttled_ms / 1000)
+    yield decision_log.DECISIONS.counts(metrics.decisions_written)
+    yield decision_log.DECISIONS_DROPPED.counts(metrics.decisions_dropped)
+    yield decision_log.DECISION_FILES_DELETED.counts(metrics.decision_files_deleted)
+    yield decision_log.DECISION_LOG_WRITABLE.levels(metrics.decision_log_writable)
+    yield connections.THROTTLE_SECONDS.counts(metrics.throttled_ms / 1000)
     for event, number in metrics.session_events.items():
-        yield _SESSION_EVENTS[event].counts(number)
-    yield traffic.BUFFERED_BYTES.levels(metrics.buffered_bytes)
+        yield connections.SESSION_EVENTS[event].counts(number)
+    yield connections.BUFFERED_BYTES.levels(metrics.buffered_bytes)
     if metrics.decision_topic is not None:
         is_up, sent = metrics.decision_topic
-        yield state.DECISION_TOPIC_UP.levels(is_up)
-        yield state.DECISION_TOPIC_SENT.counts(sent)
+        yield decision_log.DECISION_TOPIC_UP.levels(is_up)
+        yield decision_log.DECISION_TOPIC_SENT.counts(sent)

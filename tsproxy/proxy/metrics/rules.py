@@ -12,7 +12,7 @@ from prometheus_client.registry import Collector
 
 from tsproxy.model.outcome import Outcome, Totals
 from tsproxy.model.policy import Mode, Policy
-from tsproxy.proxy.metrics.catalogue.traffic import RULE_BAD_RECORDS, RULE_HITS
+from tsproxy.proxy.metrics.catalogue.batches import RULE_BAD_RECORDS, RULE_HITS
 
 
 class RuleMetric(Collector):

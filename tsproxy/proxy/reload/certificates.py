@@ -22,6 +22,7 @@ from tsproxy.clock import Clock
 from tsproxy.config.problems import ConfigError
 from tsproxy.config.settings import Config, ServerTls, UpstreamTls
 from tsproxy.config.source import Look, look_at
+from tsproxy.proxy.metrics.catalogue.configuration import CERTIFICATE_EXPIRY
 from tsproxy.proxy.metrics.registry import Metrics
 from tsproxy.proxy.notes import frames_of
 from tsproxy.proxy.reloadable import Commit, prepare_all
@@ -101,7 +102,7 @@ class Certificates:
 
     def __init__(self, config: Config, metrics: Metrics, clock: Clock) -> None:
         self._clock = clock
-        self._metrics = metrics
+        self._expiry = CERTIFICATE_EXPIRY.gauge(metrics.registry)
         self._warned_s: dict[str, float] = {}
         tls = config.upstream.tls
         self.upstream = Credentials(Sources.of_upstream(tls)) if tls else None
@@ -143,7 +144,7 @@ class Certificates:
         now_s = self._clock.now_ms() / 1000
         for end in (end for credentials in self._all() for end in credentials.ends):
             left_s = end.expires_s - now_s
-            self._metrics.certificate_expiry.labels(end.setting).set(left_s)
+            self._expiry.labels(end.setting).set(left_s)
             if now_s < end.warn_s or now_s < self._warned_s.get(end.setting, 0.0) + WARN_AGAIN_S:
                 continue
             self._warned_s[end.setting] = now_s

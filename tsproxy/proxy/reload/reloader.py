@@ -21,7 +21,11 @@ from tsproxy.config.problems import ConfigError
 from tsproxy.config.reloaded import Reloaded, reloaded
 from tsproxy.config.settings import Config
 from tsproxy.config.source import Look, Source
-from tsproxy.proxy.metrics.catalogue import state
+from tsproxy.proxy.metrics.catalogue.configuration import (
+    CONFIG_LAST_RELOAD_SUCCESS,
+    CONFIG_LAST_RELOAD_SUCCESSFUL,
+    CONFIG_RELOAD,
+)
 from tsproxy.proxy.notes import frames_of
 from tsproxy.proxy.outgoing_ports import known_outgoing_ports
 from tsproxy.proxy.service_manager import ServiceManager
@@ -108,12 +112,12 @@ class Reloader(Collector):
         return Result.TAKEN
 
     def collect(self) -> Iterable[Metric]:
-        family = state.CONFIG_RELOAD.counts()
+        family = CONFIG_RELOAD.counts()
         for result, count in self._ended.items():
             family.add_metric([result], count)
         yield family
-        yield state.CONFIG_LAST_RELOAD_SUCCESSFUL.levels(self._was_successful)
-        yield state.CONFIG_LAST_RELOAD_SUCCESS.levels(self._succeeded_s)
+        yield CONFIG_LAST_RELOAD_SUCCESSFUL.levels(self._was_successful)
+        yield CONFIG_LAST_RELOAD_SUCCESS.levels(self._succeeded_s)
 
 
 def log_notices(config: Config) -> None:

@@ -12,6 +12,7 @@ import structlog
 from tsproxy.clock import Clock
 from tsproxy.config.settings import Config
 from tsproxy.model.policy import Waiver
+from tsproxy.proxy.metrics.catalogue.batches import WAIVER_EXPIRY
 from tsproxy.proxy.metrics.registry import Metrics
 from tsproxy.proxy.reloadable import Commit
 
@@ -27,7 +28,7 @@ class Waivers:
 
     def __init__(self, config: Config, metrics: Metrics, clock: Clock) -> None:
         self._clock = clock
-        self._metrics = metrics
+        self._expiry = WAIVER_EXPIRY.gauge(metrics.registry)
         self._waivers = config.policy.waivers
         self._logged_ms: dict[Waiver, int] = {}
 
@@ -49,13 +50,13 @@ class Waivers:
     def log_ends(self) -> None:
         """Set the metric. Warn once a day in a waiver's last week, and once after its end."""
         now_ms = self._clock.now_ms()
-        self._metrics.waiver_expiry.clear()
+        self._expiry.clear()
         self._logged_ms = {
             waiver: self._logged_ms[waiver] for waiver in self._waivers if waiver in self._logged_ms
         }
         for waiver in self._waivers:
             left_ms = waiver.until_ms - now_ms
-            self._metrics.waiver_expiry.labels(waiver.name).set(left_ms / 1000)
+            self._expiry.labels(waiver.name).set(left_ms / 1000)
             logged_ms = self._logged_ms.get(waiver)
             facts = {"waiver": waiver.name, "owner": waiver.owner, "reason": waiver.reason}
             if left_ms <= 0:

@@ -26,7 +26,7 @@ from tsproxy.proxy.admin.http import AdminHttp
 from tsproxy.proxy.admin.pages import pages
 from tsproxy.proxy.admin.report import Report, together
 from tsproxy.proxy.logging import set_level
-from tsproxy.proxy.metrics.catalogue import state
+from tsproxy.proxy.metrics.catalogue.process import WORKER_READY, WORKER_RESTARTS
 from tsproxy.proxy.metrics.tasks import Tasks
 from tsproxy.proxy.metrics.totals import families_now, joined
 from tsproxy.proxy.notes import frames_of
@@ -225,7 +225,7 @@ async def _cancelled(*tasks: asyncio.Task[None] | asyncio.Task[Literal[True]]) -
 
 def _about(members: Sequence[Member]) -> Iterable[Metric]:
     """Metrics about the workers themselves."""
-    restarts, ready = state.WORKER_RESTARTS.counts(), state.WORKER_READY.levels()
+    restarts, ready = WORKER_RESTARTS.counts(), WORKER_READY.levels()
     for member in members:
         restarts.add_metric([str(member.number)], member.restarts)
         ready.add_metric([str(member.number)], member.is_ready)

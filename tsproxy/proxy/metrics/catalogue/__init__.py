@@ -1,8 +1,5 @@
-"""Every metric of the admin port, once.
+"""Every metric of the admin port, once: a row in the module of its section.
 
-    traffic    batches, latency, connections, brokers
-    state      decision log, clock, configuration, process
-    sections   both in the order of docs/metrics.md
-
-Code makes metrics from these rows only, and tests compare them with the page and with a running proxy.
+`sections` collects the rows, in the order of docs/metrics.md. Code makes metrics from these rows only, and
+tests compare them with the page and with a running proxy.
 """

@@ -7,7 +7,7 @@ from typing import Final
 from prometheus_client.metrics_core import HistogramMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from tsproxy.proxy.metrics.catalogue.traffic import REQUEST_SECONDS, UPSTREAM_SECONDS
+from tsproxy.proxy.metrics.catalogue.latency import REQUEST_SECONDS, UPSTREAM_SECONDS
 
 INSIDE: Final = REQUEST_SECONDS.name
 UPSTREAM: Final = UPSTREAM_SECONDS.name

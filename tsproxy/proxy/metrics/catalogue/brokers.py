@@ -1,0 +1,45 @@
+"""Metrics of the cluster's brokers and the proxy's own connection to them."""
+
+from typing import Final
+
+from tsproxy.proxy.metrics.described import FROM_START, Joined, counter_row, gauge_row
+
+TITLE: Final = "Brokers"
+
+UPSTREAM_UP: Final = gauge_row(
+    "tsproxy_upstream_up",
+    (),
+    "0 or 1",
+    "1 while the proxy's own connection works",
+    FROM_START,
+    "Alert on 0 for some minutes: `upstream_unreachable` in the log says why.",
+    Joined.LOWEST,
+)
+BROKERS: Final = gauge_row(
+    "tsproxy_brokers",
+    ("listener",),
+    "brokers",
+    "Brokers of the cluster that a listener serves",
+    "when the cluster has answered for the first time",
+    "Lower than the number of brokers: see `tsproxy_brokers_not_served`.",
+    Joined.LOWEST,
+)
+BROKERS_NOT_SERVED: Final = gauge_row(
+    "tsproxy_brokers_not_served",
+    ("listener",),
+    "brokers",
+    "Brokers of the cluster that a listener cannot serve: each of them keeps all its clients out",
+    "when the cluster has answered for the first time",
+    "Alert above 0. `broker_not_served` in the log says why ([ports](operations.md#ports)).",
+    Joined.HIGHEST,
+)
+ADDRESS_UNMAPPED: Final = counter_row(
+    "tsproxy_address_unmapped",
+    (),
+    "answers",
+    "Answers that named a broker which the proxy cannot serve; the connection was closed",
+    FROM_START,
+    "Alert on any increase: no client bypasses the proxy, but these clients get no answer. "
+    "`listeners[].brokers.count` is too small or `first_id` is not the lowest id (`broker_not_served` says "
+    "which), or a port is taken.",
+)

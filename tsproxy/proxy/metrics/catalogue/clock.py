@@ -1,0 +1,45 @@
+"""Metrics of the proxy's clock."""
+
+from typing import Final
+
+from tsproxy.proxy.metrics.described import FROM_START, Joined, counter_row, gauge_row
+
+TITLE: Final = "The clock"
+
+CLOCK_SUSPECTED: Final = gauge_row(
+    "tsproxy_clock_suspected",
+    ("by",),
+    "0 or 1",
+    "1 while the operating system's kernel, the brokers or nearly all clients contradict the proxy's clock",
+    FROM_START,
+    'Alert on 1 with `by="brokers"`: check NTP on this machine. A slow clock rejects good records '
+    "([policy.md](policy.md#the-proxys-clock)).",
+    Joined.HIGHEST,
+)
+CLOCK_OFFSET: Final = gauge_row(
+    "tsproxy_clock_offset_seconds",
+    ("broker",),
+    "seconds",
+    "The proxy's clock minus a broker's",
+    "when the broker's clock has been measured",
+    "All brokers differ: this machine's clock is wrong. One differs: that broker's clock is wrong. Without "
+    "[`clock.probe`](policy.md#the-proxys-clock) exact to a few seconds.",
+    Joined.FARTHEST,
+)
+CLOCK_STEPS: Final = counter_row(
+    "tsproxy_clock_steps",
+    (),
+    "steps",
+    "How often the wall clock was set by a quarter of a second or more",
+    FROM_START,
+    "Once after a boot is normal. Again and again: two programs set the clock.",
+)
+ENFORCEMENT_SUSPENDED: Final = gauge_row(
+    "tsproxy_enforcement_suspended",
+    (),
+    "0 or 1",
+    "1 while nothing is enforced because of the clock",
+    FROM_START,
+    "Alert on 1: correct this machine's clock (`clock.when_beyond: audit`).",
+    Joined.HIGHEST,
+)

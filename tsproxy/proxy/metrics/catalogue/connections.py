@@ -1,0 +1,85 @@
+"""Metrics of client connections, of limits, and of the events that a session counts."""
+
+from typing import Final
+
+from tsproxy.proxy.metrics.described import FROM_START, WITH_THE_FIRST, Joined, counter_row, gauge_row
+from tsproxy.session.effects import SessionCounter
+
+TITLE: Final = "Connections and limits"
+
+CONNECTIONS: Final = gauge_row(
+    "tsproxy_connections",
+    ("listener", "state"),
+    "connections",
+    "Open client connections by state",
+    WITH_THE_FIRST,
+    "`connecting` stays above 0: brokers do not accept connections.",
+    Joined.SUM,
+)
+SESSIONS_CLOSED: Final = counter_row(
+    "tsproxy_sessions_closed",
+    ("listener", "reason"),
+    "connections",
+    "Connections that ended, by reason",
+    WITH_THE_FIRST,
+    "Alert on `internal_error`, and report it. `peer_closed` is the normal end. `upstream_unavailable`: a"
+    " broker is down. `bad_frame`, `not_kafka`: something else speaks there, often TLS to a plain port. "
+    "`sasl_failed`: [failed logins](operations.md#failed-logins).",
+)
+TLS_HANDSHAKES_FAILED: Final = counter_row(
+    "tsproxy_tls_handshakes_failed",
+    ("listener",),
+    "handshakes",
+    "TLS handshakes with clients that failed",
+    WITH_THE_FIRST,
+    "The log says why: an unknown authority, an old version, plain text.",
+)
+SASL_FAILURES: Final = counter_row(
+    "tsproxy_sasl_failures",
+    ("listener", "mechanism"),
+    "logins",
+    "Logins of clients that brokers rejected, by mechanism",
+    WITH_THE_FIRST,
+    "`sasl_failed` in the log has the client's address. Brokers cannot know it: they see the proxy's. A "
+    "mechanism that is not well known counts as `other`.",
+)
+LIMITS: Final = counter_row(
+    "tsproxy_limits",
+    ("limit",),
+    "connections",
+    "Connections rejected or closed because of a limit of the proxy",
+    FROM_START,
+    "The label is the key below `limits` in the configuration. The log names client and size. Raise the "
+    "limit only if the client is right.",
+)
+BUFFERED_BYTES: Final = gauge_row(
+    "tsproxy_buffered_bytes",
+    (),
+    "bytes",
+    "Bytes held for all connections together",
+    FROM_START,
+    "Near `limits.buffered`: slow brokers or stalled clients.",
+    Joined.SUM,
+)
+BYTES: Final = counter_row(
+    "tsproxy_bytes",
+    ("direction",),
+    "bytes",
+    "Bytes received, by sender",
+    FROM_START,
+    "The traffic: `from_client` or `from_broker`.",
+)
+THROTTLE_SECONDS: Final = counter_row(
+    "tsproxy_throttle_seconds",
+    (),
+    "seconds",
+    "Time for which clients were throttled because of rejections",
+    FROM_START,
+    "Increases: see [throttling](operations.md#throttling-producers-that-do-not-stop); `/decisions/top` "
+    "names the clients.",
+)
+SESSION_EVENTS: Final = {
+    event: counter_row(f"tsproxy_{event}", (), event.unit, event.meaning, FROM_START, event.action)
+    for event in SessionCounter
+}
+"""A row for each event that sessions count."""

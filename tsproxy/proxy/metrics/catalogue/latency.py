@@ -1,0 +1,32 @@
+"""Metrics of latency and of the event loop."""
+
+from typing import Final
+
+from tsproxy.proxy.metrics.described import FROM_START, WITH_THE_FIRST, histogram_row
+
+TITLE: Final = "Latency and CPU"
+
+REQUEST_SECONDS: Final = histogram_row(
+    "tsproxy_request_seconds",
+    ("api",),
+    "seconds",
+    "Time that a request and its answer spent in the proxy (a sample)",
+    WITH_THE_FIRST,
+    "p99 above 10 ms: the CPU core is full (add workers), or large compressed batches are judged.",
+)
+UPSTREAM_SECONDS: Final = histogram_row(
+    "tsproxy_upstream_seconds",
+    ("api",),
+    "seconds",
+    "Time from a forwarded request to the broker's whole answer (the same sample)",
+    WITH_THE_FIRST,
+    "Grows: the brokers are slow, not the proxy. Fetch waits by design.",
+)
+EVENT_LOOP_LAG: Final = histogram_row(
+    "tsproxy_event_loop_lag_seconds",
+    (),
+    "seconds",
+    "How late the event loop ran scheduled work, measured four times a second",
+    FROM_START,
+    "p99 above 10 ms: the CPU core is full. Single delays above 1 s: report them.",
+)
