@@ -24,7 +24,7 @@ from spark_reports.report.words import FOLDED
 from tsproxy.decisions.drift import HISTOGRAM_NAME
 from tsproxy.decisions.fields import LifecycleKind
 from tsproxy.model.outcome import VerdictName
-from tsproxy.model.verdict import Reason
+from tsproxy.model.verdict import Reason, Trait
 
 _REJECTING: Final = (VerdictName.REJECTED.value, VerdictName.BROKER_REJECTED.value)
 
@@ -155,8 +155,8 @@ def other_sides() -> dict[str, Column]:
     """`is_other_side_ahead`: the rejection was for drift behind, so that it does not count ahead;
     `is_other_side_behind` likewise. Other reasons count for both sides."""
     reasons = {
-        "ahead": (Reason.TOO_OLD.value, Reason.NEGATIVE.value),
-        "behind": (Reason.TOO_FAR_AHEAD.value,),
+        side: [reason.value for reason in Reason if other in reason.traits]
+        for side, other in (("ahead", Trait.BEHIND), ("behind", Trait.AHEAD))
     }
     return {
         f"is_other_side_{side}": is_rejection() & F.coalesce(F.col("reason").isin(*others), F.lit(False))

@@ -17,7 +17,7 @@ from tsproxy.model.kafka import ErrorCode
 from tsproxy.model.outcome import VerdictName
 from tsproxy.model.policy import CANDIDATE
 from tsproxy.model.units import UNITS
-from tsproxy.model.verdict import Reason, UnitGuess
+from tsproxy.model.verdict import Reason, Trait, UnitGuess
 
 _SECOND: Final = 1_000
 _MINUTE: Final = 60 * _SECOND
@@ -93,6 +93,7 @@ ERROR_ADVICE: Final[Mapping[int, Advice]] = MappingProxyType(
 """The advice for errors of the broker that are not about timestamps."""
 
 REASON_WORDS: Final[Mapping[str, str]] = MappingProxyType({reason: reason.word for reason in Reason})
+_TRAITS: Final[Mapping[str, tuple[Trait, ...]]] = {reason: reason.traits for reason in Reason}
 
 VERDICT_WORDS: Final[Mapping[str, str]] = MappingProxyType(
     {
@@ -128,12 +129,6 @@ PROBLEM_WORDS: Final[Mapping[str, str]] = MappingProxyType(
     }
 )
 """The problem of an unusable line (`log.read`)."""
-
-_SIDES: Final[Mapping[str, int]] = MappingProxyType(
-    {Reason.TOO_FAR_AHEAD: 1, Reason.TOO_OLD: -1, Reason.NEGATIVE: -1}
-)
-"""The side of the clock for which a reason rejects: 1 ahead, -1 behind."""
-
 
 SENT_AGAIN: Final = (
     "After such an error most producers send the same records again by themselves, until a broker accepts or "
@@ -204,7 +199,7 @@ def by_outcome(reasons: Sequence[ReasonRow]) -> tuple[list[ReasonRow], list[Reas
 
 def is_unspecific(reason: str | None) -> bool:
     """True if the error code says more than the reason."""
-    return reason in (None, Reason.OTHER, Reason.BAD_RECORD)
+    return reason is None or Trait.UNSPECIFIC in _TRAITS.get(reason, ())
 
 
 def sentence(text: str) -> str:
@@ -314,9 +309,12 @@ def rejected_range(why: ClientReason, now_ms: int) -> str:
     it was rejected is shown: `up to 4 d behind`.
     """
     low_ms, high_ms = why["drift_min_ms"], why["drift_max_ms"]
-    side = _SIDES.get(why["reason"] or "", 0)
-    if low_ms is not None and high_ms is not None and low_ms < 0 < high_ms and side:
-        return f"up to {drift(high_ms if side > 0 else low_ms, now_ms)}"
+    traits = _TRAITS.get(why["reason"] or "", ())
+    if low_ms is not None and high_ms is not None and low_ms < 0 < high_ms:
+        if Trait.AHEAD in traits:
+            return f"up to {drift(high_ms, now_ms)}"
+        if Trait.BEHIND in traits:
+            return f"up to {drift(low_ms, now_ms)}"
     return drift_range(low_ms, high_ms, now_ms)
 
 

@@ -5,18 +5,27 @@ Sources: KIP-32, KIP-467 (record errors), KIP-937 (limits before and after).
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from enum import StrEnum
+from enum import Enum, StrEnum
 from typing import Self, overload
 
 from tsproxy.model.kafka import LONG_MAX, LONG_MIN, Codec, ErrorCode, TimestampType, wrap64
 from tsproxy.model.records import Outside
 
 
+class Trait(Enum):
+    """A fact about the records at fault, beside the words of their reason."""
+
+    AHEAD = "their timestamps lie ahead of the clock"
+    BEHIND = "their timestamps lie behind the clock"
+    OF_SIZE = "the value is too large or too small, as a wrong unit makes it"
+    UNSPECIFIC = "the error code says more than the reason"
+
+
 class Reason(StrEnum):
     """Why records were rejected. The list is closed, as a part of the decision log's schema.
 
     Each has a short `word`, and its likely `cause` and `fix` in words for the producer's owner: reports show
-    them.
+    them. Code that treats some reasons in another way asks for their `traits`.
 
     Brokers have metrics for the four from `no_key` on (KIP-467), but none for timestamps. Only
     `header_mismatch` is for accepted batches: the maxTimestamp of their header is not the maximum of their
@@ -26,11 +35,12 @@ class Reason(StrEnum):
     word: str
     cause: str
     fix: str
+    traits: tuple[Trait, ...]
 
-    def __new__(cls, value: str, word: str = "", cause: str = "", fix: str = "") -> Self:
+    def __new__(cls, value: str, word: str = "", cause: str = "", fix: str = "", *traits: Trait) -> Self:
         member = str.__new__(cls, value)
         member._value_ = value
-        member.word, member.cause, member.fix = word, cause, fix
+        member.word, member.cause, member.fix, member.traits = word, cause, fix, traits
         return member
 
     TOO_FAR_AHEAD = (
@@ -38,18 +48,23 @@ class Reason(StrEnum):
         "too far ahead",
         "timestamps lie too far in the future",
         "check the producer's clock and how it makes event times",
+        Trait.AHEAD,
+        Trait.OF_SIZE,
     )
     TOO_OLD = (
         "too_old",
         "too old",
         "timestamps are older than the topic allows",
         "a replay or backfill? raise the topic's message.timestamp.before.max.ms while it lasts",
+        Trait.BEHIND,
+        Trait.OF_SIZE,
     )
     NEGATIVE = (
         "negative",
         "negative",
         "timestamps are before 1970",
         "check how the event time is computed",
+        Trait.BEHIND,
     )
     MISSING = (
         "missing",
@@ -62,6 +77,7 @@ class Reason(StrEnum):
         "bad record",
         "batches cannot be read",
         "update or replace the client library",
+        Trait.UNSPECIFIC,
     )
     NO_KEY = (
         "no_key",
@@ -104,6 +120,7 @@ class Reason(StrEnum):
         "jump ahead",
         "timestamps jump far ahead of the newest one before them in their partition",
         "check the producer's clock and how it makes event times",
+        Trait.OF_SIZE,
     )
     """Too far ahead of the stream time of its partition (`policy.stream_time`)."""
     CUSTOM_RULE = (
@@ -118,6 +135,7 @@ class Reason(StrEnum):
         "other",
         "not about timestamps",
         "see the error code",
+        Trait.UNSPECIFIC,
     )
     """The broker rejected the batch for a reason that is not about timestamps. The error code says which."""
 
@@ -194,7 +212,6 @@ class Violation:
     timestamp_ms: int
     reason: Reason
     message: str
-    error_code: ErrorCode = ErrorCode.INVALID_TIMESTAMP
 
 
 def reason_out_of_range(timestamp_ms: int, now_ms: int) -> Reason:

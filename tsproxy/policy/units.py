@@ -15,13 +15,10 @@ from typing import Final
 
 from tsproxy.model.kafka import LONG_MAX, LONG_MIN
 from tsproxy.model.units import UNITS
-from tsproxy.model.verdict import Reason, UnitGuess
+from tsproxy.model.verdict import UnitGuess
 
 NEAR_MS: Final = 365 * 24 * 3600 * 1000
 """A guess must lie within a year of the clock."""
-
-REASONS_OF_SIZE: Final = frozenset({Reason.TOO_FAR_AHEAD, Reason.TOO_OLD, Reason.JUMP_AHEAD})
-"""The reasons that a wrong unit may cause: the value is too large or too small."""
 
 READINGS: Final = tuple(
     (guess, reading)

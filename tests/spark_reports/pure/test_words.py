@@ -76,6 +76,7 @@ def test_a_range_of_drifts_is_as_short_as_it_can_be(low_ms, high_ms, text):
     [
         ("too_far_ahead", -3 * DAY_MS, 400 * DAY_MS, "up to 400 d ahead"),
         ("too_old", -9 * DAY_MS, HOUR_MS, "up to 9 d behind"),
+        ("negative", -9 * DAY_MS, HOUR_MS, "up to 9 d behind"),
         ("too_far_ahead", HOUR_MS, DAY_MS, "1 h to 1 d ahead"),
         ("jump_ahead", -DAY_MS, HOUR_MS, "1 d behind to 1 h ahead"),
         (None, -DAY_MS, HOUR_MS, "1 d behind to 1 h ahead"),

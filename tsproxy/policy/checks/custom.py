@@ -6,12 +6,12 @@ rejected in the broker's words, and the rules decide about the rest.
 
 from tsproxy.model.kafka import ErrorCode
 from tsproxy.model.policy import TopicPolicy
-from tsproxy.model.verdict import Reason, Reject, Violation
+from tsproxy.model.verdict import Reason, Reject, Trait, Violation
 from tsproxy.policy import timestamps
 from tsproxy.policy.checks.check import ANY_TIME, FastPathBounds, narrowest
 from tsproxy.policy.context import BatchContext
 from tsproxy.policy.custom_rules import bounds_of
-from tsproxy.policy.units import REASONS_OF_SIZE, guess_unit, unit_hint
+from tsproxy.policy.units import guess_unit, unit_hint
 
 
 def rules_are_kept(context: BatchContext) -> Reject | None:
@@ -24,7 +24,7 @@ def rules_are_kept(context: BatchContext) -> Reject | None:
         return Reject(ErrorCode.INVALID_RECORD, text, Reason.CUSTOM_RULE, detail=text)
     times, now_ms = context.reader.read_records().timestamps_ms, context.now_ms
     reason = found.rule.reason
-    is_of_size = reason in REASONS_OF_SIZE
+    is_of_size = Trait.OF_SIZE in reason.traits
     names_unit = is_of_size and context.policy.names_unit
     culprits = tuple(
         Violation(index, times[index], reason, _with_unit(text, times[index], now_ms) if names_unit else text)

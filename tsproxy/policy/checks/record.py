@@ -18,8 +18,6 @@ from tsproxy.policy.units import guess_unit, unit_hint
 
 _SHOWN: Final = 3
 """The number of record errors that the text of INVALID_RECORD repeats."""
-_INVALID_RECORD_REASONS: Final = frozenset({Reason.INVALID_MAGIC, Reason.NO_KEY})
-"""The reasons of culprits whose error code is INVALID_RECORD. All others have INVALID_TIMESTAMP."""
 
 
 def records_are_readable(context: BatchContext) -> Reject | None:
@@ -172,8 +170,7 @@ def _culprits_among(records: Records, suspects: Suspects, most: int) -> Culprits
 
 def _violation(context: BatchContext, found: Culprits, at: int) -> Violation:
     reason, text = _fault_of(context, found.records, at)
-    code = ErrorCode.INVALID_RECORD if reason in _INVALID_RECORD_REASONS else ErrorCode.INVALID_TIMESTAMP
-    return Violation(found.positions[at], found.records.timestamps_ms[at], reason, text, error_code=code)
+    return Violation(found.positions[at], found.records.timestamps_ms[at], reason, text)
 
 
 def _fault_of(context: BatchContext, records: Records, at: int) -> tuple[Reason, str]:

@@ -12,9 +12,9 @@ from typing import Final
 from tsproxy.decisions.privacy import Privacy
 from tsproxy.decisions.text import bounded
 from tsproxy.model.dead_letter import RejectedBatch
-from tsproxy.model.verdict import OutOfRange, Violation
+from tsproxy.model.verdict import OutOfRange, Trait, Violation
 from tsproxy.model.view import SessionLimits
-from tsproxy.policy.units import REASONS_OF_SIZE, guess_unit
+from tsproxy.policy.units import guess_unit
 from tsproxy.wire.contents import Content, read_contents
 
 CHUNK_BYTES: Final = 64 * 1024
@@ -69,7 +69,7 @@ def positions_of(dead: RejectedBatch) -> Sequence[int]:
 def _dead_letter(
     dead: RejectedBatch, content: Content, violation: Violation, of_batch: Headers
 ) -> DeadLetterRecord:
-    is_of_size = violation.reason in REASONS_OF_SIZE
+    is_of_size = Trait.OF_SIZE in violation.reason.traits
     unit = guess_unit(content.timestamp_ms, dead.now_ms) if is_of_size else None
     texts = {
         "tsproxy-original-timestamp": str(content.timestamp_ms),
