@@ -14,6 +14,7 @@ from tsproxy.model.policy import (
     FAR_BEHIND_MS,
     INTERNAL_TOPICS,
     NO_POLICY,
+    SETTINGS,
     TOPIC_LIMITS,
     Choice,
     Inspect,
@@ -352,6 +353,13 @@ def test_the_names_of_what_is_ours_differ():
     assert len({TOPIC_LIMITS, CANDIDATE, INTERNAL_TOPICS}) == 3
 
 
+@pytest.mark.parametrize("name", SETTINGS)
+def test_every_setting_of_a_rule_is_one_of_the_policy_for_a_topic(name):
+    value = object()
+    found = resolved(Policy(rules=(rule(settings=RuleSettings(**{name: value})),)))
+    assert getattr(found, name) is value
+
+
 ADAPTIVE = RuleSettings(inspect_compressed=Inspect.ADAPTIVE)
 
 
@@ -361,7 +369,7 @@ ADAPTIVE = RuleSettings(inspect_compressed=Inspect.ADAPTIVE)
         (ADAPTIVE, NOTHING, Inspect.ADAPTIVE),
         (NOTHING, ADAPTIVE, Inspect.ADAPTIVE),
         (RuleSettings(inspect_compressed=Inspect.ALL), ADAPTIVE, Inspect.ALL),
-        (NOTHING, NOTHING, Inspect.ALL),
+        (NOTHING, NOTHING, None),
     ],
 )
 def test_the_rule_says_which_compressed_batches_are_read_then_the_defaults(settings, defaults, inspected):

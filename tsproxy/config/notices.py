@@ -26,6 +26,8 @@ from tsproxy.config.settings.policy import AFTER, BEFORE, DIFFERENCE
 from tsproxy.config.values import instant_text
 from tsproxy.model.addresses import ip_or_none
 from tsproxy.model.policy import (
+    REPAIRING,
+    SETTINGS,
     Choice,
     Inspect,
     LimitsFrom,
@@ -39,26 +41,11 @@ from tsproxy.model.policy import (
 from tsproxy.policy.claimed import allowances, claims_of
 from tsproxy.policy.resolve import is_internal
 
-_ONLY_ENFORCED: Final = (
-    "on_violation",
-    "no_timestamp",
-    "extended_timestamps",
-    "keep_original_time",
-    "keep_both_times",
-    "dead_letters",
-)
-"""Keys of a rule that may change or copy a batch. They only have an effect in the mode `enforce`."""
-_NEED_NOTHING: Final = {
-    "dead_letters": (None, False),
-    "keep_both_times": (None, False),
-    "no_timestamp": (None, Choice.ACCEPT),
-    "zero": (None, Choice.ACCEPT),
-    "negative": (None, Choice.ACCEPT),
-    "on_violation": (None, OnViolation.REJECT),
-}
-"""The values with which a rule does not need every record. With others, all compressed batches are read."""
+_CHANGE_OR_COPY: Final = (True, Choice.STAMP, *REPAIRING)
+"""Values with which a setting changes or copies a batch. That is only done in the mode `enforce`."""
+_NEEDS_FEW_RECORDS: Final = frozenset({"keep_original_time", "extended_timestamps", "inspect_compressed"})
+"""The settings with which compressed batches may stay unread, whatever their value."""
 _SHELL_VARIABLE: Final = re.compile(r"\$[A-Z_][A-Z0-9_]*|%[A-Z_][A-Z0-9_]*%")
-_CHANGE_NOTHING: Final = frozenset({None, False, OnViolation.REJECT, Choice.ACCEPT, Choice.REJECT})
 
 
 def notices(config: Config, now_ms: int) -> tuple[Problem, ...]:
@@ -159,8 +146,8 @@ def _unused_settings(parsed: Parsed, rule: Rule, defaults: RuleSettings) -> Iter
     if mode not in (Mode.AUDIT, Mode.OFF):
         yield from _nothing_to_keep(parsed, rule.settings, defaults)
         return
-    for name in _ONLY_ENFORCED:
-        if parsed[name] not in _CHANGE_NOTHING:
+    for name in SETTINGS:
+        if getattr(rule.settings, name) in _CHANGE_OR_COPY:
             text = f"has no effect: the rule's mode is {mode}, and only enforce changes or copies anything"
             yield parsed.problem(text, name)
 
@@ -170,9 +157,9 @@ def _inspected(parsed: Parsed, settings: RuleSettings, policy: Policy) -> Iterat
     defaults = policy.defaults
     if (settings.inspect_compressed or defaults.inspect_compressed) is not Inspect.ADAPTIVE:
         return
-    needs = {name: getattr(settings, name) or getattr(defaults, name) for name in _NEED_NOTHING}
-    needed = next((name for name, value in needs.items() if value not in _NEED_NOTHING[name]), None)
-    if needed is None and settings.custom_rules:
+    given = {name: getattr(settings, name) or getattr(defaults, name) for name in SETTINGS}
+    needed = next((name for name, value in given.items() if _needs_every_record(name, value)), None)
+    if needed == "custom_rules":
         needed = "rule" if parsed["rule"] else "max_jump_ahead"
     if needed is not None:
         if settings.inspect_compressed is not None:
@@ -184,6 +171,13 @@ def _inspected(parsed: Parsed, settings: RuleSettings, policy: Policy) -> Iterat
             "record that the header does not show; say all, or give the topic these limits"
         )
         yield parsed.problem(text, "inspect.compressed")
+
+
+def _needs_every_record(name: str, value: object) -> bool:
+    """False for the values that do what a broker does. Values of two enums may be equal."""
+    if name in _NEEDS_FEW_RECORDS or not value:
+        return False
+    return value is not Choice.ACCEPT and value is not OnViolation.REJECT
 
 
 def _not_globs(parsed: Parsed, match: Match) -> Iterator[Problem]:
@@ -206,7 +200,7 @@ def _deprecated(parsed: Parsed) -> Iterator[Problem]:
 
 def _nothing_to_keep(parsed: Parsed, settings: RuleSettings, defaults: RuleSettings) -> Iterator[Problem]:
     is_stamped = (settings.no_timestamp or defaults.no_timestamp) is Choice.STAMP
-    is_repaired = (settings.on_violation or defaults.on_violation) not in (None, OnViolation.REJECT)
+    is_repaired = (settings.on_violation or defaults.on_violation) in REPAIRING
     if parsed["keep_original_time"] and not (is_stamped or is_repaired):
         text = "has no effect: no time is changed; say on_violation: repair or stamp, or no_timestamp: stamp"
         yield parsed.problem(text, "keep_original_time")

@@ -9,7 +9,7 @@ Sources: KIP-32 (one difference for both sides), KIP-937 (two limits; the first 
 """
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from enum import StrEnum
 from ipaddress import IPv4Network, IPv6Network
 from typing import Final
@@ -75,6 +75,10 @@ class OnViolation(StrEnum):
     """Replace bad timestamps with the proxy's clock."""
 
 
+REPAIRING: Final = (OnViolation.REPAIR, OnViolation.STAMP)
+"""The reactions that change a batch instead of rejecting it."""
+
+
 class Inspect(StrEnum):
     """The compressed batches that are read."""
 
@@ -121,24 +125,42 @@ class Match:
 
 
 @dataclass(frozen=True, slots=True)
-class RuleSettings:
-    """The settings of a rule, of the defaults or of the candidate. A setting that is None is left to the next
-    level."""
+class Settings:
+    """The settings of a rule that the policy for a topic has as well. `policy.resolve` hands them on.
+
+    A setting that is None is left to the next level: from the rule to the defaults, and from there to what a
+    broker does. A setting that rejects records is a `Choice`. A `bool` changes or copies them.
+    """
+
+    dead_letters: bool | None = None
+    """The culprits of a rejected batch are copied to the dead letter topic."""
+    keep_both_times: bool | None = None
+    """Every accepted record gets a header with the time at which it arrived."""
+    no_timestamp: Choice | None = None
+    zero: Choice | None = None
+    negative: Choice | None = None
+    on_violation: OnViolation | None = None
+    keep_original_time: bool | None = None
+    """A repaired record gets a header with its original timestamp."""
+    extended_timestamps: bool | None = None
+    """A batch with bit 6 is read as KIP-228 proposed, and is forwarded without the bit."""
+    inspect_compressed: Inspect | None = None
+    custom_rules: tuple[CustomRule, ...] = ()
+    """They judge, one after the other, the batches that everything else accepts."""
+
+
+SETTINGS: Final = tuple(each.name for each in fields(Settings))
+"""The names of these settings."""
+
+
+@dataclass(frozen=True, slots=True)
+class RuleSettings(Settings):
+    """The settings of a rule, of the defaults or of the candidate."""
 
     mode: Mode | None = None
     preset: Preset | None = None
     before: TimeLimit | None = None
     after: TimeLimit | None = None
-    no_timestamp: Choice | None = None
-    zero: Choice | None = None
-    negative: Choice | None = None
-    extended_timestamps: bool | None = None
-    on_violation: OnViolation | None = None
-    keep_original_time: bool | None = None
-    keep_both_times: bool | None = None
-    dead_letters: bool | None = None
-    inspect_compressed: Inspect | None = None
-    custom_rules: tuple[CustomRule, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,7 +227,7 @@ class Policy:
 
 
 @dataclass(frozen=True, slots=True)
-class TopicPolicy:
+class TopicPolicy(Settings):
     """The rules for the records of one client for one topic.
 
     `limits` are in force. If they are None, they are not known, and the broker judges the range. `candidate`
@@ -216,24 +238,9 @@ class TopicPolicy:
     mode: Mode = Mode.ENFORCE
     limits: TopicLimits | None = None
     candidate: TopicLimits | None = None
-    no_timestamp: Choice = Choice.ACCEPT
-    zero: Choice = Choice.ACCEPT
-    negative: Choice = Choice.ACCEPT
-    extended_timestamps: bool = False
-    """A batch with bit 6 is read as KIP-228 proposed, and is forwarded without the bit."""
-    on_violation: OnViolation = OnViolation.REJECT
-    keep_original_time: bool = False
-    """A repaired record gets a header with its original timestamp."""
-    keep_both_times: bool = False
-    """Every accepted record gets a header with the time at which it arrived."""
-    dead_letters: bool = False
-    """The culprits of a rejected batch are copied to the dead letter topic."""
-    inspect_compressed: Inspect = Inspect.ALL
     speaks_as_draft: bool = False
     """Error texts are those of KIP-937's first draft."""
     names_unit: bool = False
-    custom_rules: tuple[CustomRule, ...] = ()
-    """They judge, one after the other, the batches that everything else accepts."""
     rule: str = TOPIC_LIMITS
     waiver: str | None = None
     until_ms: int | None = None
@@ -261,15 +268,13 @@ class TopicPolicy:
     @property
     def rewrites(self) -> bool:
         """True if a batch may be changed before it is forwarded."""
-        return self.rewrites_any or (self.mode is Mode.ENFORCE and self.extended_timestamps)
+        return self.rewrites_any or (self.mode is Mode.ENFORCE and self.extended_timestamps is True)
 
     @property
     def rewrites_any(self) -> bool:
         """True if even a batch with a usual header may be changed."""
         return self.mode is Mode.ENFORCE and (
-            self.keep_both_times
-            or self.no_timestamp is Choice.STAMP
-            or self.on_violation is not OnViolation.REJECT
+            self.keep_both_times or self.no_timestamp is Choice.STAMP or self.on_violation in REPAIRING
         )
 
 

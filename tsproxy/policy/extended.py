@@ -17,7 +17,7 @@ from tsproxy.model.verdict import TopicLimits
 def is_meant(batch: RecordBatch, policy: TopicPolicy) -> bool:
     """True for a batch that its rule reads in this way. In audit mode or under a waiver no batch is read so:
     no batch is rewritten then, and the bit would be forwarded."""
-    is_enabled = policy.extended_timestamps and policy.mode is Mode.ENFORCE
+    is_enabled = policy.extended_timestamps is True and policy.mode is Mode.ENFORCE
     return is_enabled and batch.magic == 2 and batch.has_delete_horizon
 
 

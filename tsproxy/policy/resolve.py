@@ -5,7 +5,8 @@ The first rule that matches, in the order of the file, holds. This is done once 
 """
 
 from dataclasses import replace
-from typing import Final
+from operator import attrgetter
+from typing import Any, Final
 
 from tsproxy.model.addresses import is_in
 from tsproxy.model.kafka import LONG_MAX, TimestampType
@@ -14,14 +15,12 @@ from tsproxy.model.policy import (
     FAR_BEHIND_MS,
     HOUR_MS,
     INTERNAL_TOPICS,
+    SETTINGS,
     TOPIC_LIMITS,
-    Choice,
-    Inspect,
     LimitsFrom,
     Match,
     Mode,
     NamePattern,
-    OnViolation,
     Policy,
     Preset,
     Rule,
@@ -32,6 +31,7 @@ from tsproxy.model.policy import (
 from tsproxy.model.verdict import TopicLimits
 
 _INT_MAX: Final = 2**31 - 1
+_values: Final = attrgetter(*SETTINGS)
 
 _NO_LIMITS: Final = TopicLimits(max_message_bytes=_INT_MAX)
 """The limits of a topic about which nothing is known: the broker then checks sizes."""
@@ -68,28 +68,15 @@ def resolve(
         return TopicPolicy(mode=mode, limits=known, rule=name, is_known=is_known)
     waiver = active_waiver(policy, peer, topic, now_ms)
     limits = _limits(policy, settings, known, on_kafka_4)
-    # Bit 6 must be cleared even if the broker replaces the timestamps.
-    is_extended = _first(settings.extended_timestamps, defaults.extended_timestamps)
-    dead_letters = _first(settings.dead_letters, defaults.dead_letters)
-    inspect_compressed = settings.inspect_compressed or defaults.inspect_compressed or Inspect.ALL
     if known is not None and known.timestamp_type is TimestampType.LOG_APPEND_TIME:
-        settings = defaults = RuleSettings()  # brokers replace every timestamp with their own
+        settings, defaults = _for_brokers_time(settings), _for_brokers_time(defaults)
     return TopicPolicy(
         mode=Mode.AUDIT if waiver or policy.is_suspended else mode,
         limits=limits,
         candidate=_candidate(policy, limits, on_kafka_4) if is_known else None,
-        no_timestamp=settings.no_timestamp or defaults.no_timestamp or Choice.ACCEPT,
-        zero=settings.zero or defaults.zero or Choice.ACCEPT,
-        negative=settings.negative or defaults.negative or Choice.ACCEPT,
-        extended_timestamps=is_extended,
-        on_violation=settings.on_violation or defaults.on_violation or OnViolation.REJECT,
-        keep_original_time=_first(settings.keep_original_time, defaults.keep_original_time),
-        keep_both_times=_first(settings.keep_both_times, defaults.keep_both_times),
-        dead_letters=dead_letters,
-        inspect_compressed=inspect_compressed,
+        **_settings(settings, defaults),
         speaks_as_draft=settings.preset is Preset.KIP_937_DRAFT,
         names_unit=policy.names_unit,
-        custom_rules=settings.custom_rules,
         rule=name,
         waiver=waiver.name if waiver else None,
         until_ms=waiver.until_ms if waiver else None,
@@ -97,9 +84,20 @@ def resolve(
     )
 
 
-def _first(own: bool | None, otherwise: bool | None) -> bool:
-    """The rule's own setting, else that of the defaults, else False."""
-    return bool(otherwise if own is None else own)
+def _settings(own: RuleSettings, defaults: RuleSettings) -> dict[str, Any]:
+    """The rule's own settings, else those of the defaults."""
+    levels = zip(_values(own), _values(defaults), strict=True)
+    values = [below if value is None else value for value, below in levels]
+    return dict(zip(SETTINGS, values, strict=True))
+
+
+def _for_brokers_time(settings: RuleSettings) -> RuleSettings:
+    """The settings for a topic whose brokers replace every timestamp with their own."""
+    return RuleSettings(
+        dead_letters=settings.dead_letters,
+        extended_timestamps=settings.extended_timestamps,  # bit 6 must be cleared even then
+        inspect_compressed=settings.inspect_compressed,
+    )
 
 
 def first_rule(policy: Policy, peer: Peer, topic: str) -> Rule | None:

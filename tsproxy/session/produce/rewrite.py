@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from tsproxy.model.kafka import ErrorCode
-from tsproxy.model.policy import Choice, Mode, OnViolation, TopicPolicy
+from tsproxy.model.policy import REPAIRING, Choice, Mode, TopicPolicy
 from tsproxy.model.records import DELETE_HORIZON
 from tsproxy.model.verdict import Reason, Reject, UnitGuess, Verdict, Violation, reason_out_of_range
 from tsproxy.model.view import SessionLimits
@@ -73,7 +73,7 @@ def _is_wanted(context: BatchContext, verdict: Verdict) -> bool:
     """Decided before any record is read: an acceptable batch with nothing to stamp or add stays as it is."""
     policy = context.policy
     if isinstance(verdict, Reject):
-        return policy.on_violation is not OnViolation.REJECT
+        return policy.on_violation in REPAIRING
     if context.is_extended:
         return True
     lacks_times = context.facts is None or bool(context.facts.missing)
