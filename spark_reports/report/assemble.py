@@ -25,7 +25,6 @@ from spark_reports.report.shape import (
     Omitted,
     Plain,
     Report,
-    RuleAtWork,
     Topic,
     TopicHours,
     TopicProducer,
@@ -84,7 +83,6 @@ def assemble(tables: Tables, first: date, last: date, now_ms: int) -> Report:
         what_if=_what_if(tables.what_if),
         would_reject=would_reject,
         **cast(Plain, tables.plain),
-        rules=[RuleAtWork(**row) for row in tables.rules],  # type: ignore[typeddict-item]  # its keys are the columns
         in_force=[_in_force(row) for row in tables.in_force],
         trend=trend,
         history=None,

@@ -83,17 +83,6 @@ WOULD_REJECT: Final = Grouping(
 """The largest groups of batches that only a rule in audit or the candidate limits would reject. They were
 forwarded, so none of them is a rejection."""
 
-RULES: Final = Grouping(
-    keys=("rule", "mode", "waiver"),
-    measures={
-        **_sums("batches", "records", "bad_records"),
-        "rejected_records": Measure(How.SUM, ("records",), "is_rejection"),
-    },
-    where="violates_a_rule",
-    order=("records",),
-)
-"""The rules that rejected most, or would have. `batches` and `records` are those that violated the rule."""
-
 PRODUCERS: Final = Grouping(
     keys=CLIENT,
     measures={

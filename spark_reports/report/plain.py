@@ -1,9 +1,10 @@
-"""Tables whose rows are shown as they are, on the page and in Markdown: `PLAIN`. Plain Python, no Spark.
+"""Tables whose rows are those of a Grouping of counters: `ROWS`. Plain Python, no Spark.
 
-A new one is a row here and a key of `shape.Plain`. `tables` makes its rows, and `render.plain` shows them.
+`tables` makes the rows, and `shape.Plain` has their keys. `render.plain` shows those of `PLAIN` as they are,
+on the page and in Markdown. A table that looks different is a row of `ROWS` alone.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -54,3 +55,18 @@ PLAIN: Final = (
         _out_of_order,
     ),
 )
+
+ROWS: Final[Mapping[str, Grouping]] = {
+    **{each.key: each.grouping for each in PLAIN},
+    # The rules that rejected most, or would have. The counts are those of batches that violated the rule.
+    "rules": Grouping(
+        keys=("rule", "mode", "waiver"),
+        measures={
+            **{name: Measure(How.SUM, (name,)) for name in ("batches", "records", "bad_records")},
+            "rejected_records": Measure(How.SUM, ("records",), "is_rejection"),
+        },
+        where="violates_a_rule",
+        order=("records",),
+    ),
+}
+"""The rows of report.json by their key, at most `--top` of each."""

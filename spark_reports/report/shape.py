@@ -335,10 +335,11 @@ class LogQuality(TypedDict):
 
 
 class Plain(TypedDict):
-    """Tables whose rows are shown as they are (`report.plain`)."""
+    """Tables whose rows are those of a Grouping (`report.plain`), at most `--top` of each."""
 
     out_of_order: list[OutOfOrderTopic]
     """The topics with most records out of order."""
+    rules: list[RuleAtWork]
 
 
 class Report(Plain):
@@ -365,8 +366,6 @@ class Report(Plain):
     what_if: WhatIf
     would_reject: list[WouldReject]
     """The worst, at most `--top`."""
-    rules: list[RuleAtWork]
-    """At most `--top`."""
     in_force: list[InForce]
     """The starts and reloads of the period, newest first. A process that runs on has none."""
     trend: Trend | None

@@ -13,7 +13,7 @@ from spark_reports.log import frames
 from spark_reports.log.completeness import Evidence
 from spark_reports.log.grouping import Rows
 from spark_reports.report import groups, rollup
-from spark_reports.report.plain import PLAIN
+from spark_reports.report.plain import ROWS
 from spark_reports.report.sums import Sums, summed
 
 __all__ = ["EXAMPLES_PER_REASON", "TOPICS_PER_CLIENT", "Tables", "collect", "summed"]
@@ -48,8 +48,7 @@ class Tables:
     what_if: Rows
     would_reject: Rows
     plain: Mapping[str, Rows]
-    """The tables of `plain.PLAIN`."""
-    rules: Rows
+    """The tables of `plain.ROWS`."""
     in_force: Rows
     days: Rows
     """`rollup.days`; empty without a rollup."""
@@ -91,8 +90,7 @@ def collect(sums: Sums, top: int, known: DataFrame | None = None, owned: int = 0
         drift=buckets.table(groups.DRAWN),
         what_if=buckets.table(groups.TOTALS),
         would_reject=counters.table(groups.WOULD_REJECT, top),
-        plain={each.key: counters.table(each.grouping, top) for each in PLAIN},
-        rules=counters.table(groups.RULES, top),
+        plain={key: counters.table(grouping, top) for key, grouping in ROWS.items()},
         in_force=lifecycle.table(groups.IN_FORCE, top),
         days=[] if known is None else frames.rows(rollup.days(known)),
         changes=changes[:top],

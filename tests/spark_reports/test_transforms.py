@@ -10,7 +10,7 @@ from pyspark.testing import assertDataFrameEqual
 from spark_reports.log import frames, grouping, read
 from spark_reports.log.schema import KEY, SUMS
 from spark_reports.report import few, groups, rollup, transforms, words
-from spark_reports.report.plain import PLAIN
+from spark_reports.report.plain import ROWS
 from tests.spark_reports.day import MIDNIGHT_MS
 from tests.spark_reports.logs import counters, line, write
 from tsproxy.decisions.drift import bucket
@@ -234,9 +234,9 @@ def test_two_keys_of_one_number_are_noticed(monkeypatch, counters_of):
 
 
 TABLES = (
-    *(groups.SUMMARY, groups.WORST_TOPICS, groups.TOPICS, groups.HOURS, groups.REASONS, groups.RULES),
+    *(groups.SUMMARY, groups.WORST_TOPICS, groups.TOPICS, groups.HOURS, groups.REASONS),
     *(groups.PRODUCERS, groups.CLIENT_REASONS, groups.CLIENT_TOPICS, groups.CLIENT_HOURS),
-    *(groups.TOPIC_CLIENTS, groups.WOULD_REJECT, *(each.grouping for each in PLAIN)),
+    *(groups.TOPIC_CLIENTS, groups.WOULD_REJECT, *ROWS.values()),
 )
 
 

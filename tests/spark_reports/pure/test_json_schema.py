@@ -1,8 +1,11 @@
 """report.json's schema: it is made from the shape, stands in the documents, and real reports follow it."""
 
 from pathlib import Path
+from typing import get_type_hints
 
 from spark_reports.report import json_schema
+from spark_reports.report.plain import ROWS
+from spark_reports.report.shape import Plain
 from tests.spark_reports import reports
 
 DOCUMENT = Path(__file__).parents[3] / "docs" / "report.schema.json"
@@ -33,6 +36,10 @@ def breaches(value, schema, root, at="report"):
 
 def test_the_document_is_the_schema():
     assert DOCUMENT.read_text() == json_schema.text()
+
+
+def test_the_tables_whose_rows_are_not_computed_are_those_of_the_shape():
+    assert get_type_hints(Plain).keys() == ROWS.keys()
 
 
 def test_a_report_keeps_to_the_schema():
