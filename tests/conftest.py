@@ -155,8 +155,10 @@ def spark() -> Iterator["SparkSession"]:
             patch.setenv("PYSPARK_SUBMIT_ARGS", f"{ROOM_FOR_QUERIES} pyspark-shell")
             patch.setenv("SPARK_SUBMIT_OPTS", f"{ROOM_FOR_CLASSES} {CLASSES_AS_THEY_ARE}")
             session = stack.enter_context(spark_session("local[2]"))
-        # Compiling a query of a hundred rows costs ten times running it; the command's own tests do compile.
+        # To compile a query of a hundred rows, or to plan it again while it runs, costs ten times running it.
+        # The tests that start the command itself do both.
         session.conf.set("spark.sql.codegen.wholeStage", "false")
         session.conf.set("spark.sql.codegen.factoryMode", "NO_CODEGEN")
+        session.conf.set("spark.sql.adaptive.enabled", "false")
         session.conf.set("spark.sql.shuffle.partitions", "1")
         yield session

@@ -18,7 +18,7 @@ from types import MappingProxyType
 from typing import IO, TYPE_CHECKING, Final
 
 from spark_reports.exits import SparkUnavailableError
-from spark_reports.spark import class_archive, connect
+from spark_reports.spark import class_archive, connect, jvm_names
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -71,6 +71,7 @@ def spark_session(master: str | None = None, *, is_brief: bool = True) -> Iterat
         options = f"{_JVM_OPTIONS} {_BRIEF if is_brief else _LONG} {archive.options}"
         session = _start(master or "local[*]", options)
     session.conf.set("spark.sql.session.timeZone", "UTC")
+    jvm_names.keep(session)
     try:
         yield session
     except BaseException:
