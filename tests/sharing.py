@@ -12,10 +12,12 @@ how long they take, and `TSPROXY_DURATIONS=write make test` measures them again.
 table starts after those that are.
 """
 
+import importlib
 import json
 import os
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -50,6 +52,28 @@ _measured: Counter[str] = Counter()
 _folder = pytest.StashKey[Path]()
 """The file that names the brokers which the processes share."""
 
+EVERYTHING = "tsproxy_everything"
+"""A worker's input: True if the run collects all tests."""
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection(session: pytest.Session) -> Iterator[object]:
+    """Imports all tests, each process beginning elsewhere.
+
+    pytest rewrites the asserts of each file that it imports for the first time. That takes twice as long as
+    to collect the tests, and all processes would do it for the same file at the same time. Now each finds
+    what the others have left in `__pycache__`.
+    """
+    worker = getattr(session.config, "workerinput", {})
+    if worker.get(EVERYTHING):
+        files = sorted(Path(__file__).parent.rglob("test_*.py"))
+        first = int(worker["workerid"].removeprefix("gw")) * len(files) // worker["workercount"]
+        for path in files[first:] + files[:first]:
+            name = ".".join(path.relative_to(session.config.rootpath).with_suffix("").parts)
+            with suppress(Exception, pytest.skip.Exception):  # collecting meets it again, and reports it
+                importlib.import_module(name)
+    return (yield)
+
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Puts the longest units in front. All others stay in their order.
@@ -73,6 +97,7 @@ def pytest_cmdline_main(config: pytest.Config) -> Iterator[None]:
 
 def pytest_configure_node(node: WorkerController) -> None:
     node.workerinput[shared_brokers.KEY] = str(node.config.stash[_folder])
+    node.workerinput[EVERYTHING] = node.config.args_source is pytest.Config.ArgsSource.TESTPATHS
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> LoadScopeScheduling:

@@ -8,6 +8,7 @@ import base64
 import json
 import os
 import time
+from functools import cache
 
 import pytest
 import pytest_asyncio
@@ -30,8 +31,12 @@ LISTENER = "listener.name.clients.oauthbearer"
 HANDLER = "org.apache.kafka.common.security.oauthbearer.OAuthBearerValidatorCallbackHandler"
 TOPICS = {"mallory": "mallory", "admin": "admin"}
 USERS = {"proxy": "password-of-the-proxy"}
-KEY = rsa.generate_private_key(public_exponent=65537, key_size=2048)
-STRANGER = rsa.generate_private_key(public_exponent=65537, key_size=2048)
+
+
+@cache
+def key_of(owner):
+    """Made by the test that needs it, not while tests are collected."""
+    return rsa.generate_private_key(public_exponent=65537, key_size=2048)
 
 
 def encoded(data):
@@ -39,19 +44,19 @@ def encoded(data):
 
 
 def jwks():
-    numbers = KEY.public_key().public_numbers()
+    numbers = key_of("issuer").public_key().public_numbers()
     n, e = (encoded(number.to_bytes((number.bit_length() + 7) // 8)) for number in (numbers.n, numbers.e))
     key = {"kty": "RSA", "kid": "own", "use": "sig", "alg": "RS256", "n": n.decode(), "e": e.decode()}
     return json.dumps({"keys": [key]})
 
 
-def signed(claims, key=KEY):
+def signed(claims, owner="issuer"):
     """`claims` as a dict, or as the text of JSON."""
     text = claims if isinstance(claims, str) else json.dumps(claims)
     now = int(time.time())
     text = text[:-1] + f',"iat":{now},"exp":{now + 3600}}}'
     part = encoded(b'{"alg":"RS256","kid":"own"}') + b"." + encoded(text.encode())
-    return part + b"." + encoded(key.sign(part, padding.PKCS1v15(), hashes.SHA256()))
+    return part + b"." + encoded(key_of(owner).sign(part, padding.PKCS1v15(), hashes.SHA256()))
 
 
 async def said(*tokens):
@@ -114,7 +119,7 @@ TOKENS = {
 }
 MADE = {
     "own": lambda: signed(OWN),
-    "forged": lambda: signed({"client_id": "admin"}, STRANGER),
+    "forged": lambda: signed({"client_id": "admin"}, "a stranger"),
     "spaced": lambda: signed({"client_id": " mallory "}),
     "twice": lambda: signed('{"client_id":"admin","client_id":"mallory"}'),
     "number": lambda: signed({"client_id": 5}),
