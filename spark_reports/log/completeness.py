@@ -35,7 +35,7 @@ NEWER: Final = "written by a newer tsproxy: update spark_reports"
 Boot = dict[str, Any]
 """A row of `boots.boots`."""
 
-Span = tuple[int, int]
+Interval = tuple[int, int]
 """A time: from and to, in ms."""
 
 
@@ -296,7 +296,7 @@ def _beyond_jitter(gap_ms: int) -> int:
     return gap_ms if gap_ms > JITTER_MS else 0
 
 
-def _unheard(rows: Sequence[Boot], begin_ms: int, end_ms: int) -> Iterator[tuple[str, Span]]:
+def _unheard(rows: Sequence[Boot], begin_ms: int, end_ms: int) -> Iterator[tuple[str, Interval]]:
     """The times, longer than a few intervals, that no boot of a proxy covers: (proxy, time)."""
     in_order = sorted((row["proxy"], _heard(row), _patience_ms(row)) for row in rows)
     for proxy, own in groupby(in_order, key=itemgetter(0)):
@@ -309,14 +309,14 @@ def _unheard(rows: Sequence[Boot], begin_ms: int, end_ms: int) -> Iterator[tuple
             yield proxy, (heard_to_ms, end_ms)
 
 
-def _heard(row: Boot) -> Span:
+def _heard(row: Boot) -> Interval:
     """The time that the boot covers with heartbeats. If it has none: the moment of its last line."""
     if row["covered_from_ms"] is None:
         return row["last_ms"], row["last_ms"]
     return row["covered_from_ms"], row["covered_to_ms"]
 
 
-def _without(whole: Span, spans: Iterable[Span]) -> list[Span]:
+def _without(whole: Interval, spans: Iterable[Interval]) -> list[Interval]:
     """The parts of `whole` that none of the spans covers."""
     found, (from_ms, end_ms) = [], whole
     for start_ms, to_ms in sorted(spans):
@@ -326,7 +326,7 @@ def _without(whole: Span, spans: Iterable[Span]) -> list[Span]:
     return [*found, (from_ms, end_ms)] if from_ms < end_ms else found
 
 
-def _in_words(spans: Sequence[Span], *, is_one_day: bool) -> str:
+def _in_words(spans: Sequence[Interval], *, is_one_day: bool) -> str:
     """`04:15 to 04:16 and 10:00:30 to 24:00 UTC`; empty for no time, or for too many."""
     if len(spans) > _TIMES_NAMED:
         return ""

@@ -43,7 +43,7 @@ class OwnersError(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class Owner:
     """An entry of the file. `place` is `file:line`."""
 
     team: str
@@ -61,7 +61,7 @@ class Entry:
 class Owners:
     """The entries, in the order of the file."""
 
-    entries: tuple[Entry, ...]
+    entries: tuple[Owner, ...]
 
     def team_of(self, client: Client) -> str | None:
         """The team of the first entry that fits; None if nobody owns the client."""
@@ -118,7 +118,7 @@ def parse(text: str, name: str) -> Owners:
     root = _of_json(text, name) if name.endswith(".json") else _of_yaml(text, name)
     problems: list[str] = []
     entries = list(_entries(root, problems))
-    channels: dict[str, Entry] = {}
+    channels: dict[str, Owner] = {}
     for entry in entries:
         first = channels.setdefault(entry.team, entry) if entry.channel else entry
         if first.channel != entry.channel:
@@ -141,7 +141,7 @@ class Written:
     """The keys that a mapping has twice."""
 
 
-def _entries(root: Written, problems: list[str]) -> Iterator[Entry]:
+def _entries(root: Written, problems: list[str]) -> Iterator[Owner]:
     """The entries that have no mistake. The mistakes of the others are added to `problems`."""
     listed = root.value.get("owners") if isinstance(root.value, dict) else None
     if listed is None or not isinstance(listed.value, list) or not listed.value:
@@ -171,7 +171,7 @@ def _odd_keys(section: Written, key: str, known: Sequence[str]) -> list[str]:
     return [*unknown, *(f"{section.place}: {key}{_plain(name)}: is there twice" for name in section.repeated)]
 
 
-def _entry(each: Written, found: Mapping[str, Written], key: str, problems: list[str]) -> Entry:
+def _entry(each: Written, found: Mapping[str, Written], key: str, problems: list[str]) -> Owner:
     """An entry. Its mistakes are added to `problems`; then its values mean nothing."""
     if "team" not in found:
         problems.append(f"{each.place}: {key}.team: is missing: the name of the team")
@@ -190,7 +190,7 @@ def _entry(each: Written, found: Mapping[str, Written], key: str, problems: list
         except ValueError as error:
             place = found["channel"].place
             problems.append(f"{place}: {key}.channel: {_shown(channel)} is not allowed; must be {error}")
-    return Entry(texts.get("team", ""), channel, patterns["client_ids"], patterns["principals"], each.place)
+    return Owner(texts.get("team", ""), channel, patterns["client_ids"], patterns["principals"], each.place)
 
 
 def _text(written: Written, key: str, problems: list[str]) -> str:

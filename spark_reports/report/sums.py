@@ -35,7 +35,7 @@ _CLIENT_DDL: Final = "client_id STRING, principal STRING"
 
 
 class Sums(Protocol):
-    """The usable lines of a period, of which tables are asked while `summed` is open."""
+    """The usable lines of a period, from which tables are made while `summed` is open."""
 
     @property
     def source(self) -> Source: ...

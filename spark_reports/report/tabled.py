@@ -1,4 +1,4 @@
-"""A frame of which tables (`groups`) are asked: collected if it has few rows, else Spark makes each table."""
+"""A frame from which tables (`groups`) are made: by Python if it has few rows, else each by Spark."""
 
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack

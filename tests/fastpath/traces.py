@@ -105,8 +105,8 @@ def _read_compressed(
     """The facts that the session reads for the fast path; it leaves some unread."""
     if len(body) % 8 == 7:
         return None
-    is_rebuilt = limits is not None and limits.before_max_ms == 0
-    return read_small(codec_id, body, base_timestamp, count, SessionLimits(), is_rebuilt, lambda _: None)
+    is_recompressed = limits is not None and limits.before_max_ms == 0
+    return read_small(codec_id, body, base_timestamp, count, SessionLimits(), is_recompressed, lambda _: None)
 
 
 def _table(scene: Scene) -> Any:

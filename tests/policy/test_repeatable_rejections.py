@@ -14,7 +14,7 @@ from tsproxy.model.records import Outside
 from tsproxy.model.verdict import OutOfRange, Reject, TopicLimits, UnitGuess, reason_out_of_range
 from tsproxy.policy import timestamps
 from tsproxy.policy.fast_path import repeatable_rejection
-from tsproxy.policy.units import guess_unit, values_guessed_alike
+from tsproxy.policy.units import guess_unit, values_of_one_unit
 
 NOW_MS = 1_767_225_600_000
 HOUR_MS = 3_600_000
@@ -127,7 +127,7 @@ TICKS = in_unit(10**4, FILETIME_1970), in_unit(10**4, DOTNET_1970)
 
 
 def alike(value):
-    return values_guessed_alike(value, NOW_MS, NOW_MS)
+    return values_of_one_unit(value, NOW_MS, NOW_MS)
 
 
 @pytest.mark.parametrize(("first", "last"), [SECONDS, MICROSECONDS, *TICKS])
@@ -154,7 +154,7 @@ def test_nanoseconds_are_looked_at_one_by_one(value):
 
 @given(times)
 def test_at_a_standing_clock_alike_goes_as_far_as_the_guess_does(value):
-    found = values_guessed_alike(value, NOW_MS, NOW_MS)
+    found = values_of_one_unit(value, NOW_MS, NOW_MS)
     if found is None:
         assert guess_unit(value, NOW_MS) in (UnitGuess.NANOSECONDS, UnitGuess.MILLISECONDS_TIMES_1000_TWICE)
         return

@@ -90,9 +90,9 @@ def test_the_length_of_a_compressed_record_is_not_compared(codec, length):
 def test_facts_and_columns_step_over_lengths_alike(length):
     """Unless they are told that the broker writes the batch anew."""
     found = only_batch(batch(codec=GZIP, records=[record(7, length=length)], base_timestamp=0))
-    for is_rebuilt, fault in ((), None), ((False,), None), ((True,), Fault.MALFORMED_RECORD):
-        assert read_facts(found, SessionLimits(), *is_rebuilt).fault is fault
-        assert read_records(found, SessionLimits(), *is_rebuilt).fault is fault
+    for is_recompressed, fault in ((), None), ((False,), None), ((True,), Fault.MALFORMED_RECORD):
+        assert read_facts(found, SessionLimits(), *is_recompressed).fault is fault
+        assert read_records(found, SessionLimits(), *is_recompressed).fault is fault
 
 
 def test_a_header_alone_has_a_checksum_and_less_has_none():

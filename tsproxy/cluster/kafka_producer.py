@@ -18,7 +18,7 @@ _CLOSE_S: Final = 2.0
 
 
 @asynccontextmanager
-async def own_producer(
+async def connected_producer(
     upstream: Upstream,
     tls: CurrentTls | None,
     client_id: str,

@@ -70,11 +70,11 @@ def available_bytes(cgroup: Path = CGROUP) -> int | None:
 
 def most_bytes(config: Config) -> int:
     """The most memory that all processes of this configuration may take (docs/operations.md, Capacity)."""
-    letters = config.dead_letters
-    whole = WHOLE_BATCHES + (letters is not None)
+    copies = config.dead_letters
+    whole = WHOLE_BATCHES + (copies is not None)
     batches = config.workers * whole * config.session_limits.decompressed_batch
     processes = config.workers + (config.workers > 1)
-    waiting = letters.max_in_flight_bytes if letters is not None else 0
+    waiting = copies.max_in_flight_bytes if copies is not None else 0
     return processes * BASE_BYTES + config.connection_limits.buffered + batches + waiting
 
 

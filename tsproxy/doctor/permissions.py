@@ -115,8 +115,7 @@ def _describe_configs(config: Config, found: Rights) -> Iterator[Finding]:
 def _describe(config: Config, found: Rights) -> Finding:
     if found.visible:
         return PERMISSIONS.ok(
-            f"Describe on topics: granted for {many(len(found.visible), 'topic')}; brokers do not tell of "
-            "others"
+            f"Describe on topics: granted for {many(len(found.visible), 'topic')}; brokers hide others"
         )
     if found.sees_nothing:
         return PERMISSIONS.warning(

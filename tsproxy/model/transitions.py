@@ -12,7 +12,7 @@ CauseT = TypeVar("CauseT", bound=Enum)
 
 
 class TransitionError(Exception):
-    """A state has met a cause that the table does not have for it."""
+    """The table has no such cause for the state."""
 
 
 def after(table: Mapping[StateT, Mapping[CauseT, StateT]], state: StateT, cause: CauseT) -> StateT:

@@ -13,7 +13,7 @@ from tsproxy.model.policy import Inspect, Mode, TopicPolicy
 from tsproxy.model.verdict import OutOfRange, Reject
 from tsproxy.policy.checks import record, tables
 from tsproxy.policy.checks.check import ANY_TIME, FastPathBounds, narrowest
-from tsproxy.policy.units import values_guessed_alike
+from tsproxy.policy.units import values_of_one_unit
 
 
 def fast_path_bounds(policy: TopicPolicy) -> FastPathBounds | None:
@@ -77,10 +77,10 @@ def repeatable_rejection(
     if policy.dead_letters or policy.rewrites_any or not only_limits_matter(policy):
         return None
     first_ms, until_ms = reject.violations.outside.timestamps_ms[0], now_ms + for_ms
-    alike = values_guessed_alike(first_ms, now_ms, until_ms)
-    if alike is None:
+    bounds_ms = values_of_one_unit(first_ms, now_ms, until_ms)
+    if bounds_ms is None:
         return None
-    lowest_ms, highest_ms = alike
+    lowest_ms, highest_ms = bounds_ms
     if first_ms >= until_ms:
         lowest_ms = max(lowest_ms, until_ms)
     elif first_ms <= now_ms:

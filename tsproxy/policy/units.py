@@ -37,7 +37,7 @@ def guess_unit(timestamp_ms: int, now_ms: int) -> UnitGuess | None:
     return found and found[0]
 
 
-def values_guessed_alike(timestamp_ms: int, from_ms: int, until_ms: int) -> tuple[int, int] | None:
+def values_of_one_unit(timestamp_ms: int, from_ms: int, until_ms: int) -> tuple[int, int] | None:
     """The lowest and the highest value around this one with the same guess, at every clock between `from_ms`
     and `until_ms`. None if the guess depends on the clock, or on more than the size of the value."""
     if timestamp_ms == 0:

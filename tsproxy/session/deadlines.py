@@ -1,6 +1,6 @@
 """The waits of a session that end by themselves: `Deadlines`.
 
-The session says when it wants to be called (`Session.next_deadline_ms`), as aioquic's `get_timer` does. The
+`Session.next_deadline_ms` is the time of the next call, as aioquic's `get_timer` is. The
 shell needs one timer for each connection, and a test moves the time and needs none.
 
 Times are milliseconds of a clock that never steps. The wall clock, by which records are judged, may.

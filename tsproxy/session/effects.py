@@ -117,7 +117,7 @@ class Emit:
 
 @dataclass(frozen=True, slots=True)
 class EmitDead:
-    """A batch was rejected whose rule wants copies of the records at fault."""
+    """A batch was rejected whose rule copies the records at fault."""
 
     batch: RejectedBatch
 

@@ -166,16 +166,16 @@ class FastPath:
                 continue
             if not self._may_keep(judged, policies):
                 continue
-            alike = repeatable_rejection(policy, verdict, verdicts.now_ms, EXAMPLE_EVERY_MS)
-            if alike is None:
+            repeatable = repeatable_rejection(policy, verdict, verdicts.now_ms, EXAMPLE_EVERY_MS)
+            if repeatable is None:
                 continue
             rejection = Rejection(
                 topic=judged.topic,
                 limits=policy.limits,
-                lowest_ms=alike.lowest_ms,
-                highest_ms=alike.highest_ms,
-                from_ms=alike.from_ms,
-                until_ms=alike.until_ms,
+                lowest_ms=repeatable.lowest_ms,
+                highest_ms=repeatable.highest_ms,
+                from_ms=repeatable.from_ms,
+                until_ms=repeatable.until_ms,
                 cause=_cause(policy, verdict),
                 error_message=verdict.error_message or "",
                 culprits_listed=policies.view.limits.culprits_listed,

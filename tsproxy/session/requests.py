@@ -121,7 +121,7 @@ class Requests:
 
     def take_unparsed(self) -> bytes:
         """All that is buffered."""
-        return self._frames.give_back()
+        return self._frames.take_unparsed()
 
     def take(self, now_ms: int) -> None:
         """Take as many as there are whole and may be taken now."""

@@ -106,7 +106,7 @@ class RequestFrames:
     def feed(self, data: bytes) -> None:
         self._received.feed(data)
 
-    def give_back(self) -> bytes:
+    def take_unparsed(self) -> bytes:
         """Remove and return all bytes that were received and not yet returned."""
         return self._received.take(len(self._received))
 

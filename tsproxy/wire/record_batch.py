@@ -46,11 +46,11 @@ def crc_is_valid(batch: RecordBatch) -> bool:
 
 
 def read_facts(
-    batch: RecordBatch, limits: SessionLimits, is_rebuilt: bool = False, charge: Charge = for_nothing
+    batch: RecordBatch, limits: SessionLimits, is_recompressed: bool = False, charge: Charge = for_nothing
 ) -> RecordFacts:
     """A summary of the records of a v2 batch, up to the first fault. Raises only the errors of `charge`.
 
-    `is_rebuilt`: the broker recompresses the batch with the topic's codec. For this it reads compressed
+    `is_recompressed`: the broker recompresses the batch with the topic's codec. For this it reads compressed
     records completely, while it otherwise skips their keys and values.
     """
     base_timestamp, count, body = batch.base_timestamp, batch.records_count, batch.data[HEADER_SIZE:]
@@ -58,10 +58,10 @@ def read_facts(
         return _unread(Fault.TOO_MANY_RECORDS)
     if batch.codec_id == Codec.NONE:
         return readers.walk(body, base_timestamp, count, True)
-    facts = read_small(batch.codec_id, body, base_timestamp, count, limits, is_rebuilt, charge)
+    facts = read_small(batch.codec_id, body, base_timestamp, count, limits, is_recompressed, charge)
     if facts is not None:
         return facts
-    walker = readers.StreamWalker(base_timestamp, count, is_rebuilt)
+    walker = readers.StreamWalker(base_timestamp, count, is_recompressed)
     fault = _decompress(batch, limits, walker.feed, charge)
     return walker.finish() if fault is None else _unread(fault)
 
@@ -76,7 +76,7 @@ def read_small(
     base_timestamp: int,
     records_count: int,
     limits: SessionLimits,
-    is_rebuilt: bool,
+    is_recompressed: bool,
     charge: Charge,
 ) -> RecordFacts | None:
     """The result of `read_facts` for compressed records that `one_shot` can decompress, or None."""
@@ -88,11 +88,11 @@ def read_small(
     if plain is None:
         return None
     charge(len(plain))
-    return readers.walk(memoryview(plain), base_timestamp, records_count, is_rebuilt)
+    return readers.walk(memoryview(plain), base_timestamp, records_count, is_recompressed)
 
 
 def read_records(
-    batch: RecordBatch, limits: SessionLimits, is_rebuilt: bool = False, charge: Charge = for_nothing
+    batch: RecordBatch, limits: SessionLimits, is_recompressed: bool = False, charge: Charge = for_nothing
 ) -> Records:
     """The same records as columns. This is expensive, and needed only to find the culprits."""
     columns: records.Columns = ([], [], [], [])
@@ -101,7 +101,7 @@ def read_records(
     if fault is None:
         plain = b"".join(pieces)
         pieces.clear()  # the records are in memory twice, which is enough
-        lengths_must_fit = is_rebuilt or batch.codec_id == Codec.NONE
+        lengths_must_fit = is_recompressed or batch.codec_id == Codec.NONE
         fault = records.walk(columns, plain, batch.base_timestamp, batch.records_count, lengths_must_fit)
     return Records(*columns, fault=fault)
 

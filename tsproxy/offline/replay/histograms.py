@@ -29,17 +29,17 @@ Bars = Sequence[tuple[int, int, int]]
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class Counted:
     """The least and the most batches and records."""
 
     batches: tuple[int, int] = (0, 0)
     records: tuple[int, int] = (0, 0)
 
 
-def over(bars: Bars, limit_ms: int | None) -> Span:
+def over(bars: Bars, limit_ms: int | None) -> Counted:
     """The batches and records further from the clock than `limit_ms`. `bars` are of one side of the clock."""
     if limit_ms is None:
-        return Span()
+        return Counted()
     least, most = [0, 0], [0, 0]
     for index, batches, records in bars:
         above_ms, up_to_ms = bucket_bounds_ms(index)
@@ -47,16 +47,16 @@ def over(bars: Bars, limit_ms: int | None) -> Span:
             least = [least[0] + batches, least[1] + records]
         if up_to_ms > limit_ms:
             most = [most[0] + batches, most[1] + records]
-    return Span((least[0], most[0]), (least[1], most[1]))
+    return Counted((least[0], most[0]), (least[1], most[1]))
 
 
-def outside(ahead: Bars, behind: Bars, limits: TopicLimits | None) -> Span:
+def outside(ahead: Bars, behind: Bars, limits: TopicLimits | None) -> Counted:
     """The batches and records that these limits reject; none if no limits are known."""
     if limits is None or not limits.is_limited:
-        return Span()
+        return Counted()
     late = over([bar for bar in behind if bar[0] < 0], limits.before_max_ms)
     early = over([bar for bar in ahead if bar[0] > 0], limits.after_max_ms)
-    return Span(
+    return Counted(
         (max(late.batches[0], early.batches[0]), late.batches[1] + early.batches[1]),
         (max(late.records[0], early.records[0]), late.records[1] + early.records[1]),
     )
@@ -119,17 +119,17 @@ class Decisions:
         if judged_by.mode is not Mode.OFF and by_candidate.batches[0] > found.batches[0]:
             more = by_candidate.batches[0] - found.batches[0], by_candidate.records[0] - found.records[0]
             entry.by_candidate += more[0]
-            beyond = Span((more[0], more[0]), (more[1], more[1]))
+            beyond = Counted((more[0], more[0]), (more[1], more[1]))
             _count_only(entry, beyond, CANDIDATE, _reasons(line, judged_by.candidate))
 
 
-def _count_only(entry: Line, found: Span, rule: str, reasons: Iterable[Reason]) -> None:
+def _count_only(entry: Line, found: Counted, rule: str, reasons: Iterable[Reason]) -> None:
     entry.counted_batches += found.batches[0]
     entry.counted_records += found.records[0]
     _explain(entry, found, rule, reasons)
 
 
-def _explain(entry: Line, found: Span, rule: str, reasons: Iterable[Reason]) -> None:
+def _explain(entry: Line, found: Counted, rule: str, reasons: Iterable[Reason]) -> None:
     if found.batches[1]:
         entry.rules[rule] += found.records[0]
         for reason in reasons:

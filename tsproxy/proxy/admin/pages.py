@@ -34,7 +34,7 @@ YAML: Final = "application/yaml; charset=utf-8"
 HTML: Final = "text/html; charset=utf-8"
 
 
-class Shown(Protocol):
+class AdminState(Protocol):
     """One proxy, or a supervisor that reports for several."""
 
     @property
@@ -48,7 +48,7 @@ class Shown(Protocol):
         """The state now."""
 
 
-def pages(shown: Shown) -> Mapping[str, Page]:
+def pages(shown: AdminState) -> Mapping[str, Page]:
     """The pages by path. All but `/livez` ask for the proxy's state."""
 
     def from_report(page: Callable[[Report], Answer]) -> Callable[[], Awaitable[Answer]]:

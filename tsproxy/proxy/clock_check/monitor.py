@@ -10,7 +10,7 @@ from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
 from tsproxy.clock import Clock
-from tsproxy.cluster.kafka_producer import own_producer
+from tsproxy.cluster.kafka_producer import connected_producer
 from tsproxy.config.settings import Config, WhenBeyond
 from tsproxy.config.values import duration_text
 from tsproxy.decisions import LifecycleKind
@@ -170,7 +170,7 @@ class ClockMonitor(Collector):
             await self._wait_for_changes(None)
             return
         upstream = self._config.upstream
-        async with own_producer(upstream, self._tls, CLIENT_ID, acks=1) as producer:
+        async with connected_producer(upstream, self._tls, CLIENT_ID, acks=1) as producer:
             while (probe := self._config.clock.probe) is not None and self._config.upstream == upstream:
                 await self._measure(producer, probe.topic)
                 await self._wait_for_changes(probe.every_ms / 1000)

@@ -141,7 +141,7 @@ class JudgePool:
             del ticket  # until the next turn comes nothing of this one is kept
 
     def _rest(self, ticket: Ticket, result: Judgement | BaseException | None) -> None:
-        """Its turn is over: back into the queue where nothing is told yet, else out of it for good."""
+        """A turn is over. Without a result, the ticket goes back into the queue; else it leaves it."""
         with self._changed:
             ticket.is_at_work = False
             self._at_work.discard(ticket)

@@ -18,7 +18,7 @@ from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
 from tsproxy.clock import Clock
-from tsproxy.cluster.kafka_producer import own_producer
+from tsproxy.cluster.kafka_producer import connected_producer
 from tsproxy.config.settings import Config
 from tsproxy.decisions.privacy import Privacy
 from tsproxy.model.dead_letter import RejectedBatch
@@ -156,7 +156,7 @@ class DeadLetters(Collector):
 
     def _producer(self) -> AbstractAsyncContextManager[AIOKafkaProducer]:
         # Not idempotent: after a rejection its sequence numbers would not be those that brokers expect.
-        return own_producer(
+        return connected_producer(
             self._config.upstream, self._tls, CLIENT_ID, acks="all", max_batch_size=2 * CHUNK_BYTES
         )
 

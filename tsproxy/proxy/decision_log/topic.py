@@ -17,7 +17,7 @@ import structlog
 from aiokafka import AIOKafkaProducer
 from aiokafka.errors import MessageSizeTooLargeError
 
-from tsproxy.cluster.kafka_producer import own_producer
+from tsproxy.cluster.kafka_producer import connected_producer
 from tsproxy.config.settings import Config, TopicSettings, Upstream
 from tsproxy.proxy.decision_log.unsent import Unsent
 from tsproxy.proxy.reloadable import Commit
@@ -146,7 +146,7 @@ class DecisionTopic:
         await asyncio.gather(*acknowledgements)
 
     def _producer(self) -> AbstractAsyncContextManager[AIOKafkaProducer]:
-        return own_producer(
+        return connected_producer(
             self._upstream,
             self._tls,
             CLIENT_ID,

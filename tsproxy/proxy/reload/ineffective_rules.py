@@ -1,4 +1,4 @@
-"""Logs rules that are looser than the limits of their topics: once each, when both are known."""
+"""Logs rules without effect: they allow more than the limits of their topics. Each is logged once."""
 
 from collections.abc import Mapping
 from typing import Final

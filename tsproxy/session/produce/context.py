@@ -131,12 +131,12 @@ class _Opened:
         batch = self.batch
         if batch is None:
             return None
-        is_rebuilt = is_recompressed(batch.codec_id, self.limits)
+        recompressed = is_recompressed(batch.codec_id, self.limits)
 
         def read(bounds: SessionLimits) -> RecordFacts:
             if batch.magic != 2:
                 return message_set.read_facts(batch, bounds, self.work.charge)
-            return record_batch.read_facts(batch, bounds, is_rebuilt, self.work.charge)
+            return record_batch.read_facts(batch, bounds, recompressed, self.work.charge)
 
         return self.work.within(self.bounds, read, is_compressed=batch.codec_id != Codec.NONE)
 
@@ -144,8 +144,8 @@ class _Opened:
         assert self.batch is not None, "asked only for what was found"
         self.work.look(max(0, self.batch.records_count))
         if self.batch.magic == 2:
-            is_rebuilt = is_recompressed(self.batch.codec_id, self.limits)
-            found = record_batch.read_records(self.batch, self.bounds, is_rebuilt, self.work.charge_again)
+            recompressed = is_recompressed(self.batch.codec_id, self.limits)
+            found = record_batch.read_records(self.batch, self.bounds, recompressed, self.work.charge_again)
             return extended.meant(found, self.limits) if self.is_extended else found
         return message_set.read_messages(self.batch, self.bounds, self.work.charge_again)
 

@@ -55,13 +55,13 @@ class PartitionVerdict:
     rewritten: Rewritten | None = None
     """The batch that is forwarded in place of the one that came."""
     dead: RejectedBatch | None = None
-    """The batch, where its rule wants copies of rejected ones."""
+    """The batch, if its rule copies rejected ones."""
     failed: tuple[RuleAnswer, ...] = ()
     """Custom rules that failed on it."""
     advance: StreamTimeAdvance | None = None
-    """Its effect on its partition's stream time once it is accepted, where a rule asks for that."""
+    """Its effect on its partition's stream time once it is accepted, if a rule needs that time."""
     topic_id: bytes | None = None
-    """The topic's id, where the request names that."""
+    """The topic's id, if the request names topics by id."""
 
     @property
     def topic_key(self) -> TopicKey:

@@ -56,7 +56,7 @@ def _time_of(message: memoryview, magic: int, bounds: Bounds) -> int | None:
 
 
 def _sized(message: memoryview, pos: int) -> tuple[int, int] | None:
-    """The size at `pos`, below 0 for null, and where what it tells of ends; None where it does not fit."""
+    """The size at `pos` (below 0 for null), and the end of the bytes with that size; None if too few."""
     if pos + 4 > len(message):
         return None
     size = int.from_bytes(message[pos : pos + 4], "big", signed=True)
