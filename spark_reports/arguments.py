@@ -15,12 +15,13 @@ MANY_DAYS: Final = 366
 """The longest period of commands that do not show hours."""
 
 _YEARS: Final = (1970, 9998)
-"""The log has no other years, and Python still has a day before and after them."""
+"""The first and the last year of a period. The log has no other years, and Python also has dates for the day
+before and the day after them."""
 
 NO_ROLLUP: Final = "`daily --rollup` writes it, a day each time"
 
 TABLES: Final = ("parquet", "delta", "iceberg")
-"""Like `store.TABLES`, which cannot be imported without pyspark."""
+"""The forms of tables, as in `store.TABLES`, which cannot be imported without pyspark."""
 
 Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
 
@@ -76,7 +77,7 @@ def _path(text: str) -> str:
 
 
 def plain_path(text: str) -> str:
-    """A path in which `{date}` does not stand for a day."""
+    """The path as it is. Raises ArgumentTypeError if it has a placeholder for the day (`{date}`)."""
     if inputs.has_date(text):
         raise argparse.ArgumentTypeError(f"{text!r} is for one day: a stream reads all days")
     return text

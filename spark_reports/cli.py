@@ -69,7 +69,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _forget_output() -> None:
-    """The reader of standard output has closed it, and knows. Python would complain once more at its end."""
+    """Redirect standard output to /dev/null: its reader has closed it, and Python would report that again at
+    exit."""
     with suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 

@@ -106,7 +106,8 @@ def written(
 
 
 def table_places(name: str, form: str) -> list[str]:
-    """The folder of a table, as `spark_at_work` takes it. A table of a catalog has none that is known."""
+    """The folder of a table, in a list for `spark_at_work`; empty for Iceberg, since the folder of a
+    catalog's table is not known."""
     return [] if form == "iceberg" else [name]
 
 
@@ -119,7 +120,7 @@ def status(options: argparse.Namespace, done: "Compacted") -> int:
 
 
 def in_words(done: "Compacted") -> str:
-    """The content of the table after a run, and the days before that concern it."""
+    """A text about the lines of the days in the table, and about earlier days for which lines came late."""
     return (
         f"{done.lines:,} lines, {done.duplicate_lines:,} duplicates left out, set aside: "
         f"{_set_aside(done) or 'none'}."

@@ -83,7 +83,7 @@ def _require_possible(options: argparse.Namespace, first: date, last: date) -> N
 
 
 def _make(options: argparse.Namespace, first: date, last: date) -> Report:
-    # A log that was made a table is usually a large one.
+    # A log in the form of a table is usually large.
     is_brief = options.input_format == "json"
     with spark_at_work(
         options, "reading the decision log", is_brief=is_brief, writes=making.places(options)

@@ -1,4 +1,4 @@
-"""Sentences about days of the rollup whose numbers are not whole, for `trend` and `what-if`."""
+"""Sentences about days of the rollup whose numbers may be incomplete, for `trend` and `what-if`."""
 
 from collections.abc import Collection, Iterator, Mapping
 
@@ -8,7 +8,7 @@ from spark_reports.report.history import NOT_OVER, DayFacts
 
 
 def sentences(facts: Mapping[str, DayFacts], there: Collection[str]) -> Iterator[str]:
-    """One sentence for each kind of doubt. `there`: the days of which the rollup holds numbers."""
+    """One sentence for each kind of doubt. `there`: the days for which the rollup holds numbers."""
     if days := _days(facts, State.INCOMPLETE):
         yield f"The log of {days} is incomplete: the numbers are a lower bound."
     if days := _days(facts, State.COMPLETE_IN_PART):

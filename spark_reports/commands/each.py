@@ -1,7 +1,7 @@
 """Reports of several days in one session: each day has a folder, `DIR/2026-11-20`, and a rollup of its own.
 
-`daily --each` makes those of a period, `night` those of a day and of days before. One line is printed for
-each day. The exit code is that of the worst day: 1 is worse than 3.
+`daily --each` makes the reports of a period, `night` the reports of a day and of some days before it. One
+line is printed for each day. The exit code is that of the worst day: 1 is worse than 3.
 """
 
 import argparse
@@ -67,8 +67,8 @@ def reported(
     *,
     is_again: bool = False,
 ) -> int | None:
-    """Make the report of a day, write its files, and check the gates. A report that is made again
-    (`is_again`) checks no gates and writes no letters.
+    """Make the report of a day, write its files, and check the gates. If the report is made again
+    (`is_again`), no gates are checked and no letters are written.
 
     Return OK, GATE_TRIPPED, FAILED if no line of the day can be used, or None if there is no line.
     """

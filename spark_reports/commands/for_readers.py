@@ -52,7 +52,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def _owners(path: str) -> Owners | str:
-    """The owners of a file on this machine. Only Spark can read any other: its address."""
+    """The owners from a file on this machine. For any other file, which only Spark can read: its address."""
     here = files.local(path)
     if here is None:
         return path
@@ -72,7 +72,7 @@ def _template(text: str) -> str:
 def check(options: argparse.Namespace, folder: str) -> None:
     """Raises UsageError for options that do not go together, OSError for folders that cannot be written.
 
-    `folder` is that of the report, or of one of the reports.
+    `folder` is the folder of the report, or of one of the reports.
     """
     if options.notify_dir is not None:
         if options.owners is None:
@@ -89,7 +89,7 @@ def check(options: argparse.Namespace, folder: str) -> None:
 
 def load(spark: "SparkSession", options: argparse.Namespace) -> None:
     """Read the owners of a file on another file system. Raises UsageError for a mistake in it, and
-    AnalysisException if it is not there."""
+    AnalysisException if the file does not exist."""
     if isinstance(options.owners, str):
         try:
             options.owners = owners.parse(files.read_far(spark, options.owners), options.owners)
@@ -98,7 +98,7 @@ def load(spark: "SparkSession", options: argparse.Namespace) -> None:
 
 
 def clients_asked(options: argparse.Namespace) -> int:
-    """The number of rejected clients whose owners are asked for."""
+    """The number of clients with rejections whose owners are looked up, at most; 0 without `--owners`."""
     return 0 if options.owners is None else owners.MOST_CLIENTS
 
 
@@ -122,7 +122,7 @@ def linked(
     days: Sequence[DayOfTrend],
     before: Mapping[str, DayFacts],
 ) -> tuple[Report, list[DayFacts]]:
-    """The report with its history and links, and the facts of its days. `days`: those of the rollup's table;
+    """The report with its history and links, and the facts of its days. `days`: the rows of `rollup.days`.
     `before`: the facts that the rollup holds."""
     steps = _below(options.index, folder) if options.index is not None else []
     page = "/".join([*steps, _PAGE]) if steps and "html" in options.format else None
@@ -146,7 +146,8 @@ def linked(
 
 
 def keep(spark: "SparkSession", options: argparse.Namespace, facts: Iterable[DayFacts]) -> None:
-    """Once the report is written: the rollup keeps its days, and the index has them."""
+    """Write the facts of a report's days to the rollup, then the index. Call it when the report is
+    written."""
     if options.rollup is not None:
         kept_days.keep(spark, options.rollup, facts)
     if options.index is not None:
@@ -162,7 +163,8 @@ def write_letters(options: argparse.Namespace, report: Report) -> None:
 
 
 def _neighbour(facts: Mapping[str, DayFacts], day: date, steps: list[str]) -> str | None:
-    """The link from a report, so many steps below the index, to the page of a day."""
+    """The link from a report to the page of another day; None if there is none. `steps` lead from the index
+    to the report."""
     page = history.page_of(facts, day)
     return f"{'../' * len(steps)}{page}" if page and steps else None
 

@@ -1,13 +1,13 @@
 """`spark_reports night`: all that a scheduler runs after a day, in one session.
 
-1. The table: `compact` of the day, and of days before that it restates because lines came late.
-2. The reports of the days before: those that were restated, and the day before. Only the next day's lines
-   show that lines at the end of a day are lost.
+1. The table: `compact` writes the day, and restates days before it if lines came late for them.
+2. The reports of the restated days and of the day before, made again: only the next day's lines show that
+   lines at the end of a day are lost.
 3. The report of the day.
 
-The exit code is 1 if the day has no usable line, else 3 if a gate tripped for the day. Gates of the days
-before are not checked again, and their letters (`--notify-dir`) are not written again: that was done when
-these days were new.
+The exit code is 1 if the day has no usable line, else 3 if a gate tripped for the day. For the days before,
+gates are not checked again and letters (`--notify-dir`) are not written again: the night after each of these
+days has done both.
 """
 
 import argparse

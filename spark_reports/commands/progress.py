@@ -1,7 +1,7 @@
 """Progress on one line of standard error, if that is a terminal. Otherwise nothing is written.
 
-The line says what is being done, for how long, and how many of Spark's tasks are done. A thread writes it
-again each second, over itself.
+The line says what is being done, for how long, and how many of Spark's tasks are done. A thread rewrites the
+line each second.
 """
 
 import os
@@ -19,16 +19,16 @@ if TYPE_CHECKING:
 _EVERY_S: Final = 1.0
 
 Tasks = tuple[int, int]
-"""Tasks that are done, and all tasks of the stages at work."""
+"""In the active stages: the number of tasks that are done, and of all tasks."""
 
 
 def tasks_of(spark: "SparkSession") -> Callable[[], Tasks]:
-    """A function for the tasks of the stages that `spark` is working on."""
+    """A function that returns the tasks of the stages that `spark` is working on."""
 
     def ask() -> Tasks:
         tracker: Any = spark.sparkContext.statusTracker()
         stages = [tracker.getStageInfo(stage) for stage in tracker.getActiveStageIds()]
-        known = [stage for stage in stages if stage is not None]  # it may end in between
+        known = [stage for stage in stages if stage is not None]  # a stage may have ended since
         return sum(stage.numCompletedTasks for stage in known), sum(stage.numTasks for stage in known)
 
     return ask
@@ -48,7 +48,7 @@ class Progress:
         """A descriptor of the terminal. Standard error is a file while Java starts (`spark.session`)."""
 
     def watch(self, tasks: Callable[[], Tasks]) -> None:
-        """From now on the line has these tasks, too."""
+        """From now on the line shows these tasks, too."""
         self._tasks = tasks
 
     def show(self, doing: str) -> None:
@@ -74,11 +74,11 @@ class Progress:
     def _so_far(self) -> str:
         if self._tasks is None:
             return ""
-        from py4j.protocol import Py4JError  # it is there if there are tasks; the line is also for starts
+        from py4j.protocol import Py4JError  # present if there are tasks; at the start there are none
 
         try:
             done, whole = self._tasks()
-        except (Py4JError, OSError):  # Java has ended: the report itself says so
+        except (Py4JError, OSError):  # Java has ended, which the command itself reports
             return ""
         return f"{done:,} of {whole:,} tasks, " if whole else ""
 

@@ -38,7 +38,8 @@ def spark_at_work(
     """A Spark session. On a terminal, `doing` is shown as progress; a command with several steps has its own
     `progress`. `spark_session` explains `is_brief`.
 
-    `writes`: the folders that will be written. Each is tried first, one of this machine before Spark starts.
+    `writes`: the folders that will be written. Each folder is tested first; folders of this machine are
+    tested before Spark starts.
 
     Raises UsageError for an input that does not exist (`not_there` says how to make it), OSError for a folder
     of this machine that cannot be written, and SparkUnavailableError for all other failures of Spark.
@@ -53,7 +54,7 @@ def spark_at_work(
         from py4j.protocol import Py4JJavaError
         from pyspark.errors import PySparkException
 
-        stack.callback(progress.clear)  # it asks no session that stops
+        stack.callback(progress.clear)  # before the session stops, so that no tasks are requested from it
         progress.watch(tasks_of(spark))
         progress.show(doing)
         try:
@@ -99,7 +100,7 @@ def _try_far(spark: "SparkSession", folder: str) -> None:
 
 @contextmanager
 def _skipping(spark: "SparkSession") -> Iterator[None]:
-    """Inside, a damaged file is read as far as possible."""
+    """Inside the block, a damaged file is read as far as possible."""
     before = str(spark.conf.get(_SKIPS_DAMAGED))
     spark.conf.set(_SKIPS_DAMAGED, "true")
     try:

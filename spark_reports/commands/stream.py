@@ -19,7 +19,8 @@ _EXAMPLES: Final = """examples:
 _SECONDS: Final = {"s": 1, "m": 60, "h": 3_600}
 _MAX_FILES: Final = 1_000
 _MAX_OFFSETS: Final = 1_000_000
-"""Without these limits, the first micro-batch would be all that exists."""
+"""The most files or offsets of a micro-batch. Without these limits, the first one would contain all lines
+that exist."""
 
 
 def add(commands: arguments.Commands) -> None:

@@ -28,7 +28,8 @@ BEATS: Final = Grouping(
         "batches_folded": Measure(How.SUM, ("batches_folded",)),
     },
 )
-"""The heartbeats of each boot: `hole_ms` is the time that none of them covers, `interval_ms` the longest."""
+"""The heartbeats of each boot: `hole_ms` is the time between them that none covers, `interval_ms` the longest
+interval."""
 
 
 def boots(worded: DataFrame, identified: DataFrame, side: Side) -> DataFrame:
@@ -54,7 +55,7 @@ def facts(side: Side) -> dict[str, Column]:
     last_day = F.substring(F.timestamp_millis(F.greatest(begin_ms, end_ms - 1)).cast("string"), 1, 10)
     begins = side(F.col("day"))
     is_usable = (F.col("event") == EventName.HEARTBEAT.value) & F.col("problem").isNull()
-    # One after the other, so that other lines have no instant to be read.
+    # The two conditions are nested, so that Spark parses no instants of other lines.
     covers = F.when(is_usable, (begins <= 0) & (side(last_day) >= 0))
     return {
         "begin_ms": F.when(covers, begin_ms),

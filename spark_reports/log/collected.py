@@ -1,7 +1,7 @@
 """The lines of a small log in the driver: each once, the boots they prove, and the gaps between them.
 
-`read.deduplicated`, `boots.boots` and `sequence.gaps` do the same to a frame of any size, and a property
-test holds both together. The rows have the columns of `read.marked_lines`, and the facts of `sequence` and
+`read.deduplicated`, `boots.boots` and `sequence.gaps` do the same with a frame of any size, and a property
+test compares the results. The rows have the columns of `read.marked_lines`, and the facts of `sequence` and
 `boots`. Plain Python: Spark has computed everything about a single line.
 """
 
@@ -43,7 +43,7 @@ def _is_identified(line: Mapping[str, Any]) -> bool:
 
 
 def boots(lines: Rows) -> list[Boot]:
-    """The rows of `boots.boots`, in the order of their names; `lines`: each once."""
+    """The rows of `boots.boots`, in the order of proxy and boot. `lines` has each line once."""
     by_boot = _by_boot(line for line in lines if _is_identified(line))
     beats = {
         _boot(row): row
@@ -98,13 +98,14 @@ def _span(own: Rows) -> Boot | None:
 
 
 def _says(lines: Rows) -> list[int]:
-    """The least number that the heartbeats among the lines say, if there is one."""
+    """The least `says_first` of the lines, in a list; an empty list if no line has one."""
     said = [line["says_first"] for line in lines if line["says_first"] is not None]
     return [min(said)] if said else []
 
 
 def gaps(lines: Rows, lossy: Sequence[Boot], count: int) -> list[LineGap]:
-    """The first `count` runs of lost lines, as of `sequence.gaps`; `lossy`: boots with lost lines."""
+    """The first `count` runs of lost lines, as `sequence.gaps` returns them. `lossy`: the boots with lost
+    lines."""
     spans = {_boot(row): row for row in lossy}
     by_boot = _by_boot(line for line in lines if _is_identified(line) and _boot(line) in spans)
     found = [gap for name in sorted(by_boot) for gap in _gaps_of(by_boot[name], spans[name])]

@@ -5,11 +5,12 @@ The input is the log itself, or a table that `stream` wrote in many small partit
 One pass reads the lines, marks the unusable ones and writes all of them: `problem` says what is wrong with a
 line, and `file` where it came from. So unusable lines are part of the table, and nothing is lost. Lines of
 unknown time belong to the day on which their file was opened. A run replaces the partitions of its own days
-and no others, so it may be repeated. If it finds late lines for a day before (`late`), it writes it again. It
-does not replace a partition by one that lacks some of its usable lines (`replacing`).
+and no others, so it may be repeated. If it finds late lines for an earlier day (`late`), it also writes that
+day again. It does not replace a partition by a new one that lacks some of the old one's usable lines
+(`replacing`).
 
-Duplicates are searched in the written table, by three of its columns. If a boot has a repeated line, the days
-are written again, with each line once. A reader in between sees duplicates, and `read` removes them.
+Duplicates are looked for in the written table, by three of its columns. If a boot has a repeated line, the
+days are written again, with each line once. A reader in between sees duplicates, and `read` removes them.
 """
 
 import json
@@ -32,20 +33,20 @@ from spark_reports.log.stream import TIMELESS
 from spark_reports.spark.session import settings
 
 _LINES_UNTOUCHED: Final[Mapping[str, str]] = MappingProxyType({"spark.sql.codegen.wholeStage": "false"})
-"""Steps that Spark compiles into one stage pass a line on column by column, and steps that cannot be compiled
-put it together again: to count late lines, choose days and sort made two copies of 82 columns. Steps that are
-not compiled pass the line on unchanged."""
+"""Steps that Spark compiles into one stage pass a line on column by column. A step that cannot be compiled
+puts the line together again. So three steps (count late lines, choose days, sort) made two copies of 82
+columns. Steps that are not compiled pass the line on unchanged."""
 _ONE_DAY: Final[Mapping[str, str]] = MappingProxyType({"spark.sql.maxConcurrentOutputFileWriters": "2"})
-"""If a task may keep two partitions' files open, Spark does not sort by partition. One day has one
-partition. At a second one, Spark would sort the rest after all."""
+"""If a task may keep two partitions' files open, Spark does not sort by partition. One day has one partition.
+If there were a second partition, Spark would sort the remaining lines."""
 
 _DAYS_NAMED: Final = 3
 LOOKBACK_DAYS: Final = 7
 """The days before the period for which late files are looked for."""
 
 _NAME_BITS: Final = 28
-"""The bits for the topic, and those for the client, among the 64 bits of `_order`. If two names have the same
-bits, their lines are mixed; nothing depends on it."""
+"""The number of bits for the topic in the 64 bits of `_order`, and also for the client. If two names have the
+same bits, their lines are mixed, which does no harm."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +60,8 @@ class Compacted:
     restated_days: list[str]
     """Days before the period that were written again because of late lines."""
     vanished_lines: dict[str, int]
-    """Such days that were not written again, and the number of their lines that the input lacks."""
+    """Days before the period with late lines that were not written again: the number of lines that the input
+    lacks, by day."""
 
     @property
     def corrupt_rate(self) -> float:
@@ -79,8 +81,8 @@ def compact(
     may_lose_lines: bool = False,
     lookback_days: int = LOOKBACK_DAYS,
 ) -> Compacted:
-    """Write the days' lines to `table`, and return what it then holds for them. Days up to `lookback_days`
-    before them are written again if lines came late. `form` is that of the inputs.
+    """Write the days' lines to `table`, and return what it then holds for them. Up to `lookback_days` earlier
+    days are written again if lines came late for them. `form` is the form of the inputs.
 
     Raises pyspark's AnalysisException if an input does not exist, and LinesWouldVanishError if the table
     holds usable lines of the days that the input lacks, unless the run `may_lose_lines`.
@@ -106,7 +108,8 @@ def compact(
 
 
 def _late(spark: SparkSession, source: Source, table: Table) -> Iterator[date]:
-    """The days of the table that lack usable lines of the input. Only new files are read for that."""
+    """The days of the table that lack usable lines of the input. If the input is JSON lines, only days with
+    new files are compared."""
     stored = table.rows(spark).withColumnRenamed("event_date", "day")
     if source.form is Form.JSON:
         days = late.days_with_new_files(spark, source.inputs, stored, source.first, source.last)
@@ -165,7 +168,8 @@ def _write(spark: SparkSession, source: Source, table: Table) -> int:
 
 
 def _dated(spark: SparkSession, source: Source) -> DataFrame:
-    """Every line of the input, with the columns of the table. It is one step: each step copies all lines."""
+    """Every line of the input, with the columns of the table. This is one step, because each step copies all
+    lines."""
     if source.form is not Form.JSON:
         return _streamed(spark, source)
     marks = read.marks() | {"file": read.file_name()}
@@ -175,8 +179,8 @@ def _dated(spark: SparkSession, source: Source) -> DataFrame:
 
 
 def _streamed(spark: SparkSession, source: Source) -> DataFrame:
-    """The lines of the days in tables of `stream`. A line without a time belongs to its file's day, too, if a
-    file is known: not that of a topic."""
+    """The lines of the days in tables of `stream`. A line without a time belongs to the day in its file's
+    name. A line from a Kafka topic has no such name and stays at TIMELESS."""
     days = [
         (source.first + timedelta(days=n)).isoformat() for n in range((source.last - source.first).days + 1)
     ]
@@ -188,7 +192,7 @@ def _streamed(spark: SparkSession, source: Source) -> DataFrame:
 
 
 def _day(marks: Mapping[str, Column], source: Source) -> Column:
-    """The day of a line; never null, because Spark sorts once more by a column that may be null.
+    """The day of a line. It is never null, because Spark would sort once more by a column that may be null.
 
     An unusable line without a day near the period belongs to the day on which its file was opened, so that
     no line is lost.
@@ -211,7 +215,7 @@ def _within(dated: DataFrame, first: date, last: date) -> DataFrame:
 
 
 def _overwrite(dated: DataFrame, is_one_day: bool, table: Table, files: int) -> None:
-    """Replace the days, each in up to so many files.
+    """Replace the days. Each day is written to at most `files` files.
 
     Lines of one day are sorted as they are read, 128 MiB at a time, and then put together: to sort all lines
     of a large file, Spark would write them to disk first. Lines of several days are put together and then

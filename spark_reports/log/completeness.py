@@ -1,9 +1,10 @@
 """Proves that the log is complete: every line has a number, and every interval a heartbeat.
 
-`completeness` returns numbers, one sentence, and each missing thing by name. It does not miss a proxy that
-has no line at all: the log cannot show it. A line that exists but cannot be used is missing, too, if it
-holds totals or may hold them (`set_aside`). If nothing is missing, but a proxy wrote no heartbeat for some
-time, the log is complete in part: nobody knows if that proxy was down. Plain Python, no Spark.
+`completeness` returns numbers, one sentence, and each missing thing by name. It cannot detect that the lines
+of a whole proxy are missing, because nothing else in the log names that proxy. A line that exists but cannot
+be used counts as missing if it holds totals or may hold them (`set_aside`). If nothing is missing, but a
+proxy wrote no heartbeat for some time, the log is complete in part: nobody knows if that proxy was down.
+Plain Python, no Spark.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -21,8 +22,8 @@ GAPS_LISTED: Final = 100
 JITTER_MS: Final = 2_000
 """A time this short between two heartbeats is no hole: somebody may have set the clock."""
 _MINUTE_MS: Final = 60_000
-"""The least interval that is assumed for patience: the proxy's default. The first and the last interval of
-a boot are cut short, so a boot of a second shows an interval of a second."""
+"""The shortest interval with which `_patience_ms` computes: the proxy's default. The first and the last
+interval of a boot are cut short, so a boot of a second shows an interval of a second."""
 _PATIENCE: Final = 3
 """A boot that wrote no stop line counts as dead after this many intervals without a line."""
 _TIMES_NAMED: Final = 3
@@ -43,9 +44,10 @@ class State(StrEnum):
     """The part of the period that the log proves. The values are part of report.json."""
 
     COMPLETE = "complete"
-    """Nothing is missing, and each proxy was heard during the whole period."""
+    """Nothing is missing, and each proxy wrote heartbeats during the whole period."""
     COMPLETE_IN_PART = "complete_in_part"
-    """Nothing is missing of the times at which proxies were heard. There are other times."""
+    """Nothing is missing from the times at which each proxy wrote heartbeats. At other times, a proxy wrote
+    none."""
     INCOMPLETE = "incomplete"
     """Something is missing: totals are a lower bound."""
 
@@ -103,7 +105,7 @@ class Completeness:
     intervals: int
     missing_intervals: int
     are_minutes: bool
-    """Each interval is a minute, as the proxy's default has it."""
+    """True if each interval is a minute, which is the proxy's default."""
     lines_dropped: int
     decisions_suppressed: int
     batches_folded: int
@@ -112,14 +114,14 @@ class Completeness:
     silent: list[SilentBoot]
     """Boots that ended without a stop line: they were killed, or their last lines have not arrived."""
     headless: int
-    """Boots that began before their first line. Nobody knows how many lines came before it: the shipping of
-    the log may have begun later than the proxy."""
+    """The number of boots that began before their first line. It is unknown how many lines came before that
+    line: the shipping of the log may have begun later than the proxy."""
     unheard: list[UnheardSpan]
     """Times without a heartbeat of a proxy that has others: it was down, or a whole boot is lost."""
     unusable: Mapping[str, int]
-    """Lines set aside that hold totals of the period, or may hold them: by problem."""
+    """The number of lines set aside that hold totals of the period, or may hold them, by problem."""
     complete_for: str
-    """The times at which each proxy was heard, in words. Empty if there is none, or if there are many."""
+    """The times at which each proxy wrote heartbeats, in words. Empty if there are none, or too many."""
     is_over: bool
     """False if the period goes on. Then `complete_for` ends with the last heartbeats."""
 
@@ -219,13 +221,14 @@ def completeness(evidence: Evidence, first: date, last: date, now_ms: int) -> Co
 
 
 def _counted_to_ms(rows: Sequence[Boot], end_ms: int, now_ms: int) -> int:
-    """The time to which all that run have told their counts. Nobody knows yet if they still run."""
+    """The time up to which all boots that may still run have reported their counts."""
     running = [row for row in rows if not _is_over(row) and not _is_silent(row, end_ms, now_ms)]
     return min([end_ms, *(_told_to_ms(row) for row in running)])
 
 
 def _told_to_ms(row: Boot) -> int:
-    """The end of the boot's last heartbeat. A boot without one is younger than an interval."""
+    """The end of the boot's last heartbeat. A boot without a heartbeat is younger than an interval: the time
+    is an interval before its last line."""
     last_ms: int = (
         row["last_ms"] - row["interval_ms"] if row["covered_to_ms"] is None else row["covered_to_ms"]
     )
@@ -254,7 +257,7 @@ def _midnight_ms(day: date) -> int:
 
 
 def _patience_ms(row: Boot) -> int:
-    """The longest time without a line of a proxy that runs."""
+    """The longest time in ms for which a running proxy may write no line."""
     return int(_PATIENCE * max(_MINUTE_MS, row["interval_ms"]))
 
 
@@ -270,10 +273,10 @@ def _is_headless(row: Boot, begin_ms: int) -> bool:
 
 
 def _is_silent(row: Boot, end_ms: int, now_ms: int) -> bool:
-    """True for a boot that ended without a stop line. A living boot writes a heartbeat each interval.
+    """True for a boot that ended without a stop line. A running boot writes a heartbeat each interval.
 
-    If its heartbeats cover the period to the end, nothing of the period is lost, whatever came after it: the
-    log may end with the period, as a table does that was written for it.
+    If its heartbeats cover the period to the end, nothing of the period is lost, whatever came after it. The
+    log may end with the period: so does a table that was written for the period.
     """
     covered_ms = row["covered_to_ms"]
     if covered_ms is not None and end_ms - covered_ms <= JITTER_MS:
@@ -310,7 +313,7 @@ def _unheard(rows: Sequence[Boot], begin_ms: int, end_ms: int) -> Iterator[tuple
 
 
 def _heard(row: Boot) -> Interval:
-    """The time that the boot covers with heartbeats. If it has none: the moment of its last line."""
+    """The time that the boot covers with heartbeats. If it has no heartbeat: the moment of its last line."""
     if row["covered_from_ms"] is None:
         return row["last_ms"], row["last_ms"]
     return row["covered_from_ms"], row["covered_to_ms"]

@@ -1,4 +1,4 @@
-"""The files of a log, as few rows: the driver gets none for each file of a fleet.
+"""The files of a log, as a few rows: the driver does not get a row for each file of a fleet.
 
 A table with a row for each file and problem (`read.FILES`) is collected as it is if it is short. Else Spark
 adds it up: one row for each problem, without a file, and a few rows that are examples.
@@ -21,8 +21,8 @@ Rows = list[dict[str, Any]]
 def rows(per_file: DataFrame) -> Rows:
     """The rows of `per_file`, or their sums (`file` is null) and examples, whose counts are 0.
 
-    Then one of the rows has `files` and `open_files` as well, the number of all files and of those still
-    being written. Columns of `per_file`: `file`, `problem`, and counts.
+    In the second case, one row also has `files`, the number of all files, and `open_files`, the number of
+    files still being written. Columns of `per_file`: `file`, `problem`, and counts.
     """
     kept = per_file.persist()
     try:

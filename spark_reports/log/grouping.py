@@ -26,7 +26,8 @@ class How(Enum):
     COUNT = auto()
     """The number of rows. It has no columns."""
     DISTINCT = auto()
-    """The number of different values. A null is none. A value of several columns may have nulls."""
+    """The number of different values. A null is not counted, but a value of several columns may have
+    nulls."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,11 +56,11 @@ class Grouping:
     order: tuple[str, ...] = ()
     """Measures."""
     per: tuple[str, ...] = ()
-    """A limit holds for each group of these keys; empty: for the whole table."""
+    """A limit on the number of rows holds for each group of these keys; if empty, for the whole table."""
 
 
 def of_rows(grouping: Grouping, rows: Iterable[Mapping[str, Any]], count: int | None = None) -> Rows:
-    """The table of a few rows, of which each has the columns and conditions that `grouping` names.
+    """The table of a few rows. Each row has the columns and conditions that `grouping` names.
 
     `count`: the number of rows that are returned, at most.
     """

@@ -1,13 +1,13 @@
 """The places of a log: paths, in which `{date}` stands for a day.
 
-A fleet puts the files of each day into a folder of their own. Its day is that on which a file was opened, as
-the file's name says:
+A fleet puts the files of each day into a folder of their own. The day of a folder is the day on which its
+files were opened, which is part of their names:
 
     s3a://lake/{date}/…                 s3a://lake/2026-11-20/px-1/decisions-20261120T….jsonl.gz
     s3a://lake/{date:%Y/%m/%d}/…        s3a://lake/2026/11/20/…
 
 Without `{date}` all files of an input are listed, whatever their day: a year of 1,000 proxies is 35 million.
-With it only the folders of the wanted days are. A day without a folder has no files.
+With `{date}`, only the folders of the wanted days are listed. A day without a folder has no files.
 """
 
 import re
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 _PLACEHOLDER: Final = re.compile(r"\{date(?::([^{}]*))?\}")
 _ANY_BRACES: Final = re.compile(r"\{[^{},]*\}")
-"""Braces without a comma. With one, they are alternatives of a glob."""
+"""Braces without a comma. Braces with a comma are alternatives of a glob."""
 _DIRECTIVES: Final = re.compile(r"%(.?)")
 _WHOLE_DAY: Final = {"Y", "m", "d"}
 
@@ -33,7 +33,8 @@ def has_date(path: str) -> bool:
 
 
 def checked(path: str) -> str:
-    """The path as it is. Raises ValueError, with a sentence, if it has a placeholder that is none."""
+    """The path as it is. Raises ValueError, with a sentence, if it has braces that are no valid
+    placeholder."""
     for found in _ANY_BRACES.finditer(path):
         text = found[0]
         placeholder = _PLACEHOLDER.fullmatch(text)
@@ -55,7 +56,7 @@ def of_day(path: str, day: date) -> str:
 def of_days(spark: "SparkSession", path: str, days: Iterable[date]) -> list[str]:
     """The paths of these days that exist; the path itself if it has no placeholder.
 
-    To ask for each of them costs less than to list the folders of all days.
+    Checking each path costs less than listing the folders of all days.
     """
     if not has_date(path):
         return [path]
@@ -64,7 +65,7 @@ def of_days(spark: "SparkSession", path: str, days: Iterable[date]) -> list[str]
 
 
 def no_folder(paths: Iterable[str], first: date, last: date) -> str:
-    """The error text for inputs without a folder for the days, and for the days beside them."""
+    """The error text for inputs without a folder for the days, or for the day before or after."""
     return (
         f"no decision log lines of {period_text(first, last)} (UTC): {' '.join(paths)} is there neither for "
         "these days nor for the day before or after"

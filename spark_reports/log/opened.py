@@ -1,8 +1,9 @@
 """The lines of a log that may concern the days: each once, and the evidence that none is missing.
 
-The bytes of the input decide before anything is read (`size`). A small log is one query: Spark reads the
-lines, marks them and says everything about each single line (its *facts*). They are collected, and plain
-Python does the rest. A large log stays in Spark, which keeps its lines and adds them up from there.
+The size of the input is known before anything is read, and decides between two ways (`size`). A small log is
+one query: Spark reads the lines, marks them and computes everything about each single line (its *facts*). The
+lines are collected, and plain Python does the rest. A large log stays in Spark, which keeps its lines and
+adds them up.
 """
 
 from collections.abc import Iterator, Mapping
@@ -43,8 +44,8 @@ def lines(
 ) -> Iterator["Collected | InSpark"]:
     """The lines of a source. Raises AnalysisException for a missing path.
 
-    `facts`: more columns that the lines of a small log have. `side`: of the days; the source's if None.
-    While the lines are open, the session spreads queries by the log's `size`.
+    `facts`: more columns that the lines of a small log have. `side`: the side of each day; None for that of
+    the source. While the lines are open, the session spreads queries by the log's `size`.
     """
     side = side or sequence.side_of(source.first, source.last)
     files = read.facts(source.first, source.last)
@@ -99,7 +100,7 @@ class InSpark:
         found.sort(key=itemgetter(*sequence.BOOT))
         files = delivered.rows(frames.of_frame(read.FILES, self.frame))
         has_problems = any(row["problem"] is not None for row in files)
-        # For the least of texts, Spark sorts. In a query of its own, it sorts only the few unusable lines.
+        # Spark sorts to find the least text. In a separate query, it sorts only the few unusable lines.
         examples = frames.of_frame(read.EXAMPLES, self.frame).orderBy("file", "problem").limit(delivered.FEW)
         return Evidence(
             found,
@@ -110,19 +111,20 @@ class InSpark:
     def _gaps(self, identified: DataFrame, lossy: list[Boot], listed: int) -> list[LineGap]:
         if not lossy:
             return []
-        # To ask for the spans once more would cost a query.
+        # Computing the spans once more would cost a query.
         spans = frames.frame_of(identified.sparkSession, lossy, _SPAN_DDL)
         found = frames.rows(sequence.gaps(identified, spans, listed))
         return [LineGap(**row) for row in found]  # type: ignore[typeddict-item]  # the columns are its keys
 
 
 def _lossy(found: list[Boot], listed: int) -> list[Boot]:
-    """The boots that the list of gaps needs. Each of them has a gap, so later ones cannot be in it."""
+    """The boots that the list of gaps needs: the first `listed` with lost lines. Each of them has a gap, so
+    the list has no room for later boots."""
     return [row for row in found if row["lost_lines"]][:listed]
 
 
 def _with_examples(files: Rows, examples: Rows) -> Rows:
-    """The rows of `read.FILES` with their `duplicates` and their `example`, if it is of lines set aside."""
+    """The rows of `read.FILES` with their `duplicates` and, for lines set aside, their `example`."""
     known = {(row["file"], row["problem"]): row["example"] for row in examples}
     return [
         row | {"duplicates": row["lines"] - row["once"], "example": known.get((row["file"], row["problem"]))}

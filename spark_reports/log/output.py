@@ -2,7 +2,7 @@
 
 Spark would write a file for each task that reads, and it has a task for each 32 small files: 96,000 files of
 1,000 proxies became 3,000 files a day, a million a year. Here a file of the table has at most about 128 MiB,
-and there are no more files than that takes, unless cores would have nothing to do.
+and there are no more files than that limit needs, unless cores would have nothing to do.
 """
 
 from typing import Any, Final
@@ -13,15 +13,15 @@ from spark_reports.log import size
 from spark_reports.log.store import Form
 
 _FILE_BYTES: Final = 128 << 20
-"""The most bytes of a file of the table, about."""
+"""The most bytes of a file of the table, approximately."""
 _TASK_BYTES: Final = 128 << 20
 _TASK_FILES: Final = 200
-"""A task is worth a core if it reads more than this: bytes of JSON lines, or files, which it opens one after
-the other."""
+"""A task is worth a core if it reads more bytes of JSON lines than this, or more files. It opens its files
+one after the other."""
 
 WHOLE_RUNS: Final = {"spark.sql.files.openCostInBytes": str(64 << 10)}
-"""Inside, Spark reads 128 MiB at a time, also if the files are small: by default each of them counts for
-4 MiB. Lines that are read at a time are sorted together."""
+"""With this setting, Spark reads 128 MiB at a time even if the files are small: by default each file counts
+for 4 MiB. Lines that are read together are sorted together."""
 
 
 def files(lines: DataFrame, form: Form) -> int:
@@ -31,13 +31,13 @@ def files(lines: DataFrame, form: Form) -> int:
     cores = int(session.sparkContext.defaultParallelism)
     if total is None:
         return cores
-    plan: Any = lines  # the way to the list in Java has no public name: it may be long
+    plan: Any = lines  # the list stays in Java, since it may be long; it has no public name there
     inputs = plan._jdf.inputFiles()
     return number(size.lines_bytes(inputs, form, total), len(inputs), cores)
 
 
 def number(lines_bytes: int, inputs: int, cores: int) -> int:
-    """The number of files for so many bytes of JSON lines in so many files, if there are so many cores."""
+    """The number of files to write for `lines_bytes` of JSON lines in `inputs` files, with `cores` cores."""
     needed = -(-lines_bytes // (size.TABLE_EXPANSION * _FILE_BYTES))
     worth = max(-(-lines_bytes // _TASK_BYTES), -(-inputs // _TASK_FILES))
     return max(1, needed, min(worth, cores))

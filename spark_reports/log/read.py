@@ -8,7 +8,7 @@ line is set aside like any other unreadable line.
 Lines are set aside for these reasons (`problem`):
 
     not_json         the line is not one JSON object with the schema's types
-    no_identity      proxy, boot, seq, event or v is missing, or seq is no such number
+    no_identity      proxy, boot, seq, event or v is missing, or seq is no line number
     bad_instant      ts or interval_start is no instant, or interval_ms no length
     bad_count        a count is negative or absurdly large, and would spoil a sum
     unknown_version  v is unknown: a newer proxy wrote the line
@@ -53,9 +53,10 @@ FILES: Final = Grouping(
         "unusable": Measure(How.COUNT, (), "may_hold_totals"),
     },
 )
-"""One row for each file and problem (null for usable lines): `lines` as delivered and each `once`. A line
-that is in two files counts for one of them. `inside` counts usable lines of the period. `unusable` counts
-lines set aside that hold totals of the period or may hold them (`set_aside`)."""
+"""One row for each file and problem (null for usable lines): `lines` counts a line as often as it was
+delivered, `once` counts it once. A line that is in two files counts for one of them. `inside` counts usable
+lines of the period. `unusable` counts lines set aside that hold totals of the period or may hold them
+(`set_aside`)."""
 
 EXAMPLES: Final = Grouping(
     keys=("file", "problem"),
@@ -159,7 +160,8 @@ def file_name() -> Column:
 def _of_input(
     spark: SparkSession, places: list[str], source: Source, ddl: str, *, is_files: bool
 ) -> DataFrame:
-    """The lines of one input of `source`: those of files, or of files of the days in directories."""
+    """The lines of one input of `source`: of the files that it names, or of the days' files in its
+    directories."""
     reader = spark.read.schema(ddl).option("columnNameOfCorruptRecord", CORRUPT)
     if not is_files:
         names = names_of(_days(source))
@@ -219,7 +221,7 @@ def _any_null(*names: str) -> Column:
 def _is_instant(instant: Column) -> Column:
     """True for exactly the form that the log writes, if it is a real date: not for a 30th of February.
 
-    No regular expression: this runs for every line, and would be a fifth of all the work.
+    There is no regular expression: it would run for every line, and would be a fifth of all the work.
     """
     formed = (F.length(instant) == _INSTANT_CHARS) & instant.between("1", "9999-12-31T23:59:59.999Z")
     written = (F.substring(instant, 11, 1) == "T") & instant.endswith("Z")

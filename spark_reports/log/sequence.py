@@ -48,8 +48,9 @@ def side(first: date, last: date) -> Column:
 def facts(side: Column) -> dict[str, Column]:
     """The facts about a line from which its boot's line numbers follow; null if unknown.
 
-    `side`. `ts_ms`: the time of a line of the period. `says_first`: the first number of the interval, if the
-    line is a heartbeat. A line that is set aside has no fact, because its time may be wrong.
+    `side`: the side of the line's day. `ts_ms`: the time of a line of the period. `says_first`: the first
+    number of the interval, if the line is a heartbeat. A line that is set aside has no fact, because its time
+    may be wrong.
     """
     is_usable, is_beat = F.col("problem").isNull(), F.col("event") == EventName.HEARTBEAT.value
     says = is_usable & is_beat & F.col("seq_first").between(0, F.col("seq"))
@@ -103,8 +104,8 @@ def spans(worded: DataFrame) -> DataFrame:
     """One row for each boot of the period: BOOT, `seq_from`, `seq_to`, `lines`, `lost_lines`, and facts.
 
     The range is what the period should hold: from the first line of its first interval to the last line
-    before the next day's first interval. Heartbeats give it even if those lines themselves are lost.
-    `lines` counts the distinct lines in it. The facts: `last_ms`, `started`, `stopped`, `seen_before`,
+    before the next day's first interval. Heartbeats give the range even if those lines themselves are lost.
+    `lines` counts the distinct lines in the range. The facts: `last_ms`, `started`, `stopped`, `seen_before`,
     `seen_after`.
     """
     ranged = (

@@ -18,7 +18,7 @@ from tsproxy.decisions.fields import EventName
 _HOLD_NO_TOTALS: Final = (EventName.DECISION.value, EventName.LIFECYCLE.value)
 PROBLEMS_WITHOUT_IDENTITY: Final = ("not_json", "no_identity")
 IDENTIFYING: Final = ("proxy", "boot", "seq", "event", "v")
-"""The fields without which a line has no identity, or none that can be read."""
+"""A line in which one of these fields is missing has no identity, or none that can be read."""
 
 _OPTIONAL: Final = ("records_unread", "out_of_order_records")
 COUNTS: Final = (*SUMS, *_OPTIONAL)
@@ -77,12 +77,13 @@ def _named(name: str) -> Column:
 
 
 def is_count(name: str) -> Column:
-    """True if the field is a count that spoils no sum, or may be missing and is; never null."""
+    """True if the field is a count that spoils no sum, or if it is optional and missing; never null."""
     return F.coalesce(F.col(name).between(0, ABSURD_COUNT), F.lit(name in _OPTIONAL))
 
 
 def _hour_of(name: str) -> Column:
-    """`2026-11-20T10` of an instant of the line, or null: from the column, else from the line's beginning."""
+    """The hour of an instant of the line, `2026-11-20T10`, or null. It is read from the column, else from the
+    line's beginning."""
     text = F.coalesce(F.col(name), _in_raw(name, '[^"]+'))
     return F.when(text.rlike(_HOUR), F.substring(text, 1, 13))
 

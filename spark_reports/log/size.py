@@ -16,20 +16,21 @@ from spark_reports.log.store import Form
 from spark_reports.spark.session import settings
 
 _SMALL_BYTES: Final = 8 << 20
-"""JSON lines that one task reads in a few seconds: about 8,000 counters. The driver holds them all, in some
-fifteen times the memory."""
+"""The bytes of JSON lines that one task reads in a few seconds: about 8,000 counters. The driver holds all of
+them, which takes some fifteen times as much memory."""
 
 _FEW_FILES: Final = 200
-"""One task opens them one after the other, which takes long on a distant file system."""
+"""The most files of a small log. One task opens them one after the other, which is slow on a distant file
+system."""
 
 _BYTES_A_TASK: Final = 8 << 20
-"""The bytes of files for which a query that puts lines together has one task. They may be compressed."""
+"""The bytes of files for each task of a query that puts lines together. The files may be compressed."""
 _SPREAD: Final = "spark.sql.shuffle.partitions"
 
 _EXPANSION: Final[Mapping[str, int]] = MappingProxyType({".gz": 12, ".zst": 15})
-"""The bytes of JSON lines in a byte of a compressed file, about."""
+"""The bytes of JSON lines for a byte of a compressed file, approximately."""
 TABLE_EXPANSION: Final = 30
-"""The bytes of JSON lines for a byte of a table of `compact`."""
+"""The bytes of JSON lines for a byte of a table of `compact`, approximately."""
 
 
 _NAMES_SEEN: Final = 20
@@ -41,16 +42,16 @@ def file_bytes(lines: DataFrame, form: Form) -> int | None:
     if plan is None:
         return None
     execution = plan.queryExecution()
-    # Only the optimizer leaves out the partitions of other days, which JSON does not have.
+    # JSON has no partitions. In a table, only the optimizer leaves out the partitions of other days.
     known = execution.analyzed() if form is Form.JSON else execution.optimizedPlan()
     return int(str(known.stats().sizeInBytes()))
 
 
 def is_small(lines: DataFrame, form: Form, total: int | None) -> bool:
-    """Whether `lines`, in files of `total` bytes, come from a small log. False if nobody knows."""
+    """Whether `lines`, in files of `total` bytes, come from a small log. False if the size is unknown."""
     if total is None or total > _SMALL_BYTES:
         return False
-    plan: Any = lines  # the way to the list in Java has no public name: it may be long
+    plan: Any = lines  # the list stays in Java, since it may be long; it has no public name there
     files = plan._jdf.inputFiles()
     if len(files) > _FEW_FILES:
         return False
@@ -61,16 +62,18 @@ def is_small(lines: DataFrame, form: Form, total: int | None) -> bool:
 
 
 def spread(spark: SparkSession, total: int | None) -> AbstractContextManager[None]:
-    """Inside, a query over files of `total` bytes is spread over so many tasks as they need, at most."""
+    """Inside the block, a query over files of `total` bytes is spread over at most as many tasks as these
+    bytes need."""
     configured = int(str(spark.conf.get(_SPREAD)))
     wanted = configured if total is None else min(configured, -(-total // _BYTES_A_TASK) or 1)
     return settings(spark, {_SPREAD: str(wanted)})
 
 
 def lines_bytes(files: Any, form: Form, total: int) -> int:
-    """The bytes of JSON lines in `files`, an array of Java's with names, which have `total` bytes: about.
+    """The approximate bytes of JSON lines in files of `total` bytes. `files` is a Java array of their names.
 
-    Some names say whether the files are compressed. To ask Java for each of a hundred thousand takes long.
+    Some of the names show whether the files are compressed. Reading a hundred thousand names from Java is
+    slow.
     """
     if form is not Form.JSON:
         return total * TABLE_EXPANSION

@@ -53,7 +53,7 @@ class Table:
                 return spark.read.schema(TABLE_DDL).parquet(self.name)
 
     def holds(self, spark: SparkSession, day: date) -> bool:
-        """True if there is a line of the day. The table exists."""
+        """True if there is a line of the day. The table must exist."""
         return not self.rows(spark).where(F.col("event_date") == day.isoformat()).isEmpty()
 
     def exists(self, spark: SparkSession) -> bool:

@@ -1,8 +1,8 @@
 """SVG in the page's colours: a butterfly chart of drifts, and sparklines.
 
-The butterfly shows shares on linear scales: upwards of the records that were not rejected, downwards of
-those that were. Each half has its own scale, so that few rejected records are seen beside many others. Only
-the axis of drifts is logarithmic. All axes have names.
+The butterfly shows shares on linear scales: the upper half of the records that were not rejected, the lower
+half of the rejected records. Each half has its own scale, so that few rejected records are visible beside
+many others. Only the axis of drifts is logarithmic. All axes have names.
 
 Colours are CSS classes, so the page's light, dark and print palettes apply. Every drawing has a text that
 describes it, and every bar a tooltip. Coordinates are CSS pixels at the drawing's own width. There is one
@@ -65,7 +65,7 @@ WIDE: Final = Frame(width=1040, height=356, bins_per_decade=4, tick_gap=44)
 NARROW: Final = Frame(width=350, height=360, bins_per_decade=2, tick_gap=34, left=52, right=4)
 
 _CEILINGS: Final = (0.05, 0.1, 0.2, 0.5, 1.0)
-"""The highest share of a half: the first that holds all its bars."""
+"""The highest share that a half can show: the first of these that holds all its bars."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,7 @@ class Half:
     """One half of the butterfly."""
 
     records: int
-    """The records of which it shows shares."""
+    """The number of records that is a share of 1."""
     name: str
     css_class: str
     sign: int

@@ -15,7 +15,7 @@ _BAR: Final = 8
 
 
 def of(report: Report) -> History | None:
-    """None without a rollup, and for a report of an earlier release."""
+    """The history of a report; None without a rollup, and for a report of an earlier release."""
     return report.get("history")
 
 
@@ -39,8 +39,8 @@ def new_producers(report: Report) -> tuple[str, str, str]:
 
 
 def sparkline(found: History) -> Markup:
-    """A bar for the share of each day; the last one is the day itself. A day that the rollup does not hold
-    has a dash instead, and one that is not compared is pale."""
+    """A bar for the share of each day; the last one is the day itself. A day without records, or one that the
+    rollup does not hold, has a dash instead. The bar of a day that is not compared is pale."""
     most = max([history.share(day) for day in found["days"]] + [0.0]) or 1.0
     width = _STEP * len(found["days"])
     return element(

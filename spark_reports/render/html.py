@@ -84,7 +84,7 @@ def _section(name: str, title: str, content: Markup | None) -> Markup | None:
 
 
 def _closed(name: str, title: str, content: Markup | None) -> Markup | None:
-    """A section for reference: its title opens it. On paper it is open."""
+    """A section for reference. It is closed until the reader opens it by its title; on paper it is open."""
     if content is None:
         return None
     parts = (element("summary", element("h2", title, id=name)), content)

@@ -44,7 +44,7 @@ def render(facts: Mapping[str, DayFacts]) -> str:
 
 
 def _rows(facts: Mapping[str, DayFacts], days: list[date]) -> Iterator[tuple[Content, ...]]:
-    """The newest day first. Days between two others that are not there have one row together."""
+    """A row for each day, the newest first. Consecutive days that the rollup does not hold share one row."""
     for number, day in enumerate(days):
         if number and days[number - 1] - day > _DAY:
             yield _missing(day + _DAY, days[number - 1] - _DAY)

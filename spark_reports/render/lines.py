@@ -23,8 +23,8 @@ class Line:
 
 
 def lines(heads: Heads, rows: Sequence[Line], kind: str, *, has_heads: bool = True) -> Markup:
-    """`kind` is the list's CSS class. The first cell is the name of the row. If several lists have the same
-    heads, only the first one shows them."""
+    """A list of lines; `kind` is its CSS class. The first cell is the name of the row. If several lists have
+    the same heads, only the first one shows them."""
     names = [element("span", name, class_=own) for name, own in heads]
     return element(
         "div",

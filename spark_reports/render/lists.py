@@ -21,7 +21,8 @@ _TOPIC_HEADS: Final = heads(
 
 
 def reasons(report: Report) -> Markup:
-    """The reasons why batches were not accepted: rejections, then batches that were sent again."""
+    """The reasons why batches were not simply accepted: final ones, then unconfirmed batches, then batches
+    that were sent again."""
     if not report["reasons"]:
         return element("p", "Nothing was rejected.", class_="none")
     final, open_, again = words.by_outcome(report["reasons"])
@@ -33,7 +34,7 @@ def reasons(report: Report) -> Markup:
 
 
 def _explained(head: str, text: str, rows: Sequence[ReasonRow]) -> Markup | None:
-    """None if there are no rows."""
+    """A heading, a text and the table of reasons below it; None if there are no rows."""
     return join(element("h3", head), element("p", text, class_="soft"), _reason_table(rows)) if rows else None
 
 

@@ -78,7 +78,7 @@ def _number(number: int, name: str, note: str) -> tuple[str, str, str]:
 
 
 def _cards(numbers: Sequence[tuple[str, str, str]], second_has: Markup | None = None) -> Markup:
-    """(number, name, note) of each card; `second_has` is a drawing in the second one."""
+    """The cards, from (number, name, note) of each; `second_has` is a drawing in the second card."""
     return element(
         "dl",
         *[

@@ -38,7 +38,7 @@ def rejected_teams(report: Report) -> Sequence[Team] | None:
 
 
 def left_out_of(report: Report) -> str:
-    """A sentence about producers for which nobody looked for an owner; empty if there are none."""
+    """A sentence about producers whose owners were not looked up; empty if there are none."""
     owned = report.get("owners")
     if not owned or owned["producers_left_out"] <= 0:
         return ""
@@ -48,7 +48,8 @@ def left_out_of(report: Report) -> str:
 
 
 def _cells(team: Team, own: Sequence[tuple[int, Producer]], rows: int) -> tuple[Content, ...]:
-    """`own`: its producers, each with its place in the report. The page shows the first `rows` places."""
+    """The cells of a team's row. `own`: its producers, each with its place in the report. The page shows the
+    first `rows` producers of the report."""
     named = [element("div", producer_link(each, is_here=place < rows)) for place, each in own[:_NAMED]]
     rest = team["producers"] - len(named)
     return (
@@ -79,7 +80,7 @@ def topic_id(topic: str) -> str:
 
 
 def channel(text: str | None) -> Content:
-    """A mail address or an address with https is a link. Anything else is text."""
+    """A channel: a link for a mail address or an address with https, a text for anything else."""
     shown = words.short(text or "–", 80)
     link = links.channel_link(text)
     return shown if link is None else element("a", shown, href=link, class_="name")

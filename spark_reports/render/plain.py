@@ -10,13 +10,13 @@ from tsproxy.model.markup import Markup, element, join
 
 
 def _rows(asked: PlainTable, report: Report) -> Sequence[Any]:
-    """Empty for a report of an earlier release, which did not have them."""
+    """The rows of a table; empty for a report of an earlier release, which does not have them."""
     found: Sequence[Any] = cast(dict[str, Any], report).get(asked.key, [])
     return found
 
 
 def on_page(asked: PlainTable, report: Report, most: int) -> Markup | None:
-    """None without rows."""
+    """The table on the page, with at most `most` rows; None without rows."""
     found = _rows(asked, report)
     if not found:
         return None

@@ -19,7 +19,8 @@ from spark_reports.report.shape import Example, Producer, Report
 from tsproxy.model.markup import Markup, element, join
 
 LINES_SHOWN: Final = 5
-"""The lines of a group before it says how many more there are; these open together."""
+"""The number of lines that a group shows. The others are folded into one entry that says how many there
+are."""
 
 EXAMPLES_SHOWN: Final = 3
 _ADDRESSES_SHOWN: Final = 4

@@ -1,7 +1,7 @@
 """Tables, lists and legends of the page.
 
-On narrow screens the rows of a table become cards, labelled by the names of the columns. For a screen reader,
-the style would make them something else than a table; explicit roles prevent that.
+On narrow screens the rows of a table become cards, labelled by the names of the columns. With this style, a
+screen reader would not recognize a table, so the elements have explicit roles.
 """
 
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ def heads(*names: str) -> Heads:
 
 
 def table(heads: Heads, rows: Sequence[Sequence[Content]], kind: str) -> Markup:
-    """`kind` is the table's CSS class. Every row has as many cells as there are heads."""
+    """A table; `kind` is its CSS class. Every row has as many cells as there are heads."""
     head = [element("th", name, scope="col", role="columnheader", class_=own) for name, own in heads]
     return element(
         "table",

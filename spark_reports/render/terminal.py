@@ -36,7 +36,7 @@ _COLOURS: Final = {
 
 
 class _Paint:
-    """Colours, or nothing at all."""
+    """Adds colours to a text, or returns it unchanged if there are no colours."""
 
     def __init__(self, has_colour: bool) -> None:
         self._has_colour = has_colour

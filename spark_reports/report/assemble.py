@@ -286,7 +286,7 @@ def _names(found: object) -> list[str]:
 
 
 def _trend(tables: Tables) -> Trend | None:
-    """None on the first day of a rollup, which has no day before it."""
+    """The trend; None without a rollup, or on its first day, which has no day before it."""
     if len(tables.days) < _COMPARABLE_DAYS:
         return None
     return Trend(

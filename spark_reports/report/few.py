@@ -1,7 +1,8 @@
 """The tables of a few collected lines that are no `Grouping`: histograms, addresses, examples.
 
-`rollup.shape`, `transforms.client_addresses` and `transforms.examples` make the same of a frame of any size,
-and a property test holds both together. Plain Python: the lines have the facts of `transforms.line_facts`.
+`rollup.shape`, `transforms.client_addresses` and `transforms.examples` make the same tables from a frame of
+any size, and a property test compares the results. Plain Python: the lines have the facts of
+`transforms.line_facts`.
 """
 
 from collections.abc import Iterable, Mapping
@@ -14,7 +15,7 @@ from spark_reports.report.what_if import SIDES
 from tsproxy.decisions.drift import EDGES
 
 ADDRESSES = 8
-"""A client's addresses that are shown, at most."""
+"""The most addresses that are shown for a client."""
 
 Line = Mapping[str, Any]
 
@@ -22,8 +23,8 @@ Line = Mapping[str, Any]
 def shape(counters: Iterable[Line]) -> Rows:
     """The batches and records of each side, bucket and outcome of judged batches.
 
-    Histograms of other versions, and buckets that this version does not have, are left out. A bucket that is
-    cut off counts as far as it goes.
+    Histograms of other versions, and buckets that this version does not have, are left out. If a bucket lacks
+    its last numbers, they count as 0.
     """
     sums: dict[tuple[Any, ...], list[int]] = {}
     for line in counters:

@@ -85,8 +85,8 @@ def write(spark: "SparkSession", folder: str, name: str, text: str) -> None:
 
 
 def read_texts(spark: "SparkSession", folder: str, names: Collection[str] = ()) -> list[str]:
-    """The texts of the files `*.json` of a folder that have one of these names, or of the last MOST_FILES
-    by name; none if the folder does not exist."""
+    """The texts of the files `*.json` of a folder, of those with one of these names if there are names: at
+    most the last MOST_FILES by name. Empty if the folder does not exist."""
     here = local(folder)
     there = _json_files(spark, folder) if here is None else [path.name for path in here.glob("*.json")]
     chosen = sorted(name for name in there if not names or name in names)[-MOST_FILES:]
@@ -97,7 +97,7 @@ def read_texts(spark: "SparkSession", folder: str, names: Collection[str] = ()) 
 
 
 def _json_files(spark: "SparkSession", folder: str) -> list[str]:
-    """The names of such files on a file system that Spark knows."""
+    """The names of the files `*.json` of a folder on a file system that Spark knows."""
     context: Any = spark.sparkContext  # the way to Java's classes has no public name
     files = context._jvm.org.apache.hadoop.fs.Path(folder, "*.json")
     found = files.getFileSystem(context._jsc.hadoopConfiguration()).globStatus(files)

@@ -47,7 +47,7 @@ OF_TOPIC: Final[Mapping[str, Callable[[Counts], float]]] = MappingProxyType(
         "rejected_records": lambda c: rejected_records(c),
     }
 )
-"""The measures that can be taken of one topic."""
+"""The measures that exist for a single topic, too."""
 
 _FORM: Final = re.compile(
     r"\s*(?P<measure>\w+)\s*(\[(?P<topic>[A-Za-z0-9._-]+)\])?\s*>\s*(?P<number>\d+(\.\d+)?)\s*(?P<percent>%?)\s*"
@@ -56,7 +56,8 @@ _FORM: Final = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Gate:
-    """A gate trips if its measure, of one topic if it names one, is above its bound."""
+    """A gate. It trips if its measure is above its bound; `topic` is None if the measure is that of the whole
+    report."""
 
     text: str
     measure: str
@@ -64,7 +65,8 @@ class Gate:
     topic: str | None = None
 
     def tripped_by(self, report: Report) -> str | None:
-        """A sentence if the gate trips, else None. It also trips if the report cannot answer."""
+        """A sentence if the gate trips, else None. It also trips if the report may have left out the
+        topic."""
         if self.topic is None:
             value = MEASURES[self.measure](report)
         else:

@@ -24,8 +24,8 @@ _WRONG_UNIT: Final = "the wrong time unit"
 def headline(
     totals: Totals, producers: Sequence[Producer], reasons: Sequence[ReasonRow], state: str = State.COMPLETE
 ) -> str:
-    """The share of rejected records, and the cause of most of them. Then wrong units, with their own number,
-    if they are not that cause.
+    """The share of rejected records, the cause of most of them, and the number of records in a wrong unit if
+    that is not the main cause.
 
     Only a log that is complete (`state`) proves that nothing happened.
     """
@@ -176,7 +176,7 @@ def rejected_records(totals: Counts) -> int:
 
 
 def sent_again_records(totals: Totals) -> int:
-    """Records of an error after which most producers send again, whoever answered it."""
+    """Records that the proxy or a broker answered with an error after which most producers send again."""
     return (
         totals["records_rejected_retried"]
         + totals["records_broker_rejected_retried"]
@@ -197,7 +197,8 @@ def _worst_producer(totals: Totals, producers: Sequence[Producer]) -> str:
 
 
 def _next_causes(totals: Totals, reasons: Sequence[ReasonRow]) -> str:
-    """The causes after the main one, each with its share. The headline names wrong units."""
+    """The causes after the main one, each with its share. Wrong units are left out, because the headline
+    names them."""
     sums = {cause: sum(row["records"] for row in rows) for cause, rows in _causes(reasons).items()}
     _, *others = sorted(sums, key=lambda cause: -sums[cause]) or [""]
     named = [

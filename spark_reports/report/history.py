@@ -1,9 +1,9 @@
 """The history of a report: its last day beside the seven days before it, and what the rollup keeps of a day.
 
-`daily --rollup` keeps the DayFacts of each day beside the rollup's tables. A day without them is missing,
-and is never taken for a day without rejections. A day is compared if it is over, had records, and its log
-lacks nothing of the times at which proxies were heard, or too little to matter (_LACKS_PERCENT). Plain
-Python, no Spark, no files.
+`daily --rollup` keeps the DayFacts of each day beside the rollup's tables. A day without DayFacts is missing;
+it never counts as a day without rejections. A day is compared if it is over, if it had records, and if its
+log lacks nothing from the times at which proxies wrote heartbeats, or too little to matter (_LACKS_PERCENT).
+Plain Python, no Spark, no files.
 """
 
 import json
@@ -24,7 +24,7 @@ _LACKS_PERCENT: Final = 1
 process is killed every day."""
 
 _ALIKE_PERCENT: Final = 25
-"""A share that is higher or lower than the median by at most this part of it is as usual."""
+"""A share is as usual if it differs from the median by at most this percentage of the median."""
 
 NOT_OVER: Final = "not_over"
 MISSING: Final = "missing"
@@ -59,10 +59,11 @@ class DayFacts(TypedDict):
 
 
 def of_report(report: Report, days: Sequence[DayOfTrend], page: str | None) -> list[DayFacts]:
-    """The facts of each day of a report. `days`: those of the rollup, of which only the report's own count.
+    """The facts of each day of a report. `days`: the days of the rollup; only days of the report are used.
 
-    The log of a report of several days is proven as a whole. So a day without a record is left out unless
-    the whole log is complete: nobody knows if it was heard.
+    Completeness is known only for the log of all days of a report together. So, in a report of several days,
+    a day without a record is left out unless the whole log is complete: proxies may have written nothing on
+    that day.
     """
     first, last = (date.fromisoformat(report[key]) for key in ("first_day", "last_day"))
     counted = {row["day"]: row for row in days}
@@ -97,7 +98,7 @@ def of_report(report: Report, days: Sequence[DayOfTrend], page: str | None) -> l
 
 
 def _is_whole(log: LogQuality) -> bool:
-    """True if nothing is missing of the times at which proxies were heard, or so little that it is no
+    """True if nothing is missing from the times at which proxies wrote heartbeats, or too little to
     matter."""
     if missing.state(log) is not State.INCOMPLETE:
         return True
@@ -130,7 +131,7 @@ _FORM: Final[Mapping[str, Any]] = get_type_hints(DayFacts)
 
 
 def compared(facts: Mapping[str, DayFacts], day: date, new_producers: int | None) -> History:
-    """The history of `day`. `facts`: by day, with those of the day itself. `new_producers` is None if no day
+    """The history of `day`. `facts`: by day, including the facts of `day`. `new_producers` is None if no day
     before is known."""
     days = [_past(name, facts.get(name)) for name in _days(day - timedelta(days=DAYS_BEFORE), day)]
     *before, own = days
@@ -250,7 +251,8 @@ def reason(day: PastDay) -> str:
 
 
 def page_of(facts: Mapping[str, DayFacts], day: date) -> str | None:
-    """The page of a day, if it has one. Several days may have one folder: then it holds the last report."""
+    """The page of a day; None if there is none. If several days have the same folder, it holds only the last
+    report."""
     own = facts.get(day.isoformat())
     page = links.relative(own["page"]) if own else None
     if own is None or page is None:

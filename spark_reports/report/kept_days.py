@@ -1,4 +1,5 @@
-"""The days of a rollup as files, `DIR/days/2026-11-20.json`: read and written here, `history` has their form.
+"""The days of a rollup as files, `DIR/days/2026-11-20.json`: this module reads and writes them, `history`
+defines their form.
 
 They are files and not a table: a query of Spark costs more than these few bytes.
 """
@@ -15,18 +16,19 @@ if TYPE_CHECKING:
 
 
 def read_week(spark: "SparkSession", rollup: str, first: date, last: date) -> dict[str, DayFacts]:
-    """By day: the period, the seven days before it and the day after it, as far as the rollup holds them."""
+    """The facts by day: of the period, the seven days before it and the day after it, as far as the rollup
+    holds them."""
     return read(spark, rollup, first - timedelta(days=history.DAYS_BEFORE), last + timedelta(days=1))
 
 
 def read(spark: "SparkSession", rollup: str, first: date, last: date) -> dict[str, DayFacts]:
-    """By day: the days of the period that the rollup holds."""
+    """The facts by day: of the days of the period that the rollup holds."""
     days = [first + timedelta(days=n) for n in range((last - first).days + 1)]
     return _read(spark, rollup, [f"{day}.json" for day in days])
 
 
 def read_all(spark: "SparkSession", rollup: str) -> dict[str, DayFacts]:
-    """By day: the last days of the rollup, at most `files.MOST_FILES`."""
+    """The facts by day: of the last days of the rollup, at most `files.MOST_FILES`."""
     return _read(spark, rollup, [])
 
 

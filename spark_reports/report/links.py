@@ -1,8 +1,8 @@
-"""Links of a report: which texts may become one, and the names of places and files.
+"""Links of a report: which texts may become a link, and the names of places and files.
 
-A client chooses its id, and a report.json may come from anywhere. So every link is checked where it is
-shown, too. It is a relative path, a mail address, or an address with `https` (with `http`, too, if it comes
-from `--link-template`). Any other text stays text.
+A client chooses its id, and a report.json may come from anywhere. So every link is checked where it is shown,
+too. A link is a relative path, a mail address, or an address with `https` (with `http`, too, if it comes from
+`--link-template`). Any other text stays text.
 """
 
 import re
@@ -39,7 +39,7 @@ def channel_link(channel: str | None) -> str | None:
 
 
 def require_channel(channel: str) -> None:
-    """Raises ValueError, with the allowed forms, if it is none of them."""
+    """Raises ValueError, with the allowed forms, if a channel has none of them."""
     if channel_link(channel) is None and not (_CHAT.fullmatch(channel) and channel.isprintable()):
         raise ValueError(
             "a mail address, an address that begins with https://, or a channel's name that begins with #"

@@ -29,7 +29,7 @@ def state(log: LogQuality) -> State:
 def in_short(log: LogQuality) -> list[str]:
     """The first sentences about lost lines, and one about the longest time without heartbeats.
 
-    There is only one such time: if the proxy was down, totals lack nothing.
+    Only the longest such time has a sentence, because totals lack nothing if the proxy was down.
     """
     texts = list(lost(log))
     more = len(texts) - _IN_SHORT
@@ -76,7 +76,8 @@ def _silent(boot: SilentBoot) -> str:
 
 
 def _counted_to(boot: SilentBoot) -> str:
-    """A sentence about the batches that no total has. A report of an earlier release does not say it."""
+    """A sentence about the batches that are in no total; empty for a report of an earlier release, which does
+    not have `counted_to_ts`."""
     if "counted_to_ts" not in cast(dict[str, object], boot):
         return ""
     counted_to = boot["counted_to_ts"]

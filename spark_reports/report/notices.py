@@ -25,7 +25,8 @@ def notices(report: Report) -> list[str]:
 
 
 def grouped(report: Report) -> list[str]:
-    """The same texts. With owners, those for one team are one text, below a line with its name."""
+    """The texts of `notices`. With owners, the texts for one team are one text, below a line with the team's
+    name."""
     return notices(report) if report.get("owners") is None else [each.printed for each in letters(report)]
 
 
@@ -68,7 +69,7 @@ def letters(report: Report) -> list[Letter]:
 
 
 def _summary(report: Report, team: Team) -> tuple[str, str]:
-    """The outcomes of a team's records, with their numbers; and the same with the number of its producers."""
+    """The outcome of a team's records with their number, and the same with the number of its producers."""
     if team["rejected_records"] or not (watched := _watched_rows(report, team["team"])):
         records = words.many(team["rejected_records"], "record")
         return f"{records} rejected", f"{records} of {words.many(team['producers'], 'producer')} rejected"
@@ -94,7 +95,7 @@ def _by_team(texts: Iterable[tuple[str | None, str]]) -> dict[str | None, list[s
 
 
 def _letter(report: Report, team: Team, texts: Sequence[str], more: int, summary: tuple[str, str]) -> Letter:
-    """`more`: the producers of the team that are in none of the texts. `summary`: see `_summary`."""
+    """The letter to a team. `more`: the number of its producers without a text. `summary`: see `_summary`."""
     name = words.team(team["team"])
     channel = words.short(team["channel"] or "")
     link = channel_link(team["channel"]) or ""

@@ -7,9 +7,10 @@
       - team: Devices
         principals: ["User:iot-*"]
 
-The first entry that fits a client has it. An entry fits if all its lists do, and a list if any of its globs
-does. As in the proxy's policy, a client without an id fits no glob of `client_ids`, and one without a
-principal no glob of `principals`. Clients that the proxy counted together as one have no owner.
+A client belongs to the first entry that fits it. An entry fits if each of its lists fits, and a list fits if
+one of its globs fits. As in the proxy's policy, no glob of `client_ids` fits a client without an id, and no
+glob of `principals` fits a client without a principal. Clients that the proxy counted together as one have no
+owner.
 
 The file is YAML, or JSON if its name ends in `.json`: a cluster that has only pyspark reads no YAML.
 """
@@ -28,7 +29,7 @@ from spark_reports.report.shape_for_readers import Owned, Team
 from tsproxy.model.policy import NamePattern
 
 MOST_CLIENTS: Final = 10_000
-"""The owners of so many clients are found, the worst first. The others are counted."""
+"""The most clients whose owners are looked up, the worst first. The others are only counted."""
 
 _KEYS: Final = ("team", "channel", "client_ids", "principals")
 _MOST_CHARS: Final = 200
@@ -70,7 +71,8 @@ class Owners:
         return next((entry.team for entry in self.entries if entry.fits(client)), None)
 
     def channel_of(self, team: str | None) -> str | None:
-        """A team may have several entries. All that name a channel name the same one."""
+        """The channel of a team, or None. A team may have several entries; all entries with a channel name
+        the same one."""
         return next((entry.channel for entry in self.entries if entry.team == team and entry.channel), None)
 
 
@@ -172,7 +174,7 @@ def _odd_keys(section: Written, key: str, known: Sequence[str]) -> list[str]:
 
 
 def _entry(each: Written, found: Mapping[str, Written], key: str, problems: list[str]) -> Owner:
-    """An entry. Its mistakes are added to `problems`; then its values mean nothing."""
+    """An entry. Its mistakes are added to `problems`; then the entry must not be used."""
     if "team" not in found:
         problems.append(f"{each.place}: {key}.team: is missing: the name of the team")
     patterns = {
@@ -241,7 +243,7 @@ def _of_yaml(text: str, name: str) -> Written:
 
 
 def _of_node(node: Any, name: str) -> Written:
-    """The value of a node of PyYAML. Numbers, dates and words such as `on` stay the texts that they are."""
+    """The value of a node of PyYAML. Numbers, dates and words such as `on` stay texts."""
     place = f"{name}:{node.start_mark.line + 1}"
     match node.id:
         case "sequence":
@@ -259,7 +261,7 @@ def _mapping(pairs: Sequence[tuple[str, Written]], place: str) -> Written:
 
 
 def _of_json(text: str, name: str) -> Written:
-    """The same from JSON, which has no lines for its values: the keys in an error say the place."""
+    """The same from JSON. Its values have no line numbers here, so an error names the place by keys."""
 
     def written(value: object) -> Written:
         if isinstance(value, Written):

@@ -1,7 +1,7 @@
 """Tables whose rows are those of a Grouping of counters: `ROWS`. Plain Python, no Spark.
 
-`tables` makes the rows, and `shape.Plain` has their keys. `render.plain` shows those of `PLAIN` as they are,
-on the page and in Markdown. A table that looks different is a row of `ROWS` alone.
+`tables` makes the rows, and `shape.Plain` has their keys. `render.plain` shows the rows of `PLAIN` as they
+are, on the page and in Markdown. A table that looks different is only in `ROWS`.
 """
 
 from collections.abc import Callable, Mapping, Sequence

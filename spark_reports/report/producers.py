@@ -100,7 +100,8 @@ def example(row: dict[str, Any]) -> Example:
 
 
 def _read_as(row: dict[str, Any]) -> str | None:
-    """The first bad timestamp in the unit that was guessed; None for no timestamp, or no unit of `UNITS`."""
+    """The first bad timestamp in the unit that was guessed; None without a bad timestamp, or if the guess is
+    no unit of `UNITS`."""
     guess = row["unit_guess"]
     if guess not in UNITS or not row["bad_ts"]:
         return None

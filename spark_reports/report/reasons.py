@@ -1,7 +1,7 @@
 """The reasons of report.json: one row for each cause of rejections, repairs and records that were sent again.
 
-A broker calls a timestamp before 1970 just too old. Only the drift of a producer's own records tells the two
-causes apart, so the records of the producers that the report lists have a row of their own.
+A broker reports a timestamp before 1970 only as too old. The two causes differ only in the drift of a
+producer's own records. So records of the listed producers that have the other cause get a row of their own.
 """
 
 from collections.abc import Iterator, Sequence

@@ -3,7 +3,7 @@
     producers   for each client, records judged and rejected                           -> trend
     drift       batches and records for each topic, client, side, bucket and outcome   -> what-if
 
-Beside them is a file for each day (`kept_days`), with which later reports are compared.
+Beside them is a file for each day (`kept_days`). Later reports are compared with these files.
 
 `daily --rollup DIR` writes them from the counters that it adds up anyway. So `trend` and `what-if` read
 megabytes where the log has gigabytes. A day that is written again replaces only its own partitions.
@@ -70,8 +70,8 @@ def topic_drift(counters: DataFrame) -> DataFrame:
 
 
 def shape(drifts: DataFrame, *names: str) -> DataFrame:
-    """From `drift` or `topic_drift`: the batches and records of each side, bucket and outcome, and by these
-    names. These are few rows. The condition of `groups.DRAWN` is a column."""
+    """From `drift` or `topic_drift`: the batches and records of each side, bucket and outcome, and of these
+    columns (`names`). The result has few rows, and the condition of `groups.DRAWN` as a column."""
     sums = drifts.groupBy(*names, *_OUTCOME, "bucket").agg(*transforms.sums("batches", "records"))
     return sums.withColumn("is_own_side", ~F.col("is_other_side"))
 
@@ -82,10 +82,10 @@ def drift(counters: DataFrame, keys: DataFrame | None) -> DataFrame:
     `is_rejected` is the outcome; `is_other_side` is true if the reason is the other side's drift.
     Histograms of other versions, and buckets that this version does not have, are left out.
 
-    To unpack histograms is the most expensive part of a report, so all tables of drift use this result.
-    A bucket is added up by the number of its key (`keys`: `drift_keys`) instead of by seven names. A client
-    may choose names whose numbers are equal (`ambiguous`); then `keys` is None, and the names are used.
-    It is None for few counters, too.
+    To unpack histograms is the most expensive part of a report, so all tables of drift use this result. A
+    bucket is added up by the number of its key (`keys`: `drift_keys`) instead of by seven names. A client may
+    choose names whose numbers are equal (`ambiguous`); then `keys` is None, and the names are used. `keys` is
+    also None for few counters.
     """
     sums = _unpacked(counters, _DRIFT_KEY if keys is None else ("number",))
     named = sums if keys is None else sums.join(keys, on="number")
@@ -126,7 +126,7 @@ def _of_side(lines: DataFrame, side: str) -> DataFrame:
 
 
 def _number() -> Column:
-    """A key's number: 64 bits of hash. The hash skips nulls, so it also gets which names are null."""
+    """A key's number: 64 bits of hash. The hash skips nulls, so it also includes which names are null."""
     nulls = [F.col(name).isNull() for name in CLIENT]
     return F.xxhash64(*_DRIFT_KEY, *nulls).alias("number")
 

@@ -32,7 +32,7 @@ class Counts(TypedDict):
     bad_records: int
     collateral_records: int
     records_unread: int
-    """Records among those judged that nobody but the broker has read (`inspect.compressed: adaptive`)."""
+    """Judged records of unread batches: only the broker has read them (`inspect.compressed: adaptive`)."""
     batches_judged: int
     batches_rejected: int
 
@@ -46,7 +46,7 @@ class Totals(Counts):
     """Clients with a batch that was rejected for good."""
     producers_with_unit_mistakes: int
     unit_mistake_records: int
-    """Without `zero`: a timestamp of 0 is a time that was never set."""
+    """Records of the guess `zero` are left out: a timestamp of 0 is a time that was never set."""
 
 
 class TopicProducer(TypedDict):
@@ -60,13 +60,13 @@ class TopicProducer(TypedDict):
 class AroundLimit(TypedDict):
     """The records of a topic, whole batches, that a limit would reject on one side (`ahead` or `behind`).
 
-    The numbers differ only for a limit that is no edge of the histogram.
+    `records_at_least` and `records_at_most` differ only if the limit is no edge of the histogram.
     """
 
     side: str
     limit_ms: int
     is_own: bool
-    """It is the topic's own limit, the last one of the period."""
+    """True for the topic's own limit: the last one of the period."""
     records_at_least: int
     records_at_most: int
 
@@ -303,9 +303,9 @@ class LogQuality(TypedDict):
     """How complete the log is; `sentence` is at the head of every report."""
 
     is_complete: bool
-    """True if nothing is missing, and each proxy was heard during the whole period."""
+    """True if nothing is missing, and each proxy wrote heartbeats during the whole period."""
     state: str
-    """`complete`, `complete_in_part` (nothing is missing of the times at which proxies were heard) or
+    """`complete`, `complete_in_part` (nothing is missing from the times at which proxies wrote heartbeats) or
     `incomplete` (totals are a lower bound)."""
     sentence: str
     proxies: int

@@ -56,10 +56,10 @@ class Owned(TypedDict):
     """The owners of the producers that were rejected (`daily --owners`)."""
 
     teams: list[Team]
-    """Most rejected records first; at the end the row without a team. A team of which a rule in audit would
-    reject something, and nothing else, is here, too."""
+    """The team with most rejected records is first, the row without a team last. A team whose records were
+    only counted (`would_reject`) is here, too."""
     producers_left_out: int
-    """Nobody looks for the owners of producers beyond the 10,000 worst."""
+    """The number of producers beyond the 10,000 worst. Their owners are not looked up."""
     rejected_records_left_out: int
 
 

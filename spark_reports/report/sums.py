@@ -1,8 +1,8 @@
 """The lines of a period, added up: from collected lines, or by Spark.
 
-The tables of a report ask the same of both (`Sums`). A small log is one query, which `opened.lines` has made.
-For a large one, Spark adds up counters by hour and key. If these are few rows they are collected, and the
-tables are made of them like those of a small log.
+Both have the same methods (`Sums`). A small log is one query, which `opened.lines` has run. For a large log,
+Spark adds up counters by hour and key. If the result has few rows, they are collected, and the tables are
+made from them as for a small log.
 """
 
 from collections.abc import Collection, Iterator, Sequence
@@ -58,7 +58,7 @@ class Sums(Protocol):
         """`rollup.shape`."""
 
     def buckets_of(self, topics: Sequence[str]) -> Tabled:
-        """The same of a few topics, by `topic`."""
+        """The same as `buckets`, of a few topics, by `topic`."""
 
     def lifecycle(self, topics: Collection[str]) -> Tabled:
         """The lifecycle lines that concern no topic, or one of these."""
@@ -145,7 +145,8 @@ class SmallSums:
 
 @dataclass(frozen=True)
 class LargeSums:
-    """By Spark, from a frame of usable lines. Frames that Spark keeps are kept in `stack`."""
+    """The sums of a large log, by Spark from a frame of usable lines. `stack` releases the frames that Spark
+    keeps."""
 
     source: Source
     evidence: Evidence
@@ -173,7 +174,7 @@ class LargeSums:
 
     @cached_property
     def _buckets(self) -> DataFrame:
-        """From the drift that is stored, if it is. Else histograms are added up by topic alone."""
+        """The drift for the rollup, if it was computed. Otherwise histograms are added up by topic alone."""
         if "drifts" in self.__dict__:
             return self.drifts
         return frames.kept(self.stack, rollup.topic_drift(self._counters))

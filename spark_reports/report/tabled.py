@@ -14,13 +14,13 @@ from spark_reports.report.groups import CLIENT
 
 
 class Tabled(Protocol):
-    """A frame of which tables are asked. It has the columns and conditions that they name."""
+    """A frame from which tables are made. It has the columns and conditions that the tables name."""
 
     def table(self, asked: Grouping, count: int | None = None) -> Rows:
         """The table, or its first `count` rows."""
 
     def of_worst_topics(self, count: int) -> Self:
-        """The same rows; other topics than the worst ones are null, so that they are added up together."""
+        """The same rows. All topics but the worst are null, so that they are added up together."""
 
     def of_worst_clients(self, count: int) -> tuple[Rows, Self]:
         """The worst clients, and their rows."""
@@ -28,7 +28,7 @@ class Tabled(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Collected:
-    """Few rows."""
+    """A few rows, collected."""
 
     rows: Sequence[Mapping[str, Any]]
 
@@ -46,7 +46,7 @@ class Collected:
 
 @dataclass(frozen=True, slots=True)
 class InSpark:
-    """A frame of any size. Frames that Spark keeps for its tables are kept in `stack`."""
+    """A frame of any size. `stack` releases the frames that Spark keeps for its tables."""
 
     frame: DataFrame
     stack: ExitStack

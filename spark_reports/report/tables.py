@@ -22,10 +22,10 @@ TOPICS_PER_CLIENT = 5
 EXAMPLES_PER_REASON = 2
 CLIENTS_PER_TOPIC = 3
 TOPICS_COMPARED = 50
-"""The topics with most rejected records, of which the drift is known."""
+"""The number of topics whose drift is collected: the topics with most rejected records."""
 
 MOST_CHANGES: Final = 10_000
-"""The most clients that changed against the days before, and that are counted."""
+"""The most clients with a change against the days before that are counted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ class Tables:
     new_producers: int
     """The changes that are `new`, also those that `changes` leaves out."""
     clients: Rows
-    """`groups.PRODUCERS` of many clients, if their owners are asked for; else empty."""
+    """`groups.PRODUCERS` of many clients, if their owners are looked up; else empty."""
     limits: Rows
     evidence: Evidence
 
@@ -65,7 +65,7 @@ def collect(sums: Sums, top: int, known: DataFrame | None = None, owned: int = 0
     """Compute every table of the period.
 
     `known`: `producers` of a rollup, the period and the days before it; None if there is no rollup. `owned`:
-    the number of the worst clients whose owners are asked for.
+    the number of the worst clients whose owners are looked up.
     """
     counters, buckets = sums.counters(), sums.buckets()
     producers, of_worst = counters.of_worst_clients(top)

@@ -114,7 +114,7 @@ ROLLUP: Final = Grouping(
         },
     },
 )
-"""One row for each hour and key. Instants are numbers here: for the least of texts, Spark would sort all
+"""One row for each hour and key. Instants are numbers here: to find the least of texts, Spark would sort all
 lines. A table of `groups` is the same from these rows as from the counters themselves."""
 
 
@@ -152,7 +152,7 @@ def of_clients(frame: DataFrame, clients: DataFrame) -> DataFrame:
 
 
 def other_sides() -> dict[str, Column]:
-    """`is_other_side_ahead`: the rejection was for drift behind, so that it does not count ahead;
+    """`is_other_side_ahead` is true for a rejection because of drift behind: it does not count ahead;
     `is_other_side_behind` likewise. Other reasons count for both sides."""
     reasons = {
         side: [reason.value for reason in Reason if other in reason.traits]

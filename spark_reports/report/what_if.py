@@ -27,7 +27,7 @@ SHOWN_MS: Final = (
 """The limits that a table shows."""
 
 RIVALS: Final = 3
-"""The limits, stricter and wider ones, with which a topic's own limit is compared."""
+"""A topic's own limit is compared with at most so many stricter limits, and at most so many wider ones."""
 
 
 class Between(TypedDict):
@@ -61,7 +61,8 @@ def beyond(totals: Iterable[dict[str, Any]], side: str, limit_ms: int) -> Beyond
 
 
 def either(ahead: Beyond, behind: Beyond, batches: int, records: int) -> Beyond:
-    """The batches and records that break at least one limit; `batches` and `records` are all there are."""
+    """The batches and records that break at least one limit; `batches` and `records` are the numbers of
+    all."""
     return Beyond(
         batches=_union(ahead["batches"], behind["batches"], batches),
         records=_union(ahead["records"], behind["records"], records),
@@ -88,8 +89,8 @@ def in_short(found: WhatIf) -> list[tuple[int, int, int]]:
 def around(totals: Sequence[dict[str, Any]], side: str, own_ms: int | None) -> list[AroundLimit]:
     """The records that a topic's own limit rejects, and limits around it; `own_ms` is None for no limit.
 
-    Up to RIVALS limits of SHOWN_MS are on either side of it, each of which rejects another number of records.
-    They ascend.
+    Up to RIVALS limits of SHOWN_MS are on either side of the own limit. Each of them rejects a different
+    number of records. The limits ascend.
     """
     own = [] if own_ms is None else [_around(totals, side, own_ms, is_own=True)]
     others = [_around(totals, side, limit_ms) for limit_ms in SHOWN_MS if limit_ms != own_ms]
@@ -112,7 +113,7 @@ def _around(
 
 
 def _different(own: Sequence[AroundLimit], rows: Iterable[AroundLimit]) -> list[AroundLimit]:
-    """The first RIVALS rows of which each rejects another number of records than the one before it."""
+    """The first RIVALS rows that differ in the number of rejected records from the row chosen before."""
     found: list[AroundLimit] = []
     last = own[0]["records_at_most"] if own else 0
     for row in rows:

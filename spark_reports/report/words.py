@@ -149,7 +149,8 @@ def advice(
 ) -> Advice:
     """The likely cause and its fix. The code decides if a broker's error is not about timestamps.
 
-    `latest_ms` is the latest bad timestamp, if known: a broker calls a timestamp before 1970 just too old.
+    `latest_ms` is the latest bad timestamp, if known: a broker reports a timestamp before 1970 only as too
+    old.
     """
     if unit_guess is not None and unit_guess in UNIT_ADVICE:
         return UNIT_ADVICE[unit_guess]
@@ -319,8 +320,8 @@ def rejected_range(why: ClientReason, now_ms: int) -> str:
 
 
 def timestamp(time_ms: int, read_as_ts: str | None) -> str:
-    """The meaning of a raw timestamp, to stand after it: `, which reads as 2026-11-20 10:30:34 UTC` in the
-    guessed unit, else `, that is …` as milliseconds."""
+    """The meaning of a raw timestamp, as a text that follows it: `, which reads as 2026-11-20 10:30:34 UTC`
+    in the guessed unit, else `, that is …` as milliseconds."""
     if read_as_ts:
         return f", which reads as {instant_words(read_as_ts)}"
     if 0 <= time_ms <= _LAST_INSTANT_MS:
@@ -353,14 +354,15 @@ def rule(name: str | None) -> str:
 
 
 def new_clients(trend: Trend | None) -> list[str]:
-    """Clients that were rejected today and never in the seven days before, most rejected first. Only those
-    that the report names."""
+    """Clients that were rejected today and never in the seven days before, most rejected first. Only clients
+    that the report names are included."""
     changes = trend["changes"] if trend else []
     return [client(change["client_id"]) for change in changes if change["kind"] == "new"]
 
 
 def new_count(trend: Trend | None) -> int:
-    """The number of all such clients. A report of an earlier release knows only those that it names."""
+    """The number of all such clients; for a report of an earlier release, only of the clients that it
+    names."""
     return max(trend.get("new_producers", 0), len(new_clients(trend))) if trend else 0
 
 

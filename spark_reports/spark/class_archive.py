@@ -4,9 +4,9 @@ A third of the CPU time of a small job goes into finding and verifying some twen
 jars. A JVM can write them to an archive when it ends (Java's class data sharing), and later JVMs map it. A
 JVM ignores an archive that does not fit (another Java, other jars), so only time depends on it.
 
-To write one costs as much as a whole job. So the first run that succeeds only leaves a note that it was here,
-since there may be no second one: a container is thrown away. The second run writes the archive. A run that
-fails leaves nothing.
+To write an archive costs as much as a whole job, and there may be no second run: a container is thrown away.
+So the first run that succeeds only leaves a note. The second run writes the archive. A run that fails leaves
+nothing.
 """
 
 import atexit
@@ -33,7 +33,7 @@ version, and several environments share a folder."""
 _PATIENCE_S: Final = 60
 _SUFFIX: Final = ".jsa"
 _NOTE: Final = ".used"
-"""The ending of a note: a run without an archive has succeeded."""
+"""The suffix of a note. A note says that a run without an archive has succeeded."""
 _ARCHIVES: Final = re.compile(r"spark-[0-9a-f]{16}-\d+\.jsa")
 _PARTS: Final = re.compile(r"spark-[0-9a-f]{16}\.(\d+)")
 """Names of archives that are being written, with the number of the process that waits for them."""
@@ -43,7 +43,7 @@ _QUIET: Final = "-Xlog:disable"
 
 @dataclass(frozen=True, slots=True)
 class Archive:
-    """The part of an archive in one run of the JVM."""
+    """The use of an archive in one run of the JVM."""
 
     options: str = ""
     """The JVM's options."""
@@ -74,7 +74,7 @@ def prepared() -> Archive:
         return Archive()
     if (archive := mapped()) is not None:
         with suppress(OSError):
-            archive.touch()  # it is used
+            archive.touch()  # its time is that of its last use
         return Archive(mapping(archive))
     note = folder / f"{key}{_NOTE}"
     if not note.exists():
@@ -83,7 +83,7 @@ def prepared() -> Archive:
         return Archive()
     made = folder / f"{key}.{os.getpid()}"
     try:
-        made.touch(mode=0o600)  # others see it; the JVM replaces it
+        made.touch(mode=0o600)  # other processes see the file; the JVM replaces it
     except OSError:
         return Archive()
     return Archive(f"-XX:ArchiveClassesAtExit={made} {_QUIET}", made=made)
@@ -132,7 +132,7 @@ def _keep(jvm: "subprocess.Popen[bytes]", made: Path) -> None:
     # If anything fails (a full disk, a JVM that was killed), there is no archive, as before.
     with suppress(OSError):
         if jvm.stdin is not None:
-            jvm.stdin.close()  # this ends it
+            jvm.stdin.close()  # this ends the JVM
         try:
             is_written = jvm.wait(timeout=_PATIENCE_S) == 0
         except subprocess.TimeoutExpired:

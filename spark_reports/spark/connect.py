@@ -1,4 +1,4 @@
-"""Spark Connect is refused: by it a program reaches a Spark that runs elsewhere, but not all of it.
+"""Spark Connect is refused: it gives a program only a part of a Spark that runs elsewhere.
 
 spark_reports asks Spark for the sizes of files and for file systems, which Spark Connect does not offer.
 Without this check, a run would end with a stack of Java's or a traceback.
@@ -18,7 +18,7 @@ _VARIABLES: Final = ("SPARK_REMOTE", "SPARK_CONNECT_MODE_ENABLED")
 
 
 def require_none(master: str | None, environment: Mapping[str, str] = os.environ) -> None:
-    """Raises SparkUnavailableError if a session would be one of Spark Connect. pyspark is installed."""
+    """Raises SparkUnavailableError if a session would be one of Spark Connect. pyspark must be installed."""
     found = _asked_for(master, environment)
     if found is None:
         from pyspark.sql.utils import is_remote

@@ -21,7 +21,7 @@ _NAMES: Final[Mapping[str, Sequence[str]]] = MappingProxyType(
         "PythonUtils": ("toSeq",),
     }
 )
-"""Class -> the most frequent of its methods, by which PySpark calls Java. The others cost a lookup each."""
+"""Class -> the methods by which PySpark calls Java most often. The other methods cost a lookup each."""
 
 
 def keep(session: "SparkSession") -> None:

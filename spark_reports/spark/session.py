@@ -97,13 +97,14 @@ _SMALL_QUERIES: Final[Mapping[str, str]] = MappingProxyType(
 
 
 def small_queries(session: "SparkSession") -> AbstractContextManager[None]:
-    """Inside, queries are not compiled, spread out or planned again: that costs more than it saves."""
+    """Inside the block, queries are not compiled, spread out or planned again: that costs more than it
+    saves."""
     return settings(session, _SMALL_QUERIES)
 
 
 @contextmanager
 def settings(session: "SparkSession", wanted: Mapping[str, str]) -> Iterator[None]:
-    """Inside, the session has these settings; afterwards, it has its own again."""
+    """Inside the block, the session has these settings; afterwards, it has its own again."""
     before = {name: str(session.conf.get(name)) for name in wanted}
     for name, value in wanted.items():
         session.conf.set(name, value)
@@ -150,7 +151,8 @@ def _start(master: str, jvm_options: str) -> "SparkSession":
 
 @contextmanager
 def _jvm_stderr_kept() -> Iterator[IO[bytes]]:
-    """Inside, descriptor 2 is a file. A JVM that starts there inherits it as its standard error."""
+    """Inside the block, descriptor 2 is a file. A JVM that starts in the block inherits it as its standard
+    error."""
     sys.stderr.flush()
     original = os.dup(_STDERR)
     with TemporaryFile() as stderr:
