@@ -1,8 +1,8 @@
-"""How many workers a traffic needs, by what a running proxy did between two scrapes of its metrics. Pure.
+"""The number of workers that a traffic needs, from two scrapes of a running proxy's metrics. Pure.
 
 The estimate is proportional: twice the traffic of the same kind takes twice the CPU. It is too high where a
 proxy has little to do, because an idle process uses some CPU as well, and because requests that come one by
-one cannot share a read. Not here: memory. It does not follow from the traffic.
+one cannot share a read. Memory is not estimated, because it does not follow from the traffic.
 """
 
 import math
@@ -30,7 +30,7 @@ _WORKER: Final = "tsproxy_worker_ready"
 
 
 class NoEstimateError(Exception):
-    """The two scrapes say nothing about capacity; the text says why."""
+    """No estimate follows from the two scrapes; the text says why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ class Reading:
 
 
 def read_metrics(text: str, at_ms: int) -> Reading:
-    """The values of a scrape. Raises NoEstimateError if this is no proxy, or if it does not know its CPU."""
+    """The values of a scrape. Raises NoEstimateError if it is not of a proxy, or has no CPU time."""
     try:
         samples = [each for family in text_string_to_metric_families(text) for each in family.samples]
     except ValueError:
@@ -112,7 +112,8 @@ class Need:
 
 
 def measured(first: Reading, last: Reading) -> Measured:
-    """Raises NoEstimateError if the proxy was started again in between, or carried nothing."""
+    """The proxy's work. Raises NoEstimateError if the proxy was started again in between, or had no
+    traffic."""
     if first.started_s != last.started_s:
         raise NoEstimateError("the proxy was started again between the two scrapes: measure again")
     seconds = (last.at_ms - first.at_ms) / 1_000
@@ -136,7 +137,7 @@ def measured(first: Reading, last: Reading) -> Measured:
 
 
 def need(found: Measured, mb_s: float, busy: float) -> Need:
-    """The need of `mb_s` of the same kind, if a worker may be busy to this share of a core."""
+    """The need of `mb_s` of the same kind of traffic, if a worker may use the share `busy` of a core."""
     cores = found.cpu_ms_a_mb / 1_000 * mb_s
     return Need(mb_s, cores, max(1, math.ceil(cores / busy)))
 

@@ -21,7 +21,7 @@ class Reader:
         self.unreadable = 0
         self._directory = directory
         self._read_bytes: dict[Path, int] = {}
-        """The bytes read of each file, by the name that it has when it is closed."""
+        """The number of bytes read of each file, by the file's name after it is closed."""
 
     def newest(self, count: int, is_selected: Callable[[Line], bool]) -> list[Line]:
         """The last `count` lines that `is_selected` selects, oldest first. Older files are not opened once
@@ -52,11 +52,11 @@ class Reader:
     def _new_lines(self, path: Path) -> Iterator[Line]:
         name = closed_path(path)
         try:
-            with (path if path.exists() else name).open("rb") as file:  # it may have been closed meanwhile
+            with (path if path.exists() else name).open("rb") as file:  # the file may be closed by now
                 file.seek(self._read_bytes.get(name, 0))
                 for raw in file:
                     if not raw.endswith(b"\n"):
-                        break  # its end is not written yet
+                        break  # the end of the line is not written yet
                     self._read_bytes[name] = self._read_bytes.get(name, 0) + len(raw)
                     if (line := _parsed(raw)) is not None:
                         yield line

@@ -74,7 +74,8 @@ def _fate(found: Explanation) -> str:
 
 
 def _by_candidate(rejection: Reject | None) -> str:
-    """The text does not mention broker limits for old timestamps: Kafka 4 has none by default."""
+    """The verdict of the candidate limits, as text. It does not mention broker limits for old timestamps:
+    Kafka 4 has none by default."""
     if rejection is None:
         return "would be taken"
     return (

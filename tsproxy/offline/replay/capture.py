@@ -35,8 +35,8 @@ class CaptureError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Packet:
-    """`link` is the capture's LINKTYPE. `data` begins with the link layer. `is_cut`: the capture kept only a
-    part."""
+    """A captured packet. `link` is the capture's LINKTYPE. `data` begins with the link layer. `is_cut`: the
+    capture holds only a part of the packet."""
 
     at_ms: int
     link: int

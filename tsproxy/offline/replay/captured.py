@@ -34,7 +34,8 @@ class _Connection:
 
 @dataclass(slots=True)
 class Captured:
-    """`ports` are the ports of brokers. The other counts say how much was read."""
+    """Applies all rules to captured traffic. `ports` are the ports of brokers. The counts say how much was
+    read."""
 
     view: View
     ports: frozenset[int]
@@ -106,7 +107,7 @@ class Captured:
         yield from outcomes.unconfirmed(verdicts)
 
     def _learn(self, connection: _Connection, header: RequestHeader, payload: memoryview) -> None:
-        """Learn the client's facts from this request."""
+        """Update the client's facts from this request."""
         peer = replace(connection.policies.peer, client_id=header.client_id)
         if header.api_key == ApiKey.API_VERSIONS:
             body = payload[header.body_start :]

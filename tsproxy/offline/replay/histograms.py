@@ -74,7 +74,7 @@ class Decisions:
     _limits: dict[str, TopicLimits] = field(default_factory=dict)
 
     def read(self, files: Iterable[Path]) -> None:
-        """Raises OSError."""
+        """Add the counts of these files. Raises OSError."""
         for file in files:
             self.files += 1
             with file.open(encoding="utf-8", errors="replace") as lines:

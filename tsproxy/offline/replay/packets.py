@@ -1,7 +1,7 @@
 """`segment_of`: the TCP segment in a packet.
 
-Source: the LINKTYPE registry, RFC 791, RFC 8200, RFC 9293. It knows the link layers of captures at a broker
-or a producer. It reports other ones by number.
+Source: the LINKTYPE registry, RFC 791, RFC 8200, RFC 9293. The supported link layers are those of captures at
+a broker or a producer. An error names any other by its number.
 """
 
 from dataclasses import dataclass
@@ -25,7 +25,8 @@ _SYN: Final = 0x02
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """`payload` may be empty. `missing` bytes at its end were sent, but the capture does not hold them."""
+    """A TCP segment. `payload` may be empty. `missing`: the number of bytes at its end that the capture does
+    not hold."""
 
     at_ms: int
     source: Endpoint

@@ -15,7 +15,7 @@ from tsproxy.wire.headers import read_request_header
 from tsproxy.wire.primitives import DecodeError
 
 WAITING_BYTES: Final = 1024 * 1024
-"""How many bytes to keep after a hole. With more than this, the hole counts as lost."""
+"""The number of bytes to keep after a hole. If more bytes follow, the hole counts as lost."""
 
 _WRAP: Final = 1 << 32
 _HALF: Final = 1 << 31
@@ -25,7 +25,8 @@ Framed = tuple[bytes, int]
 
 
 class RequestStream:
-    """`lost_bytes`: bytes that were sent and cannot be read; `holes`: how often that happened."""
+    """Finds the requests in TCP segments. `lost_bytes`: the number of bytes that were sent and cannot be
+    read. `holes`: how often bytes were lost within the stream."""
 
     __slots__ = ("_frame_bytes", "_frames", "_next", "_waiting", "holes", "lost_bytes")
 

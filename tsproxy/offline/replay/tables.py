@@ -13,8 +13,8 @@ _NUMBERS: Final = frozenset({2, 3, 4, 5, 6})
 
 @dataclass(frozen=True, slots=True)
 class Replayed:
-    """`source` as text, the counts of what was read by name, and a sentence for each fact that the source
-    cannot know."""
+    """The result of a replay: `source` as text, by name the counts of what was read, and a sentence for each
+    fact that the source does not contain."""
 
     source: str
     facts: dict[str, int]
@@ -24,7 +24,7 @@ class Replayed:
     """Whether the source shows which records of a rejected batch are at fault."""
 
     def bad_records(self, rejected: int, bad: int) -> int | None:
-        """The number of records at fault, of so many rejected ones; None if nobody can know."""
+        """The number of records at fault; None if records were rejected and the source does not show them."""
         return bad if self.names_culprits or not rejected else None
 
 

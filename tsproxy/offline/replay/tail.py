@@ -1,7 +1,7 @@
 """`tail`: reads a topic from its end and judges each record at the time of reading.
 
-A record that a broker has stored is within the broker's own limits, and no longer says who sent it; batches
-may have been rewritten. So this is about timestamps alone, for the topic as a whole.
+A record that a broker has stored is within the broker's own limits. It does not contain who sent it, and its
+batch may have been rewritten. So only timestamps are judged, for the topic as a whole.
 """
 
 import asyncio
@@ -43,8 +43,8 @@ class LiveTopic:
         self._stream_times: dict[int, StreamTime] = {}
 
     def judge(self, partition: int, timestamps_ms: Sequence[int], now_ms: int) -> None:
-        """Count records that were read together. They are judged one by one only where together they are not
-        all acceptable."""
+        """Count records that were read together. They are judged one by one only if they are not all accepted
+        together."""
         if not timestamps_ms:
             return
         decision = self._decide(partition, timestamps_ms, now_ms)
@@ -71,7 +71,7 @@ class LiveTopic:
         return decide(context)
 
     def _remember(self, partition: int, timestamps_ms: Sequence[int], now_ms: int) -> None:
-        """Accepted records count for the stream time of those behind them."""
+        """Update the stream time with accepted records. It is used for the records after them."""
         if not self._policy.follows_stream_time:
             return
         known = self._stream_times.get(partition)
@@ -110,7 +110,8 @@ async def tail(
     most_records: int | None,
     began: Callable[[int], None],
 ) -> None:
-    """Count in `line` the records that arrive within `duration_ms`, or so many records.
+    """Count in `line` the records that arrive within `duration_ms`. It ends earlier when there are
+    `most_records`.
 
     `began` is called with the number of partitions, when no later record can be missed. Raises
     ConversationError.

@@ -27,12 +27,12 @@ from tsproxy.wire.k02_list_offsets import PartitionOffset
 PARTITIONS_A_REQUEST: Final = 2_000
 ROUNDS: Final = 3
 AGAIN_S: Final = 0.5
-"""The wait before the next round, in which partitions are queried again whose leader has moved. There are at
+"""The wait before the next round. A round queries the partitions again whose leader has moved. There are at
 most ROUNDS rounds."""
 
 _AGAIN: Final = frozenset({3, 5, 6, 74, 75, 78})
-"""The error codes after which it asks again: unknown partition, no leader, not the leader, two for a wrong
-leader epoch, an offset that is not known yet."""
+"""The error codes after which a partition is queried again: unknown partition, no leader, not the leader, two
+for a wrong leader epoch, an offset that is not known yet."""
 
 TopicPartition = tuple[str, int]
 Settings = Mapping[str, str | None]
@@ -49,8 +49,9 @@ class Unread:
 
 @dataclass(frozen=True, slots=True)
 class Answers:
-    """`settings` of the topics that hold timestamps; None if the user may not read them. `visible_topics`
-    counts all topics, selected or not. Brokers do not list topics that the user may not Describe."""
+    """The cluster's answers. `settings` of the topics that hold timestamps; None if the user may not read
+    them. `visible_topics` counts all topics, selected or not. Brokers do not list topics that the user may
+    not Describe."""
 
     cluster_id: str | None
     brokers: int

@@ -44,7 +44,8 @@ class Retention:
 
     @classmethod
     def of(cls, settings: Mapping[str, str | None]) -> "Retention":
-        """Raises ValueError if Kafka's documentation does not allow a value."""
+        """The retention in a topic's settings. Raises ValueError if Kafka's documentation does not allow a
+        value."""
         policies = {each.strip() for each in (settings.get(CLEANUP_POLICY) or "delete").split(",")}
         return cls(
             deletes="delete" in policies,
@@ -57,7 +58,8 @@ class Retention:
 
 @dataclass(frozen=True, slots=True)
 class Hazard:
-    """`kept_until_ms`: when retention by time may first delete the segment; None if never."""
+    """The effect on retention. `kept_until_ms`: when retention by time may first delete the segment; None if
+    never, or if the retention is unknown."""
 
     kind: Kind
     kept_until_ms: int | None
@@ -66,7 +68,7 @@ class Hazard:
 
 def hazard(newest_ms: int, retention: Retention | None, now_ms: int, ahead_ms: int) -> Hazard | None:
     """The hazard, or None if nothing is wrong. A timestamp counts as future if it is more than `ahead_ms`
-    from now, since clocks differ.
+    after `now_ms`, since clocks differ.
 
     `retention` is None if the user may not read the topic's configuration.
     """

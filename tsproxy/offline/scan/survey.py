@@ -32,8 +32,8 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Survey:
-    """`empty` counts partitions without a timestamp. `findings` are sorted, the worst first. The survey
-    covers `topics` of the `visible_topics`."""
+    """The result of a scan. `empty` counts partitions without a timestamp. `findings` are sorted, the worst
+    first. The survey covers `topics` of the `visible_topics`."""
 
     now_ms: int
     cluster_id: str | None
@@ -50,7 +50,8 @@ class Survey:
 
 
 def survey(answers: Answers, now_ms: int, ahead_ms: int) -> Survey:
-    """The partitions at risk at `now_ms`. A timestamp counts as ahead from `ahead_ms` on."""
+    """The partitions at risk at `now_ms`. A timestamp counts as ahead if it is more than `ahead_ms` after
+    `now_ms`."""
     found = (_finding(one, answers.settings, now_ms, ahead_ms) for one in answers.newest if one.offset >= 0)
     findings = [one for one in found if one is not None]
     findings.sort(key=lambda one: (one.hazard.kind, -one.newest_ms, one.topic, one.partition))
@@ -89,7 +90,7 @@ def _finding(
 
 def _understood(settings: Settings | None) -> tuple[Retention | None, TopicLimits | None]:
     """The parts of a topic's configuration that matter here. They are None if the user may not read it, or if
-    it holds a value that no known Kafka has."""
+    it holds a value that no known version of Kafka allows."""
     if settings is None:
         return None, None
     try:
