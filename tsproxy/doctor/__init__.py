@@ -7,7 +7,7 @@
     security      TLS, SASL and certificates
     permissions   the rights of the proxy's own user
     commands      Kafka's own tools, as findings name them
-    topics        limits of topics that will surprise somebody
+    topics        limits of topics that users may not expect
     clocks        this machine's clock beside the brokers'
     ports         the ports and names under which clients reach the proxy
     machine       file descriptors, memory, the folder of the decision log

@@ -52,7 +52,8 @@ def _kernel(is_synchronised: bool | None) -> Iterator[Finding]:
 
 
 def by_brokers(max_offset_ms: int, first: tuple[Look, Sequence[Newest]], offset: Offset | None) -> Finding:
-    """By what brokers wrote between two looks, or else by the newest time that any of them has written."""
+    """The finding from the times that brokers wrote between two queries, or else from the newest time that
+    any broker has written."""
     if offset is not None:
         return _by_offset(max_offset_ms, offset)
     look, newest = first

@@ -29,7 +29,8 @@ BROKER_CONFIGS: Final = ("advertised.listeners", "listener.security.protocol.map
 @dataclass(frozen=True, slots=True)
 class Server:
     """One bootstrap server. `error` says why it cannot be used; None if it can. `mechanisms`: the SASL
-    mechanisms of that listener, None if it has no SASL. `certificate` is the one that it showed (DER)."""
+    mechanisms of that listener, None if it has no SASL. `certificate` is the certificate that the server sent
+    (DER)."""
 
     address: Address
     names: Sequence[str] | str
@@ -39,12 +40,12 @@ class Server:
     certificate: bytes | None = None
     error: str | None = None
     speaks: Literal["tls", "plain"] | None = None
-    """If it cannot be connected: what works there if nothing is checked."""
+    """If the proxy cannot connect: the protocol that works there if nothing is checked."""
 
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """`connection` and `answer` are those of the first server that can be used."""
+    """The bootstrap servers. `connection` and `answer` belong to the first server that can be used."""
 
     servers: Sequence[Server]
     connection: AdminConnection | None = None
@@ -82,7 +83,7 @@ async def look(config: Config, stack: AsyncExitStack) -> Seen:
             try:
                 connection = await stack.enter_async_context(connected(server.address, tls, upstream.sasl))
                 return Seen(servers, connection, await connection.cluster(with_topics=True))
-            except ConversationError:  # it has just answered the same: it stopped in between
+            except ConversationError:  # the server answered a moment ago, and has stopped since
                 continue
     return Seen(servers)
 
@@ -92,7 +93,7 @@ async def _look_at(upstream: Upstream, address: Address, tls: ssl.SSLContext | N
     if isinstance(names, str):
         return Server(address, names, error=names)
     try:
-        # Without a login first, so that it is known which mechanisms this listener has.
+        # The first connection is without a login, to find out which mechanisms this listener has.
         async with connected(address, tls, None) as connection:
             certificate = connection.peer_certificate()
             mechanisms = await connection.sasl_mechanisms(wire_mechanism(upstream.sasl))
@@ -135,7 +136,8 @@ async def _speaks(address: Address) -> Literal["tls", "plain"] | None:
 
 
 def unchecked_tls() -> ssl.SSLContext:
-    """For finding out whether somebody speaks TLS, and for nothing that matters."""
+    """A TLS context that checks no certificate. It is for finding out whether a port speaks TLS, and for
+    nothing secret."""
     context = ssl.create_default_context()
     context.check_hostname = False
     context.verify_mode = ssl.CERT_NONE

@@ -1,6 +1,6 @@
 """The commands of Kafka's own tools that findings name, for this cluster and the proxy's user.
 
-They are pure, but the proxy's own certificate may have to be read: it names that user.
+The functions are pure, except that they may read the proxy's own certificate, which names that user.
 """
 
 import shlex
@@ -20,8 +20,8 @@ def grant(config: Config, operation: str, topic: str | None) -> str:
 
 
 def admin_arguments(config: Config) -> str:
-    """The options with which Kafka's tools reach the cluster. An administrator's own login is in a file that
-    only they have."""
+    """The options with which Kafka's tools reach the cluster. An administrator's login is in a file that only
+    the administrator has."""
     arguments = f"--bootstrap-server {config.upstream.bootstrap_servers[0]}"
     if config.upstream.tls is not None or config.upstream.sasl is not None:
         arguments += " --command-config admin.properties"
@@ -29,7 +29,8 @@ def admin_arguments(config: Config) -> str:
 
 
 def principal(config: Config) -> str:
-    """The principal as which brokers know the proxy, by Kafka's default rules; `User:…` if only they know."""
+    """The proxy's principal at the brokers, by Kafka's default rules; `User:…` if only the brokers know
+    it."""
     sasl, tls = config.upstream.sasl, config.upstream.tls
     if sasl is not None:
         return f"User:{sasl.credentials.username}" if isinstance(sasl.credentials, Password) else "User:…"

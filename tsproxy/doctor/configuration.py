@@ -1,4 +1,4 @@
-"""The findings about a configuration by itself. They connect to nothing."""
+"""The findings about a configuration by itself. No connection is made."""
 
 from collections.abc import Iterator
 from typing import Final

@@ -16,8 +16,8 @@ Progress = Callable[[str], None]
 
 
 async def examine(config: Config, clock: Clock, progress: Progress = lambda _: None) -> list[Finding]:
-    """The findings, in the order in which the proxy would meet the problems. Nothing is raised for a cluster
-    that does not answer."""
+    """The findings, in the order in which the proxy would have the problems. Nothing is raised if the cluster
+    does not answer."""
     found = [*configuration.examine(config, clock.now_ms())]
     async with AsyncExitStack() as stack:
         progress("asking the cluster")
@@ -27,7 +27,7 @@ async def examine(config: Config, clock: Clock, progress: Progress = lambda _: N
         found += security.to_brokers(config, seen, clock.now_ms())
         try:
             found += await _of_cluster(config, seen, stack, clock, progress)
-        except ConversationError as error:  # the broker has answered before, and stopped in between
+        except ConversationError as error:  # the broker answered before, and has stopped since
             found.append(CLUSTER.problem(str(error), "look at that broker, and call this command again"))
         progress("looking at this machine")
         found += await ports.examine(config, seen.brokers)
@@ -38,7 +38,8 @@ async def examine(config: Config, clock: Clock, progress: Progress = lambda _: N
 
 
 def _led_by(config: Config, seen: Seen) -> Config:
-    """The same, with a bootstrap server that can be used first: commands in the advice name the first."""
+    """The same configuration, with the bootstrap servers that can be used first: commands in the advice name
+    the first one."""
     servers = sorted(seen.servers, key=lambda each: each.error is not None)
     upstream = replace(config.upstream, bootstrap_servers=tuple(each.address for each in servers))
     return replace(config, upstream=upstream)

@@ -25,8 +25,8 @@ _WIDTH: Final = max(map(len, Grade))
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """`check` is the name of the check. `advice` says what to do, `command` does it in a shell; None if there
-    is nothing to do, or no such command."""
+    """A result of a check. `check` is its name. `advice` says what to do, and `command` does it in a shell.
+    They are None if there is nothing to do, or no such command."""
 
     check: str
     grade: Grade
@@ -63,7 +63,7 @@ def as_text(findings: Sequence[Finding]) -> str:
 
 
 def as_json(findings: Sequence[Finding]) -> dict[str, Any]:
-    """The worst grade, how many there are of each, and all findings."""
+    """The worst grade, the number of findings of each grade, and all findings."""
     counts = Counter(each.grade for each in findings)
     worst = next((grade for grade in (Grade.PROBLEM, Grade.WARNING) if counts[grade]), Grade.OK)
     return {

@@ -56,7 +56,8 @@ def open_files(config: Config, granted: int | None) -> Finding:
 
 
 def available_bytes(cgroup: Path = CGROUP) -> int | None:
-    """The memory that this process may use: that of its container, else of the machine; None if unknown."""
+    """The memory that this process may use: the smaller of its container's limit and the machine's memory;
+    None if both are unknown."""
     found = []
     for name in ("memory.max", "memory/memory.limit_in_bytes"):
         try:

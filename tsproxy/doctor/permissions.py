@@ -25,9 +25,9 @@ PROBE: Final = "clock.probe.topic"
 
 @dataclass(frozen=True, slots=True)
 class Rights:
-    """`visible`: the topics that the user may Describe, without internal ones. `described`: how they are
-    configured; if none is visible, the answer about a topic which need not exist. `named`: the topics to
-    which the proxy itself writes, by the key that names them."""
+    """The rights of the proxy's own user. `visible`: the topics that the user may Describe, without internal
+    ones. `described`: their configuration; if no topic is visible, the answer about a topic that need not
+    exist. `named`: the topics to which the proxy itself writes, by the configuration key that names them."""
 
     visible: Sequence[str]
     sees_nothing: bool
@@ -35,11 +35,11 @@ class Rights:
     reads_brokers: bool
     named: Mapping[str, str] = field(default_factory=dict)
     of_named: Mapping[str, TopicRights] | None = None
-    """None if brokers are too old to say what one may do."""
+    """None if brokers are too old to report the user's rights."""
 
 
 async def rights(config: Config, connection: AdminConnection, nodes: Sequence[Node]) -> Rights:
-    """Asks a broker. Raises ConversationError. No topic is created."""
+    """The rights, as a broker reports them. No topic is created. Raises ConversationError."""
     visible = sorted((await connection.cluster(with_topics=True)).topics)
     sees_nothing = False
     if not visible:

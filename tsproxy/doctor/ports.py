@@ -16,13 +16,13 @@ from tsproxy.proxy.ports import ListenError, bind, each_address
 PORTS: Final = Check("ports")
 ADVERTISED: Final = Check("advertised")
 _ALIVE: Final = (b"alive\n", b"OK\n")
-"""The second one is all that a stranger gets where `admin.token` is set."""
+"""The answers of /livez. If `admin.token` is set, a client without the token gets only the second one."""
 _ANSWER_S: Final = 2.0
 _REFUSED_SHOWN: Final = 10
 
 
 async def examine(config: Config, brokers: Mapping[int, Address]) -> list[Finding]:
-    """`brokers` is empty if the cluster did not answer."""
+    """The findings. `brokers` is empty if the cluster did not answer."""
     runs_at = await asyncio.to_thread(running_proxy, config)
     found = [each for listener in config.listeners for each in _node_ids(listener, brokers)]
     found += _bound(config, brokers, runs_at)
@@ -53,7 +53,7 @@ def running_proxy(config: Config) -> Address | None:
 
 
 def _node_ids(listener: Listener, brokers: Mapping[int, Address]) -> Iterator[Finding]:
-    """Whether every broker has a port, where each has one of its own."""
+    """Whether every broker has a port, if the listener has a port for each broker."""
     ports = listener.brokers
     if not isinstance(ports, BrokerPorts) or not brokers:
         return
@@ -95,8 +95,8 @@ def _bound(config: Config, brokers: Mapping[int, Address], runs_at: Address | No
 
 
 def _wanted(config: Config, brokers: Mapping[int, Address]) -> Iterator[Address]:
-    """The ports that a start needs: with workers every port that a broker may get, else those of the brokers
-    that exist."""
+    """The ports that a start needs: with several workers every port that a broker may get, else the ports of
+    the brokers that exist."""
     for listener in config.listeners:
         if listener.bind.port:
             yield listener.bind
@@ -112,15 +112,15 @@ def _wanted(config: Config, brokers: Mapping[int, Address]) -> Iterator[Address]
 
 
 def _admin_addresses(bind: Address) -> list[Address]:
-    """The admin port listens at every address of a host name."""
+    """The addresses of the admin port: it listens at every address of a host name."""
     try:
         return each_address(bind)
-    except ListenError:  # trying to bind says the same
+    except ListenError:  # trying to bind fails with the same error
         return [bind]
 
 
 async def _advertised(listener: Listener, brokers: Mapping[int, Address]) -> list[Finding]:
-    """Whether the names that clients are told resolve, here at least."""
+    """Whether the advertised names resolve, at least on this machine."""
     if not listener.bind.port:
         return []
     by_name = isinstance(listener.brokers, BrokerHosts)

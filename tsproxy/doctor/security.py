@@ -35,7 +35,7 @@ def to_brokers(config: Config, seen: Seen, now_ms: int) -> Iterator[Finding]:
 def _brokers_certificate(server: Server, der: bytes, now_ms: int) -> Iterator[Finding]:
     try:
         certificate = read_certificate(der)
-    except DecodeError:  # OpenSSL has accepted it, so only its end is not known
+    except DecodeError:  # OpenSSL has accepted the certificate, so only its end is unknown
         yield SECURITY.skipped(f"{server.address}: the end of the broker's certificate cannot be read")
         return
     yield _end_of(
@@ -84,7 +84,7 @@ def _login(config: Config, connected: Sequence[Server]) -> Iterator[Finding]:
 
 
 def _logins_of_clients(config: Config, connected: Sequence[Server]) -> Iterator[Finding]:
-    """Whether clients log in as `upstream.clients_use_sasl` says, which the proxy has to believe."""
+    """Whether clients log in as `upstream.clients_use_sasl` says. The proxy has to rely on that setting."""
     for server in connected:
         has_sasl = server.mechanisms is not None
         text = f"{server.address}: this listener has {'SASL' if has_sasl else 'no SASL'}"
@@ -142,8 +142,8 @@ def tls_listeners(settings: Mapping[str, str | None]) -> list[str]:
 
 
 def to_clients(config: Config, brokers: Mapping[int, Address]) -> Iterator[Finding]:
-    """Whether each listener's certificate has the names that clients are told. The notices about the
-    configuration know when certificates end."""
+    """Whether each listener's certificate is valid for the advertised names. The notices about the
+    configuration report when certificates end."""
     for listener in config.listeners:
         if listener.tls is None:
             continue

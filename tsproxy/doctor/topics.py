@@ -1,4 +1,5 @@
-"""Findings about topics whose limits will surprise somebody: their own, and beside this proxy's policy."""
+"""Findings about topics with limits that users may not expect: by themselves, and compared with this proxy's
+policy."""
 
 import asyncio
 from collections import defaultdict
@@ -38,8 +39,8 @@ _FITS_NO_RULE_SHOWN: Final = 20
 
 @dataclass(frozen=True, slots=True)
 class Described:
-    """The configuration of topics. `given` are the values that each broker gives to topics which set none, by
-    node id; None for a broker that did not answer."""
+    """The configuration of topics. `given`: by node id, the values that a broker gives to topics without
+    values of their own; None for a broker that did not answer."""
 
     topics: Sequence[TopicAnswer]
     given: Mapping[int, Given | None]
@@ -55,7 +56,7 @@ class Described:
 
 
 async def describe(rights: Rights, nodes: Sequence[Node]) -> Described:
-    """Asks each broker for the values that it gives to topics."""
+    """The configuration of topics. Each broker is queried for the values that it gives to topics."""
     readable = [each for each in rights.described if each.error_code == ErrorCode.NONE]
     shown = examples({each.topic: own_of(each) for each in readable})
     given = await asyncio.gather(*(_given(node.connection, shown) for node in nodes))
@@ -206,7 +207,7 @@ def _beside_policy(config: Config, judged: Mapping[str, TopicLimits]) -> Iterato
 
 
 def _narrower(config: Config, judged: Mapping[str, TopicLimits]) -> Mapping[str, list[str]]:
-    """The topics by the rule, or the defaults, whose limit is tighter than theirs."""
+    """The topics whose limits are wider than those of a rule or of the defaults, by the name of that rule."""
     policy, found = config.policy, defaultdict[str, list[str]](list)
     for topic, known in judged.items():
         rules = (
