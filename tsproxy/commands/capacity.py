@@ -1,4 +1,4 @@
-"""`tsproxy capacity`: how many workers a traffic needs, by what a running proxy measures."""
+"""`tsproxy capacity`: how many workers a traffic needs, estimated from the metrics of a running proxy."""
 
 import argparse
 import http.client
@@ -107,8 +107,8 @@ class _Source:
 
 
 def _source(options: argparse.Namespace) -> _Source:
-    """Raises OSError if the file of authorities cannot be used, HTTPException if no header can carry the
-    token."""
+    """The place of the metrics, from the options. Raises OSError if the file of authorities cannot be used,
+    HTTPException if the token is not allowed in a header."""
     tls = ssl.create_default_context(cafile=options.ca) if options.tls or options.ca else None
     text = os.environ.get(TOKEN_VARIABLE, "").strip()
     try:

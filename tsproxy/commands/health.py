@@ -1,4 +1,4 @@
-"""`tsproxy health`: asks a proxy's admin port whether it lives. For a container's HEALTHCHECK.
+"""`tsproxy health`: asks a proxy's admin port whether the proxy lives. For a container's HEALTHCHECK.
 
 It reads no configuration: a file may have changed since the proxy read it, and a file with a mistake says
 nothing about the proxy that runs. So it finds out by itself whether the port uses TLS.
@@ -86,7 +86,7 @@ def _ask_over_tls(admin: Address, path: str, timeout_s: float) -> tuple[int, str
     except (ssl.SSLError, ConnectionError, http.client.BadStatusLine):
         if path == "/readyz":
             raise
-        # The event loop has answered the handshake, and that is what /livez says.
+        # The event loop has answered the handshake, and /livez says no more than that.
         return http.HTTPStatus.OK, _ASKS_FOR_CERTIFICATE
 
 

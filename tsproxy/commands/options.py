@@ -86,7 +86,7 @@ def proxy_document(parser: argparse.ArgumentParser, options: argparse.Namespace)
 
 
 def put_no_listener(document: Document) -> None:
-    """A configuration must have a listener. This one listens nowhere."""
+    """Add a listener if there is none, since a configuration must have one. Nothing listens at it."""
     if "listeners" not in document.root.entries:
         listener = Section("--upstream")
         listener.put("bind", Scalar("127.0.0.1:0", "--upstream"))

@@ -55,8 +55,8 @@ def _run(parser: argparse.ArgumentParser, options: argparse.Namespace) -> int:
     from tsproxy.proxy.workers.supervisor import supervise
     from tsproxy.proxy.workers.worker import serve_as_worker
 
-    # Ignored until there is something to reload, since a SIGHUP would end the process. Workers keep ignoring
-    # it: the supervisor sends them their orders.
+    # A SIGHUP is ignored until there is something to reload, since it would end the process. Workers keep
+    # ignoring it: the supervisor sends them their orders.
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
     main: Callable[[], Coroutine[Any, Any, None]]
     worker: int | None = None

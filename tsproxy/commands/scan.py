@@ -24,7 +24,8 @@ Reads no record and changes nothing. docs/offline.md says what a finding means.
 """
 
 INTERNAL: Final = "__"
-"""The names of Kafka's own topics begin so. They are left out unless a pattern begins with it, too."""
+"""The names of Kafka's own topics begin with this. These topics are left out unless a pattern begins with it,
+too."""
 
 
 def add(scan: argparse.ArgumentParser) -> None:
