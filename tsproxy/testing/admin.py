@@ -133,7 +133,7 @@ class Admin:
         return {entry["config_names"]: entry["config_value"] for entry in resource["config_entries"]}
 
     async def end_offsets(self, topic: str, partitions: Iterable[int]) -> dict[int, int]:
-        """The next offset of each partition. Raises unless this broker leads all of them."""
+        """The next offset of each partition. Raises KafkaError if this broker does not lead all of them."""
         topics = [(topic, [(partition, _LATEST) for partition in partitions])]
         answer = await self._connection.send(OffsetRequest(_NO_REPLICA, _READ_UNCOMMITTED, topics))
         (answered,) = answer.to_object()["topics"]

@@ -25,7 +25,7 @@ _POLL_S: Final = 0.03
 async def prepare_classes(jars: Path) -> None:
     """Makes the archive for a folder of a broker's jars, unless it exists or the folder is read-only."""
     archive = await asyncio.to_thread(archive_of, jars)
-    if archive.exists() or not os.access(archive.parent, os.W_OK):  # one look
+    if archive.exists() or not os.access(archive.parent, os.W_OK):  # a single check
         return
     unfinished = archive.with_suffix(f".{os.getpid()}")
     try:
@@ -36,7 +36,7 @@ async def prepare_classes(jars: Path) -> None:
             properties = server_properties(1, ports, ClientSecurity("PLAINTEXT"), node.data)
             await format_nodes([node], {1: properties}, (), None)
             node.start()
-            while not node.is_up():  # noqa: ASYNC110  # it tells only its log
+            while not node.is_up():  # noqa: ASYNC110  # only its log says that it is up
                 await asyncio.sleep(_POLL_S)
             await node.stop()
         unfinished.rename(archive)  # so the file is complete as soon as it exists

@@ -2,8 +2,9 @@
 
 Kafka's storage tool writes two files for a node. `meta.properties` names the cluster and the node.
 `bootstrap.checkpoint` is the beginning of the cluster's metadata: versions of features, SCRAM credentials. It
-names neither cluster nor node. So the tool runs for the first node, and its files are copied to the others. A
-cluster without settings of its own uses the checkpoint of an earlier cluster.
+names neither cluster nor node. So the tool runs only for the first node. Its checkpoint is copied to the
+other nodes, and this module writes their `meta.properties`. A cluster without settings of its own uses the
+checkpoint of an earlier cluster.
 """
 
 import base64

@@ -15,7 +15,7 @@ class Identity:
 
 
 def client_context(ca: Path, identity: Identity | None = None) -> ssl.SSLContext:
-    """A client's TLS context that trusts `ca`, checks host names, and shows `identity` if there is one."""
+    """A client's TLS context that trusts `ca`, checks host names, and sends `identity` if there is one."""
     context = ssl.create_default_context(cafile=ca)
     if identity is not None:
         context.load_cert_chain(identity.certificate, identity.key)

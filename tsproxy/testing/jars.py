@@ -37,7 +37,7 @@ class JarsError(RuntimeError):
 
 @dataclass(frozen=True, slots=True)
 class Dependency:
-    """One pinned artifact. With `transitive` its dependencies come, too."""
+    """One pinned artifact. With `transitive`, its dependencies are fetched, too."""
 
     organisation: str
     name: str
@@ -46,7 +46,7 @@ class Dependency:
 
 
 def kafka_dependencies(version: str) -> tuple[Dependency, ...]:
-    """The dependencies of a broker of `version` ("4.3.1"), with Kafka's command line tools and a log.
+    """The dependencies of a broker of `version` ("4.3.1"), with Kafka's command line tools and Log4j.
 
     The tools come without their dependencies: Connect, Jetty and Jersey would double the download. Kafka
     brings the SLF4J 1.7 interface without an implementation. Log4j implements it for 3.9 and 4.x, and the
@@ -98,8 +98,8 @@ def fetch_jars(name: str, dependencies: Sequence[Dependency]) -> Path:
 def fetch_newest(name: str, dependencies: Sequence[Dependency], folder: Path) -> None:
     """Fetch jars into `folder`, which exists and is empty. A revision may be `latest.release`.
 
-    Nothing is kept for the next time but the resolver's own cache: another revision may be the newest then.
-    Raises JarsError or JavaError.
+    Only the resolver's own cache is kept for the next time: another revision may be the newest then. Raises
+    JarsError or JavaError.
     """
     (folder / "ivy.xml").write_text(_ivy_xml(name, dependencies))
     cache = _cache_folder()

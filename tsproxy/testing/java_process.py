@@ -9,7 +9,8 @@ from tsproxy.testing.java import find_java
 _LOG_CONFIGURATION: Final = Path(__file__).with_name("log4j2.xml")
 _QUICK_START: Final = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto")
 _SILENT: Final = ("-Xlog:disable", "-Xlog:all=error:stderr")
-"""The virtual machine logs only errors, to standard error. Else messages about archives are in the output."""
+"""The virtual machine logs only errors, to standard error. Otherwise the output would contain messages about
+archives."""
 
 
 def archive_of(jars: Path) -> Path:
@@ -24,7 +25,8 @@ def java_command(
     *arguments: str | Path,
     options: Sequence[str] = (),
 ) -> list[str | Path]:
-    """Runs `main_class` from jars, with at most `heap` ("256m"); its log goes to standard error.
+    """The command that runs `main_class` from jars, with at most `heap` ("256m"); its log goes to standard
+    error.
 
     An entry of the class path may end in `*` for all jars of a folder. `options` are for the virtual machine.
     """

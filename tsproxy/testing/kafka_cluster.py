@@ -66,8 +66,8 @@ class KafkaCluster:
     digits, `.`, `_`, `-`). TLS needs an `authority` that signs certificates; a proxy may use the same one.
 
     `properties` are added to every broker's server.properties, and `node_properties` to that of one broker.
-    They win over the defaults. If they name an authorizer, the connection for administration stays a
-    super user. `advertised_host` is the host name that brokers give to clients, for tests that distinguish a
+    They override the defaults. If they name an authorizer, the connection for administration stays a super
+    user. `advertised_host` is the host name that brokers give to clients, for tests that distinguish a
     broker's own address from a proxy's. `port` is the first broker's port for clients, and the others have
     the ports after it. Without it, any free ports are used.
     """
@@ -252,7 +252,8 @@ class KafkaCluster:
 
     async def _start(self, jars: Mapping[str, Path]) -> None:
         """Tries to start with one choice of ports; removes everything if that fails. `jars` are by version,
-        the oldest first: its storage tool writes the first metadata, which newer brokers can read."""
+        the oldest first: the storage tool of the oldest version writes the first metadata, which newer
+        brokers can read, too."""
         async with AsyncExitStack() as stack:
             stack.callback(self._reap)
             folder, group = await stack.enter_async_context(guarded_folder("tsproxy-kafka-"))

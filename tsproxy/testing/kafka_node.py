@@ -29,7 +29,7 @@ class PortTakenError(KafkaStartError):
 
 @dataclass(frozen=True, slots=True)
 class Runtime:
-    """Shared by all Java processes of a cluster: jars, heap, and their process group."""
+    """The settings shared by a cluster's Java processes of one version: jars, heap, and process group."""
 
     jars: Path
     heap: str

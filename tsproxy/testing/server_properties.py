@@ -56,7 +56,8 @@ def server_properties(
     overrides: Mapping[str, str] | None = None,
     advertised_host: str = HOST,
 ) -> str:
-    """The text of one broker's file. `ports` are those of all brokers by node id. `overrides` win.
+    """The text of one broker's file. `ports` are those of all brokers by node id. `overrides` replace any
+    other values.
 
     `advertised_host` is the host name for clients, in place of HOST. Brokers among themselves use HOST.
     """
@@ -102,7 +103,8 @@ def server_properties(
 
 
 def _quick_heartbeats() -> dict[str, str]:
-    """Members of the newer groups get assignments by heartbeat, which is every 5 s by default."""
+    """Shorter heartbeat intervals: members of the newer groups get assignments by heartbeat, every 5 s by
+    default."""
     return {
         f"group.{kind}.{bound}heartbeat.interval.ms": "500"
         for kind in ("consumer", "share")
@@ -111,7 +113,8 @@ def _quick_heartbeats() -> dict[str, str]:
 
 
 def _idle_alone() -> dict[str, str]:
-    """A controller writes a record every 500 ms, so that followers see that it lives. Alone it has none."""
+    """No idle records: a controller writes one every 500 ms to show its followers that it lives. A controller
+    alone has no followers."""
     return {"metadata.max.idle.interval.ms": "0"}
 
 

@@ -37,7 +37,7 @@ CLASSES: Final = {
 _HEAP: Final = "256m"
 _QUIET: Final = ("-Dtsproxy.log.level=WARN", "-Dlog4j2.shutdownHookEnabled=false")
 """As in Kafka's distribution, tools log only problems (log4j2.xml). A tool may end before its log has begun;
-then the log would complain about a hook that it can no longer set."""
+then the log would report an error about a hook that it can no longer set."""
 
 
 def write_tools(folder: Path) -> list[Path]:
