@@ -1,8 +1,8 @@
 """Makes a release: `python -m deploy.release`, or `make release` (docs/releasing.md).
 
-`agreement` compares version, tag and CHANGELOG. `audit` asks for known vulnerabilities. `build` makes wheels,
+`agreement` compares version, tag and CHANGELOG. `audit` looks up known vulnerabilities. `build` makes wheels,
 sdist and the archive for spark-submit from the commit. `trial` installs and tests them in a fresh
-environment, `sbom` lists what is in it. Nothing here publishes anything.
+environment, `sbom` lists the packages of that environment. Nothing here publishes anything.
 """
 
 

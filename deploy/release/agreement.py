@@ -30,7 +30,7 @@ def agreed(root: Path, *, needs_tag: bool = True) -> Commit:
 
 
 def version_of(root: Path) -> str:
-    """The version that the code names. Raises ReleaseError if it is none that can be released."""
+    """The version that the code names. Raises ReleaseError if it is no version that can be released."""
     text = (root / "tsproxy" / "__init__.py").read_text(encoding="utf-8")
     found = re.search(r'^__version__ = "([^"]+)"$', text, re.MULTILINE)
     if found is None or not re.fullmatch(r"\d+\.\d+\.\d+((a|b|rc)\d+)?", found[1]):

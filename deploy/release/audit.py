@@ -12,7 +12,8 @@ _MOST_NAMED: Final = 3
 
 
 def audited(lock: Path) -> str:
-    """One line about the audit. Raises ReleaseError if a vulnerability is known, or nobody could be asked."""
+    """One line about the audit. Raises ReleaseError if a vulnerability is known, or if there is no answer
+    about the packages."""
     options = ("--no-deps", "--disable-pip", "--format", "json", "--progress-spinner", "off")
     asked = subprocess.run(
         [tool("pip-audit"), "--requirement", lock, *options], capture_output=True, text=True, check=False
@@ -21,8 +22,8 @@ def audited(lock: Path) -> str:
 
 
 def judged(answer: str, complaint: str = "") -> str:
-    """The same, from the output of pip-audit. It also succeeds where it knows no package at all, so its exit
-    status says too little."""
+    """The same, from the output of pip-audit. pip-audit also succeeds if it knows none of the packages, so
+    its exit status is not enough."""
     try:
         packages: list[dict[str, Any]] = json.loads(answer)["dependencies"]
     except (ValueError, KeyError) as error:

@@ -108,7 +108,8 @@ def _unpacked(sdist: Path, folder: Path) -> Path:
 
 
 def _native_wheel(source: Path, commit: Commit, folder: Path, made: Path) -> Path:
-    """`optional` in setup.py makes a failed compiler a warning: for a release it is an error."""
+    """The wheel for this machine. `optional` in setup.py makes a failed compiler a warning: for a release it
+    is an error."""
     environment = environment_of(commit)
     plain = folder / "plain"
     run(tool("python"), "-m", "build", "--wheel", "--outdir", plain, source, environment=environment)

@@ -1,4 +1,4 @@
-"""CHANGELOG.md, read as far as a release needs it: its sections, and what stands in each."""
+"""CHANGELOG.md, read as far as a release needs it: its sections and their texts."""
 
 import re
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ _HEADING: Final = re.compile(r"^## \[([^\]]+)\](?: - (\d{4}-\d{2}-\d{2}))?$", re
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """One version, or what is not released yet: then it has no date."""
+    """The section of one version, or of the changes that are not released yet: these have no date."""
 
     version: str
     released: date | None
@@ -21,12 +21,13 @@ class Section:
 
     @property
     def is_empty(self) -> bool:
-        """Whether it names no change; headings of groups are none."""
+        """Whether the section names no change; headings of groups do not count as changes."""
         return not re.search(r"^[^#\s]", self.text, re.MULTILINE)
 
 
 def sections(changelog: str) -> list[Section]:
-    """The sections as they stand, the newest first. Raises ReleaseError for a heading that is none."""
+    """The sections in the order of the file, the newest first. Raises ReleaseError for a heading of another
+    form."""
     level = re.findall(r"^## .*$", changelog, re.MULTILINE)
     found = list(_HEADING.finditer(changelog))
     if wrong := [line for line in level if not _HEADING.fullmatch(line)]:

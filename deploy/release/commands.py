@@ -11,7 +11,7 @@ from deploy.release import ReleaseError
 
 _LAST_LINES: Final = 30
 _LEFT_OUT: Final = ("PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV")
-"""They would lead a fresh environment back to this one."""
+"""With these variables, a fresh environment would use parts of this one."""
 
 
 def run(*command: object, cwd: Path | None = None, environment: Mapping[str, str] | None = None) -> str:

@@ -1,4 +1,4 @@
-"""The list of what a release consists of (CycloneDX), and its checksums."""
+"""The list of the packages of a release (CycloneDX), and the checksums of its files."""
 
 import json
 from hashlib import sha256
@@ -13,7 +13,7 @@ SUMS: Final = "SHA256SUMS"
 
 
 def write_sbom(python: Path, root: Path, commit: Commit, made: Path) -> Path:
-    """The packages that are installed beside `python`, with versions and licenses.
+    """The file with the packages that are installed beside `python`, with versions and licenses.
 
     Raises ReleaseError if one of them has another version than in the lock, or is not in it.
     """
@@ -27,14 +27,14 @@ def write_sbom(python: Path, root: Path, commit: Commit, made: Path) -> Path:
         environment={"SOURCE_DATE_EPOCH": str(commit.made_s)},
     )
     listed = json.loads(bom.read_text(encoding="utf-8"))
-    listed["metadata"]["component"]["version"] = commit.version  # pyproject.toml does not name it
+    listed["metadata"]["component"]["version"] = commit.version  # pyproject.toml does not name the version
     bom.write_text(json.dumps(listed, indent=1, sort_keys=True) + "\n", encoding="utf-8")
     check_pinned(bom, root / "requirements.lock")
     return bom
 
 
 def check_pinned(bom: Path, lock: Path) -> None:
-    """Raises ReleaseError if the SBOM names a package that the lock does not pin so."""
+    """Raises ReleaseError if the SBOM names a package that the lock does not pin to the same version."""
     pinned = {line.strip().lower().replace("_", "-") for line in lock.read_text().splitlines()}
     listed = json.loads(bom.read_text(encoding="utf-8"))["components"]
     found = {f"{each['name']}=={each.get('version')}".lower().replace("_", "-") for each in listed}
@@ -46,7 +46,7 @@ def check_pinned(bom: Path, lock: Path) -> None:
 
 
 def write_sums(made: Path) -> Path:
-    """SHA256SUMS of all files beside it, as `sha256sum --check` reads it."""
+    """The file SHA256SUMS of all files beside it, in the form that `sha256sum --check` reads."""
     sums = made / SUMS
     files = sorted(each for each in made.iterdir() if each != sums)
     sums.write_text("".join(f"{sha256(each.read_bytes()).hexdigest()}  {each.name}\n" for each in files))

@@ -22,7 +22,8 @@ listeners:
 
 
 def install(made: Path, lock: Path, commit: Commit, folder: Path) -> Path:
-    """Python of a new environment with tsproxy from `made`, and with what it asks for, as the lock pins it.
+    """The Python of a new environment with tsproxy from `made`, and with its dependencies as the lock pins
+    them.
 
     The package itself never comes from an index, where a stranger may have its name.
     """
@@ -35,7 +36,8 @@ def install(made: Path, lock: Path, commit: Commit, folder: Path) -> Path:
 
 
 def try_installed(python: Path, commit: Commit, folder: Path) -> str:
-    """One line about a proxy before a real broker, and the report on what it did. Raises ReleaseError."""
+    """One line about a test of a proxy in front of a real broker, and of the report on its records. Raises
+    ReleaseError."""
     proxy = python.with_name("tsproxy")
     if (version := run(proxy, "--version").strip()) != f"tsproxy {commit.version}":
         raise ReleaseError(f"tsproxy --version prints {version}")
@@ -49,7 +51,7 @@ def try_installed(python: Path, commit: Commit, folder: Path) -> str:
 
 
 def try_pyfiles(python: Path, made: Path, folder: Path) -> None:
-    """The archive alone has the program that spark-submit starts. Raises ReleaseError."""
+    """Raises ReleaseError if the archive alone does not have the program that spark-submit starts."""
     look = (
         "import sys; sys.path.insert(0, sys.argv[1]); import spark_reports.cli as cli, tsproxy; "
         "assert cli.__file__.startswith(sys.argv[1]); print(tsproxy.__version__)"

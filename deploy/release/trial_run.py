@@ -1,7 +1,7 @@
 """Runs in the environment that is tested, with nothing of the checkout on its path.
 
-The installed proxy stands before a real broker. A good and a bad record go through it, and the installed
-`spark_reports` makes the report on them. Prints what was counted, as JSON.
+The installed proxy runs in front of a real broker. A good and a bad record are sent through it, and the
+installed `spark_reports` makes the report on them. The program prints all counts as JSON.
 """
 
 import asyncio
@@ -25,7 +25,8 @@ LIMITS = {"message.timestamp.before.max.ms": "86400000"}
 
 
 async def proxied(folder: Path) -> dict[str, Any]:
-    """Answers at the producer, and the records in Kafka's log; the decision log is then in `folder`."""
+    """Counts of the producer's answers and of the records in Kafka's log. The decision log is then in
+    `folder`."""
     told = {"accepted": 0, "rejected": 0}
     async with KafkaCluster() as kafka:
         await kafka.create_topic(TOPIC, config=LIMITS)
@@ -44,7 +45,7 @@ async def proxied(folder: Path) -> dict[str, Any]:
 
 
 def reported(decisions: Path, output: Path) -> list[int]:
-    """The report's records: all, and those that were rejected."""
+    """The numbers of the report's records: of all, and of the rejected ones."""
     lines = [json.loads(line) for file in decisions.glob("*.jsonl") for line in file.read_text().splitlines()]
     day = max(line["ts"] for line in lines)[:10]
     command = (Path(sys.executable).with_name("spark_reports"), "daily", "--date", day)

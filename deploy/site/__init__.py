@@ -4,5 +4,5 @@
     hooks   what MkDocs calls
 
 Pages stay plain Markdown, with links that work in the repository. Documents outside `docs`, and the files
-that they name, have the folder `repository` of the site. The index of the documents is also the navigation.
+that they name, are in the folder `repository` of the site. The index of the documents is also the navigation.
 """

@@ -32,7 +32,8 @@ _CSS: Final = """\
 class _TwoSpaces(Extension):  # type: ignore[misc]  # the library is not in the project's environment
     """Lists in lists are indented by two spaces, as GitHub reads them. Python-Markdown expects four.
 
-    Its parser takes the width when it is made, so this makes another one, before other extensions add to it.
+    Python-Markdown's parser reads the width when it is made. So this extension makes another parser, before
+    other extensions add to it.
     """
 
     def extendMarkdown(self, md: Markdown) -> None:  # noqa: N802  # the library's name
@@ -49,7 +50,7 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Add what lies outside `docs`."""
+    """Add the documents outside `docs`, the files and folders that documents link to, and the style sheet."""
     outside, folders = outside_docs(ROOT)
     for path in sorted(outside):
         files.append(File.generated(config, place(path), abs_src_path=str(ROOT / path)))
@@ -74,7 +75,7 @@ def on_page_markdown(markdown: str, page: Page, **_: Any) -> str:
 
 
 def on_post_page(output: str, page: Page, **_: Any) -> str:
-    """Reading a page asks no other server."""
+    """The page as it is. Raises PluginError if a browser would load parts of it from another server."""
     if found := loaded_from_elsewhere(output):
         raise PluginError(f"{page.file.src_uri} loads {', '.join(found)}")
     return output

@@ -88,7 +88,7 @@ def listing(root: Path, folder: str) -> str | None:
 
 
 def navigation(index: str) -> list[dict[str, list[str]]]:
-    """The sections of the index with their pages. A page stands where it is linked first."""
+    """The sections of the index with their pages. A page is in the section that links to it first."""
     seen: set[str] = set()
     sections: list[dict[str, list[str]]] = []
     for title, body in re.findall(r"^## (.+?)\n(.*?)(?=^## |\Z)", index, re.MULTILINE | re.DOTALL):
@@ -102,5 +102,5 @@ def navigation(index: str) -> list[dict[str, list[str]]]:
 
 
 def loaded_from_elsewhere(page: str) -> list[str]:
-    """The addresses on other servers that a browser asks while it shows the page. Links are none of them."""
+    """The addresses on other servers from which a browser loads parts of the page. Links do not count."""
     return re.findall(r"<(?:script|link|img|iframe)[^>]+?(?:src|href)=[\"']?(https?://[^\"' >]+)", page)
