@@ -4,8 +4,8 @@
         result = bench.load(Load(KB1), proxy)
 
 With two or more CPUs, the proxy has one of its own and the load has the others. Generator and sink together
-cost about as much as a plain TCP proxy, each alone costs less. On two CPUs they share one and hold a fast
-proxy back. So the page shows how busy each proxy was beside the ratios.
+cost about as much as a plain TCP proxy, each alone costs less. On two CPUs they share one CPU and limit a
+fast proxy. So, beside the ratios, the page shows how busy each proxy was.
 """
 
 import json
@@ -84,8 +84,8 @@ class Result:
 
 @dataclass(slots=True)
 class Bench:
-    """`proxies` are those that can be started on this machine. `missing` has a sentence for each measurement
-    that this machine cannot do, `failed` one for each that failed."""
+    """One run of the benchmarks. `proxies` are those that can be started on this machine. `missing` has a
+    sentence for each measurement that this machine cannot do, `failed` one for each that failed."""
 
     workshop: Workshop
     effort: Effort

@@ -49,7 +49,7 @@ def _loads(*, is_tls: bool) -> Sequence[Load]:
 
 
 def row_name(load: Load) -> str:
-    """The load's name, with the word that tells answers to Fetch from requests."""
+    """The load's name, with a word that distinguishes answers to Fetch from requests."""
     return f"Fetch, {load.name}" if load.shape.is_fetch else load.name
 
 

@@ -2,8 +2,8 @@
 
     python -m benchmarks.capacity_page
 
-writes them. A run of the benchmarks that writes docs/benchmarks.md does so as well, and a test compares both
-pages.
+This command writes the parts. A run of the benchmarks that writes docs/benchmarks.md writes them, too, and a
+test compares both pages.
 """
 
 import math

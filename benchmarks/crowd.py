@@ -1,4 +1,4 @@
-"""`python -m benchmarks.crowd`: many clients whose every batch is two hours ahead, over few connections.
+"""`python -m benchmarks.crowd`: many clients over few connections. Every batch is two hours ahead.
 
 Prints `ready` when all connections have been rejected once, waits for `go`, and prints one line of JSON.
 Every answer must reject (code 32). Each connection has one request in flight; client ids take turns on it.

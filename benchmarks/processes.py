@@ -49,8 +49,8 @@ class Program:
         return sum(_cpu_s(pid) for pid in _tree(self.pid))
 
     def settled_cpu_s(self) -> float:
-        """`cpu_s` when it has stopped changing, because the kernel counts a process's last moments late, when
-        the process sleeps already. If it does not stop changing, its value after half a second."""
+        """`cpu_s` when it has stopped changing, or else after half a second. The kernel counts the last
+        moments of a process late, when the process sleeps already."""
         used_s = self.cpu_s()
         for _ in range(_STILL_TRIES):
             time.sleep(_STILL_S)

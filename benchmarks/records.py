@@ -91,7 +91,7 @@ def _facts(batch: bytes) -> Read:
 
 
 def _python_walk(batch: bytes) -> Read:
-    """The walk alone, in Python, the batch's header read before."""
+    """The walk alone, in Python. The batch's header is read before."""
     return partial(python_readers.walk, memoryview(batch)[HEADER_SIZE:], NOW_MS, records_count(batch), True)
 
 

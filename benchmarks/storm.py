@@ -19,8 +19,8 @@ CPU_AT_MOST: Final = 2.0
 this bound."""
 _CONNECTIONS: Final = 200
 FEW: Final = 2 * _CONNECTIONS
-"""Two clients per connection, so that the fast path cannot repeat the rejection before. It would cost only a
-fraction of the rejections of many clients, and the ratio would mean nothing."""
+"""Two clients per connection, so that the fast path cannot repeat the previous rejection. A repeated
+rejection would cost only a fraction of the rejections of many clients, and the ratio would mean nothing."""
 _INTERVALS: Final = 3
 _SECONDS_FACTOR: Final = 10
 _MIB: Final = 1024 * 1024

@@ -47,8 +47,8 @@ _GZIP, _SNAPPY, _ZSTD = 1, 2, 4
 
 @dataclass(frozen=True, slots=True)
 class Input:
-    """`asked` goes to the session first and is not timed. Then comes `data`: from the broker if `asked` is
-    not empty, else from the client."""
+    """One input. The session receives `asked` first, which is not timed. Then it receives `data`: from the
+    broker if `asked` is not empty, else from the client."""
 
     data: bytes
     asked: bytes = b""
