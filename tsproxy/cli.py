@@ -1,6 +1,7 @@
 """The command `tsproxy`: its subcommands, and the exit code.
 
-A user's mistake gets a sentence, never a traceback: which field, what it holds, what is allowed, what to do.
+After a user's mistake the command prints a sentence, never a traceback. The sentence says which field is
+wrong, what it holds, what is allowed, and what to do.
 """
 
 import argparse
@@ -50,7 +51,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except ConfigError as error:
         print(error, file=sys.stderr)
         return MISTAKEN
-    except BrokenPipeError:  # the reader of our output has seen enough
+    except BrokenPipeError:  # the reader of our output has closed the pipe
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return FAILED
 

@@ -4,7 +4,7 @@ import time
 
 
 class Clock:
-    """The wall clock is for judging and logging, the monotonic clock for measuring."""
+    """Reads the wall clock, for judging and logging, and the monotonic clock, for measuring."""
 
     __slots__ = ()
 

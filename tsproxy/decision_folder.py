@@ -79,7 +79,8 @@ class Abandoned:
 def close_abandoned(directory: Path) -> Iterator[Abandoned]:
     """Close the files that no running process writes, so that readers see their lines.
 
-    Without locks in the file system nobody can know, so the files stay open there.
+    If the file system has no locks, nobody can know whether a process still writes a file. The files then
+    stay open.
     """
     for path in filter(is_open, all_files(directory)):
         with suppress(OSError):  # somebody else closed or removed it
@@ -142,7 +143,7 @@ def expired(files: list[ClosedFile], retention: Retention, now_ms: int) -> list[
         is_too_old = retention.age_ms is not None and now_ms - file.written_ms > retention.age_ms
         is_too_much = retention.size_bytes is not None and too_many_bytes > 0
         if not (is_too_old or is_too_much):
-            break  # all later ones are newer
+            break  # all later files are newer
         gone.append(file)
         too_many_bytes -= file.size_bytes
     return gone
