@@ -1,8 +1,8 @@
 """The proxy's own connection to a broker. It asks which brokers there are and how topics are configured.
 
-It uses aiokafka's connection, not its admin client, because the admin client keeps the metadata of all topics
-of a cluster fresh, which nobody here needs. aiokafka speaks Metadata up to v5 and DescribeConfigs up to v2.
-Brokers from 3.6 to 4.x accept both.
+It uses aiokafka's connection, not aiokafka's admin client, because the admin client keeps refreshing the
+metadata of all topics of a cluster. The proxy does not need that. aiokafka supports Metadata up to v5 and
+DescribeConfigs up to v2. Brokers from 3.6 to 4.x accept both.
 """
 
 import asyncio
@@ -44,12 +44,12 @@ _CLOSE_S: Final = 1.0
 """How long to wait for a connection to close. The transport closes it even without this wait."""
 
 _NOT_ACCEPTED: Final = "the broker does not accept the token (upstream.admin.sasl)"
-"""A broker answers such a token with success and a text (RFC 7628), and aiokafka takes this for the end of
-the login. The next request then gets an answer without brokers, or none."""
+"""A broker answers a token that it does not accept with success and a text (RFC 7628), and aiokafka takes
+this answer for the end of the login. The next request then gets an answer without brokers, or no answer."""
 
 
 class ConversationError(Exception):
-    """A broker cannot be reached, or its answer is no answer of a broker. The text is for operators."""
+    """A broker cannot be reached, or it does not send a usable answer. The text is for operators."""
 
 
 class RejectedError(ConversationError):
@@ -58,7 +58,8 @@ class RejectedError(ConversationError):
 
 @dataclass(frozen=True, slots=True)
 class ClusterAnswer:
-    """`topics` is empty unless topics were requested. Kafka's internal ones are left out."""
+    """A broker's answer about its cluster. `topics` is empty unless topics were requested, and never contains
+    Kafka's internal topics."""
 
     cluster_id: str | None
     brokers: Mapping[int, Address]
@@ -67,9 +68,10 @@ class ClusterAnswer:
 
 @dataclass(frozen=True, slots=True)
 class TopicAnswer:
-    """`settings` are keyed by configuration name, and empty if `error_code` is not 0. `defaults` names the
-    settings that nobody has set on the topic or on its broker, `own` those that the topic sets itself. All
-    other settings come from the broker that answered."""
+    """The configuration of a topic, as a broker describes it. `settings` are keyed by configuration name, and
+    empty if `error_code` is not 0. `defaults` names the settings that nobody has set on the topic or on its
+    broker. `own` names the settings that the topic sets itself. All other settings come from the broker that
+    answered."""
 
     topic: str
     error_code: int
@@ -79,7 +81,7 @@ class TopicAnswer:
 
 
 class AdminConnection:
-    """One open connection. Every method raises ConversationError when it breaks."""
+    """One open connection. Every request raises ConversationError when the connection breaks."""
 
     def __init__(self, connection: AIOKafkaConnection, address: Address, sasl: Sasl | None) -> None:
         self.has_ended = False
@@ -110,19 +112,22 @@ class AdminConnection:
         return answers
 
     async def describe_broker(self, node_id: int, names: Sequence[str]) -> TopicAnswer:
-        """The configuration of the broker itself. It must be this connection's broker."""
+        """The configuration of the broker `node_id`, which must be the broker of this connection."""
         answer = await self.request(DescribeConfigsRequest([(_BROKER_RESOURCE, str(node_id), list(names))]))
         return _answer(answer.resources[0])
 
     async def offers(self) -> BrokerVersions:
-        """The versions of each API that the broker offers; empty if it does not say."""
+        """The versions of each API that the broker offers; empty if the broker answers with an error."""
         answer = await self.request(ApiVersionRequest())
         offered = answer.api_versions if answer.error_code == ErrorCode.NONE else ()
         return {key: (oldest, newest) for key, oldest, newest, *_ in offered}
 
     async def sasl_mechanisms(self, mechanism: str) -> tuple[str, ...] | None:
-        """The SASL mechanisms of this listener, or None if it has no SASL. For a connection without a login,
-        which is of no use afterwards: a broker closes it if it does not know `mechanism`."""
+        """The SASL mechanisms of this listener, or None if the listener has no SASL.
+
+        The connection must have no login. It is of no use afterwards: a broker that does not know `mechanism`
+        closes it.
+        """
         answer = await self.request(SaslHandShakeRequest(mechanism))
         if answer.error_code == ErrorCode.ILLEGAL_SASL_STATE:
             return None
@@ -130,7 +135,7 @@ class AdminConnection:
 
     def peer_certificate(self) -> bytes | None:
         """The broker's certificate (DER); None without TLS."""
-        writer = self._connection._writer  # aiokafka has no other way to it
+        writer = self._connection._writer  # aiokafka offers no other way to the TLS object
         tls = writer.get_extra_info("ssl_object") if writer is not None else None
         return tls.getpeercert(binary_form=True) if tls is not None else None
 
@@ -179,7 +184,7 @@ async def connected(
 ) -> AsyncIterator[AdminConnection]:
     """An open connection to one broker, closed at the end. Raises ConversationError.
 
-    `on_end` is called when the other side has closed it (`has_ended`), whether or not we asked for that.
+    `on_end` is called when the other side has closed the connection (`has_ended`), even between two requests.
     """
     yielded: list[AdminConnection] = []
 
@@ -223,7 +228,7 @@ async def _connect(
     except Exception as error:
         if sasl is None or not isinstance(sasl.credentials, Kerberos):
             raise
-        # gssapi's errors have a class for each of Kerberos' codes, and are no errors of aiokafka's.
+        # gssapi has an error class for each code of Kerberos, and none of these classes is aiokafka's.
         raise RejectedError(f"{address}: no Kerberos login: {type(error).__name__}") from error
 
 
@@ -240,7 +245,8 @@ def _answer(resource: Sequence[Any]) -> TopicAnswer:
 
 
 def _is_own(source: bool | int) -> bool:
-    """v0 names no source and only marks settings that nobody has set. The others may be the topic's own."""
+    """True if the topic may have set the value itself. v0 names no source: it only marks the settings that
+    nobody has set, so any other setting may be the topic's own."""
     return not source if isinstance(source, bool) else source == _TOPIC_CONFIG
 
 

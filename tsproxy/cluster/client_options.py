@@ -24,7 +24,8 @@ def security_options(tls: ssl.SSLContext | None, sasl: Sasl | None) -> dict[str,
 
 
 def wire_mechanism(sasl: Sasl | None) -> str:
-    """The mechanism that a broker must have for this login; without a login the most usual one."""
+    """The mechanism that a broker must offer for this login. Without a login it is PLAIN, the most usual
+    mechanism."""
     if sasl is None:
         return SaslMechanism.PLAIN.value
     # MSK takes its signed requests as bearer tokens.

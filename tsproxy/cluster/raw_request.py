@@ -1,4 +1,4 @@
-"""Requests over aiokafka's connection in versions that aiokafka does not speak: `raw_api`.
+"""Requests over aiokafka's connection in versions that aiokafka does not support: `raw_api`.
 
 aiokafka only builds the frame. `wire` defines the layout.
 """
@@ -14,8 +14,8 @@ from tsproxy.model.kafka import ApiKey
 
 
 def raw_api(api_key: ApiKey, version: int, name: str) -> Callable[[bytes], Any]:
-    """Makes a request of a body. Its answer has the `body` that came. The version must be a flexible one;
-    `name` is for error texts."""
+    """A function that makes a request from a body. The answer to that request has the received `body`. The
+    version must be a flexible version; `name` is for error texts."""
 
     class Answer(Response):  # type: ignore[misc]  # aiokafka carries no types
         API_KEY = api_key

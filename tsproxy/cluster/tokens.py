@@ -47,14 +47,15 @@ class TokenError(OSError):
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """`lasts_ms` is None if the lifetime is unknown. Such a token is fetched anew each time."""
+    """A token and its lifetime. `lasts_ms` is None if the lifetime is unknown. Such a token is fetched anew
+    for each login."""
 
     text: str
     lasts_ms: int | None = None
 
 
 class TokenProvider(AbstractTokenProvider):  # type: ignore[misc]  # aiokafka carries no types
-    """aiokafka calls it for a token at each login."""
+    """Provides tokens to aiokafka, which calls `token` at each login."""
 
     def __init__(self, fetch: Callable[[], Token], clock: Clock) -> None:
         self._fetch = fetch
@@ -64,7 +65,8 @@ class TokenProvider(AbstractTokenProvider):  # type: ignore[misc]  # aiokafka ca
         self._renewal: asyncio.Task[None] | None = None
 
     async def token(self) -> str:
-        """Raises TokenError. Connections that call it at the same time share one answer."""
+        """The current token. Raises TokenError. Connections that call this at the same time share one
+        answer."""
         if not self._token or self._clock.monotonic_ms() >= self._renew_at_ms:
             loop = asyncio.get_running_loop()
             if self._renewal is None or self._renewal.get_loop() is not loop:
@@ -82,12 +84,12 @@ class TokenProvider(AbstractTokenProvider):  # type: ignore[misc]  # aiokafka ca
     def _has_renewed(self, renewal: asyncio.Task[None]) -> None:
         self._renewal = None
         if not renewal.cancelled():
-            renewal.exception()  # callers that wait get the error; if there is none, asyncio would log it
+            renewal.exception()  # callers that wait get the error; if no caller waits, asyncio would log it
 
 
 async def _in_a_thread_of_its_own(fetch: Callable[[], Token]) -> Token:
-    """The result of `fetch`. An issuer may be silent for long, and it must block neither the loop's threads,
-    which also look up host names, nor the exit of the process."""
+    """The result of `fetch`. An issuer may not answer for a long time. It must then block neither the loop's
+    threads, which also look up host names, nor the exit of the process."""
     loop = asyncio.get_running_loop()
     future: asyncio.Future[Token] = loop.create_future()
 
@@ -133,14 +135,14 @@ def _from_file(path: Path) -> Token:
 
 
 def _from_endpoint(source: ClientCredentials) -> Token:
-    """A request like that of Kafka's `HttpAccessTokenRetriever`: the client's id and secret in a Basic
-    header."""
+    """The token that the issuer's endpoint returns. The request is like that of Kafka's
+    `HttpAccessTokenRetriever`: it has the client's id and secret in a Basic header."""
     form = {"grant_type": "client_credentials"}
     if source.scope is not None:
         form["scope"] = source.scope
     # RFC 6749, 2.3.1: both are form-encoded before they are joined.
     pair = f"{quote_plus(source.client_id)}:{quote_plus(source.client_secret.reveal())}"
-    request = Request(  # noqa: S310  # config.values.url takes http and https alone
+    request = Request(  # noqa: S310  # config.values.url accepts only http and https
         source.endpoint,
         data=urlencode(form).encode(),
         headers={
@@ -152,7 +154,7 @@ def _from_endpoint(source: ClientCredentials) -> Token:
 
 
 class _NoRedirect(HTTPRedirectHandler):
-    """The secret goes only to the configured endpoint."""
+    """Follows no redirect, so that the secret goes only to the configured endpoint."""
 
     def redirect_request(self, *_: Any, **__: Any) -> None:
         return None
@@ -175,7 +177,8 @@ def _answer_to(request: Request, source: ClientCredentials) -> bytes:
 
 
 def _reason(error: HTTPError) -> str:
-    """RFC 6749, 5.2: `error` is one of a few words. The rest of the answer is not shown."""
+    """The issuer's reason: the field `error`, which is one of a few words (RFC 6749, 5.2), or else the reason
+    of the HTTP status. The rest of the answer is not shown."""
     try:
         answer = json.loads(error.read(MOST_BYTES))
     except (OSError, ValueError, RecursionError):

@@ -1,10 +1,10 @@
 """A topic's limits, from its configuration as a broker describes it. Pure.
 
 Brokers up to 3.5 only know `message.timestamp.difference.max.ms`. Brokers 3.6 to 3.9 also know `before` and
-`after`. Each of these falls back to it if it is unlimited itself (KIP-937,
+`after`. Each of these two falls back to `difference` if it is unlimited itself (KIP-937,
 `LogConfig.getMessageTimestampBeforeMaxMs`). Brokers from 4.0 on know only `before` and `after` (KAFKA-17997).
-A topic's description already holds the broker's own settings if the topic sets none, so the same rule serves
-all three.
+A topic's description already holds the broker's own settings if the topic sets none, so the same rule holds
+for all three groups of brokers.
 """
 
 from collections.abc import Collection, Mapping

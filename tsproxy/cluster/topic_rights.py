@@ -15,7 +15,8 @@ WRITE: Final = 4
 
 @dataclass(frozen=True, slots=True)
 class TopicRights:
-    """`operations` is a bit field by the codes of `AclOperation`."""
+    """The operations that are allowed on one topic. `operations` is a bit field by the codes of
+    `AclOperation`."""
 
     topic: str
     error_code: int

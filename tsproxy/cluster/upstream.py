@@ -19,7 +19,7 @@ CONNECT_ERRORS: Final = (OSError, TimeoutError, UnicodeError)
 
 
 class UpstreamError(Exception):
-    """No address could be connected. The text names each address with its reason."""
+    """No address could be connected to. The text names each address with its reason."""
 
 
 class Upstream:
