@@ -36,8 +36,9 @@ class End:
 
 
 def ends_of(files: Mapping[str, Path]) -> Iterator[End]:
-    """A chain expires with the first of its certificates that does. So do revocation lists, since clients of
-    that authority are rejected then. A list of authorities expires with its last certificate."""
+    """The expiry of each file. A chain expires with the first of its certificates that expires. A file of
+    revocation lists expires with the first of its lists, since clients of that authority are then rejected.
+    A list of authorities expires with its last certificate."""
     for setting, file in files.items():
         if setting.endswith(".key"):
             continue
@@ -45,7 +46,7 @@ def ends_of(files: Mapping[str, Path]) -> Iterator[End]:
         read = read_crls if setting.endswith(CRL) else read_pem
         try:
             found = read(file.read_bytes())
-        except (OSError, DecodeError):  # OpenSSL has accepted it before: no reason to reject it
+        except (OSError, DecodeError):  # OpenSSL has accepted the file: no reason to reject it
             continue
         if found:
             first = choose(found, key=lambda each: each.not_after_s)

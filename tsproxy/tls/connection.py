@@ -23,7 +23,7 @@ class TlsConnection(ssl.SSLObject):
     _sslobj: Any
     """OpenSSL's connection, which ssl.SSLObject wraps. It is called directly to save a call."""
 
-    def read(self, len: int = 1024, buffer: "Buffer | None" = None) -> Any:  # bytes, or how many there are
+    def read(self, len: int = 1024, buffer: "Buffer | None" = None) -> Any:  # bytes, or the number of bytes
         """See `ssl.SSLObject.read`."""
         incoming, connection = self.incoming, self._sslobj
         if not incoming.pending and not connection.pending() and not incoming.eof:
@@ -32,7 +32,7 @@ class TlsConnection(ssl.SSLObject):
 
 
 class TlsContext(ssl.SSLContext):
-    """A context that makes such connections. Everything else is unchanged."""
+    """A context that makes each connection a `TlsConnection`. Everything else is unchanged."""
 
     sslobject_class = TlsConnection
 

@@ -1,8 +1,8 @@
 """TLS contexts from PEM files, and helpful texts for failed handshakes.
 
-TLS 1.2 and newer. OpenSSL's own configuration chooses the cipher suites of TLS 1.3, since Python sets them
-only from 3.15 on. Connections to brokers check the host name, as Kafka's own clients do. A problem with a
-file is the operator's, so it is a `ConfigError` that names the section.
+The contexts allow TLS 1.2 and newer. OpenSSL's own configuration chooses the cipher suites of TLS 1.3, since
+Python can set them only from 3.15 on. Connections to brokers check the host name, as Kafka's own clients do.
+The operator has to solve a problem with a file, so it is a `ConfigError` that names the section.
 """
 
 import contextlib
@@ -125,7 +125,7 @@ def _load_chain(context: ssl.SSLContext, tls: ServerTls | UpstreamTls, certifica
     _check_readable(key, f"{place}.key")
     is_encrypted = False
 
-    def passphrase() -> str:  # for encrypted keys only; without it OpenSSL would prompt on the terminal
+    def passphrase() -> str:  # called for encrypted keys only; without this function OpenSSL would prompt
         nonlocal is_encrypted
         is_encrypted = True
         if password is None:

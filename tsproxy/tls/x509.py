@@ -1,7 +1,7 @@
 """Reads the subject and the validity of a certificate, and of a list of revoked certificates (CRL).
 
 Source: RFC 5280 (the first fields of TBSCertificate and TBSCertList), RFC 2253 (names as text), and Java's
-`X500Principal.getName()`, whose spelling Kafka's principals have. Nothing is verified here. TLS verifies a
+`X500Principal.getName()`: Kafka's principals have its spelling. Nothing is verified here. TLS verifies a
 certificate before it is read here.
 """
 
