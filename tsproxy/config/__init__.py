@@ -10,8 +10,8 @@ configurations along it.
 
 A `ConfigError` is always the operator's mistake, never the program's.
 
-Non-goals: it reads no certificates, looks up no names and opens no sockets. The proxy does that, and reports
-problems in the same form.
+Non-goals: this package reads no certificates, looks up no names and opens no sockets. The proxy does that,
+and reports problems in the same form.
 """
 
 from tsproxy.config.document import Document, empty_document, read_yaml

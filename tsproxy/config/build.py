@@ -1,8 +1,8 @@
 """Turns parsed sections into `Config`, and finds mistakes between the keys of one section.
 
 `make` fills most fields from their keys. Only a section whose fields depend on one another has a function
-here. A section that already had a problem is not built, the others are. So an operator sees all mistakes at
-once, and none that only follows from another.
+here. A section that already had a problem is not built, all other sections are. So an operator sees all
+mistakes at once, but no mistake that only follows from another one.
 """
 
 from typing import Final, TypeVar
@@ -114,7 +114,7 @@ def _brokers(listener: Parsed, bind: Address, problems: list[Problem]) -> Broker
 def _broker_ports(parsed: Parsed, bind: Address, problems: list[Problem]) -> BrokerPorts:
     ports_from: int | None = parsed["ports_from"]
     if ports_from is None:
-        # If the system chooses the port of `bind`, there is no port after it: it chooses brokers' ports, too.
+        # If the system chooses the port of `bind`, the next port is unknown: the system chooses it, too.
         ports_from = bind.port + 1 if bind.port else 0
     last, most = ports_from + parsed["count"] - 1, 65536 - ports_from
     if ports_from and last > 65535:

@@ -15,11 +15,12 @@ from tsproxy.model.policy import LimitsFrom, Policy, Rule, Waiver
 _KEY: Final = "upstream.brokers_from"
 
 _NEEDS_OWN_CONNECTION: Final = ("upstream.admin.sasl", "decisions.topic", "dead_letters", "clock.probe")
-"""Sections for which the proxy reads or writes something itself."""
+"""Sections that need a connection of the proxy's own, because the proxy itself reads or writes for them."""
 
 
 def check_brokers_from(root: Parsed, problems: list[Problem]) -> None:
-    """A proxy without a connection of its own cannot do all that others can."""
+    """Check the settings that depend on `upstream.brokers_from`. Some of them need a connection of the
+    proxy's own."""
     upstream, policy = root["upstream"], root["policy"]
     if not isinstance(upstream, Parsed) or not upstream.is_sound or not isinstance(policy, Parsed):
         return
@@ -54,8 +55,8 @@ def _at(root: Parsed, path: str) -> Parsed | None:
 
 
 def check_dead_letters(root: Parsed, policy: Policy | None, problems: list[Problem]) -> None:
-    """A topic without a rule that fills it, or a rule without the topic, would be noticed only when records
-    are missed."""
+    """Check that dead letters have a topic and a rule that fills it. If either is missing, an operator would
+    notice only when copies are needed. The topic must not be that of the decision log."""
     section: Parsed | None = root["dead_letters"]
     if policy is None or (section is not None and not section.is_sound):
         return
@@ -96,7 +97,7 @@ def check_names(
     problems: list[Problem],
     reserved: Collection[str] = (),
 ) -> None:
-    """No two of `named` may have the same name, and none a reserved one."""
+    """Check that no two of `named` have the same name, and that none has a reserved name."""
     places: dict[str, str] = {}
     for each in named:
         if each.name in reserved:
@@ -124,8 +125,8 @@ class _Claim:
 
 
 def _may_be_one_address(one: str, other: str) -> bool:
-    """True if both hosts may be the same address. IPv4 and IPv6 have separate ports: `::` takes no IPv4
-    connection here. Only the system knows which of them a name resolves to."""
+    """True if both hosts may be the same address. IPv4 and IPv6 have separate ports: `::` accepts no IPv4
+    connection here. Only the system knows whether a name resolves to IPv4 or to IPv6."""
     addresses = [ip_or_none(one), ip_or_none(other)]
     if None not in addresses and len({each.version for each in addresses if each}) == 2:
         return False
@@ -133,7 +134,7 @@ def _may_be_one_address(one: str, other: str) -> bool:
 
 
 def check_ports(listeners: Iterable[Listener], admin: Parsed | None, problems: list[Problem]) -> None:
-    """No two keys may make the proxy listen on the same port."""
+    """Check that no two keys make the proxy listen on the same port."""
     claims = [
         _Claim(listener.bind.host, ports, f"{listener.place}.{key}", listener.place)
         for listener in listeners

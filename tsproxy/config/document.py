@@ -19,8 +19,8 @@ _VARIABLE: Final = re.compile(r"\$(\$\{)|\$\{([^}]*)(\}?)")
 _VARIABLE_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _MERGE: Final = "tag:yaml.org,2002:merge"
 _MOST_NODES: Final = 200_000
-"""The most nodes, with all aliases written out. Ten thousand rules have half as many. A few lines of aliases
-may stand for any number."""
+"""The most nodes in a document, with all aliases written out. Ten thousand rules have half as many nodes. A
+few lines of aliases may stand for any number of nodes."""
 _HINTS: Final = {
     "found character '\\t'": "indent with blanks: YAML takes no tabs",
     "expected <block end>": "this line is indented otherwise than those that it belongs to",
@@ -36,7 +36,8 @@ _TAGGED: Final = (
     "environment variable"
 )
 _SHOWN: Final = re.compile(r"((?:found undefined|duplicate) [a-z ]+) ['\"].*", re.DOTALL)
-"""Messages of the YAML parser that repeat a text of the file. A password may begin with * or !."""
+"""Messages of the YAML parser that repeat a text of the file. This text may be a password, since a password
+may begin with * or !."""
 _BEHIND_A_WORD: Final = re.compile(r"[^\w.<-]")
 _MAX_DEPTH: Final = 16  # the tree of keys is 5 deep; an alias may make a document endless
 
@@ -86,7 +87,7 @@ class Section:
         self.key_places[key] = node.place
 
     def section(self, key: str, place: str) -> "Section":
-        """The section below `key`. It is made if there is none. It replaces anything else."""
+        """The section below `key`. If there is none, a new section replaces anything else below `key`."""
         found = self.entries.get(key)
         if not isinstance(found, Section):
             found = Section(place)
@@ -156,7 +157,7 @@ def parse_yaml(text: str, source: str) -> Document:
 
 
 def _is_small(root: yaml.Node) -> bool:
-    """True if the node has few nodes below it, with all aliases written out, down to the depth that is
+    """True if there are at most `_MOST_NODES` nodes, with all aliases written out, down to the depth that is
     read."""
     waiting, count = [(root, 0)], 0
     while waiting and count <= _MOST_NODES:
@@ -171,7 +172,7 @@ def _is_small(root: yaml.Node) -> bool:
 
 @dataclass(slots=True)
 class _Conversion:
-    """Makes our nodes of those of the YAML parser. `key` is a node's path, and `depth` its length."""
+    """Converts the YAML parser's nodes to our nodes. `key` is a node's path, and `depth` its depth."""
 
     source: str
     problems: list[Problem] = field(default_factory=list)

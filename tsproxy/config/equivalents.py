@@ -38,7 +38,7 @@ _ISO: Final = re.compile(r"P([0-9]+D)?(T[0-9.HMS]+)?")
 """Java's form of a Duration (ISO 8601). P1M without T would be a month."""
 _SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9_+]*://")
 _FEW: Final = 1_000
-"""A smaller number is hardly in milliseconds or bytes."""
+"""A smaller number is probably not in milliseconds or bytes."""
 
 
 def durations(text: str) -> Iterator[tuple[str, str]]:
@@ -78,8 +78,8 @@ def hosts(text: str) -> Iterator[tuple[str, str]]:
 
 
 def strange_character(text: str) -> str | None:
-    """A text that names the first character that is not ASCII; None if all are. Such a text may look
-    right."""
+    """A hint that names the first character of `text` that is not ASCII; None if all characters are ASCII.
+    Such a `text` may look right."""
     found = next((each for each in text if not each.isascii()), None)
     if found is None:
         return None
@@ -89,7 +89,7 @@ def strange_character(text: str) -> str | None:
 def _without_unit(
     text: str, smallest: str, usual: str, write: Callable[[int], str]
 ) -> Iterator[tuple[str, str]]:
-    """The number in the smallest unit, and before that a small number in the usual unit."""
+    """The number in the smallest unit. If the number is small, the usual unit comes before that."""
     number = int(text.strip().replace("_", ""))
     if number < _FEW:
         yield f"{number}{usual}", f"it needs a unit, such as {number}{usual}"

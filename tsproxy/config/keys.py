@@ -10,7 +10,7 @@ Everything else follows from such a line: the tree of allowed keys (`tree`), the
 (`parsed.make`). A reload changes a `live` key. A `fixed` key changes with a restart.
 
 A class of a lower layer (`SessionLimits`, `Policy`) cannot import this module. `keys_for` declares its keys
-outside of it, by the names of its fields.
+outside of the class, by the names of its fields.
 """
 
 from collections.abc import Callable, Mapping
@@ -30,10 +30,10 @@ _UNITS: Final = ("_ms", "_bytes")
 class Kind:
     """A kind of value: its word in the documents, and its parser.
 
-    Editors use `pattern`, which fits every text that `parse` accepts (it may fit more), `choices`, the list
-    of all values, and `bounds`, the limits of a number. `write` turns a value into a text (or number) that
-    `parse` turns into the same value; for a secret it shows nothing. `meant` finds the right form of a text
-    that `parse` does not accept. No error text shows a value with `is_secret`.
+    Three fields are for editors: `pattern` fits every text that `parse` accepts (it may fit more), `choices`
+    lists all values, and `bounds` are the limits of a number. `write` turns a value into a text (or number)
+    that `parse` turns into the same value; for a secret it shows nothing. `meant` finds the right form of a
+    text that `parse` does not accept. No error text shows a value with `is_secret`.
     """
 
     word: str
@@ -46,7 +46,8 @@ class Kind:
     is_secret: bool = False
 
     def advice(self, text: str) -> str | None:
-        """The right form of the value that this text seems to be; None if it is unknown."""
+        """Advice about a text that `parse` does not accept: the right form of the value that the text seems
+        to be, or the name of a character that is not ASCII. None if there is no advice."""
         candidates = self.meant(text) if self.meant else ()
         known = next((advice for value, advice in candidates if self._accepts(value)), None)
         return known or equivalents.strange_character(text)
@@ -64,9 +65,9 @@ class Key:
     """One key. `default` is written as a user would write it; None stands for "no value".
 
     In the tree, `path` is the whole path (`listeners[].bind`). In a declaration it is the part below the
-    section, and empty if it follows from the field's name. A reload puts the new value of a key that
-    `is_live` into use: declare a key live only if its component adopts new values (`prepare`). Every other
-    key keeps its value until the proxy is restarted, and the log says so.
+    section, and empty if it follows from the field's name. If a key `is_live`, a reload puts its new value
+    into use. Declare a key live only if its component adopts new values (`prepare`). Every other key keeps
+    its value until the proxy is restarted, and the log says so.
     """
 
     path: str
@@ -83,10 +84,10 @@ class SectionKeys:
     """The keys of a section, or (`is_list`) of each section in a list. They fill the fields of class `make`.
 
     `path` is as in `Key`. `below` has the keys by field in a declaration, and by their names in the tree.
-    A section with a `meaning` may be left out: it is then None, or an empty list. A section without one
-    always exists, if only with defaults, and such a list must not be empty. With `is_live`, a reload may add
-    and remove the section, or items of the list. `example` is shown to an operator who wrote something else
-    there.
+    A section with a `meaning` may be left out: it is then None, or an empty list. A section without a
+    `meaning` always exists, and has defaults if the file does not contain it. A list without a `meaning` must
+    not be empty. With `is_live`, a reload may add and remove the section, or items of the list. `example` is
+    shown to an operator who wrote something else instead of the section.
     """
 
     path: str = ""
@@ -115,9 +116,11 @@ def _field(
     path: str = "",
     many: bool = False,
 ) -> Any:
-    """A field with its key. `default` is a text as in the file; without one the key must be given. With
-    `default=None` it may be left out, and the field is then `otherwise`. With `many` it is a list of values.
-    `path` is the key's name if it is not the field's without the unit. Its dots lead into sections below
+    """A field with its key.
+
+    `default` is a text as in the file. Without `default` the key must be given. With `default=None` the key
+    may be left out, and the field is then `otherwise`. With `many` the key has a list of values. `path` is
+    the key's name, if this is not the field's name without the unit. Dots in `path` lead into sections below
     (`rotate.every`).
     """
     is_required = default is MISSING
@@ -132,7 +135,7 @@ def _field(
 live: Final = partial(_field, is_live=True)
 """A field that is filled from the file, and again at a reload."""
 fixed: Final = partial(_field, is_live=False)
-"""A field that is filled from the file when the proxy starts. Another value waits for a restart."""
+"""A field that is filled from the file when the proxy starts. A new value needs a restart."""
 
 
 def section(
@@ -147,7 +150,8 @@ def section(
 ) -> Any:
     """A field that is filled from a section, or with `many` from a list of sections, as a tuple.
 
-    `keys` are needed for a class that does not declare them itself. `optional` is the section's meaning.
+    `keys` are needed for a class that does not declare them itself. `optional` is the meaning of a section
+    that may be left out.
     """
     below = keys or keys_of(make)
     declared = SectionKeys(path, make, below, optional, is_list=many, is_live=live, example=example)
@@ -162,8 +166,8 @@ def keys_of(make: type[Any]) -> Keys:
 def keys_for(make: type[Any], declared: Mapping[str, Any]) -> Keys:
     """The keys of a class that does not declare them itself, by the names of its fields.
 
-    A key without a default gets that of the field. A name that is no field of the class is a key as well,
-    for the function that builds the class.
+    A key without a default gets the default of the field. A name that is not a field of the class is a key,
+    too: the function that builds the class uses it.
     """
     own = {each.name: each for each in fields(make)}
     return {name: _with_default(each.metadata[_DECLARED], own.get(name)) for name, each in declared.items()}

@@ -1,4 +1,4 @@
-"""Walks a document along the tree of keys: a `Config`, or every problem at once."""
+"""Reads a document along the tree of keys, and returns a `Config` or reports every problem at once."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -126,7 +126,7 @@ class _Reader:
         try:
             return key.kind.parse(text)
         except ValueError as error:
-            # It shows the text as written, since a variable may hold a secret that is in the wrong place.
+            # The error shows the text as written, since a variable may hold a secret in the wrong place.
             shown = HIDDEN if key.kind.is_secret else repr(_shorten(node.text))
             advice = None if key.kind.is_secret else key.kind.advice(node.text)
             more = f"; {advice}" if advice else ""
@@ -137,8 +137,8 @@ class _Reader:
 
 
 def _unknown_key(name: str, entry: Node, keys: SectionKeys, path: str, place: str) -> Problem:
-    """A problem that names the key, unless it may be the end of a password: `{ password: one,two }` has a key
-    `two` without a value."""
+    """A problem that names the key, unless the key may be the end of a password: `{ password: one,two }` has
+    a key `two` without a value."""
     is_bare = isinstance(entry, Scalar) and not entry.text
     if is_bare and likely(name, keys.below) is None:
         text = "a key without a value, which is unknown (a text with a comma stands in quotes)"
@@ -155,7 +155,7 @@ def _unknown(name: str, keys: SectionKeys) -> str:
     if sections and _leads_to_key([*sections, leaf], keys):
         opened = "".join(f"{section}: {{ " for section in sections)
         return f"unknown key; write a section for each dot: {opened}{leaf}: …{' }' * len(sections)}"
-    # The name in Kafka's own files, in flags and in other languages.
+    # Variants of the name, as in Kafka's own files, in flags and in other languages.
     names = {name, name.replace(".", "_").replace("-", "_"), name.removeprefix("log.")}
     elsewhere = [key.path for key in KEYS if steps_of(key.path)[-1] in names]
     return unknown("key", name, keys.below, elsewhere)

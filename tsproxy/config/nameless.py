@@ -1,4 +1,4 @@
-"""Notices about rules for principals that a client avoids if it has no principal: `avoidable_rules`.
+"""Notices about strict rules for principals, which a client without a principal avoids: `avoidable_rules`.
 
 A client without a principal fits no `principals`, whatever the pattern. So it never gets what a rule allows
 to a principal. But a stricter rule for one principal holds only while that client authenticates.
@@ -29,7 +29,8 @@ def avoidable_rules(parsed: Sequence[Parsed], policy: Policy) -> Iterator[Proble
 
 
 def _rule_without_principal(match: Match, later: Sequence[Rule]) -> Rule | None:
-    """The first of `later` that certainly fits a client that fits `match`, but has no principal."""
+    """The first rule of `later` that certainly fits a client that has no principal, but fits the rest of
+    `match`."""
     nameless = replace(match, principals=())
     return next((rule for rule in later if _covers(rule.match, nameless)), None)
 

@@ -1,7 +1,7 @@
-"""Notices about a valid configuration: settings that have no effect, no longer have one, or are a risk.
+"""Notices about a valid configuration: settings that have no effect, are no longer in effect, or are a risk.
 
-A notice does not keep a proxy from starting: a rule that is in audit for one night may keep its repair
-settings. But an operator should know that they have no effect.
+A notice does not prevent the start of a proxy: a rule that is in audit for one night may keep its repair
+settings. But an operator should know that these settings have no effect.
 """
 
 import re
@@ -42,7 +42,7 @@ from tsproxy.policy.claimed import allowances, claims_of
 from tsproxy.policy.resolve import is_internal
 
 _CHANGE_OR_COPY: Final = (True, Choice.STAMP, *REPAIRING)
-"""Values with which a setting changes or copies a batch. That is only done in the mode `enforce`."""
+"""Values with which a setting changes or copies a batch. Only the mode `enforce` does either."""
 _NEEDS_FEW_RECORDS: Final = frozenset({"keep_original_time", "extended_timestamps", "inspect_compressed"})
 """The settings with which compressed batches may stay unread, whatever their value."""
 _SHELL_VARIABLE: Final = re.compile(r"\$[A-Z_][A-Z0-9_]*|%[A-Z_][A-Z0-9_]*%")
@@ -80,7 +80,7 @@ def notices(config: Config, now_ms: int) -> tuple[Problem, ...]:
 
 
 def _password_notices(upstream: Parsed) -> Iterator[Problem]:
-    """The notices never show the password."""
+    """Notices about the password of the proxy's own connection. They never show the password."""
     sasl: Parsed | None = upstream["admin"]["sasl"]
     if sasl is None:
         return
@@ -91,7 +91,7 @@ def _password_notices(upstream: Parsed) -> Iterator[Problem]:
 
 
 def _token_notices(parsed: Parsed, admin: AdminSettings) -> Iterator[Problem]:
-    """The notices never show the token."""
+    """Notices about the token of the admin port. They never show the token."""
     if admin.token is None:
         return
     yield from _shell_variable(parsed, "token")
@@ -120,7 +120,8 @@ def _anybody_trusted(listener: Parsed) -> Iterator[Problem]:
 
 
 def _few_ports(parsed: Parsed, listener: Listener, upstream: Upstream) -> Iterator[Problem]:
-    """A cluster has at least as many node ids as there are bootstrap servers."""
+    """A notice if there are fewer ports for brokers than bootstrap servers. A cluster has at least as many
+    node ids as bootstrap servers."""
     servers, brokers = len(set(upstream.bootstrap_servers)), listener.brokers
     if isinstance(brokers, BrokerPorts) and servers > brokers.count:
         text = (
@@ -153,7 +154,8 @@ def _unused_settings(parsed: Parsed, rule: Rule, defaults: RuleSettings) -> Iter
 
 
 def _inspected(parsed: Parsed, settings: RuleSettings, policy: Policy) -> Iterator[Problem]:
-    """Settings that leave compressed batches unread, but need every record, or have limits of their own."""
+    """Notices about settings that leave compressed batches unread, although other settings need every record,
+    or although the limits are not the broker's."""
     defaults = policy.defaults
     if (settings.inspect_compressed or defaults.inspect_compressed) is not Inspect.ADAPTIVE:
         return
@@ -174,7 +176,8 @@ def _inspected(parsed: Parsed, settings: RuleSettings, policy: Policy) -> Iterat
 
 
 def _needs_every_record(name: str, value: object) -> bool:
-    """False for the values that do what a broker does. Values of two enums may be equal."""
+    """True if a setting with this value needs every record. A value that does what a broker does needs none.
+    The values are compared by identity, since values of two enums may be equal."""
     if name in _NEEDS_FEW_RECORDS or not value:
         return False
     return value is not Choice.ACCEPT and value is not OnViolation.REJECT
@@ -207,8 +210,9 @@ def _nothing_to_keep(parsed: Parsed, settings: RuleSettings, defaults: RuleSetti
 
 
 def _never_reached(parsed: Parsed, rule: Rule, first: dict[Match, Rule]) -> Iterator[Problem]:
-    """`first` has the first rule of each match so far. A rule without a match does not hold for internal
-    topics: only a rule that names them does."""
+    """A notice about a rule that is never reached, because another rule comes first. `first` has the first
+    rule of each match so far. A rule without a match does not hold for internal topics: only a rule that
+    names them does."""
     names_internal = any(is_internal(pattern.text.strip("/")) for pattern in rule.match.topics)
     other = first.get(rule.match) or (None if names_internal else first.get(Match()))
     if other is not None:

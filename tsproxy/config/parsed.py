@@ -14,9 +14,9 @@ Made = TypeVar("Made")
 class Parsed:
     """Values by key: the result of the key's parser, None without a value, or `Parsed` for a section.
 
-    `is_sound` is False if the section or anything below it had a problem; it is then not built. Two sections
-    are equal if their values are, wherever they are in a file. The values are `Any` because the declarations
-    of the keys, not the type checker, give their types.
+    `is_sound` is False if the section or anything below it had a problem; the section is then not built. Two
+    sections with equal values are equal, wherever they are in a file. The values are `Any` because the
+    declarations of the keys, not the type checker, give their types.
     """
 
     values: Mapping[str, Any]
@@ -29,7 +29,7 @@ class Parsed:
 
     @property
     def where(self) -> str:
-        """Its place and its path, for explanations."""
+        """The section's place and path, for explanations."""
         return f"{self.place}: {self.path}"
 
     def problem(self, text: str, key: str = "") -> Problem:

@@ -1,10 +1,10 @@
 """Patterns for names: globs, and regular expressions whose time is bounded.
 
-A client chooses its own id, and a crafted name keeps some regular expressions busy for years: those with a
-repeated group that itself repeats, such as `(a+)+`. They are rejected when the file is read. Any other
-regular expression is rejected if it may match a name of MOST_CHARACTERS in too many ways, since the event
-loop of all clients matches names, and nothing may take long there. Globs are safe: `fnmatch.translate` makes
-atomic groups, which are tried in only one way.
+A client chooses its own id. If a regular expression repeats a group that itself repeats, such as `(a+)+`, a
+crafted name can keep it busy for years. Such an expression is rejected when the file is read. Any other
+regular expression is rejected if it may match a name of MOST_CHARACTERS in too many ways. The reason is that
+the event loop of all clients matches names, and nothing may take long there. Globs are safe:
+`fnmatch.translate` makes atomic groups, which are tried in only one way.
 """
 
 import re
@@ -18,8 +18,8 @@ MOST_CHARACTERS: Final = 249
 cuts client ids at this length."""
 
 _MOST_WAYS: Final = 50_000_000
-"""The most ways. It is enough for three unbounded repetitions and an alternative or two, and takes about 50
-ms at worst."""
+"""The most ways in which an expression may match. They are enough for three unbounded repetitions and an
+alternative or two, and take about 50 ms at worst."""
 
 _FEW_TIMES: Final = 10
 """How often a group that varies may be repeated, for example in three numbers with dots between them."""
@@ -31,8 +31,8 @@ _WILD: Final = re.compile(r"[*?\[]")
 _TOPIC_GLOB: Final = re.compile(r"[a-zA-Z0-9._\-*?\[\]!]+")
 _PRINCIPAL: Final = "User:"
 _REGEX_SIGN: Final = re.compile(r"(?<![0-9])\.[*+]|^\^|\$$|\||\\[bBdDsSwW.-]")
-"""The signs of a regular expression. `\\,` is none, since distinguished names have it (RFC 2253). Nor is
-`2.*`, since versions have it."""
+"""The signs of a regular expression. `\\,` is not a sign, since distinguished names contain it (RFC 2253).
+`2.*` is not a sign either, since versions contain it."""
 
 
 def name_pattern(text: str) -> NamePattern:

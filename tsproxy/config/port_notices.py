@@ -1,7 +1,7 @@
 """Notices about ports that the system may give to outgoing connections: `port_notices`.
 
-The proxy cannot listen on a port that an outgoing connection has, and if one broker is not served, all
-clients are kept out. The caller reads the system's range.
+The proxy cannot listen on a port that an outgoing connection has. If the proxy does not serve one broker, it
+keeps out all clients. The caller reads the system's range.
 """
 
 from collections.abc import Iterator
@@ -29,7 +29,7 @@ class OutgoingPorts:
 
 
 def port_notices(config: Config, outgoing: OutgoingPorts | None) -> tuple[Problem, ...]:
-    """Notices that depend on the system; none if nothing is known of it (`outgoing` None)."""
+    """Notices that depend on the system; none if the system's range is unknown (`outgoing` is None)."""
     if outgoing is None:
         return ()
     return tuple(

@@ -1,9 +1,9 @@
 """Compares a new configuration with the one in force: `reloaded`. Pure.
 
-Each key's declaration says whether it may change while the proxy runs (`Key.is_live`, `Section.is_live`).
-All others stay as they are, and are named. If one key of a list item (a listener) must wait for a restart,
-the whole item waits: only their place in the list tells items apart, and half of one combined with half of
-another would be a listener that nobody wrote.
+Each key's declaration says whether the key may change while the proxy runs (`Key.is_live`,
+`SectionKeys.is_live`). All other keys keep their values, and the result names them. If one key of a list
+item (a listener) must wait for a restart, the whole item waits. Items are identified only by their place in
+the list, and half of one item combined with half of another would be a listener that nobody wrote.
 """
 
 from dataclasses import dataclass, field, replace
@@ -30,8 +30,8 @@ class Reloaded:
 
 
 def reloaded(running: Config, new: Config) -> Reloaded:
-    """The parts of `new` that a running proxy can adopt. Raises ConfigError if the new values of live keys do
-    not go together with the old values of the others."""
+    """The parts of `new` that a running proxy can adopt. Raises ConfigError if the new values of live keys
+    are not allowed together with the old values of the other keys."""
     comparison = _Comparison()
     parsed = comparison.section(TREE, running.parsed, new.parsed)
     problems: list[Problem] = []

@@ -1,8 +1,8 @@
 """The declared keys as JSON Schema, for editors that complete and check a file while it is written.
 
 `python -m tsproxy.config.schema` and `tsproxy check --schema` print it, and `docs/configuration.schema.json`
-is a copy. It describes the form of each value. Only `tsproxy check FILE` knows whether values are right, and
-go together.
+is a copy. The schema describes the form of each value. Only `tsproxy check FILE` checks whether values are
+right, and whether they are allowed together.
 
 Editors read YAML's own types: to them `count: 200` and `min_version: 1.2` are numbers. Here every value is a
 text, so both forms are allowed. A text with `${NAME}` in it may stand for anything.
@@ -47,7 +47,7 @@ def _below(below: Key | SectionKeys) -> dict[str, Any]:
 
 
 def _is_required(below: Key | SectionKeys) -> bool:
-    """True if a file must have it, or a key below it."""
+    """True if a file must have this key, or a key below this section."""
     if isinstance(below, Key):
         return below.is_required
     return not below.is_optional and (below.is_list or any(map(_is_required, below.below.values())))

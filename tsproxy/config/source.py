@@ -28,7 +28,7 @@ class Source:
 def look_at(file: Path) -> Look:
     """The state of a file. It changes when the file is written or replaced."""
     try:
-        status = os.stat(file)  # follows links: a mounted file is replaced by changing one
+        status = os.stat(file)  # follows links: a mounted file is replaced by changing a link
     except OSError:
         return None
     return status.st_ino, status.st_size, status.st_mtime_ns

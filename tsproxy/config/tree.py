@@ -11,7 +11,7 @@ _KAFKA_NAMES: Final = "message.timestamp."
 
 
 def steps_of(path: str) -> list[str]:
-    """The names on the path to a key. One of Kafka's own names is one key here, with its dots."""
+    """The names on the path to a key. A Kafka name with dots is a single name here."""
     above, kafka_name, rest = path.partition(_KAFKA_NAMES)
     return [*above.split(".")[:-1], kafka_name + rest] if kafka_name else path.split(".")
 

@@ -31,7 +31,7 @@ def _below(below: Key | SectionKeys, value: Any) -> Any:
 def _value(key: Key, value: Any) -> Any:
     if key.is_list:
         return [_text(key, each) for each in value or ()]
-    # None is a value of some kinds (`off`, `unlimited`). A key of another kind then has no value.
+    # None is a value of some kinds (`off`, `unlimited`). With any other kind it means that there is no value.
     if value is None and key.default is None:
         return None
     return _text(key, value)

@@ -112,7 +112,7 @@ class BrokerHosts:
     after: str
 
     count: ClassVar[int] = 0
-    """The number of ports of their own: none."""
+    """The number of ports that only brokers use: none."""
 
     @classmethod
     def parse(cls, text: str) -> Self:

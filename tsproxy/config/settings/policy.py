@@ -50,7 +50,7 @@ def _limits(before: str, after: str, difference: str) -> Mapping[str, Any]:
 
 
 def _match(whose: str) -> Keys:
-    """The keys for the clients and topics of a rule or waiver. All that are given must fit."""
+    """The keys for the clients and topics of a rule or waiver. All keys that are given must fit."""
     pattern = partial(_optional, many=True)
     return keys_for(
         Match,
@@ -219,4 +219,4 @@ POLICY: Final = keys_for(
         ),
     },
 )
-"""A key without a default here has that of the class."""
+"""The keys of `policy`. A key without a default here has the default of the class."""

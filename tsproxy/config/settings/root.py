@@ -37,7 +37,7 @@ class ClockProbe:
 
 @dataclass(frozen=True, slots=True)
 class ClockSettings:
-    """`probe` is None if brokers' clocks are not measured."""
+    """The comparison of clocks. `probe` is None if brokers' clocks are not measured."""
 
     max_offset_ms: int = live(DURATION, "How far the proxy's clock may be from the brokers'.", default="1s")
     when_beyond: WhenBeyond = live(
@@ -77,7 +77,7 @@ class DeadLetterSettings:
 
 
 class LogLevel(StrEnum):
-    """The least severe lines that the operators' log has."""
+    """The least severe level of lines in the operators' log."""
 
     DEBUG = "debug"
     INFO = "info"

@@ -36,7 +36,7 @@ class SaslMechanism(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Password:
-    """For PLAIN and SCRAM."""
+    """A user and a password, for PLAIN and SCRAM."""
 
     username: str = live(TEXT, "User name, for PLAIN and SCRAM.")
     password: Secret = live(
@@ -143,8 +143,9 @@ _SASL_KEYS: Final = _sasl_keys()
 
 @dataclass(frozen=True, slots=True)
 class UpstreamTls:
-    """PEM files, and settings of TLS. Without `ca`, the system's authorities are trusted. `ciphers` are
-    OpenSSL's names; with None OpenSSL chooses. `place` is the section's place in the file."""
+    """TLS of connections to brokers: PEM files and settings. Without `ca`, the system's authorities are
+    trusted. `ciphers` are OpenSSL's names; with None OpenSSL chooses. `place` is the section's place in the
+    file."""
 
     ca: Path | None = live(
         PATH,
