@@ -5,12 +5,12 @@ Modules that hold the process together:
     server          connects all parts of one process: start, reload, drain, stop
     process         runs the proxy as the only process; `workers` runs several
     startup         opens the decision log, and refuses to start without it
-    reloadable      how a part takes new settings: prepare, then commit
+    reloadable      how a part adopts new settings: prepare, then commit
     loop            chooses the event loop: uvloop or asyncio
-    ports           listening sockets; `outgoing_ports` knows the range that the system gives away itself
-    logging         the operators' log; `notes` bounds the lines about clients, `trouble` those about outages
+    ports           listening sockets; `outgoing_ports` reads the system's range for outgoing connections
+    logging         the operators' log; `notes` bounds lines about clients, `trouble` lines about outages
     native_code     logs at the start if there is no native code
-    service_manager tells systemd the state (sd_notify)
+    service_manager reports the state to systemd (sd_notify)
     daemon_threads  threads that do not delay the exit
     wait            waits for an event, with a time limit
 
@@ -29,5 +29,5 @@ Packages:
     workers       a supervisor and its workers
 
 Non-goals: no rule and no wire format. `policy` and `session` judge, `wire` reads and writes Kafka's frames,
-`cluster` speaks to brokers, `tls` makes contexts.
+`cluster` queries brokers, `tls` makes contexts.
 """

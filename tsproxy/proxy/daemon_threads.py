@@ -30,7 +30,7 @@ class DaemonThreads(Executor):
         self._waiting: deque[tuple[Future[Any], Callable[[], object]]] = deque()
 
     def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
-        """Raises RuntimeError after `shutdown`, as `ThreadPoolExecutor` does."""
+        """Give work to a thread. Raises RuntimeError after `shutdown`, as `ThreadPoolExecutor` does."""
         future: Future[T] = Future()
         with self._changed:
             if self._is_stopped:

@@ -26,7 +26,7 @@ class LogFormat(StrEnum):
 
 
 _LEVELS: Final = {
-    # Its failures reach us as exceptions, which we log ourselves. At DEBUG it prints SASL tokens.
+    # aiokafka's failures reach us as exceptions, and we log these. At DEBUG aiokafka prints SASL tokens.
     "aiokafka": logging.CRITICAL,
     "asyncio": logging.WARNING,
 }
@@ -43,7 +43,7 @@ def configure_logging(
 ) -> None:
     """Set up structlog, and redirect the standard library's logging to it.
 
-    `worker`: the number that every line of this process carries if it is one of several.
+    `worker` is the number of this process if it is one of several. Every line then contains this number.
     """
     is_console = log_format is LogFormat.CONSOLE or (log_format is LogFormat.AUTO and sys.stderr.isatty())
     renderer: Processor = (
@@ -98,7 +98,7 @@ class _IntoStructlog(logging.Handler):
 
 
 def _lead(_: Any, __: str, event: EventDict) -> EventDict:
-    """Put the fields that every line has first."""
+    """Move the fields that every line has to the beginning of the line."""
     return {
         "timestamp": event.pop("timestamp"),
         "level": event.pop("level"),

@@ -1,4 +1,4 @@
-"""Logs once, at the start, that the native code is missing: the proxy does the same, at more CPU."""
+"""Logs once, at the start, that native code is missing. The proxy works without it, but uses more CPU."""
 
 import structlog
 
@@ -10,7 +10,7 @@ log = structlog.get_logger()
 
 
 def log_variant() -> None:
-    """One line if some of the native code is missing."""
+    """Log one line if some of the native code is missing."""
     native = {
         "readers": readers.NAME == "native",
         "fastpath": fastpath.IS_AVAILABLE,

@@ -1,7 +1,8 @@
 """Log lines about clients, at a rate that an operator can read.
 
-A client in a loop could write a log line for each of its connections. So each client address (each /64 of
-IPv6 addresses) has a small budget. Lines beyond it are counted, and the address's next line has the count.
+A client in a loop could cause a log line for each of its connections. So each client address (each /64 of
+IPv6 addresses) has a small budget. Lines beyond the budget are only counted, and the address's next line has
+the count.
 """
 
 import traceback
@@ -40,14 +41,14 @@ class Notes:
         self._log = log
 
     def warn(self, client_address: str, event: str, facts: Mapping[str, object]) -> None:
-        """One line about what a client did, unless its address has used up its budget.
+        """Log one line about a client, unless its address has used up its budget.
 
         `facts` hold no keys, values or tokens.
         """
         self._tell(self._log.warning, client_address, event, facts)
 
     def error(self, client_address: str, event: str, facts: Mapping[str, object]) -> None:
-        """The same for an error on our side."""
+        """Log one line about an error on our side, with the same budget."""
         self._tell(self._log.error, client_address, event, facts)
 
     def _tell(

@@ -7,7 +7,7 @@ from tsproxy.config.port_notices import OutgoingPorts
 
 _FOLDER: Final = Path("/proc/sys/net/ipv4")
 _DEFAULT: Final = range(32_768, 61_000)
-"""Linux's default. Other systems begin at 49152 (RFC 6335), which is inside it."""
+"""Linux's default. Other systems begin at 49152 (RFC 6335), which is inside this range."""
 
 
 def known_outgoing_ports(folder: Path = _FOLDER) -> OutgoingPorts | None:

@@ -24,7 +24,8 @@ RETRY_S: Final = 1.0
 _OUT_OF_RESOURCES: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
 
 Accepted = Callable[[socket.socket, str, int], None]
-"""Called with a connected, non-blocking socket and its peer's address and port. It owns the socket."""
+"""Called with a connected, non-blocking socket and its peer's address and port. The function then owns the
+socket."""
 
 
 _Known = tuple[socket.AddressFamily, socket.SocketKind, int, str, tuple[Any, ...]]
@@ -36,10 +37,11 @@ class ListenError(Exception):
 
 
 class Port:
-    """Binds at once (port 0: any free one; `address` has the real one). Raises ListenError.
+    """A listening port. It is bound at once: port 0 takes any free port, and `address` has the real port.
+    Raises ListenError.
 
-    `is_shared`: other processes of this user with the same setting may bind the same port. The kernel
-    distributes connections over the processes that have opened it.
+    With `is_shared`, other processes of this user with the same setting may bind the same port. The kernel
+    distributes connections over the processes that have opened the port.
     """
 
     __slots__ = ("_accepted", "_is_open", "_retry", "_socket", "address")
@@ -143,15 +145,16 @@ _ADVICE: Final = {
 
 
 def listen_text(address: Address, error: OSError) -> str:
-    """Why a socket cannot listen there, and what to do."""
+    """The reason why a socket cannot listen on the address, and what to do."""
     is_taken = error.errno == errno.EADDRINUSE
     advice = _taken_text(address.port) if is_taken else _ADVICE.get(error.errno or 0)
     return f"cannot listen on {address}: {advice or error.strerror or error}"
 
 
 def _taken_text(port: int) -> str:
-    """The system may give any unbound port of its range to an outgoing connection. Such a port stays in use
-    until a minute after that connection has ended (TIME_WAIT), whatever SO_REUSEADDR says."""
+    """The advice about a port that is in use. The system may give any unbound port of its range to an
+    outgoing connection. Such a port stays in use until a minute after that connection has ended (TIME_WAIT),
+    even with SO_REUSEADDR."""
     outgoing = outgoing_ports()
     if port not in outgoing.usual:
         return "another program listens there: stop it or choose another port"

@@ -1,4 +1,4 @@
-"""The proxy as the only process: it runs until it is told to stop, and reloads its configuration.
+"""The proxy as the only process: it runs until a signal stops it, and reloads its configuration.
 
 With `workers` above 1, `workers.supervisor` does this for several processes.
 """
@@ -28,7 +28,7 @@ Show = Callable[[Mapping[str, Any]], None]
 
 
 async def serve(config: Config, source: Source, manager: ServiceManager, show: Show) -> None:
-    """Run the proxy until it is told to stop, then stop it gracefully. Reload it when `source` changes.
+    """Run the proxy until SIGTERM or SIGINT, then stop it gracefully. Reload it when `source` changes.
     `show` is called with the facts of the start.
 
     Raises ConfigError for unusable certificates, and StartError.

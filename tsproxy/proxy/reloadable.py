@@ -1,9 +1,9 @@
-"""How a part of the proxy takes new settings while it runs: prepare, then commit.
+"""How a part of the proxy adopts new settings while it runs: prepare, then commit.
 
-A part with settings that may change (`Key.is_live`) has one function, `prepare`. It makes ready what the
-new configuration needs, and raises ConfigError if that fails (a certificate that does not fit its key).
-Nothing has changed yet. The function that it returns puts the new settings into use and cannot fail. So
-all parts are asked first and changed afterwards:
+A part with settings that may change (`Key.is_live`) has one function, `prepare`. It loads everything that the
+new configuration needs, and raises ConfigError if that fails (a certificate that does not fit its key). It
+changes nothing yet. It returns a function that puts the new settings into use and cannot fail. So all parts
+prepare first and change afterwards:
 
     def prepare(self, config: Config) -> Commit:
         context = server_context(...)          # may raise; nothing has changed
@@ -23,7 +23,7 @@ Commit = Callable[[], None]
 
 
 def prepare_all(prepares: Iterable[Callable[[], Commit]]) -> Commit:
-    """All of them as one. Raises ConfigError with the problems of all of them."""
+    """One commit for all parts. Raises ConfigError with the problems of all parts."""
     commits: list[Commit] = []
     problems: list[Problem] = []
     for prepare in prepares:

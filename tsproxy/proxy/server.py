@@ -1,10 +1,10 @@
 """Connects all parts of one process of the proxy: the only process, or one worker.
 
-Start: it reads certificates, opens the decision log and reserves ports. Then the proxy's own connection finds
-the brokers, each broker gets its port, and clients are accepted. Stop (SIGTERM, SIGINT): it is not ready, and
-stays open for the drain delay. Then it accepts no new connections and no new requests, and forwards missing
-answers of brokers until the drain timeout. At last it writes the last lines of the decision log. A second
-signal ends the delay; one during the drain ends the drain.
+Start: the process reads certificates, opens the decision log and reserves ports. Then the proxy's own
+connection finds the brokers, each broker gets its port, and clients are accepted. Stop (SIGTERM, SIGINT): the
+process reports that it is not ready, and stays open for the drain delay. Then it accepts no new connections
+and no new requests, and forwards missing answers of brokers until the drain timeout. Finally it writes the
+last lines of the decision log. A second signal ends the delay; a signal during the drain ends the drain.
 """
 
 import asyncio
@@ -71,8 +71,9 @@ Announce = Callable[[str, Mapping[str, Any]], None]
 class Proxy:
     """All parts of one process. The constructor reserves the ports (ListenError).
 
-    `needs_all_ports`: the process ends if a port of the first known brokers cannot be bound, since it could
-    then serve no client. A worker that replaces another one retries such a port, as for brokers found later.
+    With `needs_all_ports`, the process ends if a port of the first known brokers cannot be bound, since it
+    could then serve no client. Without it, the process retries such a port, as it does for brokers that are
+    found later. A worker that replaces another worker runs without it.
     """
 
     def __init__(
@@ -149,7 +150,7 @@ class Proxy:
         self._admin_address: Address | None = None
 
     async def run(self) -> None:
-        """Returns after it was told to stop. Raises PermissionDeniedError, ListenError, StartError."""
+        """Run until `stop`. Raises PermissionDeniedError, ListenError, StartError."""
         loop = asyncio.get_running_loop()
         loop.set_exception_handler(complain)
         await self._begin()
@@ -163,7 +164,7 @@ class Proxy:
                     ended.result()
             await self._stay_open()
         finally:
-            await cancelled(learning, serving)  # first: a broker served now would open a port
+            await cancelled(learning, serving)  # these first: a broker served now would open a port
             cut = await self._drain()
             await cancelled(*tasks)
             await self._end(cut)
@@ -276,7 +277,7 @@ class Proxy:
 
     def warnings(self) -> list[str]:
         """A sentence for each problem that exists while clients are served. Forwarding data is more important
-        than reporting on it: if these kept clients away, a disk that is full on all machines would end all
+        than reporting on it: if these problems kept clients away, full disks on all machines would end all
         service."""
         return [*self._recorder.warnings(), *self._dead_letters.warnings(), *self._sanity.warnings()]
 
@@ -403,7 +404,7 @@ class Proxy:
         return [relay for listener in self._listeners for relay in listener.relays]
 
     def _drain_totals(self) -> list[Totals]:
-        # A list of the relays: a mistake in one ends it, and takes it out.
+        # A list, since an error in a relay ends the relay and removes it from the listener while we iterate.
         return [totals for relay in self._relays() for totals in relay.drain_totals()]
 
     def _where(self) -> dict[str, Any]:

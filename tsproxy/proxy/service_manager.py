@@ -1,7 +1,7 @@
 """Reports the proxy's state to systemd (sd_notify): one datagram for each message, without a library.
 
     READY=1       clients are accepted; sent again when a reload has ended
-    RELOADING=1   with the time when it began, for units of Type=notify-reload
+    RELOADING=1   with the time when the reload began, for units of Type=notify-reload
     STOPPING=1    with the time that delay and drain may take, however short the unit's TimeoutStopSec is
     WATCHDOG=1    the event loop runs, and no worker hangs: three times in each WatchdogSec
 
@@ -40,8 +40,8 @@ class ServiceManager:
 
     @classmethod
     def of(cls, environ: MutableMapping[str, str]) -> "ServiceManager":
-        """The manager that started this process. Its variables are removed, since child processes must not
-        use them."""
+        """The manager that started this process, from its variables. They are removed from `environ`, since
+        child processes must not use them."""
         address = environ.pop(SOCKET, "")
         period_us, process = environ.pop(WATCHDOG_PERIOD, ""), environ.pop(WATCHDOG_PROCESS, "")
         is_ours = period_us.isdecimal() and process in ("", str(os.getpid()))
@@ -57,8 +57,8 @@ class ServiceManager:
         self._tell("STATUS=waits for the cluster to answer")
 
     def reloading(self) -> None:
-        """A reload begins. Call `reloaded` afterwards, however it ends. It sends nothing before the start is
-        over."""
+        """A reload begins. Call `reloaded` afterwards, however the reload ends. Before the start is over,
+        nothing is sent."""
         if self._is_ready and not self._is_stopping:
             self._tell("RELOADING=1", f"MONOTONIC_USEC={self._clock.monotonic_us()}")
 

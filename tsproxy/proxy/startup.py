@@ -1,4 +1,4 @@
-"""Opens the decision log at the start of a process, and the errors of a start that fails."""
+"""Opens the decision log at the start of a process, and has the errors of a start that fails."""
 
 import secrets
 import socket
@@ -42,7 +42,7 @@ def recorder_of(
     clock: Clock,
     drain: Callable[[], Iterable[Totals]],
 ) -> DecisionRecorder:
-    """The decision log of this boot. The proxy's name is the machine's; the boot's name is new."""
+    """The decision log of this boot. The proxy has the name of its machine. The boot has a new name."""
     proxy, boot, now_ms = socket.gethostname(), f"{clock.now_ms():x}{secrets.token_hex(4)}", clock.now_ms()
     files = DecisionFiles(config.decisions, proxy, boot, clock)
     decisions = config.decisions

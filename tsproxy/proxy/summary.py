@@ -1,7 +1,7 @@
 """Four lines for a person who starts the proxy on a terminal.
 
-They say where it listens, what is enforced, what is only counted, and where decisions go. The log is not
-changed: it says the same for programs.
+They say where the proxy listens, what is enforced, what is only counted, and where decisions go. The log is
+not changed: it contains the same facts for programs.
 """
 
 import shlex
@@ -44,7 +44,7 @@ def lines(config: Config, facts: Mapping[str, Any]) -> list[str]:
 
 
 def _terminal(log_format: LogFormat) -> TextIO | None:
-    if log_format is LogFormat.JSON:  # somebody reads the log by program, even on a terminal
+    if log_format is LogFormat.JSON:  # a program reads the log, even on a terminal
         return None
     return next((stream for stream in (sys.stderr, sys.stdout) if stream.isatty()), None)
 
@@ -95,7 +95,7 @@ def _rules(config: Config, mode: Mode) -> Iterator[str]:
 def _candidate(settings: RuleSettings) -> str:
     if settings.preset is None:
         return _bounds(settings)
-    if settings.before is None:  # a preset counts these where the topic allows any age (policy.resolve)
+    if settings.before is None:  # a preset counts old records if a topic allows any age (policy.resolve)
         settings = replace(settings, before=TimeLimit(FAR_BEHIND_MS))
     name = "Kafka 4's limits" if settings.preset is Preset.KAFKA_4 else str(settings.preset)
     return f"{name}, {_bounds(settings)}"

@@ -6,7 +6,8 @@ log = structlog.get_logger()
 
 
 class Trouble:
-    """`text` is the current problem; None if there is none. `is_up` is True if the last attempt succeeded.
+    """One operation. `text` is its current problem; None if there is none. `is_up` is True if the last
+    attempt succeeded.
 
     With `logs_changes`, a new text gets a line of its own while the problem lasts.
     """

@@ -1,8 +1,8 @@
 """Who may read the admin pages when `admin.token` is set.
 
 A reader sends the token as a bearer token (RFC 6750), as Prometheus does, or as the password of Basic
-authentication (RFC 7617) with any user name, as a browser does after it has asked a person. The comparison
-takes the same time for every wrong token of a length.
+authentication (RFC 7617) with any user name, as a browser does after a person has typed it. The comparison
+takes the same time for all wrong tokens of the same length.
 """
 
 import base64
@@ -14,13 +14,14 @@ from tsproxy.config.values import Secret
 from tsproxy.proxy.admin.hosts import Headers
 
 WITHOUT_TOKEN: Final = frozenset({"/livez", "/readyz"})
-"""The pages of probes. A reader without the token gets their status alone, since their texts name brokers."""
+"""The pages of probes. A reader without the token gets only their status, since their texts name brokers."""
 
 _AUTHORIZATION: Final = "authorization"
 
 
 def knows(token: Secret, headers: Headers) -> bool:
-    """True if a request with these headers shows the token. Two such headers show nothing."""
+    """True if a request with these headers contains the token. A request with two Authorization headers
+    counts as one without the token."""
     shown = [value for name, value in headers if name == _AUTHORIZATION]
     if len(shown) != 1:
         return False

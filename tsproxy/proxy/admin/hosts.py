@@ -1,12 +1,12 @@
 """`misdirected`: the host names under which a browser may open the admin pages.
 
-A page on the Internet can point its own name to an internal address (DNS rebinding). It then reads the
-admin port as if it were its own server, through the browser of somebody inside. The browser reveals that:
-it sends the page's host name in `Host`. So a browser must use an address, localhost, the host of
-`admin.bind`, or a name in `admin.hosts`.
+A page on the Internet can point its own name to an internal address (DNS rebinding). Through the browser of
+somebody inside, the page can then read the admin port as if it were the page's own server. The browser
+reveals this, since it sends the page's host name in `Host`. So a browser must use an address, localhost, the
+host of `admin.bind`, or a name in `admin.hosts`.
 
 Other clients may use any name. A scrape uses the name of a Service or a host, and nobody can make
-Prometheus, a kubelet or curl request the page of a stranger. A list of names for them would break
+Prometheus, a kubelet or curl request the page of a stranger. A list of names for these clients would break
 scrapes that work, and protect nobody.
 
 A browser is recognized by a header that scripts cannot remove from its requests. Over plain HTTP browsers
@@ -44,7 +44,8 @@ def read_headers(head: bytes) -> Headers:
 
 
 def misdirected(headers: Headers, own_names: Collection[str]) -> str | None:
-    """Why a browser gets no page, or None if it gets one. `own_names`: hosts that are this proxy."""
+    """The reason why a browser gets no page, or None if the client may get one. `own_names` are the names of
+    this proxy's hosts."""
     if not _is_from_browser(headers):
         return None
     hosts = [value for name, value in headers if name == "host"]

@@ -1,8 +1,9 @@
-"""A few pages over HTTP/1.1, for scrapers, probes and people.
+"""Serves a few pages over HTTP/1.1, to scrapers, probes and people.
 
-It is small on purpose: GET and HEAD, one request per connection, every read bounded in bytes and time, a
-bounded number of connections. It waits only for the other end and for the page. It answers a browser only
-under a name of this proxy (`hosts`), and shows most pages only to readers who know the token (`access`).
+The server is small on purpose: it has GET and HEAD, one request per connection, a bound on the bytes and the
+time of every read, and a bound on the number of connections. It waits only for the other end and for the
+page. It answers a browser only under a name of this proxy (`hosts`), and shows most pages only to readers
+who send the token (`access`).
 """
 
 import asyncio
@@ -94,7 +95,7 @@ class AdminHttp:
             writer.close()
 
     async def _streams(self, connection: socket.socket) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-        """Raises OSError if the TLS handshake fails."""
+        """The reader and the writer of the connection. Raises OSError if the TLS handshake fails."""
         loop = asyncio.get_running_loop()
         reader = asyncio.StreamReader(MAX_HEAD_BYTES, loop)
         protocol = asyncio.StreamReaderProtocol(reader, loop=loop)
@@ -107,7 +108,8 @@ class AdminHttp:
         return reader, asyncio.StreamWriter(transport, protocol, reader, loop)
 
     async def _answer(self, reader: asyncio.StreamReader) -> tuple[bool, Answer]:
-        """Read one request's head. Raises IncompleteReadError if the other end stops early."""
+        """Read one request's head. Returns (whether the method is HEAD, the answer). Raises
+        IncompleteReadError if the other end stops early."""
         try:
             head = await reader.readuntil(b"\r\n\r\n")
         except asyncio.LimitOverrunError:

@@ -69,7 +69,8 @@ def page(config: Config, report: Report) -> str:
 
 
 def _head(config: Config, report: Report, numbers: Numbers, bad: Sequence[Sender]) -> Markup:
-    """Is it well: one sentence, then the reasons."""
+    """The head of the page: the proxy's state in one sentence, some facts, and the problems if there are
+    any."""
     warnings = [*report.warnings]
     if numbers.sum("tsproxy_enforcement_suspended"):
         warnings.append(
@@ -93,7 +94,7 @@ def _head(config: Config, report: Report, numbers: Numbers, bad: Sequence[Sender
 
 
 class _Kind(Enum):
-    """The state of the proxy: its word, with which the page begins."""
+    """The state of the proxy. The value is the word with which the page begins."""
 
     good = "ready"
     warned = "attention"
@@ -123,7 +124,7 @@ def _state(report: Report, warnings: int, bad: Sequence[Sender]) -> tuple[_Kind,
 
 
 def _producers(several: Sequence[Sender]) -> str:
-    """`2 producers`; the row for all others stands for at least one."""
+    """The number of producers, such as `2 producers`. The row for all others stands for at least one more."""
     more = "more than " if any(each.is_rest for each in several) else ""
     return f"{more}{_many(len({each.who for each in several if not each.is_rest}), 'producer')}"
 
@@ -200,7 +201,7 @@ def _senders(bad: Sequence[Sender], now_ms: int) -> Markup:
 
 
 def _sender(sender: Sender, now_ms: int) -> Markup:
-    """Who, what is wrong and what to do, how many and since when."""
+    """One entry of the list: the producer, its mistake and the advice, the counts and their times."""
     row, sends_now = sender.row, sender.sends_now(now_ms)
     key, sent = row.key, sender.sent(now_ms)
     addressed = f"from {row.client_address}" if row.client_address else ""
@@ -257,7 +258,8 @@ def _drift(numbers: Numbers) -> Markup:
 
 
 def _between(low: float, high: float) -> str:
-    """`5m to 1h behind`; the clock is the bound between behind and ahead."""
+    """A range of drift as text, such as `5m to 1h behind`. The clock is the bound between behind and
+    ahead."""
     side, near, far = ("behind", -high, -low) if high <= 0 else ("ahead", low, high)
     if isinf(far):
         return f"over {_length(near)} {side}"
@@ -271,11 +273,11 @@ def _length(seconds: float) -> str:
 _BAR: Final = 100
 """The width of the longest bar, in the unit of the drawing."""
 _LINE: Final = 1
-"""The width of the shortest one."""
+"""The width of the shortest bar."""
 
 
 def _bar(count: float, most: float) -> Markup:
-    """A count and its bar. Its width is in proportion to the count; few show beside many as a line."""
+    """A count and its bar. The width of the bar is in proportion to the count, but at least `_LINE`."""
     width = round(max(_BAR * count / most, _LINE), 1) if count else 0
     drawn = element("rect", width=width, height=8)
     bar = element("svg", drawn, viewBox=f"0 0 {_BAR} 8", preserveAspectRatio="none", aria_hidden="true")
@@ -301,7 +303,7 @@ def _outcomes(numbers: Numbers) -> Markup:
 
 
 def _outcome(verdict: str, reason: str) -> str:
-    """`rejected by the broker: too old`."""
+    """An outcome as text, such as `rejected by the broker: too old`."""
     words = {"broker_rejected": "rejected by the broker", "rejected": "rejected here"}.get(verdict, verdict)
     word = Reason(reason).word if reason in Reason.__members__.values() else reason.replace("_", " ")
     return f"{words}: {word}" if word else words
@@ -368,7 +370,7 @@ def _two(*sections: Markup | None) -> Markup:
 
 
 def _table(label: str, head: Sequence[str], rows: Iterable[Sequence[Content]]) -> Markup:
-    """A column whose head begins with # holds numbers."""
+    """A table. A column whose head begins with # contains numbers."""
     kinds = ["number" if name.startswith("#") else None for name in head]
 
     def line(tag: str, cells: Sequence[Content]) -> Markup:
@@ -378,7 +380,7 @@ def _table(label: str, head: Sequence[str], rows: Iterable[Sequence[Content]]) -
 
     names = line("th", [name.removeprefix("#") for name in head])
     table = element("table", element("thead", names), element("tbody", *(line("td", row) for row in rows)))
-    # A keyboard can scroll it where it is wider than the window.
+    # The focus lets a keyboard scroll a table that is wider than the window.
     return element("div", table, class_="scroll", tabindex=0, role="region", aria_label=label)
 
 
@@ -386,7 +388,7 @@ _SPANS: Final = ((86_400, "d"), (3_600, "h"), (60, "m"), (1, "s"))
 
 
 def _span(seconds: float) -> str:
-    """`-7d`, `+5m`, `0`, `+∞`."""
+    """Seconds as text, such as `-7d`, `+5m`, `0` or `+∞`."""
     if isinf(seconds):
         return "+∞"
     size, unit = next(((size, unit) for size, unit in _SPANS if abs(seconds) >= size), (1, ""))

@@ -33,8 +33,8 @@ class Numbers:
         return counts
 
     def quantile(self, histogram: str, share: float, **labels: str) -> float | None:
-        """The least upper bound below which at least this share lies; infinity if no finite one has that;
-        None if nothing was counted."""
+        """The least upper bound of a bucket such that at least this share of all values is below it. It is
+        infinity if no finite bound is high enough, and None if nothing was counted."""
         buckets = self.buckets(histogram, **labels)
         total, reached = sum(count for _, count in buckets), 0.0
         for upper, count in buckets:

@@ -2,12 +2,12 @@
 
 /               one page for people, live
 /metrics        Prometheus
-/livez          200 while the event loop runs and no worker hangs, else 503 and which ones do
+/livez          200 while the event loop runs and no worker hangs, else 503 and the workers that hang
 /readyz         200 while clients should connect here, else 503 and the reasons, one line each
 /readyz?verbose the same status; also problems while clients are served, one line each
 /config         the configuration in force as YAML, without secrets
 /brokers        JSON: the brokers, and where each listener serves them
-/decisions/top  JSON: who sent what was rejected lately, highest score first
+/decisions/top  JSON: the top offenders, highest score first
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -49,7 +49,7 @@ class AdminState(Protocol):
 
 
 def pages(shown: AdminState) -> Mapping[str, Page]:
-    """The pages by path. All but `/livez` ask for the proxy's state."""
+    """The pages by path. All except `/livez` and `/config` need a report of the proxy's state."""
 
     def from_report(page: Callable[[Report], Answer]) -> Callable[[], Awaitable[Answer]]:
         async def answer() -> Answer:

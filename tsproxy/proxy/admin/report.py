@@ -12,8 +12,8 @@ ADDRESSES_SHOWN: Final = 20
 
 @dataclass(frozen=True, slots=True)
 class Broker:
-    """A broker as one listener serves it. `served_at` is None if it does not; then no client is given its
-    address."""
+    """A broker as one listener serves it. `served_at` is None if the listener does not serve the broker; then
+    no client gets its address."""
 
     listener: str
     node_id: int
@@ -23,10 +23,11 @@ class Broker:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """The state of one process, or of all together.
+    """The state of one process, or of all processes together.
 
-    `not_ready`: why no client should connect here now. `warnings`: problems that exist while clients are
-    served. `addresses`: connections by client address, the most first, at most ADDRESSES_SHOWN.
+    `not_ready`: the reasons why no client should connect here now. `warnings`: problems that exist while
+    clients are served. `addresses`: the number of connections by client address, the highest number first, at
+    most ADDRESSES_SHOWN addresses.
     """
 
     not_ready: tuple[str, ...]
@@ -64,7 +65,7 @@ class Report:
         return cls(**{**line, **parsed})
 
     def remains(self) -> "Report":
-        """The parts that remain after the process has ended: its counts, and the clients behind them."""
+        """The parts that remain after the process has ended: its counts and its offenders."""
         return Report((), counts(self.families), self.now_ms, offenders=self.offenders)
 
 

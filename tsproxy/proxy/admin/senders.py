@@ -1,4 +1,4 @@
-"""Who sends bad times: the rows of the offenders, joined for people, with what to do. Pure."""
+"""The producers of bad times, for people: the rows of the offenders, joined, and with advice. Pure."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from tsproxy.model.verdict import Reason, UnitGuess
 from tsproxy.proxy.metrics.offenders import REST, Offender, highest
 
 LATELY_MS: Final = 5 * 60_000
-"""A client that sent bad times within this time counts as one that still does."""
+"""A client that has sent bad times within this time counts as a client that still sends them."""
 _LAST_DATED_MS: Final = 253_402_300_799_999
 """The end of the year 9999, where calendars (and Python) end."""
 _FIRST_DATED_MS: Final = -62_135_596_800_000
@@ -22,7 +22,7 @@ _FIRST_DATED_MS: Final = -62_135_596_800_000
 
 @dataclass(frozen=True, slots=True)
 class Sender:
-    """One mistake of one client in one topic. `row` has the sums of all that became of its batches."""
+    """One mistake of one client in one topic. `row` has its sums."""
 
     row: Offender
 
@@ -40,7 +40,7 @@ class Sender:
 
     @property
     def who(self) -> tuple[str | None, str | None]:
-        """Client id and principal: one producer may make several mistakes."""
+        """The producer, by client id and principal. One producer may make several mistakes."""
         return self.row.key.client_id, self.row.key.principal
 
     @property
@@ -49,7 +49,7 @@ class Sender:
 
     @property
     def what(self) -> str:
-        """The mistake, and its consequence."""
+        """The mistake, in words."""
         key = self.row.key
         if self.is_rest:
             return "several mistakes"
@@ -103,8 +103,8 @@ class Sender:
 
 
 def senders(rows: Iterable[Offender], now_ms: int) -> Sequence[Sender]:
-    """The highest score first. Batches that the broker rejected, before the limits were known here, are
-    counted with those that the proxy rejected."""
+    """The senders, the highest score first. Batches that the broker rejected, before the limits were known
+    here, are counted together with batches that the proxy rejected."""
     every = list(rows)
     joined = highest((_joined(each) for each in every), now_ms, len(every))
     return [Sender(row) for row in joined]
@@ -132,7 +132,8 @@ def _unit(key: Key) -> UnitGuess | None:
 
 
 def _is_far_behind(key: Key) -> bool:
-    """No broker limit rejects old records by default, so for those the candidate limit only counts."""
+    """True if the candidate limit has counted records as too old. No broker limit rejects old records by
+    default, so they are only counted."""
     return key.rule == CANDIDATE and key.reason == Reason.TOO_OLD
 
 

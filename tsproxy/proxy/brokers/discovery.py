@@ -1,11 +1,11 @@
 """Keeps the facts about the cluster up to date, over a connection of its own.
 
-It reads the brokers every `refresh_ms`, and at once if an answer named an unknown one. In the same rhythm it
-reads the limits of every topic that producers write to, and at once those of a new topic (`topics`). Topics
-that are requested while a query is in progress go into the next one. Limits that a topic does not set itself
-come from each broker, so every broker is queried (`links`), and the loosest values are in force (`limits`).
-Each change is published as one new set of facts. If the cluster is unreachable, the last known facts stay in
-force, and the connection is retried for ever.
+It reads the brokers every `refresh_ms`, and at once if an answer named an unknown broker. At the same
+interval it reads the limits of every topic that producers write to. It reads the limits of a new topic at
+once (`topics`). A topic that is requested while a query is in progress goes into the next query. Limits that
+a topic does not set itself come from each broker, so every broker is queried (`links`), and the loosest
+values are in force (`limits`). Each change is published as one new set of facts. If the cluster is
+unreachable, the last known facts stay in force, and the connection is retried for ever.
 """
 
 import asyncio
@@ -67,7 +67,7 @@ class VisibleTopics:
 class ClusterFacts:
     """All facts at one time. `topics`: limits of the topics in use. `topics_on_kafka_4`: the same limits as a
     4.x broker would compute them. `visible`: all topics, as of the start or the last reload. `topic_names`:
-    the names of topics by id, None if nobody finds them."""
+    the names of topics by id, None if they cannot be found."""
 
     cluster_id: str | None = None
     brokers: Mapping[int, Address] = field(default_factory=lambda: MappingProxyType({}))
@@ -82,7 +82,7 @@ class Cluster:
     """Publishes facts about the cluster. `on_facts` is called with each new `ClusterFacts`; the first one has
     at least one broker.
 
-    With `reads_limits` False it reads no topics (if nothing is judged).
+    With `reads_limits` False it reads no limits of topics.
     """
 
     def __init__(
@@ -117,24 +117,25 @@ class Cluster:
 
     def prepare(self, config: Config) -> Commit:
         """A reload: addresses, user and interval take effect with the next connection. Limits that were not
-        read before are queried when topics need them. If the proxy may not read them, it no longer ends, but
-        logs that for each topic."""
+        read before are queried when topics need them. If the proxy may not read limits, it does not end as at
+        the start, but logs this for each topic."""
 
         def commit() -> None:
             self._upstream = config.upstream
             self._listeners = config.listeners
             self._reads_limits = config.policy.asks_broker
             self._topic_ids.try_again()
-            self._facts = replace(self._facts, visible=None)  # rules may name others: read again
+            self._facts = replace(self._facts, visible=None)  # rules may name other topics: read them again
             self._wake.set()
 
         return commit
 
     def want_topic(self, topic: TopicKey) -> None:
-        """A producer writes to `topic`: read its limits, and keep them up to date. Find the name of an id.
+        """A producer writes to `topic`: read its limits, and keep them up to date. If `topic` is an id, find
+        its name.
 
-        Invalid names are ignored. A name that is no UTF-8 could not be sent, and a request that fails for one
-        name would fail for all topics.
+        Invalid names are ignored. A name that is not UTF-8 could not be sent, and a request that fails for
+        one name would fail for all topics.
         """
         if isinstance(topic, bytes):
             if self._topic_ids.want(topic, self._clock.monotonic_ms()):
@@ -194,12 +195,12 @@ class Cluster:
                     continue
                 if was_reached or not isinstance(error, RejectedError):
                     last_retry_ms = LAST_RETRY_MS
-                if not was_reached:  # otherwise it only matters if no broker answers now
+                if not was_reached:  # otherwise the error only matters if no broker answers now
                     self._log_trouble(str(error))
             except PermissionDeniedError:
                 raise
             except Exception as error:
-                # An error in our code or in the client library must not take the data path down.
+                # An error in our code or in the client library must not stop the data path.
                 self._is_reached = False
                 self._log_trouble(f"a mistake in tsproxy ({type(error).__name__})")
                 log.error("cluster_conversation_crashed", error=type(error).__name__, frames=frames_of(error))
@@ -207,8 +208,7 @@ class Cluster:
             retry_ms = min(2 * retry_ms, last_retry_ms)
 
     async def _converse_with_any(self) -> None:
-        """Connect to the first broker that answers, of the configured and the known ones. Ends only with an
-        error."""
+        """Connect to the first of the configured and known brokers that answers. Ends only with an error."""
         addresses = dict.fromkeys((*self._upstream.bootstrap_servers, *self._facts.brokers.values()))
         reasons, kind = [], ConversationError
         for address in addresses:
@@ -250,7 +250,7 @@ class Cluster:
                 await wait_at_most((min(next_ms) - now_ms) / 1000, self._wake)
 
     async def _refresh(self, connection: AdminConnection) -> int:
-        """Read all known and requested facts. Returns the time of that (monotonic ms)."""
+        """Read all known and requested facts. Returns the time when they were read (monotonic ms)."""
         if not self._may_read_limits:
             await self._probe(connection)
         self._brokers_are_requested = False
@@ -321,7 +321,7 @@ class Cluster:
             self._trouble = None
 
     def _request_brokers(self) -> None:
-        """Read the brokers again, since an answer named an unknown one, or a connection was lost or came
+        """Read the brokers again, since an answer named an unknown broker, or a connection was lost or came
         back."""
         self._brokers_are_requested = True
         self._wake.set()

@@ -1,8 +1,8 @@
 """`LearntCluster`: the facts about the cluster that need no login of the proxy's own.
 
 It learns brokers from the answers that the proxy forwards (`want_node`), so the proxy needs no user and no
-permission. It cannot read a topic's limits; the configuration file holds them. It finds out whether brokers
-are reachable by connecting, without a request.
+permission. It cannot read a topic's limits; the configuration file holds the limits. It connects to brokers
+without a request to check whether they are reachable.
 
 After a start no broker is known until the first client bootstraps. Until then a client that connects directly
 to a broker's port is rejected. Kafka's clients then bootstrap again.
@@ -82,7 +82,7 @@ class LearntCluster:
         if known.get(node_id) != address and (node_id in known or len(known) < MOST_BROKERS):
             brokers = {**self._facts.brokers, node_id: address}
             self._facts = replace(self._facts, brokers=MappingProxyType(brokers))
-            # Not from within the session that has read the answer: it gets the new facts like all others.
+            # Not from within the session that has read the answer: it gets the new facts like all sessions.
             asyncio.get_running_loop().call_soon(self._publish)
 
     async def run(self) -> None:

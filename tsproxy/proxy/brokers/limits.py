@@ -1,4 +1,4 @@
-"""The limits of topics that set none themselves, if brokers may differ. Pure.
+"""The limits of topics that set no limits themselves, if brokers may differ. Pure.
 
 A topic's description holds the values of the broker that answers, unless the topic sets its own. Each leader
 judges by its own values. In the middle of a roll from 3.9 to 4.x, or if one broker has its own
@@ -37,7 +37,7 @@ limits."""
 @dataclass(frozen=True, slots=True)
 class Given:
     """The values that one broker gives to topics. `values` are by configuration name. `defaults` are the
-    names that are not set on the broker either. `known` are all names that the broker knows."""
+    names that are not set on the broker either. `known` are all names that the broker supports."""
 
     values: Mapping[str, str | None]
     defaults: frozenset[str]
@@ -48,7 +48,7 @@ _INT_MAX: Final = 2**31 - 1
 _LOOSEST: Final = Given(
     {MAX_MESSAGE_BYTES: str(_INT_MAX)}, frozenset(), frozenset(CONFIG_NAMES) - {DIFFERENCE}
 )
-"""A broker whose values are unknown. It may be a 4.x broker, which does not know `difference`."""
+"""A broker with unknown values. It may be a 4.x broker, which does not support `difference`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,12 +92,12 @@ def examples(owns: Mapping[str, Own]) -> tuple[str, ...]:
 
 
 def together(own: Own, described: Given, brokers: Mapping[int, Given | None]) -> Together:
-    """The limits in force for a topic that sets `own`. `brokers` are by node id, None for one without an
-    answer. `described` are the values of the broker that described the topic, whichever that is. They are
-    used if no broker has answered.
+    """The limits in force for a topic that sets `own`. `brokers` has the values by node id, None for a broker
+    without an answer. `described` has the values of the broker that described the topic, whichever broker
+    that is. They are used if no broker has answered.
 
     If a broker has not answered, there are no bounds, no sizes and no other reason to reject a record.
-    `on_kafka_4` stays, since it is an operator's own rule, which no leader would enforce for us. Raises
+    `on_kafka_4` stays, since it is an operator's own rule, and no leader would enforce it for us. Raises
     ValueError if Kafka's documentation does not allow a value.
     """
     known = {
@@ -118,9 +118,9 @@ def together(own: Own, described: Given, brokers: Mapping[int, Given | None]) ->
 def loosest(many: Sequence[TopicLimits]) -> TopicLimits:
     """Limits that reject no record which any of `many` allows.
 
-    If only some brokers write their own time (LogAppendTime), no timestamp is out of range, since those
-    brokers would store it; the others may reject it. The topic still counts as CreateTime, since an
-    operator's rules apply to records that the other brokers store.
+    If only some brokers write their own time (LogAppendTime), no timestamp is out of range, since these
+    brokers would store the record; the other brokers may reject it. The topic still counts as CreateTime,
+    since an operator's rules apply to records that the other brokers store.
     """
     first = many[0]
     if all(each == first for each in many):
@@ -165,14 +165,14 @@ _SHOWN: Final = (
 
 
 def _shows_all(own: Own, given: Given) -> bool:
-    """False if the broker only described topics that set a value themselves which this topic leaves to the
-    broker."""
+    """True if every value that the topic does not set itself is known. It is unknown if the broker has only
+    described topics that set this value themselves."""
     return given.known <= given.values.keys() | {name for name, _ in own}
 
 
 def _at(own: Own, given: Given) -> dict[str, str | None]:
-    """The description by that broker of a topic that sets `own`. The broker ignores names that it does not
-    know."""
+    """The description that the broker would give of a topic that sets `own`. A broker ignores names that it
+    does not support."""
     return {**given.values, **{name: value for name, value in own if name in given.known}}
 
 

@@ -1,9 +1,10 @@
-"""The proxy's own connection to every broker. It reads the values that each gives to topics, and notices
-outages.
+"""The proxy's own connections, one to every broker. They read the values that each broker gives to topics,
+and show outages.
 
 A broker is queried when it becomes known, at each refresh, and when it comes back. While its connection is
-lost, its last answer stays in force, since clients cannot reach it either. Once a client reaches it, it may
-be another broker or have new settings. Then its values are unknown until it answers.
+lost, its last answer stays in force, since clients cannot reach the broker either. Once a client reaches its
+address, another broker may be there, or the broker may have new settings. Its values are then unknown until
+it answers.
 """
 
 import asyncio
@@ -41,7 +42,7 @@ Connect = Callable[[Address, Callable[[], None]], AbstractAsyncContextManager[Ad
 
 
 class BrokerLink:
-    """One broker. `given` is its last answer, None if nothing is known."""
+    """The connection to one broker. `given` is the broker's last answer, None if its values are unknown."""
 
     def __init__(
         self,
@@ -104,7 +105,8 @@ class BrokerLink:
                 self._lost(type(error).__name__)
                 log.error("cluster_conversation_crashed", error=type(error).__name__, frames=frames_of(error))
             self._wake.clear()
-            # Clients can wake it very often, and brokers count failed logins. So this pause is not cut short.
+            # Clients can wake this task very often, and brokers count failed logins. So nothing ends this
+            # pause early.
             await asyncio.sleep(pause_ms / 1000)
             await wait_at_most(max(0, retry_ms - pause_ms) / 1000, self._wake)
             retry_ms = min(2 * retry_ms, LAST_RETRY_MS)
@@ -133,7 +135,7 @@ class BrokerLink:
             self._on_change()
 
     def _lost(self, text: str) -> None:
-        """The last answer stays in force. If there is none, log that once."""
+        """The broker cannot be reached. Its last answer stays in force. If there is none, log that once."""
         if not self._is_lost:
             self._is_lost = True
             self._on_outage()
@@ -174,7 +176,7 @@ class BrokerLinks:
     @property
     def given(self) -> Mapping[int, Given | None]:
         """The values by node id, None for a broker without an answer. Former brokers that clients reach count
-        as one more without an answer."""
+        as one more broker without an answer."""
         known = {node_id: link.given for node_id, link in self._links.items()}
         return {**known, -1: None} if self._reached_former else known
 

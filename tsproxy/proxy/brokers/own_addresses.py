@@ -2,7 +2,7 @@
 
 Until brokers are known a listener rejects connections, so a proxy that is its own upstream never becomes
 ready. A proxy that reaches a second proxy with the same configuration, through a load balancer or a DNS name,
-gets brokers with the very addresses that it advertises itself.
+gets brokers with exactly the addresses that it advertises itself.
 """
 
 from collections.abc import Mapping, Sequence

@@ -1,11 +1,12 @@
 """The names of the topics that producers name by id (Produce 13 and later): `TopicIds`.
 
-An id is asked for at once. More ids that come within `EVERY_MS` are asked for together, so that a client that
-invents ids causes ten requests a second at most. An id belongs to one topic for ever, so a name that is
-known is not asked for again. An id without a name is asked for again after `ABSENT_MS`.
+The name of an id is requested at once. The names of more ids that come within `EVERY_MS` are requested
+together, so that a client that invents ids causes ten requests a second at most. An id belongs to one topic
+for ever, so a known name is not requested again. If an id has no name, the name may be requested again after
+`ABSENT_MS`.
 
-Rules are by name. If brokers do not show the proxy's user a name that a producer's request needs, there are
-no names any more until the next reload: clients are then offered versions in which topics have names.
+Rules are by name. If brokers do not show the proxy's user a name that a producer's request needs, `names` is
+None until the next reload. Clients are then offered versions in which requests name topics.
 """
 
 from collections.abc import Mapping
@@ -25,7 +26,7 @@ MOST_ABSENT: Final = 10_000
 MOST_IDS: Final = 50_000
 """The most ids whose names are kept. Beyond this, the oldest ones are forgotten."""
 MOST_WANTED: Final = 1_000
-"""The most ids in one request. Beyond this, an id is not asked for now, but when it is wanted again."""
+"""The most ids in one request. Beyond this, the name of an id is not requested until it is wanted again."""
 _ADVICE: Final = (
     "clients are offered Produce 12 at most, where requests name topics; grant the operation Describe to the "
     "user of upstream.admin, and reload"
@@ -35,7 +36,7 @@ _ADVICE: Final = (
 class TopicIds:
     def __init__(self) -> None:
         self._absent_ms: dict[bytes, int] = {}
-        """The ids without a name, and when they were asked for."""
+        """The ids without a name, and when their names were requested."""
         self._asked_ms = -EVERY_MS
         self._is_denied = False
         self._names: dict[bytes, str] = {}
@@ -43,15 +44,15 @@ class TopicIds:
 
     @property
     def names(self) -> Mapping[bytes, str] | None:
-        """Topic id -> name, as known now: later changes do not show in it. None if names are denied."""
+        """Topic id -> name, a copy of all names that are known now. None if names are denied."""
         return None if self._is_denied else MappingProxyType(dict(self._names))
 
     def try_again(self) -> None:
-        """The proxy may have another user, or its user other permissions."""
+        """Request names again: the proxy may have another user, or its user may have other permissions."""
         self._is_denied = False
 
     def want(self, topic_id: bytes, now_ms: int) -> bool:
-        """A producer names a topic by this id. Returns whether it will be asked for."""
+        """A producer names a topic by this id. Returns whether the topic's name will be requested."""
         if self._is_denied or topic_id in self._names or len(self._wanted) >= MOST_WANTED:
             return False
         if now_ms < self._absent_ms.get(topic_id, now_ms - ABSENT_MS) + ABSENT_MS:
@@ -65,7 +66,7 @@ class TopicIds:
         return self._asked_ms + EVERY_MS if self._wanted else None
 
     async def read(self, connection: AdminConnection, now_ms: int) -> Mapping[bytes, str]:
-        """Ask for the wanted ids, and return the names that were found. Raises ConversationError."""
+        """Request the names of the wanted ids, and return those that were found. Raises ConversationError."""
         self._asked_ms, wanted = now_ms, tuple(self._wanted)
         answer = await topic_names(connection, wanted)
         if answer.is_denied:

@@ -93,8 +93,8 @@ class Topics:
     def limits(
         self, brokers: Mapping[int, Given | None]
     ) -> tuple[Mapping[str, TopicLimits], Mapping[str, TopicLimits]]:
-        """The limits in force by topic, and the same as a 4.x broker would compute them. `brokers` are the
-        values of each broker by node id, None for one without an answer."""
+        """The limits in force by topic, and the same as a 4.x broker would compute them. `brokers` has the
+        values of each broker by node id, None for a broker without an answer."""
         found = dict[Own, tuple[Together, list[Difference]] | None]()
         limits, on_kafka_4 = dict[str, TopicLimits](), dict[str, TopicLimits]()
         for topic, own in self._owns.items():

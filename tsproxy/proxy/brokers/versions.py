@@ -1,8 +1,8 @@
-"""`BrokerVersions`: the versions of Produce that brokers support, for sessions whose clients never ask.
+"""`BrokerVersions`: the versions of Produce that brokers support, for clients that never request them.
 
-A session uses the versions in its own broker's answer to its client (ApiVersions). If the client never asks,
-the proxy only knows that a version which no broker supports closes the connection. So it queries each broker
-now and then.
+A session uses the versions in its own broker's answer to its client (ApiVersions). If the client never
+requests them, the proxy only knows that a version which no broker supports closes the connection. So the
+proxy queries each broker now and then.
 """
 
 import asyncio
@@ -30,8 +30,8 @@ RETRIED_EVERY_S: Final = 30.0
 
 
 class BrokerVersions:
-    """`on_versions` is called with the versions that any broker supports, and with None if a broker's are
-    unknown."""
+    """Queries each broker. `on_versions` is called with the versions that any broker supports, and with None
+    if the versions of one broker are unknown."""
 
     def __init__(
         self, upstream: Upstream, tls: CurrentTls | None, on_versions: Callable[[Versions | None], None]
@@ -67,7 +67,7 @@ class BrokerVersions:
                 for broker in sorted(self._brokers, key=str):
                     await self._query(broker)
                 self._publish()
-            except Exception as error:  # an error in our code: known versions stay, and it tries again
+            except Exception as error:  # an error in our code: known versions stay, and the loop goes on
                 log.error("offers_crashed", error=type(error).__name__, frames=frames_of(error))
             is_known = self._brokers <= self._known.keys()
             await wait_at_most(QUERY_EVERY_S if is_known else RETRIED_EVERY_S, self._wake)

@@ -2,7 +2,7 @@
 
     steps         compares the wall clock with the monotonic one: it finds a step within a second
     probe         the brokers' clocks, by records written to a small topic with LogAppendTime
-    stamps        the same by timestamps that brokers write anyway; `listening` queries them, writing nothing
+    stamps        the same by timestamps that brokers write anyway; `listening` queries brokers for them
     system_clock  whether anything synchronizes this machine's clock
     crowd         whether nearly all clients are off by the same amount
     doubts        which of these raise a doubt about the clock; logs each change once

@@ -24,7 +24,7 @@ class Doubts:
         self._texts: dict[Witness, str] = {}
 
     def put(self, witness: Witness, text: str | None, facts: Mapping[str, object] | None = None) -> None:
-        """Set the doubt of this witness; None if it has no doubt."""
+        """Set the doubt of this witness. `text` is None if it has no doubt."""
         was = self._texts.pop(witness, None)
         if text is not None:
             self._texts[witness] = text

@@ -39,7 +39,7 @@ LISTEN_AGAIN_S: Final = 2.0
 LISTEN_EVERY_S: Final = 30.0
 EAGER_LISTENS: Final = 15
 """How many pairs of queries follow each other quickly: at the start, after a step, and while brokers seem far
-off. They come in pairs because only a timestamp that grows between two queries says something."""
+off. Queries come in pairs because only a timestamp that grows between two queries gives an offset."""
 
 _PROBE_TOPIC: Final = (
     "the topic keeps the times that it is sent: set its message.timestamp.type to LogAppendTime"
@@ -68,7 +68,7 @@ class ClockMonitor(Collector):
         """`connections` returns the open connections to brokers, `stamped_topics` the topics with
         LogAppendTime."""
         self.crowd = Crowd()
-        """It must get all outcomes."""
+        """The timestamps of all clients. The crowd must get all outcomes."""
         self.is_suspended = False
         self.offsets: Mapping[int, Offset] = {}
         """The offset to each broker at the last measurement."""
@@ -202,7 +202,7 @@ class ClockMonitor(Collector):
         connections = self._connections()
         look, newest = await newest_stamps(connections, self._stamped_topics(), self._clock)
         if connections and not newest:
-            self._listens_left = 0  # no such topics, or no permission, which brokers log each time
+            self._listens_left = 0  # no such topics, or no permission: brokers log each refusal
         if self._has_stepped() or self._config.clock.probe is not None:
             return
         self._stamps.record(look, newest)
@@ -227,7 +227,7 @@ class ClockMonitor(Collector):
         if offset is None:
             self._is_beyond = False
         elif was_beyond:
-            # Times that brokers wrote anyway are exact to a few seconds only: no smaller offset can be seen.
+            # Times that brokers wrote anyway are exact to a few seconds only, so smaller offsets do not show.
             nearest_ms = 0.0 if settings.probe else offset.error_ms
             self._is_beyond = abs(offset.ms) > max(settings.max_offset_ms, nearest_ms)
         else:

@@ -1,8 +1,8 @@
-"""The offset of our clock to the brokers', by a record of ours to a topic with LogAppendTime.
+"""The offset of our clock to the brokers', by a record that we send to a topic with LogAppendTime.
 
 The answer holds the time at which the broker appended the record. That is some moment between sending and the
-answer, so the offset is known to half of that time (as in NTP). The quickest of a few tries counts. No other
-answer of a broker contains its time.
+answer, so the offset is known to half of the time between the two (as in NTP). The quickest of a few tries
+counts. No other answer of a broker contains its time.
 """
 
 from collections.abc import Mapping
@@ -34,8 +34,8 @@ class Offset:
 async def measure(producer: AIOKafkaProducer, topic: str, clock: Clock) -> Mapping[int, Offset]:
     """The offset to each broker that leads a partition of the topic, by node id.
 
-    Writes an empty record to one partition of each, `TRIES` times. Raises NoLogAppendTimeError, and what
-    aiokafka raises.
+    Writes an empty record to one partition of each broker, `TRIES` times. Raises NoLogAppendTimeError, and
+    the errors of aiokafka.
     """
     partition_of: dict[int, int] = {}
     for partition in sorted(await producer.partitions_for(topic)):
@@ -63,8 +63,8 @@ async def _try(producer: AIOKafkaProducer, topic: str, partition: int, clock: Cl
 
 
 def middle(offsets: Mapping[int, Offset]) -> Offset | None:
-    """The median of the offsets, so that one broker with a wrong clock does not matter. For an even number it
-    is the smaller of the two in the middle. None if there is no offset."""
+    """The median of the offsets, so that one broker with a wrong clock does not matter. For an even number of
+    offsets it is the one of the two in the middle that is nearer to 0. None if there is no offset."""
     ordered = sorted(offsets.values(), key=lambda each: each.ms)
     if not ordered:
         return None

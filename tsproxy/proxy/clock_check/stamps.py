@@ -2,9 +2,10 @@
 
 Brokers write their own time for coordinators' records (`__consumer_offsets`, `__transaction_state`) and in
 topics with LogAppendTime. Each broker is queried for the newest timestamp of its partitions (ListOffsets,
-MAX_TIMESTAMP), again and again. A timestamp that has grown since the last query was written in between, by
-the leader's clock. So the offset is known to half of that time, whichever clock is ahead. A timestamp that
-has not grown says nothing: it may be a week old, or come from a broker whose clock was wrong then.
+MAX_TIMESTAMP), again and again. A timestamp that has grown since the last query was written between the two
+queries, by the leader's clock. So the offset is known to half of the time between them, whichever clock is
+ahead. A timestamp that has not grown gives no offset: it may be a week old, or come from a broker that had a
+wrong clock then.
 """
 
 from collections.abc import Iterable, Mapping
@@ -29,7 +30,7 @@ class Look:
 
 @dataclass(frozen=True, slots=True)
 class Newest:
-    """The newest timestamp of a partition in its leader's answer; -1 if it has none."""
+    """The newest timestamp of a partition in its leader's answer; -1 if the partition has none."""
 
     topic: str
     partition: int

@@ -1,4 +1,4 @@
-"""Steps of the wall clock: somebody set it, or a virtual machine slept. Slewing makes no step."""
+"""Finds steps of the wall clock: somebody set it, or a virtual machine slept. Slewing makes no step."""
 
 from typing import Final
 
@@ -17,7 +17,7 @@ class Steps:
         self._gap_ms = self._now_gap_ms()
 
     def look(self) -> int | None:
-        """How much the wall clock was set since the last check, in ms; None if it was not."""
+        """The step of the wall clock since the last check, in ms; None if there was no step."""
         gap_ms = self._now_gap_ms()
         if abs(gap_ms - self._gap_ms) >= STEP_MS:
             gap_ms = self._now_gap_ms()  # this process may have been stopped between the two clocks
