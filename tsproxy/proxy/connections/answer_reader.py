@@ -1,4 +1,4 @@
-"""A large answer of one connection is read by a thread, while nothing more is read from its broker."""
+"""Reads a large answer of one connection in a thread. Meanwhile nothing more is read from the broker."""
 
 import asyncio
 from collections.abc import Callable
@@ -9,14 +9,14 @@ from tsproxy.session.effects import ReadAnswer
 from tsproxy.session.reading import AnswerRead, NodeUnknown, Unreadable
 
 READERS: Final = 2
-"""How many threads read answers. They are not the judges: busy judges delay no answers."""
+"""How many threads read answers. These threads do not judge, so busy judges delay no answers."""
 
 Read = asyncio.Future[AnswerRead | NodeUnknown | Unreadable]
 
 
 class Reading:
-    """The answer of one connection that a thread reads. `read` is called with the result of each, unless it
-    was cancelled."""
+    """The reading of one connection's answers. `read` is called with the future of each answer when a thread
+    has read it, unless it was cancelled."""
 
     __slots__ = ("_at_work", "_read", "_readers")
 

@@ -1,16 +1,16 @@
-"""Back-pressure: one end of a relay is not read while anything that its bytes lead to is full.
+"""Back-pressure: one end of a relay is not read while an end that its bytes lead to is full.
 
-The rule is one sentence, the reasons are a set, and reading goes on when the set is empty:
+Each end has a set of reasons for which it is not read. Reading continues when the set is empty:
 
-* the *client* is not read while the broker takes no more (its requests go there), while the client
-  itself takes no more (answers made here go back to it without passing the broker), while the
-  broker is still being connected, while the session asks for it, and while it is being drained;
-* the *broker* is not read while the client takes no more, and while an answer of its own is being
-  read beside the loop.
+* The *client* is not read while the broker is full (requests go there), while the client itself is full
+  (answers that are made here go back to it), while the broker is still being connected, while the session
+  requests a pause, while the client is muted, and in the stage FINISHING.
+* The *broker* is not read while the client is full, while the session requests a pause, and while a thread
+  reads one of the broker's answers.
 
-"Takes no more" is asyncio's `pause_writing`: the transport's buffer is above its high-water mark.
-So a connection holds at most the marks of both ends plus what one read brings, and the frame that
-the session is waiting for, which has limits of its own.
+"Full" means asyncio's `pause_writing`: the transport's buffer is above its high-water mark. So a connection
+holds at most the marks of both ends, the bytes of one read, and the frame that the session is waiting for,
+which has limits of its own.
 """
 
 import asyncio
@@ -23,7 +23,7 @@ frames, at twice the CPU."""
 
 
 class Hold(Enum):
-    """Why an end is not read."""
+    """The reason why an end is not read."""
 
     CONNECTING = auto()
     BROKER_FULL = auto()
@@ -35,7 +35,7 @@ class Hold(Enum):
 
 
 class ReadGate:
-    """Reading from one transport, stopped while somebody holds it."""
+    """Pauses reading from one transport while there is a reason to hold it."""
 
     __slots__ = ("_holds", "_is_paused", "_transport")
 
@@ -45,8 +45,8 @@ class ReadGate:
         self._transport: asyncio.Transport | None = None
 
     def attach(self, transport: asyncio.Transport, loop: asyncio.AbstractEventLoop) -> None:
-        """To be called from `connection_made`. Takes effect one tick later: uvloop begins to read
-        after `connection_made` has returned, and so undoes a pause made inside it. The caller
+        """Use this transport. Call it from `connection_made`. A pause takes effect one tick later: uvloop
+        begins to read after `connection_made` has returned, and so undoes a pause from inside it. The caller
         keeps the bytes that come within that tick."""
         self._transport = transport
         loop.call_soon(self._apply)
@@ -73,7 +73,7 @@ class ReadGate:
             self.release(reason)
 
     def release_all(self) -> None:
-        """Read again, whatever the reasons were: the caller drops what comes from now on."""
+        """Read again, whatever the reasons were. The caller drops all bytes that come from now on."""
         self._holds.clear()
         self._apply()
 

@@ -24,7 +24,7 @@ class Endpoints(Protocol):
         """The node ids of the served brokers."""
 
     def has_place_for(self, node_id: int) -> bool:
-        """Whether this broker can be served at all, if its port is free."""
+        """True if this broker can be served, provided that its port is free."""
 
     def serve(self, node_id: int) -> None:
         """Serve this broker, so that it may be advertised to clients. Raises ListenError."""

@@ -29,7 +29,7 @@ TLS_HANDSHAKE_FAILED: Final = "tls_handshake_failed"
 
 @dataclass(frozen=True, slots=True)
 class Handshake:
-    """`asked_host`: the host name of the TLS handshake, in lower case."""
+    """The result of a handshake. `asked_host` is the host name of the TLS handshake, in lower case."""
 
     peer: Peer
     asked_host: str | None = None
@@ -74,8 +74,8 @@ async def shake_hands(
 async def _behind_load_balancer(
     connection: socket.socket, peer: Peer, proxy_protocol: ProxyProtocol, patience_s: float
 ) -> Peer:
-    """`peer` with the address from the header. Not a byte beyond the header is read. Nothing at all is read
-    from a peer that is not trusted, since it could choose the address that rules match."""
+    """`peer` with the address from the header. No byte beyond the header is read. Nothing is read from a peer
+    that is not trusted, since such a peer could choose the address that rules match."""
     if not is_in(peer.client_address, proxy_protocol.trusted):
         connection.close()
         text = f"{peer.client_address} is not among the load balancer's (listeners[].proxy_protocol.from)"

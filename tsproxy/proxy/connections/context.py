@@ -22,7 +22,7 @@ from tsproxy.session.throttle import Throttle
 
 @dataclass(frozen=True, slots=True)
 class ConnectionContext:
-    """One for all connections of a process."""
+    """The shared parts. There is one object for all connections of a process."""
 
     clock: Clock
     metrics: Metrics

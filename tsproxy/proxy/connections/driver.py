@@ -1,7 +1,7 @@
-"""The session of one connection, between its two ends: `SessionDriver`.
+"""`SessionDriver`: runs the session of one connection between its two ends.
 
-An event goes into the session, and the effects that it returns are performed at once. All that one event
-sends leaves in one write for each end.
+It gives each event to the session, and performs the effects that the session returns at once. All bytes that
+one event sends to an end leave in one write.
 """
 
 import asyncio
@@ -50,14 +50,15 @@ from tsproxy.session.session import Session
 
 @dataclass(frozen=True, slots=True)
 class Crashed:
-    """A mistake of ours, in the session or in a thread that works for it."""
+    """An error in our code, in the session or in a thread that works for it."""
 
     error: BaseException
 
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """The session is over: close both ends. `is_logged` if a line of the log says why already."""
+    """The session is over: close both ends. `is_logged` is True if the log already has a line with the
+    reason."""
 
     reason: CloseReason
     text: str
@@ -67,8 +68,8 @@ class Ending:
 class SessionDriver:
     """Feeds `session` and performs its effects on both ends.
 
-    `happened` is called with events that no byte brings: a thread is done, or the deadline has passed. It
-    should `feed` them.
+    `happened` is called with events that do not come from received bytes: a thread is done, or the deadline
+    has passed. It should pass them to `feed`.
     """
 
     __slots__ = (
@@ -107,12 +108,12 @@ class SessionDriver:
         self._stopwatch: Stopwatch | None = None
 
     def identify(self, peer: Peer) -> None:
-        """Who the client is, before its first byte: a session of its own."""
+        """Set the peer, and make a new session for it. Call this before the client's first byte is read."""
         self.peer = peer
         self.session = _session_of(peer, self.session.view, self._context)
 
     def time_next(self) -> None:
-        """Tell the metrics how long the next request takes."""
+        """Measure how long the next request takes, for the metrics."""
         if self._stopwatch is None:
             context = self._context
             self._stopwatch = Stopwatch(
@@ -121,7 +122,7 @@ class SessionDriver:
         self._stopwatch.arm()
 
     def feed(self, event: Event | Crashed) -> Ending | None:
-        """Give the session an event, and perform its effects. Returns how it ended, if it did."""
+        """Give the session an event, and perform its effects. Returns the ending if the session is over."""
         if isinstance(event, Crashed):
             return self._crashed(event.error)
         clock, was_held = self._context.clock, self.session.is_judging
@@ -141,7 +142,7 @@ class SessionDriver:
         return ending
 
     def drain_totals(self) -> list[Totals] | Ending:
-        """The batches that the fast path has counted since the last call."""
+        """The batches that the fast path has counted since the last call, or the ending after an error."""
         try:
             return self.session.drain_totals()
         except Exception as error:  # see `_crashed`
@@ -152,7 +153,7 @@ class SessionDriver:
             self._context.book_totals(totals)
 
     def _set_deadline(self) -> None:
-        """One timer for all that the session waits for."""
+        """Set the timer for the session's next deadline. There is one timer for all of them."""
         deadline_ms = self.session.next_deadline_ms
         if deadline_ms == self._deadline_ms:
             return
@@ -170,26 +171,28 @@ class SessionDriver:
             self._deadline = None
 
     def _deadline_passed(self) -> None:
-        """The session takes no deadline before its time: a timer that is early is set again."""
+        """Report the deadline. The session ignores a deadline before its time, so a timer that is early is
+        set again."""
         self._cancel_deadline()
         self._happened(DeadlinePassed())
 
     def _crashed(self, error: BaseException) -> Ending:
-        """Any error is a mistake of ours: it ends this session, not the process. The error's own text stays
-        out of the log, since it may quote a client's bytes."""
+        """Log an error in our code. It ends this session, not the process. The error's own text stays out of
+        the log, since it may quote a client's bytes."""
         self.note("session_crashed", {"error": type(error).__name__, "frames": frames_of(error)}, ours=True)
         self.settle()
         return Ending(CloseReason.INTERNAL_ERROR, "a mistake in tsproxy; please report the frames")
 
     def settle(self) -> None:
-        """Book what a session that is over has counted and still has in flight; nothing of it is sent."""
+        """Book the batches that the session has counted, and those that are still in flight, after the
+        session has ended. Nothing is sent."""
         try:
             for effect in self.session.broker_closed():
                 if isinstance(effect, Emit):
                     self._context.book(effect.outcome)
             self._book_totals()
         except Exception:
-            return  # most likely the same mistake again, which is logged already
+            return  # most likely the same error again, which is logged already
 
     def end(self) -> None:
         """Cancel the timer and the jobs in threads."""
@@ -198,11 +201,11 @@ class SessionDriver:
         self._reading.cancel()
 
     def begin_postponed(self) -> None:
-        """Judge the request that waited for the client to take its answers."""
+        """Judge the request that was postponed while the client's buffer was full, if there is one."""
         self._judging.begin_postponed(counted_as(self.peer.client_address))
 
     def note(self, event: str, facts: Mapping[str, object], *, ours: bool = False) -> None:
-        """A line of the log about this connection."""
+        """Log a line about this connection."""
         peer = self.peer
         who = {"listener": peer.listener, "client": peer.client_address, "client_port": peer.client_port}
         write = self._context.notes.error if ours else self._context.notes.warn
@@ -271,8 +274,8 @@ class SessionDriver:
         return Ending(close.reason, close.text, is_logged=was_noted) if close is not None else None
 
     def _judge(self, effect: Judge) -> None:
-        """Not while the client's buffer is full: a small request may have a large answer, and the session may
-        hold a thousand such requests behind it."""
+        """Judge a request in a thread. While the client's buffer is full the request is postponed: a small
+        request may have a large answer, and the session may hold a thousand such requests behind it."""
         if self.client.gate.is_held_for(Hold.CLIENT_FULL):
             self._judging.postpone(effect)
         else:

@@ -1,10 +1,9 @@
 """The threads that judge expensive requests, and the queue of these requests: `JudgePool`.
 
-Nobody waits for long behind somebody else: the clients' addresses have their turn one after the other, a
-few requests of one address the same way (`MOST_BEGUN`), and a turn is a slice of work (`SLICE`), not a whole
-request. A cancelled request is let go of at once: one that waits leaves the queue with its bytes, one that is
-at work ends at its next step. The threads do not hold up the end of the process, which
-`concurrent.futures` would.
+No client waits for long behind another client. The addresses of clients take turns, and so do a few requests
+of one address (`MOST_BEGUN`). A turn is a slice of work (`SLICE`), not a whole request. A cancelled request
+is released at once: if it waits, it leaves the queue with its bytes; if it is at work, it ends at its next
+step. The threads do not delay the exit of the process, as threads of `concurrent.futures` would.
 """
 
 import threading
@@ -16,21 +15,21 @@ from tsproxy.session.produce.job import Job, StoppedError
 from tsproxy.session.produce.judge_request import Judgement
 
 JUDGES: Final = 2
-"""How many threads judge; decompressors and native readers let other threads run meanwhile. Each
-may hold one batch's largest block, so that few of them are a bound on memory, too."""
+"""How many threads judge. While decompressors and native readers work, other threads can run. Each thread may
+hold one batch's largest block, so a small number of threads bounds memory, too."""
 
 MOST_BEGUN: Final = 4
-"""Requests of one address that take turns with each other. The others wait until one of them is over: what
-has begun keeps far more than its frame."""
+"""The most requests of one address that take turns with each other. Further requests wait until one of these
+is over, since a request that has begun holds far more memory than its frame."""
 SLICE: Final = 200_000
-"""A turn ends with the first step that brings its work to so many records (`Work.done`)."""
+"""The work of one turn, in records (`Work.done`). A turn ends with the first step that reaches it."""
 
 Done = Callable[[Judgement | BaseException], None]
-"""Called by a judge's thread, with the verdicts or with what went wrong."""
+"""Called by a judge's thread, with the verdicts or with the error."""
 
 
 class Ticket:
-    """One request in the queue or at work; for `JudgePool` alone to look into."""
+    """One request in the queue or at work. Only `JudgePool` uses its attributes."""
 
     __slots__ = ("address", "done", "is_at_work", "job", "steps")
 
@@ -66,7 +65,7 @@ class JudgePool:
             return sum(map(len, self._waiting.values()))
 
     def begin(self, job: Job[Judgement], address: str, done: Done) -> Ticket:
-        """Let `job` be judged in its turn. Nothing is ever done once `stop` was called."""
+        """Queue `job`. A thread judges it when its turn comes. After `stop` nothing is judged."""
         ticket = Ticket(job, address, done)
         with self._changed:
             if self._is_stopped:
@@ -78,7 +77,8 @@ class JudgePool:
         return ticket
 
     def cancel(self, ticket: Ticket) -> None:
-        """Nobody waits for it any more: `done` is not called, and its bytes are let go of."""
+        """Cancel a request: `done` is not called, and the request's bytes are released, at the latest when a
+        thread that judges it has stopped."""
         with self._changed:
             if ticket.done is None:
                 return
@@ -103,7 +103,8 @@ class JudgePool:
             self._changed.notify_all()
 
     def join(self, timeout_s: float) -> bool:
-        """Wait, after `stop`, for the threads to end. False where one has not: it goes with the process."""
+        """After `stop`, wait until the threads have ended. False if a thread has not: it then ends with the
+        process."""
         for thread in tuple(self._threads):
             thread.join(timeout_s)
         return not any(thread.is_alive() for thread in self._threads)
@@ -138,10 +139,11 @@ class JudgePool:
             result = _turn(ticket)
             self._rest(ticket, result)
             result = None
-            del ticket  # until the next turn comes nothing of this one is kept
+            del ticket  # keep no references until the next turn
 
     def _rest(self, ticket: Ticket, result: Judgement | BaseException | None) -> None:
-        """A turn is over. Without a result, the ticket goes back into the queue; else it leaves it."""
+        """A turn is over. Without a result the ticket goes back into the queue, unless it was cancelled or
+        the pool was stopped. With a result, `done` is called."""
         with self._changed:
             ticket.is_at_work = False
             self._at_work.discard(ticket)
@@ -159,7 +161,7 @@ class JudgePool:
 
 
 def _turn(ticket: Ticket) -> Judgement | BaseException | None:
-    """The result after one slice of work; None if there is more to do, or nobody waits for it."""
+    """The result after one slice of work; None if there is more to do, or if the request was stopped."""
     job = ticket.job
     if job is None:
         return None
@@ -173,6 +175,6 @@ def _turn(ticket: Ticket) -> Judgement | BaseException | None:
         return verdicts
     except StoppedError:
         return None
-    except BaseException as error:  # whatever it is, it ends that session alone, and no judge
+    except BaseException as error:  # any error ends only that session, and no judge
         return error
     return None

@@ -1,6 +1,6 @@
-"""The request of a connection that a thread judges, while the session takes nothing else of its client.
+"""The judging of one connection's request in a thread.
 
-There is at most one: the session takes no other before it has the judgement.
+There is at most one such request: the session accepts no other before it has the judgement.
 """
 
 import asyncio
@@ -15,8 +15,8 @@ JudgementFuture = asyncio.Future[Judgement]
 
 
 class OffloadJudging:
-    """The judging of one connection. `judged` is called with each judgement, or the error in its place; also
-    with one that was cancelled."""
+    """The judging of one connection. `judged` is called with a future for each request. The future has the
+    judgement or an error, or it was cancelled."""
 
     __slots__ = ("_at_work", "_judged", "_judges", "_postponed", "_ticket")
 
@@ -28,7 +28,7 @@ class OffloadJudging:
         self._ticket: Ticket | None = None
 
     def begin(self, wanted: Judge, address: str) -> None:
-        """`address` is its client's: addresses take turns."""
+        """Begin to judge a request. `address` is the client's address: addresses take turns."""
         loop = asyncio.get_running_loop()
         work: JudgementFuture = loop.create_future()
 
@@ -41,7 +41,7 @@ class OffloadJudging:
         work.add_done_callback(self._done)
 
     def postpone(self, wanted: Judge) -> None:
-        """Until `begin_postponed`."""
+        """Keep a request until `begin_postponed`."""
         self._postponed = wanted
 
     def begin_postponed(self, address: str) -> None:

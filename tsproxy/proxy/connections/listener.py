@@ -97,7 +97,7 @@ class ProxyListener:
     @property
     def unserved(self) -> dict[int, str]:
         """The brokers of the cluster that are not served here, with the reasons. Answers name every broker of
-        the cluster, so one such broker keeps all clients out."""
+        the cluster, so one unserved broker keeps all clients out."""
         return {n: text for n, text in sorted(self._unserved.items()) if n in self._facts.brokers}
 
     @property
@@ -143,7 +143,7 @@ class ProxyListener:
         self._renew_view()
 
     def offer(self, produce_versions: tuple[int, int] | None) -> None:
-        """Set the versions of Produce that brokers support, for sessions whose clients have not asked."""
+        """Set the versions of Produce that brokers support, for clients that have not requested them."""
         self._produce_versions = produce_versions
         self._renew_view()
 
@@ -218,14 +218,14 @@ class ProxyListener:
         )
 
     def _cannot_serve(self, node_id: int, text: str) -> None:
-        """Log it once. `unserved` tries again, and logs it each minute."""
+        """Log the error once. `UnservedEndpoints` tries again, and logs the error each minute."""
         if node_id not in self._unserved:
             log.error("broker_not_served", listener=self.name, node_id=node_id, error=text)
         self._unserved[node_id] = text
 
     def _bootstrap_targets(self, handshake: Handshake) -> Sequence[Address]:
-        """The broker that the client asks for by host name, else the bootstrap servers. Each call begins with
-        the next one."""
+        """The broker that the client requests by host name, or else the bootstrap servers. Each call begins
+        with the next server."""
         node_id = self._served.node_asked_for(handshake.asked_host)
         if node_id is not None:
             return self._target(node_id, handshake)
@@ -251,7 +251,7 @@ class ProxyListener:
         return accepted
 
     async def _connect(self, connection: socket.socket, peer: Peer, targets: Targets) -> None:
-        """Make a relay for an accepted connection. From then on its callbacks drive it."""
+        """Make a relay for an accepted connection. After that, the relay's callbacks drive the connection."""
         relay = Relay(peer, self._view, self._context, self._ended)
         self.relays.add(relay)
         self._context.limits.join(relay, peer.client_address)

@@ -1,4 +1,4 @@
-"""One end of a relay: a transport, the gate before its reading, and an orderly end."""
+"""One end of a relay: a transport, the gate that pauses reading from it, and an orderly end."""
 
 import asyncio
 import socket
@@ -13,7 +13,7 @@ LINGER_S: Final = 30.0
 
 
 class RelayProtocol(Pipe, asyncio.BufferedProtocol):
-    """The protocol of one end. Reads and writes are the pipe's; the ends of a relay override the hooks."""
+    """The protocol of one end. The pipe reads and writes; the two ends of a relay override the hooks."""
 
     __slots__ = ("_abort", "end_was_seen", "gate", "is_open", "was_lost")
 
@@ -36,7 +36,7 @@ class RelayProtocol(Pipe, asyncio.BufferedProtocol):
         raise NotImplementedError
 
     def on_full(self, is_full: bool) -> None:
-        """The transport's buffer is full, or is not any more."""
+        """The transport's buffer has become full, or is no longer full."""
         raise NotImplementedError
 
     # asyncio's callbacks
@@ -45,7 +45,7 @@ class RelayProtocol(Pipe, asyncio.BufferedProtocol):
         self.attach(cast("asyncio.Transport", transport))
         assert self.transport is not None
         self.transport.set_write_buffer_limits(high=HIGH_WATER_BYTES)
-        # As Kafka's own sockets: a peer that vanished silently is noticed in the end.
+        # Kafka's own sockets do the same: the system finds out if a peer has vanished silently.
         transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
         self.is_open = True
         self.gate.attach(self.transport, asyncio.get_running_loop())
@@ -53,7 +53,7 @@ class RelayProtocol(Pipe, asyncio.BufferedProtocol):
     def eof_received(self) -> bool:
         self.end_was_seen = True
         keep_open = self.on_end()
-        # Under TLS there is no half-closed connection: asyncio warns when asked for one.
+        # TLS has no half-closed connections: asyncio warns when code requests one.
         return keep_open and self.transport is not None and self.transport.can_write_eof()
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002  # asyncio's signature
@@ -81,7 +81,8 @@ class RelayProtocol(Pipe, asyncio.BufferedProtocol):
         return self.transport.get_write_buffer_size() if self.is_open and self.transport is not None else 0
 
     def write(self, parts: list[bytes]) -> None:
-        """Send all that one event of the session sends, in one write; nothing once this end is closing."""
+        """Send all bytes of one event of the session in one write. Nothing is sent once this end is
+        closing."""
         if parts:
             self.send(parts[0] if len(parts) == 1 else b"".join(parts))
 
@@ -106,6 +107,6 @@ class RelayProtocol(Pipe, asyncio.BufferedProtocol):
             transport.abort()
 
     def abort(self) -> None:
-        """Close at once; what was not sent is lost."""
+        """Close at once. Bytes that were not sent are lost."""
         if self.transport is not None:
             self.transport.abort()

@@ -17,7 +17,7 @@ from tsproxy.wire.primitives import DecodeError
 SIGNATURE: Final = b"\r\n\r\n\x00\r\nQUIT\n"
 HEAD_BYTES: Final = 16
 MOST_BYTES: Final = 4096
-"""The longest header. Addresses take 36 bytes, and a TLV with the names of a certificate some hundred."""
+"""The longest header. Addresses take 36 bytes. A TLV with the names of a certificate takes some hundred."""
 
 _VERSION: Final = 2
 _LOCAL: Final = 0

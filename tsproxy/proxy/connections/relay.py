@@ -37,18 +37,19 @@ from tsproxy.session.session import Session
 from tsproxy.wire.frames import Unfinished
 
 UPSTREAM_UNAVAILABLE: Final = "upstream_unavailable"
-"""A reason beside `CloseReason`: no broker could be connected. The session is not involved."""
+"""A reason that `CloseReason` does not have: no broker could be connected. The session is not involved."""
 
 _NEEDS_NO_LINE: Final = frozenset({CloseReason.PEER_CLOSED, CloseReason.SASL_FAILED})
-"""The ordinary end, and one that had its line in the log when the broker rejected the login."""
+"""The reasons that need no line in the log: the ordinary end, and a rejected login, which already has one."""
 
 HALF_CLOSED_S: Final = 30.0
-"""How long a client that sends no more may wait for the answers it is still owed."""
+"""How long a client that sends no more may wait for its missing answers."""
 
 
 class Relay:
-    """`client` and `broker` are the protocols to connect. The caller connects the broker, and then calls
-    `upstream_connected` or `upstream_unavailable`. `on_end` is called once, after everything."""
+    """One connection. `client` and `broker` are the protocols to connect. The caller connects the broker, and
+    then calls `upstream_connected` or `upstream_unavailable`. `on_end` is called once, when both ends are
+    closed."""
 
     __slots__ = (
         "_context",
@@ -87,7 +88,7 @@ class Relay:
         return self._driver.session
 
     def identify(self, peer: Peer) -> None:
-        """Who the client is, as found out before its first byte was read."""
+        """Set the peer that the handshake has found. Call this before the client's first byte is read."""
         if peer != self.peer:
             self._driver.identify(peer)
 
@@ -98,7 +99,7 @@ class Relay:
 
     @property
     def is_settled(self) -> bool:
-        """Nothing is owed and everything is sent; only the ends of the connections may be missing."""
+        """True if no answer is missing and all bytes are sent. The two ends may still be open."""
         return self._stage is Stage.CLOSING and self.client.is_flushed and self.broker.is_flushed
 
     @property
@@ -119,10 +120,11 @@ class Relay:
 
     @property
     def unfinished(self) -> Unfinished | None:
-        """The request that is being received; None while it is not read on, which no client can help."""
+        """The request that is being received; None while the proxy does not read on from the client, since
+        the client is not to blame then."""
         if not self._stage.takes_requests or self.client.gate.is_held:
             return None
-        # The protocol and the session may hand it to each other: its number stays.
+        # The protocol and the session may pass the request to each other, but its number stays the same.
         number = self.client.runs + self._session.requests_taken
         if self.client.kept:
             return Unfinished(number, self.client.kept, self.client.announced)
@@ -149,15 +151,15 @@ class Relay:
         return totals
 
     def time_next(self) -> None:
-        """Tell the metrics how long the next request takes."""
+        """Measure how long the next request takes, for the metrics."""
         if self._stage is Stage.RELAYING:
             self._driver.time_next()
 
-    # The broker's end is made.
+    # The connection to the broker is made.
 
     def upstream_connected(self) -> None:
-        """The client's early bytes go first, even if the client has gone since: the operating system would
-        have delivered them as well."""
+        """The broker is connected. The client's early bytes go first, even if the client has disconnected
+        since then: the operating system would have delivered these bytes as well."""
         self._is_connecting = False
         if self._stage is Stage.CLOSING:
             self.broker.abort()
@@ -177,13 +179,14 @@ class Relay:
             self.client.gate.release(Hold.CONNECTING)
 
     def client_unavailable(self) -> None:
-        """The client's end was never made: it went away, or the TLS handshake failed."""
+        """The client cannot be served: for example, it has disconnected, or its TLS handshake has failed."""
         self._is_connecting = False
         self._change(Cause.OVER)
         self._end_if_over()
 
     def upstream_unavailable(self, text: str) -> None:
-        """The client sees what a down broker looks like: accepted, then closed."""
+        """No broker could be connected. To the client this looks like a broker that is down: its connection
+        is accepted and then closed."""
         self._is_connecting = False
         self.close(UPSTREAM_UNAVAILABLE, text)
         self._end_if_over()
@@ -206,16 +209,17 @@ class Relay:
             self._part_if_owed_nothing()
 
     def throttled(self, throttle_ms: int) -> None:
-        """The fast path has rejected something, for which the client is muted."""
+        """The fast path has repeated a rejection, for which the client is muted."""
         self._feed(Throttled(throttle_ms))
 
     def crashed(self, error: Exception) -> None:
-        """A mistake of ours, in the fast path."""
+        """An error in our code, in the fast path."""
         self._feed(Crashed(error))
 
     def client_ended(self) -> bool:
-        """True keeps the client's end open for writing. A client that sends no more still gets the answers it
-        is owed, as from a broker, which reads all that was pipelined before it sees the end."""
+        """The client sends no more. True keeps its end open for writing: the client still gets its missing
+        answers. It would get them from a broker, too, which reads all pipelined requests before it reads the
+        end."""
         if self._stage is Stage.CONNECTING:
             return True
         if self.is_owed_answers:
@@ -225,7 +229,8 @@ class Relay:
         return False
 
     def broker_ended(self) -> bool:
-        """True keeps its end open, since an answer of it is still read: see `_release_ends`."""
+        """The broker sends no more. True keeps its end open, since a thread still reads an answer: see
+        `_release_ends`."""
         if self._is_reading_answer:
             return True
         self._part(self.broker)
@@ -236,18 +241,18 @@ class Relay:
             return  # see `upstream_connected`
         if self._session.is_judging:
             self._driver.begin_postponed()
-            return  # a broker would have read this request before it saw the end: see `_release_ends`
+            return  # a broker would have read this request before the end: see `_release_ends`
         self._part(self.client)
         self._end_if_over()
 
     def broker_lost(self) -> None:
         if self._is_reading_answer:
-            return  # the client is owed the answer that has come: see `_release_ends`
+            return  # the answer has come, and the client must get it: see `_release_ends`
         self._part(self.broker)
         self._end_if_over()
 
     def client_is_full(self, is_full: bool) -> None:
-        """Neither end is read meanwhile: answers of both go to the client."""
+        """Neither end is read while the client is full, since reading from either may make answers for it."""
         for end in (self.client, self.broker):
             end.gate.set(Hold.CLIENT_FULL, is_full)
         if not is_full:
@@ -260,7 +265,8 @@ class Relay:
         self._context.limits.memory.count(self)
 
     def _happened(self, event: Event | Crashed) -> None:
-        """An event that no byte brings: a thread is done, a deadline has passed, or the view has changed."""
+        """Handle an event that does not come from received bytes: a thread is done, a deadline has passed, or
+        the view has changed."""
         was_held, forwarded = self._session.is_judging, self._session.requests_forwarded
         self._feed(event)
         if isinstance(event, RequestJudged):
@@ -277,7 +283,8 @@ class Relay:
         self._release_ends()
 
     def _release_ends(self) -> None:
-        """End the connection if an end is over that was kept for a request or an answer."""
+        """End the connection if one end is over, and was kept only for a request or an answer that is now
+        done."""
         if not self._session.is_judging and self.client.was_lost:
             self.client_lost()
         if not self._is_reading_answer:
@@ -290,14 +297,14 @@ class Relay:
     # Endings.
 
     def drain(self) -> None:
-        """Take nothing more from the client, and part when it is owed nothing more."""
+        """Accept nothing more from the client, and close when it has all its answers."""
         if self.is_owed_answers:
             self._finish(None)
         else:
             self._part(self.client)
 
     def cut(self) -> None:
-        """The time for an orderly end is over."""
+        """Close both ends at once: the time for an orderly end is over."""
         self._part(self.client)
         self.client.abort()
         self.broker.abort()
@@ -325,7 +332,7 @@ class Relay:
             self._part(self.client)
 
     def _open_fast_path(self) -> None:
-        """Let both ends forward what the fast path allows, each to the other."""
+        """Let each end forward to the other end the bytes that the fast path allows."""
         fast_path = self._session.fast_path
         if self._stage is Stage.RELAYING and fast_path is not None:
             self.client.other, self.broker.other = self.broker, self.client
@@ -337,21 +344,22 @@ class Relay:
 
     def _finish(self, limit_s: float | None) -> None:
         self._change(Cause.NO_MORE_REQUESTS)
-        self._close_fast_path()  # the last answer must not go by unseen
+        self._close_fast_path()  # the session must get the last answer
         self.client.gate.hold(Hold.FINISHING)
         if limit_s is not None and self._timer is None:
             self._timer = asyncio.get_running_loop().call_later(limit_s, self._part, self.client)
 
     def _part(self, end: RelayProtocol) -> None:
-        """That end is over: the session settles its open requests, and the other end follows."""
+        """This end is over: the session settles its open requests, and the other end is closed, too."""
         if self._stage is not Stage.CLOSING:
             if kept := self.client.take_kept():
                 self._feed(ClientBytes(kept))
             self._feed(BrokerClosed() if end is self.broker else ClientClosed())
-            self.close(CloseReason.PEER_CLOSED, "")  # should the session not have closed by itself
+            self.close(CloseReason.PEER_CLOSED, "")  # if the session has not closed by itself
 
     def close(self, reason: str, text: str, *, is_logged: bool = False) -> None:
-        """Flush and part; once. `is_logged` where the log says why already."""
+        """Flush and close both ends. Further calls do nothing. `is_logged` is True if the log already has the
+        reason."""
         if self._stage is Stage.CLOSING:
             return
         self._change(Cause.OVER)
@@ -376,7 +384,7 @@ class Relay:
             on_end(self)
 
     def _change(self, cause: Cause) -> None:
-        """Go to the stage that follows."""
+        """Change to the stage that follows from `cause`."""
         stage = after(TRANSITIONS, self._stage, cause)
         self._context.metrics.connection_moved(self.peer.listener, self._stage.name, stage.name)
         self._stage = stage

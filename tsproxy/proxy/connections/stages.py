@@ -1,6 +1,6 @@
-"""The stages of a connection, and what leads from one to another: the table `TRANSITIONS`.
+"""The stages of a connection, and the causes that lead from one to another: the table `TRANSITIONS`.
 
-ARCHITECTURE.md has its drawing, beside that of the session's states.
+ARCHITECTURE.md has a drawing of this table, beside that of the session's states.
 """
 
 from collections.abc import Mapping
@@ -9,10 +9,10 @@ from typing import Final
 
 
 class Stage(Enum):
-    """Each with its meaning, and whether
+    """The stage of a connection. Each stage has its meaning and two flags:
 
     * `takes_requests`: the client's bytes go to the session;
-    * `takes_answers`: the broker's bytes do.
+    * `takes_answers`: the broker's bytes go to the session.
     """
 
     CONNECTING = "the broker is not connected yet: early bytes are kept, reading is held", False, False

@@ -37,7 +37,7 @@ class UnservedEndpoints:
             try:
                 self.look(clock.monotonic_ms())
             except Exception as error:
-                # An error in our code must not take the data path down, nor end the retries.
+                # An error in our code must stop neither the data path nor the retries.
                 log.error("serving_crashed", error=type(error).__name__, frames=frames_of(error))
 
     def look(self, now_ms: int) -> None:

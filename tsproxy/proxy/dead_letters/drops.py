@@ -28,7 +28,7 @@ class DropReason(StrEnum):
     TOO_LARGE = "too_large"
     """The copy, with its headers, is too large for the topic."""
     REJECTED = "rejected"
-    """The topic's broker rejected it repeatedly."""
+    """The topic's broker rejected the copy repeatedly."""
     STOPPED = "stopped"
     """The proxy stopped before the topic had accepted it."""
 
@@ -47,7 +47,7 @@ class Drops:
             self.log_if_due()
 
     def log_if_due(self) -> None:
-        """Log the first drop at once, and then once a minute all further ones."""
+        """Log the first drop at once, and all further drops once a minute."""
         now_ms = self._clock.monotonic_ms()
         if self._logged_at_ms is None or now_ms >= self._logged_at_ms + LOG_EVERY_MS:
             self.log_now()

@@ -41,8 +41,9 @@ class DeadLetterRecord:
 def chunks_of(
     dead: RejectedBatch, limits: SessionLimits, privacy: Privacy
 ) -> Iterator[Sequence[DeadLetterRecord]]:
-    """The dead letters of one batch, in its order and in chunks to send together. There are fewer than
-    culprits if the batch cannot be read to the end. Call it in a thread, since it decompresses."""
+    """The dead letters of one batch, in its order and in chunks to send together. There are fewer dead
+    letters than culprits if the batch cannot be read to the end. Call it in a thread, since it
+    decompresses."""
     of_batch = _of_batch(dead, privacy)
     contents = read_contents(dead.records, positions_of(dead), limits)
     chunk: list[DeadLetterRecord] = []

@@ -43,7 +43,7 @@ CLIENT_ID: Final = "tsproxy-dead-letters"
 RETRY_S: Final = 1.0
 PATIENCE_S: Final = 5.0
 REJECTIONS: Final = 3
-"""After this many answers of a broker that no retry will change, the copies are dropped."""
+"""The copies are dropped after this many rejections of a broker that no retry will change."""
 REST: Final = 3
 """The pause after a chunk, as a multiple of the time that the chunk took. So the copies for a client in a
 loop take at most a quarter of this process's time."""
@@ -54,7 +54,7 @@ _TOO_LARGE: Final = (MessageSizeTooLargeError, RecordListTooLargeError)
 @dataclass(slots=True)
 class _Sending:
     """The batch that is being sent. `left` counts its dead letters that are neither sent nor dropped. `due`
-    are chunks that were read from it; the last one goes next."""
+    are chunks that were read from it; the last chunk is sent next."""
 
     dead: RejectedBatch
     chunks: Iterator[Sequence[DeadLetterRecord]]
@@ -111,7 +111,7 @@ class DeadLetters(Collector):
     def enqueue(self, dead: RejectedBatch) -> None:
         """Queue a rejected batch. This only checks and counts; reading and sending happen later."""
         settings, named = self._config.dead_letters, len(dead.rejection.violations)
-        if settings is None:  # a reload has just removed it, and with it the rules that use it
+        if settings is None:  # a reload has just removed the section and the rules that use it
             return
         if dead.rejection.bad_records is None:
             self.drops.count(DropReason.WHOLE_BATCH, max(1, dead.bad_records))
@@ -155,7 +155,8 @@ class DeadLetters(Collector):
                 await asyncio.sleep(RETRY_S)
 
     def _producer(self) -> AbstractAsyncContextManager[AIOKafkaProducer]:
-        # Not idempotent: after a rejection its sequence numbers would not be those that brokers expect.
+        # Not idempotent: after a rejection, the producer's sequence numbers would not be those that brokers
+        # expect.
         return connected_producer(
             self._config.upstream, self._tls, CLIENT_ID, acks="all", max_batch_size=2 * CHUNK_BYTES
         )
@@ -228,7 +229,7 @@ class DeadLetters(Collector):
             raise TimeoutError("brokers do not know the topic") from None
 
     async def _acknowledged(self, future: "asyncio.Future[object]") -> None:
-        """Wait for the answer, and log it if that takes long. Raises the error that the answer holds."""
+        """Wait for the answer, and log a line if this takes long. Raises the error that the answer holds."""
         future.add_done_callback(_read_error)
         while not (await asyncio.wait([future], timeout=PATIENCE_S))[0]:
             text = f"no broker has taken them for {PATIENCE_S:g} s"
@@ -240,7 +241,7 @@ class DeadLetters(Collector):
         await self._changed.wait()
 
     def warnings(self) -> list[str]:
-        """Why no copies can be made now; empty if there is no problem."""
+        """The reason why copies cannot be sent now; empty if there is no problem."""
         if self._trouble.text is None or self._config.dead_letters is None:
             return []
         return [f"dead letters cannot be sent to the topic {self._topic}: {self._trouble.text}"]

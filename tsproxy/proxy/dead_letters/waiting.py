@@ -18,7 +18,7 @@ class Waiting:
         return self._batches[0] if self._batches else None
 
     def put(self, batch: RejectedBatch, most_bytes: int, most_records: int) -> bool:
-        """False if the queue is full."""
+        """Add a batch. False if the queue is full."""
         size, records = len(batch.records), len(batch.rejection.violations)
         if self.bytes + size > most_bytes or self.records + records > most_records:
             return False

@@ -3,7 +3,7 @@
 The event loop queues lines and never waits. If the disk fails (it is full, or the folder is gone), the thread
 keeps its line and retries every second. Meanwhile lines wait in a bounded queue. Lines that do not fit are
 dropped and counted. Their `seq` is then missing from the log, and the next heartbeat has the count. `problem`
-reports all this, and the operators' log says it once.
+reports the failure while it lasts, and the operators' log has one line about it.
 """
 
 import threading
@@ -69,7 +69,7 @@ class DecisionFiles:
         return self._rotation.files_deleted
 
     def problem(self) -> str | None:
-        """Why lines do not reach the disk now; None while they do."""
+        """The reason why lines do not reach the disk now; None while they do."""
         directory, busy_since_ms = self._rotation.settings.directory, self._busy_since_ms
         if self._trouble.text is not None:
             return f"the decision log cannot be written: {self._trouble.text} ({directory})"
@@ -108,7 +108,7 @@ class DecisionFiles:
         self._queue.put(lines)
 
     def stop(self, timeout_s: float) -> bool:
-        """Write the queued lines and close the file. Waits; False after the time limit."""
+        """Write the queued lines and close the file. Blocks until then. False after the time limit."""
         self._stopping.set()
         self._queue.put(None)
         self._thread.join(timeout_s)
@@ -140,7 +140,7 @@ class DecisionFiles:
             self._taken = after
 
     def _write(self, line: bytes) -> None:
-        """Retry until it is written. After the proxy has begun to stop, try only once."""
+        """Write a line, and retry until it is written. After the proxy has begun to stop, try only once."""
         while True:
             self._busy_since_ms = self._clock.monotonic_ms()
             try:

@@ -26,7 +26,7 @@ log = structlog.get_logger()
 
 TICK_S: Final = 1.0
 MOST_AT_ONCE: Final = 500
-"""The most outcomes per turn of the event loop, some 10 ms. One request may have 20,000."""
+"""The most outcomes per turn of the event loop, some 10 ms. One request may have 20,000 outcomes."""
 
 LAST_LINES_S: Final = 10.0
 """How long the last lines may take to reach the disk."""
@@ -35,8 +35,8 @@ LAST_SENT_S: Final = 5.0
 
 
 class DecisionRecorder:
-    """`drain` returns the totals that all sessions keep. It is called before an interval ends, so that each
-    batch is counted in its own, and before the metrics are read."""
+    """Records outcomes. `drain` returns the totals that all sessions keep. It is called before an interval
+    ends, so that each batch is counted in its own interval, and before the metrics are read."""
 
     def __init__(
         self,
@@ -116,7 +116,7 @@ class DecisionRecorder:
         self.crowd.book(outcome)
 
     def book_totals(self, totals: Totals) -> None:
-        """Batches of one session that ended in the same way since its last totals."""
+        """Record the batches of one session that have ended in the same way since its last totals."""
         self._files.put(self._log.book_totals(totals))
         self._metrics.booked_totals(totals)
         self.offenders.book_totals(totals)
@@ -145,12 +145,12 @@ class DecisionRecorder:
                     self._catch_up()
                 self._files.put(self._log.tick(now_ms, self._health()))
             except Exception as error:
-                # An error in the counting must not take the data path down.
+                # An error in the counting must not stop the data path.
                 log.error("decision_log_crashed", error=type(error).__name__, frames=frames_of(error))
 
     async def stop(self) -> bool:
-        """Write the last lines, close the file, send what the topic has not got yet; False if the disk
-        took too long. The next start sends what the topic has not got by then."""
+        """Write the last lines, close the file, and send the lines that the topic does not have yet. False if
+        the disk took too long. The next start sends the lines that the topic does not have by then."""
         self._book_all_totals()
         self._catch_up()
         self._files.put(self._log.stop(self._clock.now_ms(), self._health()))
@@ -166,7 +166,7 @@ class DecisionRecorder:
         return [*([] if problem is None else [problem]), *(self._topic.warnings() if self._topic else [])]
 
     def measure(self) -> None:
-        """Bring the metrics up to what the sessions and the files say."""
+        """Update the metrics from the sessions and the files."""
         self._book_all_totals()
         self._catch_up()
         self._metrics.decision_log_writable = self._files.problem() is None

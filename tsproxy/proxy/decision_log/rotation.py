@@ -16,7 +16,7 @@ log = structlog.get_logger()
 TIDY_EVERY_MS: Final = 60_000
 _ATTEMPTS: Final = 3
 _NO_SPACE: Final = frozenset({errno.ENOSPC, errno.EDQUOT})
-"""Errors that a new file would meet as well."""
+"""Errors that would happen with a new file as well."""
 
 
 class FileRotation:
@@ -109,7 +109,7 @@ class FileRotation:
         try:
             file.close()
         except OSError as error:
-            # It keeps its name. The next process that tidies the folder closes it.
+            # The file keeps its name. The next process that tidies the folder closes it.
             log.error("decision_file_not_closed", file=str(file.path), error=error.strerror)
 
     def tidy(self) -> None:

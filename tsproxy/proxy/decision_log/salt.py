@@ -9,13 +9,13 @@ from typing import Final
 from tsproxy.config.settings import Decisions
 
 FILE: Final = ".salt"
-"""A leading dot hides it from programs that read the folder's logs."""
+"""The name of the file with the key. The leading dot hides it from programs that read the folder's logs."""
 _SALT_BYTES: Final = 32
 
 
 def salt_of(decisions: Decisions) -> bytes:
-    """The salt in force: the configured one, else the folder's, which the first call makes. Empty if nothing
-    is hashed. Raises OSError if it can neither be read nor made."""
+    """The salt in force: the configured salt, or else the folder's salt, which the first call makes. Empty if
+    nothing is hashed. Raises OSError if the salt can be neither read nor made."""
     if not decisions.hashes:
         return b""
     if decisions.salt is not None:
@@ -27,8 +27,8 @@ def salt_of(decisions: Decisions) -> bytes:
 
 
 def _make(path: Path) -> None:
-    """Write the salt file completely or not at all. If several processes make one at a time, the first one
-    wins."""
+    """Write the salt file completely or not at all. If several processes make a file at the same time, the
+    first one wins."""
     path.parent.mkdir(parents=True, exist_ok=True)
     draft = path.with_name(f"{FILE}-{secrets.token_hex(8)}")
     try:

@@ -1,7 +1,7 @@
-"""The decision log in a Kafka topic as well: the same lines, at least once, in the order of their boot.
+"""Sends the decision log to a Kafka topic as well: the same lines, at least once, in the order of their boot.
 
-It sends from the files, so that the topic never blocks anything and gets all lines even after an outage
-(`unsent`). Each line is a record: the value is the JSON, the key is `proxy/boot`, the headers are
+The lines are sent from the files, so that the topic never blocks anything and gets all lines even after an
+outage (`unsent`). Each line is a record: the value is the JSON, the key is `proxy/boot`, the headers are
 CloudEvents' (Kafka protocol binding 1.0, binary mode). The producer is idempotent and has connections of its
 own.
 """
@@ -74,7 +74,7 @@ class DecisionTopic:
         self._task = asyncio.get_running_loop().create_task(self._run())
 
     async def stop(self, patience_s: float) -> bool:
-        """Send the rest, after the files are closed. False if the next start has to do it."""
+        """Send the rest, after the files are closed. False if the next start has to send lines."""
         self._ending.set()
         if self._task is not None:
             await asyncio.wait([self._task], timeout=patience_s)
@@ -85,7 +85,7 @@ class DecisionTopic:
         return not self._unsent
 
     def warnings(self) -> list[str]:
-        """Why nothing can be sent now; empty if there is no problem."""
+        """The reason why nothing can be sent now; empty if there is no problem."""
         if self._trouble.text is None:
             return []
         return [f"the decision log cannot be sent to the topic {self._settings.name}: {self._trouble.text}"]
@@ -135,8 +135,8 @@ class DecisionTopic:
         return True
 
     async def _until_acknowledged(self, acknowledgements: list[asyncio.Future[object]]) -> None:
-        """Wait without a limit, and log it if that takes long. An idempotent producer retries by itself,
-        without duplicates."""
+        """Wait for the answers without a time limit, and log a line if this takes long. An idempotent
+        producer retries by itself, without duplicates."""
         waiting: Collection[asyncio.Future[object]] = acknowledgements
         while waiting:
             _, waiting = await asyncio.wait(waiting, timeout=PATIENCE_S)
@@ -157,7 +157,7 @@ class DecisionTopic:
 
 
 def key_and_headers(line: bytes) -> tuple[bytes, Headers]:
-    """The record's key and headers for a line of the log. Raises ValueError if it is none.
+    """The record's key and headers for a line of the log. Raises ValueError if `line` is no such line.
 
     The key keeps the lines of a boot together and in order. `ce_id` is unique within `ce_source`, as
     CloudEvents requires.

@@ -1,9 +1,9 @@
 """The lines of a boot that the topic does not have yet: a position in the boot's files, stored beside them.
 
-The files are the queue. So the topic loses no line on disk if brokers are away for hours or the process is
-killed. The next process that starts in that folder finds the position of a boot that no process has locked,
-and continues there. Lines between the position and the kill are sent twice; (`proxy`, `boot`, `seq`)
-identifies them.
+The files are the queue. So the topic gets every line that is on disk, even if brokers are away for hours or
+the process is killed. The next process that starts in that folder finds the position of a boot that no
+process has locked, and continues there. Lines between the position and the kill are sent twice; (`proxy`,
+`boot`, `seq`) identifies them.
 """
 
 import os

@@ -1,4 +1,4 @@
-"""Admission of clients: a maximum for all, and one for each address (for IPv6, each /64).
+"""Admission of clients: a maximum for all clients, and a maximum for each address (for IPv6, each /64).
 
 A connection over a limit is closed before anything is read or sent, as brokers do over
 `max.connections.per.ip`. A client treats it as a busy broker and retries.

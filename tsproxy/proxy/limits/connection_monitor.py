@@ -1,7 +1,7 @@
-"""Checks every connection once a second: which ones stall, which are idle, and how much memory each holds.
+"""Checks every connection once a second: whether it stalls, whether it is idle, and how much memory it holds.
 
-Reading only sets a flag (`was_heard`); times are taken here. So a limit is exact to a second, and costs
-nothing per byte.
+Code that reads bytes only sets a flag (`was_heard`), and the monitor measures times. So a limit is exact to a
+second, and costs nothing per byte.
 
 * *Stalled frame*: the beginning of a request has arrived and its end has not, for longer than
   `stalled_frame` plus a second for each MiB of its announced size, however slowly bytes arrive. Time in
@@ -53,7 +53,7 @@ class MonitoredConnection(Protocol):
 
     @property
     def held_bytes(self) -> int:
-        """The memory for its bytes: unfinished frames and unsent bytes."""
+        """The memory for the connection's bytes: unfinished frames and unsent bytes."""
 
     @property
     def unfinished(self) -> Unfinished | None:
@@ -63,12 +63,12 @@ class MonitoredConnection(Protocol):
     def is_owed_answers(self) -> bool: ...
 
     def exceeded(self, limit: Limit, text: str) -> None:
-        """Close it. `text` is for the log."""
+        """Close the connection, which has exceeded `limit`. `text` is for the log."""
 
 
 class Memory:
-    """The bytes that all connections hold together. `limit` may be replaced while it runs, and so may
-    `beside`: bytes of closed connections that are still held elsewhere."""
+    """The bytes that all connections hold together. `beside` returns the bytes of closed connections that are
+    still held elsewhere. Both `limit` and `beside` may be replaced while the proxy runs."""
 
     __slots__ = ("_connections", "beside", "held_bytes", "limit")
 
@@ -87,9 +87,9 @@ class Memory:
             self.look()
 
     def look(self) -> None:
-        """Count all again, and close the connections that hold most while all hold too much.
+        """Count all bytes again. As long as the sum is above the limit, close the connection that holds most.
 
-        Too much may be held without a byte that arrives, such as answers of our own.
+        The sum may exceed the limit without received bytes, for example by answers of our own.
         """
         self._recount()
         while self.held_bytes + self.beside() > self.limit:
@@ -104,7 +104,7 @@ class Memory:
             )
 
     def _recount(self) -> None:
-        """Nothing reports bytes that were sent meanwhile."""
+        """Count all bytes again, since nothing reports bytes that were sent meanwhile."""
         self.held_bytes = 0
         for connection in self._connections():
             stats = connection.stats
@@ -113,7 +113,7 @@ class Memory:
                 self.held_bytes += stats.held_bytes
 
     def forget(self, connection: MonitoredConnection) -> None:
-        """Remove its bytes from the sum."""
+        """Remove the connection's bytes from the sum."""
         self.held_bytes -= connection.stats.held_bytes
         connection.stats.held_bytes = 0
 
@@ -147,7 +147,7 @@ class ConnectionMonitor:
             try:
                 self.look(self._clock.monotonic_ms())
             except Exception as error:
-                # An error in the checks must not take the data path down.
+                # An error in the checks must not stop the data path.
                 log.error("connection_monitor_crashed", error=type(error).__name__, frames=frames_of(error))
 
     def look(self, now_ms: int) -> None:

@@ -29,8 +29,8 @@ def needed(config: Config) -> int:
 
 
 def raise_limit(count: int) -> int | None:
-    """Raise this process's soft limit towards `count`, as far as the hard one allows. Returns the limit that
-    is then in force; None if it is unknown."""
+    """Raise this process's soft limit towards `count`, as far as the hard limit allows. Returns the limit
+    that is then in force; None if it is unknown."""
     try:
         soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
         if soft >= count or soft == resource.RLIM_INFINITY:
@@ -53,13 +53,14 @@ def grantable() -> int | None:
 
 
 def fitting(config: Config, granted: int) -> int:
-    """The connections that fit into so many descriptors of one process; 0 or less if none does."""
+    """The number of connections for which `granted` descriptors of one process are enough; 0 or less if they
+    are not enough for one."""
     return (granted - _beside_connections(config)) // A_CONNECTION
 
 
 def share_of(config: Config) -> ConnectionLimits:
-    """This process's share of the limits. If the operator configured no number of connections, it is reduced
-    to what the system's open files allow."""
+    """This process's share of the limits. If the operator configured no number of connections, the default is
+    reduced to the number that the system's open files allow."""
     configured, granted = _configured(config), raise_limit(needed(config))
     if granted is None or not configured.follows_system:
         return configured

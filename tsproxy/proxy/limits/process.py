@@ -12,7 +12,7 @@ from tsproxy.proxy.reloadable import Commit
 
 
 class ProcessLimits:
-    """Enforces limits. `limits` are those of this process, which is one worker's share of the total."""
+    """Enforces limits. `limits` are the limits of this process, which are one worker's share of the total."""
 
     def __init__(self, limits: ConnectionLimits, clock: Clock) -> None:
         self._connections: dict[MonitoredConnection, str] = {}
@@ -31,8 +31,8 @@ class ProcessLimits:
         return self._limits.handshake_ms / 1000
 
     def admit(self, address: str) -> Limit | None:
-        """None if one more client of `address` may connect, and then it must `join`; else the limit that
-        forbids it."""
+        """None if one more client of `address` may connect; then call `join`. Otherwise the limit that
+        forbids the connection."""
         return self._admission.admit(address)
 
     def join(self, connection: MonitoredConnection, address: str) -> None:

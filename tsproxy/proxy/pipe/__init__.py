@@ -5,8 +5,8 @@
     Buffers                       the memory that reads go into
     NAME                          "native" or "python"
 
-The native pipe asks the filters of `tsproxy.fastpath` which bytes may be forwarded as they came, without a
-call into Python. The pipe in Python gives everything to the session; it serves installations without native
+In the native pipe, the filters of `tsproxy.fastpath` decide without a call into Python which bytes may be
+forwarded unchanged. The pipe in Python gives all bytes to the session; it is for installations without native
 code.
 """
 

@@ -1,8 +1,8 @@
 # cython: language_level=3, boundscheck=False, wraparound=False
 """A pipe that takes the fast path. `_python.py` describes the interface.
 
-Bytes that the filters let through leave at `other` in one write, straight from the buffer they were read into. A
-request whose end has not come is kept until it has.
+Bytes that the filters let through are sent by `other` in one write, straight from the buffer into which they
+were read. The beginning of a request is kept until the end of the request has come.
 """
 
 from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
@@ -70,9 +70,9 @@ cdef class Pipe:
     cdef object buffers
     cdef object shared
     cdef uint8_t* shared_at
-    cdef object now_ms       # None: the system's
+    cdef object now_ms       # None: the system's clock is read
     cdef object is_closing   # the transport's
-    cdef bint is_queuing     # the transport may still hold what the socket did not take
+    cdef bint is_queuing     # the transport may still hold bytes that the socket did not accept
     cdef Py_ssize_t expected
     cdef int fd
     cdef Tally tally
@@ -83,7 +83,7 @@ cdef class Pipe:
         self.now_ms = None if type(clock) is Clock else clock.now_ms
         self.shared, self.fd = buffers.shared, -1
         PyObject_GetBuffer(self.shared, &view, PyBUF_SIMPLE)
-        self.shared_at = <uint8_t*>view.buf  # `shared` keeps it in its place
+        self.shared_at = <uint8_t*>view.buf  # `shared` keeps the memory in its place
         PyBuffer_Release(&view)
 
     @property
@@ -173,7 +173,7 @@ cdef class Pipe:
             if not rejecter.throttle_ms:
                 return end
             self.throttled(rejecter.throttle_ms)
-            if self.rejecter is not rejecter:  # it has closed this end
+            if self.rejecter is not rejecter:  # `throttled` has closed this end
                 return end
 
     def attach(self, transport):
@@ -230,7 +230,7 @@ cdef class Pipe:
             self.buffers.give_back(buffer)
 
     cdef int keep_from(self, const uint8_t* data, Py_ssize_t size, Py_ssize_t start) except -1:
-        """Keep the `size` bytes at `data`, which came behind `start` others."""
+        """Keep the `size` bytes at `data`, which came behind `start` other bytes."""
         cdef bytearray held = self.buffer
         cdef bytearray buffer
         if start == 0 and held is not None and size < PyByteArray_GET_SIZE(held):

@@ -27,19 +27,19 @@ class Watch(Protocol):
     """An observer of a pipe's reads."""
 
     def begins(self, pipe: "Pipe", api_key: int) -> None:
-        """A read has come. `api_key` is that of its first frame, if the read begins one, or ends one that is
-        kept. Otherwise it is any number, and -1 for a read of less than six bytes."""
+        """A read has come. `api_key` is the key of its first frame, if the read begins this frame, or ends a
+        frame that is kept. Otherwise it is any number, and -1 for a read of less than six bytes."""
 
     def ends(self, pipe: "Pipe") -> None:
-        """The read is dealt with, as far as that is done at once."""
+        """The read is done, except for work that does not end at once."""
 
 
 class Pipe:
-    """One end of a connection, as far as bytes are concerned.
+    """Reads and writes the bytes of one end of a connection.
 
-    The native pipe has the same interface. It asks `filter` which bytes may be forwarded as they came, sends
-    them to `other`, and gives `came` the rest. It also keeps the beginning of a request until its end has
-    come. This one gives `came` everything and keeps nothing.
+    The native pipe has the same interface. There `filter` decides which bytes may be forwarded unchanged. The
+    native pipe sends these to `other`, and passes the rest to `came`. It also keeps the beginning of a
+    request until the end has come. This pipe passes all bytes to `came` and keeps nothing.
     """
 
     __slots__ = ("_buffers", "_fd", "_tally", "other", "rejecter", "transport", "was_heard", "watch")
@@ -52,10 +52,10 @@ class Pipe:
     def __init__(self, buffers: Buffers, tally: Tally, clock: Clock) -> None:  # noqa: ARG002  # for the native one
         self.other: Pipe | None = None
         self.rejecter: Rejecter | None = None
-        """Repeats rejections; beside a filter of requests."""
+        """Repeats rejections. It is used together with a filter of requests."""
         self.transport: asyncio.Transport | None = None
         self.was_heard = False
-        """Set by every read; whoever looks sets it back."""
+        """Every read sets it to True. The code that checks it sets it back."""
         self.watch: Watch | None = None
         self._buffers = buffers
         self._fd = -1
@@ -63,7 +63,7 @@ class Pipe:
 
     @property
     def filter(self) -> "RequestFilter | AnswerFilter | None":
-        """Says which bytes may be forwarded as they came. This pipe has none, whatever it is given."""
+        """Decides which bytes may be forwarded unchanged. This pipe has no filter, even after one was set."""
         return None
 
     @filter.setter
@@ -73,17 +73,17 @@ class Pipe:
     # A subclass implements these.
 
     def came(self, data: bytes) -> None:
-        """Bytes for the session."""
+        """Called with bytes for the session."""
         raise NotImplementedError
 
     def kept_more(self) -> None:
-        """`kept` has grown. Called last: it may end this connection."""
+        """`kept` has grown. The pipe calls this last, since it may end the connection."""
 
     def throttled(self, mute_ms: int) -> None:
-        """A rejection that was repeated throttles the client for so long."""
+        """Called when a repeated rejection throttles the client for this time."""
 
     def failed(self, error: Exception) -> None:
-        """A mistake of ours, while bytes were dealt with."""
+        """Called after an error in our code."""
         raise NotImplementedError
 
     # asyncio calls these: see asyncio.BufferedProtocol.
@@ -108,13 +108,13 @@ class Pipe:
     # The owner calls these.
 
     def attach(self, transport: asyncio.Transport) -> None:
-        """To be called from `connection_made`. Without TLS, bytes go to the socket itself."""
+        """Use this transport. Call it from `connection_made`. Without TLS, bytes go to the socket itself."""
         self.transport = transport
         if transport.get_extra_info("ssl_object") is None:
             self._fd = transport.get_extra_info("socket").fileno()
 
     def detach(self) -> None:
-        """To be called from `connection_lost`."""
+        """Forget the socket. Call it from `connection_lost`."""
         self._fd = -1
 
     @property
@@ -123,12 +123,12 @@ class Pipe:
         return None
 
     def send(self, data: bytes | memoryview) -> None:
-        """Send, unless this end is closing. `data` may be overwritten afterwards: what the socket does not
-        take is copied, since transports keep what they are given."""
+        """Send, unless this end is closing. `data` may be overwritten afterwards: bytes that the socket does
+        not accept are copied, since transports keep references to their data."""
         transport, sent = self.transport, 0
         if transport is None or transport.is_closing():
             return
-        # A transport that is not closing still has its socket, so the number cannot be another's.
+        # A transport that is not closing still has its socket, so no other file can have this descriptor.
         if self._fd >= 0 and not transport.get_write_buffer_size():
             sent = _send(self._fd, data)
         if sent < len(data):
@@ -139,15 +139,16 @@ class Pipe:
         assert not data, "only a pipe with a filter keeps anything"
 
     def take_kept(self) -> bytes:
-        """Return what is kept, and keep it no longer."""
+        """Return the kept bytes, and keep them no longer."""
         return b""
 
     def let_go(self) -> None:
-        """Keep nothing."""
+        """Drop the kept bytes."""
 
 
 def _send(fd: int, data: bytes | memoryview) -> int:
-    """How many bytes the socket took; 0 after any error: the transport will meet it, too."""
+    """The number of bytes that the socket accepted; 0 after any error, since the transport will get the same
+    error."""
     try:
         return os.write(fd, data)
     except OSError:

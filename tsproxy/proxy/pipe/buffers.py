@@ -1,30 +1,30 @@
-"""The memory that reads go into: the worker's, lent to a connection while a request is unfinished.
+"""The memory that reads go into. The worker owns it, and lends it to connections with unfinished requests.
 
-All connections read into one shared buffer. Only the beginning of a request whose end is not there yet is
-kept for a connection, in a buffer of its own, which the next connection uses again.
-Fresh memory costs a page fault every 4 KiB, which for large requests was more than all the rest.
+All connections read into one shared buffer. Only the beginning of an unfinished request is kept for a
+connection, in a buffer of its own, which the next connection uses again. Fresh memory costs a page fault
+every 4 KiB. For large requests these page faults cost more than everything else.
 
-All that connections hold together is at most MOST_READY x READ_BYTES, MOST_SPARE_BYTES, and twice what
-they were sent (2 KiB where that was less): never what they announced.
+All connections together hold at most MOST_READY x READ_BYTES, MOST_SPARE_BYTES, and for each connection twice
+the bytes that it was sent (or 2 KiB, if that is more). The sizes that requests announce do not matter.
 """
 
 from bisect import bisect_left, insort_left
 from typing import Final
 
 READ_BYTES: Final = 256 * 1024
-"""The most that one read may bring; more gains nothing."""
+"""The most bytes of one read. A higher value has no advantage."""
 
 MOST_READY: Final = 16
-"""So many connections may hold a buffer of READ_BYTES, however little they were sent."""
+"""How many connections may hold a buffer of READ_BYTES, however few bytes they have received."""
 
 MOST_SPARE_BYTES: Final = 16 * 1024 * 1024
-"""The most that is kept ready for the next large requests."""
+"""The most bytes of buffers that are kept for the next large requests."""
 
 _SMALLEST: Final = 2 * 1024
 
 
 class Buffers:
-    """One for all connections of a worker; belongs to one thread."""
+    """The buffers of all connections of a worker. They belong to one thread."""
 
     def __init__(self) -> None:
         self.shared = memoryview(bytearray(READ_BYTES))
@@ -43,7 +43,7 @@ class Buffers:
         return bytearray(size)
 
     def spare(self, size: int) -> bytearray | None:
-        """One that is there anyway and holds `size` bytes, None where there is none."""
+        """A kept buffer with space for `size` bytes; None if there is none."""
         at = bisect_left(self._spare, size, key=len)
         if at == len(self._spare):
             return None
@@ -52,11 +52,11 @@ class Buffers:
         return found
 
     def give_back(self, buffer: bytearray) -> None:
-        """The connection holds nothing any more. Small ones are not worth keeping, and one that is too
-        large must not push out all others."""
+        """Take back a buffer that a connection no longer uses. Small buffers are not worth keeping, and one
+        buffer that is too large must not push out all others."""
         if not READ_BYTES <= len(buffer) <= MOST_SPARE_BYTES // 2:
             return
-        insort_left(self._spare, buffer, key=len)  # the one that was used last is in the caches still
+        insort_left(self._spare, buffer, key=len)  # the buffer that was used last is still in the caches
         self._spare_bytes += len(buffer)
         while self._spare_bytes > MOST_SPARE_BYTES:
             dropped = self._spare.pop(0)
