@@ -1,9 +1,9 @@
 """`tsproxy_topic_records_total`: records that brokers have accepted, for the busiest topics.
 
 A scrape has at most MOST_SHOWN topics, and all others under `other`. A topic with a series keeps it until a
-topic without one has more than twice as many records as the least of the shown topics. So series change
-seldom, however many topics there are; each series stays in Prometheus for days. The sum is exact. A topic's
-series begins with the records since it is shown.
+topic without a series has more than twice as many records as the shown topic with the fewest records. So
+series change seldom, even if there are many topics. This matters because each series stays in Prometheus for
+days. The sum of all series is exact. A topic's series only counts the records since the topic is shown.
 """
 
 from collections.abc import Iterable
@@ -42,7 +42,8 @@ class BusiestTopics(Collector):
         self._shown[topic] = self._shown.get(topic, 0) + records
 
     def _make_space(self, had: int) -> bool:
-        """True if a topic with so many records is shown. It may replace the least of the shown topics."""
+        """True if a topic with so many records is shown. It may replace the shown topic with the fewest
+        records."""
         if len(self._shown) < MOST_SHOWN:
             return True
         if had <= _AHEAD * self._floor:

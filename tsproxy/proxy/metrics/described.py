@@ -1,4 +1,4 @@
-"""The description of one metric: everything that code, documents and the sum over workers know of it."""
+"""The description of one metric, for the code, the documents and the sum over workers."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ class Kind(StrEnum):
 
 
 class Joined(Enum):
-    """The way in which the values of several workers become one. `words` say so in the documents."""
+    """The way in which the values of several workers become one value. `words` name it in the documents."""
 
     words: str
     of: Callable[[float, float], float]
@@ -36,9 +36,9 @@ class Joined(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Described:
-    """One metric. `name` is the one that a scrape shows, without a histogram's `_bucket`, `_count` and
-    `_sum`. `meaning` is its HELP text. `series` says when its series appear. `action` is Markdown for
-    operators: what to look at, or when to alert; links are those of a page in `docs`."""
+    """One metric. `name` is its name in a scrape, without a histogram's `_bucket`, `_count` and `_sum`.
+    `meaning` is its HELP text. `series` says when its series appear. `action` is Markdown for operators: what
+    to check, or when to alert. Links are as in a page of `docs`."""
 
     name: str
     kind: Kind

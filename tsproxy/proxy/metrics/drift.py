@@ -1,9 +1,9 @@
 """`tsproxy_timestamp_drift_seconds`: the drift of the timestamps of all batches.
 
-Each batch counts twice, with its newest timestamp (`of="newest"`) and with its oldest, since either may be a
-reason to reject it. The edges are some of those of `drift-v1`, so that no bucket of `drift-v1` is split
-between two. Behind the clock an interval of `drift-v1` is closed at its far end, so a timestamp exactly on an
-edge counts as a millisecond nearer than it is.
+Each batch counts twice, with its newest timestamp (`of="newest"`) and with its oldest timestamp, since either
+may be a reason to reject it. The edges are some of the edges of `drift-v1`, so that no bucket of `drift-v1`
+is split between two buckets here. Behind the clock an interval of `drift-v1` is closed at its far end, so a
+timestamp exactly on an edge counts as a millisecond nearer than it is.
 """
 
 from bisect import bisect_left

@@ -2,8 +2,8 @@
 
 A row is one key of the decision log's counters (client, topic, rule, reason, unit). Its score is the number
 of its bad records, halved every HALF_LIFE_MS, so the first row is the most urgent one now. When there are
-more than twice MOST_ROWS rows, the half with the lowest scores becomes one row for all others. At least
-MOST_ROWS new names precede each time, so a new name costs little, however many there are.
+more than twice MOST_ROWS rows, the half with the lowest scores becomes one row for all others. This happens
+at most once for every MOST_ROWS new names, so a new name costs little, even if there are very many.
 """
 
 from collections.abc import Iterable, Mapping
@@ -25,7 +25,7 @@ SHOWN: Final = 50
 @dataclass(frozen=True, slots=True)
 class Offender:
     """The counts of one key since the proxy started. `score` is as of `last_ms`. `client_address` and
-    `timestamp_ms` (a rejected one; None if unknown) are those of the last batch."""
+    `timestamp_ms` (a rejected timestamp; None if unknown) are those of the last batch."""
 
     key: Key
     batches: int
@@ -41,7 +41,7 @@ class Offender:
         return self.score * exp2(-max(0, now_ms - self.last_ms) / HALF_LIFE_MS)
 
     def with_(self, other: "Offender") -> "Offender":
-        """Both added up. Facts about a single batch come from the later one."""
+        """The sum of both rows. Facts about a single batch come from the later row."""
         earlier, later = sorted((self, other), key=lambda each: each.last_ms)
         return replace(
             later,
@@ -79,7 +79,7 @@ class Offenders:
 
     def book(self, outcome: Outcome) -> None:
         """Count a batch that tsproxy rejected, that a broker rejected for good, or that would have been
-        rejected. Others do not count."""
+        rejected. Other batches do not count."""
         is_ours = outcome.verdict is VerdictName.REJECTED
         if not is_exemplary(outcome) or not (outcome.is_final or is_ours):
             return

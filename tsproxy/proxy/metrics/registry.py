@@ -32,7 +32,8 @@ _TAKEN: Final = frozenset({VerdictName.ACCEPTED, VerdictName.REPAIRED})
 
 
 def _has_fault(outcome: Outcome) -> bool:
-    """False for a batch that a broker rejected and the client may send again: no record caused that."""
+    """True if records of the batch are at fault. Records are not at fault if a broker rejected the batch and
+    the client may send it again, or if the batch is unconfirmed."""
     if outcome.would_reject:
         return True
     if outcome.verdict is VerdictName.BROKER_REJECTED:
@@ -43,7 +44,7 @@ def _has_fault(outcome: Outcome) -> bool:
 class Metrics:
     """All metrics of one process. Code adds to plain int attributes directly.
 
-    `topic_exists` says whether other parts know that a topic exists.
+    `topic_exists` returns whether other parts know that a topic exists.
     """
 
     def __init__(self, topic_exists: Callable[[str], bool] = lambda _: False) -> None:
@@ -61,7 +62,7 @@ class Metrics:
         self.decision_topic: tuple[bool, int] | None = None
         """Whether the topic accepts lines, and how many it has accepted; None if there is no topic."""
         self.registry = registry = CollectorRegistry(auto_describe=False)
-        """Other parts make metrics of their own in it."""
+        """Other parts add their own metrics to it."""
         self._batches = batches.BATCHES.counter(registry)
         self._records = batches.RECORDS.counter(registry)
         self._unread = batches.RECORDS_UNREAD.counter(registry)

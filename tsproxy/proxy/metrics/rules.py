@@ -21,7 +21,7 @@ class RuleMetric(Collector):
         self._records: dict[tuple[str, str], int] = {}
 
     def know(self, policy: Policy) -> None:
-        """Use the rules that are in force from now on. Counts of earlier rules stay."""
+        """Add the series of the rules that are in force from now on. Counts of earlier rules stay."""
         for rule in policy.rules:
             mode = rule.settings.mode or policy.mode
             if mode is not Mode.OFF:

@@ -2,8 +2,9 @@
 the topics with the most of them.
 
 A topic has a series of its own if it is known to exist: a broker has described it or accepted a batch for it.
-So no client makes series by inventing names. There are at most twice MOST_TOPICS of them. Beyond that the
-topics with the fewest records lose theirs, and their counts move to `other`, so that the sum stays exact.
+So no client makes series by inventing names. At most twice MOST_TOPICS topics have a series. Beyond that, the
+topics with the fewest records lose their series, and their counts move to `other`, so that the sum stays
+exact.
 """
 
 from collections.abc import Callable, Iterable
@@ -20,7 +21,7 @@ OTHER: Final = "other"
 
 
 class TopicMetric(Collector):
-    """Counts records by topic. `exists` says whether other parts know that a topic exists."""
+    """Counts records by topic. `exists` returns whether other parts know that a topic exists."""
 
     def __init__(self, described: Described, exists: Callable[[str], bool]) -> None:
         self._described = described

@@ -19,7 +19,7 @@ Labels = tuple[tuple[str, str], ...]
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """One metric of one or more processes: (sample's name, labels) -> value, sorted as text."""
+    """One metric of one or more processes. `samples`: (sample's name, labels) -> value."""
 
     name: str
     kind: str

@@ -1,11 +1,11 @@
 """Reads certificates, keys and authorities again when their files change.
 
-A TLS context never changes. A new one is made from the new files for new connections; existing connections
-keep theirs, so none is closed. While files are being replaced they may not match for a moment. So a change is
-used only if the next check finds no further change. If files are unusable, the old context stays in force,
-and the log says what is wrong.
+A TLS context never changes. For new connections, a new context is made from the new files. Existing
+connections keep their context, so no connection is closed. While files are being replaced they may not match
+for a moment. So a change is used only if the next check finds no further change. If files are unusable, the
+old context stays in force, and the log names the problem.
 
-This module also reports how long certificates last, as a metric and as a warning in time.
+This module also reports how long certificates last, as a metric and with an early warning.
 """
 
 import asyncio
@@ -40,7 +40,7 @@ Seen = tuple[Look, ...]
 
 @dataclass(frozen=True, slots=True)
 class Sources:
-    """The parts of a context: the files by setting, and the function that makes it."""
+    """The parts of a context: the files by setting, and the function that makes the context."""
 
     files: Mapping[str, Path]
     make: Callable[[], ssl.SSLContext]
@@ -84,9 +84,10 @@ class Credentials:
         return commit
 
     def look(self) -> bool:
-        """Use files that have changed and then stayed the same for one check. Returns whether it did.
+        """Use files that have changed and then stayed the same for one check. Returns whether new files are
+        in use now.
 
-        Raises ConfigError if they are unusable. They are tried again when they change again.
+        Raises ConfigError if the files are unusable. They are tried again when they change again.
         """
         looked, self._looked = self._sources.look(), self._looked
         is_at_rest, self._looked = looked == self._looked, looked
@@ -163,7 +164,7 @@ class Certificates:
 
 
 def credentials_of_admin(config: Config) -> Credentials | None:
-    """None if the admin port speaks no TLS. Raises ConfigError."""
+    """The credentials of the admin port; None if it has no TLS. Raises ConfigError."""
     sources = sources_of_admin(config)
     return Credentials(sources) if sources else None
 

@@ -1,8 +1,8 @@
 """Reads the configuration again while the proxy runs, and applies it completely or not at all.
 
-`Reloader` decides when: at SIGHUP, and when the file has changed. `proxy.reloadable` says how parts apply new
-settings. `server.Proxy` consists of such parts and is one itself. With workers, the supervisor asks every
-worker to prepare, and then lets all commit or none.
+`Reloader` decides when to reload: at SIGHUP, and when the file has changed. `proxy.reloadable` says how parts
+apply new settings. `server.Proxy` consists of such parts and is such a part itself. With workers, the
+supervisor orders every worker to prepare. Then all workers commit, or none does.
 """
 
 import asyncio
@@ -100,7 +100,7 @@ class Reloader(Collector):
         except ConfigError as error:
             return _rejected(str(error).splitlines())
         except Exception as error:
-            # An error in one part must not take the data path down.
+            # An error in one part must not stop the data path.
             log.error("config_reload_crashed", error=type(error).__name__, frames=frames_of(error))
             return _rejected(["a mistake in tsproxy; please report the frames"])
         self._running = change.config

@@ -1,7 +1,7 @@
-"""Logs rules and waivers that match no topic of the cluster: once each, when the topics are known.
+"""Logs rules and waivers that match no topic of the cluster, each of them once, when the topics are known.
 
-A rule that never matches looks as if it were in force. Topics may be created later, so this is a log line and
-no error.
+A rule that never matches looks as if it were in force. Topics may be created later, so this is a log line,
+not an error.
 
 The comparison of a thousand rules with fifty thousand topics takes seconds, so other tasks run between any
 two patterns.
@@ -59,7 +59,8 @@ class UnfitRules:
             await self.look()
 
     async def look(self) -> None:
-        """Log each rule that matches none. It logs nothing if the user sees no topic (without Describe)."""
+        """Log each rule and waiver that matches no topic. Nothing is logged if the proxy's user sees no topic
+        (without Describe)."""
         policy, logged = self._policy, self._logged
         names = self._visible.names if self._visible else ()
         for kind, several in (("rule", policy.rules), ("waiver", policy.waivers)):

@@ -1,7 +1,7 @@
-"""Reports how long each waiver still lasts, as a metric and as a warning in time.
+"""Reports how long each waiver still lasts, as a metric and with an early warning.
 
-Nothing here ends a waiver: at that moment `session.policies` computes the topics' policies anew. This module
-only informs operators before and after.
+This module does not end waivers. When a waiver ends, `session.policies` computes the topics' policies anew.
+This module only informs operators before and after the end.
 """
 
 import asyncio

@@ -35,8 +35,8 @@ _LENGTH: Final = struct.Struct(">i")
 @dataclass(frozen=True, slots=True)
 class Orders:
     """The settings with which a worker starts. The configuration comes from the supervisor, not from the
-    file, which may have changed since: all workers run the same one. `is_replacement`: an earlier process of
-    this worker has already accepted clients."""
+    file, since the file may have changed, and all workers run the same configuration. `is_replacement`: an
+    earlier process of this worker has already accepted clients."""
 
     number: int
     config: Config
@@ -44,9 +44,10 @@ class Orders:
 
 
 def inherited_orders(environ: MutableMapping[str, str]) -> tuple[Orders, socket.socket] | None:
-    """This process's orders and its end of the channel if a supervisor started it, else None. Waits for them.
+    """This process's orders and its end of the channel if a supervisor started it, else None. Blocks until
+    the orders have come.
 
-    Raises EOFError if the supervisor ended before it sent any.
+    Raises EOFError if the supervisor ended before it sent the orders.
     """
     descriptor = environ.pop(VARIABLE, None)
     if descriptor is None:
@@ -81,8 +82,8 @@ def _exactly(end: socket.socket, count: int) -> bytes:
 
 
 class Channel:
-    """One end. Messages to a process that has ended are lost without an error. `lines` ends when the other
-    process does."""
+    """One end of the channel. Messages to a process that has ended are lost without an error. `lines` ends
+    when the other process ends."""
 
     __slots__ = ("_reader", "_writer")
 

@@ -1,6 +1,6 @@
-"""One worker from the supervisor's side: it starts it, reads its messages, and restarts it when it ends.
+"""One worker from the supervisor's side: `Member` starts the worker, reads its messages, and restarts it.
 
-If a worker ends before it ever accepted clients, the whole start fails, since the other workers would meet
+If a worker ends before it ever accepted clients, the whole start fails, since the other workers would have
 the same problem. Later a process that ends is replaced after a wait. The wait doubles from FIRST_RETRY_MS to
 LAST_RETRY_MS, and is reset after a process ran for HEALTHY_MS. A process that hangs is killed.
 """
@@ -32,11 +32,11 @@ FIRST_RETRY_MS: Final = 250
 LAST_RETRY_MS: Final = 30_000
 HEALTHY_MS: Final = 60_000
 REPORT_S: Final = 2.0
-"""How long a worker may take to report. One that takes longer is not ready."""
+"""How long a worker may take to report. A worker that takes longer is not ready."""
 PREPARE_S: Final = 10.0
 """How long a worker may take to prepare another configuration. It may have started a moment ago."""
 COMMIT_S: Final = 10.0
-"""How long a reload waits until the worker has applied it."""
+"""How long a reload waits for the worker to apply it."""
 
 _ORDERLY: Final = (0, -signal.SIGTERM)
 """The exit statuses of a worker that had the order to stop. A service manager may send SIGTERM to every
@@ -85,7 +85,7 @@ class Member:
 
     @property
     def hangs(self) -> bool:
-        """True from the moment when it is found to hang until it answers again or has ended."""
+        """True if the worker was found to hang, until it answers again or has ended."""
         return self._silence.is_too_long
 
     @property
@@ -97,8 +97,8 @@ class Member:
         )
 
     async def run(self) -> None:
-        """Returns when it has ended after `drain`. Raises StartError if it never ran, or did not end
-        cleanly."""
+        """Run the worker until it has ended after `drain`. Raises StartError if it never accepted clients, or
+        did not end cleanly."""
         retry_ms = FIRST_RETRY_MS
         while not self._stopping.is_set():
             try:
@@ -122,7 +122,8 @@ class Member:
             self.restarts += 1
 
     async def report(self) -> bool:
-        """Update `known`, or make it say that this failed. Returns whether it succeeded."""
+        """Request a report for `known`. Returns False if the worker has not answered in time; `known` then
+        says this."""
         try:
             await self._answer_to({"order": "report"}, REPORT_S)
         except TimeoutError:
@@ -147,8 +148,8 @@ class Member:
             process.kill()
 
     async def prepare(self, config: Config) -> list[str]:
-        """Let it prepare another configuration. Returns the problems; none if it does not run, since its next
-        process starts with the committed configuration."""
+        """Let the worker prepare another configuration. Returns the problems; none if the worker does not
+        run, since its next process starts with the committed configuration."""
         try:
             answer = await self._answer_to({"order": "prepare", "config": as_text(config)}, PREPARE_S)
         except TimeoutError:
@@ -157,13 +158,13 @@ class Member:
         return problems
 
     def commit(self, config: Config) -> None:
-        """Let it apply the prepared configuration, now and in all later processes."""
+        """Let the worker apply the prepared configuration. All its later processes use this configuration."""
         self._config = config
         self._order("commit")
 
     async def has_committed(self) -> None:
-        """Returns when it has executed all orders so far. It executes them in order, so the answer to one
-        confirms those before it. A worker that does not run starts with the committed configuration."""
+        """Wait until the worker has executed all orders so far. It executes them in order, so one answer
+        confirms all orders before it. A worker that does not run starts with the committed configuration."""
         try:
             await self._answer_to({"order": "report"}, COMMIT_S)
         except TimeoutError:
@@ -171,7 +172,7 @@ class Member:
             log.error("worker_not_reloaded", worker=self.number, waited_s=COMMIT_S, advice=advice)
 
     def abandon(self) -> None:
-        """Let it discard the prepared configuration."""
+        """Let the worker discard the prepared configuration."""
         self._order("abandon")
 
     def drain(self) -> None:
@@ -272,7 +273,8 @@ class Member:
 async def _start(theirs: socket.socket) -> Process:
     """Start this process's own command again, with the worker's end of the channel.
 
-    It gets a session of its own: a terminal's Ctrl-C is for the supervisor, which then stops its workers.
+    The worker gets a session of its own. So a terminal's Ctrl-C goes only to the supervisor, which then stops
+    its workers.
     """
     return await asyncio.create_subprocess_exec(
         sys.executable,

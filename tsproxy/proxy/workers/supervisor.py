@@ -1,7 +1,7 @@
 """The process above the workers: it keeps them running, reports for them, and stops them gracefully.
 
-It forwards nothing itself. Its admin port serves the reports of the workers: metrics as one sum, ready while
-all of them are.
+It forwards nothing itself. Its admin port serves the reports of the workers: metrics as one sum, and ready
+while all workers are ready.
 """
 
 import asyncio
@@ -106,7 +106,7 @@ class Supervisor:
         return replace(known, families=joined([known.families, families_now(own)]))
 
     async def run(self) -> None:
-        """Returns after SIGTERM or SIGINT. Raises ListenError for the admin port, and StartError."""
+        """Run the workers until SIGTERM or SIGINT. Raises ListenError for the admin port, and StartError."""
         loop = asyncio.get_running_loop()
         loop.set_exception_handler(complain)
         for number in (signal.SIGTERM, signal.SIGINT):
@@ -145,7 +145,7 @@ class Supervisor:
         commit = self._credentials.prepare(sources) if self._credentials and sources else None
         async with self._changing:
             answers = await asyncio.gather(*(member.prepare(for_workers) for member in self._members))
-            # Most often all have the same problems, and each text is a whole line.
+            # Most often all workers have the same problems, and each text is a whole line.
             problems = dict.fromkeys(problem for answer in answers for problem in answer)
             if problems:
                 for member in self._members:
@@ -157,7 +157,7 @@ class Supervisor:
             if commit is not None:
                 commit()
             set_level(config.log_level)
-            # An order is not done yet. The reload is reported only after all workers have applied it.
+            # The orders are only sent so far. The reload is reported after all workers have applied it.
             await asyncio.gather(*(member.has_committed() for member in self._members))
 
     async def _stop(self, lives: Sequence[asyncio.Task[None]]) -> list[BaseException]:
@@ -172,8 +172,8 @@ class Supervisor:
         return [end for end in ends if end is not None]
 
     async def _watch(self) -> None:
-        """Keep the workers' reports and the admin port's certificate up to date, for ever. A worker that is
-        killed cannot report any more, and this also finds workers that hang."""
+        """Keep the workers' reports and the admin port's certificate up to date, for ever. A killed worker
+        cannot report any more, so its last report must be a recent one. This also finds workers that hang."""
         while True:
             try:
                 await asyncio.gather(*(member.look_after() for member in self._members))
@@ -192,7 +192,7 @@ class Supervisor:
         self._stopping.set()
 
     def _log_started(self, number: int, facts: Mapping[str, Any]) -> None:
-        """Log it once, when the last worker accepts clients for the first time."""
+        """Log the start once, when the last worker accepts clients for the first time."""
         if number in self._started:
             return
         self._started.add(number)

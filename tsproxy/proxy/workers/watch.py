@@ -1,8 +1,8 @@
-"""Decides that a worker hangs: it has left several requests in a row without an answer.
+"""Decides whether a worker hangs: whether it has left several requests in a row without an answer.
 
-It counts requests, not seconds. After a machine was suspended, or the supervisor could not run, only one
-answer is late, however long that took. A worker that starts reads names and certificates before it answers
-requests, so it may take longer.
+This module counts requests, not seconds. After a machine was suspended, or the supervisor could not run, only
+one answer is late, however long that took. A worker that starts reads names and certificates before it
+answers requests, so it may take longer.
 """
 
 from typing import Final

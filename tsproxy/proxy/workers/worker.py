@@ -1,7 +1,8 @@
-"""A worker process: a whole proxy that obeys the supervisor.
+"""A worker process: a whole proxy that executes the supervisor's orders.
 
-It drains on the supervisor's order, at SIGTERM, and when the supervisor is gone. Repeated SIGTERMs change
-nothing: only the supervisor knows whether somebody wants a quick stop, and a service manager may signal both.
+It drains on the supervisor's order, at SIGTERM, and when the supervisor has ended. Repeated SIGTERMs change
+nothing: only the supervisor knows whether somebody wants a quick stop, and a service manager may send the
+signal to both processes.
 """
 
 import asyncio

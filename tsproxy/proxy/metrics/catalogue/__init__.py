@@ -1,4 +1,4 @@
-"""Every metric of the admin port, once: a row in the module of its section.
+"""All metrics of the admin port. Each is one row in the module of its section.
 
 `sections` collects the rows, in the order of docs/metrics.md. Code makes metrics from these rows only, and
 tests compare them with the page and with a running proxy.

@@ -1,4 +1,4 @@
-"""Metrics of what becomes of batches and records."""
+"""Metrics of the outcomes of batches and records."""
 
 from typing import Final
 

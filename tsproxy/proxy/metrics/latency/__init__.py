@@ -1,11 +1,11 @@
-"""How long requests take: inside the proxy, and from there to the broker's whole answer.
+"""Measures how long requests take: inside the proxy, and from there to the broker's whole answer.
 
     timings    the histograms, by API
     stopwatch  times one request of one connection, from both ends' reads
     sampler    decides which connection times its next request
 
-Only a sample of requests is timed. A connection that times no request does no work for it and reads no
-clock. The choice of a request does not depend on its contents, nor on the fast path.
+Only a sample of requests is timed. A connection that times no request does no work for this and reads no
+clock. The choice of a request depends neither on its contents nor on the fast path.
 
-Non-goals: no trace of a single request, and no time that bytes wait in the system's buffers unread.
+Non-goals: no trace of a single request, and no measurement of how long bytes wait in the system's buffers.
 """

@@ -92,13 +92,13 @@ class Stopwatch:
             self._look_for_answer()
 
     def delayed(self) -> None:
-        """The request is delayed on purpose, so its time says nothing about latency."""
+        """The request is delayed on purpose, so its time is no measure of latency."""
         if self._state is _State.TAKEN:
             self._state = _State.WAITING
 
     def _look_for_request(self) -> None:
-        """Check whether the request was forwarded or answered here. Neither is the case until its end has
-        arrived."""
+        """Check whether the request was forwarded or answered here. Neither happens before the end of the
+        request has arrived."""
         session = self._session
         if session.requests_forwarded < self._number:
             self._state = _State.WAITING

@@ -46,7 +46,8 @@ class Timings(Collector):
         self._upstream: dict[str, _Histogram] = {}
 
     def took(self, api: str, inside_us: int, upstream_us: int | None) -> None:
-        """Count a request that took so long here, and so long at the broker; None if it was answered here."""
+        """Count a request with its time here and its time at the broker. `upstream_us` is None if the request
+        was answered here."""
         self._inside.setdefault(api, _Histogram()).observe(inside_us)
         if upstream_us is not None:
             self._upstream.setdefault(api, _Histogram()).observe(upstream_us)
