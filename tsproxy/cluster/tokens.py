@@ -1,7 +1,7 @@
 """`token_provider`: the tokens with which the proxy's own connection logs in (OAUTHBEARER).
 
-A token comes from a file, from an issuer's endpoint, or from AWS's signer. A thread fetches each, since all
-three may take a while. A token is used again until shortly before it expires.
+A token comes from a file, from an issuer's endpoint, or from AWS's signer. Each may need some time, so a
+thread fetches the token. A token is used again until shortly before it expires.
 
 Sources: KIP-768 (client credentials as Kafka's own clients request them), RFC 6749 section 4.4.
 """

@@ -70,8 +70,9 @@ def topic_limits(described: Mapping[str, str | None]) -> TopicLimits:
 
 
 def as_kafka_4(described: Mapping[str, str | None], defaults: Collection[str]) -> dict[str, str | None]:
-    """The same topic as a 4.x broker would describe it. Values that were set on the topic or its broker stay,
-    values that nobody set (`defaults`) become KIP-1030's, and `difference` is gone (KAFKA-17997)."""
+    """The same topic as a 4.x broker would describe it. Values that were set on the topic or its broker stay.
+    Values that nobody set (`defaults`) become those of KIP-1030, and `difference` is removed
+    (KAFKA-17997)."""
     gone = {DIFFERENCE, *({BEFORE, AFTER} & set(defaults))}
     kept = {name: value for name, value in described.items() if name not in gone}
     return {BEFORE: str(LONG_MAX), AFTER: str(HOUR_MS), **kept}
