@@ -21,8 +21,8 @@ Value = TypeVar("Value")
 
 @dataclass(frozen=True, slots=True)
 class Reloaded:
-    """`config` is in force from now on. `changed` are the keys with new values in it. `needs_restart` are the
-    keys whose new values in the file are not in it."""
+    """`config` is in force from now on. `changed` are the keys with new values in `config`. The keys in
+    `needs_restart` have new values in the file, but keep their old values in `config`."""
 
     config: Config
     changed: tuple[str, ...]
