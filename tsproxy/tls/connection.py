@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class TlsConnection(ssl.SSLObject):
-    """A TLS connection. `asked_host` is the host name that a client asked for (SNI), in lower case."""
+    """A TLS connection. `asked_host` is the host name that a client has requested (SNI), in lower case."""
 
     asked_host: str | None = None
 
