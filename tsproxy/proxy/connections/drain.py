@@ -12,7 +12,7 @@ GOODBYE_S: Final = 1.0
 
 
 async def drain(proxy_listeners: Sequence[ProxyListener], timeout_s: float, stop_now: asyncio.Event) -> int:
-    """Stop accepting, wait for missing answers, close, and cut the rest.
+    """Stop accepting, wait for missing answers, close all connections, and cut those that do not close.
 
     It waits at most `timeout_s`, and not after `stop_now` is set. Returns how many clients were cut while
     they still waited for an answer.

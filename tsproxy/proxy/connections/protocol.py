@@ -32,7 +32,7 @@ class RelayProtocol(Pipe, asyncio.BufferedProtocol):
         raise NotImplementedError
 
     def on_lost(self) -> None:
-        """The connection is gone."""
+        """The connection has ended."""
         raise NotImplementedError
 
     def on_full(self, is_full: bool) -> None:

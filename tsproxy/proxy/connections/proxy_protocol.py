@@ -1,11 +1,11 @@
 """The PROXY protocol, version 2: the client address that a load balancer sends at the start of a connection.
 
 Source: haproxy's `proxy-protocol.txt`, section 2.2. The header begins with sixteen bytes: a signature of
-twelve, version and command, family and transport, and the length of the rest. The rest for PROXY over TCP
-is both addresses and ports, and TLVs, which the proxy does not need. LOCAL is a connection of the load
-balancer itself (a health check).
+twelve bytes, then version and command, family and transport, and the length of the rest. With the command
+PROXY over TCP, the rest has both addresses and ports, and TLVs, which the proxy does not need. The command
+LOCAL means a connection of the load balancer itself (a health check).
 
-Any peer could send such a header. The caller decides before reading it which peers it trusts.
+Any peer could send such a header. Before the caller reads a header, it decides whether it trusts the peer.
 """
 
 from dataclasses import dataclass

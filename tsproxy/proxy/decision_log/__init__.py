@@ -1,6 +1,6 @@
 """Stores the lines of the decision log, without blocking the event loop.
 
-    recorder    takes outcomes, and makes lines and metrics of them
+    recorder    receives outcomes, and makes lines and metrics of them
     files       a bounded queue of lines, and the thread that writes them
     rotation    one file after another, by age and size; tidies the folder
     open_file   one file while it is written, which only ever holds whole lines

@@ -1,8 +1,8 @@
 """One decision file while it is written. It only ever holds whole lines.
 
-A line is one `write` that appends. If a full disk took a part of a line, that part is removed before the next
-line, or when the file is closed. The file is locked (`flock`) as long as its process lives, so that other
-processes can distinguish it from a file whose writer was killed (`decision_folder.close_abandoned`).
+A line is one `write` that appends. If a full disk stored only a part of a line, that part is removed before
+the next line, or when the file is closed. The file is locked (`flock`) as long as its process lives, so that
+other processes can distinguish it from the file of a killed process (`decision_folder.close_abandoned`).
 """
 
 import os

@@ -114,8 +114,8 @@ class Unsent:
 
 
 def _whole_lines(path: Path, offset_bytes: int) -> tuple[tuple[bytes, ...], int]:
-    """The whole lines from an offset on, and the offset after them. A line longer than a chunk comes
-    alone."""
+    """The whole lines from an offset on, and the offset after them. A line that is longer than a chunk is
+    returned alone."""
     with path.open("rb") as file:
         file.seek(offset_bytes)
         text = file.read(_CHUNK_BYTES)
