@@ -114,7 +114,7 @@ def _brokers(listener: Parsed, bind: Address, problems: list[Problem]) -> Broker
 def _broker_ports(parsed: Parsed, bind: Address, problems: list[Problem]) -> BrokerPorts:
     ports_from: int | None = parsed["ports_from"]
     if ports_from is None:
-        # If the system chooses the port of `bind`, no port follows it yet: the system chooses all ports.
+        # If the system chooses the port of `bind`, it also chooses brokers' ports: the next port is unknown.
         ports_from = bind.port + 1 if bind.port else 0
     last, most = ports_from + parsed["count"] - 1, 65536 - ports_from
     if ports_from and last > 65535:
