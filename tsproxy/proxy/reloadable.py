@@ -1,9 +1,9 @@
 """How a part of the proxy adopts new settings while it runs: prepare, then commit.
 
-A part with settings that may change (`Key.is_live`) has one function, `prepare`. It loads everything that the
-new configuration needs, and raises ConfigError if that fails (a certificate that does not fit its key). It
-changes nothing yet. It returns a function that puts the new settings into use and cannot fail. So all parts
-prepare first and change afterwards:
+A part with settings that may change (`Key.is_live`) has one function, `prepare`. It prepares everything that
+the new configuration needs, and raises ConfigError if that fails (a certificate that does not fit its key).
+It changes nothing yet. It returns a function that puts the new settings into use and cannot fail. So all
+parts prepare first and change afterwards:
 
     def prepare(self, config: Config) -> Commit:
         context = server_context(...)          # may raise; nothing has changed

@@ -165,8 +165,8 @@ _SHOWN: Final = (
 
 
 def _shows_all(own: Own, given: Given) -> bool:
-    """True if every value that the topic does not set itself is known. It is unknown if the broker has only
-    described topics that set this value themselves."""
+    """True if every value that the topic does not set itself is known. A value is unknown if the broker has
+    only described topics that set this value themselves."""
     return given.known <= given.values.keys() | {name for name, _ in own}
 
 

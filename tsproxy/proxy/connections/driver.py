@@ -1,6 +1,6 @@
 """`SessionDriver`: runs the session of one connection between its two ends.
 
-It gives each event to the session, and performs the effects that the session returns at once. All bytes that
+It gives each event to the session, and at once performs the effects that the session returns. All bytes that
 one event sends to an end leave in one write.
 """
 

@@ -53,7 +53,7 @@ class RelayProtocol(Pipe, asyncio.BufferedProtocol):
     def eof_received(self) -> bool:
         self.end_was_seen = True
         keep_open = self.on_end()
-        # TLS has no half-closed connections: asyncio warns when code requests one.
+        # Under TLS asyncio has no half-closed connections, and warns when code requests one.
         return keep_open and self.transport is not None and self.transport.can_write_eof()
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002  # asyncio's signature

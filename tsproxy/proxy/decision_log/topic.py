@@ -1,4 +1,4 @@
-"""Sends the decision log to a Kafka topic as well: the same lines, at least once, in the order of their boot.
+"""Sends the decision log to a Kafka topic as well: the same lines, at least once, each boot's in their order.
 
 The lines are sent from the files, so that the topic never blocks anything and gets all lines even after an
 outage (`unsent`). Each line is a record: the value is the JSON, the key is `proxy/boot`, the headers are
