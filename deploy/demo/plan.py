@@ -50,8 +50,8 @@ class Topic:
 
     def rejects(self, timestamp_ms: int, now_ms: int) -> bool:
         """True if the topic's limits reject the timestamp (KIP-937). No number here can overflow."""
-        late_ms = now_ms - timestamp_ms
-        return timestamp_ms != NO_TIMESTAMP and not -self.after_max_ms <= late_ms <= self.before_max_ms
+        age_ms = now_ms - timestamp_ms
+        return timestamp_ms != NO_TIMESTAMP and not -self.after_max_ms <= age_ms <= self.before_max_ms
 
 
 EVENT_TOPICS: Final = (

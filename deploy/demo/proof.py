@@ -184,9 +184,9 @@ def _sum(lines: Iterable[Line]) -> Booked:
 
 def _of_report(what: str, booked: Booked | Rejections, reported: Booked | Rejections) -> Iterator[str]:
     for name in (f.name for f in fields(booked)):
-        logged, said = getattr(booked, name), getattr(reported, name)
-        if logged != said:
-            yield f"{what}: {name} {logged:,} in the decision log, {said:,} in the report"
+        logged, shown = getattr(booked, name), getattr(reported, name)
+        if logged != shown:
+            yield f"{what}: {name} {logged:,} in the decision log, {shown:,} in the report"
 
 
 def _of_line(line: Line) -> list[str]:

@@ -14,8 +14,8 @@ it is the day that is over.
 
 from datetime import UTC, datetime, timedelta
 
-from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator  # type: ignore[import-not-found]  # Airflow's own
-from airflow.sdk import DAG, CronDataIntervalTimetable  # type: ignore[import-not-found]  # likewise
+from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator  # type: ignore[import-not-found]  # a package of Airflow
+from airflow.sdk import DAG, CronDataIntervalTimetable  # type: ignore[import-not-found]  # a package of Airflow
 
 PACKAGES = "org.apache.hadoop:hadoop-aws:3.5.0"  # the version of Hadoop's jars in that Spark
 SPARK = {

@@ -99,8 +99,8 @@ def _span(own: Rows) -> Boot | None:
 
 def _says(lines: Rows) -> list[int]:
     """The least `says_first` of the lines, in a list; an empty list if no line has one."""
-    said = [line["says_first"] for line in lines if line["says_first"] is not None]
-    return [min(said)] if said else []
+    first = [line["says_first"] for line in lines if line["says_first"] is not None]
+    return [min(first)] if first else []
 
 
 def gaps(lines: Rows, lossy: Sequence[Boot], count: int) -> list[LineGap]:

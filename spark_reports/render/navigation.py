@@ -11,7 +11,7 @@ def neighbours(report: Report) -> Markup | None:
     if known is None:
         return None
     named = (("Day before", "day_before"), ("Day after", "day_after"), ("All days", "index"))
-    found = [(name, links.relative(known[key])) for name, key in named]  # type: ignore[literal-required]  # above
+    found = [(name, links.relative(known[key])) for name, key in named]  # type: ignore[literal-required]  # keys of `named`
     shown = [element("a", name, href=link) for name, link in found if link]
     return element("nav", join(*shown), aria_label="Other reports") if shown else None
 

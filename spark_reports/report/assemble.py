@@ -170,7 +170,7 @@ def _topics(tables: Tables) -> list[Topic]:
 
 def _topic_producers(rows: Rows) -> list[TopicProducer]:
     names = ("client_id", "principal", "rejected_records")
-    producers = [TopicProducer(**{name: row[name] for name in names}) for row in rows]  # type: ignore[typeddict-item]  # likewise
+    producers = [TopicProducer(**{name: row[name] for name in names}) for row in rows]  # type: ignore[typeddict-item]  # its keys are the columns
     return sorted(producers, key=lambda p: (-p["rejected_records"], str((p["client_id"], p["principal"]))))
 
 
@@ -291,7 +291,7 @@ def _trend(tables: Tables) -> Trend | None:
         return None
     return Trend(
         days=[DayOfTrend(**row) for row in tables.days],  # type: ignore[typeddict-item]  # its keys are the columns
-        changes=[Change(**row) for row in tables.changes],  # type: ignore[typeddict-item]  # likewise
+        changes=[Change(**row) for row in tables.changes],  # type: ignore[typeddict-item]  # its keys are the columns
         new_producers=tables.new_producers,
     )
 
@@ -299,7 +299,7 @@ def _trend(tables: Tables) -> Trend | None:
 def _limits(rows: Rows, topics: Sequence[str]) -> list[Limits]:
     """The limits of the topics shown, in their order, then by time."""
     place = {topic: number for number, topic in enumerate(topics)}
-    shown = [Limits(**row) for row in rows if row["topic"] in place]  # type: ignore[typeddict-item]  # likewise
+    shown = [Limits(**row) for row in rows if row["topic"] in place]  # type: ignore[typeddict-item]  # its keys are the columns
     return sorted(shown, key=lambda row: (place[row["topic"]], row["first_ts"]))
 
 

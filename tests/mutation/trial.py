@@ -19,11 +19,11 @@ from functools import partial
 from pathlib import Path
 
 import aiokafka  # noqa: F401 # loaded once for all trials that import
-import confluent_kafka  # noqa: F401 # likewise
-import cryptography.x509  # noqa: F401 # likewise
-import hypothesis.strategies  # noqa: F401 # likewise
-import kio.index  # noqa: F401 # likewise
-import pyspark.sql  # noqa: F401 # likewise
+import confluent_kafka  # noqa: F401 # loaded once for all trials that import
+import cryptography.x509  # noqa: F401 # loaded once for all trials that import
+import hypothesis.strategies  # noqa: F401 # loaded once for all trials that import
+import kio.index  # noqa: F401 # loaded once for all trials that import
+import pyspark.sql  # noqa: F401 # loaded once for all trials that import
 import pytest
 from hypothesis import Phase, settings
 

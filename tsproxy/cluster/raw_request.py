@@ -30,7 +30,7 @@ def raw_api(api_key: ApiKey, version: int, name: str) -> Callable[[bytes], Any]:
         def decode(cls, data: BytesIO) -> "Answer":
             return cls(data.read())
 
-    class Struct(RequestStruct):  # type: ignore[misc]  # the same
+    class Struct(RequestStruct):  # type: ignore[misc]  # aiokafka carries no types
         API_KEY = api_key
         API_VERSION = version
         FLEXIBLE_VERSION = True
@@ -44,7 +44,7 @@ def raw_api(api_key: ApiKey, version: int, name: str) -> Callable[[bytes], Any]:
         def encode(self) -> bytes:
             return self._body
 
-    class Raw(Request[Struct]):  # type: ignore[misc]  # the same
+    class Raw(Request[Struct]):  # type: ignore[misc]  # aiokafka carries no types
         API_KEY = api_key
 
         def __init__(self, body: bytes) -> None:

@@ -46,7 +46,7 @@ class _IncrementalAlterConfigsResponse(Response):  # type: ignore[misc] # aiokaf
     )
 
 
-class _IncrementalAlterConfigsStruct(RequestStruct):  # type: ignore[misc] # the same
+class _IncrementalAlterConfigsStruct(RequestStruct):  # type: ignore[misc] # aiokafka carries no types
     API_KEY = 44
     API_VERSION = 0
     RESPONSE_TYPE = _IncrementalAlterConfigsResponse
@@ -66,7 +66,7 @@ class _IncrementalAlterConfigsStruct(RequestStruct):  # type: ignore[misc] # the
     )
 
 
-class _IncrementalAlterConfigsRequest(Request[_IncrementalAlterConfigsStruct]):  # type: ignore[misc] # the same
+class _IncrementalAlterConfigsRequest(Request[_IncrementalAlterConfigsStruct]):  # type: ignore[misc] # aiokafka carries no types
     API_KEY = 44
 
     def __init__(self, topic: str, config: Mapping[str, str | None]) -> None:

@@ -13,9 +13,9 @@ from tsproxy.cluster.admin_connection import ConversationError
 from tsproxy.config.settings import Config
 from tsproxy.offline.replay.capture import CaptureError, read_packets
 from tsproxy.offline.replay.captured import Captured
+from tsproxy.offline.replay.cluster_view import view_of
 from tsproxy.offline.replay.histograms import FILES, Decisions
 from tsproxy.offline.replay.packets import UnknownLinkError
-from tsproxy.offline.replay.surroundings import view_of
 from tsproxy.offline.replay.tables import Replayed
 from tsproxy.offline.replay.tail import tail
 from tsproxy.offline.replay.tally import Tally

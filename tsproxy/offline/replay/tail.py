@@ -21,7 +21,7 @@ from tsproxy.model.kafka import NO_TIMESTAMP, TimestampType
 from tsproxy.model.policy import CANDIDATE, TopicPolicy
 from tsproxy.model.verdict import Reject
 from tsproxy.model.view import View
-from tsproxy.offline.replay.surroundings import partitions_of
+from tsproxy.offline.replay.cluster_view import partitions_of
 from tsproxy.offline.replay.tally import Line
 from tsproxy.policy.batch_of_times import batch_of_times
 from tsproxy.policy.judge import ACCEPT, Decision, decide
