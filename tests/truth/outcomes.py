@@ -143,10 +143,17 @@ policy:
 """
 
 
+BROKER_PORTS = 2
+"""The ports for brokers. The default is 200, one of which another program of the run would often have."""
+
+
 def config_of(kafka, more="", *, listen="127.0.0.1:0", letters=LETTERS):
-    """A configuration file with these rules and `more`; dead letters go to the topic `letters`."""
+    """A configuration file with these rules and `more`; dead letters go to the topic `letters`.
+
+    A listener at a certain port also needs the `BROKER_PORTS` after it.
+    """
     return (
         f"upstream: {{ bootstrap_servers: ['{kafka.bootstrap_servers}'] }}\n"
-        f"listeners: [{{ bind: '{listen}' }}]\n"
+        f"listeners: [{{ bind: '{listen}', brokers: {{ count: {BROKER_PORTS} }} }}]\n"
         f"{POLICY}dead_letters: {{ topic: {letters} }}\n{more}\n"
     )

@@ -19,7 +19,7 @@ from spark_reports.report.words import epoch_ms
 from tests.proxy.world import until
 from tests.truth.books import Books, ids_of, lines_of, report_of, stored
 from tests.truth.load import Load
-from tests.truth.outcomes import AGAIN, HERE, LETTERS, OPEN, TABLE, THERE, config_of
+from tests.truth.outcomes import AGAIN, BROKER_PORTS, HERE, LETTERS, OPEN, TABLE, THERE, config_of
 from tests.truth.victims import VICTIMS, WORKERS, Proxies
 from tsproxy.clock import Clock
 from tsproxy.testing.kafka_cluster import KafkaCluster
@@ -81,7 +81,7 @@ async def perform(kafka, folder, seed, victims):
     """Sends all the time, kills one victim after the other, and ends in order."""
     random, log = Random(seed), folder / "log"
     config = folder / "tsproxy.yaml"
-    listen = f"127.0.0.1:{free_ports(1)[0]}"
+    listen = f"127.0.0.1:{free_ports(1 + BROKER_PORTS)[0]}"
     letters, every_second = f"{LETTERS}-{seed}", "decisions: { interval: 1s }"
     config.write_text(config_of(kafka, every_second, listen=listen, letters=letters))
     loads = {
