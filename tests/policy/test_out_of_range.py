@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tests.policy.verdicts import DAY_MS, HOUR_MS, LIMITS, NOW_MS, verdict
 from tests.wire.batches import CODECS, batch, record, wrap
 from tsproxy.model.kafka import LONG_MAX, LONG_MIN
-from tsproxy.model.verdict import OutOfRange, TopicLimits
+from tsproxy.model.verdict import OutOfRange, Reason, TopicLimits
 from tsproxy.policy.checks import record as record_checks
 
 ahead_or_not = st.sampled_from(
@@ -62,3 +62,8 @@ def test_a_usual_rejection_makes_no_object_of_a_record():
 def test_keys_are_looked_at_where_they_must_be_there():
     found = verdict(batch([NOW_MS * 1000] * 2, key=None), replace(LIMITS, is_compacted=True))
     assert "without key" in found.violations[0].message
+
+
+def test_an_empty_key_is_a_key():
+    found = verdict(batch([NOW_MS * 1000] * 2, key=b""), replace(LIMITS, is_compacted=True))
+    assert [violation.reason for violation in found.violations] == [Reason.TOO_FAR_AHEAD] * 2
