@@ -10,5 +10,5 @@ Public face:
     session.next_deadline_ms                      when `DeadlinePassed` is due (`deadlines`)
     session.fast_path                             what the caller may forward or answer itself
     session.drain_totals()                        the batches that the fast path has counted
-    session.owes_totals                           drain them before the effects are performed
+    session.owes_totals                           True if these are due before the effects are performed
 """

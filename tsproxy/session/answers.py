@@ -1,8 +1,10 @@
-"""A session's answers: each meets the slot at the head of the queue, which says what becomes of it.
+"""The broker's answers in a session: `Answers`. The slot at the head of the queue says what is done with the
+next one.
 
-Most answers stream through, whatever their size. Fetch answers do so, too: from version 16 on, only their end
-is held and blanked, because it may name brokers. An answer that must be read is held until it is whole. If it
-names a node that the proxy does not serve yet, it waits for that node, and all answers behind it wait, too.
+Most answers are forwarded as they come, whatever their size. This includes Fetch answers: from version 16 on,
+only their end is held and blanked, because it may name brokers. An answer that must be read is held until it
+is whole. If it names a node that the proxy does not serve yet, it waits for that node, and all answers behind
+it wait, too.
 """
 
 from functools import partial
@@ -47,7 +49,8 @@ from tsproxy.wire.headers import frame, response_body_start
 from tsproxy.wire.primitives import DecodeError
 
 A_REJECTION: Final = 160
-"""Cost of writing one of our own rejections into an answer, in bytes of answers that are read."""
+"""The cost of writing one of our own rejections into an answer. The unit is the cost of reading one byte of
+an answer."""
 _UNREADABLE: Final = "an answer of the broker could not be read: "
 
 
@@ -60,7 +63,7 @@ class Answers:
         self._room = 0
         """How many bytes of answers may still be read during this event."""
         self._seen: View | None = None
-        """The view with which the answer that waits, or that a thread reads, was read last."""
+        """The view of the latest attempt to read `_waiting` or `_reading`."""
         self._waiting: tuple[Readable, bytes] | None = None
         self._wanted: NodeWanted | None = None
 
@@ -77,14 +80,14 @@ class Answers:
 
     @property
     def is_reading(self) -> bool:
-        """True from a `ReadAnswer` effect to `read`."""
+        """True from a `ReadAnswer` effect until `read` is called."""
         return self._reading is not None
 
     def feed(self, data: bytes) -> None:
         self._stream.feed(data)
 
     def take(self) -> None:
-        """Take as much as has come."""
+        """Take all received bytes that can be taken now."""
         state, self._room = self._state, MOST_READ_HERE
         try:
             while not state.is_closed and self._take_step():
@@ -95,13 +98,15 @@ class Answers:
             state.owes_totals = True
 
     def give_up(self) -> None:
-        """Nobody serves the node that an answer waits for: it never reaches the client."""
+        """Close the session: no listener serves the node that the answer waits for. The client never gets
+        this answer."""
         if self._wanted is not None:
             text = f"an answer named node {self._wanted.node_id}, which has no listener"
             self._state.close(CloseReason.ADDRESS_UNMAPPED, text)
 
     def _take_step(self) -> bool:
-        """Take one step with the broker's bytes; False if more must come first."""
+        """Take one step with the broker's bytes. False if something must come first: more bytes, another
+        view, or the result of a thread."""
         state, stream = self._state, self._stream
         if self._reading is not None:
             return False
@@ -138,7 +143,7 @@ class Answers:
         return self._take_whole(slot, payload)
 
     def _take_whole(self, slot: Held, payload: bytes) -> bool:
-        """Forward a held answer, rewritten; False if it has to wait."""
+        """Forward an answer that was held until it was whole, rewritten if needed. False if it must wait."""
         state = self._state
         match slot:
             case WatchHandshake():
@@ -149,7 +154,7 @@ class Answers:
                 start = response_body_start(ApiKey.SASL_AUTHENTICATE, slot.api_version, payload)
                 read = k17_k36_sasl.read_authenticate_response(slot.api_version, payload[start:])
                 self._sasl_answered(state.sasl.token_answered(*read))
-                state.forget_fast_path()  # the principal may be another one
+                state.forget_fast_path()  # the principal may have changed
             case WatchRawToken():
                 self._sasl_answered(state.sasl.token_answered(0, payload))
                 state.forget_fast_path()
@@ -165,7 +170,7 @@ class Answers:
             self._state.effects.append(failure)
 
     def _read(self, slot: Readable, payload: bytes) -> bool:
-        """The same for an answer that must be read; a thread reads an expensive one."""
+        """`_take_whole` for an answer that must be read. If this is expensive, a thread reads the answer."""
         state = self._state
         self._seen = state.view
         cost = len(payload) + (
@@ -179,7 +184,7 @@ class Answers:
         return self._pass_on(slot, payload, read_answer(slot, payload, state.view))
 
     def read(self, read: AnswerRead | NodeUnknown | Unreadable) -> None:
-        """The job of a `ReadAnswer` effect is done."""
+        """Take the result of the job of a `ReadAnswer` effect."""
         if self._reading is None or self._state.is_closed:
             return
         (slot, payload), self._reading = self._reading, None
@@ -189,7 +194,8 @@ class Answers:
             self._pass_on(slot, payload, read)
 
     def _pass_on(self, slot: Readable, payload: bytes, read: AnswerRead | NodeUnknown) -> bool:
-        """False if the answer names a node without a listener: it waits."""
+        """Forward an answer that was read. False if it names a node without a listener: then the answer
+        waits."""
         state = self._state
         if isinstance(read, NodeUnknown):
             wanted = _wanted(read.node)

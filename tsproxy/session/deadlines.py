@@ -1,9 +1,9 @@
-"""The waits of a session that end by themselves: `Deadlines`.
+"""The waits of a session that have a deadline: `Deadlines`.
 
-`Session.next_deadline_ms` is the time of the next call, as aioquic's `get_timer` is. The
-shell needs one timer for each connection, and a test moves the time and needs none.
+`Session.next_deadline_ms` is the time at which the session must be called again, like aioquic's `get_timer`.
+The shell needs one timer for each connection. A test sets the time itself and needs no timer.
 
-Times are milliseconds of a clock that never steps. The wall clock, by which records are judged, may.
+Times are milliseconds of a clock that never steps. The wall clock, by which records are judged, may step.
 """
 
 from enum import Enum
@@ -35,7 +35,7 @@ class Deadlines:
         return min(self._ends_ms.values(), default=None)
 
     def start(self, wait: Wait, for_ms: int) -> None:
-        """Wait from now on; a wait of the same kind that has begun before is replaced."""
+        """Start a wait of `for_ms` milliseconds. It replaces an earlier wait of the same kind."""
         self._ends_ms[wait] = self.now_ms + for_ms
 
     def cancel(self, wait: Wait) -> None:
@@ -45,8 +45,9 @@ class Deadlines:
         self._ends_ms.clear()
 
     def take_passed(self) -> Wait | None:
-        """Remove a wait that is over, and return it: the earliest, or as `Wait` lists them. None if there is
-        none. One at a time, because the end of one wait may replace another."""
+        """Remove the wait whose deadline passed first, and return it; None if no deadline has passed. If two
+        deadlines are equal, the order of `Wait` decides. Each call returns only one wait, because its end may
+        replace another wait."""
         passed = [wait for wait in Wait if self._ends_ms.get(wait, self.now_ms + 1) <= self.now_ms]
         if not passed:
             return None

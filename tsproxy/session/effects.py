@@ -1,6 +1,6 @@
 """The effects of a session: all that it asks the shell to do. Nothing else leaves the core.
 
-The shell performs effects in their order. A session yields nothing after `CloseSession`.
+The shell performs effects in their order. A session returns no effect after `CloseSession`.
 """
 
 from collections.abc import Callable, Mapping
@@ -17,7 +17,7 @@ from tsproxy.session.reading import AnswerRead, NodeUnknown, Unreadable
 
 
 class CloseReason(StrEnum):
-    """Why a session ended by its own will; the label of a metric, so a closed list."""
+    """Why a session ended. It is the label of a metric, so the list is closed."""
 
     NOT_KAFKA = "not_kafka"
     BAD_FRAME = "bad_frame"
@@ -28,7 +28,7 @@ class CloseReason(StrEnum):
     BAD_ANSWER = "bad_answer"
     TOO_MANY_IN_FLIGHT = "too_many_in_flight"
     SASL_FAILED = "sasl_failed"
-    """The broker did not accept the client, as a line of the log has said."""
+    """The broker did not accept the client. A line of the log reports it."""
     PEER_CLOSED = "peer_closed"
     INTERNAL_ERROR = "internal_error"
 
@@ -55,8 +55,8 @@ class ResumeClient:
 
 @dataclass(frozen=True, slots=True)
 class MuteClient:
-    """Read nothing more from the client until `UnmuteClient`, about `throttle_ms` from now (KIP-219). Answers
-    still go to it."""
+    """Stop reading from the client until `UnmuteClient`, which comes about `throttle_ms` from now (KIP-219).
+    Answers are still sent to the client."""
 
     throttle_ms: int
 
@@ -70,9 +70,9 @@ class UnmuteClient:
 class Judge:
     """Run `job` in a thread, and feed its result as `RequestJudged`.
 
-    It is a pure function of its own fields, and expensive: a large compressed batch. It may be run step by
-    step. The session takes nothing more from the client until then (a `PauseClient` follows). If the session
-    closes meanwhile, the shell stops the job.
+    `job` is a pure function of its own fields. It is expensive, for example because of a large compressed
+    batch. It may be run step by step. Until its result comes, the session takes nothing more from the client
+    (a `PauseClient` follows). If the session closes meanwhile, the shell stops the job.
     """
 
     job: Job[Judgement]
@@ -82,8 +82,8 @@ class Judge:
 class ReadAnswer:
     """Run `job` in a thread, and feed its result as `AnswerDecoded`.
 
-    It is a pure function of its own fields, and expensive: a large answer that must be read. The session
-    takes nothing more from the broker until then: the shell should not read from it.
+    `job` is a pure function of its own fields. It is expensive: it reads a large answer. Until its result
+    comes, the session takes nothing more from the broker, so the shell should not read from the broker.
     """
 
     job: Callable[[], AnswerRead | NodeUnknown | Unreadable]
@@ -93,8 +93,8 @@ class ReadAnswer:
 class DelayRequest:
     """A request that was rejected is answered `delay_ms` from now, when the session's deadline has passed.
 
-    The client is throttled but still sends, on another connection or from its pipeline. The session takes
-    nothing more from it until then (a `PauseClient` follows).
+    The client is throttled, but requests still come from it, on another connection or pipelined. Until the
+    deadline, the session takes nothing more from the client (a `PauseClient` follows).
     """
 
     delay_ms: int
@@ -102,7 +102,7 @@ class DelayRequest:
 
 @dataclass(frozen=True, slots=True)
 class CloseSession:
-    """Flush what was sent, then close both connections. `text` is for the operators' log."""
+    """Flush the bytes that were sent, then close both connections. `text` is for the operators' log."""
 
     reason: CloseReason
     text: str
@@ -110,14 +110,14 @@ class CloseSession:
 
 @dataclass(frozen=True, slots=True)
 class Emit:
-    """One batch has ended: book it in the decision log."""
+    """The outcome of one batch is known: record it in the decision log."""
 
     outcome: Outcome
 
 
 @dataclass(frozen=True, slots=True)
 class EmitDead:
-    """A batch was rejected whose rule copies the records at fault."""
+    """A batch was rejected, and its rule copies the culprits."""
 
     batch: RejectedBatch
 
@@ -132,9 +132,9 @@ class Note:
 
 @dataclass(frozen=True, slots=True)
 class SaslFailed:
-    """The broker did not accept a login. `mechanism` is of a closed list, `error` a Kafka error's name or our
-    own words. Neither holds a word of the exchange, the user's name included: people type passwords where
-    names are due."""
+    """The broker did not accept a login. `mechanism` is from a closed list. `error` is the name of a Kafka
+    error, or our own words. Neither contains any part of the exchange, not even the user's name, because
+    people type passwords where they should type names."""
 
     mechanism: str
     error: str
@@ -147,7 +147,7 @@ class WarningName(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Warn:
-    """A line of the log about a request of a session that goes on."""
+    """A line of the log about a request. The session continues."""
 
     name: WarningName
     facts: Mapping[str, object]
@@ -181,14 +181,14 @@ class SessionCounter(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Count:
-    """One more event of a kind."""
+    """Add one to `counter`."""
 
     counter: SessionCounter
 
 
 @dataclass(frozen=True, slots=True)
 class TopicWanted:
-    """A producer writes to a topic whose limits the view does not hold, or names it by an unknown id."""
+    """A producer writes to a topic without limits in the view, or names a topic by an unknown id."""
 
     topic: TopicKey
 
@@ -208,8 +208,8 @@ class ReleaseBroker:
 
 @dataclass(frozen=True, slots=True)
 class NodeWanted:
-    """An answer named a node that the view has no endpoint for, or that has moved (host and port are the
-    broker's own)."""
+    """An answer named a node that has moved, or for which the view has no endpoint. `host` and `port` are the
+    broker's own."""
 
     node_id: int
     host: str

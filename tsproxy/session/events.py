@@ -23,7 +23,7 @@ class BrokerBytes:
 
 @dataclass(frozen=True, slots=True)
 class ClientClosed:
-    """The client's side ended, by a goodbye or an error."""
+    """The client's side ended, by a close or an error."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,28 +40,30 @@ class ViewChanged:
 
 @dataclass(frozen=True, slots=True)
 class RequestJudged:
-    """The job of a `Judge` effect is done: the request goes its way, then those behind it."""
+    """The job of a `Judge` effect is done: the session continues with the request, then with the requests
+    behind it."""
 
     judgement: Judgement
 
 
 @dataclass(frozen=True, slots=True)
 class AnswerDecoded:
-    """The job of a `ReadAnswer` effect is done: the answer goes its way, then those behind it."""
+    """The job of a `ReadAnswer` effect is done: the session continues with the answer, then with those behind
+    it."""
 
     read: AnswerRead | NodeUnknown | Unreadable
 
 
 @dataclass(frozen=True, slots=True)
 class Throttled:
-    """The fast path rejected something, for which the client is muted for so long."""
+    """The fast path rejected a request: the client is muted for `throttle_ms` because of it."""
 
     throttle_ms: int
 
 
 @dataclass(frozen=True, slots=True)
 class DeadlinePassed:
-    """`Session.next_deadline_ms` has come."""
+    """The time of `Session.next_deadline_ms` has come."""
 
 
 Event = (

@@ -2,11 +2,13 @@
 
 The session is the one definition of what the proxy does. It shows the fast path which batches of which topics
 it forwards unchanged (`learn`). From then on the fast path forwards such requests and the answers that accept
-them, and counts the batches. The session also shows what it rejected (`learn_rejection`), which the fast path
-then repeats for a few seconds. Everything else comes to the session.
+them, and counts the batches. The session also shows the fast path which batches it rejected
+(`learn_rejection`). The fast path then repeats these rejections for a few seconds. Everything else comes to
+the session.
 
-A table holds for one peer, one transactional id and one view. When any of them changes, the table is retired
-(`forget`), and the next Produce request of each topic takes the slow path and makes a row again.
+A table is valid for one peer, one transactional id and one view. When any of them changes, the table is
+retired (`forget`). The next Produce request of each topic then takes the slow path and adds a row to a new
+table.
 """
 
 from collections.abc import Collection, Container
@@ -47,14 +49,15 @@ EXAMPLE_EVERY_MS: Final = 5_000
 another example."""
 
 MOST_LEARNT: Final = 100
-"""How many topics of one request are learnt, and how many of its partitions for rejections: this costs a
-millisecond or two."""
+"""The maximum number of topics that are learnt from one request, and of rejected partitions. Learning so many
+costs a millisecond or two."""
 
 _PLAIN: Final = Codec.NONE.name.lower()
 
 
 def relayed_but(read: Collection[int]) -> bytes:
-    """By API key: how many versions, from 0 on, are forwarded unread with their answers; none of `read`."""
+    """One byte for each API key: the number of its versions, from 0 on, that are forwarded without being
+    read, like their answers. It is 0 for the keys in `read`."""
     return bytes(APIS[key].max_version + 1 if key in APIS and key not in read else 0 for key in _KEYS)
 
 
@@ -71,7 +74,7 @@ def slot_of(
 
 class FastPath:
     """The fast path of one session. `relayed` is made by `relayed_but` from the session's routes; `limits`
-    bound its frames as they bound the session's; `throttle` counts what rejections cost."""
+    bound its frames like those of the session; `throttle` counts what rejections cost."""
 
     def __init__(self, relayed: bytes, limits: SessionLimits, throttle: Throttle) -> None:
         self.slots: InFlight = fastpath.InFlight(slot_of)
@@ -81,7 +84,7 @@ class FastPath:
         )
         self.answers = fastpath.AnswerFilter(self.slots)
         self.rejecter = fastpath.Rejecter(self.requests)
-        """To be asked before `requests`."""
+        """The caller must try it before `requests`."""
         self._throttle = throttle
         self._retired: list[Table] = []
 
@@ -92,7 +95,7 @@ class FastPath:
     def next_requests(
         self, frames: RequestFrames, most: int, now_ms: int, budget: DecompressionBudget
     ) -> bytes:
-        """The next requests that may be forwarded, `most` at most; empty if there is none."""
+        """The next requests that may be forwarded, at most `most` of them; empty if there is none."""
         data, start = frames.received
         return frames.take_until(self.requests.forward_buffered(data, start, most, now_ms, budget))
 
@@ -102,26 +105,28 @@ class FastPath:
         return stream.take_until(self.answers.forward_buffered(data, start))
 
     def open(self, most_in_flight: int) -> None:
-        """Whole frames may be forwarded: nothing but their own bytes decides about them."""
+        """Let the fast path forward whole frames: only their own bytes decide whether it may."""
         self.requests.most_in_flight = most_in_flight
         self.requests.is_open = True
-        self.answers.is_open = not self._retired  # the session drains those when they are answered
+        self.answers.is_open = not self._retired  # the session drains a retired table after its answers
 
     def close(self) -> None:
-        """Nothing is forwarded until the session has seen what comes next."""
+        """Forward nothing until the next `open`: the session must handle the next bytes itself."""
         self.requests.is_open = self.answers.is_open = False
 
     def learn(self, verdicts: RequestVerdict, policies: Policies) -> None:
-        """Forward requests like this one: its topics, as far as their batches were forwarded.
+        """Forward requests like this one from now on: learn the topics whose batches were forwarded.
 
-        A topic is learnt only if two bounds say all that its policy requires of times. A topic that is not
-        known to exist has to wait for `learn_accepted`: a client may name as many as it likes.
+        A topic is learnt only if two bounds express everything that its policy requires of timestamps. A
+        topic that is not known to exist is learnt in `learn_accepted`, not here: a client may name as many
+        such topics as it likes.
         """
         table, known = self._table_for(verdicts, policies), policies.view.topics
         self._add(table, verdicts, policies, known)
 
     def learn_accepted(self, verdicts: RequestVerdict, policies: Policies, accepted: Collection[str]) -> None:
-        """The same for those of its topics of which a broker has accepted a batch: these exist."""
+        """Learn those topics of the request that are in `accepted`: a broker has accepted a batch of each, so
+        they exist."""
         table = self.requests.table
         if table is None or not self._is_for(table, verdicts):
             return
@@ -134,13 +139,14 @@ class FastPath:
     def _add(
         self, table: "Table", verdicts: RequestVerdict, policies: Policies, existing: Container[str]
     ) -> None:
-        """Learn the topics that exist; if there are very many, the others take the slow path once more."""
+        """Learn the topics that are in `existing`, at most MOST_LEARNT. The others take the slow path once
+        more."""
         named = dict.fromkeys([(j.topic, j.topic_id) for j in verdicts.forwarded if j.topic in existing])
         missing = (each for each in named if (each[1] or each[0]) not in table)
         for topic, topic_id in islice(missing, MOST_LEARNT):
             if topic_id is not None and topic == unnamed_topic(topic_id):
                 continue  # other rules may hold for it once its name is known
-            policy = policies.of(topic, verdicts.now_ms)  # the verdict's may be that of an earlier view
+            policy = policies.of(topic, verdicts.now_ms)  # the verdict's policy may be of an earlier view
             span = fast_path_bounds(policy)
             if span is not None:
                 bounds_ms = span.before_max_ms, span.after_max_ms
@@ -155,10 +161,11 @@ class FastPath:
                     table.was_bad(judged.topic_key, verdicts.now_ms)
 
     def learn_rejection(self, verdicts: RequestVerdict, policies: Policies) -> None:
-        """Repeat the rejections of a request of which no batch was forwarded.
+        """Repeat the rejections of this request from now on. No batch of it was forwarded.
 
-        They are repeated for a while: then the next one takes the slow path, so that the decision log has
-        examples. Only the first partitions are learnt: requests with more of them are hardly ever alike.
+        A rejection is repeated for a while. Then the next such batch takes the slow path, so that the
+        decision log gets another example. Only the first MOST_LEARNT partitions are learnt: requests with
+        more partitions are hardly ever alike.
         """
         for judged in verdicts.rejected[:MOST_LEARNT]:
             verdict, policy = judged.verdict, policies.of(judged.topic, verdicts.now_ms)
@@ -184,7 +191,8 @@ class FastPath:
             self._table_for(verdicts, policies).repeat(rejection)
 
     def _table_for(self, verdicts: RequestVerdict, policies: Policies) -> "Table":
-        """The table of this request's client, a new one if the last one was another's."""
+        """The table that fits this request. It is a new one if the current table does not fit, or there is
+        none."""
         table = self.requests.table
         if table is None or not self._is_for(table, verdicts):
             self.forget()
@@ -210,7 +218,8 @@ class FastPath:
         )
 
     def _may_keep(self, judged: PartitionVerdict, policies: Policies) -> bool:
-        """True if rejections of the topic may be kept: it exists, or not many such are kept yet."""
+        """True if rejections of the topic may be kept: the topic exists, or the table does not contain many
+        topics yet."""
         table, topic = self.requests.table, judged.topic
         return topic in policies.view.topics or (
             is_topic_name(topic) and (table is None or judged.topic_key in table or table.kept < MOST_UNKNOWN)
@@ -218,7 +227,7 @@ class FastPath:
 
     @property
     def topics_kept(self) -> int:
-        """How many topics the table holds, and the retired ones that still have requests in flight."""
+        """The number of topics in the table and in the retired tables that are not dropped yet."""
         table = self.requests.table
         return (table.kept if table is not None else 0) + sum(each.kept for each in self._retired)
 
@@ -230,7 +239,8 @@ class FastPath:
 
     @property
     def has_settled(self) -> bool:
-        """True if all requests that a retired table forwarded are answered: it can be drained and dropped."""
+        """True if all requests that some retired table forwarded are answered: this table can be drained and
+        dropped."""
         return any(not table.in_flight for table in self._retired)
 
     def drain(self) -> list[Totals]:
@@ -260,7 +270,7 @@ def _cause(policy: TopicPolicy, verdict: Reject) -> RejectionCause:
 
 
 def _throttle_of(throttle: Throttle, peer: Peer, most_ms: int) -> "CountRejected":
-    """Counts what rejected batches cost this client, and says how long it is throttled."""
+    """A function that counts what rejected batches cost this client, and returns how long it is throttled."""
 
     def rejected(batches: int, size_bytes: int, now_ms: int) -> int | None:
         if throttle.mute_ms(peer, now_ms, most_ms):
@@ -279,7 +289,7 @@ def _read_compressed(
     limits: TopicLimits | None,
     budget: DecompressionBudget,
 ) -> RecordFacts | None:
-    """The facts of compressed records; None if they cost more than the read has left."""
+    """The facts of compressed records; None if they cost more than is left of `budget`."""
     if budget.left <= 0:
         return None
     try:

@@ -1,6 +1,6 @@
 """The rules for each topic of one client, resolved once for each topic: `Policies`.
 
-They hold for one peer and one view; when either changes, new ones are made.
+A `Policies` object is valid for one peer and one view. When either changes, a new one is made.
 """
 
 from typing import Final
@@ -13,9 +13,9 @@ from tsproxy.policy.resolve import resolve
 NOBODY: Final = Peer("", "", 0)
 
 MOST_KEPT: Final = 256
-"""Topics of one connection; a client that names more has them looked up again."""
+"""The maximum number of topics of one connection. If a client names more, all are resolved again."""
 MOST_UNKNOWN: Final = 32
-"""The share of topics that may not exist: any client may name as many of these as it likes."""
+"""The maximum number of topics that perhaps do not exist: a client may name as many of these as it likes."""
 
 
 class Policies:
@@ -30,7 +30,7 @@ class Policies:
         self._unknown = 0
 
     def __len__(self) -> int:
-        """The number that is kept."""
+        """The number of policies that are kept."""
         return len(self._kept)
 
     def of(self, topic: str, now_ms: int) -> TopicPolicy:

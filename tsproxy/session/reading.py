@@ -18,11 +18,12 @@ from tsproxy.wire.k18_api_versions import BrokerVersions
 from tsproxy.wire.primitives import DecodeError
 
 Readable = BookProduce | RewriteAddresses | MaskConfigs | MaskQuorum | NarrowVersions
-"""Slots whose answers are read here; those of a SASL exchange are short, and change the session."""
+"""The slots whose answers are read here. Answers of a SASL exchange are not: they are short, and they change
+the session."""
 
 MOST_READ_HERE: Final = 64 * 1024
-"""Bytes of answers that are read on the loop in one go: 20 to 60 ms where they hold nothing but small fields.
-Beyond that the way to a thread and back, 70 us, pays."""
+"""The maximum number of bytes of answers that are read on the event loop in one go: 20 to 60 ms if they
+contain nothing but small fields. For more bytes, the way to a thread and back is worth its 70 us."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,8 +37,9 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class AnswerRead:
-    """`frame` is for the client. `booked`: what became of each batch. `moved`: nodes that are elsewhere than
-    the view says. `offers`: the versions that the broker takes, where it told them."""
+    """An answer that was read. `frame` is sent to the client. `booked` are the outcomes of the forwarded
+    batches. `moved` are nodes whose addresses differ from those in the view. `offers` are the versions that
+    the broker takes, if the answer contains them."""
 
     frame: bytes
     booked: tuple[Outcome, ...] = ()
@@ -54,7 +56,7 @@ class NodeUnknown:
 
 @dataclass(frozen=True, slots=True)
 class Unreadable:
-    """The answer is not what it should be; `text` says how."""
+    """The answer could not be decoded; `text` says why."""
 
     text: str
 
@@ -65,7 +67,8 @@ class _NodeUnknownError(Exception):
 
 
 def read_answer(slot: Readable, payload: bytes, view: View) -> AnswerRead | NodeUnknown:
-    """The answer for the client, made from the broker's to `slot`'s request. Raises DecodeError."""
+    """The answer for the client, made from `payload`, the broker's answer to `slot`'s request. Raises
+    DecodeError."""
     moved: list[Node] = []
 
     def endpoint_of(node_id: int, host: str, port: int) -> Endpoint:
@@ -73,7 +76,7 @@ def read_answer(slot: Readable, payload: bytes, view: View) -> AnswerRead | Node
         endpoint = view.endpoints.get(node_id)
         if endpoint is None:
             raise _NodeUnknownError(Node(node_id, host, port))
-        if view.brokers.get(node_id, named) != named:  # it has moved: its port must lead there
+        if view.brokers.get(node_id, named) != named:  # it has moved: its port must lead to its new address
             moved.append(Node(node_id, host, port))
         return endpoint
 
@@ -109,7 +112,7 @@ def read_answer(slot: Readable, payload: bytes, view: View) -> AnswerRead | Node
 
 
 def read_beside(slot: Readable, payload: bytes, view: View) -> AnswerRead | NodeUnknown | Unreadable:
-    """The same for whoever cannot take a DecodeError."""
+    """The same as `read_answer`, but with `Unreadable` in place of a DecodeError."""
     try:
         return read_answer(slot, payload, view)
     except DecodeError as error:
