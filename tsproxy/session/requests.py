@@ -1,7 +1,7 @@
-"""A session's requests: cut into frames, looked up in the table of routes, sent on or answered here.
+"""A session's requests: cut into frames, looked up in the table of routes, forwarded or answered here.
 
-Frames that the fast path may forward leave in one run; each other frame leaves a slot in the queue, which
-says what becomes of its answer.
+Frames that the fast path may forward are sent in one run. Each other frame gets a slot in the queue, which
+says what is done with its answer.
 """
 
 from collections.abc import Callable, Collection, Generator
@@ -77,7 +77,7 @@ MOST_WAITING_BYTES: Final = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class _Request:
-    """One whole request: its frame as it came (size prefix included), its header, when it was whole."""
+    """A whole request: its frame as it came (size prefix included), its header, and when it became whole."""
 
     frame: bytes
     header: RequestHeader
@@ -90,7 +90,7 @@ class _Request:
 
 
 class Requests:
-    """`limits` bound the frames for as long as the session lives."""
+    """The requests of one session. `limits` bound the frames until it ends."""
 
     def __init__(self, state: State, limits: SessionLimits) -> None:
         self._state = state
@@ -113,18 +113,18 @@ class Requests:
 
     @property
     def unfinished(self) -> Unfinished | None:
-        """The request of which a part has come and the rest has not."""
+        """The request that has come only in part."""
         return self._frames.unfinished
 
     def feed(self, data: bytes) -> None:
         self._frames.feed(data)
 
     def take_unparsed(self) -> bytes:
-        """All that is buffered."""
+        """Remove and return all buffered bytes."""
         return self._frames.take_unparsed()
 
     def take(self, now_ms: int) -> None:
-        """Take as many as there are whole and may be taken now."""
+        """Take all requests that are whole and may be taken now."""
         state, budget = self._state, DecompressionBudget()
         self._records_taken = 0
         try:
@@ -149,14 +149,14 @@ class Requests:
         except FrameTooLargeError as error:
             state.reject(CloseReason.FRAME_TOO_LARGE, str(error))
         except DecodeError as error:
-            # An unreadable frame may be a token before the peer is accepted: no number of it is logged.
+            # Before the peer is accepted, an unreadable frame may be a token: no number from it is logged.
             may_be_logged = state.sasl.is_accepted or state.sasl.takes_raw_tokens
             text = str(error) if may_be_logged else "not a request, before authentication"
             state.reject(CloseReason.BAD_FRAME, text)
         self._pause_or_resume()
 
     def names_changed(self, now_ms: int) -> None:
-        """The view has other names: the request that waits for some is judged, if all are there."""
+        """The view has other names: judge the waiting request, if all its names are known now."""
         if self._unnamed is not None and self._state.view.topic_names is None:
             self._stop_waiting()
             self._state.end(CloseReason.UNSUPPORTED_REQUEST, "topic ids, and their names cannot be read")
@@ -164,7 +164,7 @@ class Requests:
             self._go_on_named(now_ms)
 
     def names_missing(self, now_ms: int) -> None:
-        """The wait for names is over."""
+        """The wait for names is over: the request is judged with the names that are known."""
         if self._unnamed is not None:
             self._waited_for.add(self._unnamed[1])
             self._go_on_named(now_ms)
@@ -230,14 +230,14 @@ class Requests:
             if state.fast_path is not None:
                 state.fast_path.learn_rejection(verdicts, state.policies)
         else:
-            # The frame is the transport's now: a slot that kept it would double it until it is answered.
+            # The transport has the frame now. A slot that kept it would double its memory until the answer.
             slot = BookProduce.holding(header.correlation_id, replace(verdicts, to_broker=None, booked=None))
             state.forward(verdicts.to_broker, slot)
             if state.fast_path is not None:
                 state.fast_path.learn(verdicts, state.policies)
 
     def _is_delayed_now(self, verdicts: RequestVerdict, now_ms: int) -> bool:
-        """True if the client should still be muted for what was rejected before: the request waits."""
+        """Delay the request, if the client should still be muted for earlier rejections. True if delayed."""
         state, most_ms = self._state, self._state.view.limits.throttle_ms
         if most_ms is None or verdicts.was_delayed:
             return False
@@ -252,7 +252,7 @@ class Requests:
         return True
 
     def _throttled(self, verdicts: RequestVerdict, now_ms: int) -> RequestVerdict:
-        """The same, with the throttle time that its rejected batches cost the client."""
+        """The verdicts with the throttle time that the rejected batches cost the client."""
         state, most_ms = self._state, self._state.view.limits.throttle_ms
         if most_ms is None:
             return verdicts
@@ -264,7 +264,7 @@ class Requests:
         return replace(verdicts, throttle_ms=mute_ms)
 
     def _forward_some(self, now_ms: int, budget: DecompressionBudget) -> bool:
-        """True if the fast path forwarded the requests that come next."""
+        """Let the fast path forward the next requests. True if it forwarded any."""
         state = self._state
         if state.fast_path is None or not state.sasl.is_accepted:
             return False
@@ -275,9 +275,9 @@ class Requests:
         return bool(run)
 
     def must_wait(self) -> bool:
-        """True if the state forbids the next request, or a quantity does: no connection has more in flight
-        than it may, and none is taken while many bytes of our own answers wait for the broker's: a small
-        request may have a large answer."""
+        """True if the state forbids the next request, too many requests are in flight, or many bytes of our
+        own answers wait for the broker's. The bytes are bounded because a small request may have a large
+        answer."""
         state = self._state
         return (
             not state.current.takes_requests
@@ -323,8 +323,8 @@ class Requests:
             state.forward(request.frame, PassThrough(header.correlation_id))
 
     def _is_offered(self, version: int) -> bool:
-        """True for a version of Produce that the broker takes. It closes the connection at any other, and so
-        must we before the request is judged: the broker never sees a request that is answered here."""
+        """True for a version of Produce that the broker takes. At any other, a broker closes the connection.
+        So must we before the request is judged: the broker never gets a request that is answered here."""
         oldest, newest = self._state.produce_versions
         return oldest <= version <= newest
 
@@ -370,14 +370,14 @@ class Requests:
     ) -> None:
         """Have a thread judge a request; `partitions` is None if the request has not been read."""
         state, size = self._state, len(request.frame)
-        # The memory of the job counts while its client waits. Once the client has gone, at most two jobs run:
-        # they must not count so much that other connections are closed for them.
+        # The memory of the job counts while its client waits. Once the client has gone, at most two such jobs
+        # run. They must not count so much that other connections are closed because of them.
         state.hold_request(Cause.OFFLOADED, cost.kept_while_judged(size, partitions))
         job = Job(partial(answer.with_answer, begin), Work(state.view.limits), size)
         state.effects.append(Judge(job))
 
     def _produce_without_answer(self, verdicts: RequestVerdict) -> None:
-        """acks=0: good batches are forwarded. If one was rejected, the connection closes, as with brokers."""
+        """acks=0: forward the accepted batches. If one was rejected, close the connection, as brokers do."""
         state = self._state
         if verdicts.to_broker is not None:
             state.send_to_broker(verdicts.to_broker)
@@ -443,7 +443,8 @@ _READ: Final[dict[int, Callable[[Requests, _Request], None]]] = {
     ApiKey.SASL_HANDSHAKE: Requests._sasl_handshake,
     ApiKey.SASL_AUTHENTICATE: Requests._sasl_authenticate,
 }
-"""Requests that are read. Answers with addresses (`addresses.LAYOUTS`) are rewritten, others forwarded."""
+"""The requests that are read. Answers to others are rewritten (`addresses.LAYOUTS`) or forwarded."""
 
 RELAYED: Final = relayed_but(_READ.keys() | addresses.LAYOUTS.keys())
-"""The others, for the fast path: from one table of routes, so that no answer is missed that must be read."""
+"""The other requests, for the fast path. They follow from the one table of routes, so that no answer is
+missed that must be read."""

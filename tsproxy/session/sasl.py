@@ -1,11 +1,12 @@
-"""Watches a SASL exchange pass by: when has the broker accepted the peer, who is it, or why did it fail?
+"""Watches a SASL exchange: `SaslWatch` finds out when the broker has accepted the peer, who the peer is, or
+why the exchange failed.
 
-Source: `SaslServerAuthenticator.java`, RFC 4616 (PLAIN), RFC 5802 (SCRAM), RFC 7628 (OAUTHBEARER).
-Tokens are relayed untouched and never kept; of each only the name is taken (`sasl_names`). Handshake v1
-carries them in SaslAuthenticate, v0 as raw frames without a header.
+Source: `SaslServerAuthenticator.java`, RFC 4616 (PLAIN), RFC 5802 (SCRAM), RFC 7628 (OAUTHBEARER). Tokens are
+forwarded unchanged and never kept. Only the user's name is read from them (`sasl_names`). After handshake v1,
+tokens come in SaslAuthenticate. After v0, they come as raw frames without a header.
 
-An exchange goes in lockstep: after each step the session takes no further frame until the broker
-has answered, so that nothing is judged, and nothing slips by, before the peer is accepted.
+An exchange goes in lockstep: after each step, the session takes no further frame until the broker has
+answered. So no request is judged, and none passes unchecked, before the peer is accepted.
 """
 
 from typing import Final
@@ -21,7 +22,7 @@ OTHER: Final = "other"
 
 _KNOWN: Final = frozenset({"PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER", "GSSAPI", "AWS_MSK_IAM"})
 _END_EMPTY: Final = frozenset({"PLAIN", "OAUTHBEARER", "GSSAPI"})
-"""Mechanisms in which the broker's last token is empty, and only that one."""
+"""The mechanisms in which the broker's last token is empty, and no earlier one is."""
 
 
 CLOSED: Final = "the broker closed instead of an answer"
@@ -29,21 +30,22 @@ REJECTED_TOKEN: Final = "the broker rejected the token"  # noqa: S105  # words o
 
 
 def _is_last_answer(mechanism: str, token: bytes) -> bool:
-    """True if the broker's token ends the exchange: SCRAM's is its proof. If the mechanism is unknown, the
-    first token counts."""
+    """True if the broker's token ends the exchange. SCRAM's last token is the broker's proof. If the
+    mechanism is neither SCRAM nor in `_END_EMPTY`, the first token ends the exchange."""
     if mechanism.startswith("SCRAM-"):
         return token.startswith(b"v=")
     return not token or mechanism not in _END_EMPTY
 
 
 class SaslWatch:
-    """`is_accepted`: the broker needs no SASL here, or an exchange has ended well.
+    """The SASL exchanges of one connection.
 
+    `is_accepted`: the broker needs no SASL here, or an exchange has succeeded.
     `takes_raw_tokens`: the next frames are tokens without a header (handshake v0).
-    `principal`: whom the broker has authenticated, as far as the exchange shows it. Before an exchange it
-    is `shown`, who the client's certificate says it is; after one never, since a broker goes by SASL
-    alone (`DefaultKafkaPrincipalBuilder`).
-    `has_failed`: the newest exchange has been rejected.
+    `principal`: the user whom the broker has authenticated, as far as the exchange shows it. Before an
+    exchange it is `shown`, the principal that the client's certificate names. After an exchange it is
+    never `shown`, because a broker then uses only SASL for the principal (`DefaultKafkaPrincipalBuilder`).
+    `has_failed`: the newest exchange has failed.
     """
 
     def __init__(self, is_needed: bool, shown: str | None = None, bearer_claim: str = "sub") -> None:
@@ -69,7 +71,7 @@ class SaslWatch:
         return Cause.ACCEPTED if self.is_accepted else Cause.SASL_REQUEST_EXPECTED
 
     def handshake_sent(self, version: int, mechanism: str) -> None:
-        """A new exchange begins: nothing of the one before it counts."""
+        """A new exchange begins: nothing of the exchange before it counts."""
         self._version, self._mechanism = version, mechanism
         self._tokens, self._name = 0, None
         self.has_failed = self._was_rejected_token = False
@@ -92,7 +94,7 @@ class SaslWatch:
             case "OAUTHBEARER":
                 return bearer_name(token, self._bearer_claim)
             case "SCRAM-SHA-256" | "SCRAM-SHA-512":
-                return self._name if self._tokens else scram_name(token)  # the first alone names somebody
+                return self._name if self._tokens else scram_name(token)  # only the first names the user
             case _:
                 return None
 
@@ -104,15 +106,15 @@ class SaslWatch:
             return self._failed(error_code)
         if _is_last_answer(self._mechanism, token):
             self._accept()
-        elif self._mechanism == "OAUTHBEARER":  # RFC 7628: the token will not do; another one may follow
+        elif self._mechanism == "OAUTHBEARER":  # RFC 7628: the token was rejected; another one may follow
             self._name, self._was_rejected_token = None, True
         return None
 
     def parted(self, is_broker: bool) -> SaslFailed | None:
-        """Returns a failure if the exchange ends because the broker closes, or else the client.
+        """Returns a failure if the exchange fails because the broker or the client closes.
 
-        After handshake v0 a broker has no other way to reject, and a renewal by another mechanism ends
-        like that as well.
+        After handshake v0, a broker can reject only in this way. A renewal by another mechanism also ends in
+        this way.
         """
         if self.has_failed:
             return None
@@ -125,13 +127,13 @@ class SaslWatch:
         self.takes_raw_tokens = self._was_rejected_token = False
         name, known = self._name, self._authenticated
         if known is not None and name != known:
-            name = None  # no broker of Kafka's takes another principal: one of the two was misread
+            name = None  # no Kafka broker accepts another principal: one of the two names was misread
         self._authenticated = known if known is not None else name
         self.principal = f"User:{name}" if name is not None else None
 
     def _failed(self, error_code: int) -> SaslFailed | None:
         if self.is_accepted and error_code == ErrorCode.ILLEGAL_SASL_STATE:
-            return None  # a broker without renewals says so and goes on
+            return None  # a broker without renewals answers this and continues
         return self._failure(_error_name(error_code))
 
     def _failure(self, error: str) -> SaslFailed:

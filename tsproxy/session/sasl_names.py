@@ -1,12 +1,14 @@
-"""The user that a SASL token names, read as strictly as the broker reads it. None if the two might differ.
+"""The user that a SASL token names, read as strictly as the broker reads it. None if the broker might read
+another name.
 
 Source: `PlainSaslServer`, `ScramMessages.ClientFirstMessage`, `ScramExtensions`, `ScramFormatter.username`,
 `OAuthBearerClientInitialResponse` and the two validators of tokens (`OAuthBearerUnsecuredJws`,
-`ValidatorAccessTokenValidator`; `BrokerJwtValidator` since 4.1). A name from here counts only after
+`ValidatorAccessTokenValidator`; `BrokerJwtValidator` since 4.1). A name that is read here counts only after
 the broker has accepted the token.
 
-Readers look for what they want and split nothing: a token may be as large as a frame before
-authentication, and its cost must grow with its bytes and by nothing else.
+The readers search for the parts that they need, and never split a token into an unknown number of parts. A
+token may be as large as a frame before authentication, and the cost of reading it must grow only with its
+size.
 """
 
 import base64
@@ -15,7 +17,7 @@ import re
 from typing import Final
 
 MOST_CLAIMS_BYTES: Final = 1 << 16
-"""Size of a JWT's claims as they are encoded. Larger ones name nobody: they would take too long to read."""
+"""The maximum size of a JWT's encoded claims. Larger ones give no name: they would take too long to read."""
 
 _SCRAM_FIRST: Final = re.compile(
     rb"n,(?:a=(?P<authzid>[^\x00,\x80-\xff]++))?,"
@@ -37,7 +39,8 @@ _JAVA_BLANKS: Final = "".join(map(chr, range(0x21)))
 
 
 def plain_name(token: bytes) -> str | None:
-    """RFC 4616: `authzid NUL authcid NUL passwd`, where the authzid is the name or nothing."""
+    """The name in a PLAIN token (RFC 4616), `authzid NUL authcid NUL passwd`. The authzid is empty or the
+    name."""
     if token.count(b"\x00") != 2:
         return None
     authzid, _, rest = token.partition(b"\x00")
@@ -51,8 +54,8 @@ def plain_name(token: bytes) -> str | None:
 
 
 def scram_name(token: bytes) -> str | None:
-    """RFC 5802, of the client's first message. None for a delegation token (KIP-48), whose id stands where a
-    name does: its owner only the broker knows."""
+    """The name in the client's first SCRAM message (RFC 5802). None for a delegation token (KIP-48): the
+    message contains the token's id in place of a name, and only the broker knows the token's owner."""
     message = _SCRAM_FIRST.fullmatch(token)
     if message is None or _is_delegation_token(message["extensions"]):
         return None
@@ -64,20 +67,23 @@ def scram_name(token: bytes) -> str | None:
 
 
 def _is_delegation_token(extensions: bytes) -> bool:
-    """`ScramExtensions.tokenAuthenticated`: of a key that comes twice, the last value holds."""
+    """True for a delegation token, as in `ScramExtensions.tokenAuthenticated`: if a key comes twice, its last
+    value counts."""
     _, found, after = extensions.rpartition(_TOKEN_AUTH)
     return bool(found) and after.partition(b",")[0].lower() == b"true"
 
 
 def _unescaped(name: bytes) -> bytes | None:
-    """`ScramFormatter.username`: a comma is `=2C`, an equals sign is `=3D`, and stands nowhere else."""
+    """The name without escapes, as in `ScramFormatter.username`: `=2C` is a comma, and `=3D` an equals sign.
+    None if the name contains any other equals sign."""
     if name.count(b"=") != name.count(b"=2C") + name.count(b"=3D"):
         return None
     return name.replace(b"=2C", b",").replace(b"=3D", b"=")
 
 
 def bearer_name(token: bytes, claim: str = "sub") -> str | None:
-    """RFC 7628: what the JWT says in the claim that brokers go by (`sasl.oauthbearer.sub.claim.name`)."""
+    """The name in an OAUTHBEARER token (RFC 7628): the JWT's value of `claim`, from which brokers take the
+    name (`sasl.oauthbearer.sub.claim.name`)."""
     initial = _BEARER_INITIAL.fullmatch(token)
     if initial is None:
         return None
@@ -87,12 +93,13 @@ def bearer_name(token: bytes, claim: str = "sub") -> str | None:
     name = _subject(auth[1], claim) if auth is not None else None
     authzid = initial["authzid"]
     if name is None or (authzid is not None and authzid.decode("ascii") != name):
-        return None  # the broker has compared the authzid with its own reading of the token: that is another
+        return None  # the broker has compared the authzid with the name that it read: it read another one
     return name
 
 
 def _subject(jwt: bytes, claim: str) -> str | None:
-    """None also for what Kafka's validators read differently: blanks around it, a claim given twice."""
+    """The value of `claim` in a JWT. None also for a value that Kafka's validators read differently: one with
+    blanks around it, or a claim that comes twice."""
     if jwt.count(b".") != 2:
         return None
     claims = jwt.split(b".")[1]
@@ -105,7 +112,7 @@ def _subject(jwt: bytes, claim: str) -> str | None:
         if not isinstance(subject, str) or not subject or subject != subject.strip(_JAVA_BLANKS):
             return None
         subject.encode("utf-8")
-    except (ValueError, RecursionError):  # no base64, UTF-8 or JSON; nested deep; half a surrogate pair
+    except (ValueError, RecursionError):  # not base64, UTF-8 or JSON; nested too deep; half a surrogate pair
         return None
     return subject
 

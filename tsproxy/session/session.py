@@ -3,8 +3,8 @@
 The client's bytes go to `Requests`, the broker's to `Answers`. `State` has all that the two share, and the
 effects. `states.py` has the table of states.
 
-Invariants, each a property test: an accepted frame leaves as it came; answers leave in the order of
-their requests, as many as requests that expect one; any chunking gives the same bytes; any garbage
+Invariants, each with a property test: an accepted frame is forwarded as it came; answers are sent in the
+order of their requests, one for each request that expects one; any chunking gives the same bytes; any garbage
 ends in a clean close; the same bytes at the same time give the same effects.
 """
 
@@ -41,7 +41,7 @@ from tsproxy.wire.frames import Unfinished
 
 
 class Session:
-    """See the package for the face."""
+    """One client connection and its broker connection. The package's docstring lists the public face."""
 
     def __init__(
         self,
@@ -52,15 +52,16 @@ class Session:
         throttle: Throttle | None = None,
         stream_times: StreamTimes | None = None,
     ) -> None:
-        """`throttle` and `stream_times` are one for all sessions of a process: a client may have several.
-        `uses_fast_path` has no effect if there is no native code."""
+        """All sessions of a process share `throttle` and `stream_times`, because a client may have several
+        sessions. `uses_fast_path` has no effect if there is no native code."""
         throttle = throttle if throttle is not None else Throttle()
         sent_times = SentTimes(stream_times if stream_times is not None else StreamTimes())
         self.fast_path: FastPath | None = None
-        """Its filters and its rejecter say which bytes the caller may forward or answer itself.
+        """Its filters and its rejecter decide which bytes the caller may forward or answer itself.
 
-        A caller that asks them first gives the session only the rest. It keeps a request that `awaits_more`,
-        to show it again with its end: a large request is assembled there, and not here.
+        A caller that tries them first gives the session only the other bytes. The caller keeps the beginning
+        of a request (`awaits_more`), and tries again when the end has come: so the caller assembles a large
+        request, not the session.
         """
         if uses_fast_path and fastpath.IS_AVAILABLE:
             self.fast_path = FastPath(RELAYED, view.limits, throttle)
@@ -75,10 +76,10 @@ class Session:
     # -- Events -------------------------------------------------------------------------------------
 
     def feed(self, event: Event, now_ms: int, monotonic_ms: int | None = None) -> list[Effect]:
-        """Handle an event, and return what is to be done about it.
+        """Handle an event, and return its effects.
 
         `now_ms` is the wall clock, by which records are judged. `monotonic_ms` is the clock of the deadlines,
-        since a wall clock may step; without it, they go by `now_ms`.
+        since a wall clock may step. Without it, deadlines use `now_ms`.
         """
         self._state.deadlines.now_ms = now_ms if monotonic_ms is None else monotonic_ms
         match event:
@@ -110,7 +111,7 @@ class Session:
         It may change with each event."""
         return self._state.deadlines.next_ms
 
-    # The same by name, for callers with one clock.
+    # The same events as methods, for callers with one clock.
 
     def client_bytes(self, data: bytes, now_ms: int) -> list[Effect]:
         return self.feed(ClientBytes(data), now_ms)
@@ -147,12 +148,12 @@ class Session:
 
     @property
     def requests_answered(self) -> int:
-        """How many have left the queue of those that expect an answer."""
+        """How many requests that expect an answer have left the queue."""
         return self._state.slots.answered
 
     @property
     def requests_forwarded(self) -> int:
-        """How many have ever stood in that queue: sent on, or answered here."""
+        """How many requests have ever entered the queue: forwarded, or answered here."""
         return self._state.slots.answered + len(self._state.slots)
 
     @property
@@ -163,7 +164,7 @@ class Session:
     @property
     def is_judging(self) -> bool:
         """True while a request is held: from a `Judge` effect to `RequestJudged`, while it is delayed, and
-        while it waits for a topic's name. Not once the session has ended."""
+        while it waits for a topic's name. False once the session has ended."""
         return self._state.current.holds_request
 
     @property
@@ -186,16 +187,16 @@ class Session:
 
     @property
     def unfinished(self) -> Unfinished | None:
-        """The request of which a part has come and the rest has not. Before the peer is accepted its first
-        bytes may be a secret's: then `announced` is None."""
+        """The request that has come only in part. Before the peer is accepted, its first bytes may be part of
+        a secret: then `announced` is None."""
         unfinished, sasl = self._requests.unfinished, self._state.sasl
         if unfinished is None or (sasl.is_accepted and not sasl.takes_raw_tokens):
             return unfinished
         return replace(unfinished, announced=None)
 
     def take_unparsed(self) -> bytes:
-        """The beginning of a request that came with other bytes: the caller may keep it for the fast path, to
-        which the session would otherwise never return. Mostly empty."""
+        """Remove and return the beginning of a request that came with other bytes; mostly empty. The caller
+        may keep it for the fast path. Otherwise the session would never return to the fast path."""
         if self.fast_path is None or not self._requests.buffered or not self._fast_path_allowed():
             return b""
         self._open_fast_path()
@@ -273,7 +274,7 @@ class Session:
         self._parted("the client closed", is_broker=False)
 
     def _parted(self, text: str, *, is_broker: bool) -> None:
-        """One of the two ends is over. If a login failed, that is the reason."""
+        """One of the two ends has closed: close the session. If a login failed, this is the reason."""
         state = self._state
         failure = None if state.is_closed else state.sasl.parted(is_broker)
         if failure is not None:
@@ -282,12 +283,12 @@ class Session:
 
     @property
     def owes_totals(self) -> bool:
-        """True if the caller should drain totals before it performs the effects of its last call. An example
-        in the decision log then counts all that were rejected before it."""
+        """True if the caller should drain totals before it performs the effects of its last call. Then an
+        example in the decision log counts all batches that were rejected before it."""
         return self._state.owes_totals
 
     def drain_totals(self) -> list[Totals]:
-        """The batches that were accepted or rejected since the last call without an `Emit` effect each."""
+        """The batches accepted or rejected since the last call that have no `Emit` effect of their own."""
         return self._state.drain_totals()
 
     def _done(self) -> list[Effect]:
@@ -303,8 +304,8 @@ class Session:
             self.fast_path.open(self._state.view.limits.in_flight_requests)
 
     def _fast_path_allowed(self) -> bool:
-        """True if nothing but their own bytes decides about whole frames, unless the session itself has the
-        beginning of one."""
+        """True if only its own bytes decide whether a whole frame may be forwarded. The callers check whether
+        the session itself has the beginning of a frame."""
         state = self._state
         return state.current.fast_path_allowed and not (
             self._requests.is_paused or self._requests.must_wait() or self._answers.buffered

@@ -13,7 +13,7 @@ from tsproxy.wire.readers import FetchWalk
 
 _FEW: Final = 100
 _A_PARTITION: Final = 1 << 10
-"""Memory of a partition until its broker has answered."""
+"""Memory of a partition until the broker has answered."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +25,8 @@ class PassThrough:
 
 @dataclass(frozen=True, slots=True)
 class BlankNodes:
-    """Fetch from version 16 on: the same, but for the answer's end, which may name brokers."""
+    """Fetch from version 16 on: the answer is forwarded as it comes, except for its end, which may name
+    brokers."""
 
     correlation_id: int
 
@@ -46,7 +47,7 @@ class RewriteAddresses:
 
 @dataclass(frozen=True, slots=True)
 class MaskConfigs:
-    """DescribeConfigs: brokers' listeners stand among their configuration, as plain strings."""
+    """DescribeConfigs: brokers' configuration contains their listeners, as plain strings."""
 
     correlation_id: int
     api_version: int
@@ -86,7 +87,8 @@ class WatchRawToken:
 
 @dataclass(frozen=True, slots=True)
 class BookProduce:
-    """Read the broker's verdict, merge ours into it, book both. `held_bytes` of many partitions."""
+    """Produce: read the broker's answer, merge our rejections into it, and book the outcomes of the forwarded
+    batches. `held_bytes` is the memory for the partitions, 0 unless they are many."""
 
     correlation_id: int
     verdicts: RequestVerdict
@@ -109,16 +111,17 @@ Held = (
     | WatchRawToken
     | BookProduce
 )
-"""Answers that are read whole before they go on."""
+"""Slots whose answers are held until they are whole."""
 
 Slot = PassThrough | BlankNodes | Local | Held
 
 
 class SlotQueue:
-    """The queue of requests in flight, in order. With the fast path, its `InFlight` takes this place.
+    """The queue of requests in flight, in order. With the fast path, its `InFlight` is used instead.
 
     `answered`: how many have left the queue. `streaming`: how many bytes of the head's answer are still to
-    come, if it is forwarded as it comes. `fetch`: the place in such an answer, if it may name brokers.
+    come, if it is forwarded as it comes. `fetch`: the position in the head's answer, if that answer is
+    forwarded as it comes and may name brokers.
     """
 
     __slots__ = ("_queue", "answered", "fetch", "streaming")
@@ -140,7 +143,7 @@ class SlotQueue:
         return self._queue[0] if self._queue else None
 
     own_head = head
-    """The same if that is a slot of the session: here, all are."""
+    """The head if it is a slot of the session. Here, all slots are."""
 
     def last(self) -> Slot | None:
         """The slot that was pushed last."""
