@@ -59,9 +59,9 @@ class Session:
         self.fast_path: FastPath | None = None
         """Its filters and its rejecter decide which bytes the caller may forward or answer itself.
 
-        A caller that tries them first gives the session only the other bytes. The caller keeps the beginning
-        of a request (`awaits_more`), and tries again when the end has come: so the caller assembles a large
-        request, not the session.
+        A caller that tries them first gives the session only the remaining bytes. The caller keeps the
+        beginning of a request (`awaits_more`), and tries again when the end has come: so the caller assembles
+        a large request, not the session.
         """
         if uses_fast_path and fastpath.IS_AVAILABLE:
             self.fast_path = FastPath(RELAYED, view.limits, throttle)

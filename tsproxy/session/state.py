@@ -39,11 +39,11 @@ A_ROW: Final = 1 << 10
 """Memory of a topic in the fast path's table, with its histograms."""
 A_POLICY: Final = 512
 ANY_VERSION: Final[Versions] = (0, APIS[ApiKey.PRODUCE].max_version)
-"""The versions of Produce that are taken while no broker has said which it takes."""
+"""The versions of Produce that are taken until a broker has said which versions it takes."""
 
 
 class State:
-    """`fast_path` is None if everything takes the slow path."""
+    """The state of one session. `fast_path` is None if everything takes the slow path."""
 
     def __init__(
         self,
@@ -81,8 +81,8 @@ class State:
 
     @property
     def produce_versions(self) -> Versions:
-        """The oldest and the newest that the broker takes, as it said on this connection, else as the view
-        says; and that the proxy offers."""
+        """The oldest and the newest version of Produce that both the broker takes and the proxy offers. The
+        broker's versions come from its answer on this connection, or else from the view."""
         oldest, newest = self._offered or self.view.produce_versions or ANY_VERSION
         return oldest, min(newest, newest_produce(self.view))
 
@@ -105,7 +105,7 @@ class State:
         return self._policies
 
     def change(self, cause: Cause) -> None:
-        """Go to the state that follows."""
+        """Go to the state that follows from `cause`."""
         self.current = after(TRANSITIONS, self.current, cause)
 
     @property
@@ -158,7 +158,8 @@ class State:
         self._close_if_ended()
 
     def mute_client(self, throttle_ms: int) -> None:
-        """Not read the client for so long, as brokers do with one that is over its quota."""
+        """Stop reading from the client for `throttle_ms`, as brokers do with a client that is over its
+        quota."""
         self.deadlines.start(Wait.MUTE, throttle_ms)
         self.effects.append(MuteClient(throttle_ms))
 
@@ -168,8 +169,9 @@ class State:
         self.effects += [Emit(outcome) for outcome in booked]
 
     def book_rejections(self, verdicts: RequestVerdict) -> None:
-        """Batches are rejected here: their outcomes are known before the broker's answer to the others."""
-        self.owes_totals = True  # an example counts all that were rejected since the last one
+        """Book the batches that are rejected here. Their outcomes are known before the broker answers the
+        others."""
+        self.owes_totals = True  # an example counts all batches that were rejected since the last example
         self.emit(outcomes.of_rejections(verdicts) if verdicts.booked is None else verdicts.booked)
         if self.fast_path is not None:
             self.fast_path.learn_bad(verdicts, {judged.topic for judged in verdicts.rejected})
@@ -180,8 +182,9 @@ class State:
         return [] if self.fast_path is None else self.fast_path.drain()
 
     def learn_answer(self, verdicts: RequestVerdict, booked: Collection[Outcome]) -> None:
-        """A broker has answered: the fast path may forward requests like those that it accepted from now on.
-        Not if another client id has come meanwhile: `policies` are the newest peer's."""
+        """A broker has answered: from now on, the fast path may forward requests like those that the broker
+        accepted. Nothing is learnt if another client id has come meanwhile: `policies` are the newest
+        peer's."""
         if self.fast_path is not None and verdicts.peer == self.peer:
             accepted = {outcome.topic for outcome in booked if outcome.verdict is VerdictName.ACCEPTED}
             self.fast_path.learn_accepted(verdicts, self.policies, accepted)
@@ -191,7 +194,7 @@ class State:
     @property
     def kept_bytes(self) -> int:
         """Memory for topics, and for requests of many partitions that are not answered yet. Every connection
-        has a few, and these are not counted."""
+        has a few of them. These are not counted."""
         topics = len(self._policies) * A_POLICY
         if self.fast_path is not None:
             topics += self.fast_path.topics_kept * A_ROW
@@ -215,14 +218,15 @@ class State:
     # -- How it ends --------------------------------------------------------------------------------
 
     def reject(self, reason: CloseReason, text: str) -> None:
-        """The client's fault: one line for the operator, and no answer, as brokers do."""
+        """End the session because of the client's fault: log one line for the operator, and send no answer,
+        as brokers do."""
         self.effects.append(Note("client_rejected", {"reason": reason.value, "detail": text}))
         self.end(reason, text)
 
     def end(self, reason: CloseReason, text: str) -> None:
-        """Take no further request; close when the earlier ones are answered. A broker, which reads
-        one request at a time, has answered them by then: who closed at once would lose answers to
-        batches that are in the log."""
+        """Take no further request, and close when the earlier ones are answered. A broker reads one request
+        at a time, so it has answered the earlier ones before it closes. To close at once would lose answers
+        to batches that are in the broker's log."""
         self.change(Cause.REJECTED)
         self._ending = CloseSession(reason, text)
         self._close_if_ended()

@@ -1,7 +1,8 @@
-"""The states of a session, and what leads from one to another: the table `TRANSITIONS`.
+"""The states of a session, and the causes that lead from one to another: the table `TRANSITIONS`.
 
-ARCHITECTURE.md has its drawing. The columns `takes_requests` and `fast_path_allowed` say what a state allows;
-quantities may forbid it nevertheless (too many requests in flight, too many bytes of answers that wait).
+ARCHITECTURE.md has a drawing of this table. The columns `takes_requests` and `fast_path_allowed` say what a
+state allows; quantities may forbid it nevertheless (too many requests in flight, too many bytes of answers
+that wait).
 """
 
 from collections.abc import Mapping
@@ -10,10 +11,10 @@ from typing import Final
 
 
 class SessionState(Enum):
-    """Each with its meaning, and whether
+    """The states of a session. Each has its meaning, and three flags that say whether
 
     * `takes_requests`: the next request may be taken;
-    * `fast_path_allowed`: whole frames may be forwarded by nothing but their own bytes;
+    * `fast_path_allowed`: the fast path may forward a whole frame if its bytes alone allow it;
     * `holds_request`: a request of the client is here, neither forwarded nor answered.
     """
 

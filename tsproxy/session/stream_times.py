@@ -1,8 +1,9 @@
-"""The newest time of each partition whose rule asks for it: `StreamTimes`, and what one session adds.
+"""The stream time of each partition whose rule needs it: `StreamTimes`, and for one session `SentTimes`.
 
-All sessions of a process share what brokers have accepted. A session knows beside it what it has sent
-itself and what is not answered yet, so that its next request is judged as if it were: nobody else's
-rejected batch, but each of its own in flight. Workers share nothing.
+All sessions of a process share the times that brokers have accepted. A session also knows the times that it
+has sent itself and that are not answered yet. Its next request is judged as if brokers had accepted these. So
+a rejected batch of another session never counts, but each batch in flight of its own does. Workers share
+nothing.
 """
 
 from collections.abc import Iterable
@@ -21,7 +22,8 @@ Partition = tuple[str, int]
 MOST_PARTITIONS: Final = 50_000
 """Maximum number of partitions per process. The least recently written one is forgotten first."""
 MOST_SENT: Final = 1_000
-"""Partitions of one session in flight; beyond that it knows what is accepted alone."""
+"""Maximum number of partitions whose sent times one session keeps. Beyond that, it has only the accepted
+times."""
 
 _ACCEPTED: Final = frozenset({VerdictName.ACCEPTED, VerdictName.REPAIRED})
 
@@ -33,7 +35,7 @@ class StreamTimes:
 
     def __init__(self) -> None:
         self._known: dict[Partition, StreamTime] = {}
-        """The longest untouched first."""
+        """The least recently written partition comes first."""
 
     def __len__(self) -> int:
         return len(self._known)
@@ -48,14 +50,14 @@ class StreamTimes:
             del self._known[next(iter(self._known))]
 
     def take(self, verdicts: RequestVerdict) -> None:
-        """All of a request that goes on counts as accepted."""
+        """Count all forwarded batches of a request as accepted."""
         for judged in verdicts.forwarded:
             if judged.advance is not None:
                 self.accepted((judged.topic, judged.partition), judged.advance.latest_ms, verdicts.now_ms)
 
 
 class SentTimes:
-    """The same as one session sees it."""
+    """The newest times that one session knows: the accepted ones, and those that it has sent itself."""
 
     __slots__ = ("_accepted", "_sent")
 
@@ -67,7 +69,7 @@ class SentTimes:
         return len(self._sent)
 
     def known(self, request: ProduceRequest, policies: Policies, now_ms: int) -> StreamTimesKnown:
-        """The known stream times of the partitions of a request whose rules follow stream time."""
+        """The known stream times for a request, of those partitions whose rules follow stream time."""
         if not policies.view.policy.follows_stream_time:
             return NONE_KNOWN
         asked = [
@@ -83,7 +85,7 @@ class SentTimes:
         return accepted if sent is None else _later(accepted, sent)
 
     def forwarded(self, verdicts: RequestVerdict) -> None:
-        """A request goes on to the broker."""
+        """Remember the times of a request that is forwarded to the broker."""
         for judged in verdicts.forwarded:
             if judged.advance is None:
                 continue
@@ -94,7 +96,7 @@ class SentTimes:
             self._sent[partition] = _later(self._sent.get(partition), sent)
 
     def answered(self, verdicts: RequestVerdict, booked: Iterable[Outcome]) -> None:
-        """The broker has answered it: what it rejected has moved nothing."""
+        """The broker has answered a request: batches that it rejected have not changed the stream time."""
         found = {(outcome.topic, outcome.partition): outcome.verdict for outcome in booked}
         for judged in verdicts.forwarded:
             if judged.advance is None:
@@ -107,6 +109,6 @@ class SentTimes:
 
 
 def _later(one: StreamTime | None, other: StreamTime) -> StreamTime:
-    """The newer time. It keeps the moment when it was seen, even if an older time is seen later: a producer
-    that lags must not make it look as if the partition had been written to just now."""
+    """The newer of two times. It keeps the moment when it was seen, even if an older time is seen later.
+    Otherwise a producer that lags would make it look as if the partition had been written to just now."""
     return other if one is None or other.latest_ms > one.latest_ms else one

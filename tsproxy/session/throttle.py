@@ -1,16 +1,17 @@
-"""How long a client whose batches are rejected here is kept waiting.
+"""How long a client must wait after its batches were rejected here: `Throttle`.
 
-A producer whose batches no broker sees escapes the brokers' quotas, and may try again as fast as it can.
-Each rejected batch adds A_BATCH_MS plus 1 ms per BYTES_A_MS to the client's debt.
-The debt decreases by 1 ms per millisecond.
+If no broker receives a producer's batches, the brokers' quotas have no effect on it, and it may try again as
+fast as it can. Each rejected batch adds A_BATCH_MS plus 1 ms per BYTES_A_MS to the client's debt. The debt
+decreases by 1 ms per millisecond.
 
-The debt beyond FREE_MS is answered as `throttle_time_ms`, and the client is muted for that time, as KIP-219
-has it: the answer first, then no reads. So a client that has much rejected is slowed down to the rate at
-which the debt decreases. A client that is rejected now and then notices nothing.
+The debt beyond FREE_MS is sent to the client as `throttle_time_ms`, and the client is muted for that time, as
+KIP-219 describes: first the answer is sent, then nothing is read. So a client with many rejected batches is
+slowed down to the rate at which the debt decreases. A client that has a batch rejected now and then notices
+nothing.
 
-A debt belongs to a client, not to a connection: to a principal at an address (of IPv6: at a /64). A client
-cannot choose these two anew for each request, as it can choose a client id. A rejection that comes while the
-client should be muted, on another connection or pipelined, is delayed until then.
+A debt belongs to a client, not to a connection: to a principal at an address (for IPv6, at a /64). A client
+can choose another client id for each request, but not another principal or address. A rejection that comes
+while the client should be muted, on another connection or pipelined, is delayed until the end of the mute.
 """
 
 from typing import Final, NamedTuple
@@ -38,7 +39,7 @@ class Throttle:
 
     def __init__(self) -> None:
         self._debts: dict[tuple[str, str | None], _Debt] = {}
-        """The longest untouched first."""
+        """The least recently rejected client comes first."""
 
     def __len__(self) -> int:
         return len(self._debts)
@@ -48,7 +49,8 @@ class Throttle:
         return _beyond_free(self._owed_ms(peer, now_ms), most_ms)
 
     def rejected(self, peer: Peer, batches: int, size_bytes: int, now_ms: int, most_ms: int) -> int:
-        """So much has been rejected at once. Returns for how long to mute the client, 0 to `most_ms`."""
+        """Add the cost of these rejected batches to the debt. Returns how long to mute the client, 0 to
+        `most_ms`."""
         owed_ms = self._owed_ms(peer, now_ms) + batches * A_BATCH_MS + size_bytes / BYTES_A_MS
         owed_ms = min(owed_ms, FREE_MS + most_ms)
         self._debts.pop(_client(peer), None)
@@ -61,7 +63,8 @@ class Throttle:
         return _left_ms(debt, now_ms) if debt is not None else 0.0
 
     def _forget(self, now_ms: int) -> None:
-        """Forget clients without a debt, as far as they come first, and one more at MOST_CLIENTS."""
+        """Forget clients without a debt until one with a debt comes first; at MOST_CLIENTS, forget that one,
+        too."""
         while self._debts:
             oldest = next(iter(self._debts))
             if _left_ms(self._debts[oldest], now_ms) and len(self._debts) < MOST_CLIENTS:
@@ -74,7 +77,7 @@ def _client(peer: Peer) -> tuple[str, str | None]:
 
 
 def _left_ms(debt: _Debt, now_ms: int) -> float:
-    """A clock that steps back pays nothing."""
+    """The debt that is left. It does not decrease if the clock steps back."""
     return max(0.0, debt.owed_ms - max(0, now_ms - debt.at_ms))
 
 

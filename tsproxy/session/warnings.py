@@ -19,8 +19,8 @@ def is_far_ahead(judged: PartitionVerdict, now_ms: int) -> bool:
 
 
 def far_ahead(verdicts: RequestVerdict, judged: PartitionVerdict) -> Warn:
-    """The warning that KIP-937 promised: "we will add a WARN-level log when we encounter messages with
-    future timestamps that are ahead of the proposed one-hour threshold". No broker ever did."""
+    """The warning that KIP-937 promised: "we will add a WARN-level log when we encounter messages with future
+    timestamps that are ahead of the proposed one-hour threshold". No broker has ever logged it."""
     would, candidate = judged.would, judged.policy.candidate
     latest_ms = judged.batch.max_timestamp_ms
     assert would is not None
@@ -41,7 +41,7 @@ def far_ahead(verdicts: RequestVerdict, judged: PartitionVerdict) -> Warn:
 
 
 def rule_failed(verdicts: RequestVerdict, judged: PartitionVerdict, failed: RuleAnswer) -> Warn:
-    """A custom rule raised, or returned something that no rule may return."""
+    """The warning that a custom rule raised an exception, or returned something that no rule may return."""
     rule = failed.rule
     facts = {
         "rule": judged.policy.rule,

@@ -1,7 +1,7 @@
 """The answer to one ProduceRequest: the proxy's, the broker's, or both merged.
 
 `local` answers a request that no broker sees. `settle` reads the broker's answer, merges the proxy's
-rejections into it, and gives the outcome of every batch.
+rejections into it, and returns the outcome of each forwarded batch.
 """
 
 from collections.abc import Callable, Generator, Iterable
@@ -41,8 +41,7 @@ def local(decided: RequestVerdict) -> bytes:
 def with_answer(
     begin: Callable[[Work], Generator[None, None, Judgement]], work: Work
 ) -> Generator[None, None, Judgement]:
-    """The result of the steps of `begin`, with the answer and the outcomes: they are made in the thread,
-    too."""
+    """The result of the steps of `begin`, with the answer and the outcomes: the thread makes these, too."""
     decided = yield from begin(work)
     if isinstance(decided, Malformed) or not decided.rejected:
         return decided
@@ -55,8 +54,8 @@ def with_answer(
 
 
 def with_throttle(decided: RequestVerdict) -> bytes:
-    """`decided.answer` with the throttle time that was found since. No tags follow it, or an empty
-    section."""
+    """`decided.answer` with the throttle time, which was computed later. At most an empty section of tags
+    follows the throttle time."""
     version, answer = decided.header.api_version, decided.answer
     if version < _THROTTLE_FROM:
         return answer
@@ -117,7 +116,8 @@ def _merged(
 
 
 def _rejection(judged: PartitionVerdict, version: int) -> PartitionProduceResponse:
-    """-1 for offsets and times, as brokers answer; their log_start_offset is theirs alone to know."""
+    """The answer for one rejected partition. Offsets and times are -1, as in a broker's rejection. Only the
+    broker knows its log_start_offset."""
     verdict = judged.verdict
     assert isinstance(verdict, Reject)
     written = _written(verdict.violations, version) if isinstance(verdict.violations, OutOfRange) else None

@@ -1,7 +1,7 @@
-"""The messages of magic 0 and 1 behind the first of a set: those that matter, and the facts of all.
+"""The messages of magic 0 and 1 behind the first batch of a set: the ones that matter, and the facts of all.
 
-A Produce request below v3 may hold millions of them in a partition. Native code skips those with nothing odd
-about them (`readers.messages`), and no object is made of any.
+A Produce request below v3 may contain millions of such messages in a partition. Native code skips the
+messages with nothing odd about them (`readers.messages`), and makes no objects for these.
 """
 
 from collections.abc import Callable, Iterator
@@ -17,13 +17,15 @@ from tsproxy.wire.readers import Bounds
 
 @dataclass(frozen=True, slots=True)
 class BareMessages:
-    """`found` is the scan of `records`. If it has one batch, there is nothing behind the first."""
+    """The batches behind the first batch in `records`. `found` is the scan of `records`. If the scan has one
+    batch, there is nothing behind the first."""
 
     records: memoryview | None
     found: RecordSet
 
     def others(self, bounds: Bounds | None) -> Iterator[RecordBatch]:
-        """All batches behind the first but the bare messages within `bounds`; None skips none."""
+        """All batches behind the first, except the bare messages within `bounds`. If `bounds` is None, none
+        is skipped."""
         for one in self._walk(bounds):
             if isinstance(one, RecordBatch):
                 yield one
@@ -52,13 +54,13 @@ class BareMessages:
 
 
 def odd_only(policy: TopicPolicy) -> Bounds:
-    """Skips messages that are neither damaged nor too large, whatever their timestamp and key."""
+    """Bounds that skip all messages but damaged and too large ones, whatever their timestamp and key."""
     return Bounds(largest=_largest(policy))
 
 
 def rejected_by_none(policy: TopicPolicy, now_ms: int) -> Bounds | None:
-    """Skips messages that neither the limits nor the candidate's reject; None where another check may reject
-    them."""
+    """Bounds that skip messages that neither the limits nor the candidate limits reject. None if another
+    check may reject these messages."""
     if not only_limits_matter(policy):
         return None
     known = [each for each in (policy.limits, policy.candidate) if each is not None]

@@ -1,22 +1,22 @@
 """The bytes that the event loop decompresses for one read, bounded: `DecompressionBudget`.
 
-A few bytes may decompress to a thousand times as many, or to nothing a thousand times over, and neither their
-size nor their header tells it before it is done. So the session simply begins. A request that exceeds the
-budget is given up (`BudgetExceededError`), and judged again in a thread. Bytes that go into a decompressor
-are charged as well as bytes that come out."""
+A few bytes may decompress to a thousand times as many bytes, or to a thousand empty pieces. Neither their
+size nor their header shows this before they are decompressed. So the session simply begins. If a request
+exceeds the budget, the session stops (`BudgetExceededError`), and a thread judges the request from the
+beginning. Bytes that go into a decompressor are charged as well as bytes that come out."""
 
 from typing import Final
 
 MOST_BYTES: Final = 4 << 20
-"""Input and output of one read: some milliseconds with gzip, the slowest codec."""
+"""The maximum of input and output bytes for one read: some milliseconds with gzip, the slowest codec."""
 
 
 class BudgetExceededError(Exception):
-    """The budget is spent. Nothing has happened."""
+    """The budget is spent. The request has had no effect yet."""
 
 
 class DecompressionBudget:
-    """Made for each read from the client, and shared by all requests that it has brought."""
+    """The budget of one read from the client. All requests of that read share it."""
 
     __slots__ = ("left",)
 
@@ -24,7 +24,7 @@ class DecompressionBudget:
         self.left = MOST_BYTES
 
     def charge(self, size: int) -> None:
-        """Raises BudgetExceededError where that is more than is left."""
+        """Take `size` bytes from the budget. Raises BudgetExceededError if less than that is left."""
         self.left -= size
         if self.left < 0:
             raise BudgetExceededError

@@ -1,7 +1,7 @@
 """The records of one partition, opened for the judge: `PartitionReader`.
 
-`wire` opens what `policy` judges, step by step: the facts that prove a batch acceptable are far cheaper to
-read than the culprits of a batch that is not.
+`wire` reads what `policy` judges, step by step: the facts that prove that a batch is acceptable are far
+cheaper to read than the culprits of a batch that is not acceptable.
 """
 
 from collections.abc import Iterator
@@ -23,7 +23,8 @@ from tsproxy.wire import message_set, record_batch, record_set
 from tsproxy.wire.readers import Bounds
 
 _SCANNED: Final = 2
-"""From v3 on one batch is right; a second one is wrong, and more need not be found."""
+"""From v3 on, a set has one batch. A second batch is an error, and it is not necessary to find more than
+two."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,8 +44,8 @@ class PartitionReader:
         return self._context_of(records, found)
 
     def may_rewrite(self, found: RecordSet, records: memoryview | None) -> bool:
-        """True only where one batch is all that there is: anything else beside it is the broker's to reject,
-        and would be lost here."""
+        """True if the rule rewrites batches and the set is exactly one batch. If the set has anything else,
+        the broker must reject it, and a rewrite here would lose it."""
         is_one = self.policy.rewrites and len(found.batches) == 1
         return is_one and found.batches[0].size_in_bytes == len(records or b"")
 
@@ -98,12 +99,12 @@ class _Others:
         for one in self.many.others(bounds):
             self.reader.work.take_odd()
             yield self.reader._context_of(self.records, self.found, one)
-            if self.reader.work.is_spent:  # this one was rejected for it, or whatever follows is the broker's
+            if self.reader.work.is_spent:  # this batch was rejected for it, or a broker judges the rest
                 return
 
     def _facts_of_odd(self, batch: RecordBatch) -> RecordFacts:
         work, reader = self.reader.work, self.reader
-        if work.is_spent:  # then it is counted, and not read
+        if work.is_spent:  # then the batch is counted, and not read
             return RecordFacts(max(0, batch.records_count), None, None, 0)
         work.take_odd()
         found = _Opened(batch, reader.policy.limits, reader.limits, work).facts()

@@ -12,43 +12,44 @@ from tsproxy.wire import k00_produce, record_set
 from tsproxy.wire.headers import RequestHeader
 
 OFFLOAD_BYTES: Final = 256 * 1024
-"""From this number of compressed bytes on, a request is judged in a thread. The way there and back costs 50
-to 70 us of CPU, which smaller ones do not save."""
+"""From this number of compressed bytes on, a request is judged in a thread. The way to the thread and back
+costs 50 to 70 us of CPU. A smaller request does not save that much."""
 
 OFFLOAD_RECORDS: Final = 10_000
-"""The same for records, all requests of one read taken together: a culprit costs 3 to 5 us in Python, and a
-compressed request of a few hundred bytes may hold a million. So one read takes 50 ms."""
+"""Above this number of records, in all requests of one read together, a request is judged in a thread. A
+culprit costs 3 to 5 us in Python, and a compressed request of a few hundred bytes may contain a million. So
+one read takes up to 50 ms."""
 
 A_PARTITION: Final = 20
 """The cost of a partition beside its records, in records: 45 to 90 us."""
 _MESSAGES_A_BYTE: Final = 30
-"""The most messages that a byte may hold in a set below v3, or in a message of magic 0 or 1 where none
-belongs: gzip gains 1000, and a message has 34 bytes."""
+"""The maximum number of messages per byte, for a set below v3, or for messages of magic 0 or 1 in a later
+version: gzip compresses to a thousandth, and a message has 34 bytes."""
 _COUNT_AT: Final = 57
 _KEPT_A_PARTITION: Final = 5 << 10
 """Bytes of context and verdict while a request is judged."""
 _FEW_PARTITIONS: Final = 16
 _MANY_PARTITIONS: Final = 2_000
 _BYTES_A_PARTITION: Final = 64
-"""No batch of magic 2 is smaller, so only requests without batches reach this."""
+"""No batch of magic 2 is smaller, so only requests without batches reach the limit that follows from it."""
 
 
 def kept_while_judged(size: int, partitions: int | None) -> int:
-    """The bytes that a request of `size` may hold while it is judged; `partitions` None where nobody has
-    read it."""
+    """The bytes that a request of `size` may hold while it is judged; `partitions` is None if the request has
+    not been read."""
     if partitions is None:
         partitions = min(k00_produce.MOST_PARTITIONS, size // k00_produce.SMALLEST_PARTITION)
     return size + _KEPT_A_PARTITION * max(0, partitions - _FEW_PARTITIONS)
 
 
 def most_partitions_here(size: int) -> int:
-    """The most partitions of a request of `size` bytes that is read on the event loop. A partition takes
-    2 to 5 us to read, and may have six bytes."""
+    """The maximum number of partitions of a request of `size` bytes that is read on the event loop. To read a
+    partition takes 2 to 5 us, and a partition may have only six bytes."""
     return min(_FEW_PARTITIONS + size // _BYTES_A_PARTITION, _MANY_PARTITIONS)
 
 
 def records_at_most(header: RequestHeader, request: ProduceRequest) -> int:
-    """The most that judging may cost, in records."""
+    """The maximum cost of judging the request, in records."""
     sets = [p.records for topic in request.topics for p in topic.partitions]
     counted = (_records_at_most(header, records) for records in sets if records is not None)
     return A_PARTITION * len(sets) + sum(counted)
@@ -58,12 +59,12 @@ def _records_at_most(header: RequestHeader, records: memoryview) -> int:
     is_old = len(records) > record_set.MAGIC_OFFSET and records[record_set.MAGIC_OFFSET] < 2
     if header.api_version < ONE_BATCH_FROM or is_old:
         return _MESSAGES_A_BYTE * len(records)
-    # A batch that states fewer records than it holds is rejected for those left over, and no more are read.
+    # A batch that states fewer records than it contains is rejected, and only the stated ones are read.
     return max(0, int.from_bytes(records[_COUNT_AT : record_set.HEADER_SIZE], "big", signed=True))
 
 
 def must_offload(header: RequestHeader, request: ProduceRequest) -> bool:
-    """True where much must be decompressed, all partitions taken together."""
+    """True if all partitions together have many bytes to decompress."""
     sets = [p.records for topic in request.topics for p in topic.partitions if p.records is not None]
     if sum(map(len, sets)) < OFFLOAD_BYTES:
         return False
@@ -71,6 +72,6 @@ def must_offload(header: RequestHeader, request: ProduceRequest) -> bool:
 
 
 def _may_be_compressed(header: RequestHeader, records: memoryview) -> bool:
-    """By the first batch; below v3 any later one may be compressed."""
+    """True if a set may be compressed, by its first batch. Below v3, any later batch may be compressed."""
     batch = record_set.read_header(bytes(records[: record_set.HEADER_SIZE]))
     return batch is not None and (header.api_version < ONE_BATCH_FROM or batch.codec_id != Codec.NONE)

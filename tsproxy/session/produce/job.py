@@ -2,7 +2,7 @@
 
 A request of few bytes may hold a hundred million records. So one request has a budget over all its
 partitions. After each step and each piece of decompression, the thread checks whether the verdict is still
-needed, and between two steps another request may have its turn.
+needed, and between two steps it may work on another request.
 """
 
 from collections.abc import Callable, Generator
@@ -20,21 +20,21 @@ A_STEP: Final = 10
 """The cost of a step beside its records, in records."""
 AN_ODD_BATCH: Final = 100
 """The cost, in records, of each batch of a set below v3 that is not a bare message like the first. No client
-sends that, since brokers reject the set."""
+sends such a set, since brokers reject it."""
 
 
 Verdict = TypeVar("Verdict")
 
 
 class StoppedError(Exception):
-    """Nobody waits for this verdict any more. Nothing has happened."""
+    """The verdict is not needed any more. The request has had no effect."""
 
 
 class Work:
     """The cost of judging one request so far, in records (`done`), and the rest of its budget.
 
-    `budget` is that of the event loop, None in a thread. Belongs to one thread at a time; any other may call
-    `stop`.
+    `budget` is the budget of the event loop, and None in a thread. A `Work` belongs to one thread at a time,
+    but any other thread may call `stop`.
     """
 
     __slots__ = ("_budget", "_bytes_left", "_is_stopped", "_records_left", "done")
@@ -47,18 +47,18 @@ class Work:
         self.done = 0
 
     def stop(self) -> None:
-        """End it at its next look."""
+        """End the work at its next call of `look`."""
         self._is_stopped = True
 
     def look(self, cost: int = A_STEP) -> None:
-        """`cost` records' worth is done. Raises StoppedError where it has been stopped."""
+        """Count `cost`, in records, as done. Raises StoppedError if the work has been stopped."""
         self.done += cost
         if self._is_stopped:
             raise StoppedError
 
     def charge(self, size: int) -> None:
-        """`size` bytes go into a decompressor, or came out of it (`record_batch.Charge`). Raises
-        BudgetExceededError as the budget does, and as `look`."""
+        """Charge `size` bytes that go into a decompressor, or came out of it (`record_batch.Charge`). Raises
+        BudgetExceededError like the budget, and StoppedError like `look`."""
         if self._budget is not None:
             self._budget.charge(size)
         if size == SHELLS:
@@ -68,23 +68,23 @@ class Work:
         self.look(size // BYTES_A_RECORD)
 
     def charge_again(self, size: int) -> None:
-        """The same for bytes that were charged to the budget before."""
+        """The same as `charge`, for bytes that were charged to the budget before."""
         self.look(A_STEP if size == SHELLS else size // BYTES_A_RECORD)
 
     @property
     def is_spent(self) -> bool:
-        """True where no more records are read."""
+        """True if no more records are read."""
         return self._records_left <= 0
 
     def take_odd(self) -> None:
-        """One more batch of a set below v3 has to be judged by itself."""
+        """Charge one more batch of a set below v3 that has to be judged by itself."""
         self._records_left -= AN_ODD_BATCH
         self.look(AN_ODD_BATCH)
 
     def within(
         self, limits: SessionLimits, read: Callable[[SessionLimits], RecordFacts], *, is_compressed: bool
     ) -> RecordFacts:
-        """The facts that `read` finds of one batch, within `limits` and what is left for the request."""
+        """The facts that `read` finds of one batch, within `limits` and the rest of the request's budget."""
         if self._records_left <= 0:
             return _unread(Fault.REQUEST_OF_TOO_MANY_RECORDS)
         if is_compressed and self._bytes_left <= 0:
@@ -110,7 +110,8 @@ class Work:
     def _as_of_the_request(
         self, found: RecordFacts, limits: SessionLimits, lowered: SessionLimits
     ) -> RecordFacts:
-        """A fault of the lowered bound is the request's fault; batches behind it are then not read at all."""
+        """The facts, with the request's fault in place of the batch's if a lowered bound caused it. Batches
+        behind this one are then not read, if they would need what is used up."""
         is_lower = lowered.decompressed_batch < limits.decompressed_batch
         if found.fault is Fault.DECOMPRESSED_TOO_LARGE and is_lower:
             self._bytes_left = 0
@@ -126,9 +127,10 @@ def _unread(fault: Fault) -> RecordFacts:
 
 
 class Job(Generic[Verdict]):
-    """`begin` makes the steps of the work that it is given; `size` is how many bytes it keeps while it waits.
+    """A request to judge in steps. `begin` makes the steps, given the `Work`. `size` is how many bytes the
+    job keeps while it waits.
 
-    A call does all steps at once.
+    A call of the job does all steps at once.
     """
 
     __slots__ = ("_begin", "size", "work")
@@ -148,7 +150,7 @@ class Job(Generic[Verdict]):
 
 
 def all_steps(steps: Generator[None, None, Verdict]) -> Verdict:
-    """Their result."""
+    """Do all steps, and return their result."""
     while True:
         try:
             next(steps)

@@ -1,7 +1,8 @@
 """The verdict on one ProduceRequest: `judge_request`.
 
-If every partition is accepted, the frame is forwarded as it came, to the byte. If none is, nothing is
-forwarded. If some are, or a rule repairs one, the request is rewritten under the same header.
+If every partition is accepted, the frame is forwarded as it came, byte for byte. If no partition is accepted,
+nothing is forwarded. If only some are accepted, or a batch is rewritten, the request is rewritten with the
+same header.
 """
 
 from collections.abc import Callable, Generator, Mapping
@@ -28,7 +29,7 @@ from tsproxy.wire.primitives import DecodeError
 
 @dataclass(frozen=True, slots=True)
 class RequestVerdict:
-    """The verdict on one request. `to_broker` is the frame to forward, None for nothing."""
+    """The verdict on one request. `to_broker` is the frame to forward, or None."""
 
     header: RequestHeader
     peer: Peer
@@ -39,25 +40,25 @@ class RequestVerdict:
     forwarded: tuple[PartitionVerdict, ...]
     rejected: tuple[PartitionVerdict, ...]
     throttle_ms: int = 0
-    """How long the client is throttled for it."""
+    """How long the client is throttled because of this request."""
     was_delayed: bool = False
-    """True where it was delayed, because the client was throttled already."""
+    """True if the request was delayed because the client was throttled already."""
     dead: tuple[RejectedBatch, ...] = ()
-    """The rejected batches of which copies are wanted."""
+    """The rejected batches whose rules copy rejected batches."""
     answer: bytes = b""
-    """The whole answer without a throttle time, where it was made in a thread."""
+    """The whole answer without a throttle time, if a thread made it."""
     booked: tuple[Outcome, ...] | None = None
-    """The outcomes of rejected batches, where they were made in a thread."""
+    """The outcomes of rejected batches, if a thread made them."""
 
     @property
     def unknown_topics(self) -> frozenset[str]:
-        """Topics that were judged without knowing their limits."""
+        """The topics whose limits were unknown when they were judged."""
         judged = (*self.forwarded, *self.rejected)
         return frozenset(j.topic for j in judged if not (j.policy.is_known or j.is_unnamed))
 
     @property
     def unnamed_topics(self) -> frozenset[bytes]:
-        """The ids of topics that were judged without knowing their names."""
+        """The ids of topics whose names were unknown when they were judged."""
         if self.header.api_version < TOPIC_IDS_FROM:
             return frozenset()
         judged = (*self.forwarded, *self.rejected)
@@ -96,7 +97,7 @@ class RequestVerdict:
 
 @dataclass(frozen=True, slots=True)
 class Malformed:
-    """Bytes that were read in a thread and are no request; `text` says why."""
+    """The bytes that a thread read are not a request; `text` says why."""
 
     text: str
 
@@ -165,7 +166,8 @@ def judge_unread_request_steps(
     stream_times: Callable[[ProduceRequest], StreamTimesKnown],
     work: Work,
 ) -> Generator[None, None, Judgement]:
-    """The same for a request that has many partitions for its size, and is still to be read."""
+    """The same as `judge_request_steps`, for a request that is not read yet, since it has many partitions for
+    its size."""
     body = memoryview(request_frame)[SIZE_BYTES + header.body_start :]
     try:
         request = k00_produce.read_request(header.api_version, body, names=names_of(policies.view))

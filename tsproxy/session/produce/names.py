@@ -1,8 +1,8 @@
 """The names of topics that a ProduceRequest names by id, from version 13 on (KIP-516).
 
-Rules and limits are by name. So a request with an id whose name is not known yet waits for it, for at most
-`NAME_WAIT_MS`. Then it is judged like a request for a topic whose limits are not known: by the rules that fit
-any topic. If the proxy cannot read names, clients are offered version 12.
+Rules and limits need the name of a topic. So a request with an id whose name is not known yet waits for the
+name, for at most `NAME_WAIT_MS`. Then it is judged like a request for a topic whose limits are not known: by
+the rules that fit any topic. If the proxy cannot read names, clients are offered version 12.
 """
 
 from collections.abc import Collection
@@ -16,7 +16,7 @@ from tsproxy.wire.k00_produce import NO_NAMES, TOPIC_IDS_FROM, TopicNames
 
 NAME_WAIT_MS: Final = 1_000
 MOST_WAITED_FOR: Final = 1_000
-"""Ids that one session remembers to have waited for in vain."""
+"""Maximum number of ids that one session remembers because their names did not come in time."""
 
 
 def newest_produce(view: View) -> int:
@@ -38,7 +38,7 @@ class WaitedFor:
         return len(self._ids)
 
     def missing(self, request: ProduceRequest, names: TopicNames) -> Collection[bytes]:
-        """The ids of the request that are worth a wait."""
+        """The ids of the request without a name, except those for which the session has waited before."""
         ids = {topic.topic_id for topic in request.topics if topic.topic_id is not None}
         return {each for each in ids if each not in names and each not in self._ids}
 

@@ -1,8 +1,8 @@
 """The outcome of each batch of one ProduceRequest: the facts that the decision log records.
 
-The outcome of a batch that the proxy rejects is known at once. That of a forwarded batch is known when the
-broker's answer passes (`accepted`, `broker_rejected`). It is `unconfirmed` when no answer will come, or when
-its error leaves open whether the client sends the records again (`model.sent_again`).
+The outcome of a batch that the proxy rejects is known at once. The outcome of a forwarded batch is known when
+the broker's answer comes (`accepted`, `broker_rejected`). An outcome is `unconfirmed` when no answer will
+come, or when the error leaves open whether the client sends the records again (`model.sent_again`).
 """
 
 import re
@@ -117,7 +117,8 @@ _TIMESTAMP_TEXT: Final = re.compile(r"Timestamp (-?\d+) of message ")
 def _broker_rejected(
     decided: RequestVerdict, judged: PartitionVerdict, answered: PartitionProduceResponse
 ) -> Outcome:
-    """The rejection as the broker's answer has it: below v8 it names no culprits, and all records count."""
+    """The outcome of a batch that the broker rejected. Below v8, the answer names no culprits: all records
+    count."""
     culprits = _culprits_named(answered)
     rejected_ms = next((c.timestamp_ms for c in culprits if c.timestamp_ms is not None), None)
     if rejected_ms is None and answered.error_code == ErrorCode.INVALID_TIMESTAMP:
@@ -147,12 +148,13 @@ def _broker_rejected(
 
 
 _AMONG_THE_REST: Final = -1
-"""The index of a culprit that stands for those that were not read: one has their lowest timestamp, another
-their highest."""
+"""The index of a culprit that represents the culprits whose errors were not read. One such culprit has their
+lowest timestamp, another has their highest."""
 
 
 def _culprits_named(answered: PartitionProduceResponse) -> tuple[Culprit, ...]:
-    """The culprits whose errors were read; behind them the lowest and the highest timestamp of the others."""
+    """The culprits whose errors were read. After them come the lowest and the highest timestamp of the
+    others."""
     read = [
         Culprit(e.batch_index, int(m[1]) if (m := _TIMESTAMP_TEXT.match(e.message or "")) else None)
         for e in answered.record_errors
@@ -163,8 +165,8 @@ def _culprits_named(answered: PartitionProduceResponse) -> tuple[Culprit, ...]:
 
 
 def _furthest_ms(batch: BatchFacts, now_ms: int) -> int | None:
-    """The timestamp furthest from the clock: the likeliest culprit where none is named. None for a batch that
-    was not read: its header gave no reason to reject it."""
+    """The timestamp furthest from the clock: its record is the likeliest culprit if none is named. None for
+    an unread batch: its header gave no reason to reject it."""
     lowest, highest = batch.min_timestamp_ms, batch.max_timestamp_ms
     if lowest is None or highest is None or batch.is_unread:
         return None
@@ -172,7 +174,8 @@ def _furthest_ms(batch: BatchFacts, now_ms: int) -> int | None:
 
 
 def _outcome(decided: RequestVerdict, judged: PartitionVerdict, verdict: VerdictName, **why: Any) -> Outcome:
-    """`why` are fields of the outcome: to replace them afterwards costs as much as all else here."""
+    """The outcome of one batch. `why` are more of its fields: to replace them afterwards would double the
+    cost."""
     outcome = Outcome(
         now_ms=decided.now_ms,
         peer=decided.peer,
@@ -188,7 +191,7 @@ def _outcome(decided: RequestVerdict, judged: PartitionVerdict, verdict: Verdict
         request=decided.header,
         **why,
     )
-    # A broker's own reason comes first, and so does the rejection of the whole request.
+    # A broker's own reason comes before `would`, and so does a rejection by the proxy.
     if judged.would is None or verdict is VerdictName.BROKER_REJECTED or isinstance(judged.verdict, Reject):
         return outcome
     would = judged.would

@@ -1,7 +1,7 @@
-"""A batch that is rewritten because its rule asks for that: `rewritten`.
+"""A batch that is rewritten because its rule requires it: `rewritten`.
 
-`policy` says which timestamps, `wire` writes them, and the result is judged as if a client had sent it: a
-repaired batch must not be one that this proxy would reject.
+`policy` decides on the timestamps, and `wire` writes them. The result is judged as if a client had sent it,
+so that the proxy never forwards a repaired batch that it would reject.
 """
 
 from collections.abc import Callable, Sequence
@@ -20,7 +20,7 @@ from tsproxy.wire import rewriting
 
 ORIGINAL_TIME: Final = b"tsproxy-original-timestamp"
 ARRIVAL_TIME: Final = b"tsproxy-arrival-timestamp"
-"""Headers; their values are milliseconds since 1970, in decimal digits."""
+"""The keys of two record headers. Their values are milliseconds since 1970, in decimal digits."""
 
 _LISTED: Final = 20
 """The number of repaired records that the decision log names."""
@@ -28,8 +28,8 @@ _LISTED: Final = 20
 
 @dataclass(frozen=True, slots=True)
 class Rewritten:
-    """The batch that is forwarded. `repair` says what was repaired, in the form of a rejection; None where
-    only headers were added."""
+    """The batch that is forwarded. `repair` says what was repaired, in the form of a rejection; None if
+    nothing was repaired."""
 
     records: bytes
     repair: Reject | None
@@ -43,8 +43,8 @@ def rewritten(
     limits: SessionLimits,
     judge_again: Callable[[memoryview], Verdict],
 ) -> Rewritten | Reject | None:
-    """None where the batch is forwarded, or rejected, as it came. A Reject where a batch that was to be
-    rewritten may not be."""
+    """The rewritten batch. None if the batch is forwarded, or rejected, as it came. A Reject if the batch has
+    to be rewritten, but the result must be rejected."""
     policy = context.policy
     if policy.mode is not Mode.ENFORCE or not context.record_set.batches:
         return None
@@ -70,7 +70,8 @@ def rewritten(
 
 
 def _is_wanted(context: BatchContext, verdict: Verdict) -> bool:
-    """Decided before any record is read: an acceptable batch with nothing to stamp or add stays as it is."""
+    """True if the batch may have to be rewritten. This is decided before any record is read: an acceptable
+    batch with nothing to stamp or add stays as it is."""
     policy = context.policy
     if isinstance(verdict, Reject):
         return policy.on_violation in REPAIRING
@@ -81,7 +82,7 @@ def _is_wanted(context: BatchContext, verdict: Verdict) -> bool:
 
 
 def _headers(repair: Repair, policy: TopicPolicy, now_ms: int) -> Sequence[rewriting.Headers]:
-    """The headers that each record gets; empty where none gets any."""
+    """The headers that each record gets; empty if no record gets any."""
     keeps_original = policy.keep_original_time and bool(repair.changed)
     if not (keeps_original or policy.keep_both_times):
         return ()
@@ -104,7 +105,7 @@ def _too_large(size: int, allowed: int) -> Reject:
 
 
 def _as_rejection(repair: Repair, verdict: Verdict, now_ms: int) -> Reject:
-    """The mistakes that were repaired, for the decision log: no client gets this."""
+    """The repaired mistakes as a rejection, for the decision log. No client gets this rejection."""
     culprits = tuple(
         Violation(index, repair.original_ms[index], _reason(repair.original_ms[index], now_ms), "")
         for index in repair.changed[:_LISTED]

@@ -30,17 +30,18 @@ from tsproxy.wire import record_set
 from tsproxy.wire.headers import RequestHeader
 
 StreamTimesKnown = Mapping[tuple[str, int], StreamTime]
-"""By topic and partition."""
+"""The known stream times, by topic and partition."""
 NONE_KNOWN: Final[StreamTimesKnown] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
 class PartitionVerdict:
-    """One partition's records with their verdict, and what it was judged by.
+    """The verdict on one partition's records, the facts of the records, and the limits and policy that were
+    applied.
 
-    `header` tells of the first batch, whose bytes are not kept, why a broker may reject it.
-    `has_header_mismatch`: its maxTimestamp is not the records' maximum. `would` is the rejection by a rule
-    that only counts, `would_rule` the name of that rule."""
+    `header` says why a broker may reject the first batch, since the bytes of that batch are not kept.
+    `has_header_mismatch`: the first batch's maxTimestamp is not the maximum of its records. `would` is the
+    rejection by a rule that only counts, and `would_rule` is the name of that rule."""
 
     topic: str
     partition: int
@@ -55,11 +56,12 @@ class PartitionVerdict:
     rewritten: Rewritten | None = None
     """The batch that is forwarded in place of the one that came."""
     dead: RejectedBatch | None = None
-    """The batch, if its rule copies rejected ones."""
+    """The batch, if it is rejected and its rule copies rejected batches."""
     failed: tuple[RuleAnswer, ...] = ()
-    """Custom rules that failed on it."""
+    """The answers of custom rules that failed on the batch."""
     advance: StreamTimeAdvance | None = None
-    """Its effect on its partition's stream time once it is accepted, if a rule needs that time."""
+    """The batch's effect on the partition's stream time once it is accepted, if a rule needs the stream
+    time."""
     topic_id: bytes | None = None
     """The topic's id, if the request names topics by id."""
 
@@ -81,7 +83,8 @@ def judge_all(
     policies: Policies | None = None,
     stream_times: StreamTimesKnown = NONE_KNOWN,
 ) -> list[PartitionVerdict]:
-    """All steps of `judge_steps` at once. Without `policies`, by those of a client that no rule names."""
+    """All steps of `judge_steps` at once. Without `policies`, those of a client that no rule names are
+    used."""
     policies, work = policies or of_anybody(view), Work(view.limits)
     return all_steps(judge_steps(header, request, policies, now_ms, work, stream_times))
 
@@ -104,9 +107,9 @@ def judge_steps(
     work: Work,
     stream_times: StreamTimesKnown = NONE_KNOWN,
 ) -> Generator[None, None, list[PartitionVerdict]]:
-    """The verdict on each partition, in the request's order; one partition's share is a step. `policies`
-    are the client's own, `stream_times` those that are known of partitions whose rules ask for them.
-    Raises BudgetExceededError and StoppedError as `work` does.
+    """The verdict on each partition, in the request's order. Each step does a part of the work on one
+    partition. `policies` are the client's own. `stream_times` are the known ones, of partitions whose rules
+    need them. Raises BudgetExceededError and StoppedError as `work` does.
     """
     limits = policies.view.limits
     asked = RequestContext(
@@ -131,7 +134,7 @@ def judge_steps(
         work.look()
         yield
     found: list[tuple[Decision, Rewritten | None]] = []
-    listed = limits.culprits_listed  # bounds what one answer names, over all its partitions
+    listed = limits.culprits_listed  # bounds the culprits in one answer, over all its partitions
     for each in partitions:
         decision, new = _as_rewritten(each, decide(each.context.listing(listed)), listed)
         if isinstance(decision.verdict, Reject):
@@ -150,8 +153,8 @@ def judge_steps(
 
 
 def _as_rewritten(each: _Partition, decision: Decision, listed: int) -> tuple[Decision, Rewritten | None]:
-    """The decision on a batch that its rule may rewrite: the result is judged like any other batch. A
-    rejection lists at most `listed` culprits."""
+    """The decision on a batch, and the rewritten batch if its rule rewrites it. The rewritten batch is judged
+    like any other batch. A rejection lists at most `listed` culprits."""
     context, reader = each.context, each.reader
     if not reader.may_rewrite(context.record_set, each.records):
         return decision, None
@@ -164,7 +167,7 @@ def _as_rewritten(each: _Partition, decision: Decision, listed: int) -> tuple[De
         return Decision(result), None
     if result is not None:
         return replace(decision, verdict=ACCEPT), result
-    if context.is_extended and not isinstance(decision.verdict, Reject):  # never forwarded with its bit
+    if context.is_extended and not isinstance(decision.verdict, Reject):  # never forwarded with bit 6
         return Decision(reject_fault(Fault.MALFORMED_RECORD)), None
     return decision, None
 
@@ -172,7 +175,7 @@ def _as_rewritten(each: _Partition, decision: Decision, listed: int) -> tuple[De
 def _verdict_on(
     each: _Partition, decision: Decision, new: Rewritten | None, whole: Reject | None
 ) -> PartitionVerdict:
-    """`whole` is the rejection of the whole request, where there is one."""
+    """The verdict on one partition. `whole` is the rejection of the whole request, if there is one."""
     context = each.context
     facts = _batch_facts(each.records, context)
     return PartitionVerdict(
@@ -195,7 +198,8 @@ def _verdict_on(
 
 
 def _dead(each: _Partition, verdict: Verdict, facts: BatchFacts) -> RejectedBatch | None:
-    """`verdict` is the batch's own. A batch that is rejected because of another one has no culprits."""
+    """The batch, if it is rejected and its rule copies rejected batches. `verdict` is the verdict on this
+    batch alone: a batch that is rejected because of another batch has no culprits."""
     context = each.context
     if not context.policy.dead_letters or not isinstance(verdict, Reject):
         return None
@@ -212,7 +216,8 @@ def _dead(each: _Partition, verdict: Verdict, facts: BatchFacts) -> RejectedBatc
 
 
 def _advance(context: BatchContext, verdict: Verdict, new: Rewritten | None) -> StreamTimeAdvance | None:
-    """From the timestamps that are forwarded: the repaired ones where some are."""
+    """The effect on the stream time, from the timestamps that are forwarded: the repaired ones if there are
+    any."""
     if not (context.policy.follows_stream_time and context.is_readable) or isinstance(verdict, Reject):
         return None
     times_ms = context.reader.read_records().timestamps_ms if new is None else new.times_ms
@@ -220,7 +225,8 @@ def _advance(context: BatchContext, verdict: Verdict, new: Rewritten | None) -> 
 
 
 def _has_header_mismatch(context: BatchContext) -> bool:
-    """A broker's maximum begins at NO_TIMESTAMP: `LogValidator.java`."""
+    """True if the header's maxTimestamp is not the maximum of the records. A broker's search for the maximum
+    begins at NO_TIMESTAMP (`LogValidator.java`)."""
     facts = context.facts
     if facts is None or facts.fault is not None or context.batch.magic < 2 or context.is_extended:
         return False
@@ -233,7 +239,8 @@ def _header_of(records: memoryview | None) -> Header:
 
 
 def _batch_facts(records: memoryview | None, context: BatchContext) -> BatchFacts:
-    """The facts of the partition's first batch, its records and times those of all batches."""
+    """The facts of the partition's first batch, but the size, the number of records and the times of all
+    batches."""
     size = 0 if records is None else len(records)
     if context.facts is None:
         return BatchFacts(2, Codec.NONE.name.lower(), size, 0, -1, -1, None, None)
