@@ -1,39 +1,40 @@
 """The readers: the loops over every record and every byte, in Cython or in Python.
 
-They read Kafka's layouts, and two of compression, without an object for each record. The native version and
-the pure-Python version give the same for any bytes whatever. The pure-Python version runs where an
-installation has no native code (`TSPROXY_NATIVE=off` asks for that), and tests compare the two. No reader
-raises for what the bytes hold.
+They read Kafka's layouts, and those of two compression formats, without an object for each record. The native
+version and the pure-Python version return the same for any bytes. The pure-Python version runs if an
+installation has no native code, or if `TSPROXY_NATIVE=off` turns the native code off. Tests compare the two.
+No bytes that a reader reads make it raise an error.
 
     NAME                 "native" or "python"
     walk(data, base_timestamp, count, lengths_must_fit) -> RecordFacts
                          the facts of a batch's plain records; `lengths_must_fit` as in `wire.records`
     find_outside(data, base_timestamp, count, lowest_ms, highest_ms, most) -> Outside
-                         which of a batch's plain records lie outside a span, the first `most` as columns
+                         a batch's plain records whose times are outside a span, the first `most` as columns
     messages(data, start, magic, bounds) -> MessageRun
-                         a run of bare messages of magic 0 or 1 of which none is odd, and their facts
+                         a run of bare messages of magic 0 or 1 without an odd one, and their facts
     record_errors(positions, times, offset_deltas, base_offset, pieces, is_flexible) -> bytes
                          the errors of an answer: each text is piece, time, piece, offset, piece
     skim_errors(data, start, count, is_flexible) -> (how many errors of an answer from `start` on were stepped
-                         over, where the next begins, the lowest and the highest time that their texts tell)
+                         over, where the next begins, the lowest and the highest time in their texts)
     lz4_size(block), zstd_size(frame, blocks_at, window) -> int
-                         how many bytes a block, or a frame, decompresses to, by its sequences alone; -1 if a
-                         match copies what is not there, or is further back than readers must keep
-    holds_zeros(data) -> True if four zeros stand in a row
+                         the decompressed size of a block or a frame, from its sequences alone; -1 if a match
+                         copies bytes that are not there, or that are further back than readers must keep
+    holds_zeros(data) -> True if the data has four zeros in a row
     StreamWalker(base_timestamp, count, lengths_must_fit)  .feed(data), .finish() -> RecordFacts
-                         the same as `walk` for records that come in pieces, of which it keeps nothing.
-                         Belongs to one thread
+                         the same as `walk` for records that come in pieces. It keeps nothing of a piece, and
+                         belongs to one thread
     Finder(base_timestamp, count, suspects, most)  .feed(data), .finish() -> Culprits
-                         which records are suspect, of a batch without a fault that comes in pieces
-    FetchWalk()          a Fetch answer from version 16 on that comes in pieces, up to its tail: the tagged
-                         fields of the answer itself, which follow the records. Belongs to one connection
+                         the suspect records of a batch that has no fault and comes in pieces
+    FetchWalk()          the walk over a Fetch answer (from version 16 on) that comes in pieces. It ends at
+                         the tail: the tagged fields of the answer itself, which follow the records. It
+                         belongs to one connection
         .begin(size)     an answer begins, of so many bytes with its size prefix
         .advance(data)   how many bytes of `data` come before the tail, and are walked over. A tail without
-                         fields counts, too
+                         fields is walked over, too
         .left            how many bytes of the answer are not walked over
-        .is_at_tail      the tail has fields, and is all that is left
+        .is_at_tail      only the tail is left, and it has fields
         .is_bad          the answer does not fit its layout
-        .is_over         there is no answer, or nothing of it is left: also after .end()
+        .is_over         there is no answer, or nothing of it is left. It is true after .end(), too
 
 Not here: buffers, decompression, verdicts, whole requests (see `tsproxy.fastpath`).
 """

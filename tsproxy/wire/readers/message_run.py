@@ -1,4 +1,4 @@
-"""`MessageRun`: bare messages of magic 0 and 1, one behind the other, none of which is odd."""
+"""`MessageRun`: consecutive bare messages of magic 0 or 1, without an odd one."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -9,7 +9,7 @@ from tsproxy.model.records import RecordFacts
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """The messages that a run may have. Times in ms; -1, no time, is always allowed. `largest` in bytes."""
+    """Limits on the messages of a run. Times in ms; -1, no time, is always allowed. `largest` in bytes."""
 
     lowest_ms: int = LONG_MIN
     highest_ms: int = LONG_MAX
@@ -22,7 +22,7 @@ ANY: Final = Bounds()
 
 @dataclass(frozen=True, slots=True)
 class MessageRun:
-    """`end` is where the first message begins that is not of the run, or the tail."""
+    """A run of messages. `end` is the beginning of the first message after the run, or of the tail."""
 
     end: int
     facts: RecordFacts

@@ -1,6 +1,6 @@
 """The readers in Cython. The package describes each; `_python` is the same in Python.
 
-ImportError if they were not built.
+The import raises ImportError if they were not built.
 """
 
 from typing import Final

@@ -1,11 +1,11 @@
 from libc.stdint cimport int32_t, int64_t, uint8_t
 
-cdef struct Columns:       # of culprits; as many as there is room for
+cdef struct Columns:       # of culprits: arrays with room for the same number
     int* positions
     long long* times
     long long* offset_deltas
 
-cdef struct Pieces:        # what stands before a time, between it and the offset, and behind
+cdef struct Pieces:        # the text before a time, between the time and the offset, and after the offset
     const uint8_t* before
     Py_ssize_t before_size
     const uint8_t* between

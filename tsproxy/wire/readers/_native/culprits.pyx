@@ -1,7 +1,7 @@
 # cython: language_level=3, boundscheck=False, wraparound=False
-"""Culprits as columns, and their errors as bytes: what a rejection is mostly made of.
+"""Culprits as columns, and their record errors as bytes. They are the largest part of a rejection.
 
-That a batch is to be rejected, and in which words, is decided before; here it is only carried out.
+Nothing here decides whether a batch is rejected, or in which words.
 """
 
 from cpython cimport array
@@ -23,14 +23,14 @@ cdef array.array INTS = array.array("i")
 cdef array.array LONGS = array.array("q")
 
 cdef enum:
-    MOST_DIGITS = 20  # of a 64-bit number, its sign included
+    MOST_DIGITS = 20  # of a 64-bit number, with its sign
     MOST_BESIDE = 4 + 5 + 1  # an index, a size, no tags
     MOST_STRING = 32767
     TIME_DIGITS = 19  # of the largest int64
 
 cdef bytes TIMESTAMP = b"Timestamp "
 cdef bytes OF_MESSAGE = b" of message "
-"""The text before and behind a time in a broker's message (`LogValidator.java`)."""
+"""The text before and after a time in a broker's message (`LogValidator.java`)."""
 
 cdef struct Skimmed:
     Py_ssize_t count
@@ -45,7 +45,7 @@ def find_outside(
     cdef Py_ssize_t room, found
     cdef array.array indices, times, offset_deltas
     PyObject_GetBuffer(data, &view, PyBUF_SIMPLE)
-    room = max(0, min(most, count, view.len))  # no more than there can be, whatever the count says
+    room = max(0, min(most, count, view.len))  # no more than the bytes can contain, even if `count` is larger
     indices = array.clone(INTS, room, zero=False)
     times = array.clone(LONGS, room, zero=False)
     offset_deltas = array.clone(LONGS, room, zero=False)
@@ -77,7 +77,7 @@ cdef Py_ssize_t search(
     Py_ssize_t room,
     Columns columns,
 ) noexcept nogil:
-    """How many there are; the first `room` of them are written down."""
+    """The number of records whose times are outside the span. `columns` gets the first `room` of them."""
     cdef int32_t index
     cdef Py_ssize_t found = 0
     cdef uint64_t raw, delta, offset_delta
@@ -136,7 +136,7 @@ def record_errors(
 
 
 cdef Pieces pieces_of(bytes before, bytes between, bytes after) noexcept:
-    """The caller keeps the bytes."""
+    """Pointers to the three texts. The caller keeps the texts alive."""
     return Pieces(
         <const uint8_t*>PyBytes_AS_STRING(before),
         PyBytes_GET_SIZE(before),
@@ -148,19 +148,19 @@ cdef Pieces pieces_of(bytes before, bytes between, bytes after) noexcept:
 
 
 cdef Py_ssize_t most_bytes(Pieces* pieces) noexcept:
-    """How large one error may be."""
+    """The largest size of one error, in bytes."""
     return pieces.before_size + pieces.between_size + pieces.after_size + 2 * MOST_DIGITS + MOST_BESIDE
 
 
 cdef uint8_t* put_errors(
     uint8_t* at, Columns culprits, Py_ssize_t count, int64_t base_offset, Pieces* pieces, bint is_flexible
 ) noexcept nogil:
-    """Write the errors, and return their end: `count` times `most_bytes` behind `at` at most."""
+    """Write the errors at `at`, and return their end. They take at most `count` times `most_bytes` bytes."""
     cdef Py_ssize_t index, size
     cdef uint8_t* text
     for index in range(count):
         at = put_int32(at, culprits.positions[index])
-        text = at + 2  # a size mostly takes two bytes
+        text = at + 2  # most sizes take two bytes
         at = put_raw(text, pieces.before, pieces.before_size)
         at = put_decimal(at, culprits.times[index])
         at = put_raw(at, pieces.between, pieces.between_size)
@@ -175,7 +175,8 @@ cdef uint8_t* put_errors(
 
 
 cdef inline uint8_t* sized_text(uint8_t* text, Py_ssize_t size) noexcept nogil:
-    """The end of a compact string whose text stands two bytes behind its size; it may have to move."""
+    """Write the size of a compact string, and return the string's end. Two bytes before `text` are free for
+    the size. If it takes more bytes or fewer, the text is moved."""
     cdef uint8_t[5] raw
     cdef Py_ssize_t size_bytes = put_uvarint(raw, <uint32_t>(size + 1)) - raw
     if size_bytes != 2:
@@ -206,7 +207,7 @@ cdef const uint8_t* skim(
     const uint8_t* at, const uint8_t* end, Py_ssize_t count, bint is_flexible,
     const uint8_t* before, const uint8_t* behind, Skimmed* found,
 ) noexcept nogil:
-    """The beginning of the first error that is odd, or that is not among `count`."""
+    """The beginning of the first error that is odd, or the end of `count` errors if none is odd."""
     cdef Cursor cursor = Cursor(at, end, False)
     cdef const uint8_t* text
     cdef int64_t size, time
@@ -230,7 +231,7 @@ cdef const uint8_t* skim(
 cdef bint time_of(
     const uint8_t* at, const uint8_t* end, const uint8_t* before, const uint8_t* behind, int64_t* time
 ) noexcept nogil:
-    """True where a text tells the time of a message: digits that an int64 has room for."""
+    """True if a text contains the time of a message, as a number that fits an int64. `time` is then set."""
     cdef bint is_negative
     cdef int digits = 0
     cdef uint64_t value = 0

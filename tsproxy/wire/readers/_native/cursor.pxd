@@ -1,7 +1,8 @@
 # A cursor over a frame: Kafka's primitive types, each read checked against the frame's end.
 #
-# A read past the end, or of a varint that no encoder writes, makes the cursor `is_bad`, for good; what
-# such a read returns means nothing. So a caller may read on and ask once, before it trusts a value.
+# A read past the end makes the cursor `is_bad` for good, and so does a varint that no encoder writes. The
+# value that such a read returns means nothing. So a caller may read on, and check `is_bad` once before it
+# uses a value.
 # The types are those of `wire/primitives.py`.
 
 from libc.stdint cimport int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
@@ -29,7 +30,7 @@ cdef inline int64_t peek_int64(const uint8_t* at) noexcept nogil:
 
 
 cdef inline const uint8_t* take(Cursor* cursor, int64_t size) noexcept nogil:
-    """The next `size` bytes, behind which the cursor then is; NULL if they are not there."""
+    """The next `size` bytes, or NULL if they are not there. The cursor moves behind them."""
     cdef const uint8_t* start = cursor.at
     if size < 0 or size > cursor.end - start:
         cursor.is_bad = True
@@ -72,7 +73,7 @@ cdef inline int64_t read_string_size(Cursor* cursor, bint is_flexible) noexcept 
 
 
 cdef inline int64_t read_size(Cursor* cursor, bint is_flexible) noexcept nogil:
-    """The size of an array or of bytes; below 0 for null."""
+    """The size of an array or of bytes; a size below 0 is null."""
     return read_uvarint(cursor) - 1 if is_flexible else read_int32(cursor)
 
 
@@ -85,5 +86,5 @@ cdef inline void no_tags(Cursor* cursor, bint is_flexible) noexcept nogil:
 
 
 cdef inline bint is_whole(Cursor* cursor) noexcept nogil:
-    """True where everything was read, and nothing is left."""
+    """True if all reads succeeded, and nothing is left."""
     return not cursor.is_bad and cursor.at == cursor.end

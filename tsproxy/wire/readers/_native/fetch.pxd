@@ -1,11 +1,11 @@
 # The walk over a Fetch answer from version 16 on, up to the tagged fields of the answer itself: its tail.
 #
-# Everything of variable size has an unsigned varint before it. So the walk takes turns: it steps over bytes
-# that it knows the number of, records among them, and reads a number. Nothing of a piece is kept.
+# Everything of variable size has an unsigned varint before it. So the walk alternates: it steps over a known
+# number of bytes (records, too), and then reads a number. It keeps nothing of a piece.
 
 from libc.stdint cimport int64_t, uint8_t, uint64_t
 
-cdef enum Step:          # the next number, once `skip` bytes are stepped over; from END on, none follows
+cdef enum Step:          # the number after the next `skip` bytes; from END on, no number follows
     HEADER_TAGS
     TOPICS
     PARTITIONS
@@ -33,11 +33,11 @@ cdef enum:
 cdef struct FetchPlace:
     int64_t left            # bytes of the answer that are still to come
     int64_t skip
-    uint64_t number         # the varint that was begun, and how many bits of it are there
+    uint64_t number         # the varint that is being read; `shift` is how many bits of it were read
     int shift
     Step step
-    Step section            # that the tagged fields, if one is read, belong to
-    int64_t tags            # how many are still to come, this one included: the same for the next three
+    Step section            # whose tagged fields are read, if the step is TAG or TAG_SIZE
+    int64_t tags            # how many are still to come, with the current one, as in the next three
     int64_t topics
     int64_t partitions
     int64_t transactions
@@ -107,7 +107,7 @@ cdef inline void next_tag(FetchPlace* place) noexcept nogil:
 
 
 cdef inline void take_number(FetchPlace* place, int64_t number) noexcept nogil:
-    """The step's number is there: what it says, and which step follows."""
+    """Apply the number of the current step, and go to the next step."""
     if place.step == TAG:
         place.step = TAG_SIZE
     elif place.step == TAG_SIZE:
@@ -136,7 +136,7 @@ cdef inline void take_number(FetchPlace* place, int64_t number) noexcept nogil:
 
 
 cdef inline void take_byte(FetchPlace* place, uint8_t byte) noexcept nogil:
-    """One more byte of the number that is being read, or the answer's last one."""
+    """Read one more byte of the current number, or the last byte of the answer."""
     cdef uint64_t number
     cdef bint is_padded
     place.left -= 1
@@ -160,7 +160,7 @@ cdef inline void take_byte(FetchPlace* place, uint8_t byte) noexcept nogil:
 
 
 cdef inline const uint8_t* walk_fetch(FetchPlace* place, const uint8_t* at, const uint8_t* end) noexcept nogil:
-    """The end of the bytes that come before the tail, or before a fault."""
+    """The end of the bytes that are walked over: the walk stops at the tail or at a fault."""
     cdef int64_t size
     while place.step < TAIL:
         if place.skip > place.left:

@@ -1,5 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False
-"""The walk over a Fetch answer, for Python and for the fast path; what it does stands in `fetch.pxd`."""
+"""The walk over a Fetch answer, for Python and for the fast path. `fetch.pxd` describes it."""
 
 from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
 from libc.stdint cimport int64_t, uint8_t
@@ -41,7 +41,8 @@ cdef class FetchWalk:
         return size
 
     cdef bint passes(self, const uint8_t* at, int64_t size) noexcept:
-        """True if all `size` bytes come before the tail, and the tail does not follow: they are walked over then."""
+        """True if all `size` bytes come before the tail, and the tail does not follow. They are then walked
+        over; else the walk stays where it was."""
         cdef FetchPlace before = self.place
         if self.place.step == OVER:
             return True

@@ -1,7 +1,8 @@
 # cython: language_level=3, boundscheck=False, wraparound=False
-"""Records of a batch that are suspect, found as its pieces come; nothing of a piece is kept.
+"""The suspect records of a batch, found as its pieces come. Nothing of a piece is kept.
 
-A record that lies whole in a piece is read at once, one that a piece's end cuts field by field (`stream.pxd`).
+A record that is whole in one piece is read at once. A record that the end of a piece cuts is read field by
+field (`stream.pxd`).
 """
 
 from cpython cimport array
@@ -40,7 +41,7 @@ cdef struct One:
 
 
 cdef bint has_time(Wanted* wanted, int64_t time_ms) noexcept nogil:
-    """As `Suspects.has_time`."""
+    """True if the timestamp is suspect, as in `Suspects.has_time`."""
     cdef int64_t difference
     if wanted.is_each:
         return True
@@ -66,7 +67,7 @@ cdef const uint8_t* payload(const uint8_t* at, const uint8_t* end, uint64_t* siz
 
 
 cdef const uint8_t* whole_record(const uint8_t* at, const uint8_t* end, One* one) noexcept nogil:
-    """The end of the record at `at`; NULL if it is not whole here, or not right."""
+    """The end of the record at `at`; NULL if the record is not whole here, or not right."""
     cdef uint64_t length
     cdef bint runs_on
     at = any_varint(at, end, 5, &length, &runs_on)
@@ -85,7 +86,7 @@ cdef const uint8_t* whole_record(const uint8_t* at, const uint8_t* end, One* one
 
 
 cdef class Finder:
-    """See `_python/finder.py`."""
+    """Finds the suspect records of a batch. `tsproxy.wire.readers` describes it."""
 
     cdef Stream stream
     cdef Wanted wanted
@@ -94,7 +95,7 @@ cdef class Finder:
     cdef Py_ssize_t found
     cdef Py_ssize_t listed
     cdef Py_ssize_t room
-    cdef Py_ssize_t timely       # its place in the columns; below 0 while there is none
+    cdef Py_ssize_t timely       # the place of `Culprits.timely` in the columns; below 0 while there is none
     cdef array.array positions, times, offset_deltas, key_sizes, value_sizes
 
     def __cinit__(self, int64_t base_timestamp, int32_t count, suspects, Py_ssize_t most):

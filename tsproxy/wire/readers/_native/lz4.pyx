@@ -1,5 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False
-"""The decompressed size of a block of lz4, by its sequences: see `_python/lz4.py`."""
+"""The decompressed size of a block of lz4, from its sequences: see `_python/lz4.py`."""
 
 from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
 from libc.stdint cimport int64_t, uint8_t, uint64_t, uintptr_t
@@ -35,15 +35,18 @@ def holds_zeros(data):
 
 
 cdef bint are_in(const uint8_t* data, Py_ssize_t size) noexcept nogil:
-    """True for four zeros in a row. Wherever they begin they hold a pair of zeros at an even address: a chunk
-    without one is read once, and only another four times over, by `begin_in_chunk`."""
+    """True if the data has four zeros in a row.
+
+    Four zeros always contain a pair of zeros at an even address. A chunk without such a pair is read only
+    once. `begin_in_chunk`, which reads each byte four times, is for the other chunks.
+    """
     cdef Py_ssize_t at = LANES - (<uintptr_t>data & (LANES - 1))
     if size < CHUNK + LANES + 2:
         return begin_in(data, size - 3)
     if begin_in(data, at):
         return True
     while at + CHUNK + 2 <= size:
-        # A run whose pair is in the chunk begins one byte before it, or in it.
+        # If the pair is in the chunk, its four zeros begin in the chunk or one byte before it.
         if may_hold_pair(data + at) and begin_in_chunk(data + at - 1):
             return True
         at += CHUNK
@@ -51,11 +54,11 @@ cdef bint are_in(const uint8_t* data, Py_ssize_t size) noexcept nogil:
 
 
 cdef inline bint may_hold_pair(const uint8_t* data) noexcept nogil:
-    """False where no pair of zeros stands at an even place of this chunk. True where one does, and where one
-    of its vectors has the first zero of a pair and another the second.
+    """False if no pair of zeros is at an even place of this chunk. True if there is such a pair. Also true if
+    one vector of the chunk has the first zero of a pair, and another vector has the second one.
 
-    The least bytes of eight vectors are found without a comparison to zero of each; a compiler makes vector
-    instructions of the loop.
+    The function compares only the least bytes of the eight vectors with zero, not each vector. A compiler
+    makes vector instructions of the loop.
     """
     cdef uint8_t least[LANES]
     cdef uint8_t first, second, third, fourth
@@ -76,12 +79,12 @@ cdef inline uint8_t lesser(uint8_t one, uint8_t other) noexcept nogil:
 
 
 cdef inline uint64_t holds_low(uint64_t word) noexcept nogil:
-    """The highest bit of some lane of 16 bits is set if and only if one of the four lanes is 0."""
+    """A word where the highest bit of some 16-bit lane is set if and only if one of the four lanes is 0."""
     return (word - <uint64_t>0x0001000100010001) & ~word
 
 
 cdef bint begin_in_chunk(const uint8_t* data) noexcept nogil:
-    """As `begin_in`, for a count that lets a compiler make vectors of it."""
+    """The same as `begin_in` for a count of CHUNK. A compiler makes vector instructions of the loop."""
     cdef Py_ssize_t at
     cdef uint8_t least = 0xFF
     for at in range(CHUNK):
@@ -90,7 +93,7 @@ cdef bint begin_in_chunk(const uint8_t* data) noexcept nogil:
 
 
 cdef bint begin_in(const uint8_t* data, Py_ssize_t count) noexcept nogil:
-    """True where four zeros begin at one of the first `count` bytes; the last of them has three behind it."""
+    """True if four zeros begin at one of the first `count` bytes. Three more bytes must follow them."""
     cdef Py_ssize_t at
     for at in range(count):
         if not (data[at] or data[at + 1] or data[at + 2] or data[at + 3]):

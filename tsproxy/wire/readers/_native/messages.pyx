@@ -1,7 +1,7 @@
 # cython: language_level=3, boundscheck=False, wraparound=False
 """Runs of bare messages of magic 0 and 1.
 
-How a message is laid out stands in `wire/record_set.py` and `wire/message_set.py`.
+`wire/record_set.py` and `wire/message_set.py` describe the layout of a message.
 """
 
 from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
@@ -15,7 +15,7 @@ cdef enum:
     LOG_OVERHEAD = 12
     SMALLEST_RECORD = 14
     CRC_AT = 12
-    MAGIC_AT = 16            # where what the checksum is of begins
+    MAGIC_AT = 16            # the checksum covers the bytes from here on
     ATTRIBUTES_AT = 17
     TIME_AT = 18             # from magic 1 on
 
@@ -36,7 +36,7 @@ cdef uint32_t[4][256] CRC
 
 
 cdef void make_tables() noexcept:
-    """CRC-32 as in zlib, four bytes at a time."""
+    """Fill the tables for CRC-32 as in zlib, computed over four bytes at a time."""
     cdef uint32_t value
     cdef int index, bit, table
     for index in range(256):
@@ -76,7 +76,10 @@ cdef const uint8_t* sized(const uint8_t* at, const uint8_t* end, int32_t* size) 
 
 
 cdef bint is_plain(const uint8_t* at, const uint8_t* end, Wanted* wanted, int64_t* time_ms) noexcept nogil:
-    """True for a message that may be passed over, whose time it then is. `end - at` is SMALLEST at least."""
+    """True if the run may include the message; `time_ms` is then its time.
+
+    `end - at` must be at least LOG_OVERHEAD + SMALLEST_RECORD.
+    """
     cdef int32_t size
     cdef const uint8_t* key
     cdef const uint8_t* value

@@ -1,4 +1,5 @@
-# Kafka's primitive types, written: each returns where the next one goes. The caller provides the space.
+# Writers of Kafka's primitive types. Each returns the place for the next value. The caller provides the
+# memory.
 # The types are those of `wire/primitives.py`.
 
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
@@ -39,7 +40,7 @@ cdef inline uint8_t* put_raw(uint8_t* at, const uint8_t* data, Py_ssize_t size) 
 
 
 cdef inline uint8_t* put_size(uint8_t* at, Py_ssize_t size, bint is_flexible) noexcept nogil:
-    """The size of an array that is not null."""
+    """Write the size of an array that is not null."""
     return put_uvarint(at, <uint32_t>(size + 1)) if is_flexible else put_int32(at, <int>size)
 
 
@@ -69,7 +70,7 @@ cdef extern from *:
 
 
 cdef inline uint8_t* put_decimal(uint8_t* at, int64_t value) noexcept nogil:
-    """In at most 20 characters."""
+    """Write a number in decimal, in at most 20 characters."""
     cdef uint64_t raw = 0 - <uint64_t>value if value < 0 else <uint64_t>value
     cdef uint8_t[20] digits
     cdef int first = 20

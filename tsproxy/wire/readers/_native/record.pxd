@@ -1,8 +1,7 @@
-# One plain record: its varints, where it ends, whether it is as it should be.
+# The reading of one plain record: its varints, where it ends, whether it is right.
 #
-# How a record is laid out and which fault is which stands in `wire/records.py`; this is the same
-# reading, without keys and values. `usual_record` reads nearly every record there is, `any_record`
-# whatever comes, byte by byte.
+# `wire/records.py` describes the layout and the faults. This code reads in the same way, without keys and
+# values. `usual_record` reads nearly every record. `any_record` reads any record, varints byte by byte.
 
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 
@@ -17,9 +16,9 @@ cdef extern from *:
     void prefetch "tsproxy_prefetch"(const uint8_t* at) noexcept nogil
 
 cdef enum:
-    VARINT_BYTES = 4     # must be there where a short varint is read
-    FIELDS_BYTES = 32    # more than five short varints, the attributes and a header count take
-    AHEAD_BYTES = 512    # of what is read: by when it is, memory has answered
+    VARINT_BYTES = 4     # so many bytes must be there for a short varint
+    FIELDS_BYTES = 32    # more bytes than five short varints, the attributes and a header count take
+    AHEAD_BYTES = 512    # prefetched so far ahead, so that memory has answered before the read
 
 cdef const uint8_t* headers(const uint8_t* at, const uint8_t* end) noexcept nogil
 cdef const uint8_t* any_record(
@@ -48,7 +47,7 @@ cdef inline const uint8_t* short_varint(const uint8_t* at, uint64_t* raw) noexce
 cdef inline const uint8_t* any_varint(
     const uint8_t* at, const uint8_t* end, int most_bytes, uint64_t* raw, bint* runs_on
 ) noexcept nogil:
-    """The end of a varint; NULL if it is cut short, or `runs_on` past `most_bytes`."""
+    """The end of a varint; NULL if it is cut short, or longer than `most_bytes`: then `runs_on` is set."""
     cdef uint64_t value = 0
     cdef int shift = 0
     while at < end:
@@ -81,10 +80,11 @@ cdef inline const uint8_t* sized(
 cdef inline const uint8_t* usual_record(
     const uint8_t* at, const uint8_t* end, uint64_t* delta
 ) noexcept nogil:
-    """The end of a record that fills its length, with short varints, well before the end; else NULL.
+    """The end of the record at `at` if it is usual, else NULL. A usual record fills its length, its varints
+    before the headers are short, and at least FIELDS_BYTES bytes are there.
 
-    Where the next one begins is taken from its length and only then found to be true: the processor goes
-    on from there meanwhile.
+    The record's length gives the beginning of the next record, and is checked only afterwards. Meanwhile, the
+    processor can go on with the next record.
     """
     cdef const uint8_t* record_end
     cdef uint64_t length, offset_delta, key_size, value_size

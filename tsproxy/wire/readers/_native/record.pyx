@@ -1,5 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False
-"""Headers and odd records: kept apart from the usual ones, which are read in line."""
+"""The reading of headers, and of records that are not usual. `record.pxd` reads the usual ones inline."""
 
 from libc.stdint cimport int64_t, uint8_t, uint64_t
 
@@ -28,7 +28,7 @@ cdef const uint8_t* headers(const uint8_t* at, const uint8_t* end) noexcept nogi
 cdef const uint8_t* any_record(
     const uint8_t* at, const uint8_t* end, bint lengths_must_fit, uint64_t* delta
 ) noexcept nogil:
-    """The end of the record at `at`; NULL if it is not whole or not right."""
+    """The end of the record at `at`; NULL if the record is not whole or not right."""
     cdef const uint8_t* attributes
     cdef uint64_t length, offset_delta
     cdef bint runs_on

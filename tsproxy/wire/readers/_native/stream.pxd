@@ -1,7 +1,7 @@
-# The same walk in steps, for records that come piece by piece out of a decompressor.
+# The walk of `walk.pxd` in steps, for records that come piece by piece out of a decompressor.
 #
-# A record that lies whole in a piece is read by `walk.pxd`. One that a piece's end cuts is read field
-# by field, and what need not be looked at is counted down: nothing of a piece is kept.
+# `walk.pxd` reads a record that is whole in one piece. A record that the end of a piece cuts is read field by
+# field, and bytes whose content does not matter are only counted. Nothing of a piece is kept.
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 
@@ -27,11 +27,11 @@ cdef struct Stream:
     int32_t count
     bint lengths_must_fit
     Walked facts
-    Field field        # what comes next, once `skip` bytes are stepped over
+    Field field        # that is read after `skip` bytes are stepped over
     int64_t skip
-    uint64_t raw       # the varint that was begun, and how many bits of it are there
+    uint64_t raw       # the varint that is being read; `shift` is how many bits of it were read
     int shift
-    int64_t length     # of the record that was begun: as declared, and as read
+    int64_t length     # of the current record, as declared; `read` is how many bytes of it were read
     int64_t read
     uint64_t delta
     uint64_t offset_delta
@@ -55,7 +55,7 @@ cdef inline void begin_stream(
 
 
 cdef inline void take_varint(Stream* stream, uint64_t raw) noexcept nogil:
-    """The field's number is there: what it says, and which field follows."""
+    """Apply the number of the current field, and go to the next field."""
     cdef Field field = stream.field
     stream.field = <Field>(<int>field + 1)
     if field == LENGTH:
@@ -88,7 +88,7 @@ cdef inline void take_varint(Stream* stream, uint64_t raw) noexcept nogil:
 
 
 cdef inline void take_byte(Stream* stream, uint8_t byte) noexcept nogil:
-    """One more byte of the number that is being read."""
+    """Read one more byte of the current number."""
     cdef uint64_t raw
     cdef int most_bytes = 10 if stream.field == DELTA else 5
     stream.raw |= <uint64_t>(byte & 0x7F) << stream.shift

@@ -1,7 +1,7 @@
-# The walk over a batch's plain records: bytes in, facts out, no Python object touched.
+# The walk over a batch's plain records. It returns facts about bytes, and uses no Python object.
 #
-# Records tell their length, so the walk jumps from length to length (the only chain of dependent
-# loads) and checks the inside of each beside it.
+# A record begins with its length. So the walk jumps from length to length (the only chain of dependent
+# loads), and no jump waits for the check of a record's other fields.
 
 from libc.stdint cimport INT64_MAX, INT64_MIN, int32_t, int64_t, uint8_t, uint64_t
 
@@ -17,7 +17,7 @@ cdef enum WalkFault:
 cdef struct Walked:
     Py_ssize_t records  # how many were read before the fault
     Py_ssize_t missing  # how many of them carry -1, NO_TIMESTAMP
-    int64_t lowest      # of the others; above `highest` where there are none
+    int64_t lowest      # of the others; above `highest` if there are none
     int64_t highest
     WalkFault fault
 
@@ -33,7 +33,7 @@ cdef inline void begin_walk(Walked* facts) noexcept nogil:
 
 
 cdef inline void book(Walked* facts, int64_t base_timestamp, uint64_t delta) noexcept nogil:
-    """One more record."""
+    """Add one record to the facts."""
     cdef int64_t timestamp = <int64_t>(<uint64_t>base_timestamp + <uint64_t>zigzag(delta))
     facts.records += 1
     if timestamp == -1:
@@ -53,7 +53,8 @@ cdef inline const uint8_t* whole_records(
     bint lengths_must_fit,
     Walked* facts,
 ) noexcept nogil:
-    """The beginning of the first record, of `count` in all, that is not whole or not right."""
+    """Add records to the facts until there are `count`, and return the end of the last one. Stop before a
+    record that is not whole or not right."""
     cdef Walked found = facts[0]
     cdef const uint8_t* record_end
     cdef uint64_t delta

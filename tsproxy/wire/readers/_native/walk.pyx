@@ -1,5 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False
-"""The walk over a batch's plain records, for Python; what it does stands in `walk.pxd`."""
+"""The walk over a batch's plain records, for Python. `walk.pxd` describes it."""
 
 from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
 from libc.stdint cimport int32_t, int64_t, uint8_t
@@ -13,7 +13,7 @@ cdef tuple FAULTS = (
     Fault.MALFORMED_RECORD,
     Fault.RECORDS_REMAINING,
 )
-"""By `WalkFault`."""
+"""The fault for each `WalkFault`."""
 
 
 def walk(data, int64_t base_timestamp, int32_t count, bint lengths_must_fit):
@@ -29,7 +29,7 @@ def walk(data, int64_t base_timestamp, int32_t count, bint lengths_must_fit):
 
 
 cdef object facts_of(Walked* found):
-    """The facts as a value."""
+    """The facts as `RecordFacts`."""
     has_times = found.lowest <= found.highest
     return RecordFacts(
         found.records,

@@ -1,7 +1,7 @@
 # cython: language_level=3, boundscheck=False, wraparound=False
-"""The decompressed size of a frame of zstd, by its sequences: see `_python/zstd.py`.
+"""The decompressed size of a frame of zstd, from its sequences: see `_python/zstd.py`.
 
-Whatever is read is read inside the frame: sections by a `Cursor`, bits by `read_bits`.
+No read leaves the frame: a `Cursor` reads sections, and `read_bits` reads bits.
 """
 
 from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
@@ -31,7 +31,7 @@ cdef struct Cell:
 
 cdef struct FseTable:
     Cell cells[MOST_STATES]
-    int log                      # -1 where there is none
+    int log                      # -1 if there is no table
 
 cdef struct Frame:
     int64_t window
@@ -42,7 +42,7 @@ cdef struct Frame:
 cdef struct Backwards:
     const uint8_t* data
     const uint8_t* end
-    int64_t left                 # bits; below 0 where more were read than there were
+    int64_t left                 # bits; below 0 if more were read than there were
 
 cdef int* MOST_SYMBOL = [35, 31, 52]
 cdef int* MOST_LOG = [9, 8, 9]
@@ -134,7 +134,7 @@ cdef inline uint64_t little_endian(Cursor* cursor, int size) noexcept nogil:
 
 
 cdef int64_t of_block(Cursor* block, Frame* frame) noexcept nogil:
-    """The size of what a compressed block decompresses to, -1 for an unsound one."""
+    """The decompressed size of a compressed block, -1 for an unsound one."""
     cdef int64_t literals = of_literals(block)
     cdef int64_t count = <int64_t>little_endian(block, 1)
     cdef int kind, modes
@@ -151,7 +151,7 @@ cdef int64_t of_block(Cursor* block, Frame* frame) noexcept nogil:
 
 
 cdef int64_t of_literals(Cursor* block) noexcept nogil:
-    """How many literals the block has; `block` then stands behind their section."""
+    """How many literals the block has. The cursor `block` moves behind their section."""
     cdef int64_t size
     cdef uint64_t head
     cdef int kind, layout, bits
@@ -175,7 +175,7 @@ cdef int64_t of_literals(Cursor* block) noexcept nogil:
 
 
 cdef void read_table(Cursor* block, int mode, int kind, FseTable* table) noexcept nogil:
-    """Make the table that is described next; `block` is bad if there is none."""
+    """Make the next table in the given mode. `block` becomes bad if there is none."""
     cdef int16_t shares[MOST_SYMBOLS]
     cdef int count
     if block.is_bad:
@@ -201,7 +201,8 @@ cdef void read_table(Cursor* block, int mode, int kind, FseTable* table) noexcep
 
 
 cdef int read_shares(Cursor* block, int kind, int16_t* shares, int* log) noexcept nogil:
-    """How many symbols have a share of the states; `block` then stands behind the description."""
+    """Read each symbol's share of the states, and return how many symbols are described. `block` moves behind
+    the description."""
     cdef int64_t at = 4, size = block.end - block.at
     cdef int32_t left, value, low, threshold, share
     cdef int count = 0, width, zeros
@@ -239,7 +240,7 @@ cdef int read_shares(Cursor* block, int kind, int16_t* shares, int* log) noexcep
 
 
 cdef inline uint32_t forwards(Cursor* block, int64_t at, int count) noexcept nogil:
-    """`count` bits, 16 at most, `at` bits behind where `block` stands; zeros where there are none."""
+    """`count` bits (at most 16) that begin `at` bits behind the cursor. Bits behind its end are 0."""
     cdef const uint8_t* byte = block.at + (at >> 3)
     cdef uint32_t value = 0
     cdef int index
@@ -258,7 +259,7 @@ cdef inline int bit_length(uint32_t value) noexcept nogil:
 
 
 cdef void make_table(const int16_t* shares, int count, int log, FseTable* table) noexcept nogil:
-    """Spread the symbols over the states as RFC 8878, 4.1.1, does. The shares come to 1 << log."""
+    """Spread the symbols over the states as RFC 8878, 4.1.1, does. The shares add up to 1 << log."""
     cdef uint16_t following[MOST_SYMBOLS]
     cdef int size = 1 << log, high = 1 << log, pos = 0, symbol, index, step, state
     table.log = log
@@ -283,7 +284,7 @@ cdef void make_table(const int16_t* shares, int count, int log, FseTable* table)
 
 
 cdef inline uint64_t read_bits(Backwards* stream, int count) noexcept nogil:
-    """The `count` bits, 57 at most, before those that were read; the first of them is the lowest."""
+    """The `count` bits (at most 57) before the bits that were read. The first of them is the lowest."""
     cdef const uint8_t* byte
     cdef uint64_t value = 0
     cdef int index
@@ -303,7 +304,7 @@ cdef inline uint64_t read_bits(Backwards* stream, int count) noexcept nogil:
 
 
 cdef int64_t of_sequences(Cursor* block, int64_t count, int64_t literals, Frame* frame) noexcept nogil:
-    """The size of what a block's sequences and the literals behind them come to, -1 for an unsound one."""
+    """The decompressed size of a block, of its sequences and the literals after them; -1 if it is unsound."""
     cdef Backwards stream
     cdef const Cell* a
     cdef const Cell* b
@@ -342,7 +343,8 @@ cdef int64_t of_sequences(Cursor* block, int64_t count, int64_t literals, Frame*
 
 
 cdef inline int64_t read_offset(int64_t value, int64_t literals, int64_t* repeated) noexcept nogil:
-    """How far back a match lies; `repeated` are the latest, and become so (RFC 8878, 3.1.1.5)."""
+    """How many bytes back a match begins. `repeated` has the latest offsets and is updated (RFC 8878,
+    3.1.1.5)."""
     cdef int which
     cdef int64_t offset
     if value > 3:

@@ -1,6 +1,6 @@
-"""The readers in Python, made of the decoders that the rest of `wire` uses: slow and plain.
+"""The readers in Python, slow and plain. They use the same decoders as the rest of `wire`.
 
-They stand in for the native ones where these were not built, and tests compare the two.
+They replace the native readers if these were not built. Tests compare the two.
 """
 
 from typing import Final

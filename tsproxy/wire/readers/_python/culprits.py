@@ -1,4 +1,4 @@
-"""Culprits as columns, and their errors as bytes, in Python."""
+"""Culprits as columns, and their record errors as bytes, in Python."""
 
 import re
 from array import array
@@ -42,7 +42,10 @@ def skim_errors(
     data: bytes | memoryview, start: int, count: int, is_flexible: bool
 ) -> tuple[int, int, int | None, int | None]:
     """(how many of `count` errors were stepped over, where the next begins, the lowest and the highest time
-    that their texts tell). Ends before one that has tags, is not whole, or not as its writer would have it.
+    in their texts).
+
+    The function stops before the first error that has tags, is not whole, or is encoded differently than
+    `wire.primitives` encodes the same values.
     """
     reader, skimmed, times = Reader(data, start), 0, []
     while skimmed < count:

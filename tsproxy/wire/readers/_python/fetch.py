@@ -12,7 +12,7 @@ _SMALLEST_TAIL = 3  # the fewest bytes of a section that has a tagged field
 
 
 class _Step(IntEnum):
-    """The next number, once `_skip` bytes are stepped over; from END on, none follows."""
+    """The number that is read after `_skip` bytes are stepped over. From END on, no number follows."""
 
     HEADER_TAGS = auto()
     TOPICS = auto()
@@ -31,7 +31,7 @@ class _Step(IntEnum):
 
 
 class FetchWalk:
-    """See the package."""
+    """The walk over a Fetch answer. `tsproxy.wire.readers` describes it."""
 
     __slots__ = (
         "_number",
@@ -96,7 +96,7 @@ class FetchWalk:
         return at
 
     def _take_byte(self, byte: int) -> None:
-        """One more byte of the number that is being read, or the answer's last one."""
+        """Read one more byte of the current number, or the last byte of the answer."""
         self.left -= 1
         if self._step is _Step.END:
             self._step = _Step.BAD if byte or self.left else _Step.OVER
@@ -115,7 +115,7 @@ class FetchWalk:
             self._shift += 7
 
     def _take_number(self, number: int) -> None:
-        """The step's number is there: what it says, and which step follows."""
+        """Apply the number of the current step, and go to the next step."""
         match self._step:
             case _Step.TAG:
                 self._step = _Step.TAG_SIZE

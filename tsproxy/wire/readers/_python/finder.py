@@ -1,4 +1,4 @@
-"""Records of a batch that are suspect, in Python."""
+"""The suspect records of a batch, in Python."""
 
 from array import array
 
@@ -8,7 +8,10 @@ from tsproxy.wire import records
 
 
 class Finder:
-    """See the package. Keeps the pieces, which the native one does not."""
+    """Finds the suspect records of a batch. `tsproxy.wire.readers` describes it.
+
+    It keeps the pieces until the end; the native Finder keeps nothing of a piece.
+    """
 
     __slots__ = ("_base_timestamp", "_count", "_most", "_pieces", "_suspects")
 

@@ -1,4 +1,4 @@
-"""The decompressed size of a block of lz4, by its sequences. Source: lz4_Block_format.md."""
+"""The decompressed size of a block of lz4, from its sequences. Source: lz4_Block_format.md."""
 
 _MIN_MATCH = 4
 _EXTENDED = 15
@@ -6,9 +6,11 @@ _TOKEN_BITS = 4
 
 
 def lz4_size(data: bytes | memoryview) -> int:
-    """The size in bytes of what a block decompresses to; -1 where a match copies what its block has not
-    written yet, at offset 0 or before the block's beginning, or where the sequences do not end with the
-    data."""
+    """The decompressed size of a block, in bytes.
+
+    It is -1 if a match copies bytes that are not written yet: its offset is 0, or it begins before
+    the block. It is also -1 if the sequences do not end with the data.
+    """
     block = bytes(data)
     pos = written = 0
     try:
@@ -29,7 +31,7 @@ def lz4_size(data: bytes | memoryview) -> int:
 
 
 def _length(block: bytes, pos: int, length: int) -> tuple[int, int]:
-    """A length whose first four bits are known, and where it ends. Raises IndexError where it is cut."""
+    """(a length whose first four bits are `length`, where it ends). Raises IndexError if it is cut short."""
     if length == _EXTENDED:
         while (more := block[pos]) == 0xFF:
             length, pos = length + more, pos + 1
@@ -38,5 +40,6 @@ def _length(block: bytes, pos: int, length: int) -> tuple[int, int]:
 
 
 def holds_zeros(data: bytes | bytearray | memoryview) -> bool:
-    """True where four zeros stand in a row: lz4's C code makes as many of the shortest match of offset 0."""
+    """True if the data has four zeros in a row. lz4's C code writes four zeros for the shortest match of
+    offset 0."""
     return bytes(4) in bytes(data)

@@ -12,8 +12,8 @@ _LARGEST_INT = 2**31 - 1
 
 
 def messages(data: bytes | memoryview, start: int, magic: int, bounds: Bounds = ANY) -> MessageRun:
-    """The run that begins at `start`: whole messages of that magic, not compressed and with no bit set,
-    whose checksum, key and value are right, within `bounds`."""
+    """The run that begins at `start`: whole messages of that magic, within `bounds`. They are not compressed,
+    no known attribute bit is set, and their checksums, keys and values are right."""
     view, pos = memoryview(data), start
     records, missing = 0, 0
     lowest_ms: int | None = None
@@ -41,7 +41,7 @@ def _end_of(view: memoryview, pos: int) -> int | None:
 
 
 def _time_of(message: memoryview, magic: int, bounds: Bounds) -> int | None:
-    """The time of a message that may be passed over."""
+    """The time of a message (in ms) if the run may include the message, else None."""
     if magic not in _KEY_AT or message[record_set.MAGIC_OFFSET] != magic or len(message) > bounds.largest:
         return None
     found = record_set.as_batch(message)
@@ -56,7 +56,7 @@ def _time_of(message: memoryview, magic: int, bounds: Bounds) -> int | None:
 
 
 def _sized(message: memoryview, pos: int) -> tuple[int, int] | None:
-    """The size at `pos` (below 0 for null), and the end of the bytes with that size; None if too few."""
+    """(the size at `pos`, below 0 for null; the end of so many bytes after it); None if there are too few."""
     if pos + 4 > len(message):
         return None
     size = int.from_bytes(message[pos : pos + 4], "big", signed=True)

@@ -1,4 +1,7 @@
-"""The walk in steps: `_native/stream.pxd` in Python, field by field where a piece ends in a record."""
+"""The walk in steps: `_native/stream.pxd` in Python.
+
+It reads a record field by field if the end of a piece cuts the record.
+"""
 
 from enum import IntEnum
 
@@ -8,7 +11,7 @@ from tsproxy.wire.records import read_varint, read_varlong, skip_headers
 
 
 class _Field(IntEnum):
-    """The next field, once `_skip` bytes are stepped over."""
+    """The field that is read after `_skip` bytes are stepped over."""
 
     LENGTH = 0
     DELTA = 1
@@ -22,7 +25,7 @@ class _Field(IntEnum):
 
 
 class StreamWalker:
-    """See the package."""
+    """The walk over records that come in pieces. `tsproxy.wire.readers` describes it."""
 
     __slots__ = (
         "_base_timestamp",
@@ -87,7 +90,7 @@ class StreamWalker:
         return RecordFacts(self._records, self._lowest, self._highest, self._missing, self._fault)
 
     def _whole_records(self, data: bytes, pos: int) -> int:
-        """The beginning of the first record that `data` does not hold whole, or that has a fault."""
+        """The beginning of the first record from `pos` on that is not whole in `data`, or has a fault."""
         while self._records < self._count:
             try:
                 length, start = read_varint(data, pos)
@@ -124,7 +127,7 @@ class StreamWalker:
             self._highest = timestamp
 
     def _take_byte(self, byte: int) -> None:
-        """One more byte of the number that is being read."""
+        """Read one more byte of the current number."""
         most_bits = 70 if self._field is _Field.DELTA else 35
         self._raw |= (byte & 0x7F) << self._shift
         self._shift += 7
@@ -137,7 +140,7 @@ class StreamWalker:
             self._fault = Fault.VARINT_TOO_LONG if is_length else Fault.MALFORMED_RECORD
 
     def _take_varint(self, value: int) -> None:
-        """The field's number is there: what it says, and which field follows."""
+        """Apply the number of the current field, and go to the next field."""
         field = self._field
         if field is _Field.LENGTH:
             self._length, self._read, self._skip = value, 0, 1  # the attributes are stepped over

@@ -1,4 +1,4 @@
-"""The decompressed size of a frame of zstd, by its sequences, without their literals.
+"""The decompressed size of a frame of zstd, from its sequences. Literals are not decoded.
 
 Source: RFC 8878, 3.1 and 4.1.
 """
@@ -15,7 +15,7 @@ MOST_OF_A_BLOCK: Final = 1 << 17
 
 @dataclass(frozen=True, slots=True)
 class _Cell:
-    """One state of an FSE table: its symbol, how many bits choose the next state, what they are added to."""
+    """One state of an FSE table: its symbol, how many bits choose the next state, the base to add them to."""
 
     symbol: int
     bits: int
@@ -27,8 +27,8 @@ _Table = list[_Cell]
 
 @dataclass(frozen=True, slots=True)
 class _Kind:
-    """One of the three kinds of code in a sequence: the largest, the most precise table, the table that
-    needs no description."""
+    """One of the three kinds of code in a sequence: its largest symbol, the largest logarithm of a table, and
+    the logarithm and the shares of the table that needs no description."""
 
     most_symbol: int
     most_log: int
@@ -50,7 +50,7 @@ _MATCHES: Final = _Kind(
     (1, 4, 3, *[2] * 6, *[1] * 37, *[-1] * 7),
 )
 _KINDS: Final = (_LITERALS, _OFFSETS, _MATCHES)
-"""In the order in which their tables stand in a block."""
+"""The kinds, in the order of their tables in a block."""
 
 _LITERALS_BITS: Final = (*[0] * 16, 1, 1, 1, 1, 2, 2, 3, 3, 4, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16)
 _LITERALS_BASE: Final[tuple[int, ...]] = (
@@ -65,7 +65,7 @@ _MATCH_BASE: Final[tuple[int, ...]] = (
 
 
 class _UnsoundError(ValueError):
-    """A match that reaches too far, or what is no frame."""
+    """A match reaches too far back, or the data is not a frame."""
 
 
 @dataclass(slots=True)
@@ -77,8 +77,11 @@ class _Frame:
 
 
 def zstd_size(data: bytes | memoryview, blocks_at: int, window: int) -> int:
-    """The size in bytes of what a frame decompresses to; its blocks begin at `blocks_at` in `data`. -1 where
-    a match reaches back further than `window` bytes, or before the frame's beginning, or where it is none."""
+    """The decompressed size of a frame, in bytes. The frame's blocks begin at `blocks_at` in `data`.
+
+    The size is -1 if a match reaches back further than `window` bytes or before the frame's beginning, or if
+    the data is not a frame.
+    """
     whole, frame, pos, is_last = bytes(data), _Frame(window), blocks_at, False
     try:
         while not is_last:
@@ -101,7 +104,7 @@ def _taken(data: bytes, pos: int, size: int) -> bytes:
 
 
 def _block(block: bytes, frame: _Frame) -> int:
-    """The size of what a compressed block decompresses to."""
+    """The decompressed size of a compressed block, in bytes."""
     literals, pos = _literals(block)
     count = block[pos]
     pos += 1
@@ -130,7 +133,7 @@ def _literals(block: bytes) -> tuple[int, int]:
 
 
 def _read_table(block: bytes, pos: int, mode: int, index: int, kind: _Kind, frame: _Frame) -> int:
-    """The end of a table's description; the table is the frame's from here on."""
+    """Read a table into the frame, and return the end of its description."""
     if mode == _PREDEFINED:
         frame.tables[index] = _table_of(kind.defaults, kind.default_log)
     elif mode == _ONE_SYMBOL:
@@ -199,7 +202,7 @@ def _table_of(shares: tuple[int, ...] | list[int], log: int) -> _Table:
 
 
 class _Backwards:
-    """Bits, read from the end: the last one set is no part of them."""
+    """A stream of bits, read from the end. The last set bit is not part of it."""
 
     def __init__(self, data: bytes) -> None:
         if not data or not data[-1]:
@@ -216,7 +219,7 @@ class _Backwards:
 
 
 def _sequences(stream: _Backwards, count: int, literals: int, frame: _Frame) -> int:
-    """The size of what a block's sequences and the literals behind them come to."""
+    """The decompressed size of a block: of its sequences, and of the literals after them."""
     of_literals, of_offsets, of_matches = (_known(table) for table in frame.tables)
     first = [stream.read(len(table).bit_length() - 1) for table in (of_literals, of_offsets, of_matches)]
     a, b, c = of_literals[first[0]], of_offsets[first[1]], of_matches[first[2]]
@@ -249,7 +252,10 @@ def _known(table: _Table | None) -> _Table:
 
 
 def _offset(value: int, literals: int, repeated: list[int]) -> int:
-    """How far back a match lies; `repeated` are the latest, and become so (RFC 8878, 3.1.1.5)."""
+    """How many bytes back a match begins. `repeated` has the latest offsets and is updated.
+
+    Source: RFC 8878, 3.1.1.5.
+    """
     if value > 3:
         repeated[:] = [value - 3, *repeated[:2]]
         return value - 3
