@@ -3,32 +3,32 @@
 The session decides, and is the one definition of the proxy's behaviour. The fast path repeats two of its
 decisions, so that nearly every request costs a microsecond instead of a hundred:
 
-* It **forwards** what is certainly acceptable: a request of an API whose answer nobody reads, or a Produce
-  request of plain v2 batches whose times lie within the bounds that the session has given for their topics.
-  It also forwards the answers that accept such requests, and counts the batches. It forwards a Fetch answer
-  from version 16 on, except an end that may name brokers. If the policy says so, it does not read every
-  compressed batch (`adaptive`); this is the one thing that a session without it does not do.
-* It **rejects** what the session has rejected: for some seconds after a rejection, batches that are rejected
-  for the same reason with the same words. To do so it finds culprits, checks CRCs and writes answers.
+* It **forwards** requests that are certainly acceptable: requests of APIs whose answers the proxy does not
+  read, and Produce requests of v2 batches. These batches have a usual header, and times within the bounds
+  that the session has set for their topics. The fast path also forwards the answers that accept such
+  requests, and counts the batches. It forwards a Fetch answer from version 16 on, except an end that may name
+  brokers. If the policy says so, it does not read every compressed batch (`adaptive`). This is the only
+  difference from a session without the fast path.
+* It **rejects** batches for some seconds after the session has rejected one, for the same reason and with the
+  same words. To do so, it finds culprits, checks CRCs and writes answers.
 
-It leaves everything else to the session, and so does an installation without native code (`IS_AVAILABLE`).
-`tests/fastpath/test_sessions.py` holds both to the same results: a session with the fast path sends and
+It leaves everything else to the session. Without native code, the session does everything (`IS_AVAILABLE`).
+`tests/fastpath/test_sessions.py` checks that the results are the same: a session with the fast path sends and
 counts what a session without it does.
 
     RequestFilter    how many bytes of what the client sent may be forwarded
     AnswerFilter     how many bytes of what the broker sent may be forwarded
-    Rejecter         the answers to requests that are rejected as one was before
+    Rejecter         the answers to requests that are rejected as an earlier one was
     Table            by topic: bounds, rejections, and what was counted
-    InFlight         the queue of requests in flight, which these share with the session
+    InFlight         the queue of requests in flight, which the fast path shares with the session
     Rejection        a rejection that may be repeated
     ForwardedProduce, ForwardedBatch, ForwardedFetch, ForwardedRelay
-                     a request that was forwarded here, for an answer that the session must read
+                     a request that the fast path forwarded, if the session must read its answer
 
-Native code calls Python in these places: to read a compressed batch, to count what a rejection costs the
-client (`throttle`), for the words of a rejection (once a millisecond), and to make a slot of a forwarded
-request.
+Native code calls Python to read a compressed batch, to count what a rejection costs the client (`throttle`),
+to get the words of a rejection (once a millisecond), and to make a slot of a forwarded request.
 
-Not here: buffers, decompression, first decisions. Nothing here raises for what the bytes hold.
+Not here: buffers, decompression, first decisions. No bytes that are read here raise an error.
 """
 
 from tsproxy.fastpath.forwarded import ForwardedBatch, ForwardedFetch, ForwardedProduce, ForwardedRelay

@@ -33,13 +33,13 @@ class ForwardedProduce:
 
 @dataclass(frozen=True, slots=True)
 class ForwardedFetch:
-    """A Fetch request whose answer streams, but for its end, which may name brokers."""
+    """A forwarded Fetch request. Its answer is forwarded as it comes, except an end that may name brokers."""
 
     correlation_id: int
 
 
 @dataclass(frozen=True, slots=True)
 class ForwardedRelay:
-    """A request of another API, whose answer streams."""
+    """Any other forwarded request. Its answer is forwarded as it comes."""
 
     correlation_id: int

@@ -8,13 +8,13 @@ from tsproxy.model.verdict import TopicLimits
 
 @dataclass(frozen=True, slots=True)
 class Rejection:
-    """A batch for `topic` was rejected for times outside `limits` alone. `topic_id` is there if its
-    request names that.
+    """The rejection of a batch for `topic` that has no fault but times outside `limits`. `topic_id` is set if
+    the request names topics by id.
 
-    Another batch with nothing else wrong is rejected in the same way if its first culprit lies from
-    `lowest_ms` to `highest_ms`, at clocks from `from_ms` up to, not including, `until_ms`. The answer has the
-    cause's error code and `error_message`, and names all culprits, if there are at most `culprits_listed`.
-    Times in ms.
+    Another batch with no other fault is rejected in the same way on two conditions. The time of its first
+    culprit is from `lowest_ms` to `highest_ms`, and the clock shows `from_ms` or later, but not yet
+    `until_ms`. The answer has the cause's error code and `error_message`, and lists all culprits. The session
+    handles a request with more than `culprits_listed` culprits. Times in ms.
     """
 
     topic: str

@@ -13,7 +13,7 @@ Buffer = bytes | bytearray | memoryview
 
 ReadCompressed = Callable[[int, bytes, int, int, TopicLimits | None, Any], RecordFacts | None]
 """(codec id, the records as they came, base timestamp, their count, the topic's limits, the read's budget) ->
-their facts, or None if they are not read here."""
+their facts, or None if the fast path does not read them."""
 
 Throttle = Callable[[int, int, int], int | None]
 """(batches, their bytes, now_ms) -> the `throttle_time_ms` of a rejection, 0 for none; None if the client is
@@ -27,10 +27,10 @@ class InFlight:
     """
 
     streaming: int
-    """How many bytes of the head's answer are still to come, if it is forwarded as it comes."""
+    """How many bytes of the head's answer are still to come, if the answer is forwarded as it comes."""
     @property
     def fetch(self) -> FetchWalk:
-        """Where it is in such an answer, if that may name brokers; else it is over."""
+        """The walk over such an answer if the answer may name brokers; else the walk is over."""
     @property
     def answered(self) -> int: ...
     def __init__(
@@ -49,16 +49,16 @@ class InFlight:
 class Table:
     """A row for each topic of one connection, made for one `peer` and `transactional_id`.
 
-    It is for requests that name topics by id if `names_ids`, else for those that name them by name.
+    With `names_ids`, the table is for requests that name topics by id, else for requests that use names.
 
     A row has the bounds that a batch must keep, and the counts of accepted batches. Batches of more than
-    `records_per_batch` records take the slow path, and compressed ones do without `read_compressed`.
-    Rejections that may be repeated are kept beside the rows, by topic; `throttle` counts what they cost.
-    `seed` is that of the draw which compressed batches of an adaptive row are read.
+    `records_per_batch` records take the slow path. So do compressed batches if there is no `read_compressed`.
+    Rejections that may be repeated are stored beside the rows, by topic; `throttle` counts what they cost.
+    `seed` is for the random draw that decides which compressed batches of an adaptive row are read.
     """
 
     in_flight: int
-    """How many requests that were forwarded by this table are not answered yet."""
+    """How many requests were forwarded by this table and are not answered yet."""
     @property
     def peer(self) -> Peer: ...
     @property
@@ -67,7 +67,7 @@ class Table:
     def names_ids(self) -> bool: ...
     @property
     def kept(self) -> int:
-        """How many topics are kept here, those of rejections included."""
+        """How many rows there are, plus how many topics with rejections."""
     def __init__(
         self,
         peer: Peer,
@@ -88,31 +88,31 @@ class Table:
         topic_id: bytes | None = None,
         is_adaptive: bool = False,
     ) -> None:
-        """Forward batches of `topic` that are within the two limits; at any time if both are None. If it is
-        adaptive, not every compressed one is read (`fastpath.adaptive`)."""
+        """Forward batches of `topic` with times within the two limits, or with any times if both are None. If
+        `is_adaptive`, not every compressed batch is read (`fastpath.adaptive`)."""
     def was_in_order(self, key: TopicKey) -> None:
         """The broker has accepted a compressed batch of the topic that the session had read."""
     def was_bad(self, key: TopicKey, now_ms: int) -> None:
-        """A batch of the topic was bad: every one is read for a while."""
+        """A batch of the topic was bad: every compressed batch is read for a while."""
     def repeat(self, rejection: Rejection) -> None:
         """Repeat this rejection, in place of an earlier one with the same cause."""
     def drain(self) -> list[Totals]:
-        """The batches that were accepted, and those that were rejected, since the last drain."""
+        """The totals of the batches that were accepted or rejected since the last drain."""
 
 class RequestFilter:
     """Finds the requests that may be forwarded as they came, and adds them to the queue.
 
     `relayed`: by API key, 1 + the newest version that is forwarded unread, 0 for none. Sizes in bytes.
-    `new_budget` makes what one read may spend on decompression.
+    `new_budget` returns the budget of one read for decompression.
     """
 
     table: Table | None
-    """The session's to replace at any time. Without it no Produce request is forwarded."""
+    """The session may replace it at any time. Without a table, no Produce request is forwarded."""
     is_open: bool
-    """True while whole frames may be forwarded: the session's to set, and heeded by `forward_read`."""
+    """True while whole frames may be forwarded. The session sets it, and `forward_read` obeys it."""
     most_in_flight: int
     oldest_produce: int
-    """The session's to narrow, with `newest_produce`: the versions that the broker supports."""
+    """With `newest_produce`, the versions that the broker supports. The session narrows them."""
     newest_produce: int
     def __init__(
         self,
@@ -127,29 +127,30 @@ class RequestFilter:
     def forward_buffered(
         self, data: bytes | bytearray, start: int, most: int, now_ms: int, budget: object
     ) -> int:
-        """The end of the requests, at most `most` from `start` on, that may be forwarded."""
+        """The end of the requests from `start` on that may be forwarded. They are `most` at most."""
     def awaits_more(self, data: Buffer) -> bool:
         """True if `data` is the beginning of a request with nothing odd so far."""
 
 class AnswerFilter:
-    """Finds the answers that may be forwarded as they came, and takes them off the queue."""
+    """Finds the answers that may be forwarded as they came, and removes their requests from the queue."""
 
     is_open: bool
     def __init__(self, in_flight: InFlight) -> None: ...
     def forward_read(self, data: Buffer) -> int:
-        """How many bytes may be forwarded: whole answers, and as much as has come of one that nobody reads.
-        It ends before an answer behind which a slot of the session comes to the head, and leaves out all of
-        a Fetch answer that has come with the beginning of an end that may name brokers."""
+        """How many bytes may be forwarded: whole answers, and the part that has come of an answer that the
+        proxy does not read. They end before an answer (or the rest of it) if the request behind the answered
+        one is a slot of the session. If the part of a Fetch answer in `data` reaches an end that may name
+        brokers, they end before this part."""
     def forward_buffered(self, data: bytes | bytearray, start: int) -> int:
         """The end of the whole answers from `start` on that may be forwarded."""
 
 class Rejecter:
-    """Repeats rejections while nothing is in flight: then it is the answer's turn.
+    """Repeats rejections while no request is in flight: then no other answer must be sent first.
 
-    It uses the request filter's table and queue, and works only while that is open.
+    It uses the request filter's table and queue, and works only while that filter is open.
     """
 
     def __init__(self, requests: RequestFilter) -> None: ...
     def reject(self, data: Buffer, now_ms: int) -> tuple[int, bytes, int]:
         """(how many bytes of `data` are rejected requests, their answers, the last one's throttle_time_ms).
-        It ends behind a request for which the client is throttled."""
+        The rejected requests end behind one for which the client is throttled."""

@@ -1,5 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False
-"""The answers that may be forwarded as they came: those that nobody reads, and those that accept every batch.
+"""The answers that may be forwarded as they came: the proxy does not read them, or they accept every batch.
 
 Every read of a frame goes through a `Cursor`, which stays inside it.
 """
@@ -77,13 +77,13 @@ cdef class AnswerFilter:
         return at - data
 
     cdef bint is_slot_next(self) noexcept:
-        """True if a slot of the session comes to the head behind the answer that is read now."""
+        """True if the request after the head is a slot of the session."""
         cdef Entry* behind = self.in_flight.entry(1)
         return behind != NULL and behind.kind == SLOT
 
     cdef bint begin(self, const uint8_t* at, const uint8_t* end) noexcept:
-        """True if the answer at `at` may be forwarded, as far as it has come: it streams now. Of a Fetch answer
-        that is not whole, `fetch` says how far."""
+        """True if the answer at `at` may be forwarded as far as it has come. It then streams. If a
+        Fetch answer is not whole, `fetch` decides how far it may be forwarded."""
         cdef Entry* asked = self.in_flight.entry(0)
         cdef int64_t size
         end_fetch(&self.in_flight.fetch.place)
@@ -103,7 +103,7 @@ cdef class AnswerFilter:
         return True
 
     cdef bint is_forwardable(self, const uint8_t* payload, int64_t size) noexcept:
-        """True for an answer to the request at the head that may be forwarded."""
+        """True if the answer belongs to the request at the head, and may be forwarded."""
         cdef Entry* asked = self.in_flight.entry(0)
         cdef Cursor answer = Cursor(payload + SIZE_BYTES, payload + size, False)
         if size < SIZE_BYTES or asked == NULL or asked.kind == SLOT:
@@ -121,7 +121,7 @@ cdef class AnswerFilter:
         return walk_fetch(&place, at, at + size) == at + size and place.step == OVER
 
     cdef int count_head(self) except -1:
-        """The head is answered, and its batches, if it has any, are accepted."""
+        """Count the head's batches (if it has any) as accepted, and remove the head."""
         cdef Entry* head = self.in_flight.entry(0)
         cdef Py_ssize_t at
         if head.kind == PRODUCE:
@@ -131,7 +131,7 @@ cdef class AnswerFilter:
         return 0
 
     cdef bint all_accepted(self, Cursor* answer, Entry* asked) noexcept:
-        """True if the answer names each partition once, all with code 0, and says nothing else."""
+        """True if the answer names each partition once, all with code 0, and contains nothing else."""
         cdef bint is_flexible = asked.api_version >= FLEXIBLE_FROM
         cdef int64_t topics, partitions, key_size
         cdef const uint8_t* key
@@ -170,7 +170,7 @@ cdef class AnswerFilter:
         Py_ssize_t expected,
         uint64_t seen,
     ) noexcept:
-        """The place of the batch that is named, -1 for none: mostly the expected one, else one not seen yet."""
+        """The place of the named batch, -1 for none. It is mostly `expected`, else a place not in `seen`."""
         cdef Py_ssize_t at
         if key == NULL:
             return -1
@@ -193,7 +193,7 @@ cdef class AnswerFilter:
         return memcmp(row.key, key, key_size) == 0
 
     cdef void read_acceptance(self, Cursor* answer, int16_t version, bint is_flexible) noexcept:
-        """Read one partition's answer; `answer` is bad unless that is code 0 and nothing more."""
+        """Read one partition's answer. `answer` becomes bad unless that is code 0 and nothing more."""
         if read_int16(answer) != 0:
             answer.is_bad = True
         take(answer, 8 + 8)  # base_offset, log_append_time_ms

@@ -1,5 +1,5 @@
-# The sums over batches that ended in the same way. Nothing is allocated for a batch: counts are numbers, and a
-# histogram grows by a bar when a bucket is met for the first time since the last drain.
+# The sums over batches that ended in the same way. A batch needs no memory of its own: counts are numbers,
+# and a histogram gets a new bar only for the first batch of a bucket since the last drain.
 
 from libc.stdint cimport int32_t, int64_t
 
@@ -14,7 +14,7 @@ cdef struct Histogram:
     Bar* bars
     int32_t count
     int32_t capacity
-    int32_t latest  # the bar that was counted last: mostly the next one as well
+    int32_t latest  # the bar of the last batch, which is mostly the bar of the next batch, too
 
 cdef struct Counts:
     int64_t batches

@@ -17,7 +17,7 @@ for _at in range(edge_count):
 
 
 cdef int64_t drift(int64_t timestamp_ms, int64_t now_ms) noexcept:
-    """Saturated at ±(2^63-1); `now_ms` is not negative, so only one side can overflow."""
+    """The drift in ms, saturated at ±(2^63-1). `now_ms` is not negative, so only one side can overflow."""
     if timestamp_ms < now_ms - INT64_MAX:
         return -INT64_MAX
     return timestamp_ms - now_ms
@@ -74,7 +74,7 @@ cdef tuple bars_of(Histogram* histogram):
 
 
 cdef void begin(Counts* counts) noexcept:
-    """Set all to zero; allocated memory stays for later."""
+    """Set all counts to zero, and keep the allocated memory for later."""
     counts.batches = counts.records = counts.bytes = counts.requests = counts.records_unread = 0
     counts.drift_min_ms, counts.drift_max_ms = INT64_MAX, INT64_MIN
     counts.ahead.count = counts.behind.count = 0
@@ -89,8 +89,8 @@ cdef int add(
     Counts* counts, int64_t records, int64_t size, Span times, Span at_fault, int64_t request,
     int64_t now_ms,
 ) except -1:
-    """Add one batch of the request with that number. The drift is that of the times `at_fault`, the histograms
-    are of all `times`."""
+    """Add one batch of the request with the number `request`. The drift is that of the times `at_fault`. The
+    histograms are of all `times`."""
     cdef int64_t behind, ahead
     if counts.batches == 0:
         counts.first_ms = counts.last_ms = now_ms
@@ -113,7 +113,7 @@ cdef int add(
 
 
 cdef object take_totals(Counts* counts, peer, topic, limits, cause):
-    """The counts, which begin at zero again."""
+    """The counts as `Totals`. The counts begin at zero again."""
     has_times = counts.drift_min_ms <= counts.drift_max_ms
     totals = Totals(
         peer=peer,

@@ -5,10 +5,10 @@ from tsproxy.fastpath._native.table cimport Batch, Table
 from tsproxy.wire.readers._native.fetch cimport FetchWalk
 
 cdef enum Kind:
-    SLOT      # the session's; `owner` is the slot
+    SLOT      # of the session; `owner` is the slot
     RELAY     # forwarded by the fast path; there is no `owner`
     FETCH     # the same, and the end of its answer may name brokers
-    PRODUCE   # forwarded by the fast path; `owner` is the table by which it was
+    PRODUCE   # forwarded by the fast path; `owner` is the table that it was forwarded by
 
 cdef struct Entry:
     Kind kind
@@ -17,7 +17,7 @@ cdef struct Entry:
     int32_t correlation_id
     int32_t batches
     int64_t now_ms
-    PyObject* owner    # counted
+    PyObject* owner    # a counted reference
 
 
 cdef class InFlight:
@@ -26,7 +26,7 @@ cdef class InFlight:
     cdef Py_ssize_t capacity
     cdef Py_ssize_t first
     cdef Py_ssize_t count
-    cdef Batch* batches      # a ring as well: those of all entries, in order
+    cdef Batch* batches      # a ring, too: the batches of all entries, in order
     cdef Py_ssize_t batch_capacity
     cdef Py_ssize_t first_batch
     cdef Py_ssize_t batch_count

@@ -1,9 +1,9 @@
 # cython: language_level=3, boundscheck=False, wraparound=False
 """The queue of requests in flight, in order: two rings, of entries and of batches.
 
-The batches of a request stand together, in the order of the entries; those behind the last entry's are
-staged, by a request that is not forwarded yet. An idle connection owns hardly any memory here: what many batches
-took is freed behind the last of them.
+The batches of a request are stored together, in the order of the entries. Batches behind those of the last
+entry are staged: their request is not forwarded yet. An idle connection owns hardly any memory here, because
+a large ring of batches is freed after its last batch.
 """
 
 from cpython.mem cimport PyMem_Free, PyMem_Realloc
@@ -18,12 +18,12 @@ from tsproxy.model.records import BatchFacts
 from tsproxy.fastpath.forwarded import ForwardedBatch, ForwardedFetch, ForwardedProduce, ForwardedRelay
 
 cdef Py_ssize_t SMALLEST = 8
-cdef Py_ssize_t MOST_KEPT = 512  # batches that a ring without any may have room for
+cdef Py_ssize_t MOST_KEPT = 512  # an empty ring of batches is freed if it has room for more
 cdef tuple CODECS = tuple(codec.name.lower() for codec in Codec)
 
 
 cdef void* grown(void* ring, Py_ssize_t first, Py_ssize_t capacity, Py_ssize_t size) except NULL:
-    """The ring with twice the capacity, its part behind `first` moved to the new end."""
+    """The ring with twice the capacity. Its part from `first` on is moved to the new end."""
     cdef Py_ssize_t more = 2 * capacity if capacity else SMALLEST
     cdef char* wider = <char*>PyMem_Realloc(ring, more * size)
     if wider == NULL:
@@ -102,7 +102,7 @@ cdef class InFlight:
         return slots
 
     cdef Entry* entry(self, Py_ssize_t index) noexcept:
-        """The entry at that place, the head's being 0; NULL behind the last."""
+        """The entry at that place, NULL behind the last one. The place of the head is 0."""
         return &self.entries[(self.first + index) & (self.capacity - 1)] if index < self.count else NULL
 
     cdef Batch* batch(self, Py_ssize_t index) noexcept:
@@ -121,19 +121,19 @@ cdef class InFlight:
         return self.batch(self.batch_count - 1)
 
     cdef void unstage(self, Py_ssize_t count) noexcept:
-        """Forget the last batches: `count` stay."""
+        """Remove the last batches, so that `count` stay."""
         self.batch_count = count
         self.free_batches()
 
     cdef void free_batches(self) noexcept:
-        """Free a large ring that holds nothing."""
+        """Free the ring of batches if it is large and empty."""
         if self.batch_count == 0 and self.batch_capacity > MOST_KEPT:
             PyMem_Free(self.batches)
             self.batches = NULL
             self.batch_capacity = self.first_batch = 0
 
     cdef int add(self, Entry entry) except -1:
-        """Append; its batches are staged already."""
+        """Append an entry whose batches are staged already."""
         cdef Py_ssize_t capacity = self.capacity
         if self.count == capacity:
             self.entries = <Entry*>grown(self.entries, self.first, capacity, sizeof(Entry))
@@ -147,7 +147,7 @@ cdef class InFlight:
         return 0
 
     cdef void drop(self) noexcept:
-        """Forget the head and its batches."""
+        """Remove the head and its batches."""
         cdef Entry entry = self.entries[self.first]
         self.first = (self.first + 1) & (self.capacity - 1)
         self.count -= 1

@@ -11,7 +11,7 @@ cdef enum:
     MOST_PARTITIONS = 64
 
 cdef struct Rejected:        # one partition of a request, and how it is rejected
-    PyObject* rejections   # of its topic; the table keeps them
+    PyObject* rejections   # of its topic; the table keeps them alive
     const uint8_t* key
     int64_t key_size
     int32_t partition
@@ -22,7 +22,7 @@ cdef struct Rejected:        # one partition of a request, and how it is rejecte
     Span times
     Span at_fault
     Py_ssize_t bad_records
-    Columns culprits       # allocated in one piece, at `times`
+    Columns culprits       # one allocation, which begins at `times`
 
 
 cdef class Rejecter:
@@ -30,7 +30,7 @@ cdef class Rejecter:
     cdef uint8_t* answers
     cdef Py_ssize_t size       # of the answers
     cdef Py_ssize_t capacity
-    cdef int64_t records_left  # that may be rejected in this read
+    cdef int64_t records_left  # how many more may be rejected in this read
     cdef RequestFilter requests
     cdef Rejected rejected[MOST_PARTITIONS]
     cdef Py_ssize_t count      # of `rejected`

@@ -1,8 +1,8 @@
 # cython: language_level=3, boundscheck=False, wraparound=False
 """Repeats rejections of the session: recognises the requests, answers them and counts them.
 
-A request is read to its end before anything is done about it. What is done then can only fail if memory runs
-out. Memory for an answer is reserved before it is written.
+A request is read to its end before it is answered or counted. These steps can only fail if memory runs out.
+Memory for an answer is reserved before the answer is written.
 """
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
@@ -35,9 +35,9 @@ cdef enum:
     ATTRIBUTES = 21
     PRODUCER = 43
     PRODUCER_BYTES = 10          # its id, and its epoch
-    MOST_RECORDS = 20000         # of one read: more would hold up other connections
+    MOST_RECORDS = 20000         # of one read: more would delay other connections
     MOST_OTHERS = 64             # bytes of an answer, a topic or a partition, without its texts
-    KEPT_BYTES = 16384           # of memory for answers, from one read to the next
+    KEPT_BYTES = 16384           # of memory for answers that may be kept from one read to the next
 
 
 cdef class Rejecter:
@@ -146,7 +146,7 @@ cdef class Rejecter:
         if body.is_bad or partitions < 1 or partitions > MOST_PARTITIONS - self.count:
             return False
         rejections = self.requests.table.rejections.get(PyBytes_FromStringAndSize(<const char*>key, key_size))
-        if rejections is None or now_ms >= rejections.until_ms:  # then no walk for nothing
+        if rejections is None or now_ms >= rejections.until_ms:  # avoids a useless walk
             return False
         while partitions > 0:
             rejected = &self.rejected[self.count]
@@ -163,7 +163,7 @@ cdef class Rejecter:
     cdef bint rejects_batch(
         self, Rejections rejections, const uint8_t* at, Rejected* rejected, int64_t now_ms
     ) except -1:
-        """True for one plain batch with nothing wrong but times that are rejected; fills and adds `rejected`."""
+        """True for one plain batch with no fault but times that are rejected. Fills and adds `rejected`."""
         cdef Walked found
         cdef Span bounds
         cdef int32_t count
@@ -218,7 +218,8 @@ cdef class Rejecter:
         return crc_of(checked) == peek_uint32(at + 17)
 
     cdef bint is_short(self) noexcept:
-        """True if no partition and no topic is named twice, all batches are of one producer, and they are few."""
+        """True if no partition and no topic is named twice, all batches are of one producer, and there are
+        neither too many records nor too many culprits."""
         cdef Py_ssize_t at, other
         cdef int64_t bad_records = 0
         cdef Rejected* one
@@ -239,7 +240,7 @@ cdef class Rejecter:
         return self.records() <= self.records_left and bad_records <= first.most_listed
 
     cdef int64_t records(self) noexcept:
-        """How many records the rejected batches hold."""
+        """How many records the rejected batches contain."""
         cdef Py_ssize_t at
         cdef int64_t records = 0
         for at in range(self.count):
@@ -247,7 +248,7 @@ cdef class Rejecter:
         return records
 
     cdef int answer(self, ProduceHead* head, int64_t now_ms) except -1:
-        """Add the frame that a broker would answer with."""
+        """Add the answer, in the frame that a broker would send."""
         cdef Py_ssize_t topics = 0, at = 0, behind
         cdef bint is_flexible = head.is_flexible
         cdef uint8_t* start
@@ -310,7 +311,7 @@ cdef class Rejecter:
 
 
 cdef uint8_t* put_rejection(uint8_t* put, Rejected* rejected, ProduceHead* head) noexcept:
-    """-1 for offsets and times, as brokers answer."""
+    """Write the answer for one partition. Offsets and times are -1, as in brokers' answers."""
     cdef Rejections rejections = <Rejections>rejected.rejections
     cdef bytes message = rejections.message_of(rejected.kind)
     cdef bint is_flexible = head.is_flexible

@@ -8,7 +8,7 @@ cdef enum:
     MOST_KINDS = 8
 
 cdef struct Kind:
-    Span first_ms          # the first culprit's time must lie here
+    Span first_ms          # the range of the first culprit's time
     int64_t from_ms        # of the clock
     int64_t until_ms
     int error_code
@@ -27,7 +27,7 @@ cdef class Rejections:
     cdef list messages           # as bytes
     cdef Py_ssize_t most_listed
     cdef int64_t until_ms        # of the kind that lasts longest
-    cdef Pieces words            # at `words_ms`; they lie in `pieces`
+    cdef Pieces words            # at the time `words_ms`; `pieces` stores their bytes
     cdef tuple pieces
     cdef int64_t words_ms
 

@@ -1,7 +1,7 @@
 # cython: language_level=3, boundscheck=False, wraparound=False
 """The rejections of one topic that may be repeated: their limits, their times, and how many there were.
 
-There is one `Kind` for each side and each unit that the session has named.
+There is one `Kind` for each cause that the session has given: for each side and each unit.
 """
 
 from dataclasses import replace
@@ -70,7 +70,7 @@ cdef class Rejections:
         return <bytes>self.messages[kind]
 
     cdef int find_words(self, int64_t now_ms) except -1:
-        """The parts of each culprit's text, which are the same for all at one time."""
+        """Set `words` to the parts of a culprit's text, which are the same for all culprits at one time."""
         cdef bytes before, between, after
         if now_ms == self.words_ms:
             return 0
@@ -80,7 +80,7 @@ cdef class Rejections:
         return 0
 
     cdef int kind_of(self, int64_t first_ms, int64_t now_ms) noexcept:
-        """The kind of rejection if the first culprit has that time, -1 if the session must look at the batch."""
+        """The kind of rejection for that time of the first culprit. -1 if the session must judge the batch."""
         cdef int at
         cdef Kind* kind
         for at in range(len(self.rejections)):

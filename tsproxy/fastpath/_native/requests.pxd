@@ -25,7 +25,7 @@ cdef class RequestFilter:
     cdef int64_t produce_frame
     cdef int64_t other_frame
     cdef object new_budget
-    cdef object budget     # of the read that is looked at; None until one of its batches is decompressed
+    cdef object budget     # of the current read; None until one of its batches is decompressed
 
     cdef Py_ssize_t run(self, const uint8_t* data, Py_ssize_t size, int64_t now_ms) except -1
     cdef bint is_beginning(self, const uint8_t* data, Py_ssize_t size) noexcept

@@ -30,12 +30,12 @@ cdef enum:
     SMALLEST = 10                # a request: key, version, correlation id, null client id
     OLDEST_PRODUCE = 3           # the first with batches of magic 2
     NEWEST_PRODUCE = 13
-    RECORD_ERRORS_FROM = 8       # a broker's answer names the records that it rejected
+    RECORD_ERRORS_FROM = 8       # from this version on, a broker's answer names the rejected records
     FETCH_KEY = 1
     NODE_ENDPOINTS_FROM = 16     # as k01_fetch
     ZSTD = 4                     # the last codec
     MOST_PARTITIONS = 20000      # as k00_produce
-    MOST_COMPARED = 32           # each with each; more are sorted first
+    MOST_COMPARED = 32           # so many are compared each with each; more are sorted first
 
 cdef bytes FLEXIBLE_BY_KEY = bytes(
     min(APIS[key].flexible_from, 255) if key in APIS else 255 for key in range(max(APIS) + 1)
@@ -44,7 +44,7 @@ cdef bytes FLEXIBLE_BY_KEY = bytes(
 
 
 cdef bint is_text(const uint8_t* at, int64_t size, bytes text) noexcept:
-    """True if the `size` bytes at `at` are `text`; a size below 0 is null, and so is None."""
+    """True if the `size` bytes at `at` are `text`. If `text` is None, only size -1 (null) matches."""
     if text is None or size < 0:
         return text is None and size == -1
     return size == PyBytes_GET_SIZE(text) and memcmp(at, PyBytes_AS_STRING(text), size) == 0
@@ -134,7 +134,7 @@ cdef class RequestFilter:
         return at
 
     cdef int forwards(self, const uint8_t* payload, int64_t size, int64_t now_ms) except -1:
-        """1 for a request that may be forwarded, and is in flight now; else 0."""
+        """1 if the request may be forwarded. It is then in flight. Else 0."""
         cdef Cursor cursor = Cursor(payload, payload + size, False)
         if peek_int16(payload) == 0:
             return self.forwards_produce(&cursor, now_ms)
@@ -160,13 +160,13 @@ cdef class RequestFilter:
         return 1
 
     cdef bint is_offered(self, int16_t version) noexcept:
-        """True for a version whose layout is known here, and that the broker supports."""
+        """True if the layout of the version is known here, and the broker supports the version."""
         if version < OLDEST_PRODUCE or version > NEWEST_PRODUCE:
             return False
         return self.oldest_produce <= version <= self.newest_produce
 
     cdef bint begins_produce(self, Cursor* cursor, int64_t now_ms, ProduceHead* head) noexcept:
-        """True for a Produce request that the table was made for; `cursor` then stands before its topics."""
+        """True for a Produce request that the table was made for. `cursor` is then at its topics."""
         cdef int64_t size = cursor.end - cursor.at
         cdef int64_t client_id_size, id_size
         cdef const uint8_t* client_id
@@ -225,7 +225,7 @@ cdef class RequestFilter:
         return 1
 
     cdef bint are_named_once(self, Py_ssize_t first) except -1:
-        """True if no two batches that are staged from `first` on are of one partition."""
+        """True if the batches that are staged from `first` on are all of different partitions."""
         cdef Py_ssize_t count = self.in_flight.batch_count - first, at, other
         cdef Batch* one
         cdef uint64_t* named
@@ -252,7 +252,8 @@ cdef class RequestFilter:
     cdef Py_ssize_t stage_topic(
         self, Cursor* body, ProduceHead* head, Py_ssize_t guess, int64_t now_ms
     ) except? -2:
-        """Stage the batches of the next topic, and return its row; `body` is bad if one of them may not."""
+        """Stage the batches of the next topic, and return the topic's row. `body` becomes bad if one of them
+        may not be forwarded."""
         cdef bint is_flexible = head.is_flexible
         cdef int64_t key_size = read_key_size(body, head.version)
         cdef const uint8_t* key = take(body, key_size)
@@ -308,14 +309,14 @@ cdef class RequestFilter:
             walk_records(at + BATCH_HEADER, at + size, peek_int64(at + 27), count, True, &found)
             if found.fault != FINE:
                 return False
-        if peek_int64(at + 35) != max(found.highest, -1):  # where a broker's maximum begins
+        if peek_int64(at + 35) != max(found.highest, -1):  # a broker's maximum begins at -1
             return False
         batch.size_in_bytes, batch.records = <int32_t>size, count
         batch.lowest_ms, batch.highest_ms = found.lowest, found.highest
         return is_within(&self.table.rows[batch.row], found.lowest, found.highest, now_ms)
 
     cdef bint is_header_enough(self, const uint8_t* at, Batch* batch, int64_t now_ms) noexcept:
-        """True if the times in the header are enough. The base is the first record's time."""
+        """True if the batch may be judged by the times in its header. The base is the first record's time."""
         cdef int64_t base = peek_int64(at + 27)
         if not self.table.may_stay_unread(&self.table.rows[batch.row], now_ms):
             return False
@@ -324,7 +325,7 @@ cdef class RequestFilter:
     cdef bint read_compressed(
         self, const uint8_t* at, int64_t size, int32_t count, Batch* batch, Walked* found
     ) except -1:
-        """True if the records are read, in Python, and have no fault; `found` then spans their times."""
+        """True if the records were read (in Python) and have no fault. `found` then spans their times."""
         cdef Table table = self.table
         if batch.codec > ZSTD or table.read_compressed is None:
             return False

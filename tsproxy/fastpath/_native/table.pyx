@@ -110,7 +110,7 @@ cdef class Table:
         return totals
 
     cdef Py_ssize_t row_of(self, const uint8_t* key, Py_ssize_t size, Py_ssize_t guess):
-        """The row of a topic, -1 for none. `guess` is tried first: requests repeat themselves."""
+        """The row of a topic, -1 for none. `guess` is tried first, since requests are mostly alike."""
         if guess < self.count and self.rows[guess].key_size == size:
             if memcmp(self.rows[guess].key, key, size) == 0:
                 return guess
@@ -130,7 +130,7 @@ cdef class Table:
             self.rows[at].read_until_ms = now_ms + read_all_ms
 
     cdef bint may_stay_unread(self, Row* row, int64_t now_ms) noexcept:
-        """True if the header of the compressed batch that has come is enough."""
+        """True if a compressed batch that has come need not be read, only its header."""
         cdef int64_t since_ms = now_ms - row.compressed_ms
         if not row.is_adaptive:
             return False
@@ -139,13 +139,13 @@ cdef class Table:
             row.in_order = 0
         if row.in_order < trusted_after or now_ms < row.read_until_ms:
             return False
-        self.random ^= self.random >> 12  # xorshift64*, whose high bits are good
+        self.random ^= self.random >> 12  # xorshift64*: its high bits are good
         self.random ^= self.random << 25
         self.random ^= self.random >> 27
         return (self.random * 0x2545F4914F6CDD1D >> 33) % one_read_of != 0
 
     cdef int count_accepted(self, Batch* batch, int64_t request, int64_t now_ms) except -1:
-        """The broker has accepted one batch of the request with that number."""
+        """Count one batch that the broker accepted, of the request with the number `request`."""
         cdef Span times = Span(batch.lowest_ms, batch.highest_ms)
         cdef Counts* counts = &self.rows[batch.row].counts
         add(counts, batch.records, batch.size_in_bytes, times, times, request, now_ms)

@@ -1,4 +1,5 @@
-# What a Produce request, and its answer, name a topic by: its name, or from version 13 on its id (KIP-516).
+# The key that names a topic in a Produce request and its answer: the topic's name, or from version 13 on its
+# id (KIP-516).
 
 from libc.stdint cimport int16_t, int64_t, uint8_t
 

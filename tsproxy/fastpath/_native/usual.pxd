@@ -1,4 +1,4 @@
-# The header of a v2 batch that is right for every broker and every rule; codec and times are not looked at.
+# The header of a v2 batch that is right for every broker and every rule; codec and times are not checked.
 
 from libc.stdint cimport int16_t, int32_t, int64_t, uint8_t
 
@@ -17,7 +17,7 @@ cdef inline int32_t records_of(const uint8_t* at) noexcept nogil:
 cdef inline bint is_usual(
     const uint8_t* at, int64_t size, bint may_be_transactional, int32_t most_records
 ) noexcept nogil:
-    """True for one batch that fills its `size`."""
+    """True if the header is usual, and belongs to one batch that fills `size`."""
     cdef int16_t allowed = TRANSACTIONAL if may_be_transactional else 0
     cdef int32_t count
     if size < BATCH_HEADER or peek_int64(at) != 0 or peek_int32(at + 8) != size - 12 or at[16] != 2:
