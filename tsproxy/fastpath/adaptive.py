@@ -1,8 +1,8 @@
 """The numbers of `inspect.compressed: adaptive`: when a compressed batch may stay unread.
 
-To read a compressed batch, the proxy must decompress it. So the fast path reads only some batches, drawn at
-random, of a topic of a connection if the batches before were in order. It judges the times in the headers of
-the others. The broker still reads every record.
+To read a compressed batch, the proxy must decompress it. If the earlier batches of a topic on a connection
+were in order, the fast path reads only some of the next ones, drawn at random. It judges the times in the
+headers of the others. The broker still reads every record.
 """
 
 from typing import Final

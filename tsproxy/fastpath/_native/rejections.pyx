@@ -80,7 +80,7 @@ cdef class Rejections:
         return 0
 
     cdef int kind_of(self, int64_t first_ms, int64_t now_ms) noexcept:
-        """The kind of rejection for that time of the first culprit. -1 if the session must judge the batch."""
+        """The kind of rejection by the time of the first culprit, -1 if the session must judge the batch."""
         cdef int at
         cdef Kind* kind
         for at in range(len(self.rejections)):

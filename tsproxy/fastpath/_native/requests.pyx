@@ -134,7 +134,7 @@ cdef class RequestFilter:
         return at
 
     cdef int forwards(self, const uint8_t* payload, int64_t size, int64_t now_ms) except -1:
-        """1 if the request may be forwarded. It is then in flight. Else 0."""
+        """1 if the request may be forwarded (it is then in flight), else 0."""
         cdef Cursor cursor = Cursor(payload, payload + size, False)
         if peek_int16(payload) == 0:
             return self.forwards_produce(&cursor, now_ms)
