@@ -165,7 +165,8 @@ LAYOUTS: Final[dict[int, tuple[Field, ...]]] = {
 }
 
 NO_NODE: Final = -1
-"""If there is no coordinator, an answer has (-1, "", -1), and nothing is rewritten."""
+"""The node id of an address without a node, for example if there is no coordinator. An answer then has (-1,
+"", -1), and this address is not rewritten."""
 
 _SIZES: Final = {Kind.INT8: 1, Kind.INT16: 2, Kind.INT32: 4, Kind.INT64: 8, Kind.UUID: 16}
 

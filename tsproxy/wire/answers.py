@@ -1,7 +1,8 @@
 """Cuts the broker's stream into answers. Some are streamed, and some are held until they are complete.
 
-The session decides which, by the slot at the head of its queue. A streamed answer costs no memory, however
-large it is. If a streamed answer may name brokers at its end (`k01_fetch`), only this end is held.
+The session decides this for each answer, by the slot at the head of its queue. A streamed answer costs no
+memory, however large it is. If a streamed answer may name brokers at its end (`k01_fetch`), only this end is
+held.
 """
 
 from typing import Protocol
@@ -18,7 +19,7 @@ _HEAD_BYTES = 8
 class Streaming(Protocol):
     """Counts the bytes of a streamed answer that have not arrived yet. The fast path counts them, too.
 
-    `fetch` walks over the same answer if it may name brokers; else it is over.
+    `fetch` is the walk over the same answer if the answer may name brokers; else the walk is over.
     """
 
     streaming: int
@@ -76,8 +77,10 @@ class AnswerStream:
         return self._received.take(end - self._received.pos) if end > self._received.pos else b""
 
     def stream(self, *, names_nodes: bool = False) -> None:
-        """Stream the next answer: `streamed` returns its bytes as they arrive. `names_nodes`: it is a Fetch
-        answer that may name brokers at its end, which is blanked."""
+        """Stream the next answer: `streamed` returns its bytes as they arrive.
+
+        `names_nodes`: the answer is a Fetch answer that may name brokers at its end. This end is blanked.
+        """
         size = _SIZE_BYTES + (self.size() or 0)
         self._in_flight.streaming = size
         if names_nodes:
@@ -86,7 +89,7 @@ class AnswerStream:
             self._in_flight.fetch.end()
 
     def streamed(self) -> tuple[bytes, bool]:
-        """The bytes of the streamed answer that have arrived, and whether they are its end. Raises
+        """The bytes of the streamed answer that have arrived, and True if the answer ends with them. Raises
         DecodeError."""
         in_flight = self._in_flight
         if in_flight.fetch.is_over:
@@ -97,7 +100,8 @@ class AnswerStream:
         return data, in_flight.streaming == 0
 
     def _walked(self) -> bytes:
-        """The bytes that have arrived of an answer that may name brokers. The tail comes when it is whole."""
+        """The arrived bytes of an answer that may name brokers. The tail is returned when all of it has
+        arrived."""
         walk = self._in_flight.fetch
         with memoryview(self._received.data)[self._received.pos :] as arrived:
             walked = walk.advance(arrived)

@@ -6,7 +6,7 @@ this table. Otherwise a new Metadata version of Kafka could leak broker addresse
 
 One version is below the newest of 4.3.1: InitProducerId 5, because 6 is unstable.
 
-One version is above the newest of 4.3.1: ApiVersions 5, in which a client says which cluster and node
+One version is above the newest of 4.3.1: ApiVersions 5, in which a client names the cluster and the node that
 it expects (KIP-1242, brokers of 4.4). This works through the proxy, because both keep their ids.
 """
 

@@ -3,7 +3,8 @@
 Source: `org.apache.kafka.common.compress`, xerial's snappy framing, the LZ4 frame format. Each codec
 continues and stops where Kafka's reader does:
 
-* gzip: reads concatenated members. Bytes after a member that are no member header are ignored, as in Java.
+* gzip: reads concatenated members. Bytes after a member are ignored if they are not a member header, as in
+  Java.
 * snappy: reads xerial blocks, or one raw block if the stream does not begin with xerial's magic.
 * lz4: reads one frame of independent blocks. It verifies the checksums of blocks and not the checksum of
   the content. It does not read bytes after the end mark.
@@ -18,8 +19,8 @@ WindowError for a zstd window above the limit. The budget is checked before memo
 holds only one piece at a time: 64 KiB, or one block if the codec has blocks (lz4: up to 4 MiB; snappy: the
 size that the block declares, which brokers hold as a whole, too).
 
-Each member, block or frame gives at least one piece, even if it is empty. An empty one costs as much time
-as a full one, so the caller can stop after too many (`most_shells`).
+Each member, block or frame gives at least one piece, even if it is empty. An empty piece costs as much time
+as a full one, so the caller can stop after too many nearly empty pieces (`most_shells`).
 """
 
 import struct
@@ -85,10 +86,12 @@ _PIECE: Final = 1 << 16
 
 GZIP_ERROR: Final = cast("type[Exception]", isal_zlib.error)  # its type stub declares an instance
 GZIP_SMALLEST: Final = 18
-"""The size of a header and a trailer. Java does not search for another member in as few bytes."""
+"""The size of a header and a trailer. Java does not search for another member if no more bytes than this are
+left."""
 _GZIP_CHUNK: Final = 1 << 12
-"""The first chunk of any member but the first one; each further chunk is twice as large. The library copies
-the bytes after the member's end, so many small members would cost quadratic time if each got all the data."""
+"""The size of the first chunk of each member after the first one. Each further chunk is twice as large, up to
+`_PIECE`. The library copies the bytes after the member's end, so many small members would cost quadratic time
+if each got all the data."""
 
 
 def _gzip(data: memoryview, budget: int) -> Iterator[bytes]:
@@ -113,7 +116,7 @@ def _gzip(data: memoryview, budget: int) -> Iterator[bytes]:
 
 
 class _GzipMember:
-    """The member that begins at `end`. Reading it moves `end` to its end."""
+    """The gzip member that begins at position `end`. `pieces` moves `end` to the end of the member."""
 
     def __init__(self, data: memoryview, end: int) -> None:
         self._data = data
@@ -292,9 +295,9 @@ def _keeps_to_window(frame: memoryview, size: int) -> bool:
 def zstd_keeps_to_window(frame: bytes | memoryview, window: int) -> bool:
     """True if no match of one complete frame reaches back further than `window`, the frame's own window.
 
-    A decoder with a buffer for the whole frame copies the original bytes. A decoder with a buffer for one
-    window copies the bytes that it has written over them. Which one a broker uses depends on sizes and on its
-    version.
+    For a match that reaches back further, a decoder with a buffer for the whole frame copies the original
+    bytes. A decoder with a buffer for one window has overwritten these bytes, and copies the newer ones.
+    Brokers use either decoder, depending on sizes and on their version.
     """
     return readers.zstd_size(frame, zstandard.frame_header_size(frame), window) >= 0
 

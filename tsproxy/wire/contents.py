@@ -16,7 +16,7 @@ from tsproxy.wire.rewriting import plain_records
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """One record. A null key or value, also of a header, is None."""
+    """One record. A null key, a null value and the null value of a header are None."""
 
     position: int
     timestamp_ms: int

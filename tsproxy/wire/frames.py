@@ -125,8 +125,8 @@ class RequestFrames:
     def next_frame(self, is_raw: bool = False, only: frozenset[int] | None = None) -> bytes | None:
         """The next complete frame, or None until more bytes arrive. `is_raw`: a SASL token without header.
 
-        `only` has the API keys that are allowed before the client is authenticated, with frames of at most
-        SASL_FRAME bytes. Raises ApiNotAllowedError for another key as soon as the key has arrived.
+        `only` contains the API keys that are allowed before the client is authenticated. Frames then have at
+        most SASL_FRAME bytes. Raises ApiNotAllowedError for another key as soon as the key has arrived.
         """
         head = self._received.peek(_HEAD_BYTES)
         if len(head) < SIZE_BYTES:
@@ -144,14 +144,15 @@ class RequestFrames:
         return self._received.take(SIZE_BYTES + size)
 
     def _check_token(self, size: int) -> None:
-        """The error text contains none of the bytes and no number made of them: they may be part of a
-        secret."""
+        """Check the size of a SASL token. The error text contains none of the token's bytes and no number
+        made of them, because they may be part of a secret."""
         if size < 0:
             raise DecodeError("a SASL token of negative size")
         self._check_sasl_size(size, "a SASL token", "")
 
     def _check_stranger(self, size: int, head: bytes, only: frozenset[int]) -> None:
-        """The error text contains no number of the frame: it may be a token without a header."""
+        """Check a frame before authentication. The error text contains no number of the frame, because the
+        frame may be a token without a header."""
         if not _SMALLEST <= size <= min(SASL_FRAME, self._other_frame):
             what = looks_like(head)
             if what is not None:
@@ -164,7 +165,7 @@ class RequestFrames:
             raise ApiNotAllowedError(api_key)
 
     def _check_sasl_size(self, size: int, what: str, when: str) -> None:
-        """The smaller one of the operator's limit and the broker's limit holds."""
+        """Check `size` against the smaller one of the operator's limit and the broker's limit."""
         most = min(SASL_FRAME, self._other_frame)
         if size > most:
             name = "sasl.server.max.receive.size" if most == SASL_FRAME else "limits.other_frame"

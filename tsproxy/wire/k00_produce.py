@@ -5,7 +5,7 @@ Source: `ProduceRequest.json`, `ProduceResponse.json` of Kafka 4.3.1, KIP-467, K
 v1 throttle_time_ms in the answer · v2 log_append_time_ms · v3 transactional_id in the request ·
 v5 log_start_offset · v8 record_errors and error_message · v9 flexible · v10 CurrentLeader
 (partition tag 0) and NodeEndpoints (top-level tag 0) in the answer · v13 topic ids in place of names.
-v4, v6, v7, v11 and v12 have the bytes of the version before.
+v4, v6, v7, v11 and v12 have the same layout as the version before.
 
 A message that is decoded and encoded again has the same bytes, including unknown tags. Record errors have a
 tag section of their own from v9 on. Brokers leave it empty, and so does the proxy.
@@ -38,7 +38,7 @@ TOPIC_ID_BYTES: Final = 16
 NODE_ENDPOINTS_TAG: Final = 0
 
 MOST_PARTITIONS: Final = 20_000
-"""Partitions in one request, at most. This is several times what one broker leads, and takes at most 40 MB of
+"""The most partitions in one request: several times as many as one broker leads. They take at most 40 MB of
 memory. Without a limit, a frame of 100 MiB with six bytes for each partition would take 30 GB. The fast path
 has the same limit."""
 
@@ -46,8 +46,9 @@ SMALLEST_PARTITION: Final = 6
 """Bytes of the smallest partition in a request: its index, null records, no tags."""
 
 MOST_ERRORS_READ: Final = 21
-"""Record errors that are read for a partition. A decision line lists one less, so one more shows that there
-are more. A broker may send a million of 80 bytes each, and the rest is skipped."""
+"""The most record errors of a partition that are read as values. A decision line lists one fewer, so the last
+one shows that there are more. A broker may send a million errors of 80 bytes each. The proxy reads only the
+times in the others."""
 _LONGEST_TOPIC: Final = 249
 """The longest topic name in characters (`Topic.java`)."""
 
@@ -63,13 +64,15 @@ class ManyPartitionsError(DecodeError):
 def read_request(
     version: int, body: bytes | memoryview, most: int = MOST_PARTITIONS, names: TopicNames = NO_NAMES
 ) -> ProduceRequest:
-    """The request in `body`. Bytes after its end are ignored, as brokers do. `names` are those of topics that
-    the request names by id; for an id that is not in it, `unnamed_topic` takes the name's place.
+    """The request in `body`. Bytes after its end are ignored, as brokers do.
 
-    Raises DecodeError if the body does not fit its layout, or if it names a partition twice: a broker stores
-    only the last batch of the two and answers once, so the outcome of the other would be unknown. A topic may
-    occur more than once. Raises ManyPartitionsError for more than `most` partitions. A topic without
-    partitions counts as one.
+    `names` maps topic ids to names, for requests that name topics by id. A topic whose id is not in `names`
+    gets its name from `unnamed_topic`.
+
+    Raises DecodeError if the body does not fit its layout, or if it names a partition twice. For two batches
+    of one partition, a broker stores only the last one and answers once, so the outcome of the other batch
+    would be unknown. A topic may occur more than once. Raises ManyPartitionsError for more than `most`
+    partitions. A topic without partitions counts as one.
     """
     flexible = version >= FLEXIBLE_FROM
     reader = Reader(body)
@@ -107,7 +110,7 @@ def _read_topics(reader: Reader, version: int, most: int, names: TopicNames) -> 
 
 
 def _read_topic_key(reader: Reader, version: int, names: TopicNames) -> tuple[str, bytes | None]:
-    """(name, id); the id is None below version 13."""
+    """The topic's name and its id. The id is None below version 13."""
     if version < TOPIC_IDS_FROM:
         return reader.string(version >= FLEXIBLE_FROM), None
     topic_id = bytes(reader.take(TOPIC_ID_BYTES))
@@ -191,7 +194,7 @@ def _read_partition_response(reader: Reader, version: int, flexible: bool) -> Pa
 def _read_record_errors(
     reader: Reader, flexible: bool
 ) -> tuple[tuple[RecordError, ...], WrittenErrors | None]:
-    """The first record errors; and if there are more, the unchanged bytes of all."""
+    """The first record errors. If there are more, also the unchanged bytes of all errors, else None."""
     count, start = reader.array(flexible), reader.pos
     errors = tuple(_read_record_error(reader, flexible) for _ in range(min(count, MOST_ERRORS_READ)))
     left, times_ms = count - len(errors), []
@@ -203,7 +206,7 @@ def _read_record_errors(
         )
         times_ms += [time_ms for time_ms in (lowest_ms, highest_ms) if time_ms is not None]
         left -= skimmed
-        if left:  # one that the fast reader does not read
+        if left:  # `skim_errors` does not read the next error
             _read_record_error(reader, flexible)
             left -= 1
     written = WrittenErrors(

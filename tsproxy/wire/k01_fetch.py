@@ -4,7 +4,7 @@ Source: `FetchResponse.json`, KIP-951. v16 adds tag 0 NodeEndpoints · v17 and v
 leaders there, after all records. The proxy has sent the answer's size by then, and so cannot change it.
 `FetchWalk` (`readers`) finds the place while the records stream. The tagged fields are then replaced by one
 field of zeros, with the same number of bytes and a tag that no client knows. Clients skip such a field
-(KIP-482). They know brokers by their ids from Metadata, and ask for Metadata if they do not know one.
+(KIP-482). They have the brokers' addresses by id from Metadata, and request Metadata for an unknown id.
 
 Nothing that a broker writes in this place reaches a client, because a field of a later Kafka might name
 brokers, too. If the bytes are not tagged fields, the connection closes. Tagged fields inside topics and
@@ -20,12 +20,13 @@ from tsproxy.wire.primitives import DecodeError, Reader
 NODE_ENDPOINTS_FROM: Final = 16
 
 MOST_TAIL_BYTES: Final = 1 << 20
-"""Bytes of an answer's tagged fields that are held until they are whole. NodeEndpoints has some hundred bytes
-for each broker that leads a partition of the answer."""
+"""The most bytes of an answer's tagged fields. They are held until all have arrived. NodeEndpoints has some
+hundred bytes for each broker that leads a partition of the answer."""
 
 _UNKNOWN_TAGS: Final = (127, 128)
-"""Numbers of one byte and of two. With the first, no section has 131 bytes: the size of a field of 127 zeros
-takes one byte, and that of 128 zeros takes two. With the second, one has."""
+"""Tags that no client knows, of one byte (127) and of two bytes (128). With tag 127, a section has 130 bytes
+for 127 zeros (their number takes one byte) and 132 bytes for 128 zeros (their number takes two bytes), but
+never 131. With tag 128, a section has 131 bytes for 127 zeros."""
 
 
 def names_nodes(api_key: int, version: int) -> bool:
@@ -34,8 +35,8 @@ def names_nodes(api_key: int, version: int) -> bool:
 
 
 def blank_tags(section: bytes) -> bytes:
-    """One tagged field of zeros, as long as `section`. Raises DecodeError if `section` is not whole tagged
-    fields."""
+    """A section with one tagged field of zeros, as long as `section`. Raises DecodeError if `section` does
+    not consist of complete tagged fields."""
     reader = Reader(section)
     reader.tags(is_flexible=True)
     if reader.remaining:

@@ -1,8 +1,8 @@
 """Metadata (key 3), version 12: asks for topics by their ids or names, for the proxy itself.
 
-Source: `MetadataRequest.json`, `MetadataResponse.json`, KIP-516. v9 flexible · v10 topic ids · v12 topics may
-be asked for by id, and a topic without a name has null. Only this version is written here. Answers to clients
-are rewritten by `addresses`.
+Source: `MetadataRequest.json`, `MetadataResponse.json`, KIP-516. v9 flexible · v10 topic ids · v12 a request
+may name topics by id, and a topic without a name has null. Only this version is written here. Answers to
+clients are rewritten by `addresses`.
 """
 
 from collections.abc import Collection, Mapping
@@ -28,16 +28,16 @@ def write_request(topic_ids: Collection[bytes]) -> bytes:
 
 
 def write_named_request(topics: Collection[str]) -> bytes:
-    """The body of a request for the topics with these names, and for what one may do with them (KIP-430). No
-    topic is created."""
+    """The body of a request for the topics with these names, and for the operations on them that the user of
+    the connection is authorized for (KIP-430). No topic is created."""
     named = [_NO_ID + put.string(topic, is_flexible=True) + EMPTY_TAGS for topic in topics]
     return b"".join([put.array(len(named), is_flexible=True), *named, _NO, _YES, EMPTY_TAGS])
 
 
 @dataclass(frozen=True, slots=True)
 class Topic:
-    """One topic of an answer. `operations`: the bits of the operations that one may do; the lowest int32
-    if that was not asked."""
+    """One topic of an answer. `operations` has a bit for each operation that the user of the connection is
+    authorized for. It is the lowest int32 if the request did not ask for operations."""
 
     error_code: int
     name: str | None
@@ -47,7 +47,8 @@ class Topic:
 
 @dataclass(frozen=True, slots=True)
 class TopicNames:
-    """`names` has the topics that the broker knows and shows, by id. `is_denied`: it may not show some."""
+    """The topics' names in an answer, by id. `is_denied`: the user of the connection is not authorized to see
+    some topics."""
 
     names: Mapping[bytes, str]
     is_denied: bool
@@ -57,7 +58,7 @@ def read_response(body: bytes | memoryview) -> TopicNames:
     """The names in a broker's answer. Raises DecodeError."""
     topics = read_topics(body)
     is_denied = any(each.error_code == ErrorCode.TOPIC_AUTHORIZATION_FAILED for each in topics)
-    # A name also comes with an error, for example without a leader.
+    # A topic with an error may have a name, too, for example a topic without a leader.
     return TopicNames({each.topic_id: each.name for each in topics if each.name}, is_denied)
 
 

@@ -36,9 +36,9 @@ def narrow_response(
     """The broker's answer, reduced to the versions that the proxy knows, and to `newest_produce`. Everything
     else stays byte for byte.
 
-    Each API keeps the broker's minimum (also 0 for Produce, which old librdkafka needs) and gets the lower
-    one of both maxima. An API is removed if the proxy does not know it, or knows only versions below the
-    minimum.
+    Each API keeps the broker's minimum (also 0 for Produce, which old librdkafka needs). It gets the lower
+    one of the broker's maximum and the proxy's. An API is removed if the proxy does not know it, or knows
+    only versions below the minimum.
     """
     reader = Reader(body)
     if reader.int16() == ErrorCode.UNSUPPORTED_VERSION:
@@ -67,7 +67,7 @@ BrokerVersions = Mapping[int, Versions]
 
 
 def read_offers(version: int, body: bytes | memoryview) -> BrokerVersions | None:
-    """The versions that the broker offers, or None if it only asks the client to try again (35)."""
+    """The versions that the broker offers, or None if its answer has an error code, for example 35."""
     reader = Reader(body)
     if reader.int16() != ErrorCode.NONE:
         return None
@@ -83,8 +83,9 @@ def read_offers(version: int, body: bytes | memoryview) -> BrokerVersions | None
 def produce_versions(offers: BrokerVersions) -> Versions:
     """The versions of Produce that the broker supports, or (0, -1) if it offers none.
 
-    Brokers from 4.0 on offer Produce from 0 on because of old librdkafka, but close the connection at 0 to 2
-    (KIP-896, `ApiKeys.PRODUCE_API_VERSIONS_RESPONSE_MIN_VERSION`). Such brokers offer Fetch from 4 on.
+    Brokers from 4.0 on offer Produce from 0 on because of old librdkafka, but they close the connection when
+    they receive version 0, 1 or 2 (KIP-896, `ApiKeys.PRODUCE_API_VERSIONS_RESPONSE_MIN_VERSION`). Such
+    brokers offer Fetch from 4 on.
     """
     oldest, newest = offers.get(ApiKey.PRODUCE, (0, -1))
     fetch_from, _ = offers.get(ApiKey.FETCH, (0, 0))

@@ -5,8 +5,8 @@ config_source (an int8 where v0 has is_default) and synonyms · v3 config_type a
 v4 flexible.
 
 A broker's configuration contains its listeners and the controllers' listeners as plain strings. These values
-become null, as brokers answer for a secret value (a password). The configurations of topics, groups and
-client metrics have no such values, and the synonyms of a topic's configuration have none either.
+become null. Brokers answer null for a secret value (a password), too. The configurations of topics, groups
+and client metrics have no such values, and the synonyms of a topic's configuration have none either.
 """
 
 from typing import Final
@@ -18,25 +18,27 @@ FLEXIBLE_FROM: Final = 4
 
 _ADDRESSES: Final = frozenset({"listeners", "advertised.listeners", "controller.quorum.voters"})
 _ADDRESSES_END: Final = "bootstrap.servers"
-"""`controller.quorum.bootstrap.servers`, and the same key of clients inside a broker (tiered storage)."""
+"""The end of other keys with addresses: `controller.quorum.bootstrap.servers`, and the `bootstrap.servers` of
+clients inside a broker (tiered storage)."""
 
 
 _TOPIC: Final = 2
 _CLIENT_METRICS: Final = 16
 _GROUP: Final = 32
 _WITHOUT_ADDRESSES: Final = frozenset({_TOPIC, _CLIENT_METRICS, _GROUP})
-"""Types of resources without addresses. BROKER (4) has addresses, and BROKER_LOGGER (8) and future types
-may."""
+"""Types of resources without addresses. BROKER (4) has addresses. BROKER_LOGGER (8) and future types may have
+addresses."""
 
 MOST_KEYS_READ: Final = 5_000
-"""Resources and keys that are read of one request, which takes some milliseconds. A frame may have two
-million."""
+"""The most resources and keys that are read of one request. Reading them takes some milliseconds. A frame may
+have two million."""
 
 
 def may_contain_addresses(version: int, body: bytes | memoryview) -> bool:
     """True if the answer to this request may contain addresses.
 
-    It is also true for a request that cannot be read, which the broker will reject, and for a long one.
+    Also True for a request that cannot be read (the broker will reject it), and for a request above
+    MOST_KEYS_READ.
     """
     try:
         return _names_others(version >= FLEXIBLE_FROM, Reader(body))

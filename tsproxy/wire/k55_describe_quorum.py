@@ -3,8 +3,8 @@
 Source: `DescribeQuorumResponse.json`. All versions are flexible. v1 two timestamps of a replica · v2 error
 messages, a replica's directory id, and the nodes of the quorum with their listeners (KIP-853).
 
-The proxy does not serve controllers, and a client that knows their addresses could pass it by. So each node
-keeps its id and has no listeners.
+The proxy does not serve controllers, and a client that has their addresses could bypass the proxy. So each
+node keeps its id and has no listeners.
 """
 
 from typing import Final

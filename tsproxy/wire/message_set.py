@@ -1,11 +1,11 @@
 """Reads messages of magic 0 and 1: one uncompressed message, or all messages inside a compressed one.
 
-Source: `LegacyRecord.java`, `AbstractLegacyRecordBatch.java` (`DeepRecordsIterator`) of Kafka 3.9.
-After its header (`record_set`) a message has a key and a value, each as an int32 size (-1 is null) and
-bytes. A compressed message is a wrapper: its decompressed value is a set of messages. At magic 1 their
-offsets count from 0, and the wrapper's offset is that of the last message (0 is tolerated). At magic 0 they
-are absolute. Brokers up to 3.9 accept such messages with Produce v0 to v2 and store them as magic 2. Brokers
-from 4.0 on do not accept them.
+Source: `LegacyRecord.java`, `AbstractLegacyRecordBatch.java` (`DeepRecordsIterator`) of Kafka 3.9. After its
+header (`record_set`) a message has a key and a value, each as an int32 size (-1 is null) and bytes. A
+compressed message is a wrapper: its decompressed value is a set of messages. At magic 1 their offsets count
+from 0, and the wrapper has the offset of the last message (0 is tolerated). At magic 0 their offsets are
+absolute. Brokers up to 3.9 accept such messages with Produce v0 to v2 and store them as magic 2. Brokers from
+4.0 on do not accept them.
 
 If a wrapper has the bit for LogAppendTime, a broker uses the wrapper's timestamp for all messages inside.
 Here every message keeps its own timestamp, as in batches of magic 2.

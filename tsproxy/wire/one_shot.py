@@ -35,12 +35,13 @@ from tsproxy.wire.codecs import (
 )
 
 MOST_BYTES: Final = 1 << 20
-"""The largest output of one call. It limits memory, and takes about a millisecond."""
+"""The largest output of one call, in bytes. The limit saves memory. So much output takes about a
+millisecond."""
 
 
 def decompressed(codec_id: int, data: bytes, most: int, zstd_window: int) -> bytes | bytearray | None:
     """The whole output of `data`, or None if it is larger than `most` bytes or unusual."""
-    if most < 1:  # to the libraries 0 means no limit
+    if most < 1:  # in the libraries, 0 means no limit
         return None
     if codec_id == Codec.ZSTD:
         return _zstd(data, most, zstd_window)
@@ -76,7 +77,8 @@ def _snappy(data: bytes, most: int) -> bytearray | None:
 
 
 def _xerial_blocks(data: bytes) -> list[bytes]:
-    """The blocks. Data without xerial's magic is one block. Truncated data gives one invalid block."""
+    """The blocks. Data without xerial's magic is one block. Truncated data, and data of very many blocks,
+    give one invalid block."""
     if len(data) < XERIAL_HEADER or data[:8] != XERIAL_MAGIC:
         return [data]
     blocks: list[bytes] = []
@@ -111,9 +113,11 @@ def _lz4(data: bytes, most: int) -> bytes | None:
 
 
 def _lz4_is_sound(data: bytes, plain: bytes) -> bool:
-    """True if the complete frame with the output `plain` ends where Kafka's reader ends it (an empty block is
-    an end, too), and if no match copies data that is not there. False for very many blocks, because the
-    blocks have not been counted yet."""
+    """True if Kafka's reader ends the complete frame in `data` at the same place, and if no match copies data
+    that is not there. For Kafka's reader, an empty block is an end, too. `plain` is the output of the frame.
+
+    The result is also False for very many blocks, because nothing has counted the blocks before.
+    """
     pos = 15 if data[4] & _LZ4_CONTENT_SIZE else 7
     checksum = 4 if data[4] & _LZ4_BLOCK_CHECKSUM else 0
     may_be_unsound: bool | None = None  # not checked if no block is compressed

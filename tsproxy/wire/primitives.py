@@ -2,7 +2,7 @@
 
 Source: `ByteUtils.java`, `MessageUtil.java`, the protocol guide. Numbers are big-endian. A string is an int16
 length and UTF-8. From a flexible version on, the length is an unsigned varint of length + 1 (0 means null).
-An array has an int32 count, and the same varint in flexible versions. Invalid UTF-8 survives a round trip
+An array has an int32 count, or the same varint in flexible versions. Invalid UTF-8 survives a round trip
 (surrogateescape).
 """
 
@@ -17,10 +17,10 @@ MAX_STRING: Final = 0x7FFF
 """Kafka's generated code rejects longer strings, also compact ones (`MessageDataGenerator.java`)."""
 
 MOST_TAGS: Final = 100
-"""Tagged fields in one section, at most. A field takes two bytes, so a frame could have fifty million. No
-message of Kafka's defines ten."""
+"""The most tagged fields in one section. A field takes at least two bytes, so a frame could have fifty
+million fields. Each message of Kafka defines fewer than ten."""
 MOST_TAGS_TOGETHER: Final = 25_000
-"""Tagged fields in all sections of one message, at most. Answers to Produce have a section for each
+"""The most tagged fields in all sections of one message. Answers to Produce have a section for each
 partition."""
 
 
@@ -101,8 +101,8 @@ class Reader:
         return value
 
     def nullable_array(self, is_flexible: bool) -> int | None:
-        """The number of elements that follow. It is limited by the remaining bytes, so a loop over it is
-        safe."""
+        """The number of elements that follow, or None for null. It is at most the number of remaining bytes,
+        so a loop over the elements is safe."""
         count = self.unsigned_varint() - 1 if is_flexible else self.int32()
         if count < 0:
             if count == -1:

@@ -1,6 +1,6 @@
 """Reads a v2 batch: its checksum, its codec, and the records inside.
 
-Source: `DefaultRecordBatch.java`. `records` has the layout of one record.
+Source: `DefaultRecordBatch.java`. `records` describes the layout of one record.
 """
 
 import sys
@@ -23,12 +23,12 @@ SMALL_BYTES: Final = 256 * 1024
 decompresses to 1 MB at most."""
 
 Charge = Callable[[int], None]
-"""Called with the number of bytes before they go into a decompressor, and with the number of bytes that came
-out before they are read. An error that it raises ends the reading."""
+"""A function that gets numbers of bytes: of compressed bytes before `read_small` decompresses them, and of
+uncompressed bytes before they are read. An error that the function raises ends the reading."""
 
 SHELLS: Final = sys.maxsize
-"""`Charge` gets this value for each piece after too many nearly empty pieces. It is no number of bytes, and
-more than the event loop may spend."""
+"""The value that `Charge` gets for each piece after too many nearly empty pieces. It is not a number of
+bytes. It is more than the event loop may spend."""
 
 
 def for_nothing(_size: int) -> None:
@@ -40,7 +40,7 @@ def crc_is_valid(batch: RecordBatch) -> bool:
     if batch.size_in_bytes < HEADER_SIZE:
         return False
     crc = 0
-    for start in range(ATTRIBUTES_OFFSET, len(batch.data), _CRC_STEP):  # it needs bytes: copies few at a time
+    for start in range(ATTRIBUTES_OFFSET, len(batch.data), _CRC_STEP):  # needs `bytes`: the copies are small
         crc = google_crc32c.extend(crc, bytes(batch.data[start : start + _CRC_STEP]))
     return crc == batch.crc
 
@@ -50,8 +50,8 @@ def read_facts(
 ) -> RecordFacts:
     """A summary of the records of a v2 batch, up to the first fault. Raises only the errors of `charge`.
 
-    `is_recompressed`: the broker recompresses the batch with the topic's codec. For this it reads compressed
-    records completely, while it otherwise skips their keys and values.
+    `is_recompressed`: the broker recompresses the batch with the topic's codec. To do so, the broker reads
+    compressed records completely. Otherwise it skips their keys and values.
     """
     base_timestamp, count, body = batch.base_timestamp, batch.records_count, batch.data[HEADER_SIZE:]
     if count > limits.records_per_batch:
@@ -94,7 +94,8 @@ def read_small(
 def read_records(
     batch: RecordBatch, limits: SessionLimits, is_recompressed: bool = False, charge: Charge = for_nothing
 ) -> Records:
-    """The same records as columns. This is expensive, and needed only to find the culprits."""
+    """The records of a v2 batch as columns, up to the first fault. To read them is expensive, and is needed
+    only to find the culprits. Arguments and errors are those of `read_facts`."""
     columns: records.Columns = ([], [], [], [])
     pieces: list[bytes | memoryview] = []
     fault = _decompress(batch, limits, pieces.append, charge)
@@ -147,7 +148,7 @@ def _decompress(
     take: Callable[[bytes | memoryview], None],
     charge: Charge = for_nothing,
 ) -> Fault | None:
-    """Pass the uncompressed bytes of the records to `take`. Returns the fault if there is one."""
+    """Pass the uncompressed bytes of the records to `take`. Returns the fault, or None."""
     if batch.records_count > limits.records_per_batch:
         return Fault.TOO_MANY_RECORDS
     body = batch.data[HEADER_SIZE:]

@@ -1,4 +1,4 @@
-"""Finds the batches in a `records` field: `scan` the first ones, `batch_at` any other.
+"""Finds the batches in a `records` field: `scan` returns the first ones, `batch_at` returns any other one.
 
 Source: `ByteBufferLogInputStream.java`, `LegacyRecord.java`. A batch begins with base_offset int64
 and length int32 (the number of bytes after it, at least 14). Its magic is the byte at position 16. A tail
@@ -59,7 +59,8 @@ def batch_at(records: memoryview, pos: int) -> RecordBatch | None:
 
 
 def _fault_from(records: memoryview, pos: int) -> tuple[Fault, int] | None:
-    """The first fault from `pos` on. It makes no object for a batch, because a set may hold millions."""
+    """The first fault from `pos` on, or None. No object is made for a batch, because a set may have
+    millions."""
     while len(records) - pos >= LOG_OVERHEAD:
         (length,) = _LENGTH.unpack_from(records, pos + 8)
         magic = records[pos + MAGIC_OFFSET] if len(records) - pos > MAGIC_OFFSET else 3
@@ -71,7 +72,8 @@ def _fault_from(records: memoryview, pos: int) -> tuple[Fault, int] | None:
 
 
 def read_header(head: bytes) -> RecordBatch | None:
-    """The header fields of the first batch, from its first bytes. None if these are not those of a batch."""
+    """The header fields of the batch that begins with `head`, or None if `head` is too short or does not
+    begin a batch."""
     if len(head) <= ATTRIBUTES_OFFSET or head[MAGIC_OFFSET] > 2:
         return None
     data = memoryview(head)
@@ -121,7 +123,7 @@ def _batch(data: memoryview) -> RecordBatch:
 
 
 def as_batch(data: memoryview) -> RecordBatch:
-    """The message of magic 0 or 1 in `data`, with its header. The magic may be any other number."""
+    """The message in `data`, as a batch of one record. Its magic should be 0 or 1, but may be any number."""
     offset, _, crc, magic, attributes = _MESSAGE.unpack_from(data)
     timestamp = NO_TIMESTAMP
     if magic > 0 and len(data) >= _MESSAGE.size + _TIMESTAMP.size:

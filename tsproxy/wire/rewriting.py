@@ -39,10 +39,11 @@ def rewrite(
     added: Sequence[Headers] = (),
     cleared: int = 0,
 ) -> bytes | None:
-    """The batch with `times_ms`, one for each record, and with the `added` headers after each record's own.
-    The attribute bits in `cleared` are 0.
+    """The batch with `times_ms`, one for each record, and with the `added` headers after each record's own
+    headers. The attribute bits in `cleared` are 0.
 
-    None if the batch cannot be read to its end. A broker would reject it, too.
+    None if the batch cannot be read to its end, if it has no records or not as many as `times_ms`, or if a
+    record does not fit its declared length.
     """
     plain = plain_records(batch, limits)
     if plain is None or not times_ms or len(times_ms) != batch.records_count:
