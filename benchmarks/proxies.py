@@ -4,6 +4,8 @@ A row starts one proxy in the foreground: it writes the configuration and return
 one worker or thread, so that CPU is compared, not parallelism.
 """
 
+import re
+import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -11,7 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from benchmarks.processes import Command
-from benchmarks.tools import find
+from benchmarks.tools import MissingError, find
 from tsproxy.testing.identity import Identity
 
 TUNED_BUFFER_BYTES: Final = 262_144
@@ -76,7 +78,7 @@ def _nginx(place: Place) -> Command:
     config = place.folder / "nginx.conf"
     config.write_text(
         f"""\
-load_module {_nginx_stream_module()};
+load_module {nginx_stream_module(program)};
 daemon off;
 worker_processes 1;
 pid {place.folder}/nginx.pid;
@@ -95,10 +97,18 @@ stream {{
     return (program, "-q", "-p", place.folder, "-c", config, "-e", "stderr")
 
 
-def _nginx_stream_module() -> Path:
-    """The module's path in Debian and Ubuntu. Elsewhere it is nginx's default, relative to its prefix."""
-    debian = Path("/usr/lib/nginx/modules/ngx_stream_module.so")
-    return debian if debian.exists() else Path("modules/ngx_stream_module.so")
+def nginx_stream_module(nginx: Path) -> Path:
+    """The module's path, in the folder that nginx was built for. Without such a folder the path is nginx's
+    default, relative to its prefix. Raises MissingError if the folder does not have the module."""
+    name = "ngx_stream_module.so"
+    built = subprocess.run([nginx, "-V"], capture_output=True, text=True, check=True).stderr
+    folder = re.search(r"--modules-path=(\S+)", built)
+    if folder is None:
+        return Path("modules") / name
+    module = Path(folder[1]) / name
+    if not module.exists():
+        raise MissingError(f"{module} is missing: apt-get install libnginx-mod-stream")
+    return module
 
 
 def tsproxy(*flags: str, environment: tuple[str, ...] = ()) -> Callable[[Place], Command]:

@@ -39,7 +39,7 @@ class Output:
         return self.folder / "tsproxy.log"
 
     def clear(self) -> None:
-        """Removes the files of an earlier run, and nothing else."""
+        """Removes the decision log and the reports of an earlier run, and nothing else."""
         for old in (self.decisions, self.reports):
             shutil.rmtree(old, ignore_errors=True)
         self.folder.mkdir(parents=True, exist_ok=True)

@@ -46,7 +46,7 @@ class _Paint:
 
 
 def render(report: Report, columns: int = 100, has_colour: bool = False) -> str:
-    """Lines of at most `columns` (72 at least); ends in a newline."""
+    """Lines of at most `columns` characters; `columns` counts as 72 to 140. Ends in a newline."""
     paint = _Paint(has_colour)
     width = max(_LEAST_COLUMNS, min(columns, 140))
     days = words.days(report)

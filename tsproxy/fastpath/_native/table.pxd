@@ -11,7 +11,7 @@ cdef struct Row:
     bint is_adaptive       # not every compressed batch must be read
     int32_t in_order       # compressed batches that were read and accepted in a row
     int64_t compressed_ms  # the clock at the last compressed batch
-    int64_t read_until_ms  # every batch is read until the clock shows this
+    int64_t read_until_ms  # every compressed batch is read until the clock shows this
     Counts counts
 
 cdef struct Batch:

@@ -1,8 +1,8 @@
 """A worker process: a whole proxy that executes the supervisor's orders.
 
-It drains on the supervisor's order, at SIGTERM, and when the supervisor has ended. Repeated SIGTERMs change
-nothing: only the supervisor knows whether somebody wants a quick stop, and a service manager may send the
-signal to both processes.
+It drains on the supervisor's order, at SIGTERM or SIGINT, and when the supervisor has ended. Repeated signals
+change nothing: only the supervisor knows whether somebody wants a quick stop, and a service manager may send
+the signal to both processes.
 """
 
 import asyncio
