@@ -1,10 +1,10 @@
 """The broker's answers in a session: `Answers`. The slot at the head of the queue says what is done with the
-next one.
+next answer.
 
 Most answers are forwarded as they come, whatever their size. This includes Fetch answers: from version 16 on,
-only their end is held and blanked, because it may name brokers. An answer that must be read is held until it
-is whole. If it names a node that the proxy does not serve yet, it waits for that node, and all answers behind
-it wait, too.
+only their end is held and blanked, because this end may name brokers. An answer that must be read is held
+until it is whole. If the answer names a node that the proxy does not serve yet, it waits for that node, and
+all answers behind it wait, too.
 """
 
 from functools import partial
@@ -74,7 +74,7 @@ class Answers:
 
     @property
     def buffered(self) -> int:
-        """Bytes received and not taken yet."""
+        """The number of bytes that were received and not taken yet."""
         held = self._reading or self._waiting
         return self._stream.buffered + (len(held[1]) if held else 0)
 
@@ -105,8 +105,8 @@ class Answers:
             self._state.close(CloseReason.ADDRESS_UNMAPPED, text)
 
     def _take_step(self) -> bool:
-        """Take one step with the broker's bytes. False if something must come first: more bytes, another
-        view, or the result of a thread."""
+        """Take one step with the broker's bytes. Returns False if something must come first: more bytes,
+        another view, or the result of a thread."""
         state, stream = self._state, self._stream
         if self._reading is not None:
             return False

@@ -1,4 +1,4 @@
-"""The effects of a session: all that it asks the shell to do. Nothing else leaves the core.
+"""The effects of a session: all that it asks the shell to do. Nothing else leaves the session.
 
 The shell performs effects in their order. A session returns no effect after `CloseSession`.
 """
@@ -91,9 +91,10 @@ class ReadAnswer:
 
 @dataclass(frozen=True, slots=True)
 class DelayRequest:
-    """A request that was rejected is answered `delay_ms` from now, when the session's deadline has passed.
+    """A request with a rejected batch is answered or forwarded `delay_ms` from now, when the session's
+    deadline has passed.
 
-    The client is throttled, but requests still come from it, on another connection or pipelined. Until the
+    The client is throttled, but it still sends requests, on another connection or pipelined. Until the
     deadline, the session takes nothing more from the client (a `PauseClient` follows).
     """
 
@@ -209,7 +210,7 @@ class ReleaseBroker:
 @dataclass(frozen=True, slots=True)
 class NodeWanted:
     """An answer named a node that has moved, or for which the view has no endpoint. `host` and `port` are the
-    broker's own."""
+    broker's own address."""
 
     node_id: int
     host: str

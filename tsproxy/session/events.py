@@ -56,7 +56,7 @@ class AnswerDecoded:
 
 @dataclass(frozen=True, slots=True)
 class Throttled:
-    """The fast path rejected a request: the client is muted for `throttle_ms` because of it."""
+    """The fast path rejected a request, and therefore the client is muted for `throttle_ms`."""
 
     throttle_ms: int
 

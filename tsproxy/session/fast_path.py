@@ -49,22 +49,22 @@ EXAMPLE_EVERY_MS: Final = 5_000
 another example."""
 
 MOST_LEARNT: Final = 100
-"""The maximum number of topics that are learnt from one request, and of rejected partitions. Learning so many
-costs a millisecond or two."""
+"""The maximum number of topics, and of rejected partitions, that are learnt from one request. Learning so
+many costs a millisecond or two."""
 
 _PLAIN: Final = Codec.NONE.name.lower()
 
 
 def relayed_but(read: Collection[int]) -> bytes:
-    """One byte for each API key: the number of its versions, from 0 on, that are forwarded without being
-    read, like their answers. It is 0 for the keys in `read`."""
+    """One byte for each API key: how many of its versions, from 0 on, are forwarded. Neither their requests
+    nor their answers are read. The byte is 0 for the keys in `read`."""
     return bytes(APIS[key].max_version + 1 if key in APIS and key not in read else 0 for key in _KEYS)
 
 
 def slot_of(
     forwarded: ForwardedProduce | ForwardedFetch | ForwardedRelay,
 ) -> PassThrough | BlankNodes | BookProduce:
-    """The slot of a forwarded request whose answer the session must read."""
+    """The session's slot for a request that the fast path forwarded. It is made when the session needs it."""
     if isinstance(forwarded, ForwardedFetch):
         return BlankNodes(forwarded.correlation_id)
     if isinstance(forwarded, ForwardedRelay):
@@ -74,7 +74,7 @@ def slot_of(
 
 class FastPath:
     """The fast path of one session. `relayed` is made by `relayed_but` from the session's routes; `limits`
-    bound its frames like those of the session; `throttle` counts what rejections cost."""
+    bound the frames of the fast path like the session's frames; `throttle` counts what rejections cost."""
 
     def __init__(self, relayed: bytes, limits: SessionLimits, throttle: Throttle) -> None:
         self.slots: InFlight = fastpath.InFlight(slot_of)
@@ -105,13 +105,14 @@ class FastPath:
         return stream.take_until(self.answers.forward_buffered(data, start))
 
     def open(self, most_in_flight: int) -> None:
-        """Let the fast path forward whole frames: only their own bytes decide whether it may."""
+        """Let the fast path forward whole frames. Only the bytes of a frame then decide whether it may be
+        forwarded."""
         self.requests.most_in_flight = most_in_flight
         self.requests.is_open = True
         self.answers.is_open = not self._retired  # the session drains a retired table after its answers
 
     def close(self) -> None:
-        """Forward nothing until the next `open`: the session must handle the next bytes itself."""
+        """Let the caller forward nothing until the next `open`: the session must handle the next bytes."""
         self.requests.is_open = self.answers.is_open = False
 
     def learn(self, verdicts: RequestVerdict, policies: Policies) -> None:
@@ -153,7 +154,7 @@ class FastPath:
                 table.add(topic, policy.limits, *bounds_ms, topic_id, may_stay_unread(policy))
 
     def learn_bad(self, verdicts: RequestVerdict, topics: Collection[str]) -> None:
-        """Batches of these topics were bad: read every compressed one of them for a while."""
+        """Batches of these topics were bad: read every compressed batch of these topics for a while."""
         table = self.requests.table
         if table is not None and self._is_for(table, verdicts):
             for judged in (*verdicts.forwarded, *verdicts.rejected):
@@ -161,7 +162,7 @@ class FastPath:
                     table.was_bad(judged.topic_key, verdicts.now_ms)
 
     def learn_rejection(self, verdicts: RequestVerdict, policies: Policies) -> None:
-        """Repeat the rejections of this request from now on. No batch of it was forwarded.
+        """Repeat the rejections of this request from now on. No batch of this request was forwarded.
 
         A rejection is repeated for a while. Then the next such batch takes the slow path, so that the
         decision log gets another example. Only the first MOST_LEARNT partitions are learnt: requests with
@@ -239,8 +240,7 @@ class FastPath:
 
     @property
     def has_settled(self) -> bool:
-        """True if all requests that some retired table forwarded are answered: this table can be drained and
-        dropped."""
+        """True if at least one retired table has no request in flight: it can be drained and dropped."""
         return any(not table.in_flight for table in self._retired)
 
     def drain(self) -> list[Totals]:
@@ -270,7 +270,8 @@ def _cause(policy: TopicPolicy, verdict: Reject) -> RejectionCause:
 
 
 def _throttle_of(throttle: Throttle, peer: Peer, most_ms: int) -> "CountRejected":
-    """A function that counts what rejected batches cost this client, and returns how long it is throttled."""
+    """A function that counts what rejected batches cost this client, and returns how long the client is
+    throttled. It returns None if the client should be muted already."""
 
     def rejected(batches: int, size_bytes: int, now_ms: int) -> int | None:
         if throttle.mute_ms(peer, now_ms, most_ms):

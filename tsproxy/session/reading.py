@@ -22,8 +22,9 @@ Readable = BookProduce | RewriteAddresses | MaskConfigs | MaskQuorum | NarrowVer
 the session."""
 
 MOST_READ_HERE: Final = 64 * 1024
-"""The maximum number of bytes of answers that are read on the event loop in one go: 20 to 60 ms if they
-contain nothing but small fields. For more bytes, the way to a thread and back is worth its 70 us."""
+"""The maximum number of bytes of answers that are read on the event loop in one go. Reading them takes 20 to
+60 ms if they contain only small fields. More bytes are read in a thread: the way to it and back costs only
+70 us."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +40,7 @@ class Node:
 class AnswerRead:
     """An answer that was read. `frame` is sent to the client. `booked` are the outcomes of the forwarded
     batches. `moved` are nodes whose addresses differ from those in the view. `offers` are the versions that
-    the broker takes, if the answer contains them."""
+    the broker offers, if the answer contains them."""
 
     frame: bytes
     booked: tuple[Outcome, ...] = ()
@@ -76,7 +77,7 @@ def read_answer(slot: Readable, payload: bytes, view: View) -> AnswerRead | Node
         endpoint = view.endpoints.get(node_id)
         if endpoint is None:
             raise _NodeUnknownError(Node(node_id, host, port))
-        if view.brokers.get(node_id, named) != named:  # it has moved: its port must lead to its new address
+        if view.brokers.get(node_id, named) != named:  # moved: its port must lead to its new address
             moved.append(Node(node_id, host, port))
         return endpoint
 
