@@ -1,7 +1,7 @@
 """A session's requests: cut into frames, looked up in the table of routes, forwarded or answered here.
 
-Frames that the fast path may forward are sent in one run. Each other frame gets a slot in the queue, which
-says what is done with its answer.
+Frames that the fast path may forward are sent in one run. Each other request that expects an answer gets a
+slot in the queue. The slot says what is done with the answer.
 """
 
 from collections.abc import Callable, Collection, Generator
@@ -77,7 +77,7 @@ MOST_WAITING_BYTES: Final = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class _Request:
-    """A whole request: its frame as it came (size prefix included), its header, and when it became whole."""
+    """A whole request. `frame` is as it came, with its size prefix. `now_ms` is the time of its judgement."""
 
     frame: bytes
     header: RequestHeader
@@ -90,7 +90,7 @@ class _Request:
 
 
 class Requests:
-    """The requests of one session. `limits` bound the frames until it ends."""
+    """The requests of one session. `limits` bound the frames until the session ends."""
 
     def __init__(self, state: State, limits: SessionLimits) -> None:
         self._state = state
@@ -104,7 +104,7 @@ class Requests:
 
     @property
     def buffered(self) -> int:
-        """Bytes received and not taken yet."""
+        """The number of bytes that were received and not taken yet."""
         return self._frames.buffered
 
     @property
@@ -113,7 +113,7 @@ class Requests:
 
     @property
     def unfinished(self) -> Unfinished | None:
-        """The request that has come only in part."""
+        """The next request, if only a part of it has come."""
         return self._frames.unfinished
 
     def feed(self, data: bytes) -> None:
@@ -149,7 +149,7 @@ class Requests:
         except FrameTooLargeError as error:
             state.reject(CloseReason.FRAME_TOO_LARGE, str(error))
         except DecodeError as error:
-            # Before the peer is accepted, an unreadable frame may be a token: no number from it is logged.
+            # Before the peer is accepted, an unreadable frame may be a token: none of its numbers is logged.
             may_be_logged = state.sasl.is_accepted or state.sasl.takes_raw_tokens
             text = str(error) if may_be_logged else "not a request, before authentication"
             state.reject(CloseReason.BAD_FRAME, text)
@@ -323,8 +323,8 @@ class Requests:
             state.forward(request.frame, PassThrough(header.correlation_id))
 
     def _is_offered(self, version: int) -> bool:
-        """True for a version of Produce that the broker takes. At any other, a broker closes the connection.
-        So must we before the request is judged: the broker never gets a request that is answered here."""
+        """True if the broker takes this version of Produce and the proxy offers it. If not, the session must
+        close as brokers do, before it judges the request: no broker gets a request that is answered here."""
         oldest, newest = self._state.produce_versions
         return oldest <= version <= newest
 
@@ -446,5 +446,5 @@ _READ: Final[dict[int, Callable[[Requests, _Request], None]]] = {
 """The requests that are read. Answers to others are rewritten (`addresses.LAYOUTS`) or forwarded."""
 
 RELAYED: Final = relayed_but(_READ.keys() | addresses.LAYOUTS.keys())
-"""The other requests, for the fast path. They follow from the one table of routes, so that no answer is
-missed that must be read."""
+"""The table of all other requests, for the fast path (`relayed_but`). It is computed from the tables that the
+session itself uses, so that the session gets every answer that it must read."""

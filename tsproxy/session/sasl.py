@@ -6,7 +6,7 @@ forwarded unchanged and never kept. Only the user's name is read from them (`sas
 tokens come in SaslAuthenticate. After v0, they come as raw frames without a header.
 
 An exchange goes in lockstep: after each step, the session takes no further frame until the broker has
-answered. So no request is judged, and none passes unchecked, before the peer is accepted.
+answered. So before the peer is accepted, no request is judged, and no request passes unchecked.
 """
 
 from typing import Final
@@ -22,7 +22,7 @@ OTHER: Final = "other"
 
 _KNOWN: Final = frozenset({"PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER", "GSSAPI", "AWS_MSK_IAM"})
 _END_EMPTY: Final = frozenset({"PLAIN", "OAUTHBEARER", "GSSAPI"})
-"""The mechanisms in which the broker's last token is empty, and no earlier one is."""
+"""The mechanisms in which the broker's last token is empty, and no earlier token of the broker is."""
 
 
 CLOSED: Final = "the broker closed instead of an answer"
@@ -42,9 +42,10 @@ class SaslWatch:
 
     `is_accepted`: the broker needs no SASL here, or an exchange has succeeded.
     `takes_raw_tokens`: the next frames are tokens without a header (handshake v0).
-    `principal`: the user whom the broker has authenticated, as far as the exchange shows it. Before an
-    exchange it is `shown`, the principal that the client's certificate names. After an exchange it is
-    never `shown`, because a broker then uses only SASL for the principal (`DefaultKafkaPrincipalBuilder`).
+    `principal`: the user whom the broker has authenticated, as far as the exchange shows the user. Until an
+    exchange has succeeded, it is `shown`, the principal that the client's certificate names. After that,
+    `shown` is not used, because a broker then uses only SASL for the principal
+    (`DefaultKafkaPrincipalBuilder`).
     `has_failed`: the newest exchange has failed.
     """
 
@@ -65,13 +66,13 @@ class SaslWatch:
 
     @property
     def next_step(self) -> Cause:
-        """How the exchange goes on after the broker's answer."""
+        """The cause of the session's next state, after the broker's answer."""
         if self.takes_raw_tokens:
             return Cause.RAW_TOKEN_EXPECTED
         return Cause.ACCEPTED if self.is_accepted else Cause.SASL_REQUEST_EXPECTED
 
     def handshake_sent(self, version: int, mechanism: str) -> None:
-        """A new exchange begins: nothing of the exchange before it counts."""
+        """A new exchange begins: nothing of an earlier exchange counts."""
         self._version, self._mechanism = version, mechanism
         self._tokens, self._name = 0, None
         self.has_failed = self._was_rejected_token = False
@@ -94,7 +95,7 @@ class SaslWatch:
             case "OAUTHBEARER":
                 return bearer_name(token, self._bearer_claim)
             case "SCRAM-SHA-256" | "SCRAM-SHA-512":
-                return self._name if self._tokens else scram_name(token)  # only the first names the user
+                return self._name if self._tokens else scram_name(token)  # the first token names the user
             case _:
                 return None
 
@@ -133,7 +134,7 @@ class SaslWatch:
 
     def _failed(self, error_code: int) -> SaslFailed | None:
         if self.is_accepted and error_code == ErrorCode.ILLEGAL_SASL_STATE:
-            return None  # a broker without renewals answers this and continues
+            return None  # the answer of a broker without renewals, which then continues
         return self._failure(_error_name(error_code))
 
     def _failure(self, error: str) -> SaslFailed:

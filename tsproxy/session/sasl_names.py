@@ -1,5 +1,5 @@
-"""The user that a SASL token names, read as strictly as the broker reads it. None if the broker might read
-another name.
+"""Functions that read the user's name from a SASL token, as strictly as the broker does. They return None if
+the broker might read another name.
 
 Source: `PlainSaslServer`, `ScramMessages.ClientFirstMessage`, `ScramExtensions`, `ScramFormatter.username`,
 `OAuthBearerClientInitialResponse` and the two validators of tokens (`OAuthBearerUnsecuredJws`,
@@ -17,7 +17,8 @@ import re
 from typing import Final
 
 MOST_CLAIMS_BYTES: Final = 1 << 16
-"""The maximum size of a JWT's encoded claims. Larger ones give no name: they would take too long to read."""
+"""The maximum size of a JWT's encoded claims. No name is read from larger claims, because that would take
+too long."""
 
 _SCRAM_FIRST: Final = re.compile(
     rb"n,(?:a=(?P<authzid>[^\x00,\x80-\xff]++))?,"
@@ -87,19 +88,19 @@ def bearer_name(token: bytes, claim: str = "sub") -> str | None:
     initial = _BEARER_INITIAL.fullmatch(token)
     if initial is None:
         return None
-    # If a key comes twice, the broker takes the last value: any other may be somebody else's token.
+    # If a key comes twice, the broker uses the last value. An earlier value may be somebody else's token.
     _, found, after = initial["pairs"].rpartition(_AUTH)
     auth = _BEARER.fullmatch(after.partition(b"\x01")[0]) if found else None
     name = _subject(auth[1], claim) if auth is not None else None
     authzid = initial["authzid"]
     if name is None or (authzid is not None and authzid.decode("ascii") != name):
-        return None  # the broker has compared the authzid with the name that it read: it read another one
+        return None  # the broker requires that the authzid is the name, so it has read another name
     return name
 
 
 def _subject(jwt: bytes, claim: str) -> str | None:
-    """The value of `claim` in a JWT. None also for a value that Kafka's validators read differently: one with
-    blanks around it, or a claim that comes twice."""
+    """The value of `claim` in a JWT. None also if Kafka's validators read the value differently: if there are
+    blanks around the value, or if a claim comes twice."""
     if jwt.count(b".") != 2:
         return None
     claims = jwt.split(b".")[1]

@@ -57,11 +57,12 @@ class Session:
         throttle = throttle if throttle is not None else Throttle()
         sent_times = SentTimes(stream_times if stream_times is not None else StreamTimes())
         self.fast_path: FastPath | None = None
-        """Its filters and its rejecter decide which bytes the caller may forward or answer itself.
+        """The filters and the rejecter of the fast path decide which bytes the caller may forward or answer
+        itself.
 
         A caller that tries them first gives the session only the remaining bytes. The caller keeps the
-        beginning of a request (`awaits_more`), and tries again when the end has come: so the caller assembles
-        a large request, not the session.
+        beginning of a request (`awaits_more`), and tries again when the rest has come. So the caller
+        assembles a large request, not the session.
         """
         if uses_fast_path and fastpath.IS_AVAILABLE:
             self.fast_path = FastPath(RELAYED, view.limits, throttle)
@@ -108,7 +109,7 @@ class Session:
     @property
     def next_deadline_ms(self) -> int | None:
         """When `DeadlinePassed` is due, on the clock of the deadlines; None if the session waits for nothing.
-        It may change with each event."""
+        Each event may change the deadline."""
         return self._state.deadlines.next_ms
 
     # The same events as methods, for callers with one clock.
@@ -143,7 +144,7 @@ class Session:
 
     @property
     def in_flight_requests(self) -> int:
-        """How many answers the client is still owed; a request that is being judged counts, too."""
+        """The number of requests in the queue, plus one while a request is held (`is_judging`)."""
         return len(self._state.slots) + self.is_judging
 
     @property
@@ -187,16 +188,17 @@ class Session:
 
     @property
     def unfinished(self) -> Unfinished | None:
-        """The request that has come only in part. Before the peer is accepted, its first bytes may be part of
-        a secret: then `announced` is None."""
+        """The next request, if only a part of it has come. `announced` is None while the first bytes may be
+        part of a secret: before the peer is accepted, and where a token without a header is expected."""
         unfinished, sasl = self._requests.unfinished, self._state.sasl
         if unfinished is None or (sasl.is_accepted and not sasl.takes_raw_tokens):
             return unfinished
         return replace(unfinished, announced=None)
 
     def take_unparsed(self) -> bytes:
-        """Remove and return the beginning of a request that came with other bytes; mostly empty. The caller
-        may keep it for the fast path. Otherwise the session would never return to the fast path."""
+        """Remove and return the buffered beginning of a request; mostly empty. The caller may keep these
+        bytes and try the fast path again later. Otherwise the fast path would stay closed while the session
+        has buffered bytes."""
         if self.fast_path is None or not self._requests.buffered or not self._fast_path_allowed():
             return b""
         self._open_fast_path()
@@ -218,7 +220,7 @@ class Session:
         if not self._state.is_closed:
             self._answers.feed(data)
             self._answers.take()
-            self._requests.take(now_ms)  # an answer may have freed what a request was waiting for
+            self._requests.take(now_ms)  # after an answer, a request that had to wait may be allowed
 
     def _view_changed(self, view: View, now_ms: int) -> None:
         self._state.view = view
@@ -274,7 +276,8 @@ class Session:
         self._parted("the client closed", is_broker=False)
 
     def _parted(self, text: str, *, is_broker: bool) -> None:
-        """One of the two ends has closed: close the session. If a login failed, this is the reason."""
+        """One of the two ends has closed: close the session. If a login failed, the reason is
+        SASL_FAILED."""
         state = self._state
         failure = None if state.is_closed else state.sasl.parted(is_broker)
         if failure is not None:
@@ -304,8 +307,8 @@ class Session:
             self.fast_path.open(self._state.view.limits.in_flight_requests)
 
     def _fast_path_allowed(self) -> bool:
-        """True if only its own bytes decide whether a whole frame may be forwarded. The callers check whether
-        the session itself has the beginning of a frame."""
+        """True if only the bytes of a whole frame decide whether the frame may be forwarded. The callers
+        check whether the session itself has the beginning of a frame."""
         state = self._state
         return state.current.fast_path_allowed and not (
             self._requests.is_paused or self._requests.must_wait() or self._answers.buffered

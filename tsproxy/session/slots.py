@@ -1,4 +1,4 @@
-"""The slots of requests in flight: each says what is to be done with the answer. They wait in order.
+"""The slots of requests in flight: each says what is done with the answer. The slots wait in order.
 
 Rules are synchronous, so a local answer is ready when its slot is made; the head of the queue is
 always the request that the broker is answering now. That is why a FIFO is enough.
@@ -13,7 +13,7 @@ from tsproxy.wire.readers import FetchWalk
 
 _FEW: Final = 100
 _A_PARTITION: Final = 1 << 10
-"""Memory of a partition until the broker has answered."""
+"""Memory of a partition until the broker has answered, in bytes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,9 +119,9 @@ Slot = PassThrough | BlankNodes | Local | Held
 class SlotQueue:
     """The queue of requests in flight, in order. With the fast path, its `InFlight` is used instead.
 
-    `answered`: how many have left the queue. `streaming`: how many bytes of the head's answer are still to
-    come, if it is forwarded as it comes. `fetch`: the position in the head's answer, if that answer is
-    forwarded as it comes and may name brokers.
+    `answered`: how many requests have left the queue. `streaming`: how many bytes of the head's answer
+    are still to come, if it is forwarded as it comes. `fetch`: the position in the head's answer, if that
+    answer is forwarded as it comes and may name brokers.
     """
 
     __slots__ = ("_queue", "answered", "fetch", "streaming")
@@ -150,12 +150,12 @@ class SlotQueue:
         return self._queue[-1] if self._queue else None
 
     def pop(self) -> None:
-        """Forget the head."""
+        """Remove the head."""
         self._queue.popleft()
         self.answered += 1
 
     def clear(self) -> list[Slot]:
-        """Forget all, and return them in order."""
+        """Remove all slots, and return them in order."""
         slots = list(self._queue)
         self.answered += len(slots)
         self._queue.clear()
