@@ -63,9 +63,9 @@ class State:
         self.deadlines = Deadlines()
         self.current = first_state(view.broker_needs_sasl)
         self.judged_bytes = 0
-        """Size of the request that is being judged, or that is delayed."""
+        """Memory of the request that is held (`hold_request`)."""
         self.waiting_bytes = 0
-        """Size of our own answers, in the queue behind the broker's."""
+        """Size of our own answers that wait in the queue behind the broker's answers."""
         self.booked_bytes = 0
         """Memory for requests of many partitions that are forwarded and not answered yet."""
         self.effects: list[Effect] = []
@@ -87,7 +87,8 @@ class State:
         return oldest, min(newest, newest_produce(self.view))
 
     def offered(self, offers: BrokerVersions | None) -> None:
-        """The broker has answered an ApiVersions request; None if it offered no versions."""
+        """The broker has answered an ApiVersions request. `offers` is None if the broker offered no
+        versions."""
         if offers is not None:
             self._offered = produce_versions(offers)
             self.offer_versions()
@@ -130,7 +131,7 @@ class State:
         self._to_client.append(data)
 
     def forward(self, request: bytes, slot: Slot) -> None:
-        """Forward a request; `slot` says what becomes of its answer."""
+        """Forward a request; `slot` says what is done with its answer."""
         if isinstance(slot, BookProduce):
             self.booked_bytes += slot.held_bytes
         self._to_broker.append(request)
@@ -143,14 +144,14 @@ class State:
         self.send_local_answers()
 
     def answered(self) -> None:
-        """The head of the queue has its answer."""
+        """The request at the head of the queue has been answered: remove its slot."""
         if isinstance(slot := self.slots.own_head(), BookProduce):
             self.booked_bytes -= slot.held_bytes
         self.slots.pop()
         self.send_local_answers()
 
     def send_local_answers(self) -> None:
-        """Send our own answers that head the queue now."""
+        """Send our own answers that are at the head of the queue now."""
         while isinstance(slot := self.slots.own_head(), Local):
             self._to_client.append(slot.answer)
             self.waiting_bytes -= len(slot.answer)
@@ -183,8 +184,8 @@ class State:
 
     def learn_answer(self, verdicts: RequestVerdict, booked: Collection[Outcome]) -> None:
         """A broker has answered: from now on, the fast path may forward requests like those that the broker
-        accepted. Nothing is learnt if another client id has come meanwhile: `policies` are the newest
-        peer's."""
+        accepted. Nothing is learnt if the peer has changed since the request (its client id, for example),
+        because `policies` are those of the newest peer."""
         if self.fast_path is not None and verdicts.peer == self.peer:
             accepted = {outcome.topic for outcome in booked if outcome.verdict is VerdictName.ACCEPTED}
             self.fast_path.learn_accepted(verdicts, self.policies, accepted)
@@ -193,8 +194,8 @@ class State:
 
     @property
     def kept_bytes(self) -> int:
-        """Memory for topics, and for requests of many partitions that are not answered yet. Every connection
-        has a few of them. These are not counted."""
+        """Memory for topics, and for requests of many partitions that are not answered yet. The first few
+        topics and partitions are not counted, because every connection has a few."""
         topics = len(self._policies) * A_POLICY
         if self.fast_path is not None:
             topics += self.fast_path.topics_kept * A_ROW

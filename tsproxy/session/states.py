@@ -1,8 +1,8 @@
-"""The states of a session, and the causes that lead from one to another: the table `TRANSITIONS`.
+"""The states of a session, and the causes that lead from one state to another: the table `TRANSITIONS`.
 
 ARCHITECTURE.md has a drawing of this table. The columns `takes_requests` and `fast_path_allowed` say what a
-state allows; quantities may forbid it nevertheless (too many requests in flight, too many bytes of answers
-that wait).
+state allows. Nevertheless, no request is taken while too many requests are in flight, or while too many bytes
+of our own answers wait.
 """
 
 from collections.abc import Mapping
@@ -11,11 +11,11 @@ from typing import Final
 
 
 class SessionState(Enum):
-    """The states of a session. Each has its meaning, and three flags that say whether
+    """The states of a session. Each has a meaning and three flags:
 
     * `takes_requests`: the next request may be taken;
-    * `fast_path_allowed`: the fast path may forward a whole frame if its bytes alone allow it;
-    * `holds_request`: a request of the client is here, neither forwarded nor answered.
+    * `fast_path_allowed`: the fast path may forward a whole frame if the frame's bytes allow it;
+    * `holds_request`: the session holds a request that is neither forwarded nor answered.
     """
 
     AUTHENTICATING = "the broker has not accepted the client: only SASL is taken", True, False, False

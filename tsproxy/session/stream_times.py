@@ -2,8 +2,8 @@
 
 All sessions of a process share the times that brokers have accepted. A session also knows the times that it
 has sent itself and that are not answered yet. Its next request is judged as if brokers had accepted these. So
-a rejected batch of another session never counts, but each batch in flight of its own does. Workers share
-nothing.
+the batches in flight of another session do not count, but the session's own batches in flight do. Workers
+share nothing.
 """
 
 from collections.abc import Iterable
@@ -22,8 +22,8 @@ Partition = tuple[str, int]
 MOST_PARTITIONS: Final = 50_000
 """Maximum number of partitions per process. The least recently written one is forgotten first."""
 MOST_SENT: Final = 1_000
-"""Maximum number of partitions whose sent times one session keeps. Beyond that, it has only the accepted
-times."""
+"""Maximum number of partitions whose sent times one session keeps. At this number, it forgets all sent
+times before it adds one, and uses the accepted times instead."""
 
 _ACCEPTED: Final = frozenset({VerdictName.ACCEPTED, VerdictName.REPAIRED})
 
@@ -57,7 +57,7 @@ class StreamTimes:
 
 
 class SentTimes:
-    """The newest times that one session knows: the accepted ones, and those that it has sent itself."""
+    """The newest times that one session knows: the accepted times, and the times that it has sent itself."""
 
     __slots__ = ("_accepted", "_sent")
 
@@ -109,6 +109,7 @@ class SentTimes:
 
 
 def _later(one: StreamTime | None, other: StreamTime) -> StreamTime:
-    """The newer of two times. It keeps the moment when it was seen, even if an older time is seen later.
-    Otherwise a producer that lags would make it look as if the partition had been written to just now."""
+    """The newer of two times, with the moment when this time was first seen (`seen_at_ms`). An older time
+    that is seen later does not change this moment. Otherwise a producer that lags would make it look as if
+    the partition had been written to just now."""
     return other if one is None or other.latest_ms > one.latest_ms else one

@@ -1,8 +1,8 @@
 """How long a client must wait after its batches were rejected here: `Throttle`.
 
-If no broker receives a producer's batches, the brokers' quotas have no effect on it, and it may try again as
-fast as it can. Each rejected batch adds A_BATCH_MS plus 1 ms per BYTES_A_MS to the client's debt. The debt
-decreases by 1 ms per millisecond.
+If no broker receives a producer's batches, the brokers' quotas have no effect on this producer, and it may
+try again as fast as it can. Each rejected batch adds A_BATCH_MS plus 1 ms per BYTES_A_MS to the client's
+debt. The debt decreases by 1 ms per millisecond.
 
 The debt beyond FREE_MS is sent to the client as `throttle_time_ms`, and the client is muted for that time, as
 KIP-219 describes: first the answer is sent, then nothing is read. So a client with many rejected batches is
@@ -24,7 +24,8 @@ BYTES_A_MS: Final = 64 * 1024
 FREE_MS: Final = 1_000.0
 
 MOST_CLIENTS: Final = 10_000
-"""Clients whose debts are known. The one that was least recently rejected is forgotten first."""
+"""The maximum number of clients whose debts are kept. The least recently rejected client is forgotten
+first."""
 
 
 class _Debt(NamedTuple):
@@ -45,7 +46,7 @@ class Throttle:
         return len(self._debts)
 
     def mute_ms(self, peer: Peer, now_ms: int, most_ms: int) -> int:
-        """For how much longer the client should be muted, 0 to `most_ms`."""
+        """How much longer the client should be muted, in milliseconds: 0 to `most_ms`."""
         return _beyond_free(self._owed_ms(peer, now_ms), most_ms)
 
     def rejected(self, peer: Peer, batches: int, size_bytes: int, now_ms: int, most_ms: int) -> int:
@@ -63,8 +64,8 @@ class Throttle:
         return _left_ms(debt, now_ms) if debt is not None else 0.0
 
     def _forget(self, now_ms: int) -> None:
-        """Forget clients without a debt until one with a debt comes first; at MOST_CLIENTS, forget that one,
-        too."""
+        """Remove clients from the beginning of `_debts` until the first one left has a debt, and fewer than
+        MOST_CLIENTS are left."""
         while self._debts:
             oldest = next(iter(self._debts))
             if _left_ms(self._debts[oldest], now_ms) and len(self._debts) < MOST_CLIENTS:

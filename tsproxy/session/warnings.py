@@ -1,6 +1,6 @@
 """The warnings of a session beside its verdicts: `far_ahead` and `rule_failed`.
 
-The shell writes no more of these for one client than an operator can read (`proxy.notes`).
+The shell limits how many of these warnings it logs for one client address (`proxy.notes`).
 """
 
 from tsproxy.model.custom_rule import RuleAnswer
