@@ -119,6 +119,9 @@ class Load:
             "delivery.timeout.ms": str(PATIENCE_S * 1_000),
             "reconnect.backoff.ms": "20",
             "reconnect.backoff.max.ms": "200",
+            # A broker accepts any first sequence number of a producer. If it rejects the first batch as too
+            # large and accepts the second one, Java sends the parts of the first for ever: each gets code 45.
+            "max.in.flight.requests.per.connection": "1",
         }
         random = Random(self.seed)
         async with JavaProducer(options) as producer:
