@@ -61,10 +61,14 @@ class Proxies:
         await until(lambda: pids(self._proxy)[number] != pid, "the worker is replaced")
 
     async def _kill_proxy(self, _):
-        """The workers first: without a supervisor they would end in order."""
-        for pid in pids(self._proxy).values():
+        """The workers first: without a supervisor they would end in order. The supervisor is stopped before.
+        Otherwise it may start another worker, which would keep the port."""
+        os.kill(self._proxy.pid, signal.SIGSTOP)
+        workers = pids(self._proxy).values()
+        for pid in workers:
             self._kill_process(pid)
         await self._proxy.kill()
+        await until(lambda: not any(map(is_alive, workers)), "the killed workers end")
         await self.start()
 
     async def _kill_supervisor(self, _):
