@@ -1,6 +1,6 @@
-"""A batch that nobody has sent, without a fault except for its timestamps: `batch_of_times`.
+"""A batch that no client has sent, and whose only faults are in its timestamps: `batch_of_times`.
 
-`explain` and the replay of a live topic judge such a batch, since they only know timestamps.
+`explain` and the replay of a live topic judge such a batch, since they have only timestamps.
 """
 
 from collections.abc import Sequence

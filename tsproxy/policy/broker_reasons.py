@@ -1,7 +1,7 @@
 """Why a broker rejected a batch, according to its answer and the batch's header: `reason_of_answer`.
 
-Brokers count such rejections by kind in metrics of their own (KIP-467). Their answers only have the error
-code, but the same header fails the same check here.
+Brokers count such rejections by kind in metrics of their own (KIP-467). Their answers contain only the error
+code. But a header that fails a broker's check fails the same check here.
 """
 
 from enum import Enum, auto
@@ -17,10 +17,11 @@ _TEXTS: Final = (
     ("Compacted topic cannot accept message without key", Reason.NO_KEY),
     ("Record ", Reason.INVALID_MAGIC),
 )
-"""The beginnings of the texts of record errors that are not about timestamps."""
+"""The beginnings of the broker's texts for record errors that are not about timestamps, and their reasons."""
 
 _NAMES_CULPRITS_FROM: Final = 8
-"""From this version on an answer has a field for record errors. If it is empty, there are none."""
+"""From this version on an answer has a field for record errors. If the field is empty, there are no record
+errors."""
 
 
 class Header(Enum):

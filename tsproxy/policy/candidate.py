@@ -1,12 +1,13 @@
 """The verdict that the candidate limits would give: `judge_candidate`.
 
-The lowest and the highest timestamp of a batch may prove that it is within the candidate limits. Otherwise
-its records are searched, natively, to count those outside and to name the first ones. No client gets an
-answer, so no text is made.
+The lowest and the highest timestamp of a batch may prove that it is within the candidate limits. Otherwise a
+(native) search of its records counts those outside the limits and lists the first ones. No client gets this
+rejection, so no text is made.
 
-Each side of the clock is judged separately, first ahead, then behind. A record ahead shows that a newer
-broker would reject the batch. A record far behind is probably a mistake. A verdict is about one side, so no
-count mixes both, and a batch with both is counted for the side that a broker would reject.
+Each side of the clock is judged separately: first timestamps ahead, then timestamps behind. A record ahead
+shows that a newer broker would reject the batch. A record far behind is probably a mistake. A verdict is
+about one side, so no count mixes the two sides. A batch with such records on both sides is counted as ahead,
+since a broker would reject it for that side.
 """
 
 from tsproxy.model.kafka import LONG_MAX, LONG_MIN
@@ -16,8 +17,8 @@ from tsproxy.policy.context import BatchContext
 
 
 def judge_candidate(context: BatchContext) -> Reject | None:
-    """The rejection of an accepted batch; None if there is no candidate, or it would accept the batch too.
-    Faults that are not about timestamps do not count."""
+    """The rejection that the candidate limits would give an accepted batch; None if there are no candidate
+    limits, or if they would accept the batch too. Faults that are not about timestamps do not count."""
     limits = context.policy.candidate
     if limits is None or not context.record_set.batches:
         return None

@@ -23,10 +23,10 @@ CLAIMS: Final = ("client_ids", "client_software")
 """The fields of `Match` that hold claims of clients."""
 SIDES: Final = ("before", "after")
 SPECIAL_TIMESTAMPS: Final = ("no_timestamp", "zero", "negative")
-"""The fields of `RuleSettings` for timestamps that brokers accept whatever the limits."""
+"""The fields of `RuleSettings` for special timestamps."""
 MOST_COMPARED: Final = 20_000
-"""The most pairs of rules that are compared, which takes 0.1 s. A reload does this while clients are
-served."""
+"""The most pairs of rules that are compared. The comparison takes 0.1 s, and a reload makes it while clients
+are served."""
 _STRICTNESS: Final = {Mode.OFF: 0, Mode.AUDIT: 1, Mode.ENFORCE: 2}
 
 
@@ -38,10 +38,11 @@ def claims_of(match: Match) -> tuple[str, ...]:
 
 
 def allowances(policy: Policy) -> Iterator[tuple[Rule, str]]:
-    """The rules that depend on claims alone and allow more than other clients get, each with what it allows.
+    """The rules that depend on claims alone and allow more than the settings of other clients, each with the
+    thing that it allows.
 
-    The other clients get a later rule that may be for the same topics, or the defaults. If there are very
-    many rules, only the first ones are compared.
+    A later rule that may be for the same topics, or the defaults, holds for the other clients. If there are
+    very many rules, only the first ones are compared.
     """
     left = MOST_COMPARED
     for index, rule in enumerate(policy.rules):
@@ -73,7 +74,7 @@ def _settings_without_claim(
 
 
 def _may_overlap(some: Sequence[NamePattern], others: Sequence[NamePattern]) -> bool:
-    """True if a topic may fit both, as far as the texts of the patterns show."""
+    """True if one topic may fit both lists of patterns, as far as the texts of the patterns show."""
     if not some or not others:
         return True
     return any(
@@ -104,7 +105,7 @@ def _allowance(policy: Policy, settings: RuleSettings, other: RuleSettings) -> s
 
 def is_wider(policy: Policy, settings: RuleSettings, other: RuleSettings, side: str) -> bool:
     """True if the limit of `settings` on this side is wider than that of `other`. A limit that is not given
-    counts as unlimited: it is the topic's, and brokers enforce that anyway."""
+    counts as unlimited, since brokers enforce the topic's own limit anyway."""
     own, others = _limit(policy, settings, side), _limit(policy, other, side)
     if others is None or others.max_ms is None:
         return False

@@ -25,7 +25,8 @@ class RequestContext:
 
 
 class BatchReader(Protocol):
-    """Reads one batch in steps. Only a batch that is rejected, or would be, is read beyond its facts."""
+    """Reads one batch in steps. A batch is read beyond its facts only if it is or would be rejected, or if
+    its policy has custom rules or may rewrite it."""
 
     def crc_is_valid(self) -> bool: ...
 
@@ -34,23 +35,24 @@ class BatchReader(Protocol):
         ...
 
     def find_outside(self, lowest_ms: int, highest_ms: int, most: int) -> Outside:
-        """The records outside these bounds in a batch without a fault. At most `most` of them are listed. It
-        takes a hundredth of the time of `read_records`."""
+        """The records outside these bounds in a batch without a fault. At most `most` of them are listed.
+        This method takes a hundredth of the time of `read_records`."""
         ...
 
     def find_culprits(self, suspects: Suspects, most: int) -> Culprits | None:
-        """The suspect records, in about the same time; None if `read_records` is needed for that."""
+        """The suspect records, in about the time of `find_outside`; None if only `read_records` can find
+        them."""
         ...
 
 
 class OtherBatches(Protocol):
     """The batches after the first one. Below v3 a partition may hold any number of them, and a set may hold
-    millions of bare messages. So native code skips those that no check rejects."""
+    millions of bare messages. So native code skips the messages that no check rejects."""
 
     def that_may_be_rejected(self) -> Iterator["BatchContext"]: ...
 
     def odd(self) -> Iterator["BatchContext"]:
-        """Only the batches that are not bare messages, or are damaged."""
+        """Only the batches that are damaged, or are not bare messages."""
         ...
 
     def facts(self) -> Sequence[RecordFacts]:
@@ -73,11 +75,11 @@ NO_OTHERS: Final = _NoOthers()
 
 @dataclass(frozen=True, slots=True)
 class BatchContext:
-    """One batch and all facts that matter for its verdict. It is the first batch of its partition, and
+    """One batch and all facts that matter for its verdict. The batch is the first of its partition and
     represents the partition, unless it is a `later_batch` below v3.
 
     `facts` is None if the partition has no batch to read. A rejection lists at most `culprits_listed`
-    violations, and counts all. With `is_extended`, facts and records are those of KIP-228's reading
+    violations, and counts all. With `is_extended`, facts and records are read as KIP-228 proposed
     (`extended`), and the batch is forwarded only if it is rewritten.
     """
 
@@ -106,7 +108,7 @@ class BatchContext:
 
     @property
     def limits(self) -> TopicLimits | None:
-        """The limits in force. If they are None, they are not known, and only the broker judges
+        """The limits in force; None if they are not known. Then only the broker judges the range of
         timestamps."""
         return self.policy.limits
 

@@ -1,4 +1,4 @@
-"""Calls a custom rule and contains its errors: `consult`, `bounds_of`."""
+"""Calls a custom rule and catches its errors: `consult`, `bounds_of`."""
 
 from collections.abc import Sequence
 from itertools import islice
@@ -11,7 +11,7 @@ MOST_TEXT: Final = 1_000
 
 
 def consult(rule: CustomRule, timestamps_ms: Sequence[int], context: RuleContext) -> RuleAnswer:
-    """The rule's answer. It raises no error, whatever the rule does."""
+    """The rule's answer. If the rule raises an error, the answer has a `failure`."""
     try:
         named = islice(rule.rule.culprits(tuple(timestamps_ms), context), len(timestamps_ms) + 1)
         culprits = tuple((int(index), str(text)[:MOST_TEXT]) for index, text in named)
@@ -24,8 +24,8 @@ def consult(rule: CustomRule, timestamps_ms: Sequence[int], context: RuleContext
 
 
 def bounds_of(rule: CustomRule) -> tuple[int | None, int | None] | None:
-    """The bounds within which the rule accepts any timestamp, as the rule declares them; None if it declares
-    none, or invalid ones."""
+    """The bounds within which the rule declares that it accepts any timestamp; None if it declares no bounds,
+    or invalid bounds."""
     bounds = getattr(rule.rule, "bounds", None)
     if bounds is None:
         return None

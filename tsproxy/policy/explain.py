@@ -1,6 +1,6 @@
 """Why one timestamp is accepted or rejected: `explain`.
 
-It judges a batch of one record with this timestamp and without other faults.
+`explain` judges a batch of one record that has this timestamp and no other fault.
 """
 
 from collections.abc import Callable
@@ -22,11 +22,14 @@ from tsproxy.policy.units import unit_hint
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """`rejection` is that of the limits in force, whatever the mode. `candidate` is that of the candidate
-    limits for an accepted timestamp. `rule` is None if the topic's own limits decide, or if the topic is
-    internal (`policy.rule` says which). A value that looks like another unit has a `unit_hint`, even if it is
-    accepted. `repaired_ms` is the new timestamp if the rule repairs it. With `is_extended`, the record was
-    read as KIP-228 proposed."""
+    """The reasons why one timestamp is accepted or rejected.
+
+    `rejection` is the rejection by `policy`, also if it is only counted in audit mode. `candidate` is the
+    rejection of an accepted timestamp by the candidate limits. `rule` is None if no rule fits: the topic's
+    own limits decide, or the topic is internal (`policy.rule` distinguishes the two). A value that looks like
+    another unit has a `unit_hint`, even if it is accepted. `repaired_ms` is the new timestamp if the rule
+    repairs the record. With `is_extended`, the record was read as KIP-228 proposed.
+    """
 
     policy: TopicPolicy
     rule: Rule | None
@@ -56,8 +59,8 @@ def explain(
     stream_time: StreamTime | None = None,
 ) -> Explanation:
     """The explanation for one record. `known` are the topic's own limits, or None, as for `resolve`. With
-    `has_bit_6`, its batch has attribute bit 6, and the rule may read it as KIP-228 proposed. `stream_time` is
-    that of its partition, for rules that follow it."""
+    `has_bit_6`, the record's batch has attribute bit 6, and the rule may read the timestamp as KIP-228
+    proposed. `stream_time` is the partition's stream time, for rules that follow it."""
     found = resolve(policy, peer, topic, known=known, on_kafka_4=on_kafka_4, now_ms=now_ms)
 
     def context_with(time_ms: int, attributes: int = 0) -> BatchContext:

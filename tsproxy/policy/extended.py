@@ -15,15 +15,15 @@ from tsproxy.model.verdict import TopicLimits
 
 
 def is_meant(batch: RecordBatch, policy: TopicPolicy) -> bool:
-    """True for a batch that its rule reads in this way. In audit mode or under a waiver no batch is read so:
-    no batch is rewritten then, and the bit would be forwarded."""
+    """True for a batch that its rule reads in this way. In audit mode or under a waiver, no batch is read in
+    this way, because no batch is rewritten then and the bit would be forwarded."""
     is_enabled = policy.extended_timestamps is True and policy.mode is Mode.ENFORCE
     return is_enabled and batch.magic == 2 and batch.has_delete_horizon
 
 
 def meant(records: Records, limits: TopicLimits | None) -> Records:
-    """The same records with -1 for no timestamp. `real_minus_ones` are those whose timestamp is really -1,
-    unless the broker replaces it with its own."""
+    """The same records, but with -1 for no timestamp. Unless the broker replaces timestamps with its own,
+    `real_minus_ones` are the records whose timestamp is really -1."""
     came_ms = records.timestamps_ms
     times_ms = [NO_TIMESTAMP if time_ms == LONG_MIN else time_ms for time_ms in came_ms]
     if limits is not None and limits.timestamp_type is TimestampType.LOG_APPEND_TIME:
@@ -44,7 +44,7 @@ def facts_of(records: Records) -> RecordFacts:
 
 
 def text(offset: int) -> str:
-    """The error text for a real -1. The advice is that of the KIP."""
+    """The error text for a real -1. The advice comes from the KIP."""
     return (
         f"Timestamp -1 of message with offset {offset} is 1969-12-31T23:59:59.999Z and cannot be stored: "
         "Kafka takes -1 for no timestamp. Consider shifting it by one millisecond (KIP-228)"

@@ -1,10 +1,10 @@
 """The rules in the form that the fast path needs: `fast_path_bounds` and `repeatable_rejection`.
 
 The fast path forwards batches of a topic if their timestamps lie within two bounds around the clock, and
-repeats a rejection that the session has made. Both follow from the rows of `checks.tables`. A topic whose
-batches may be rewritten is not on the fast path. (`extended_timestamps` only affects batches with bit 6,
-which never take the fast path.) A waiver changes nothing within the limits, so the bounds are those without
-it.
+repeats a rejection that the session has made. Both are computed from the rows of `checks.tables`. A topic
+whose batches may be rewritten is not on the fast path. (`extended_timestamps` only affects batches with bit
+6, which never take the fast path.) A waiver changes nothing within the limits, so the bounds are the same as
+without the waiver.
 """
 
 from dataclasses import dataclass, replace
@@ -34,8 +34,8 @@ def fast_path_bounds(policy: TopicPolicy) -> FastPathBounds | None:
 
 
 def may_stay_unread(policy: TopicPolicy) -> bool:
-    """True if the header of a compressed batch may be enough, for a topic that has bounds. A rule that copies
-    bad records must find them before the broker does."""
+    """True if the header of a compressed batch may be enough to judge it, for a topic that has bounds. If a
+    rule copies culprits, the proxy must find them before the broker does."""
     return policy.inspect_compressed is Inspect.ADAPTIVE and not policy.dead_letters
 
 
@@ -50,8 +50,8 @@ def only_limits_matter(policy: TopicPolicy) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class RepeatableRejection:
-    """The batches that are rejected in the same words. Their first culprit lies between `lowest_ms` and
-    `highest_ms`, and the clock shows `from_ms` or later, but not yet `until_ms`."""
+    """The batches that are rejected in the same words. The timestamp of their first culprit is between
+    `lowest_ms` and `highest_ms`, and the clock shows `from_ms` or later, but not yet `until_ms`."""
 
     lowest_ms: int
     highest_ms: int
@@ -63,10 +63,11 @@ def repeatable_rejection(
     policy: TopicPolicy, reject: Reject, now_ms: int, for_ms: int
 ) -> RepeatableRejection | None:
     """The batches that will be rejected in the same words for `for_ms` after a rejection at `now_ms`; None if
-    the session must judge each one.
+    the session must judge each batch.
 
-    The words are the same if both batches have no fault but timestamps outside the same limits, if the first
-    culprits lie on the same side of the clock, and if the same unit is guessed for them.
+    The words are the same if three conditions hold: the only faults of both batches are timestamps outside
+    the same limits, their first culprits are on the same side of the clock, and the same unit is guessed for
+    these.
     """
     if not isinstance(reject.violations, OutOfRange):
         return None
