@@ -1,9 +1,9 @@
 """Verdicts: pure functions of (batch, limits, now_ms), which never fail.
 
 `timestamps` is the rule of KIP-32 and KIP-937, in the form of its pseudo-code. `judge` gives the verdict on a
-batch and its `context`: the batch is certainly acceptable, or the first check that fails rejects it. `checks`
-has the checks, in a broker's order. `units` guesses the unit of a rejected value. `broker_reasons` explains
-why a broker rejected a batch that the proxy forwarded.
+batch and its `context`: it accepts the batch if this is certainly acceptable, or else the first check that
+fails rejects it. `checks` has the checks, in a broker's order. `units` guesses the unit of a rejected value.
+`broker_reasons` explains why a broker rejected a batch that the proxy forwarded.
 
 Beyond a broker's rules: `resolve` finds the rule for a topic and client, `special_timestamps` rejects
 timestamps that brokers accept, `custom_rules` calls an operator's code, `candidate` counts what other limits

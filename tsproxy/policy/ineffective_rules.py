@@ -1,4 +1,5 @@
-"""Rules that have no effect because brokers accept less than they do: `ineffective_rules`."""
+"""Rules that have no effect because brokers accept fewer timestamps than the rules allow:
+`ineffective_rules`."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -11,7 +12,8 @@ from tsproxy.policy.resolve import may_fit_topic
 
 @dataclass(frozen=True, slots=True)
 class IneffectiveRule:
-    """`side` is `before` or `after`. A `rule_max_ms` of None is unlimited."""
+    """A rule whose limit is wider than the topic's. `side` is `before` or `after`. A `rule_max_ms` of None is
+    unlimited."""
 
     rule: Rule
     side: str

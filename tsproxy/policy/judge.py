@@ -2,7 +2,7 @@
 
 A batch that is certainly acceptable is forwarded, and the broker makes all other checks itself. A batch that
 violates the proxy's rules is rejected here with the broker's answer. So the proxy also makes the checks that
-a broker makes before, and the first one that fails gives the answer.
+a broker makes earlier, and the first check that fails gives the answer.
 
 The proxy rejects a batch for a timestamp out of range, for bit 3 or bit 6, and for null records. If
 timestamps are limited, it also rejects a batch that cannot be read, since nothing proves that it is
@@ -25,7 +25,7 @@ ACCEPT: Final = Accept()
 
 
 def judge(context: BatchContext) -> Verdict:
-    """Accept, or the rejection that a broker would give, or one of the proxy's own if brokers lack that
+    """Accept, or the rejection that a broker would give. The rejection is the proxy's own if brokers lack the
     check."""
     if is_certainly_acceptable(context) or request.is_left_to_the_broker(context):
         return ACCEPT
@@ -33,8 +33,8 @@ def judge(context: BatchContext) -> Verdict:
 
 
 def first_rejection(context: BatchContext) -> Reject | None:
-    """The first rejection in a broker's order, even if the proxy does not reject a batch for that check
-    alone."""
+    """The rejection by the first check that fails, in a broker's order; None if all pass. The check may be
+    one for which alone the proxy does not reject a batch."""
     return next(_rejections(context), None)
 
 
@@ -55,7 +55,7 @@ def _failed(checks: Iterable[Check], context: BatchContext) -> Iterator[Reject]:
 
 
 def is_certainly_acceptable(context: BatchContext) -> bool:
-    """True if no check for which the proxy rejects can fail."""
+    """True if the batch is certain to pass every check for which the proxy rejects."""
     if not request.is_read_whole(context) and limits_times(context.policy):
         return False  # a batch that was not read may hold any timestamp
     checks = tables.CHECKS

@@ -17,7 +17,7 @@ from tsproxy.policy.units import meant_ms
 @dataclass(frozen=True, slots=True)
 class Repair:
     """The timestamp of each record in ms as it was received (`original_ms`), and as it is forwarded
-    (`times_ms`). `changed` are the positions of those that differ."""
+    (`times_ms`). `changed` are the positions of the records for which the two differ."""
 
     times_ms: tuple[int, ...]
     original_ms: tuple[int, ...]
@@ -27,7 +27,7 @@ class Repair:
 def repaired_times(context: BatchContext) -> Repair | None:
     """The repair; None if the batch cannot be repaired. `changed` is empty if no repair is needed.
 
-    Only batches of magic 2 are repaired, and none with a wrong CRC or with bit 3 (LogAppendTime).
+    Only batches of magic 2 with a valid CRC and without bit 3 (LogAppendTime) are repaired.
     """
     batch = context.batch
     if batch.magic != 2 or batch.timestamp_type is TimestampType.LOG_APPEND_TIME:
@@ -58,7 +58,7 @@ def _right(time_ms: int, context: BatchContext) -> int | None:
 
 
 def _instead(time_ms: int, context: BatchContext) -> int | None:
-    """The timestamp that replaces a bad one; None if it cannot be repaired."""
+    """The timestamp that replaces a bad one; None if the bad one cannot be repaired."""
     policy = context.policy
     if policy.on_violation is OnViolation.STAMP:
         return context.now_ms

@@ -1,7 +1,7 @@
 """The settings of a policy for one topic of one client: `resolve`.
 
-The first rule that matches, in the order of the file, holds. This is done once for each topic and connection
-(`session.policies`), so a thousand rules cost little.
+The first rule that matches, in the order of the file, holds. It is searched once for each topic and
+connection (`session.policies`), so a thousand rules cost little.
 """
 
 from dataclasses import replace
@@ -34,7 +34,7 @@ _INT_MAX: Final = 2**31 - 1
 _values: Final = attrgetter(*SETTINGS)
 
 _NO_LIMITS: Final = TopicLimits(max_message_bytes=_INT_MAX)
-"""The limits of a topic about which nothing is known: the broker then checks sizes."""
+"""The limits of a topic whose configuration is not known. The broker then checks sizes."""
 
 _INTERNAL_STARTS: Final = ("__", "mm2-offset-syncs.", "mm2-offsets.", "mm2-configs.", "mm2-status.")
 _INTERNAL_ENDS: Final = ("-changelog", "-repartition", ".checkpoints.internal", ".heartbeats")
@@ -101,14 +101,15 @@ def _for_brokers_time(settings: RuleSettings) -> RuleSettings:
 
 
 def first_rule(policy: Policy, peer: Peer, topic: str) -> Rule | None:
-    """The first rule that fits. Only a rule that names an internal topic fits it: the text of a pattern must
-    be an internal name (`__*`, `*-changelog`). So `*` does not fit internal topics by accident."""
+    """The first rule that fits; None if no rule does. A rule fits an internal topic only if the text of a
+    matching pattern is an internal name (`__*`, `*-changelog`). So `*` does not fit internal topics by
+    accident."""
     fitting = (rule for rule in policy.rules if fits(rule.match, peer, topic))
     return next((rule for rule in fitting if may_fit_topic(rule.match, topic)), None)
 
 
 def may_fit_topic(match: Match, topic: str) -> bool:
-    """True if it fits the topic of some client."""
+    """True if `match` may fit this topic for some client."""
     return _any_fits(match.topics, topic) and (not is_internal(topic) or _names(match, topic))
 
 
@@ -137,7 +138,7 @@ def _names(match: Match, topic: str) -> bool:
 def _limits(
     policy: Policy, settings: RuleSettings, known: TopicLimits | None, on_kafka_4: TopicLimits | None
 ) -> TopicLimits | None:
-    """The rule's own limits, else those of `limits_from`, plus the tolerance of clocks."""
+    """The rule's own limits, else those of `limits_from`, plus the clock tolerance."""
     match policy.limits_from:
         case LimitsFrom.CONFIG:
             below: TopicLimits | None = _bounded(_NO_LIMITS, policy.defaults)
@@ -160,7 +161,7 @@ def _candidate(
         return None
     preset = _preset(settings.preset, limits, on_kafka_4) or limits
     if settings.preset is not None and limits.before_max_ms is None:
-        # No preset limits old records. A limit that an operator has set holds, however long.
+        # Presets do not limit old records. If an operator has set a limit, it holds, however long it is.
         preset = replace(preset, before_max_ms=_least(preset.before_max_ms, FAR_BEHIND_MS))
     candidate = _widened(_bounded(preset, settings), policy.clock_tolerance_ms)
     if candidate is None or not candidate.is_limited:
@@ -177,14 +178,14 @@ def _preset(
         case None:
             return below
         case Preset.KAFKA_4:
-            # If brokers are not queried, it counts as if neither topic nor broker had set anything.
+            # If brokers are not queried, the preset assumes that neither topic nor broker has set a limit.
             return on_kafka_4 or (below and replace(below, before_max_ms=None, after_max_ms=HOUR_MS))
         case Preset.KIP_937_DRAFT:
             return replace(below or _NO_LIMITS, before_max_ms=None, after_max_ms=HOUR_MS)
 
 
 def _bounded(limits: TopicLimits, settings: RuleSettings) -> TopicLimits:
-    """The limits, but with those of `settings` that are given."""
+    """The limits, replaced by the limits of `settings` where these are given."""
     before_max_ms = settings.before.max_ms if settings.before else limits.before_max_ms
     after_max_ms = settings.after.max_ms if settings.after else limits.after_max_ms
     return replace(limits, before_max_ms=before_max_ms, after_max_ms=after_max_ms)
@@ -218,6 +219,6 @@ def _widened(limits: TopicLimits | None, tolerance_ms: int) -> TopicLimits | Non
 
 
 def _wider(bound_ms: int | None, tolerance_ms: int) -> int | None:
-    """The limit plus the tolerance. From Long.MAX on it is unlimited, as in Kafka; a topic's own limit may
-    lie just below."""
+    """The limit plus the tolerance. None (unlimited) if the sum is Long.MAX or more, as in Kafka: a topic's
+    own limit may be just below it."""
     return None if bound_ms is None or bound_ms + tolerance_ms >= LONG_MAX else bound_ms + tolerance_ms

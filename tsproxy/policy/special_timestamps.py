@@ -1,5 +1,5 @@
-"""Special timestamps: -1, zero and negative ones. Brokers accept them whatever the limits, but an operator
-may reject them.
+"""Special timestamps: -1, zero and other negative values. An operator may reject them even if the limits
+allow them.
 
 Sources: KIP-32 (-1 is NO_TIMESTAMP, and is never checked), KIP-228 (a proposal to allow negative timestamps).
 """
@@ -22,7 +22,8 @@ def rejected(timestamp_ms: int, policy: TopicPolicy) -> Reason | None:
 
 
 def are_certainly_allowed(facts: RecordFacts, policy: TopicPolicy) -> bool:
-    """True if no record can have a rejected value. A zero may lie between the lowest and the highest."""
+    """True if no record can have a rejected value. A zero may be between the lowest and the highest
+    timestamp."""
     if not policy.rejects_special_timestamps:
         return True
     if facts.missing and policy.no_timestamp is Choice.REJECT:
@@ -31,7 +32,7 @@ def are_certainly_allowed(facts: RecordFacts, policy: TopicPolicy) -> bool:
 
 
 def text(timestamp_ms: int, offset: int, policy: TopicPolicy) -> str:
-    """The proxy's own text, since brokers have none."""
+    """The error text for a rejected special timestamp. It is the proxy's own, since brokers have none."""
     what = "means that there is none, which is" if timestamp_ms == NO_TIMESTAMP else "is"
     return (
         f"Timestamp {timestamp_ms} of message with offset {offset} {what} not accepted by the proxy's rule "

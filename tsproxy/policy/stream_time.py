@@ -2,7 +2,7 @@
 
 Kafka Streams uses the newest timestamp of a partition as its clock. One record an hour ahead closes every
 window before it, and then good records are dropped as late. A limit around the wall clock does not find this
-mistake if it allows an hour ahead, or if the whole stream lies in the past.
+mistake if it allows an hour ahead, or if the whole stream is in the past.
 """
 
 from collections.abc import Iterator, Sequence
@@ -19,11 +19,11 @@ STREAM_TIME_GUARD: Final = "stream-time-guard"
 
 @dataclass(frozen=True, slots=True)
 class StreamTimeGuard:
-    """Rejects records more than `max_jump_ahead_ms` ahead of the newest one before them in their partition.
+    """Rejects a record more than `max_jump_ahead_ms` ahead of the newest record before it in its partition.
 
-    The time since that record was seen is added, since a partition may be silent for a while. If this process
-    has not seen a timestamp of the partition yet, the proxy's clock is used instead. Rejected records do not
-    count for later ones.
+    The time since that newest record arrived is added, because a partition may be silent for a while. If this
+    process has not received a timestamp of the partition yet, the proxy's clock is used instead. Rejected
+    records do not count for later ones.
     """
 
     max_jump_ahead_ms: int
@@ -67,7 +67,7 @@ class StreamTimeAdvance:
 
 
 def advanced(timestamps_ms: Sequence[int], stream_time: StreamTime | None) -> StreamTimeAdvance | None:
-    """The effect of these records; None if none of them has a timestamp."""
+    """The effect of these records on the stream time; None if no record has a timestamp."""
     times_ms = [time_ms for time_ms in timestamps_ms if time_ms != NO_TIMESTAMP]
     if not times_ms:
         return None

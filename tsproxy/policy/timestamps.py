@@ -19,8 +19,8 @@ from tsproxy.model.verdict import TopicLimits
 def is_out_of_range(timestamp_ms: int, limits: TopicLimits, now_ms: int) -> bool:
     """True if KIP-937's validation of one record fails: both branches of its pseudo-code, with longs.
 
-    `difference` is the KIP's time_difference. It is positive before now, where before.max.ms is the limit,
-    and negative after now, where after.max.ms is.
+    `difference` is the KIP's time_difference. It is positive for a timestamp before now, which before.max.ms
+    limits. It is negative for a timestamp after now, which after.max.ms limits.
     """
     if limits.timestamp_type is TimestampType.LOG_APPEND_TIME or timestamp_ms == NO_TIMESTAMP:
         return False
@@ -31,7 +31,7 @@ def is_out_of_range(timestamp_ms: int, limits: TopicLimits, now_ms: int) -> bool
 
 
 REJECTED: Final = "One or more records have been rejected due to invalid timestamp"
-"""The partition's error_message if the timestamp of some record is at fault."""
+"""The partition's error_message if a record's timestamp is at fault."""
 
 
 def out_of_range_text(timestamp_ms: int, offset: int, limits: TopicLimits, now_ms: int) -> str:

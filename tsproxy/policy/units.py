@@ -1,13 +1,13 @@
-"""Guesses the unit of a rejected timestamp, which is the unit in which it lies near the clock.
+"""Guesses the unit of a rejected timestamp: the unit in which its value is near the clock.
 
 Producers that send seconds, microseconds or nanoseconds instead of milliseconds are the most frequent cause
 of bad timestamps. The judge guesses only for values outside the limits, or outside the candidate limits;
-`explain` does it for any value.
+`explain` guesses for any value.
 
 Milliseconds times 1,000 twice are nanoseconds that end in six zeros. A nanosecond clock shows six zeros once
-in a million times, so such a value was in milliseconds before. Only a whole second may be either, and is
-called nanoseconds. Milliseconds times 1,000 once look like microseconds, since many microsecond clocks only
-advance each millisecond.
+in a million times, so such a value was in milliseconds before. Only a value of a whole second may be either,
+and the guess is then nanoseconds. Milliseconds times 1,000 once cannot be distinguished from microseconds,
+since many microsecond clocks only advance each millisecond.
 """
 
 from datetime import UTC, datetime
@@ -18,7 +18,7 @@ from tsproxy.model.units import UNITS
 from tsproxy.model.verdict import UnitGuess
 
 NEAR_MS: Final = 365 * 24 * 3600 * 1000
-"""A guess must lie within a year of the clock."""
+"""In the guessed unit, a value must be within a year of the clock."""
 
 READINGS: Final = tuple(
     (guess, reading)
@@ -38,8 +38,9 @@ def guess_unit(timestamp_ms: int, now_ms: int) -> UnitGuess | None:
 
 
 def values_of_one_unit(timestamp_ms: int, from_ms: int, until_ms: int) -> tuple[int, int] | None:
-    """The lowest and the highest value around this one with the same guess, at every clock between `from_ms`
-    and `until_ms`. None if the guess depends on the clock, or on more than the size of the value."""
+    """The lowest and the highest of the values around this one that have the same guess, at every clock
+    between `from_ms` and `until_ms`. None if the guess depends on the clock, or on more than the size of the
+    value."""
     if timestamp_ms == 0:
         return 0, 0
     lowest, highest = (1, LONG_MAX) if timestamp_ms > 0 else (LONG_MIN, -1)
@@ -76,7 +77,8 @@ def unit_hint(timestamp_ms: int, now_ms: int) -> str | None:
 
 
 def _reading(timestamp_ms: int, now_ms: int) -> tuple[UnitGuess, int] | None:
-    """The unit of the reading that is near the clock, and its timestamp. Zero is never near the clock."""
+    """The unit of the first reading that is near the clock, and the timestamp by this reading; None if no
+    reading is near. Zero is never near the clock."""
     readings = ((unit, reading.read(timestamp_ms)) for unit, reading in READINGS)
     found = next((found for found in readings if abs(found[1] - now_ms) <= NEAR_MS), None)
     if found is None or found[0] is not UnitGuess.NANOSECONDS or timestamp_ms % 1_000_000:
