@@ -1,8 +1,8 @@
 """Verdicts: pure functions of (batch, limits, now_ms), which never fail.
 
 `timestamps` is the rule of KIP-32 and KIP-937, in the form of its pseudo-code. `judge` gives the verdict on a
-batch and its `context`: it accepts the batch if this is certainly acceptable, or else the first check that
-fails rejects it. `checks` has the checks, in a broker's order. `units` guesses the unit of a rejected value.
+batch and its `context`: it accepts a batch that is certainly acceptable. Otherwise the first check that fails
+rejects the batch. `checks` has the checks, in a broker's order. `units` guesses the unit of a rejected value.
 `broker_reasons` explains why a broker rejected a batch that the proxy forwarded.
 
 Beyond a broker's rules: `resolve` finds the rule for a topic and client, `special_timestamps` rejects

@@ -1,4 +1,4 @@
-"""The checks of a batch as a whole, before a broker looks at records.
+"""The checks of a batch as a whole, before a broker reads its records.
 
 Source: `UnifiedLog.java#analyzeAndValidateRecords`, `LogValidator.java#validateBatch`. A failure concerns the
 whole batch: the client only gets the error code. The text is for logs.
@@ -48,7 +48,7 @@ def codec_is_known(context: BatchContext) -> Reject | None:
 
 
 def batch_is_valid(context: BatchContext) -> Reject | None:
-    """`LogValidator.validateBatch`."""
+    """The checks of `LogValidator.validateBatch`."""
     batch, first = context.batch, context.record_set.batches[0].magic
     if batch.magic != first:
         return reject_whole(
@@ -65,8 +65,8 @@ def batch_is_valid(context: BatchContext) -> Reject | None:
 
 
 def wrong_in_header(batch: RecordBatch) -> str | None:
-    """The check of `validateBatch` that fails, in the broker's words. Messages of magic 0 and 1 pass them
-    all."""
+    """The broker's text for the first check of `validateBatch` that fails; None if all pass. Messages of
+    magic 0 and 1 pass all of them."""
     span = f"[{batch.base_offset}, {batch.last_offset}]"
     if batch.last_offset_delta + 1 <= 0:
         return f"Batch has an invalid offset range: {span}"
@@ -85,13 +85,13 @@ def wrong_in_header(batch: RecordBatch) -> str | None:
 
 
 def set_is_readable(context: BatchContext) -> Reject | None:
-    """The fault of the set itself: bytes after its batches that are no batch."""
+    """The rejection for a fault of the record set itself: the bytes after its last batch are no batch."""
     found = context.record_set
     return None if found.fault is None else reject_fault(found.fault, found.fault_value)
 
 
 def one_batch_where_one_is_right(context: BatchContext) -> Reject | None:
-    """Only uncompressed messages of magic 0 and 1 may be more than one."""
+    """The rejection of several batches. Only uncompressed messages of magic 0 and 1 may be more than one."""
     if len(context.record_set.batches) < 2:
         return None
     if context.batch.magic < 2 and all(one.batch.codec_id == Codec.NONE for one in context.each_odd_batch()):
@@ -100,8 +100,8 @@ def one_batch_where_one_is_right(context: BatchContext) -> Reject | None:
 
 
 def delete_horizon_is_unset(context: BatchContext) -> Reject | None:
-    """This is no check of a broker. Brokers store bit 6 unchanged, and their cleaner then takes the base
-    timestamp for a deadline."""
+    """The rejection of a batch with bit 6. Brokers have no such check: they store the bit unchanged, and
+    their cleaner then uses the base timestamp as a deadline."""
     if not delete_horizon_is_set(context) or context.is_extended:
         return None
     return reject_whole(

@@ -11,7 +11,7 @@ from tsproxy.policy.context import BatchContext
 
 @dataclass(frozen=True, slots=True)
 class FastPathBounds:
-    """How far a timestamp may lie before and after the clock, in ms; None is unlimited."""
+    """How far a timestamp may be before and after the clock, in ms; None is unlimited."""
 
     before_max_ms: int | None
     after_max_ms: int | None
@@ -22,7 +22,7 @@ ANY_TIME: Final = FastPathBounds(None, None)
 
 
 def narrowest(bounds: Iterable[FastPathBounds | None]) -> FastPathBounds | None:
-    """The bounds that lie within all of `bounds`; None if one of them is None."""
+    """The widest bounds that are within all of `bounds`; None if one of these is None."""
     known = list(bounds)
     if None in known:
         return None
@@ -41,9 +41,9 @@ class Check:
     record is read. It must be True if facts are needed and missing. `left_to_the_broker` marks a check that
     the proxy only makes to answer in a broker's order: it never rejects a batch for such a check alone.
 
-    `bounds` are the bounds within which no usual batch fails the check. They are None if that depends on more
-    than timestamps; then the fast path takes no batch of the topic. A usual batch is complete and of magic 2,
-    its header is right, its CRC is valid, it is not too large, and neither attribute bit 3 nor 6 is set.
+    `bounds` are the bounds within which no usual batch fails the check. They are None if there are no such
+    bounds; then the fast path forwards no batch of the topic. A usual batch is complete and of magic 2, its
+    header is right, its CRC is valid, it is not too large, and neither attribute bit 3 nor 6 is set.
     """
 
     reject: Callable[[BatchContext], Reject | None]
@@ -52,7 +52,7 @@ class Check:
 
 
 def left_to_the_broker(context: BatchContext) -> bool:  # noqa: ARG001 # a column of the tables
-    """False: the proxy rejects nothing for such a check alone."""
+    """Always False: the proxy rejects nothing for such a check alone."""
     return False
 
 

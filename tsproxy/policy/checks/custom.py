@@ -1,6 +1,6 @@
-"""The check of custom rules: those that operators write themselves.
+"""The check of custom rules, which operators write themselves.
 
-They come after all checks that a broker makes of each record. So a batch that a broker would reject is
+This check comes after all checks that a broker makes of each record. So a batch that a broker would reject is
 rejected in the broker's words, and the rules decide about the rest.
 """
 
@@ -48,7 +48,7 @@ def some_rule_may_reject(context: BatchContext) -> bool:
 
 
 def bounds(policy: TopicPolicy) -> FastPathBounds | None:
-    """The bounds within which every rule accepts any timestamp; None if one of them has no bounds."""
+    """The bounds within which every rule accepts any timestamp; None if one of the rules has no bounds."""
     if not policy.custom_rules:
         return ANY_TIME
     found = (bounds_of(rule) for rule in policy.custom_rules)

@@ -72,7 +72,7 @@ def reject_fault(fault: Fault, value: int | None = None) -> Reject:
 
 
 def reason_of_fault(fault: Fault) -> Reason:
-    """The kind under which a broker counts the fault (KIP-467), or else a bad record."""
+    """The reason for the fault: the kind under which a broker counts it (KIP-467), or else `bad_record`."""
     return _REASONS.get(fault, Reason.BAD_RECORD)
 
 

@@ -25,12 +25,12 @@ def records_are_readable(context: BatchContext) -> Reject | None:
         return None
     fault = context.facts.fault
     if fault is Fault.VARINT_TOO_LONG and context.batch.codec_id != Codec.NONE:
-        fault = Fault.PREMATURE_END  # a broker's stream reader reports any such length so
+        fault = Fault.PREMATURE_END  # a broker's stream reader reports such a length in this way
     return reject_fault(fault)
 
 
 def each_record_is_valid(context: BatchContext) -> Reject | None:
-    """INVALID_TIMESTAMP or INVALID_RECORD with the culprits in ascending order."""
+    """The rejection with INVALID_TIMESTAMP or INVALID_RECORD. It lists the culprits in ascending order."""
     if _only_their_range_matters(context):
         return _each_is_in_range(context)
     found = _culprits(context)
@@ -57,7 +57,8 @@ def each_record_is_valid(context: BatchContext) -> Reject | None:
 
 
 def some_record_may_be_invalid(context: BatchContext) -> bool:
-    """Keys do not count, since a broker rejects a record without a key itself."""
+    """True if, by the known facts, some record may have a timestamp that is not allowed, or if bit 3 is set.
+    Keys do not count, since the broker itself rejects a record without a key."""
     if context.batch.timestamp_type is TimestampType.LOG_APPEND_TIME:
         return True
     policy, limits, facts = context.policy, context.limits, context.facts
@@ -74,7 +75,7 @@ def some_record_may_be_invalid(context: BatchContext) -> bool:
 
 
 def bounds(policy: TopicPolicy) -> FastPathBounds | None:
-    """The limits in force; None if special timestamps are rejected, since they may lie within the limits."""
+    """The limits in force; None if special timestamps are rejected, since these may be within the limits."""
     if policy.rejects_special_timestamps:
         return None
     return ANY_TIME if policy.limits is None else within(policy.limits)
@@ -106,7 +107,7 @@ def _each_is_in_range(context: BatchContext) -> Reject | None:
 
 
 def reject_out_of_range(context: BatchContext, outside: Outside, limits: TopicLimits) -> Reject:
-    """The rejection of a batch for records outside `limits`. At least the first of them is listed."""
+    """The rejection of a batch for records outside `limits`. `outside` lists at least the first of them."""
     first_ms, pieces = outside.timestamps_ms[0], timestamps.out_of_range_pieces(limits, context.now_ms)
     violations = OutOfRange(outside, context.batch.base_offset, pieces, context.now_ms)
     return Reject(
@@ -193,7 +194,8 @@ def _fault_of(context: BatchContext, records: Records, at: int) -> tuple[Reason,
 
 
 def _out_of_range_text(context: BatchContext, timestamp_ms: int, offset: int, limits: TopicLimits) -> str:
-    """The broker's text, or the text that the rule has instead."""
+    """The broker's text, or the draft's text if the rule has that preset, with a hint about the unit if it is
+    configured."""
     if context.policy.speaks_as_draft:
         text = timestamps.draft_text(offset)
     else:
@@ -203,18 +205,20 @@ def _out_of_range_text(context: BatchContext, timestamp_ms: int, offset: int, li
 
 
 def is_converted(context: BatchContext) -> bool:
-    """True for bare messages of magic 0 and 1 in a topic that keeps them bare (`context` is the first).
+    """True for bare messages of magic 0 and 1 in a topic that does not compress them. `context` is that of
+    the first.
 
-    To rewrite them in magic 2, a broker first reads them all for their size. Then it judges and writes one
-    after the other (`LogValidator.java#convertAndAssignOffsetsNonCompressed`).
+    To rewrite them in magic 2, a broker first reads them all for their size. Then it judges and writes the
+    messages one after the other (`LogValidator.java#convertAndAssignOffsetsNonCompressed`).
     """
     is_bare = context.limits is None or context.limits.codec in (None, Codec.NONE)
     return is_bare and any(one.batch.magic < 2 for one in context.each_odd_batch())
 
 
 def time_can_be_kept(context: BatchContext) -> Reject | None:
-    """A batch of magic 2 cannot hold a negative timestamp, so a broker rejects such a message before it
-    judges the next one. Compressed messages are all judged first, and are left to the broker."""
+    """The rejection of a message with a timestamp below -1. A broker cannot write it to a batch of magic 2,
+    so it rejects the message before it judges the next one. Brokers judge all compressed messages first, so
+    the proxy leaves these to the broker."""
     if context.batch.codec_id != Codec.NONE or not is_converted(context):
         return None
     time = context.batch.base_timestamp
@@ -224,10 +228,11 @@ def time_can_be_kept(context: BatchContext) -> Reject | None:
 
 
 def _record_text(context: BatchContext, records: Records, index: int) -> str:
-    """The record as a broker prints it. With bit 3 it shows the header's maxTimestamp."""
+    """The record as a broker prints it. With bit 3, the broker prints the header's maxTimestamp as the
+    record's."""
     batch = context.batch
     name, key_size, value_size = "PartialDefaultRecord", records.key_sizes[index], records.value_sizes[index]
-    if context.is_recompressed or batch.codec_id == Codec.NONE:  # then it has read the whole record
+    if context.is_recompressed or batch.codec_id == Codec.NONE:  # the broker has read the whole record
         name, key_size, value_size = "DefaultRecord", max(key_size, 0), max(value_size, 0)
     return (
         f"{name}(offset={batch.base_offset + records.offset_deltas[index]}, "

@@ -1,4 +1,4 @@
-"""The checks of a partition's records before they come to the log.
+"""The checks of a partition's records that a broker makes before the records come to the log.
 
 Source: `KafkaApis.scala#handleProduceRequest`, `ProduceRequest.java#validateRecords`,
 `ReplicaManager.scala`. Authorization, unknown topics and leadership stay with the broker.
@@ -15,20 +15,20 @@ ONE_BATCH_FROM: Final = 3
 """The first version whose requests hold exactly one batch of magic 2 for each partition."""
 
 CODEC_READ_BELOW: Final = 7
-"""Below this version a broker validates the codec, since zstd is not allowed there."""
+"""Below this version a broker validates the codec, since zstd is not allowed in older versions."""
 
 
 def is_read_whole(context: BatchContext) -> bool:
-    """True if every batch was read. From v3 on only the first one is read."""
+    """True if every batch was read. From v3 on only the first batch is read."""
     found = context.record_set
     return not found.fault and (context.request.api_version < ONE_BATCH_FROM or len(found.batches) == 1)
 
 
 def is_left_to_the_broker(context: BatchContext) -> bool:
-    """True for an unknown codec below v7, which the validation of its partition does not find.
+    """True for an unknown codec below v7. The validation of the codec's partition does not find it.
 
-    A broker then rejects the whole request and stores nothing of it. But it only reads the codec if the
-    partition exists and the client may write to it, and only the broker knows that.
+    A broker then rejects the whole request and stores nothing of it. But a broker only reads the codec if the
+    partition exists and the client may write to it. Only the broker knows whether this is so.
     """
     if not ONE_BATCH_FROM <= context.request.api_version < CODEC_READ_BELOW or not context.record_set.batches:
         return False
@@ -36,7 +36,8 @@ def is_left_to_the_broker(context: BatchContext) -> bool:
 
 
 def records_are_there(context: BatchContext) -> Reject | None:
-    """A broker that gets null records never answers. 87 is its answer to a partition without a batch."""
+    """The rejection of null records. A broker never answers a request with them, so the proxy sends 87
+    (INVALID_RECORD), a broker's answer to a partition without a batch."""
     if not records_are_null(context):
         return None
     return reject_whole(ErrorCode.INVALID_RECORD, "The records of the partition are null")
@@ -47,7 +48,7 @@ def records_are_null(context: BatchContext) -> bool:
 
 
 def one_batch_of_magic_2(context: BatchContext) -> Reject | None:
-    """`ProduceRequest.validateRecords`, from v3 on."""
+    """The checks of `ProduceRequest.validateRecords`, from v3 on."""
     found, version = context.record_set, context.request.api_version
     if version < ONE_BATCH_FROM:
         return None
@@ -79,8 +80,8 @@ def one_batch_of_magic_2(context: BatchContext) -> Reject | None:
 
 
 def a_bit_is_set(context: BatchContext) -> bool:
-    """True if a batch has an attribute bit that no producer may set. The proxy rejects it even if it comes
-    after the only batch that is read."""
+    """True if a batch has an attribute bit that no producer may set. The proxy rejects such a batch even if
+    it comes after the only batch that is read."""
     batches = context.record_set.batches
     return any(b.timestamp_type is TimestampType.LOG_APPEND_TIME or b.has_delete_horizon for b in batches)
 

@@ -1,6 +1,6 @@
 """The checks as tables, in a broker's order: `CHECKS`.
 
-The first check that fails gives the answer, so the order decides which one a client sees.
+The first check that fails gives the answer, so the order decides which answer a client gets.
 """
 
 from dataclasses import dataclass
@@ -18,17 +18,17 @@ class Tables:
     partition: tuple[Check, ...]
     """Checks of a partition as a whole."""
     log: tuple[Check, ...]
-    """Checks of each batch in turn, before the validator sees the first."""
+    """Checks of each batch in turn, before the validator reads the first batch."""
     batches: tuple[Check, ...]
     """Checks of all batches of a partition at once."""
     conversion: tuple[Check, ...]
-    """Checks of each batch in turn, where the broker converts messages of magic 0 and 1 (`is_converted`)."""
+    """Checks of each batch in turn, if the broker converts messages of magic 0 and 1 (`is_converted`)."""
     validator: tuple[Check, ...]
     """Checks of each batch in turn."""
 
     @cached_property
     def of_the_proxy_about_a_partition(self) -> tuple[Check, ...]:
-        """Without those that are left to the broker."""
+        """The checks of a partition, without the checks that are left to the broker."""
         return tuple(c for c in (*self.partition, *self.batches) if c.may_fail is not left_to_the_broker)
 
     @cached_property

@@ -1,10 +1,10 @@
 """The checks of a request as a whole: if one fails, every partition gets the same answer.
 
 Source: `KafkaApis.scala#handleProduceRequest`, `RequestUtils.java#flag`,
-`ReplicaManager.scala#handleProduceAppend`. The proxy only makes them if it rejects some partition, since the
-rest might pass a check that the whole request fails. Any other request is forwarded unchanged, and the broker
-makes these checks itself. An unknown codec is not checked here, because only the broker knows whether it
-would read that partition (`request.is_left_to_the_broker`).
+`ReplicaManager.scala#handleProduceAppend`. The proxy only makes these checks if it rejects some partition,
+since the other partitions alone might pass a check that the whole request fails. Any other request is
+forwarded unchanged, and the broker makes these checks itself. An unknown codec is not checked here, because
+only the broker knows whether it would read that partition (`request.is_left_to_the_broker`).
 """
 
 from collections.abc import Callable, Sequence
@@ -17,7 +17,8 @@ from tsproxy.policy.checks.request import is_left_to_the_broker, one_batch_of_ma
 from tsproxy.policy.context import BatchContext
 
 PRODUCER_ID_END: Final = 51
-"""The position where the producer_id of a v2 batch ends. A batch that ends before it has none."""
+"""The position where the producer_id of a v2 batch ends. A batch that ends before this position has no
+producer_id."""
 
 
 def reject_whole_request(contexts: Sequence[BatchContext]) -> Reject | None:
@@ -27,7 +28,8 @@ def reject_whole_request(contexts: Sequence[BatchContext]) -> Reject | None:
 
 
 def _transactional_id_is_there(contexts: Sequence[BatchContext]) -> Reject | None:
-    """The first batches are checked in turn until one is transactional, or one cannot be read."""
+    """The rejection of a transactional batch in a request without transactional_id. The first batch of each
+    partition is checked in turn, until one is transactional or cannot be read."""
     for context in contexts:
         found = context.record_set
         if not found.batches and found.fault is not None:
@@ -43,7 +45,8 @@ def _transactional_id_is_there(contexts: Sequence[BatchContext]) -> Reject | Non
 
 
 def _one_producer(contexts: Sequence[BatchContext]) -> Reject | None:
-    """All batches of partitions that have passed validation count."""
+    """The rejection of transactional batches of several producers. All batches of the partitions that have
+    passed validation count."""
     producers: set[tuple[int, int]] = set()
     for context in contexts:
         if one_batch_of_magic_2(context) is not None or is_left_to_the_broker(context):
@@ -63,7 +66,8 @@ def _one_producer(contexts: Sequence[BatchContext]) -> Reject | None:
 
 
 def _unreadable(context: BatchContext) -> Reject:
-    """The rejection of a batch that cannot be read. Only here the broker sends the text as well."""
+    """The rejection of a batch that cannot be read. Only for these checks, a broker sends the text as
+    well."""
     fault = context.record_set.fault
     assert fault is not None
     text = fault_text(fault, context.record_set.fault_value)
