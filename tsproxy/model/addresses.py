@@ -1,6 +1,6 @@
 """Addresses with ports (`Address`), and IP addresses of clients as they are compared and counted.
 
-A client counts as one, in whatever form its address comes.
+A client counts as one client, in whatever form its address is written.
 
 Sources: RFC 4291 (2.5.1: a host chooses the last 64 bits itself; 2.5.5.2: IPv4-mapped addresses), RFC 6177
 (a site gets at least a /64), RFC 6052 (2.1: the well-known prefix of IPv4 behind a translator).
@@ -14,7 +14,8 @@ from typing import Final
 Network = IPv4Network | IPv6Network
 
 _NETWORK_BITS: Final = 64
-"""The bits of an IPv6 address that distinguish networks. A host has all addresses that begin with them."""
+"""The bits of an IPv6 address that distinguish networks. A host has all addresses that begin with the same
+bits."""
 _TRANSLATED: Final = IPv6Network("64:ff9b::/96")
 
 
@@ -31,7 +32,7 @@ class Address:
 
 
 def ip_or_none(text: str) -> IPv4Address | IPv6Address | None:
-    """The IP address; None for a text that is none, such as a host name."""
+    """The IP address; None for a text that is no address, such as a host name."""
     try:
         return ip_address(text)
     except ValueError:
@@ -39,7 +40,8 @@ def ip_or_none(text: str) -> IPv4Address | IPv6Address | None:
 
 
 def canonical(text: str) -> IPv4Address | IPv6Address | None:
-    """The address without its zone, with an IPv4-mapped one as IPv4; None for a text that is no address."""
+    """The address without its zone, and an IPv4-mapped address as IPv4; None for a text that is no
+    address."""
     address = ip_or_none(text.partition("%")[0])
     return address.ipv4_mapped or address if isinstance(address, IPv6Address) else address
 
@@ -48,8 +50,8 @@ def counted_as(text: str) -> str:
     """The name under which clients of this address are counted. All addresses that a host may choose itself
     have the same name.
 
-    For an IPv4 address it is the address, for an IPv6 address its /64. A text that is no address is its own
-    name.
+    The name of an IPv4 address is the address itself. The name of an IPv6 address is its /64. A text that is
+    no address is its own name.
     """
     if ":" not in text:
         return text
@@ -62,6 +64,6 @@ def counted_as(text: str) -> str:
 
 
 def is_in(text: str, networks: Iterable[Network]) -> bool:
-    """True if the address lies in one of the networks; False for a text that is no address."""
+    """True if the address is in one of the networks; False for a text that is no address."""
     address = canonical(text)
     return address is not None and any(address in network for network in networks)

@@ -28,7 +28,7 @@ class StreamTime:
 class RuleContext:
     """The facts of a batch that a rule may use besides its timestamps. `now_ms` is the proxy's clock when the
     request was complete. `limits` are those in force, None if they are not known. `client_software` is
-    `name/version`. `stream_time` is for rules that follow it, and None until this process has seen a
+    `name/version`. `stream_time` is for rules that follow it, and None until this process has received a
     timestamp of the partition.
     """
 
@@ -44,18 +44,21 @@ class RuleContext:
 
 
 class TimestampRule(Protocol):
-    """`timestamps_ms` are those of a batch in its order, with -1 for none. The answer names the records to
-    reject in ascending order: (index, the text that the client gets). If it names none, the batch is
-    accepted.
+    """A custom rule, as an operator writes it.
 
-    A rule may also have `bounds(self) -> tuple[int | None, int | None]`: how far before and after the clock,
-    in ms, it accepts every timestamp and -1 of any client. None is unlimited. The fast path accepts such
-    records without calling the rule. Without `bounds` the session reads each batch.
+    `culprits` gets the timestamps of a batch in its order, with -1 for none. It returns the records to reject
+    in ascending order: (index, the text that the client gets). If it returns none, the rule accepts the
+    batch.
 
-    The attribute `reason` is the reason of its rejections in the decision log, `custom_rule` by default.
+    A rule may also have `bounds(self) -> tuple[int | None, int | None]`. It returns how far before and after
+    the clock, in ms, the rule accepts every timestamp and -1 of any client. None is unlimited. The fast path
+    accepts such records without calling the rule. Without `bounds` the session reads each batch.
+
+    The attribute `reason` is the reason of the rule's rejections in the decision log, `custom_rule` by
+    default.
 
     If the attribute `follows_stream_time` is true, the rule gets the `stream_time` of each partition. The
-    process remembers it, so that the rule need not.
+    process stores it, so that the rule does not have to.
     """
 
     def culprits(self, timestamps_ms: Sequence[int], context: RuleContext) -> Iterable[tuple[int, str]]: ...

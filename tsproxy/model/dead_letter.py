@@ -11,7 +11,8 @@ class RejectedBatch:
     """A rejected batch. `records` are unchanged, and empty if `rejection` names no culprit.
 
     `bad_records` counts the culprits, named or not. It counts all records if the batch was rejected as a
-    whole (`rejection.bad_records` is None). `rule` rejected the batch, by the clock `now_ms`.
+    whole (`rejection.bad_records` is None). `rule` rejected the batch, and `now_ms` is the clock by which it
+    was judged.
     """
 
     now_ms: int

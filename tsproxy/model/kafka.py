@@ -54,7 +54,7 @@ class ApiKey(IntEnum):
 
 
 class ErrorCode(IntEnum):
-    """The error codes that tsproxy reads or sends, and those after which clients send again
+    """The error codes that tsproxy reads or sends, and those after which clients send records again
     (`Errors.java`)."""
 
     UNKNOWN_SERVER_ERROR = -1

@@ -21,7 +21,7 @@ Content = str | int | float | None
 
 
 def raw(text: str) -> Markup:
-    """Our own markup, style or script, unchanged. Never for text that a client or a broker chose."""
+    """Our own markup, style or script, unchanged. Never use it for text that a client or a broker chose."""
     return Markup(text)
 
 

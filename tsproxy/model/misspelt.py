@@ -1,16 +1,16 @@
-"""`unknown`: the text about a name that is not known, with the one that was probably meant."""
+"""`unknown`: the text about a name that is not known, with the name that was probably meant."""
 
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 from typing import Final
 
 _MISSPELT: Final = 0.8
-"""The likeness of two names of which one is the other with a slip of the keyboard (difflib)."""
+"""The least similarity (difflib) of two names that differ by a typing mistake."""
 
 
 def unknown(what: str, name: str, allowed: Iterable[str], elsewhere: Sequence[str] = ()) -> str:
-    """`unknown key; did you mean 'policy'? Allowed here: …`. A name of `elsewhere` counts more than one
-    of `allowed` that is only a little alike."""
+    """`unknown key; did you mean 'policy'? Allowed here: …`. A name of `elsewhere` is preferred to a name of
+    `allowed` that is only a little similar."""
     names = list(allowed)
     near = likely(name, names) or next(iter([*elsewhere, *get_close_matches(name, names, n=1)]), None)
     hint = f"did you mean {near!r}? " if near else ""
@@ -18,13 +18,13 @@ def unknown(what: str, name: str, allowed: Iterable[str], elsewhere: Sequence[st
 
 
 def likely(name: str, allowed: Iterable[str]) -> str | None:
-    """The name that was meant if `name` is a slip of the keyboard; else None."""
+    """The name that was meant, if `name` is probably a typing mistake; else None."""
     return next(iter(get_close_matches(name, list(allowed), n=1, cutoff=_MISSPELT)), None)
 
 
 def unknown_command(arguments: Sequence[str], commands: Iterable[str]) -> str | None:
-    """The text about the first word of a command line, if it is no command; else None. Options of the whole
-    program take no value."""
+    """The text about the first word of a command line, if it is no command; else None. This word is the first
+    without a hyphen before it, since options of the whole program take no value."""
     names = list(commands)
     word = next((each for each in arguments if not each.startswith("-")), None)
     return None if word is None or word in names else f"{word}: {unknown('command', word, names)}"

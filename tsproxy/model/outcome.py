@@ -19,8 +19,9 @@ class VerdictName(StrEnum):
     BROKER_REJECTED = "broker_rejected"
     REPAIRED = "repaired"
     UNCONFIRMED = "unconfirmed"
-    """The proxy does not know: the batch was forwarded with acks=0, or the connection ended first, or the
-    answer was an error after which only some clients send the records again by themselves (`sent_again`)."""
+    """The proxy does not know the outcome: the batch was forwarded with acks=0, or the connection ended
+    first, or the answer was an error after which only some clients send the records again by themselves
+    (`sent_again`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,12 +72,13 @@ class CulpritColumns(Sequence[Culprit]):
 class Outcome:
     """One batch for one partition, its client, and its outcome.
 
-    `now_ms` is the proxy's clock when the request was complete. The batch was judged by it. `culprits` is
-    empty and `bad_records` is 0 for a batch that was `accepted`, or is `unconfirmed` without an error. With
-    `would_reject`, however, rule, reason, unit and culprits say why a rule in audit mode (`mode`; `waiver` if
-    only a waiver caused that) or the candidate limit would have rejected it. If the batch as a whole was at
-    fault, `bad_records` counts all its records. `is_final` is False if the producer sends the same records
-    again by itself (`sent_again`), so that totals can distinguish rejections from repetitions.
+    `now_ms` is the proxy's clock when the request was complete. The batch was judged by this time. `culprits`
+    is empty and `bad_records` is 0 for a batch that was `accepted`, or is `unconfirmed` without an error.
+    With `would_reject`, however, a rule in audit mode or the candidate limit would have rejected the batch:
+    rule, reason, unit and culprits say why. `mode` and `waiver` are then those that held for the batch. If
+    the batch as a whole was at fault, `bad_records` counts all its records. `is_final` is False if the
+    producer sends the same records again by itself (`sent_again`), so that totals can distinguish rejections
+    from repetitions.
     """
 
     now_ms: int
@@ -90,7 +92,7 @@ class Outcome:
     batch: BatchFacts
     verdict: VerdictName
     limits: TopicLimits | None
-    """None if the topic's limits were not known yet. Then only the broker judged."""
+    """None if the topic's limits were not known yet. Then only the broker judged the range of timestamps."""
     rule: str | None = None
     mode: Mode | None = None
     """The mode of the rule that decided; None if no rule had to decide."""
@@ -106,10 +108,10 @@ class Outcome:
     out_of_order_records: int = 0
     """The number of out-of-order records in an accepted batch, if its rule follows stream time."""
     out_of_order_max_ms: int | None = None
-    """The largest distance of one of them to the newest record before it."""
+    """The largest distance of an out-of-order record to the newest record before it, in ms."""
     request: object = field(default_factory=object, repr=False, compare=False)
-    """One object for all batches of a request. A correlation id does not tell requests apart, since a client
-    may send one twice."""
+    """One object for all batches of a request. A correlation id does not distinguish requests, since a client
+    may send the same id twice."""
 
 
 Bars = tuple[tuple[int, int, int], ...]
@@ -120,8 +122,8 @@ Bars = tuple[tuple[int, int, int], ...]
 class RejectionCause:
     """The common reason why several batches were rejected, or would have been (`would_reject`).
 
-    The fields are those of an Outcome. `bad_records` is their sum, and `culprit_ms` the first bad timestamp
-    of the last batch.
+    The fields are those of an Outcome. `bad_records` is the sum over the batches, and `culprit_ms` is the
+    first bad timestamp of the last batch.
     """
 
     rule: str
@@ -138,9 +140,10 @@ class RejectionCause:
 class Totals:
     """The sums over batches of one connection for one topic with the same outcome, over some time.
 
-    They replace as many Outcomes, which are never made. The outcome is `rejected` if there is a `cause`
-    without `would_reject`, else `accepted`. Drift in ms is timestamp minus clock, saturated as in `drift-v1`.
-    It is that of the culprits, or of all records if there are none; None if no record has a timestamp.
+    One Totals replaces one Outcome for each batch. These Outcomes are never made. The outcome is `rejected`
+    if there is a `cause` without `would_reject`, else `accepted`. Drift in ms is timestamp minus clock,
+    saturated as in `drift-v1`. The drift is that of the culprits, or of all records if there are no culprits;
+    None if no record has a timestamp.
     """
 
     peer: Peer
@@ -158,7 +161,7 @@ class Totals:
     behind: Bars
     cause: RejectionCause | None = None
     records_unread: int = 0
-    """Records of compressed batches of which only the header was judged."""
+    """The number of records in batches that were unread: only the header was judged."""
 
     @property
     def verdict(self) -> VerdictName:
