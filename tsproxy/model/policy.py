@@ -1,8 +1,8 @@
 """The rules for timestamps: as configured (`Policy`), and for one topic of one client (`TopicPolicy`).
 
 `Policy` has the shape of the configuration: rules, waivers, a candidate. `policy.resolve` matches it against
-a topic and a client and returns a `TopicPolicy`. A verdict depends on nothing else of the policy. So matching
-is done once for each topic and connection, and never for a batch.
+a topic and a client and returns a `TopicPolicy`. A verdict depends on no other part of the policy. So
+matching is done once for each topic and connection, and never for a batch.
 
 Sources: KIP-32 (one difference for both sides), KIP-937 (two limits; the first draft's constant), KIP-1030
 (one hour ahead by default), KIP-228 (-1, zero and negative timestamps).
@@ -57,7 +57,7 @@ class Preset(StrEnum):
 
 
 class Choice(StrEnum):
-    """The reaction to a special timestamp, which brokers accept and an operator may not want."""
+    """The reaction to a special timestamp, which an operator may reject even if the limits allow it."""
 
     ACCEPT = "accept"
     REJECT = "reject"
@@ -84,7 +84,8 @@ class Inspect(StrEnum):
 
     ALL = "all"
     ADAPTIVE = "adaptive"
-    """All until a hundred in a row were in order, then one of a hundred; the others by their header."""
+    """All batches, until a hundred in a row were in order. Then one batch of a hundred is read, and the
+    others are judged by their header."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,9 +98,8 @@ class TimeLimit:
 
 @dataclass(frozen=True, slots=True)
 class NamePattern:
-    """A glob (`orders-*`) or a regular expression between slashes. `text` is as it was written.
-
-    A name with more than `most_characters` does not fit, unless that is None.
+    """A glob (`orders-*`) or a regular expression between slashes. `text` is the pattern as it was written. A
+    name with more than `most_characters` does not fit; None allows any length.
     """
 
     text: str
@@ -115,7 +115,7 @@ class NamePattern:
 @dataclass(frozen=True, slots=True)
 class Match:
     """The clients and topics of a rule. All fields that are not empty must fit. A field fits if any of its
-    patterns does."""
+    patterns fits."""
 
     topics: tuple[NamePattern, ...] = ()
     client_ids: tuple[NamePattern, ...] = ()
@@ -126,10 +126,10 @@ class Match:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """The settings of a rule that the policy for a topic has as well. `policy.resolve` hands them on.
+    """The settings that a rule and the policy for a topic have in common. `policy.resolve` copies them.
 
-    A setting that is None is left to the next level: from the rule to the defaults, and from there to what a
-    broker does. A setting that rejects records is a `Choice`. A `bool` changes or copies them.
+    If a setting of a rule is None, that of the defaults holds. If this is None too, the proxy does what a
+    broker does. A setting that rejects records is a `Choice`. A `bool` setting changes or copies records.
     """
 
     dead_letters: bool | None = None
@@ -146,7 +146,7 @@ class Settings:
     """A batch with bit 6 is read as KIP-228 proposed, and is forwarded without the bit."""
     inspect_compressed: Inspect | None = None
     custom_rules: tuple[CustomRule, ...] = ()
-    """They judge, one after the other, the batches that everything else accepts."""
+    """The custom rules judge, one after the other, the batches that all other checks accept."""
 
 
 SETTINGS: Final = tuple(each.name for each in fields(Settings))
@@ -165,7 +165,7 @@ class RuleSettings(Settings):
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """`place` is its position in the file, for explanations."""
+    """A rule of the policy. `place` is the rule's position in the file, for explanations."""
 
     name: str
     match: Match
@@ -187,8 +187,8 @@ class Waiver:
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """The whole policy. The first of `rules` that fits holds. `defaults` are for settings that it leaves
-    open."""
+    """The whole policy. The first of `rules` that fits holds. `defaults` are for settings that this rule
+    leaves open."""
 
     mode: Mode = Mode.ENFORCE
     limits_from: LimitsFrom = LimitsFrom.BROKER
@@ -198,7 +198,7 @@ class Policy:
     rules: tuple[Rule, ...] = ()
     waivers: tuple[Waiver, ...] = ()
     names_unit: bool = False
-    """The error text names the unit that a rejected timestamp seems to be in."""
+    """The error text names the probable unit of a rejected timestamp."""
     is_suspended: bool = False
     """True while nothing is enforced, because the clock may be wrong."""
 
@@ -230,9 +230,10 @@ class Policy:
 class TopicPolicy(Settings):
     """The rules for the records of one client for one topic.
 
-    `limits` are in force. If they are None, they are not known, and the broker judges the range. `candidate`
-    is judged as well, but never enforced. It is None if there is none, or if it forbids no more than
-    `limits`. The policy holds until the clock shows `until_ms`, or, if that is None, until the next reload.
+    `limits` are the limits in force. If they are None, they are not known, and the broker judges the range.
+    The limits in `candidate` are judged as well, but never enforced. `candidate` is None if the policy has
+    none, or if it would reject nothing that `limits` allow. The policy holds until the clock shows
+    `until_ms`, or, if that is None, until the next reload.
     """
 
     mode: Mode = Mode.ENFORCE
@@ -255,7 +256,7 @@ class TopicPolicy(Settings):
     @property
     def needs_only_range(self) -> bool:
         """True if only a timestamp outside `limits` can make a record a culprit, and the text is the
-        broker's. Custom rules do not count, since they have a check of their own after this one."""
+        broker's. Custom rules do not count, since their check comes after the check of the range."""
         if self.limits is None or self.limits.is_compacted or self.rejects_special_timestamps:
             return False
         return not (self.speaks_as_draft or self.names_unit)

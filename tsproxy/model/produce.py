@@ -13,8 +13,8 @@ from tsproxy.model.kafka import ErrorCode
 from tsproxy.model.verdict import RecordError
 
 TopicKey = str | bytes
-"""The word by which one request and its answer name a topic: the name, or from version 13 on the 16 bytes of
-its id. Two ids may have one name: a topic was deleted and made again."""
+"""The key of a topic in one request and its answer: its name, or from version 13 on the 16 bytes of its id.
+Two ids have the same name if a topic was deleted and created again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +72,8 @@ class PartitionProduceResponse:
     error_message: str | None = None
     tags: bytes = b""
     written_errors: WrittenErrors | None = None
-    """If present, they are sent instead of `record_errors`, which then has none or only the first ones."""
+    """If present, they are sent instead of `record_errors`. That field then has no error, or only the first
+    ones."""
 
     @property
     def error_count(self) -> int:

@@ -14,7 +14,7 @@ from tsproxy.model.kafka import LONG_MAX, LONG_MIN, NO_TIMESTAMP, Codec, Timesta
 
 
 class Fault(Enum):
-    """Reasons why bytes cannot be read as records. `policy.faults` maps each to the broker's error code."""
+    """Reasons why bytes cannot be read as records. `policy.checks.faults` maps each to an error code."""
 
     RECORD_SIZE_TOO_SMALL = auto()
     """A batch whose length field is below 14."""
@@ -22,7 +22,7 @@ class Fault(Enum):
     UNKNOWN_CODEC = auto()
     UNDECOMPRESSABLE = auto()
     VARINT_TOO_LONG = auto()
-    """A record's length of more than five bytes. Brokers answer with an internal error."""
+    """A record's length that takes more than five bytes. Brokers answer with an internal error."""
     PREMATURE_END = auto()
     RECORDS_REMAINING = auto()
     MALFORMED_RECORD = auto()
@@ -36,7 +36,7 @@ class Fault(Enum):
     WRAPPER_CODEC = auto()
     """zstd, which is not defined for messages of magic 0 and 1."""
     WRAPPER_OFFSET = auto()
-    """A wrapper of magic 1 whose offset is not 0 and below the offset of its last message."""
+    """A wrapper of magic 1 whose offset is not 0, but is below the offset of its last message."""
     NESTED_COMPRESSION = auto()
     DECOMPRESSED_TOO_LARGE = auto()
     """Our own limit: `limits.decompressed_batch`."""
@@ -45,9 +45,9 @@ class Fault(Enum):
     ZSTD_WINDOW_TOO_LARGE = auto()
     """Our own limit: `limits.zstd_window`."""
     REQUEST_TOO_LARGE = auto()
-    """Our own limit: `limits.decompressed_request`, reached here or before."""
+    """Our own limit: `limits.decompressed_request`, reached by this batch or one before it."""
     REQUEST_OF_TOO_MANY_RECORDS = auto()
-    """Our own limit: `limits.records_per_request`, reached here or before."""
+    """Our own limit: `limits.records_per_request`, reached by this batch or one before it."""
 
 
 DELETE_HORIZON: Final = 0x40
@@ -163,7 +163,8 @@ class Records:
 class Outside:
     """The records of one batch whose timestamps lie outside given bounds, as columns (arrays of i, q and q).
 
-    `count` is their number, and the columns hold the first of them. -1 is no timestamp and never outside.
+    `count` is the number of these records, and the columns hold the first of them. -1 is no timestamp and
+    never outside.
     """
 
     count: int
@@ -197,12 +198,12 @@ class Outside:
 
 @dataclass(frozen=True, slots=True)
 class Suspects:
-    """The condition by which a walk over a batch selects records. Timestamps are in ms.
+    """The condition by which a search in a batch selects records. Timestamps are in ms.
 
     A timestamp outside `lowest_ms` and `highest_ms` is suspect (-1 is no timestamp). If `clock` is given, a
     timestamp of at most Long.MIN_VALUE + now is judged with Kafka's wrapping longs. `clock` is (now_ms,
-    before_max_ms, after_max_ms, whether a timestamp exactly at that edge is suspect). With `is_each`, every
-    record is suspect. With `needs_key`, a record without a key is suspect.
+    before_max_ms, after_max_ms, whether a timestamp of exactly Long.MIN_VALUE + now is suspect). With
+    `is_each`, every record is suspect. With `needs_key`, a record without a key is suspect.
     """
 
     lowest_ms: int = LONG_MIN
@@ -236,8 +237,9 @@ class Culprits:
     """The selected records of a batch. `count` is their number. `positions` has the positions of the first of
     them in the batch, and `records` has the same records as columns.
 
-    `timely` is the index in these columns of the first record that has a key, or None if there is none. That
-    record may come after the others, as the last one.
+    `timely` is the index in these columns of the first record whose fault is not its key or magic, or None if
+    there is no such record. If this record comes after the first ones, it is added to the columns as the last
+    one.
     """
 
     count: int
@@ -251,7 +253,7 @@ class RecordFacts:
     """A summary of the records of one batch. It is enough to prove that a batch is acceptable.
 
     `records` is the number of records read, up to `fault` if there is one. `missing` of them have
-    NO_TIMESTAMP. `lowest_ms` and `highest_ms` span the others, and are None if there are none.
+    NO_TIMESTAMP. `lowest_ms` and `highest_ms` span the other records, and are None if there are none.
     """
 
     records: int

@@ -1,8 +1,8 @@
 """`fate_of`: how a producer handles a batch that was answered with an error.
 
-The table is by error code. A code that is not in it is a final rejection. Sources: Kafka's `Errors` and
-`RetriableException` (a test checks the classes of both versions), and the code of its Java producer
-(`Sender.completeBatch`, `TransactionManager.canRetry`).
+The table has the fates by error code. A code that is not in the table is a final rejection. Sources: Kafka's
+`Errors` and `RetriableException` (a test checks the classes of both versions), and the code of its Java
+producer (`Sender.completeBatch`, `TransactionManager.canRetry`).
 
     code                            fate       reason
     any RetriableException          SENT_AGAIN Sender.canRetry
@@ -11,7 +11,7 @@ The table is by error code. A code that is not in it is a final rejection. Sourc
       a client that does not split  REJECTED   librdkafka and clients built on it fail each record
       any other client              OPEN       it does not name itself, or its behaviour is unknown
     45 OUT_OF_ORDER_SEQUENCE_NUMBER
-      idempotent                    SENT_AGAIN the producer renumbers it, or waits for the one before
+      idempotent                    SENT_AGAIN producer renumbers the batch, or waits for the one before it
       transactional                 OPEN       the next in order fails; others are sent again, or aborted
     46 DUPLICATE_SEQUENCE_NUMBER    SENT_AGAIN the client counts it as success: the broker has the batch
     59 UNKNOWN_PRODUCER_ID
@@ -76,17 +76,18 @@ class Fate(Enum):
     """How the client continues with the records of a batch that was answered with an error."""
 
     REJECTED = auto()
-    """The client gives them up."""
+    """The client does not send them again."""
     SENT_AGAIN = auto()
     """The client sends them again by itself, or knows that the broker has them."""
     OPEN = auto()
-    """The proxy cannot know which of the two."""
+    """The proxy cannot know which of the two the client does."""
 
 
 def fate_of(
     error_code: int, batch: BatchFacts, transactional_id: str | None, client_software: str | None
 ) -> Fate:
-    """`client_software` is `name/version` as the client reported it (KIP-511), or None."""
+    """The fate of a batch that was answered with `error_code`. `client_software` is `name/version` as the
+    client reported it (KIP-511), or None."""
     if error_code in RETRIABLE or error_code == ErrorCode.DUPLICATE_SEQUENCE_NUMBER:
         return Fate.SENT_AGAIN
     if error_code in _BY_PRODUCER:
@@ -97,7 +98,7 @@ def fate_of(
 
 
 def _can_be_split(batch: BatchFacts) -> bool:
-    """True for several records of magic 2, or compressed, as in `Sender.completeBatch`."""
+    """True for a batch of several records that is of magic 2 or compressed, as in `Sender.completeBatch`."""
     return batch.records > 1 and (batch.magic >= 2 or batch.codec != "none")
 
 

@@ -1,7 +1,7 @@
-"""A token bucket: how many lines may be written, in integer milliseconds of credit.
+"""A token bucket, which limits how many lines are written. Its credit is in integer milliseconds.
 
-A bucket holds `burst` lines and earns one every `refill_ms`. The clock is given. It may stand still or step
-back, which earns nothing.
+A bucket holds `burst` lines and earns one every `refill_ms`. The caller passes the clock. A clock that stops
+or steps back earns nothing.
 """
 
 from dataclasses import dataclass
@@ -23,7 +23,8 @@ class Rate:
 
 @dataclass(slots=True)
 class Bucket:
-    """Credit in ms at a moment of the clock, and how many lines it has suppressed since the last one."""
+    """The credit at the clock `at_ms`, and the number of lines suppressed since the last line that was
+    written."""
 
     rate: Rate
     credit_ms: int

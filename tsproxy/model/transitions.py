@@ -1,6 +1,7 @@
-"""Tables of states and causes, as h11 has them: `after` looks a state up.
+"""Tables of states and causes, as in h11: `after` returns the next state.
 
-A state with no row for a cause cannot meet it. If it does, that is a mistake of ours, and an error.
+A cause without an entry for a state cannot occur in that state. If it occurs, our code has a mistake, and
+`after` raises an error.
 """
 
 from collections.abc import Mapping
@@ -12,11 +13,11 @@ CauseT = TypeVar("CauseT", bound=Enum)
 
 
 class TransitionError(Exception):
-    """The table has no such cause for the state."""
+    """The table has no entry for this cause in this state."""
 
 
 def after(table: Mapping[StateT, Mapping[CauseT, StateT]], state: StateT, cause: CauseT) -> StateT:
-    """The state that follows `state` upon `cause`. Raises TransitionError."""
+    """The state that follows `state` after `cause`. Raises TransitionError."""
     following = table[state].get(cause)
     if following is None:
         raise TransitionError(f"{cause.name} in {state.name}")

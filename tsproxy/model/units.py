@@ -26,7 +26,7 @@ class Reading:
         return value * self.ms_each // self.per_ms - self.epoch_ms
 
     def values(self, lowest_ms: int, highest_ms: int) -> tuple[int, int]:
-        """The lowest and the highest value whose times lie within these bounds."""
+        """The lowest and the highest value whose times are within these bounds."""
         lowest = -((-(lowest_ms + self.epoch_ms) * self.per_ms) // self.ms_each)
         return lowest, ((highest_ms + self.epoch_ms + 1) * self.per_ms - 1) // self.ms_each
 

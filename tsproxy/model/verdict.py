@@ -1,4 +1,4 @@
-"""The verdict on one batch, and the limits that it is judged by.
+"""The verdict on one batch, and the limits by which the batch is judged.
 
 Sources: KIP-32, KIP-467 (record errors), KIP-937 (limits before and after).
 """
@@ -13,7 +13,7 @@ from tsproxy.model.records import Outside
 
 
 class Trait(Enum):
-    """A fact about the records at fault, beside the words of their reason."""
+    """A fact about the records at fault, in addition to the words of their reason."""
 
     AHEAD = "their timestamps lie ahead of the clock"
     BEHIND = "their timestamps lie behind the clock"
@@ -24,10 +24,10 @@ class Trait(Enum):
 class Reason(StrEnum):
     """Why records were rejected. The list is closed, as a part of the decision log's schema.
 
-    Each has a short `word`, and its likely `cause` and `fix` in words for the producer's owner: reports show
-    them. Code that treats some reasons in another way asks for their `traits`.
+    Each reason has a short `word`, and its likely `cause` and `fix` in words for the producer's owner.
+    Reports show these words. Code that treats some reasons differently checks their `traits`.
 
-    Brokers have metrics for the four from `no_key` on (KIP-467), but none for timestamps. Only
+    Brokers have metrics for the four reasons from `no_key` on (KIP-467), but none for timestamps. Only
     `header_mismatch` is for accepted batches: the maxTimestamp of their header is not the maximum of their
     records, and brokers overwrite it.
     """
@@ -129,7 +129,7 @@ class Reason(StrEnum):
         "a rule of the proxy's operator rejects them",
         "the text of the error says what it asks for",
     )
-    """A custom rule rejected it, or failed on it. The rule may name another reason."""
+    """A custom rule rejected the batch, or failed on it. The rule may name another reason."""
     OTHER = (
         "other",
         "other",
@@ -137,7 +137,8 @@ class Reason(StrEnum):
         "see the error code",
         Trait.UNSPECIFIC,
     )
-    """The broker rejected the batch for a reason that is not about timestamps. The error code says which."""
+    """The broker rejected the batch for a reason that is not about timestamps. The error code names that
+    reason."""
 
 
 class UnitGuess(StrEnum):
@@ -215,8 +216,8 @@ class Violation:
 
 
 def reason_out_of_range(timestamp_ms: int, now_ms: int) -> Reason:
-    """The real side of the clock on which the timestamp lies. Kafka's wrapping arithmetic may say
-    otherwise."""
+    """The reason for a timestamp out of range, by the side of the clock on which it really is. Kafka's
+    wrapping arithmetic may find the other side."""
     return Reason.TOO_FAR_AHEAD if timestamp_ms > now_ms else Reason.TOO_OLD
 
 

@@ -30,7 +30,8 @@ class SessionLimits:
     in_flight_requests: int = 1000
     decompressed_batch: int = 256 * 1024 * 1024
     decompressed_request: int = 4 << 30
-    """For all batches of a request together. `records_per_request` is for all their records."""
+    """The limit for all batches of a request together. `records_per_request` limits the records of all these
+    batches."""
     records_per_batch: int = 1_000_000
     records_per_request: int = 20_000_000
     culprits_listed: int = 10_000
@@ -41,11 +42,14 @@ class SessionLimits:
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """`topics` has the limits by topic name; topics whose limits are not known yet are absent.
+    """Everything that a session knows about the cluster and the configuration.
+
+    `topics` has the limits by topic name; topics whose limits are not known yet are absent.
     `topics_on_kafka_4` has the same limits as a 4.x broker would compute them. `endpoints` has the proxy's
-    addresses by node id. If the proxy does not listen for a node, the node is absent: an answer that names it
-    waits, and then the connection closes. `brokers` has the nodes' real addresses, as far as the proxy knows
-    them. No client gets those."""
+    addresses by node id. If the proxy does not listen for a node, the node is absent: an answer that names
+    this node waits, and then the connection closes. `brokers` has the nodes' real addresses, as far as the
+    proxy knows them. No client gets these addresses.
+    """
 
     endpoints: Mapping[int, Endpoint] = field(default_factory=lambda: MappingProxyType({}))
     topics: Mapping[str, TopicLimits] = field(default_factory=lambda: MappingProxyType({}))
@@ -60,8 +64,8 @@ class View:
     """True if the addresses in a broker's configuration are hidden from clients."""
     topics_on_kafka_4: Mapping[str, TopicLimits] = field(default_factory=lambda: MappingProxyType({}))
     produce_versions: tuple[int, int] | None = None
-    """The oldest and the newest version that any broker supports; None until this is known of every
-    broker."""
+    """The oldest and the newest version that any broker supports; None until the versions of every broker are
+    known."""
     topic_names: Mapping[bytes, str] | None = None
-    """Topic id -> name, as far as they are known. None if the proxy cannot read the names of ids: then
+    """Topic id -> name, as far as the names are known. None if the proxy cannot read the names of ids: then
     requests must name their topics (Produce 12)."""
