@@ -39,11 +39,12 @@ from tsproxy.session.produce.job import Work
 from tsproxy.session.produce.verdicts import judge_steps
 from tsproxy.session.reading import AnswerRead, NodeUnknown, Unreadable, read_beside
 from tsproxy.session.session import Session
-from tsproxy.session.slots import MaskConfigs, MaskQuorum, NarrowVersions, RewriteAddresses
+from tsproxy.session.slots import MaskAddresses, NarrowVersions, RewriteAddresses
 from tsproxy.tls import x509
 from tsproxy.wire import addresses, k00_produce, k01_fetch, record_batch, record_set
 from tsproxy.wire.apis import APIS
 from tsproxy.wire.headers import RequestHeader
+from tsproxy.wire.masking import MASKED
 from tsproxy.wire.primitives import DecodeError
 from tsproxy.wire.readers import _native, _python
 
@@ -239,8 +240,7 @@ def _produce_bodies() -> Iterator[bytes]:
 
 _READ: Final = (
     *[RewriteAddresses(1, key, v) for key in addresses.LAYOUTS for v in range(APIS[key].max_version + 1)],
-    *[MaskConfigs(1, version) for version in range(APIS[32].max_version + 1)],
-    *[MaskQuorum(1, version) for version in range(APIS[55].max_version + 1)],
+    *[MaskAddresses(1, key, version) for key in MASKED for version in range(APIS[key].max_version + 1)],
     *[NarrowVersions(1, version) for version in range(APIS[18].max_version + 1)],
 )
 

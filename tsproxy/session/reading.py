@@ -11,13 +11,14 @@ from tsproxy.model.outcome import Outcome
 from tsproxy.model.view import Endpoint, View
 from tsproxy.session.produce.answer import settle
 from tsproxy.session.produce.names import newest_produce
-from tsproxy.session.slots import BookProduce, MaskConfigs, MaskQuorum, NarrowVersions, RewriteAddresses
-from tsproxy.wire import addresses, k18_api_versions, k32_describe_configs, k55_describe_quorum
+from tsproxy.session.slots import BookProduce, MaskAddresses, NarrowVersions, RewriteAddresses
+from tsproxy.wire import addresses, k18_api_versions
 from tsproxy.wire.headers import frame, response_body_start
 from tsproxy.wire.k18_api_versions import BrokerVersions
+from tsproxy.wire.masking import MASKED
 from tsproxy.wire.primitives import DecodeError
 
-Readable = BookProduce | RewriteAddresses | MaskConfigs | MaskQuorum | NarrowVersions
+Readable = BookProduce | RewriteAddresses | MaskAddresses | NarrowVersions
 """The slots whose answers are read here. Answers of a SASL exchange are not: they are short, and they change
 the session."""
 
@@ -93,14 +94,11 @@ def read_answer(slot: Readable, payload: bytes, view: View) -> AnswerRead | Node
                 body = memoryview(payload)[start:]
                 rewritten = addresses.rewrite(slot.api_key, slot.api_version, body, endpoint_of)
                 answer = frame(payload[:start] + rewritten)
-            case MaskConfigs():
-                start = response_body_start(ApiKey.DESCRIBE_CONFIGS, slot.api_version, payload)
+            case MaskAddresses():
+                start = response_body_start(slot.api_key, slot.api_version, payload)
                 body = memoryview(payload)[start:]
-                answer = frame(payload[:start] + k32_describe_configs.mask_addresses(slot.api_version, body))
-            case MaskQuorum():
-                start = response_body_start(ApiKey.DESCRIBE_QUORUM, slot.api_version, payload)
-                body = memoryview(payload)[start:]
-                answer = frame(payload[:start] + k55_describe_quorum.mask_addresses(body))
+                masked = MASKED[slot.api_key].mask_addresses(slot.api_version, body)
+                answer = frame(payload[:start] + masked)
             case NarrowVersions():
                 start = response_body_start(ApiKey.API_VERSIONS, slot.api_version, payload)
                 version, body = slot.api_version, memoryview(payload)[start:]

@@ -39,8 +39,7 @@ from tsproxy.session.produce.names import NAME_WAIT_MS, WaitedFor, names_of
 from tsproxy.session.slots import (
     BlankNodes,
     BookProduce,
-    MaskConfigs,
-    MaskQuorum,
+    MaskAddresses,
     NarrowVersions,
     PassThrough,
     RewriteAddresses,
@@ -57,8 +56,6 @@ from tsproxy.wire import (
     k01_fetch,
     k17_k36_sasl,
     k18_api_versions,
-    k32_describe_configs,
-    k55_describe_quorum,
 )
 from tsproxy.wire.apis import APIS, request_is_understood
 from tsproxy.wire.frames import (
@@ -70,6 +67,7 @@ from tsproxy.wire.frames import (
     Unfinished,
 )
 from tsproxy.wire.headers import RequestHeader, frame, read_request_header, response_header
+from tsproxy.wire.masking import MASKED
 from tsproxy.wire.primitives import DecodeError
 
 MOST_WAITING_BYTES: Final = 1 << 20
@@ -393,20 +391,12 @@ class Requests:
             state.forget_fast_path()
         state.forward(request.frame, NarrowVersions(header.correlation_id, header.api_version))
 
-    def _describe_configs(self, request: _Request) -> None:
+    def _mask_addresses(self, request: _Request) -> None:
         state, header = self._state, request.header
-        is_masked = state.view.masks_addresses and k32_describe_configs.may_contain_addresses(
-            header.api_version, request.body
-        )
-        if is_masked:
-            state.forward(request.frame, MaskConfigs(header.correlation_id, header.api_version))
-        else:
-            state.forward(request.frame, PassThrough(header.correlation_id))
-
-    def _describe_quorum(self, request: _Request) -> None:
-        state, header = self._state, request.header
-        if state.view.masks_addresses and header.api_version >= k55_describe_quorum.LISTENERS_FROM:
-            state.forward(request.frame, MaskQuorum(header.correlation_id, header.api_version))
+        api_key, version = header.api_key, header.api_version
+        masking = MASKED[api_key]
+        if state.view.masks_addresses and masking.answer_may_contain_addresses(version, request.body):
+            state.forward(request.frame, MaskAddresses(header.correlation_id, api_key, version))
         else:
             state.forward(request.frame, PassThrough(header.correlation_id))
 
@@ -438,10 +428,9 @@ its key, before its frame is collected."""
 _READ: Final[dict[int, Callable[[Requests, _Request], None]]] = {
     ApiKey.PRODUCE: Requests._produce,
     ApiKey.API_VERSIONS: Requests._api_versions,
-    ApiKey.DESCRIBE_CONFIGS: Requests._describe_configs,
-    ApiKey.DESCRIBE_QUORUM: Requests._describe_quorum,
     ApiKey.SASL_HANDSHAKE: Requests._sasl_handshake,
     ApiKey.SASL_AUTHENTICATE: Requests._sasl_authenticate,
+    **dict.fromkeys(MASKED, Requests._mask_addresses),
 }
 """The requests that are read. Answers to others are rewritten (`addresses.LAYOUTS`) or forwarded."""
 

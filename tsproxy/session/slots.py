@@ -46,18 +46,11 @@ class RewriteAddresses:
 
 
 @dataclass(frozen=True, slots=True)
-class MaskConfigs:
-    """DescribeConfigs: brokers' configuration contains their listeners, as plain strings."""
+class MaskAddresses:
+    """The answer may contain addresses that cannot be rewritten (`wire/masking.py`): they are left out."""
 
     correlation_id: int
-    api_version: int
-
-
-@dataclass(frozen=True, slots=True)
-class MaskQuorum:
-    """DescribeQuorum: the answer names the controllers' listeners, which the proxy does not serve."""
-
-    correlation_id: int
+    api_key: int
     api_version: int
 
 
@@ -103,8 +96,7 @@ class BookProduce:
 
 Held = (
     RewriteAddresses
-    | MaskConfigs
-    | MaskQuorum
+    | MaskAddresses
     | NarrowVersions
     | WatchHandshake
     | WatchToken

@@ -12,15 +12,21 @@ from typing import Final
 from tsproxy.wire import primitives as put
 from tsproxy.wire.primitives import Reader
 
-LISTENERS_FROM: Final = 2
+_LISTENERS_FROM: Final = 2
 
 _REPLICA_BYTES: Final = 4 + 16 + 8 + 8 + 8
 """From version 2 on: replica_id, replica_directory_id, log_end_offset, two timestamps."""
 
 
-def mask_addresses(body: bytes | memoryview) -> bytes:
-    """The broker's answer of version 2 without listeners. Everything else stays byte for byte. Raises
-    DecodeError."""
+def may_contain_addresses(version: int, request: bytes | memoryview) -> bool:  # noqa: ARG001 - see `Masking`
+    """True if answers of this version have listeners."""
+    return version >= _LISTENERS_FROM
+
+
+def mask_addresses(version: int, body: bytes | memoryview) -> bytes:
+    """The broker's answer without listeners. Everything else stays byte for byte. Raises DecodeError."""
+    if version < _LISTENERS_FROM:
+        return bytes(body)
     reader, out, copied = Reader(body), list[bytes | memoryview](), 0
     reader.skip(2)  # error_code
     reader.skip_nullable_string(is_flexible=True)  # error_message
