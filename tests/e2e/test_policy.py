@@ -279,7 +279,7 @@ async def test_a_rule_of_your_own_that_raises_is_contained_counted_and_handled_a
         _, metrics = await page(proxy.admin_address, "/metrics")
     assert "tsproxy_rule_failures_total 12.0" in metrics
     [told, *_] = [line for line in proxy.log if line["event"] == "rule_failed"]
-    assert (told["rule"], told["error"], told["fail"]) == ("shut", "LookupError", "closed")
+    assert (told["rule"], told["error"], told["fail"]) == ("shut", "LookupError at in_order.py:3", "closed")
     assert [line["reason"] for line in decided(proxy, verdict="rejected")] == ["custom_rule"]
     assert (await kafka_391.end_offsets("failing-open"))[0] == 11
     assert (await kafka_391.end_offsets("failing-shut"))[0] == 0

@@ -8,6 +8,12 @@ import pytest
 
 from tests.e2e.test_policy import CUSTOM_RULE, DOCUMENT, EXAMPLES, install
 from tsproxy.cli import main
+from tsproxy.model.custom_rule import CustomRule
+from tsproxy.model.outcome import Peer
+from tsproxy.model.policy import Match, Policy, Rule, RuleSettings
+from tsproxy.offline.explain import as_json as explanation_as_json
+from tsproxy.offline.explain import as_text
+from tsproxy.policy.explain import explain
 
 NOW = "2026-12-01T00:00:00Z"
 NOW_MS = 1_796_083_200_000
@@ -117,3 +123,25 @@ def test_a_waiver_is_named_with_its_end(explained):
     said = explained(*asked, policy=EXAMPLES["Waivers"])
     assert re.search(r"^waiver +backfill \(tsproxy\.yaml:\d+: policy\.waivers\[0\]\), until 2199", said, re.M)
     assert "fate       forwarded, and counted as what would be rejected" in said
+
+
+def test_it_needs_no_file_and_reads_instants(capsys):
+    asked = ["explain", "--topic", "orders", "--timestamp", "2026-11-01T00:00:00Z", "--before", "7d"]
+    assert main([*asked, "--now", NOW]) == 0
+    shown = capsys.readouterr().out
+    assert f"time       {NOW_MS - 30 * 86_400_000} is 2026-11-01 00:00:00 UTC" in shown
+    assert "reason     too_old, error code 32" in shown
+
+
+class Fails:
+    def culprits(self, timestamps_ms, context):
+        raise LookupError(context.topic)
+
+
+def test_a_rule_that_fails_is_named_with_its_line_of_code():
+    rules = (Rule("mine", Match(), RuleSettings(custom_rules=(CustomRule("in-order", Fails()),))),)
+    peer = Peer("", "127.0.0.1", 0, None)
+    found = explain(Policy(rules=rules), peer, "t", NOW_MS, now_ms=NOW_MS, known=None, on_kafka_4=None)
+    place = f"in-order: LookupError at test_explain.py:{Fails.culprits.__code__.co_firstlineno + 1}"
+    assert f"failed     {place}" in as_text(found, NOW_MS, NOW_MS)
+    assert explanation_as_json(found)["failed_rules"] == [place]

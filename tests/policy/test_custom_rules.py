@@ -1,6 +1,9 @@
 """Custom rules: asked about what all else lets pass, contained, and never skipped."""
 
+import json
 import re
+from datetime import datetime
+from types import SimpleNamespace
 
 import pytest
 
@@ -124,6 +127,30 @@ def test_and_lets_pass_where_it_fails_open():
     asked = asked_of(GOOD)
     conversation = Conversation(view(Raises(), OnError.OPEN)) >> client(asked)
     assert conversation << to_broker(asked) << warned("rule_failed")
+
+
+def test_a_failure_names_the_line_of_the_rules_own_module_and_no_value():
+    class Parses:
+        def culprits(self, timestamps_ms, context):
+            return datetime.fromisoformat(context.client_id)
+
+    line = Parses.culprits.__code__.co_firstlineno + 1
+    answer = consult(CustomRule("it", Parses()), [NOW_MS], rule_context(client_id="secret"))
+    assert answer.failure == f"ValueError at test_custom_rules.py:{line}"
+
+
+def test_an_error_in_code_that_a_rule_is_made_of_names_that_code():
+    rule = SimpleNamespace(culprits=lambda timestamps_ms, context: json.loads("{"))
+    failure = consult(CustomRule("it", rule), [NOW_MS], rule_context()).failure
+    assert re.fullmatch(r"JSONDecodeError at decoder\.py:\d+", failure)
+
+
+def test_the_check_for_authors_shows_the_rules_own_error():
+    with pytest.raises(AssertionError, match="ZeroDivisionError at ") as found:
+        check_rule(Raises())
+    assert isinstance(found.value.__cause__, ZeroDivisionError)
+    with pytest.raises(AssertionError, match="ZeroDivisionError at "):
+        rejected_by(Raises(), [NOW_MS], FakeClock())
 
 
 class NeverEnds:

@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import re
 from ipaddress import ip_address
 from pathlib import Path
 from typing import Final
@@ -16,6 +17,7 @@ from tsproxy.model.verdict import TopicLimits
 HELP: Final = "say why a timestamp is accepted or rejected"
 EXAMPLES: Final = """\
 examples:
+  tsproxy explain --topic orders --timestamp 2026-01-01T00:00:00Z --before 7d
   tsproxy explain --config tsproxy.yaml --topic payments-eu --timestamp 1767225600000000
   tsproxy explain --config tsproxy.yaml --topic orders --timestamp -1 --now 2026-12-01T00:00:00Z
   tsproxy explain --config tsproxy.yaml --topic orders --timestamp 0 --before 7d --after unlimited --json
@@ -23,16 +25,25 @@ examples:
 Asks no broker. If limits come from the brokers, --before and --after say what the topic has.
 """
 
+_NUMBER: Final = re.compile(r"[+-]?[0-9]{1,20}")
+"""`20261201` is a number of milliseconds, and no date without a zone."""
+
 
 def add(explain: argparse.ArgumentParser) -> None:
-    explain.add_argument("--config", metavar="FILE", type=Path, help="a proxy's configuration", required=True)
+    explain.add_argument(
+        "--config", metavar="FILE", type=Path, help="a proxy's configuration (none: the topic's limits alone)"
+    )
     explain.add_argument("--topic", metavar="NAME", type=argument(topic_name), required=True)
     explain.add_argument(
-        "--timestamp", metavar="MS", type=argument(_any_time_ms), required=True, help="as the record has it"
+        "--timestamp",
+        metavar="MS|INSTANT",
+        type=argument(_any_time_ms),
+        required=True,
+        help="as the record has it, in ms, or such as 2026-01-01T00:00:00Z",
     )
     explain.add_argument(
         "--newest",
-        metavar="MS",
+        metavar="MS|INSTANT",
         type=argument(_any_time_ms),
         help="the newest time of its partition (max_jump_ahead); else the clock",
     )
@@ -117,9 +128,12 @@ def _topic_limits(
 
 
 def _any_time_ms(text: str) -> int:
-    allowed = f"a number of milliseconds from {LONG_MIN} to {LONG_MAX}, such as 1796083200000"
+    allowed = (
+        f"a number of milliseconds from {LONG_MIN} to {LONG_MAX}, such as 1796083200000, "
+        "or an instant with its zone, such as 2026-12-01T00:00:00Z"
+    )
     try:
-        time_ms = int(text)
+        time_ms = int(text) if _NUMBER.fullmatch(text) else instant_ms(text)
     except ValueError:
         raise ValueError(allowed) from None
     if not LONG_MIN <= time_ms <= LONG_MAX:

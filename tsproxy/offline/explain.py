@@ -36,6 +36,7 @@ def as_json(found: Explanation) -> dict[str, object]:
         "candidate": _limits_as_json(policy.candidate),
         "candidate_rejection": _rejection_as_json(found.candidate),
         "unit_hint": found.unit_hint,
+        "failed_rules": list(found.failures),
     }
 
 
@@ -57,7 +58,9 @@ def _lines(found: Explanation, timestamp_ms: int, now_ms: int) -> Iterator[tuple
     yield "fate", _fate(found)
     if found.rejection:
         yield "reason", f"{found.rejection.reason.value}, error code {_code(found.rejection)}"
-        yield "text", found.rejection.violations[0].message if found.rejection.violations else "none"
+        yield "text", _text(found.rejection) or "none"
+    for failure in found.failures:
+        yield "failed", failure
     if policy.candidate:
         yield "candidate", f"{_limits(policy.candidate)}: {_by_candidate(found.candidate)}"
     if found.unit_hint:
@@ -104,6 +107,11 @@ def _bound(bound_ms: int | None) -> str:
     return "any" if bound_ms is None else span(bound_ms)
 
 
+def _text(rejection: Reject) -> str | None:
+    """The text that the client gets: of the record, or of the batch if it is rejected as a whole."""
+    return rejection.violations[0].message if rejection.violations else rejection.error_message
+
+
 def _code(rejection: Reject) -> str:
     return f"{int(rejection.error_code)} ({ErrorCode(rejection.error_code).name})"
 
@@ -125,5 +133,5 @@ def _rejection_as_json(rejection: Reject | None) -> dict[str, object] | None:
         "reason": rejection.reason.value,
         "unit_guess": rejection.unit_guess.value if rejection.unit_guess else None,
         "error_code": int(rejection.error_code),
-        "text": rejection.violations[0].message if rejection.violations else None,
+        "text": _text(rejection),
     }

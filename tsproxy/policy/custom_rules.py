@@ -1,10 +1,13 @@
 """Calls a custom rule and catches its errors: `consult`, `bounds_of`."""
 
+import sys
 from collections.abc import Sequence
 from itertools import islice
+from pathlib import PurePath
+from traceback import walk_tb
 from typing import Final
 
-from tsproxy.model.custom_rule import CustomRule, RuleAnswer, RuleContext
+from tsproxy.model.custom_rule import CustomRule, RuleAnswer, RuleContext, TimestampRule
 
 MOST_TEXT: Final = 1_000
 """The most characters of a rule's text that a client gets."""
@@ -16,11 +19,22 @@ def consult(rule: CustomRule, timestamps_ms: Sequence[int], context: RuleContext
         named = islice(rule.rule.culprits(tuple(timestamps_ms), context), len(timestamps_ms) + 1)
         culprits = tuple((int(index), str(text)[:MOST_TEXT]) for index, text in named)
     except (Exception, SystemExit) as error:  # the operator's code, so this is the rule's failure
-        return RuleAnswer(rule, failure=type(error).__name__)
+        return RuleAnswer(rule, failure=f"{type(error).__name__} at {_place(error, rule.rule)}")
     places = [index for index, _ in culprits]
     if places != sorted(set(places)) or any(not 0 <= index < len(timestamps_ms) for index in places):
         return RuleAnswer(rule, failure="it named records that are not there, or not in order")
     return RuleAnswer(rule, culprits)
+
+
+def _place(error: BaseException, rule: TimestampRule) -> str:
+    """`FILE:LINE` of the error: the innermost line of the rule's own module, or of the code that it called.
+
+    The error's text may quote values of records, so it is left out.
+    """
+    steps = [(step.f_code.co_filename, line) for step, line in walk_tb(error.__traceback__)]
+    module = getattr(sys.modules.get(type(rule).__module__), "__file__", None)
+    file, line = next((step for step in reversed(steps) if step[0] == module), steps[-1])
+    return f"{PurePath(file).name}:{line}"
 
 
 def bounds_of(rule: CustomRule) -> tuple[int | None, int | None] | None:

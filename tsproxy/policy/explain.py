@@ -39,6 +39,8 @@ class Explanation:
     unit_hint: str | None
     repaired_ms: int | None
     is_extended: bool
+    failures: tuple[str, ...]
+    """The custom rules that failed, each with its error and line of code."""
 
     @property
     def is_forwarded(self) -> bool:
@@ -80,6 +82,7 @@ def explain(
     verdict = judge(context) if is_judged else None
     rejection = verdict if isinstance(verdict, Reject) else None
     candidate = judge_candidate(context) if is_judged and rejection is None else None
+    answers = context.answers_of_rules() if is_judged else ()
     return Explanation(
         policy=found,
         rule=first_rule(policy, peer, topic),
@@ -89,6 +92,7 @@ def explain(
         unit_hint=unit_hint(timestamp_ms, now_ms),
         repaired_ms=_repaired_ms(context, context_with),
         is_extended=context.is_extended,
+        failures=tuple(f"{each.rule.name}: {each.failure}" for each in answers if each.failure is not None),
     )
 
 

@@ -57,6 +57,8 @@ class RunningProxy:
         self._process: Process | None = None
         self._reader: asyncio.Task[None] | None = None
         self._started: asyncio.Future[Mapping[str, Any]] | None = None
+        self._is_killed = False
+        self._lines: list[dict[str, Any]] | None = None
         self.log: list[Mapping[str, Any]] = []
         """Every parsed line of the proxy's log so far."""
 
@@ -80,7 +82,7 @@ class RunningProxy:
         finally:
             self._lines = self._read_decisions()
             await self._stack.aclose()
-        if status != 0 and kind is None:
+        if status != 0 and not self._is_killed and kind is None:
             raise ProxyError(f"tsproxy ended with status {status}:\n{self._tail()}")
 
     @property
@@ -106,10 +108,8 @@ class RunningProxy:
         return address
 
     def decisions(self) -> list[dict[str, Any]]:
-        """The lines of the decision log so far. They are complete when the block has ended."""
-        if self._process is not None and self._process.returncode is None:
-            return self._read_decisions()
-        return self._lines
+        """The lines of the decision log so far. They are complete after `stop` and after the block."""
+        return self._read_decisions() if self._lines is None else self._lines
 
     async def stop(self) -> int:
         """Stops the proxy by SIGTERM and returns its exit status."""
@@ -134,7 +134,8 @@ class RunningProxy:
         return status
 
     async def kill(self) -> None:
-        """Ends the proxy at once by SIGKILL."""
+        """Ends the proxy at once by SIGKILL. `decisions` leaves out a last line that was cut off."""
+        self._is_killed = True
         if self._process is not None and self._process.returncode is None:
             self._process.kill()
             await self._process.wait()
@@ -178,7 +179,8 @@ class RunningProxy:
     def _read_decisions(self) -> list[dict[str, Any]]:
         assert self._decisions is not None
         files = sorted(self._decisions.glob("decisions-*.jsonl*"))
-        return [json.loads(line) for file in files for line in file.read_text().splitlines()]
+        lines = (line for file in files for line in file.read_bytes().splitlines(keepends=True))
+        return [json.loads(line) for line in lines if line.endswith(b"\n")]
 
     def _tail(self) -> str:
         return "\n".join(str(line) for line in self.log[-20:])

@@ -14,7 +14,7 @@ from dataclasses import replace
 from random import Random
 from typing import Any, Final
 
-from tsproxy.model.custom_rule import CustomRule, RuleContext, TimestampRule
+from tsproxy.model.custom_rule import CustomRule, RuleAnswer, RuleContext, TimestampRule
 from tsproxy.model.kafka import LONG_MAX, LONG_MIN, NO_TIMESTAMP
 from tsproxy.model.verdict import TopicLimits
 from tsproxy.policy.custom_rules import bounds_of, consult
@@ -51,7 +51,7 @@ def rejected(
     """
     context = rule_context(now_ms=clock.now_ms, **facts)
     found = consult(CustomRule("tested", rule), timestamps_ms, context)
-    assert found.failure is None, f"{found.failure} for {timestamps_ms}"
+    _assert_no_failure(found, timestamps_ms, context)
     return dict(found.culprits)
 
 
@@ -82,8 +82,8 @@ def check_rule(rule: TimestampRule, batches: int = 1_000, seed: int = 2026) -> N
     own, untouched = CustomRule("checked", rule), copy.deepcopy(rule)
     calls = [(_times(pick), pick.choice(contexts)) for _ in range(batches)]
     answers = [consult(own, times, context) for times, context in calls]
-    for (times, _), answer in zip(calls, answers, strict=True):
-        assert answer.failure is None, f"{answer.failure} for {times}"
+    for (times, context), answer in zip(calls, answers, strict=True):
+        _assert_no_failure(answer, times, context)
     again = [consult(own, times, context) for times, context in reversed(calls)]
     assert again[::-1] == answers, "another answer for the same batch: a rule must remember nothing"
     fresh = [consult(CustomRule("checked", untouched), times, context) for times, context in calls[-10:]]
@@ -91,6 +91,18 @@ def check_rule(rule: TimestampRule, batches: int = 1_000, seed: int = 2026) -> N
     bounds = bounds_of(own)
     if bounds is not None:
         _check_bounds(own, bounds, pick)
+
+
+def _assert_no_failure(answer: RuleAnswer, times: Sequence[int], context: RuleContext) -> None:
+    """Raises AssertionError if the rule failed. Its cause is the rule's own error, with all lines of code."""
+    if answer.failure is None:
+        return
+    complaint = AssertionError(f"{answer.failure} for {times}")
+    try:
+        list(answer.rule.rule.culprits(tuple(times), context))
+    except (Exception, SystemExit) as error:
+        raise complaint from error
+    raise complaint
 
 
 def _check_bounds(own: CustomRule, bounds: tuple[int | None, int | None], pick: Random) -> None:
