@@ -139,7 +139,6 @@ class Proxy:
             connections=self._cluster.connections,
             stamped_topics=self._cluster.stamped_topics,
         )
-        self._recorder.crowd = self._sanity.crowd
         self.metrics.add(self._sanity)
         self._unserved = UnservedEndpoints(self._listeners, self._count_brokers)
         self._admin = AdminHttp(

@@ -4,10 +4,10 @@
     probe         the brokers' clocks, by records written to a small topic with LogAppendTime
     stamps        the same by timestamps that brokers write anyway; `listening` queries brokers for them
     system_clock  whether anything synchronizes this machine's clock
-    crowd         whether nearly all clients are off by the same amount
     doubts        which of these raise a doubt about the clock; logs each change once
     monitor       the consequences: metrics, warnings, lines of the decision log, and, if configured,
                   suspended enforcement until the clock is right again
 
-Non-goals: setting a clock; judging by the brokers' time instead of our own.
+Non-goals: setting a clock; judging by the brokers' time instead of our own; learning anything about the clock
+from clients, which may send any timestamps.
 """

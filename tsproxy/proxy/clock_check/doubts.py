@@ -1,6 +1,6 @@
 """The reasons to doubt this proxy's clock. Each change is logged once."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from enum import StrEnum
 
 import structlog
@@ -12,24 +12,23 @@ log = structlog.get_logger()
 
 
 class Witness(StrEnum):
-    """The source of a doubt: the kernel, brokers by their own times, or nearly all clients."""
+    """The source of a doubt: the kernel, or brokers by their own times."""
 
     KERNEL = "kernel"
     BROKERS = "brokers"
-    CLIENTS = "clients"
 
 
 class Doubts:
     def __init__(self) -> None:
         self._texts: dict[Witness, str] = {}
 
-    def put(self, witness: Witness, text: str | None, facts: Mapping[str, object] | None = None) -> None:
+    def put(self, witness: Witness, text: str | None) -> None:
         """Set the doubt of this witness. `text` is None if it has no doubt."""
         was = self._texts.pop(witness, None)
         if text is not None:
             self._texts[witness] = text
         if text is not None and was is None:
-            log.warning("clock_suspected", by=witness.value, text=text, **(facts or {}))
+            log.warning("clock_suspected", by=witness.value, text=text)
         elif text is None and was is not None:
             log.info("clock_suspicion_ended", by=witness.value)
 

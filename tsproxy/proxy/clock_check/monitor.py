@@ -15,7 +15,6 @@ from tsproxy.config.settings import Config, WhenBeyond
 from tsproxy.config.values import duration_text
 from tsproxy.decisions import LifecycleKind
 from tsproxy.proxy.clock_check import system_clock as kernel
-from tsproxy.proxy.clock_check.crowd import Crowd
 from tsproxy.proxy.clock_check.doubts import Doubts, Witness
 from tsproxy.proxy.clock_check.listening import Connections, newest_stamps
 from tsproxy.proxy.clock_check.probe import NoLogAppendTimeError, Offset, measure, middle
@@ -67,8 +66,6 @@ class ClockMonitor(Collector):
     ) -> None:
         """`connections` returns the open connections to brokers, `stamped_topics` the topics with
         LogAppendTime."""
-        self.crowd = Crowd()
-        """The timestamps of all clients. The crowd must get all outcomes."""
         self.is_suspended = False
         self.offsets: Mapping[int, Offset] = {}
         """The offset to each broker at the last measurement."""
@@ -117,23 +114,10 @@ class ClockMonitor(Collector):
             await asyncio.sleep(LOOK_EVERY_S)
             self._has_stepped()
             self._check_kernel()
-            self._check_clients()
 
     def _check_kernel(self) -> None:
         text = "the kernel says that nothing keeps this machine's clock right (adjtimex: not synchronised)"
         self._doubts.put(Witness.KERNEL, text if self._kernel_is_synchronised() is False else None)
-
-    def _check_clients(self) -> None:
-        found = self.crowd.agreement(self._clock.now_ms(), self._config.clock.max_offset_ms)
-        if found is None:
-            self._doubts.put(Witness.CLIENTS, None)
-            return
-        side = "behind" if found.offset_ms < 0 else "ahead of"
-        text = (
-            f"{found.clients} of {found.of} clients send times that this machine's clock is about "
-            f"{duration_text(abs(found.offset_ms) // 60_000 * 60_000)} {side}"
-        )
-        self._doubts.put(Witness.CLIENTS, text, {"offset_ms": found.offset_ms})
 
     def _has_stepped(self) -> bool:
         """True if the clock was set since the last check. Then it logs the step and starts a new
@@ -144,7 +128,6 @@ class ClockMonitor(Collector):
         log.warning("clock_stepped", by_ms=step_ms)
         self._emit(LifecycleKind.CLOCK, {"what": "stepped", "by_ms": step_ms})
         self._stamps.forget()
-        self.crowd.forget()
         # The known offsets belong to the clock before the step, so they move by the same amount.
         self.offsets = {
             node_id: Offset(each.ms + step_ms, each.error_ms + 1) for node_id, each in self.offsets.items()

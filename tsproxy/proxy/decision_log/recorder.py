@@ -14,7 +14,6 @@ from tsproxy.clock import Clock
 from tsproxy.config.settings import Config
 from tsproxy.decisions import DecisionLog, LifecycleKind, Privacy, WriterHealth
 from tsproxy.model.outcome import Outcome, Totals
-from tsproxy.proxy.clock_check.crowd import Crowd
 from tsproxy.proxy.decision_log.files import DecisionFiles
 from tsproxy.proxy.decision_log.topic import DecisionTopic
 from tsproxy.proxy.metrics.offenders import Offenders
@@ -47,7 +46,6 @@ class DecisionRecorder:
         drain: Callable[[], Iterable[Totals]],
         topic: DecisionTopic | None = None,
     ) -> None:
-        self.crowd = Crowd()
         self.offenders = Offenders(log.privacy)
         self._clock = clock
         self._drain = drain
@@ -113,14 +111,12 @@ class DecisionRecorder:
         self._files.put(self._log.book(outcome))
         self._metrics.booked(outcome)
         self.offenders.book(outcome)
-        self.crowd.book(outcome)
 
     def book_totals(self, totals: Totals) -> None:
         """Record the batches of one session that have ended in the same way since its last totals."""
         self._files.put(self._log.book_totals(totals))
         self._metrics.booked_totals(totals)
         self.offenders.book_totals(totals)
-        self.crowd.book_totals(totals)
 
     def _book_all_totals(self) -> None:
         for totals in self._drain():

@@ -10,7 +10,7 @@ CLOCK_SUSPECTED: Final = gauge_row(
     "tsproxy_clock_suspected",
     ("by",),
     "0 or 1",
-    "1 while the operating system's kernel, the brokers or nearly all clients contradict the proxy's clock",
+    "1 while the operating system's kernel or the brokers contradict the proxy's clock",
     FROM_START,
     'Alert on 1 with `by="brokers"`: check NTP on this machine. A slow clock rejects good records '
     "([policy.md](policy.md#the-proxys-clock)).",
