@@ -47,6 +47,7 @@ from tsproxy.model.view import Endpoint
 from tsproxy.session.deadlines import NODE_WAIT_MS
 from tsproxy.session.effects import CloseReason, CloseSession, NodeWanted, SendToClient
 from tsproxy.session.session import Session
+from tsproxy.wire.k33_k44_alter_configs import REPLACEMENT
 
 GOOD, BAD = batch([NOW_MS]), batch([0])
 
@@ -145,6 +146,23 @@ def test_addresses_of_controllers_are_left_out_or_told_as_the_listener_says(mask
         << to_broker(asked)
         >> broker(told)
         << to_client(quorum_told(b"\x01") if masks else told)
+    )
+
+
+@pytest.mark.parametrize("api_key", [33, 44])
+@pytest.mark.parametrize("masks", [True, False])
+def test_addresses_in_an_error_text_are_left_out_or_told_as_the_listener_says(api_key, masks):
+    def told(text):
+        head = struct.pack(">iihh", 0, 1, 42, len(text))
+        return answer(api_key, 0, head + text + struct.pack(">bh", 4, 1) + b"1")
+
+    asked, said = request(api_key, 0, bytes(5)), told(b"listeners are A://" + HIDDEN[0])
+    assert (
+        Conversation(view=replace(view_of(), masks_addresses=masks))
+        >> client(asked)
+        << to_broker(asked)
+        >> broker(said)
+        << to_client(told(REPLACEMENT.encode()) if masks else said)
     )
 
 

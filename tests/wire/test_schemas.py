@@ -1,17 +1,16 @@
-"""The tables of `wire` against Kafka's own schemas: no API, version or address may be missed."""
+"""The tables of `wire` against Kafka's own schemas: no API, version or layout may be missed.
+`test_host_fields.py` has the fields that may name a host."""
 
 import re
 
 import pytest
 
 from tests.wire.schemas import (
-    LOOKS_LIKE_AN_ADDRESS,
     Versions,
     fields_of,
     messages,
     news,
     versions_table,
-    walk,
 )
 from tsproxy.wire.addresses import LAYOUTS, Kind
 from tsproxy.wire.apis import APIS, NEVER
@@ -57,87 +56,6 @@ def test_every_api_that_a_broker_serves_is_known():
         if kind == "request" and "broker" in schema.get("listeners", ())
     }
     assert served == set(APIS)
-
-
-# -- Addresses --------------------------------------------------------------------------------------
-
-NOT_A_BROKERS = {
-    (15, "Groups.Members.ClientHost"),
-    (29, "Resources.Acls.Host"),
-    (31, "FilterResults.MatchingAcls.Host"),
-    (60, "EndpointType"),  # 1 for brokers, 2 for controllers
-    (69, "Groups.Members.ClientHost"),
-    (77, "Groups.Members.ClientHost"),
-    # The address on which an application of Kafka Streams listens, as its own instances said:
-    (88, "PartitionsByUserEndpoint"),
-    (88, "PartitionsByUserEndpoint.UserEndpoint"),
-    (88, "PartitionsByUserEndpoint.UserEndpoint.Host"),
-    (88, "PartitionsByUserEndpoint.UserEndpoint.Port"),
-    (88, "EndpointInformationEpoch"),
-    (89, "Groups.Members.ClientHost"),
-    (89, "Groups.Members.UserEndpoint"),
-    (89, "Groups.Members.UserEndpoint.Host"),
-    (89, "Groups.Members.UserEndpoint.Port"),
-}
-
-A_BROKERS = {
-    (0, "NodeEndpoints"),
-    (0, "NodeEndpoints.Host"),
-    (0, "NodeEndpoints.Port"),
-    (1, "NodeEndpoints"),
-    (1, "NodeEndpoints.Host"),
-    (1, "NodeEndpoints.Port"),
-    (3, "Brokers.Host"),
-    (3, "Brokers.Port"),
-    (10, "Host"),
-    (10, "Port"),
-    (10, "Coordinators.Host"),
-    (10, "Coordinators.Port"),
-    (55, "Nodes.Listeners"),
-    (55, "Nodes.Listeners.Host"),
-    (55, "Nodes.Listeners.Port"),
-    (60, "Brokers.Host"),
-    (60, "Brokers.Port"),
-    (78, "NodeEndpoints"),
-    (78, "NodeEndpoints.Host"),
-    (78, "NodeEndpoints.Port"),
-    (79, "NodeEndpoints"),
-    (79, "NodeEndpoints.Host"),
-    (79, "NodeEndpoints.Port"),
-}
-
-
-@pytest.mark.parametrize("release", RELEASES)
-def test_every_field_that_looks_like_an_address_is_a_brokers_or_known_not_to_be(release):
-    found = set()
-    for api_key, api in APIS.items():
-        schema = messages(release).get((api_key, "response"), {"fields": []})
-        for path, field in walk(schema, api.max_version):
-            if LOOKS_LIKE_AN_ADDRESS.search(field["name"]):
-                found.add((api_key, path))
-    assert found <= A_BROKERS | NOT_A_BROKERS
-    if release == NEWEST:
-        assert found == A_BROKERS | NOT_A_BROKERS
-
-
-def test_every_answer_with_a_brokers_address_is_rewritten():
-    """Produce, Fetch and DescribeQuorum have readers of their own; the others are rewritten by layouts."""
-    assert {api_key for api_key, _ in A_BROKERS} == {0, 1, 55, *LAYOUTS}
-
-
-def test_no_string_beside_a_brokers_id_is_overlooked():
-    """An address under another name would stand in a struct with its broker's id."""
-    beside = set()
-    for api_key, api in APIS.items():
-        schema = messages()[api_key, "response"]
-        for path, field in walk(schema, api.max_version):
-            inside = fields_of(field, schema)
-            if any(f.get("entityType") == "brokerId" for f in inside):
-                beside |= {(api_key, f"{path}.{f['name']}") for f in inside if f["type"] == "string"}
-    beside |= {(55, "Nodes.Listeners.Host")}  # a struct inside the one with the id
-    hosts = {(api_key, path) for api_key, path in A_BROKERS if path.endswith(".Host")}
-    assert hosts <= beside
-    assert {path.rpartition(".")[2] for _, path in beside - hosts} == {"Rack", "Key", "ErrorMessage"}
 
 
 # -- Layouts ----------------------------------------------------------------------------------------

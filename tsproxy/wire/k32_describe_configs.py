@@ -25,7 +25,7 @@ clients inside a broker (tiered storage)."""
 _TOPIC: Final = 2
 _CLIENT_METRICS: Final = 16
 _GROUP: Final = 32
-_WITHOUT_ADDRESSES: Final = frozenset({_TOPIC, _CLIENT_METRICS, _GROUP})
+WITHOUT_ADDRESSES: Final = frozenset({_TOPIC, _CLIENT_METRICS, _GROUP})
 """Types of resources without addresses. BROKER (4) has addresses. BROKER_LOGGER (8) and future types may have
 addresses."""
 
@@ -49,7 +49,7 @@ def may_contain_addresses(version: int, body: bytes | memoryview) -> bool:
 def _names_others(flexible: bool, reader: Reader) -> bool:
     left = MOST_KEYS_READ
     for _ in range(reader.array(flexible)):
-        if reader.int8() not in _WITHOUT_ADDRESSES:
+        if reader.int8() not in WITHOUT_ADDRESSES:
             return True
         reader.skip_nullable_string(flexible)  # resource_name
         keys = reader.nullable_array(flexible) or 0

@@ -206,7 +206,8 @@ class Listener:
     addresses_in_configs: AddressesInConfigs = live(
         choice(AddressesInConfigs),
         "How DescribeConfigs answers show brokers' own addresses (`advertised.listeners` and the "
-        "like), and DescribeQuorum answers those of controllers: `mask` leaves them out, `pass` lets "
+        "like), error texts of AlterConfigs and IncrementalAlterConfigs those that they quote, and "
+        "DescribeQuorum answers those of controllers: `mask` leaves them out, `pass` lets "
         "administrators see them.",
         default="mask",
     )
