@@ -3,6 +3,7 @@
 import json
 import re
 from datetime import datetime
+from time import sleep
 from types import SimpleNamespace
 
 import pytest
@@ -30,13 +31,19 @@ from tsproxy.model.policy import Mode
 from tsproxy.model.verdict import Reason, TopicLimits
 from tsproxy.policy.custom_rules import consult
 from tsproxy.session.session import Session
-from tsproxy.testing.rules import FakeClock, batch_times, check_rule, rule_context
+from tsproxy.testing.rules import SLOW_S, FakeClock, batch_times, check_rule, rule_context
 from tsproxy.testing.rules import rejected as rejected_by
 
 
 class Raises:
     def culprits(self, timestamps_ms, context):
         raise ZeroDivisionError
+
+
+class Sleeps:
+    def culprits(self, timestamps_ms, context):
+        sleep(SLOW_S)
+        return []
 
 
 class Remembers:
@@ -263,6 +270,7 @@ class PromisesTooMuch(RejectsOdd):
         (Remembers(), "remember nothing"),
         (answers((60, "x")), "not there"),
         (PromisesTooMuch(), "within its own bounds"),
+        (Sleeps(), "ms a batch"),
     ],
 )
 def test_the_check_for_authors_finds_what_is_wrong(rule, complaint):

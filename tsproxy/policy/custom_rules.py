@@ -1,7 +1,7 @@
 """Calls a custom rule and catches its errors: `consult`, `bounds_of`."""
 
-import sys
 from collections.abc import Sequence
+from inspect import unwrap
 from itertools import islice
 from pathlib import PurePath
 from traceback import walk_tb
@@ -19,7 +19,7 @@ def consult(rule: CustomRule, timestamps_ms: Sequence[int], context: RuleContext
         named = islice(rule.rule.culprits(tuple(timestamps_ms), context), len(timestamps_ms) + 1)
         culprits = tuple((int(index), str(text)[:MOST_TEXT]) for index, text in named)
     except (Exception, SystemExit) as error:  # the operator's code, so this is the rule's failure
-        return RuleAnswer(rule, failure=f"{type(error).__name__} at {_place(error, rule.rule)}")
+        return RuleAnswer(rule, failure=f"{type(error).__name__}{_place(error, rule.rule)}")
     places = [index for index, _ in culprits]
     if places != sorted(set(places)) or any(not 0 <= index < len(timestamps_ms) for index in places):
         return RuleAnswer(rule, failure="it named records that are not there, or not in order")
@@ -27,14 +27,17 @@ def consult(rule: CustomRule, timestamps_ms: Sequence[int], context: RuleContext
 
 
 def _place(error: BaseException, rule: TimestampRule) -> str:
-    """`FILE:LINE` of the error: the innermost line of the rule's own module, or of the code that it called.
+    """The place of the error: the innermost line of the rule's own module, or of code that it called.
 
     The error's text may quote values of records, so it is left out.
     """
-    steps = [(step.f_code.co_filename, line) for step, line in walk_tb(error.__traceback__)]
-    module = getattr(sys.modules.get(type(rule).__module__), "__file__", None)
-    file, line = next((step for step in reversed(steps) if step[0] == module), steps[-1])
-    return f"{PurePath(file).name}:{line}"
+    steps = [(step.f_globals.get("__name__", ""), step, line) for step, line in walk_tb(error.__traceback__)]
+    own = [each for each in steps if each[0] == type(unwrap(rule)).__module__]  # type: ignore[arg-type]
+    called = [each for each in steps if not each[0].startswith("tsproxy.")]
+    if not (own or called):
+        return " in its answer"  # such as no pairs, or pairs of something else
+    _, step, line = (own or called)[-1]
+    return f" at {PurePath(step.f_code.co_filename).name}:{line}"
 
 
 def bounds_of(rule: CustomRule) -> tuple[int | None, int | None] | None:

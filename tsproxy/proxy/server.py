@@ -36,6 +36,7 @@ from tsproxy.proxy.connections.drain import drain
 from tsproxy.proxy.connections.listener import ProxyListener
 from tsproxy.proxy.connections.relay import Relay
 from tsproxy.proxy.connections.unserved_endpoints import UnservedEndpoints
+from tsproxy.proxy.custom_rules import CustomRuleWatch
 from tsproxy.proxy.dead_letters.sender import DeadLetters
 from tsproxy.proxy.limits import descriptors
 from tsproxy.proxy.limits.process import ProcessLimits
@@ -103,6 +104,8 @@ class Proxy:
         self._waivers = Waivers(config, self.metrics, clock)
         self._ineffective_rules = IneffectiveRules(config)
         self._unfit_rules = UnfitRules(config)
+        self._custom_rules = CustomRuleWatch(config)
+        self.metrics.add(self._custom_rules.histogram)
         tls = certificates.upstream.current if certificates.upstream else None
         self._recorder = recorder_of(config, tls, self.metrics, clock, self._drain_totals)
         self._dead_letters = DeadLetters(config, tls, self._recorder.privacy, clock)
@@ -120,6 +123,7 @@ class Proxy:
             self._cluster.want_topic,
             self._cluster.want_node,
             self._limits,
+            timed=self._custom_rules.timed,
         )
         self._judges = context.judges
         self._limits.memory.beside = lambda: context.judges.abandoned_bytes
@@ -190,6 +194,7 @@ class Proxy:
             self._offers.run,
             self._waivers.watch,
             self._unfit_rules.watch,
+            self._custom_rules.watch,
             Sampler(self._relays).run,
             self._sanity.run,
             self._lag.run,
@@ -234,6 +239,7 @@ class Proxy:
             self._waivers.prepare,
             self._ineffective_rules.prepare,
             self._unfit_rules.prepare,
+            self._custom_rules.prepare,
             self._dead_letters.prepare,
             self._sanity.prepare,
             *(listener.prepare for listener in self._listeners),

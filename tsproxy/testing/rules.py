@@ -12,6 +12,8 @@ import copy
 from collections.abc import Sequence
 from dataclasses import replace
 from random import Random
+from statistics import median
+from time import perf_counter
 from typing import Any, Final
 
 from tsproxy.model.custom_rule import CustomRule, RuleAnswer, RuleContext, TimestampRule
@@ -21,6 +23,10 @@ from tsproxy.policy.custom_rules import bounds_of, consult
 
 NOW_MS: Final = 1_767_225_600_000
 """The time of the fake clock: 2026-01-01T00:00:00Z."""
+
+SLOW_S: Final = 0.01
+"""A rule that needs this long for at most 50 records is too slow. It is ten times what a proxy warns about,
+so that a busy machine fails no good rule."""
 
 _EDGES: Final = (NO_TIMESTAMP, 0, 1, -2, LONG_MIN, LONG_MAX, NOW_MS, NOW_MS // 1000, NOW_MS * 1_000_000)
 _SPANS_MS: Final = (0, 1, 1_000, 3_600_000, 86_400_000, 400 * 86_400_000)
@@ -75,12 +81,14 @@ def check_rule(rule: TimestampRule, batches: int = 1_000, seed: int = 2026) -> N
 
     It raises no error for any timestamps. It names existing records, in order. It returns the same for the
     same batch again, and so does a copy of the rule. It accepts all timestamps that it declares as always
-    accepted (`bounds`).
+    accepted (`bounds`). It is quick.
     """
     pick = Random(seed)  # noqa: S311  # not secret: the same batches every time
     contexts = (rule_context(), rule_context(limits=None, client_id=None, principal=None))
     own, untouched = CustomRule("checked", rule), copy.deepcopy(rule)
     calls = [(_times(pick), pick.choice(contexts)) for _ in range(batches)]
+    median_s = median(_seconds(own, times, context) for times, context in calls[:21])
+    assert median_s < SLOW_S, f"takes {median_s * 1000:.0f} ms a batch: all clients of a proxy wait that long"
     answers = [consult(own, times, context) for times, context in calls]
     for (times, context), answer in zip(calls, answers, strict=True):
         _assert_no_failure(answer, times, context)
@@ -103,6 +111,12 @@ def _assert_no_failure(answer: RuleAnswer, times: Sequence[int], context: RuleCo
     except (Exception, SystemExit) as error:
         raise complaint from error
     raise complaint
+
+
+def _seconds(own: CustomRule, times: Sequence[int], context: RuleContext) -> float:
+    start_s = perf_counter()
+    consult(own, times, context)
+    return perf_counter() - start_s
 
 
 def _check_bounds(own: CustomRule, bounds: tuple[int | None, int | None], pick: Random) -> None:

@@ -8,6 +8,7 @@ from tsproxy.clock import Clock
 from tsproxy.model.addresses import Address
 from tsproxy.model.dead_letter import RejectedBatch
 from tsproxy.model.outcome import Outcome, Totals
+from tsproxy.model.policy import Policy
 from tsproxy.model.produce import TopicKey
 from tsproxy.proxy.connections.answer_reader import READERS
 from tsproxy.proxy.connections.judge_pool import JudgePool
@@ -38,3 +39,5 @@ class ConnectionContext:
     stream_times: StreamTimes = field(default_factory=StreamTimes)
     judges: JudgePool = field(default_factory=JudgePool)
     readers: Executor = field(default_factory=lambda: DaemonThreads(READERS, "reader"))
+    timed: Callable[[Policy], Policy] = lambda policy: policy
+    """Returns the same policy, with custom rules that are measured."""

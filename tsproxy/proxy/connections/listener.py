@@ -67,7 +67,7 @@ class ProxyListener:
         self._upstream = upstream
         self._is_suspended = False
         self._produce_versions: tuple[int, int] | None = None
-        self._view = View(limits=config.session_limits, policy=config.policy)
+        self._view = View(limits=config.session_limits, policy=context.timed(config.policy))
         self._bootstrap = Port(listener.bind, self._into(self._bootstrap_targets), is_shared=self._is_shared)
         self._served = self._serving()
 
@@ -170,7 +170,7 @@ class ProxyListener:
             topic_names=facts.topic_names,
             produce_versions=self._produce_versions,
             limits=config.session_limits,
-            policy=replace(config.policy, is_suspended=self._is_suspended),
+            policy=replace(self._context.timed(config.policy), is_suspended=self._is_suspended),
             broker_needs_sasl=facts.needs_sasl,
             bearer_claim=config.upstream.bearer_claim,
             masks_addresses=self._listener.addresses_in_configs is AddressesInConfigs.MASK,

@@ -128,6 +128,15 @@ RULE_FAILURES: Final = counter_row(
     "Alert on any increase. They were handled as the rule's `fail` says; the log names the rule and the "
     "line of code.",
 )
+RULE_SECONDS: Final = histogram_row(
+    "tsproxy_rule_seconds",
+    ("rule",),
+    "seconds",
+    "Time that a custom rule takes for a batch",
+    WITH_THE_FIRST,
+    "More than a millisecond delays all clients of the process: the log says `rule_slow`. Make the rule "
+    "faster, or give it `bounds` ([policy.md](policy.md#custom-rules)).",
+)
 WAIVER_EXPIRY: Final = gauge_row(
     "tsproxy_waiver_expiry_seconds",
     ("waiver",),

@@ -1,0 +1,131 @@
+"""Measures custom rules, and notices that the code of one has changed: `CustomRuleWatch`.
+
+A custom rule runs on the event loop, so a slow one delays all clients. The core reads no clock, so the rules
+are wrapped here, before sessions get them.
+
+Python does not load a module twice. A rule whose file has changed stays as it was until a restart, and the
+log says so at each reload.
+"""
+
+import asyncio
+import sys
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from hashlib import sha256
+from pathlib import Path
+from time import perf_counter
+from typing import Any, Final
+
+import structlog
+
+from tsproxy.config.settings import Config
+from tsproxy.model.custom_rule import CustomRule, RuleContext, TimestampRule
+from tsproxy.model.policy import Policy, Rule
+from tsproxy.proxy.metrics.catalogue.batches import RULE_SECONDS
+from tsproxy.proxy.reloadable import Commit
+
+log = structlog.get_logger()
+
+SLOW_S: Final = 0.001
+"""A rule is slow if its batches take longer than this on average."""
+
+LOOK_EVERY_S: Final = 60.0
+_BUCKETS: Final = (0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.05, 0.25, 1, 5)
+
+
+@dataclass
+class _Calls:
+    """The calls of one rule since the last look."""
+
+    batches: int = 0
+    seconds: float = 0.0
+    longest_s: float = 0.0
+
+    def add(self, seconds: float) -> None:
+        self.batches += 1
+        self.seconds += seconds
+        self.longest_s = max(self.longest_s, seconds)
+
+
+class CustomRuleWatch:
+    """The custom rules of one configuration."""
+
+    def __init__(self, config: Config) -> None:
+        self.histogram = RULE_SECONDS.histogram(_BUCKETS)
+        self._calls: dict[str, _Calls] = {}
+        self._loaded = _code_of(config.policy)
+
+    def timed(self, policy: Policy) -> Policy:
+        """The same policy. Each call of a custom rule is measured."""
+        if not any(rule.settings.custom_rules for rule in policy.rules):
+            return policy
+        return replace(policy, rules=tuple(map(self._timed_rule, policy.rules)))
+
+    def _timed_rule(self, rule: Rule) -> Rule:
+        custom = tuple(replace(each, rule=_Timed(each, self)) for each in rule.settings.custom_rules)
+        return replace(rule, settings=replace(rule.settings, custom_rules=custom))
+
+    def called(self, name: str, seconds: float) -> None:
+        self.histogram.labels(name).observe(seconds)
+        self._calls.setdefault(name, _Calls()).add(seconds)
+
+    async def watch(self) -> None:
+        """Runs for ever."""
+        while True:
+            await asyncio.sleep(LOOK_EVERY_S)
+            self.log_slow()
+
+    def log_slow(self) -> None:
+        """Log each rule that was slow since the last call."""
+        calls, self._calls = self._calls, {}
+        for name, each in calls.items():
+            if each.seconds > SLOW_S * each.batches:
+                log.warning(
+                    "rule_slow",
+                    name=name,
+                    batches=each.batches,
+                    mean_ms=round(1000 * each.seconds / each.batches, 3),
+                    longest_ms=round(1000 * each.longest_s, 3),
+                )
+
+    def prepare(self, config: Config) -> Commit:
+        """A reload, which cannot fail."""
+        code = _code_of(config.policy)
+
+        def commit() -> None:
+            for name, now in code.items():
+                if self._loaded.setdefault(name, now) != now:
+                    log.warning("rule_code_changed", name=name, file=now[0], advice="restart to load it")
+
+        return commit
+
+
+class _Timed:
+    """A custom rule that reports how long each call takes. Everything else is the rule's own."""
+
+    def __init__(self, custom: CustomRule, watch: CustomRuleWatch) -> None:
+        self.__wrapped__: TimestampRule = custom.rule
+        self._name = custom.name
+        self._watch = watch
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.__wrapped__, name)
+
+    def culprits(self, timestamps_ms: Sequence[int], context: RuleContext) -> Iterable[tuple[int, str]]:
+        start_s = perf_counter()
+        try:
+            yield from self.__wrapped__.culprits(timestamps_ms, context)
+        finally:
+            self._watch.called(self._name, perf_counter() - start_s)
+
+
+def _code_of(policy: Policy) -> dict[str, tuple[str, bytes]]:
+    """The file of each custom rule that has one, and a hash of its content now."""
+    found: dict[str, tuple[str, bytes]] = {}
+    for custom in (each for rule in policy.rules for each in rule.settings.custom_rules):
+        file = getattr(sys.modules.get(type(custom.rule).__module__), "__file__", None)
+        with suppress(OSError):  # in an archive, or gone
+            if file is not None:
+                found[custom.name] = file, sha256(Path(file).read_bytes()).digest()
+    return found
