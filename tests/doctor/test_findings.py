@@ -17,7 +17,7 @@ from tsproxy.doctor.ports import examine as examine_ports
 from tsproxy.doctor.topics import Described
 from tsproxy.model.addresses import Address
 from tsproxy.proxy.brokers.limits import given_by
-from tsproxy.proxy.clock_check.probe import Offset
+from tsproxy.proxy.clock_check.offsets import Offset
 from tsproxy.proxy.clock_check.stamps import Look, Newest
 from tsproxy.testing.ports import free_ports
 

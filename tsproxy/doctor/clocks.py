@@ -11,7 +11,7 @@ from tsproxy.doctor.cluster import Node
 from tsproxy.doctor.findings import Check, Finding
 from tsproxy.proxy.clock_check.listening import newest_stamps
 from tsproxy.proxy.clock_check.monitor import LISTEN_AGAIN_S
-from tsproxy.proxy.clock_check.probe import Offset, middle
+from tsproxy.proxy.clock_check.offsets import Offset, middle
 from tsproxy.proxy.clock_check.stamps import Look, Newest, Stamps
 from tsproxy.proxy.clock_check.system_clock import is_synchronised
 

@@ -2,17 +2,19 @@
 
 import asyncio
 from contextlib import asynccontextmanager
+from dataclasses import replace
 
 import structlog
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.config.files import config_of
+from tests.config.files import SMALLEST, config_of
 from tests.proxy.measured import rendered
 from tests.proxy.world import until
 from tsproxy.clock import Clock
+from tsproxy.config.settings import WhenBeyond
 from tsproxy.proxy.clock_check.monitor import ClockMonitor
-from tsproxy.proxy.clock_check.probe import Offset, middle
+from tsproxy.proxy.clock_check.offsets import Offset, conclude, middle
 from tsproxy.proxy.metrics.registry import Metrics
 
 APPEND_TIME = {"message.timestamp.type": "LogAppendTime"}
@@ -115,6 +117,33 @@ async def test_a_reload_that_takes_the_probe_away_lets_everything_be_enforced_ag
             )
         )()
         assert sane.suspended == [True, False]
+
+
+WITHOUT_PROBE = config_of(SMALLEST + "clock: { when_beyond: audit }\n")
+WITH_PROBE = config_of(SMALLEST + "clock: { when_beyond: audit, probe: { topic: time } }\n")
+
+
+async def test_what_brokers_wrote_anyway_never_suspends_even_if_a_probe_is_configured_later():
+    sane = Sane(WITHOUT_PROBE, Clock())
+    sane.monitor.offsets = offsets_of(HOUR_MS)
+    sane.monitor.prepare(WITH_PROBE)()
+
+    assert (sane.suspended, sane.monitor.offsets) == ([], {})
+
+
+@given(
+    st.dictionaries(st.integers(1, 5), st.floats(-1e9, 1e9), max_size=5),
+    st.floats(0, 1e6),
+    st.booleans(),
+    st.booleans(),
+)
+def test_only_a_measured_offset_suspends(many_ms, error_ms, is_probed, was_beyond):
+    offsets = {node: Offset(ms, error_ms) for node, ms in many_ms.items()}
+    settings = (WITH_PROBE if is_probed else WITHOUT_PROBE).clock
+    found = conclude(offsets, settings, was_beyond=was_beyond)
+
+    assert found.is_suspended == (found.is_beyond and is_probed)
+    assert not conclude(offsets, replace(settings, when_beyond=WhenBeyond.WARN), was_beyond=True).is_suspended
 
 
 def offsets_of(*many_ms, error_ms=1):

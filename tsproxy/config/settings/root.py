@@ -43,8 +43,8 @@ class ClockSettings:
     when_beyond: WhenBeyond = live(
         choice(WhenBeyond),
         "The reaction while it is further: `warn` only logs it, `audit` enforces nothing until the "
-        "clock is right again. Without `clock.probe` the proxy estimates the offset, to a few seconds, "
-        "from timestamps that brokers assign anyway.",
+        "clock is right again. `audit` needs `clock.probe`: without it the proxy only warns, because it "
+        "estimates the offset from topics to which clients can write, too.",
         default="warn",
     )
     probe: ClockProbe | None = section(

@@ -3,6 +3,7 @@
     steps         compares the wall clock with the monotonic one: it finds a step within a second
     probe         the brokers' clocks, by records written to a small topic with LogAppendTime
     stamps        the same by timestamps that brokers write anyway; `listening` queries brokers for them
+    offsets       the conclusions from the offsets to all brokers; only measured ones suspend enforcement
     system_clock  whether anything synchronizes this machine's clock
     doubts        which of these raise a doubt about the clock; logs each change once
     monitor       the consequences: metrics, warnings, lines of the decision log, and, if configured,

@@ -11,13 +11,14 @@ from prometheus_client.registry import Collector
 
 from tsproxy.clock import Clock
 from tsproxy.cluster.kafka_producer import connected_producer
-from tsproxy.config.settings import Config, WhenBeyond
+from tsproxy.config.settings import Config
 from tsproxy.config.values import duration_text
 from tsproxy.decisions import LifecycleKind
 from tsproxy.proxy.clock_check import system_clock as kernel
 from tsproxy.proxy.clock_check.doubts import Doubts, Witness
 from tsproxy.proxy.clock_check.listening import Connections, newest_stamps
-from tsproxy.proxy.clock_check.probe import NoLogAppendTimeError, Offset, measure, middle
+from tsproxy.proxy.clock_check.offsets import Conclusion, Offset, conclude
+from tsproxy.proxy.clock_check.probe import NoLogAppendTimeError, measure
 from tsproxy.proxy.clock_check.stamps import Stamps
 from tsproxy.proxy.clock_check.steps import Steps
 from tsproxy.proxy.metrics.catalogue.clock import CLOCK_OFFSET, CLOCK_STEPS, ENFORCEMENT_SUSPENDED
@@ -66,9 +67,9 @@ class ClockMonitor(Collector):
     ) -> None:
         """`connections` returns the open connections to brokers, `stamped_topics` the topics with
         LogAppendTime."""
-        self.is_suspended = False
         self.offsets: Mapping[int, Offset] = {}
-        """The offset to each broker at the last measurement."""
+        """The offset to each broker: measured by the probe if one is configured, else by what brokers write
+        anyway."""
         self._clock = clock
         self._connections = connections
         self._doubts = Doubts()
@@ -77,10 +78,9 @@ class ClockMonitor(Collector):
         self._stamped_topics = stamped_topics
         self._stamps = Stamps()
         self._config = config
-        self._is_beyond = False
+        self._now = Conclusion()
         self._changed = asyncio.Event()
         """Set at a step of the clock, or at a new configuration."""
-        self._off: frozenset[int] = frozenset()
         self._steps = Steps(clock)
         self._suspend = suspend
         self._emit = emit
@@ -91,9 +91,11 @@ class ClockMonitor(Collector):
         """A reload; it cannot fail."""
 
         def commit() -> None:
-            self._config = config
+            was_probed, self._config = self._config.clock.probe is not None, config
             if config.clock.probe is None:
                 self.offsets = self._stamps.offsets(self._clock.monotonic_ms())
+            elif not was_probed:
+                self.offsets = {}  # until the probe has measured
             self._judge()
             self._changed.set()
 
@@ -106,6 +108,11 @@ class ClockMonitor(Collector):
     def warnings(self) -> list[str]:
         """A sentence for each reason to doubt this proxy's clock now."""
         return self._doubts.texts
+
+    @property
+    def is_suspended(self) -> bool:
+        """True while nothing is enforced because of the clock."""
+        return self._now.is_suspended
 
     # -- Steps ---------------------------------------------------------------------------------------
 
@@ -190,10 +197,10 @@ class ClockMonitor(Collector):
             return
         self._stamps.record(look, newest)
         offsets = self._stamps.offsets(look.ended_ms)
-        if offsets or not self._is_beyond:  # if nothing is written any more, the last offsets stay
+        if offsets or not self._now.is_beyond:  # if nothing is written any more, the last offsets stay
             self.offsets = offsets
             self._judge()
-        if self._is_beyond:
+        if self._now.is_beyond:
             self._listens_left = EAGER_LISTENS
 
     async def _wait_for_changes(self, seconds: float | None) -> None:
@@ -204,52 +211,28 @@ class ClockMonitor(Collector):
 
     def _judge(self) -> None:
         """Apply the current configuration to the current offsets."""
-        settings, offset = self._config.clock, middle(self.offsets)
-        self._log_broker_offsets(settings.max_offset_ms)
-        was_beyond = self._is_beyond
-        if offset is None:
-            self._is_beyond = False
-        elif was_beyond:
-            # Times that brokers wrote anyway are exact to a few seconds only, so smaller offsets do not show.
-            nearest_ms = 0.0 if settings.probe else offset.error_ms
-            self._is_beyond = abs(offset.ms) > max(settings.max_offset_ms, nearest_ms)
-        else:
-            self._is_beyond = offset.is_surely_beyond(settings.max_offset_ms)
-        self._doubts.put(Witness.BROKERS, self._by_brokers(offset) if self._is_beyond else None)
-        is_suspended = self._is_beyond and settings.when_beyond is WhenBeyond.AUDIT
-        if (was_beyond, self.is_suspended) == (self._is_beyond, is_suspended):
-            return
-        sessions_must_know = self.is_suspended != is_suspended
-        self.is_suspended = is_suspended
-        self._log_own_offset(offset)
-        if sessions_must_know:
-            self._suspend(is_suspended)
+        was = self._now
+        self._now = now = conclude(self.offsets, self._config.clock, was_beyond=was.is_beyond)
+        for node_id in sorted(now.brokers_off - was.brokers_off):
+            log.warning("broker_clock_differs", node_id=node_id, offset_ms=round(self.offsets[node_id].ms))
+        self._doubts.put(Witness.BROKERS, _text(now.own) if now.own and now.is_beyond else None)
+        if (was.is_beyond, was.is_suspended) != (now.is_beyond, now.is_suspended):
+            self._log_own_offset(now)
+        if was.is_suspended != now.is_suspended:
+            self._suspend(now.is_suspended)
 
-    def _by_brokers(self, offset: Offset | None) -> str:
-        ms = 0.0 if offset is None else offset.ms
-        side = "behind" if ms < 0 else "ahead of"
-        far = duration_text(max(1, round(abs(ms) / 1000)) * 1000)
-        return f"this machine's clock is about {far} {side} the brokers'"
-
-    def _log_own_offset(self, offset: Offset | None) -> None:
+    def _log_own_offset(self, now: Conclusion) -> None:
         facts = {
-            "offset_ms": None if offset is None else round(offset.ms),
+            "offset_ms": None if now.own is None else round(now.own.ms),
             "max_offset_ms": self._config.clock.max_offset_ms,
-            "enforced": not self.is_suspended,
+            "enforced": not now.is_suspended,
         }
         facts = {name: fact for name, fact in facts.items() if fact is not None}
-        if self._is_beyond:
+        if now.is_beyond:
             log.error("clock_offset_beyond", **facts)
         else:
             log.info("clock_offset_within", **facts)
-        self._emit(LifecycleKind.CLOCK, {"what": "beyond" if self._is_beyond else "within", **facts})
-
-    def _log_broker_offsets(self, most_ms: int) -> None:
-        """Log each broker that is far off, once."""
-        off = {node_id for node_id, offset in self.offsets.items() if offset.is_surely_beyond(most_ms)}
-        for node_id in sorted(off - self._off):
-            log.warning("broker_clock_differs", node_id=node_id, offset_ms=round(self.offsets[node_id].ms))
-        self._off = frozenset(off)
+        self._emit(LifecycleKind.CLOCK, {"what": "beyond" if now.is_beyond else "within", **facts})
 
     def collect(self) -> Iterable[Metric]:
         yield from self._doubts.collect()
@@ -259,3 +242,9 @@ class ClockMonitor(Collector):
         yield offsets
         yield CLOCK_STEPS.counts(self._steps.count)
         yield ENFORCEMENT_SUSPENDED.levels(self.is_suspended)
+
+
+def _text(own: Offset) -> str:
+    side = "behind" if own.ms < 0 else "ahead of"
+    far = duration_text(max(1, round(abs(own.ms) / 1000)) * 1000)
+    return f"this machine's clock is about {far} {side} the brokers'"

@@ -6,29 +6,18 @@ counts. No other answer of a broker contains its time.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Final
 
 from aiokafka import AIOKafkaProducer, TopicPartition
 
 from tsproxy.clock import Clock
+from tsproxy.proxy.clock_check.offsets import Offset
 
 TRIES: Final = 3
 
 
 class NoLogAppendTimeError(Exception):
     """The topic keeps the producer's timestamps."""
-
-
-@dataclass(frozen=True, slots=True)
-class Offset:
-    """Our clock minus a broker's, in ms, and the possible error."""
-
-    ms: float
-    error_ms: float
-
-    def is_surely_beyond(self, most_ms: int) -> bool:
-        return abs(self.ms) - self.error_ms > most_ms
 
 
 async def measure(producer: AIOKafkaProducer, topic: str, clock: Clock) -> Mapping[int, Offset]:
@@ -60,13 +49,3 @@ async def _try(producer: AIOKafkaProducer, topic: str, partition: int, clock: Cl
     if stored.timestamp_type != 1:
         raise NoLogAppendTimeError
     return Offset(sent_ms + half_ms - stored.timestamp, half_ms + 1)  # both clocks count whole ms
-
-
-def middle(offsets: Mapping[int, Offset]) -> Offset | None:
-    """The median of the offsets, so that one broker with a wrong clock does not matter. For an even number of
-    offsets it is the one of the two in the middle that is nearer to 0. None if there is no offset."""
-    ordered = sorted(offsets.values(), key=lambda each: each.ms)
-    if not ordered:
-        return None
-    half = len(ordered) // 2
-    return min(ordered[half - 1 + len(ordered) % 2 : half + 1], key=lambda each: abs(each.ms))

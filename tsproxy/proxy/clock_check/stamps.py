@@ -6,13 +6,16 @@ MAX_TIMESTAMP), again and again. A timestamp that has grown since the last query
 queries, by the leader's clock. So the offset is known to half of the time between them, whichever clock is
 ahead. A timestamp that has not grown gives no offset: it may be a week old, or come from a broker that had a
 wrong clock then.
+
+Clients can write to these topics, too, and a topic's owner can give it another timestamp type. So an offset
+from here may raise a warning, and no more (`offsets`).
 """
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from tsproxy.proxy.clock_check.probe import Offset
+from tsproxy.proxy.clock_check.offsets import Offset
 
 REPLACED_AFTER_MS: Final = 60_000
 """How long a closer estimate is kept."""

@@ -1,0 +1,60 @@
+"""The offset of our clock to each broker's, and what follows from all of them: `conclude`. Pure.
+
+A client may write to the topics from which `stamps` reads brokers' times, directly at a broker. So these
+times may raise a warning, and never suspend enforcement. Only what the proxy has measured itself does
+(`probe`): that time comes from a broker's answer to the proxy's own record.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from tsproxy.config.settings import ClockSettings, WhenBeyond
+
+
+@dataclass(frozen=True, slots=True)
+class Offset:
+    """Our clock minus a broker's, in ms, and the possible error."""
+
+    ms: float
+    error_ms: float
+
+    def is_surely_beyond(self, most_ms: int) -> bool:
+        return abs(self.ms) - self.error_ms > most_ms
+
+
+def middle(offsets: Mapping[int, Offset]) -> Offset | None:
+    """The median of the offsets, so that one broker with a wrong clock does not matter. For an even number of
+    offsets it is the one of the two in the middle that is nearer to 0. None if there is no offset."""
+    ordered = sorted(offsets.values(), key=lambda each: each.ms)
+    if not ordered:
+        return None
+    half = len(ordered) // 2
+    return min(ordered[half - 1 + len(ordered) % 2 : half + 1], key=lambda each: abs(each.ms))
+
+
+@dataclass(frozen=True, slots=True)
+class Conclusion:
+    """`own` is the offset to most brokers, None if none is known. `is_beyond`: our own clock is too far off.
+    `brokers_off` are the brokers whose clocks are."""
+
+    own: Offset | None = None
+    is_beyond: bool = False
+    is_suspended: bool = False
+    brokers_off: frozenset[int] = frozenset()
+
+
+def conclude(offsets: Mapping[int, Offset], settings: ClockSettings, *, was_beyond: bool) -> Conclusion:
+    """The conclusion. If `settings` have a probe, the offsets must be its measurements."""
+    own, most_ms, is_measured = middle(offsets), settings.max_offset_ms, settings.probe is not None
+    if own is None:
+        return Conclusion()
+    is_beyond = own.is_surely_beyond(most_ms)
+    if was_beyond:
+        # Times that brokers wrote anyway are exact to a few seconds only, so smaller offsets do not show.
+        is_beyond = abs(own.ms) > max(most_ms, 0.0 if is_measured else own.error_ms)
+    return Conclusion(
+        own,
+        is_beyond,
+        is_suspended=is_beyond and is_measured and settings.when_beyond is WhenBeyond.AUDIT,
+        brokers_off=frozenset(node for node, each in offsets.items() if each.is_surely_beyond(most_ms)),
+    )
