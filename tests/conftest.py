@@ -108,6 +108,13 @@ def pytest_runtest_teardown() -> Iterator[None]:
 
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
+async def kafka_440(request: pytest.FixtureRequest) -> AsyncIterator[KafkaCluster]:
+    """One plain Kafka 4.4.0 broker: by default no record may be over an hour ahead."""
+    async with attached(request.config, "4.4.0") or KafkaCluster("4.4.0") as kafka:
+        yield kafka
+
+
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
 async def kafka_431(request: pytest.FixtureRequest) -> AsyncIterator[KafkaCluster]:
     """One plain Kafka 4.3.1 broker: by default no record may be over an hour ahead."""
     async with attached(request.config, "4.3.1") or KafkaCluster("4.3.1") as kafka:

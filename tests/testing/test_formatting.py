@@ -1,5 +1,7 @@
 """The files of a new cluster's folders: Kafka's storage tool is the oracle, and mostly not needed."""
 
+from pathlib import Path
+
 import pytest
 
 from tsproxy.testing.formatting import format_nodes
@@ -20,9 +22,14 @@ def named(node):
     return dict(line.split("=", 1) for line in lines if not line.startswith("#"))
 
 
+def files(folder):
+    return {path.relative_to(folder) for path in folder.rglob("*") if path.is_file()}
+
+
 async def test_nodes_begin_with_what_an_earlier_cluster_left_under_names_of_their_own(nodes, tmp_path):
     kept = tmp_path / "kept"
-    kept.write_bytes(b"versions of features")
+    kept.mkdir()
+    (kept / "bootstrap.checkpoint").write_bytes(b"versions of features")
 
     await format_nodes(nodes, {1: "a=1\n", 2: "a=2\n", 3: "a=3\n"}, (), kept)
 
@@ -35,7 +42,7 @@ async def test_nodes_begin_with_what_an_earlier_cluster_left_under_names_of_thei
 
 
 @pytest.mark.broker
-@pytest.mark.parametrize("version", ["4.3.1", "3.9.1"])
+@pytest.mark.parametrize("version", ["4.4.0", "4.3.1", "3.9.1"])
 async def test_it_is_what_the_storage_tool_itself_writes(version, tmp_path):
     runtime = Runtime(fetch_kafka_jars(version), "128m", 0)
     ports = {n: NodePorts(n, 10 + n, 20 + n) for n in (1, 2)}
@@ -48,9 +55,12 @@ async def test_it_is_what_the_storage_tool_itself_writes(version, tmp_path):
     await format_nodes(nodes, texts, (), kept)
 
     by_tool, by_us = nodes
-    assert sorted(file.name for file in by_tool.data.iterdir()) == sorted(
-        file.name for file in by_us.data.iterdir()
-    )
+    assert files(by_us.data) == files(by_tool.data)
     assert named(by_tool).keys() == named(by_us).keys()
     assert named(by_tool)["cluster.id"] == named(by_us)["cluster.id"]
-    assert kept.read_bytes() == (by_tool.data / "bootstrap.checkpoint").read_bytes()
+    checkpoint = files(by_tool.data) - {Path("meta.properties")}
+    assert files(kept) == checkpoint
+    for path in checkpoint:
+        assert {(folder / path).read_bytes() for folder in (kept, by_us.data)} == {
+            (by_tool.data / path).read_bytes()
+        }

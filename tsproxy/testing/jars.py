@@ -26,6 +26,8 @@ from tsproxy.testing.java import JavaError, find_java
 
 SETTINGS_VARIABLE: Final = "TSPROXY_IVY_SETTINGS"
 _LOG4J: Final = "2.25.4"
+_TOOLS_OF: Final = {"4.4.0": "4.3.1"}
+"""Releases whose command line tools are not in Maven Central, with the release whose tools they get."""
 _FETCH_TIMEOUT_S: Final = 900
 _TRIES: Final = 2
 """Downloads fail now and then. A second try continues with the files that the first one has cached."""
@@ -48,15 +50,17 @@ class Dependency:
 def kafka_dependencies(version: str) -> tuple[Dependency, ...]:
     """The dependencies of a broker of `version` ("4.3.1"), with Kafka's command line tools and Log4j.
 
-    The tools come without their dependencies: Connect, Jetty and Jersey would double the download. Kafka
+    The tools come without their dependencies: Connect, Jetty and Jersey would double the download, and the
+    tools of an older release would bring its brokers' jars. Kafka
     brings the SLF4J 1.7 interface without an implementation. Log4j implements it for 3.9 and 4.x, and the
     bridge replaces the Log4j 1 classes that 3.9 still needs.
     """
     kafka, log4j = "org.apache.kafka", "org.apache.logging.log4j"
+    tools = _TOOLS_OF.get(version, version)
     return (
         Dependency(kafka, "kafka_2.13", version),
-        Dependency(kafka, "kafka-tools", version, transitive=False),
-        Dependency(kafka, "kafka-tools-api", version, transitive=False),
+        Dependency(kafka, "kafka-tools", tools, transitive=False),
+        Dependency(kafka, "kafka-tools-api", tools, transitive=False),
         Dependency("net.sourceforge.argparse4j", "argparse4j", "0.7.0", transitive=False),
         Dependency(log4j, "log4j-slf4j-impl", _LOG4J, transitive=False),
         Dependency(log4j, "log4j-core", _LOG4J, transitive=False),

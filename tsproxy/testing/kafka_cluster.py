@@ -6,7 +6,8 @@
         print(await kafka.end_offsets("orders"))
 
 Brokers run in KRaft mode, each with a controller, on free loopback ports and in a temporary folder. When the
-block ends, or this process is killed, a guard (`guard.py`) ends them. Tried versions: 3.9.1 and 4.3.1.
+block ends, or this process is killed, a guard (`guard.py`) ends them. Tried versions: 3.9.1, 4.3.1 and
+4.4.0.
 """
 
 import asyncio
@@ -278,7 +279,7 @@ class KafkaCluster:
             }
             oldest = next(iter(jars.values()))
             is_like_others = not (scram or self._properties or self._node_properties)
-            kept = oldest.with_name(f"{oldest.name}.checkpoint") if is_like_others else None
+            kept = oldest.with_name(f"{oldest.name}.formatted") if is_like_others else None
             by_age = sorted(self._nodes.values(), key=lambda node: _as_numbers(self.versions[node.node_id]))
             await format_nodes(by_age, texts, scram, kept)
             for node in self._nodes.values():
