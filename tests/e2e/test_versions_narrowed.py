@@ -42,6 +42,7 @@ def narrowed_by_the_document(release):
     }
 
 
+@pytest.mark.parametrize("kafka", ["kafka_440", "kafka_431", "kafka_391"], indirect=True)
 async def test_only_what_the_document_lists_is_not_offered(kafka):
     direct, features = await offered(int(kafka.bootstrap_servers.rpartition(":")[2]))
     async with RunningProxy(kafka.bootstrap_servers) as proxy:

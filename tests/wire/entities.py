@@ -26,15 +26,20 @@ from tsproxy.wire.apis import APIS
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
+def versions_of(api_key):
+    """The versions of this API that the proxy and kio know: kio is behind Kafka."""
+    known = schema_name_map[api_key_map[api_key]] if api_key in api_key_map else ()
+    return [version for version in sorted(known) if version <= APIS[api_key].max_version]
+
+
 def understood_responses(api_keys=APIS):
     """(API key, version, kio's class) of each answer of these APIs that may come in the versions offered.
 
     To load the classes of all APIs takes seconds, so a module does not do so when it is imported.
     """
     for api_key in api_keys:
-        for version in sorted(schema_name_map[api_key_map[api_key]]):
-            if version <= APIS[api_key].max_version:
-                yield api_key, version, load_response_schema(api_key, version)
+        for version in versions_of(api_key):
+            yield api_key, version, load_response_schema(api_key, version)
 
 
 def written(entity):

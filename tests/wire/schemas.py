@@ -3,7 +3,7 @@
     python -m tests.wire.schemas [RELEASE]
 
 lists, for every API of the release (the newest one if none is named), the versions that Kafka has and those
-that tsproxy knows. Then it lists what is new since 4.3.1: APIs, versions and fields. Run it when a release of
+that tsproxy knows. Then it lists what is new since KNOWN: APIs, versions and fields. Run it when a release of
 Kafka comes out.
 """
 
@@ -20,7 +20,7 @@ from pathlib import Path
 from tsproxy.testing.jars import Dependency, fetch_kafka_jars, fetch_newest
 from tsproxy.wire.apis import APIS, NEVER
 
-KNOWN = "4.3.1"
+KNOWN = "4.4.0"
 """The release whose schemas the tests compare with the tables of `wire`."""
 
 LOOKS_LIKE_AN_ADDRESS = re.compile(r"(Host|Port|Endpoint|Listener|Address|Url|Uri)(?![a-rt-z])")

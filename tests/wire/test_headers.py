@@ -4,9 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from kio.index import load_request_schema, load_response_schema
-from kio.schema.index import api_key_map, schema_name_map
 
-from tests.wire.entities import read, written
+from tests.wire.entities import read, versions_of, written
 from tsproxy.wire.apis import APIS, NEVER, request_is_understood
 from tsproxy.wire.headers import (
     RequestHeader,
@@ -17,10 +16,7 @@ from tsproxy.wire.headers import (
 )
 from tsproxy.wire.primitives import DecodeError
 
-VERSIONS = {
-    api_key: [v for v in sorted(schema_name_map[api_key_map[api_key]]) if v <= api.max_version]
-    for api_key, api in APIS.items()
-}
+VERSIONS = {api_key: versions for api_key in APIS if (versions := versions_of(api_key))}
 KNOWN = [(api_key, version) for api_key, versions in VERSIONS.items() for version in versions]
 
 each_api = pytest.mark.parametrize("api_key", VERSIONS, ids=lambda api_key: APIS[api_key].name)

@@ -76,6 +76,7 @@ TEXTS_ABOUT = {
     "groups, their members and offsets: ids and names that clients sent": {
         10,
         15,
+        42,
         68,
         69,
         76,
@@ -90,6 +91,7 @@ TEXTS_ABOUT = {
         90,
         91,
         92,
+        93,
     },
     "topics, partitions, replicas and records: names, ids, settings and times": {
         0,
@@ -106,7 +108,7 @@ TEXTS_ABOUT = {
     "users, ACLs, quotas and features: what the request said": {29, 30, 31, 48, 49, 50, 51, 57},
     "a login: the mechanism's own words": {36},
     "the configuration of a resource that may not be read: its name": {32},
-    "the cluster: ids of nodes, directories and voters": {55, 60, 64, 80, 81},
+    "the cluster: ids of nodes, directories and voters": {55, 60, 64, 80, 81, 94},
 }
 """The APIs with error texts, by what the texts are about. No broker's address was found in them: in Kafka's
 code, and in the errors that could be caused. (`TREATED` has the texts in which there were some.)"""
@@ -115,8 +117,9 @@ BY_NAME = {
     "a name or id that clients or operators chose": {
         "ClientId", "EntityName", "Feature", "GroupId", "GroupInstanceId", "InstanceId", "Key", "Leader",
         "MemberId", "Name", "Principal", "PrincipalName", "ProcessId", "Rack", "RackId",
-        "RepartitionSinkTopics", "RequestedMetrics", "ResourceName", "SourceTopics", "SubscribedTopicNames",
-        "SubscribedTopicRegex", "SubtopologyId", "TokenRequesterPrincipalName", "Topic", "TopicName",
+        "RepartitionSinkTopics", "RequestedMetrics", "ResourceName", "SinkTopic", "SourceTopics", "Stores",
+        "SubscribedTopicNames", "SubscribedTopicRegex", "SubtopologyId", "Successors",
+        "TokenRequesterPrincipalName", "Topic", "TopicName",
         "TransactionalId", "UnknownStateFilters", "User", "Value",
     },
     "bytes that clients gave each other, or records": {

@@ -6,6 +6,7 @@ import re
 import pytest
 
 from tests.wire.schemas import (
+    KNOWN,
     Versions,
     fields_of,
     messages,
@@ -17,16 +18,12 @@ from tsproxy.wire.apis import APIS, NEVER
 
 pytestmark = pytest.mark.broker
 
-NEWEST, OLDER = RELEASES = ("4.3.1", "3.9.1")
+NEWEST, *_ = RELEASES = (KNOWN, "4.3.1", "3.9.1")
 
 CAPS = {
     22: 5,  # 6 is unstable
 }
 """The only APIs offered below what Kafka speaks."""
-
-AHEAD = {
-    18: 5,  # KIP-1242, which brokers speak from 4.4 on
-}
 
 each_api = pytest.mark.parametrize("api_key", APIS, ids=lambda api_key: APIS[api_key].name)
 
@@ -37,10 +34,7 @@ def test_an_api_is_known_to_its_newest_version(api_key):
     api = APIS[api_key]
     assert schema["name"] == f"{api.name}Request"
     newest = Versions.of(schema["validVersions"]).until
-    if api_key in AHEAD:
-        assert newest < api.max_version == AHEAD[api_key]
-    else:
-        assert api.max_version == CAPS.get(api_key, newest) <= newest
+    assert api.max_version == CAPS.get(api_key, newest) <= newest
 
 
 @each_api
@@ -103,7 +97,7 @@ def as_laid_out(fields, version):
 @pytest.mark.parametrize("release", RELEASES)
 @pytest.mark.parametrize("api_key", LAYOUTS, ids=lambda api_key: APIS[api_key].name)
 def test_a_layout_is_its_schema_up_to_the_last_address(api_key, release):
-    """3.9.1 has the early versions of what 4.3.1 has stable: they may be met where they are enabled."""
+    """3.9.1 has the early versions of what later ones have stable: they may be met where they are enabled."""
     schema = messages(release)[api_key, "response"]
     valid = Versions.of(schema["validVersions"])
     assert valid.since <= APIS[api_key].max_version
@@ -133,7 +127,7 @@ def shape_of(fields, schema, version):
 SIZES = {"int8": 1, "int16": 2, "int32": 4, "int64": 8, "uuid": 16}
 
 
-@pytest.mark.parametrize(("release", "newest"), [("4.3.1", 18), ("3.9.1", 17)])
+@pytest.mark.parametrize(("release", "newest"), [(NEWEST, 18), ("4.3.1", 18), ("3.9.1", 17)])
 def test_the_walk_over_fetch_answers_is_their_schema(release, newest):
     """`FetchWalk` steps over so many bytes between one number and the next."""
     schema = messages(release)[1, "response"]
@@ -173,7 +167,7 @@ def test_the_list_of_a_release_says_which_versions_are_known():
 
 
 def test_what_a_release_adds_is_listed_field_by_field():
-    added = list(news(messages("3.9.1"), messages()))
+    added = list(news(messages("3.9.1"), messages("4.3.1")))
     assert "  1 FetchResponse: versions 0-17 -> 4-18" in added
     assert " 60 DescribeClusterResponse: Brokers.IsFenced type bool versions 2+" in added
     assert " 92 DeleteShareGroupOffsetsRequest: new" in added

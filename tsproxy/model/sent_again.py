@@ -1,7 +1,7 @@
 """`fate_of`: how a producer handles a batch that was answered with an error.
 
 The table has the fates by error code. A code that is not in the table is a final rejection. Sources: Kafka's
-`Errors` and `RetriableException` (a test checks the classes of both versions), and the code of its Java
+`Errors` and `RetriableException` (a test checks the classes of several releases), and the code of its Java
 producer (`Sender.completeBatch`, `TransactionManager.canRetry`).
 
     code                            fate       reason
@@ -61,7 +61,7 @@ RETRIABLE: Final = frozenset(
         ErrorCode.SHARE_SESSION_LIMIT_REACHED,
     }
 )
-"""All codes whose exception is a RetriableException, the same in 3.9 and 4.3. The Java producer checks only
+"""All codes whose exception is a RetriableException, the same from 3.9 to 4.4. The Java producer checks only
 the class, so codes that no Produce answer should have are included."""
 
 _BY_PRODUCER: Final = frozenset({ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER, ErrorCode.UNKNOWN_PRODUCER_ID})

@@ -1,13 +1,10 @@
 """The supported APIs: for each API key, the newest version whose layout the proxy knows.
 
-Source: `clients/src/main/resources/common/message/*.json` of Kafka 4.3.1, and `ApiKeys.java` for the keys
+Source: `clients/src/main/resources/common/message/*.json` of Kafka 4.4.0, and `ApiKeys.java` for the keys
 that a broker listener serves. The proxy neither offers nor forwards an API key or version that is not in
 this table. Otherwise a new Metadata version of Kafka could leak broker addresses.
 
-One version is below the newest of 4.3.1: InitProducerId 5, because 6 is unstable.
-
-One version is above the newest of 4.3.1: ApiVersions 5, in which a client names the cluster and the node that
-it expects (KIP-1242, brokers of 4.4). This works through the proxy, because both keep their ids.
+One version is below the newest of 4.4.0: InitProducerId 5, because 6 is unstable.
 """
 
 from dataclasses import dataclass
@@ -54,7 +51,7 @@ APIS: Final[dict[int, Api]] = {
     25: Api("AddOffsetsToTxn", 4, 3),
     26: Api("EndTxn", 5, 3),
     27: Api("WriteTxnMarkers", 2, 1),
-    28: Api("TxnOffsetCommit", 5, 3),
+    28: Api("TxnOffsetCommit", 6, 3),
     29: Api("DescribeAcls", 3, 2),
     30: Api("CreateAcls", 3, 2),
     31: Api("DeleteAcls", 3, 2),
@@ -68,7 +65,7 @@ APIS: Final[dict[int, Api]] = {
     39: Api("RenewDelegationToken", 2, 2),
     40: Api("ExpireDelegationToken", 2, 2),
     41: Api("DescribeDelegationToken", 3, 2),
-    42: Api("DeleteGroups", 2, 2),
+    42: Api("DeleteGroups", 3, 2),
     43: Api("ElectLeaders", 2, 2),
     44: Api("IncrementalAlterConfigs", 1, 1),
     45: Api("AlterPartitionReassignments", 1, 0),
@@ -102,11 +99,13 @@ APIS: Final[dict[int, Api]] = {
     85: Api("WriteShareGroupState", 1, 0),
     86: Api("DeleteShareGroupState", 0, 0),
     87: Api("ReadShareGroupStateSummary", 1, 0),
-    88: Api("StreamsGroupHeartbeat", 0, 0),
-    89: Api("StreamsGroupDescribe", 0, 0),
+    88: Api("StreamsGroupHeartbeat", 1, 0),
+    89: Api("StreamsGroupDescribe", 1, 0),
     90: Api("DescribeShareGroupOffsets", 1, 0),
     91: Api("AlterShareGroupOffsets", 0, 0),
     92: Api("DeleteShareGroupOffsets", 0, 0),
+    93: Api("StreamsGroupTopologyDescriptionUpdate", 0, 0),
+    94: Api("UnregisterController", 0, 0),
 }
 
 

@@ -158,7 +158,8 @@ def test_a_time_before_1970_is_not_taken_for_a_replay():
 
 
 def test_an_error_of_the_broker_is_shown_by_its_name():
-    assert words.advice("other", None, 22).cause == "the answer was error 22"
+    assert words.advice("other", None, 22).cause == "the answer was ILLEGAL_GENERATION (22)"
+    assert words.advice("other", None, 9_999).cause == "the answer was error 9999"
     assert words.advice("bad_record", None, 10).cause == "batches are larger than the topic allows"
     assert words.error_name(32) == "INVALID_TIMESTAMP (32)"
 
