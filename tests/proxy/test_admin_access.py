@@ -17,6 +17,7 @@ from tests.proxy.world import PATIENCE_S, until
 from tsproxy.config.settings import AdminSettings, Secret, ServerTls
 from tsproxy.model.addresses import Address
 from tsproxy.proxy.admin import http as admin_http
+from tsproxy.proxy.admin import places
 from tsproxy.proxy.admin.http import AdminHttp, Answer
 from tsproxy.testing.proxy import RunningProxy
 from tsproxy.tls.contexts import server_context
@@ -78,6 +79,8 @@ async def test_a_reader_with_the_token_reads_every_page(guarded, authorization):
 
 WRONG = {
     "none": None,
+    "a byte beyond ASCII": "Basic \xe9",
+    "base64 with a byte beyond ASCII": basic(f"anybody:{TOKEN}") + "\xff",
     "empty": "",
     "another token": "Bearer another",
     "a part of it": f"Bearer {TOKEN[:-1]}",
@@ -143,7 +146,7 @@ async def test_with_authorities_only_a_reader_with_a_certificate_gets_pages(serv
 
 
 async def test_handshakes_that_never_end_take_places_and_give_them_back(serve, certificates, monkeypatch):
-    monkeypatch.setattr(admin_http, "MAX_CONNECTIONS", 2)
+    monkeypatch.setattr(places, "MOST_OF_AN_ADDRESS", 2)
     monkeypatch.setattr(admin_http, "PATIENCE_S", 0.2)
     address = serve(AdminSettings(), tls_of(certificates.issue("admin")))
     silent = [socket.create_connection((address.host, address.port)) for _ in range(5)]

@@ -1,27 +1,34 @@
 """The admin port answers what it knows, and survives what it does not."""
 
 import asyncio
+import contextlib
 import socket
 from http import HTTPStatus
+from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tests.proxy.world import until
+from tests.wire.strategies import a_few
+from tsproxy.config.settings import AdminSettings, Secret
 from tsproxy.model.addresses import Address
 from tsproxy.proxy.admin import http as admin_http
 from tsproxy.proxy.admin.http import AdminHttp, Answer
 from tsproxy.proxy.ports import ListenError
 
+PAGES = {
+    "/livez": lambda: Answer(HTTPStatus.OK, b"alive\n"),
+    "/readyz": lambda: Answer(HTTPStatus.SERVICE_UNAVAILABLE, b"not yet\n"),
+    "/readyz?verbose": lambda: Answer(HTTPStatus.OK, b"more\n"),
+    "/large": lambda: Answer(HTTPStatus.OK, b"x" * 5_000_000),
+}
+
 
 @pytest.fixture
 async def address():
-    pages = {
-        "/livez": lambda: Answer(HTTPStatus.OK, b"alive\n"),
-        "/readyz": lambda: Answer(HTTPStatus.SERVICE_UNAVAILABLE, b"not yet\n"),
-        "/readyz?verbose": lambda: Answer(HTTPStatus.OK, b"more\n"),
-        "/large": lambda: Answer(HTTPStatus.OK, b"x" * 5_000_000),
-    }
-    server = AdminHttp(pages)
+    server = AdminHttp(PAGES)
     yield server.start(Address("127.0.0.1", 0))
     server.stop()
 
@@ -100,12 +107,54 @@ async def test_hostile_requests_get_an_error_and_the_next_one_its_page(address, 
     assert status(await say(address, b"GET /livez HTTP/1.1\r\n\r\n")) == 200
 
 
+HEADERS = ("Authorization", "Host", "Accept-Language", "User-Agent", "X", "")
+VALUES = (
+    "",
+    "Basic ",
+    "Bearer ",
+    "basic Og==",
+    "Basic =",
+    "[",
+    "[::1]",
+    "[::1%",
+    "a:b:c",
+    "::",
+    "Mozilla/5.0",
+    "\xb2",
+)
+odd_text = st.text(st.characters(max_codepoint=255, exclude_characters="\r\n"), max_size=20)
+header_lines = st.builds(
+    "{}{}{}{}".format,
+    st.one_of(st.sampled_from(HEADERS), odd_text),
+    st.sampled_from([":", ": ", ""]),
+    st.sampled_from(VALUES),
+    odd_text,
+)
+request_lines = st.builds(
+    "{} {}{} HTTP/1.1".format,
+    st.sampled_from(["GET", "HEAD", "POST"]),
+    st.sampled_from(["/livez", "/readyz", "/readyz?verbose", "/none", "/?", "*", ""]),
+    odd_text,
+)
+
+
+@a_few
+@given(lines=st.tuples(st.one_of(request_lines, odd_text), st.lists(header_lines, max_size=5)))
+def test_whatever_the_head_says_there_is_an_answer(lines):
+    """An error here closed the connection without an answer, and logged a line for each request."""
+    settings = AdminSettings(token=Secret("the token"), hosts=("proxy.example",))
+    server = AdminHttp(PAGES, lambda: settings)
+    head = "\r\n".join([lines[0], *lines[1], "", ""]).encode("latin-1")
+    _, answer = asyncio.run(server.answer(head))
+    assert answer.status in HTTPStatus
+
+
 async def test_a_rejected_method_is_told_what_is_allowed(address):
     assert b"Allow: GET, HEAD\r\n" in await say(address, b"DELETE /livez HTTP/1.1\r\n\r\n")
 
 
 async def test_a_request_that_never_ends_is_closed_without_an_answer(address, monkeypatch):
-    monkeypatch.setattr(admin_http, "PATIENCE_S", 0.05)
+    monkeypatch.setattr(admin_http, "HEAD_S", 0.05)
 
     assert await say(address, b"GET /livez HTTP/1.1\r\n") == b""
 
@@ -131,12 +180,27 @@ def _is_closed(end):
     return True
 
 
-async def test_no_more_connections_are_served_than_there_are_places(address, monkeypatch):
-    monkeypatch.setattr(admin_http, "MAX_CONNECTIONS", 2)
-    waiting = [await asyncio.open_connection(address.host, address.port) for _ in range(2)]
+async def test_connections_that_send_nothing_do_not_keep_a_probe_out(address, monkeypatch):
+    """80 such connections kept all probes out for as long as they were renewed."""
+    monkeypatch.setattr(admin_http, "HEAD_S", 60)
+    silent = []
+    for _ in range(3):
+        silent += [await asyncio.open_connection(address.host, address.port) for _ in range(30)]
+        assert status(await say(address, b"GET /livez HTTP/1.1\r\n\r\n")) == 200
+    for _, writer in silent:
+        writer.close()
 
-    assert await say(address, b"GET /livez HTTP/1.1\r\n\r\n") == b""
-    for _, writer in waiting:
+
+async def test_connections_that_keep_their_answer_open_do_not_keep_a_probe_out(address):
+    """Also those that do not even read it."""
+    idle = []
+    for path in (b"/livez", b"/large") * 40:
+        _, writer = await asyncio.open_connection(address.host, address.port, limit=1)
+        writer.write(b"GET " + path + b" HTTP/1.1\r\n\r\n")
+        idle.append(writer)
+    for _ in range(20):
+        assert status(await say(address, b"GET /livez HTTP/1.1\r\n\r\n")) == 200
+    for writer in idle:
         writer.close()
     await until(lambda: say(address, b"GET /livez HTTP/1.1\r\n\r\n"))
 
@@ -148,3 +212,24 @@ async def test_a_port_in_use_is_told_with_what_to_do():
 
         with pytest.raises(ListenError, match="another program listens there"):
             AdminHttp({}).start(Address("127.0.0.1", taken.getsockname()[1]))
+
+
+async def test_a_client_that_never_reads_leaves_nothing_behind(monkeypatch):
+    """Its connection ends although the answer never went out. It used to stay until the client closed."""
+    monkeypatch.setattr(admin_http, "PATIENCE_S", 0.05)
+    server = AdminHttp(PAGES)
+    address = server.start(Address("127.0.0.1", 0))
+    before = open_sockets()
+    with socket.create_connection((address.host, address.port)) as stuck:
+        stuck.sendall(b"GET /large HTTP/1.1\r\n\r\n")
+        await until(lambda: open_sockets() == before + 2)
+        await until(lambda: open_sockets() == before + 1)
+    server.stop()
+
+
+def open_sockets():
+    names = []
+    for each in Path("/proc/self/fd").iterdir():
+        with contextlib.suppress(OSError):
+            names.append(str(each.readlink()))
+    return sum(name.startswith("socket:") for name in names)

@@ -1,5 +1,6 @@
 """The pages of the admin port, of one process and of several, with hostile client names."""
 
+import asyncio
 import json
 from dataclasses import replace
 from html.parser import HTMLParser
@@ -14,6 +15,8 @@ from tsproxy.config.load import load
 from tsproxy.decisions.privacy import Privacy, Redaction
 from tsproxy.model.outcome import Culprit, RejectionCause, Totals, VerdictName
 from tsproxy.proxy.admin import live
+from tsproxy.proxy.admin.access import WITHOUT_TOKEN
+from tsproxy.proxy.admin.http import Answer
 from tsproxy.proxy.admin.pages import pages
 from tsproxy.proxy.admin.report import Broker, Report, together
 from tsproxy.proxy.metrics.offenders import HALF_LIFE_MS, MOST_ROWS, REST, Offenders
@@ -200,11 +203,16 @@ class OneProxy:
 
     def __init__(self, report):
         self._report = report
+        self.reports = 0
 
     def hanging(self):
         return []
 
+    async def not_ready(self):
+        return self._report.not_ready
+
     async def report(self):
+        self.reports += 1
         return self._report
 
 
@@ -222,6 +230,31 @@ async def test_ready_says_so_and_what_is_amiss_has_a_line_each():
         HTTPStatus.SERVICE_UNAVAILABLE,
         b"one\ntwo\n",
     )
+
+
+async def test_a_probe_costs_no_report():
+    """A report takes milliseconds with many clients, and anybody may ask for these pages."""
+    proxy = OneProxy(report_of(not_ready=["one"]))
+    for path in WITHOUT_TOKEN:
+        answer = pages(proxy)[path]()
+        assert isinstance(answer, Answer) or (await answer).status == HTTPStatus.SERVICE_UNAVAILABLE
+    assert proxy.reports == 0
+
+
+async def test_many_requests_make_one_report_at_a_time():
+    """Between two of them the loop serves clients."""
+    proxy, at_once = OneProxy(report_of()), []
+
+    async def slow_report():
+        at_once.append(True)
+        assert len(at_once) == 1
+        await asyncio.sleep(0)
+        at_once.pop()
+        return report_of()
+
+    proxy.report = slow_report
+    made = pages(proxy)
+    await asyncio.gather(*(made[path]() for path in ("/", "/metrics", "/brokers", "/decisions/top") * 5))
 
 
 async def test_what_is_wrong_while_clients_are_served_is_told_to_those_who_ask_and_keeps_nobody_away():

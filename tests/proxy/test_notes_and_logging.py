@@ -11,6 +11,7 @@ import structlog
 from tests.proxy.decision_log.logs import HandClock
 from tests.proxy.world import Logged
 from tsproxy.proxy import notes
+from tsproxy.proxy.complaints import Complaints
 from tsproxy.proxy.logging import LogFormat, configure_logging
 from tsproxy.proxy.notes import PER_ADDRESS, Notes, frames_of
 
@@ -143,3 +144,23 @@ def test_the_kafka_client_stays_silent_since_it_prints_tokens_when_it_debugs(log
     logging.getLogger("aiokafka.conn").error("failed")
 
     assert logged() == ""
+
+
+def test_errors_of_the_loop_have_a_line_a_second_and_the_others_are_counted(monkeypatch):
+    class Loop:
+        now_s = 100.0
+
+        def time(self):
+            return self.now_s
+
+    loop, complaints = Loop(), Complaints()
+    with structlog.testing.capture_logs() as lines:
+        for _ in range(50):
+            complaints(loop, {"message": "a task failed", "exception": ValueError("secret")})
+        loop.now_s += 1.0
+        complaints(loop, {"message": "a task failed"})
+    assert [(line["event"], line.get("not_logged")) for line in lines] == [
+        ("loop_complained", None),
+        ("loop_complained", 49),
+    ]
+    assert "secret" not in str(lines)

@@ -31,6 +31,7 @@ from tsproxy.proxy.brokers.discovery import Cluster, ClusterFacts
 from tsproxy.proxy.brokers.learnt import LearntCluster
 from tsproxy.proxy.brokers.versions import BrokerVersions
 from tsproxy.proxy.clock_check.monitor import ClockMonitor
+from tsproxy.proxy.complaints import Complaints
 from tsproxy.proxy.connections.context import ConnectionContext
 from tsproxy.proxy.connections.drain import drain
 from tsproxy.proxy.connections.listener import ProxyListener
@@ -47,7 +48,7 @@ from tsproxy.proxy.metrics.loop_lag import LoopLag
 from tsproxy.proxy.metrics.registry import Metrics
 from tsproxy.proxy.metrics.tasks import Tasks
 from tsproxy.proxy.metrics.totals import families_now
-from tsproxy.proxy.notes import Notes, frames_of
+from tsproxy.proxy.notes import Notes
 from tsproxy.proxy.ports import ListenError
 from tsproxy.proxy.reload.certificates import Certificates
 from tsproxy.proxy.reload.ineffective_rules import IneffectiveRules
@@ -155,7 +156,7 @@ class Proxy:
     async def run(self) -> None:
         """Run until `stop`. Raises PermissionDeniedError, ListenError, StartError."""
         loop = asyncio.get_running_loop()
-        loop.set_exception_handler(complain)
+        loop.set_exception_handler(Complaints())
         await self._begin()
         learning = loop.create_task(self._cluster.run())
         serving = loop.create_task(self._unserved.run(self._clock))
@@ -264,7 +265,7 @@ class Proxy:
         """Empty: a process that hangs cannot report it."""
         return []
 
-    def not_ready(self) -> list[str]:
+    async def not_ready(self) -> list[str]:
         """A sentence for each reason why no client should connect here now; empty if there is none."""
         not_ready = []
         if not self._is_open:
@@ -292,7 +293,7 @@ class Proxy:
         self.metrics.buffered_bytes = self._limits.memory.held_bytes + self._judges.abandoned_bytes
         now_ms = self._clock.now_ms()
         return Report(
-            not_ready=tuple(self.not_ready()),
+            not_ready=tuple(await self.not_ready()),
             families=families_now(self.metrics.families()),
             now_ms=now_ms,
             cluster_id=self._members[0] if self._members else None,
@@ -430,10 +431,3 @@ async def cancelled(*tasks: asyncio.Task[None]) -> None:
 
 def _ports(listener: ProxyListener) -> dict[str, int]:
     return {str(node_id): endpoint.port for node_id, endpoint in listener.endpoints.items()}
-
-
-def complain(_: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-    """Log errors on the loop that no other code has caught. They are never fatal."""
-    error = context.get("exception")
-    facts = {"error": type(error).__name__, "frames": frames_of(error)} if error else {}
-    log.error("loop_complained", text=context.get("message", ""), **facts)

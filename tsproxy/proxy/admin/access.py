@@ -6,7 +6,6 @@ takes the same time for all wrong tokens of the same length.
 """
 
 import base64
-import binascii
 import hmac
 from typing import Final
 
@@ -37,7 +36,7 @@ def _bearer(credentials: str) -> bytes | None:
 def _basic(credentials: str) -> bytes | None:
     try:
         _, colon, password = base64.b64decode(credentials, validate=True).partition(b":")
-    except binascii.Error:
+    except ValueError:  # binascii.Error, or a text with characters beyond ASCII
         return None
     return password if colon else None
 

@@ -1,9 +1,10 @@
 """Serves a few pages over HTTP/1.1, to scrapers, probes and people.
 
-The server is small on purpose: it has GET and HEAD, one request per connection, a bound on the bytes and the
-time of every read, and a bound on the number of connections. It waits only for the other end and for the
-page. It answers a browser only under a name of this proxy (`hosts`), and shows most pages only to readers
-who send the token (`access`).
+The server is small on purpose: it has GET and HEAD, one request per connection, and a bound on the bytes and
+the time of every read. It waits only for the other end and for the page. It answers a browser only under a
+name of this proxy (`hosts`), and shows most pages only to readers who send the token (`access`). Strangers
+cannot keep probes out: each address has a share of the places, and a new connection takes the place of the
+oldest one that only waits for its client (`places`).
 """
 
 import asyncio
@@ -14,16 +15,18 @@ from http import HTTPStatus
 from typing import Final
 
 from tsproxy.config.settings import AdminSettings
-from tsproxy.model.addresses import Address
+from tsproxy.model.addresses import Address, counted_as
 from tsproxy.proxy.admin.access import WITHOUT_TOKEN, knows
 from tsproxy.proxy.admin.hosts import misdirected, read_headers
+from tsproxy.proxy.admin.places import Place, Places
 from tsproxy.proxy.ports import Port, each_address
 from tsproxy.tls.contexts import CurrentTls
 
 MAX_HEAD_BYTES: Final = 8 * 1024
-MAX_CONNECTIONS: Final = 64
+HEAD_S: Final = 1.0
+"""The time limit for the head of the request. A client sends it at once."""
 PATIENCE_S: Final = 5.0
-"""The time limit for the TLS handshake, for reading the whole request, and for sending the whole answer."""
+"""The time limit for the TLS handshake, for making the page, and for sending the whole answer."""
 
 TEXT: Final = "text/plain; charset=utf-8"
 
@@ -52,7 +55,7 @@ class AdminHttp:
     ) -> None:
         self._pages = pages
         self._ports: list[Port] = []
-        self._serving: set[asyncio.Task[None]] = set()
+        self._places = Places()
         self._settings = settings
         self._tls = tls
 
@@ -70,29 +73,41 @@ class AdminHttp:
         for port in self._ports:
             port.close()
 
-    def _accepted(self, connection: socket.socket, _: str, __: int) -> None:
-        if len(self._serving) >= MAX_CONNECTIONS:
+    def _accepted(self, connection: socket.socket, host: str, _: int) -> None:
+        place = self._places.take(counted_as(host))
+        if place is None:
             connection.close()
             return
-        task = asyncio.get_running_loop().create_task(self._serve(connection))
-        self._serving.add(task)
-        task.add_done_callback(self._serving.discard)
+        task = asyncio.get_running_loop().create_task(self._serve(connection, place))
+        place.leave = task.cancel
 
-    async def _serve(self, connection: socket.socket) -> None:
+        def ended(_: asyncio.Task[None]) -> None:
+            self._places.free(place)
+            connection.close()  # open still, if the task was cancelled before its first step
+
+        task.add_done_callback(ended)
+
+    async def _serve(self, connection: socket.socket, place: Place) -> None:
         try:
             reader, writer = await self._streams(connection)
         except OSError:  # the TLS handshake failed, or took too long
-            connection.close()
             return
         try:
+            async with asyncio.timeout(HEAD_S):
+                head = await _read_head(reader)
+            place.waits_for_client = False
             async with asyncio.timeout(PATIENCE_S):
-                is_head, answer = await self._answer(reader)
+                is_head, answer = await self.answer(head)
+            place.waits_for_client = True
             async with asyncio.timeout(PATIENCE_S):
                 await _send(_encode(answer, with_body=not is_head), reader, writer)
         except (OSError, TimeoutError, asyncio.IncompleteReadError):
             pass  # the other end closed the connection, or is too slow
         finally:
-            writer.close()
+            # Everything was sent and the other end has closed, or it is too slow. `close` would keep the
+            # bytes and the descriptor of a client that reads nothing, and wait half a minute for the end of
+            # its TLS.
+            writer.transport.abort()
 
     async def _streams(self, connection: socket.socket) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
         """The reader and the writer of the connection. Raises OSError if the TLS handshake fails."""
@@ -107,12 +122,10 @@ class AdminHttp:
         )
         return reader, asyncio.StreamWriter(transport, protocol, reader, loop)
 
-    async def _answer(self, reader: asyncio.StreamReader) -> tuple[bool, Answer]:
-        """Read one request's head. Returns (whether the method is HEAD, the answer). Raises
-        IncompleteReadError if the other end stops early."""
-        try:
-            head = await reader.readuntil(b"\r\n\r\n")
-        except asyncio.LimitOverrunError:
+    async def answer(self, head: bytes | None) -> tuple[bool, Answer]:
+        """Answer one request's head; None is a head that is too large. Returns (whether the method is HEAD,
+        the answer)."""
+        if head is None:
             return False, _plain(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE)
         method, _, rest = head.partition(b"\r\n")[0].partition(b" ")
         target, _, version = rest.partition(b" ")
@@ -126,7 +139,7 @@ class AdminHttp:
         may_read = settings.token is None or knows(settings.token, headers)
         if not may_read and path not in WITHOUT_TOKEN:
             return is_head, UNAUTHORIZED
-        page = self._pages.get(f"{path}?{query}") or self._pages.get(path)
+        page = (may_read and self._pages.get(f"{path}?{query}")) or self._pages.get(path)
         if page is None:
             return is_head, _plain(HTTPStatus.NOT_FOUND)
         if method not in (b"GET", b"HEAD"):
@@ -136,10 +149,21 @@ class AdminHttp:
         return is_head, whole if may_read else _plain(whole.status)
 
 
+async def _read_head(reader: asyncio.StreamReader) -> bytes | None:
+    """One request's head, or None if it is too large. Raises IncompleteReadError if the other end stops
+    early."""
+    try:
+        return await reader.readuntil(b"\r\n\r\n")
+    except asyncio.LimitOverrunError:
+        return None
+
+
 async def _send(answer: bytes, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
     """Send, and wait until the other end closes. If we closed with bytes unread, the kernel would reset the
     connection, and the answer to an oversized request would be lost."""
+    writer.transport.set_write_buffer_limits(0)
     writer.write(answer)
+    await writer.drain()
     if writer.can_write_eof():  # not with TLS: `Content-Length` shows the end there
         writer.write_eof()
     while await reader.read(MAX_HEAD_BYTES):

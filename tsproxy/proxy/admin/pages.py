@@ -10,6 +10,7 @@
 /decisions/top  JSON: the top offenders, highest score first
 """
 
+import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import asdict
 from http import HTTPStatus
@@ -44,16 +45,25 @@ class AdminState(Protocol):
     def hanging(self) -> list[str]:
         """A sentence for each worker that does not answer any more."""
 
+    async def not_ready(self) -> Sequence[str]:
+        """A sentence for each reason why no client should connect here now. Cheap: anybody may ask."""
+
     async def report(self) -> Report:
         """The state now."""
 
 
 def pages(shown: AdminState) -> Mapping[str, Page]:
-    """The pages by path. All except `/livez` and `/config` need a report of the proxy's state."""
+    """The pages by path. Most need a report of the proxy's state, which takes milliseconds of the event loop.
+    One such page is made at a time, so that many requests do not hold the loop together."""
+    one_at_a_time = asyncio.Lock()
+
+    async def ready() -> Answer:
+        return _ok_if_none(await shown.not_ready(), "ready")
 
     def from_report(page: Callable[[Report], Answer]) -> Callable[[], Awaitable[Answer]]:
         async def answer() -> Answer:
-            return page(await shown.report())
+            async with one_at_a_time:
+                return page(await shown.report())
 
         return answer
 
@@ -61,7 +71,7 @@ def pages(shown: AdminState) -> Mapping[str, Page]:
         "/": from_report(lambda report: _live(shown.config, report)),
         "/metrics": from_report(_metrics),
         "/livez": lambda: _ok_if_none(shown.hanging(), "alive"),
-        "/readyz": from_report(_readyz),
+        "/readyz": ready,
         "/readyz?verbose": from_report(_readyz_verbose),
         "/config": lambda: Answer(HTTPStatus.OK, as_yaml(shown.config.parsed).encode(), YAML),
         "/brokers": from_report(_brokers),
@@ -88,12 +98,8 @@ class _Given(Collector):
         return list(as_metrics(self._families))
 
 
-def _readyz(report: Report) -> Answer:
-    return _ok_if_none(report.not_ready, "ready")
-
-
 def _readyz_verbose(report: Report) -> Answer:
-    status = _readyz(report).status
+    status = HTTPStatus.SERVICE_UNAVAILABLE if report.not_ready else HTTPStatus.OK
     lines = [f"not ready: {each}" for each in report.not_ready] or ["ready"]
     lines += [f"warning: {each}" for each in report.warnings]
     return Answer(status, "".join(f"{each}\n" for each in lines).encode())

@@ -3,10 +3,12 @@
 The channel is a socket pair whose far end the worker inherits. The environment names the descriptor.
 It closes when either process ends, for whatever reason, and the other process reacts to that.
 
-    supervisor: {"order": "report", "id": 7} | {"order": "drain"} | {"order": "stop_now"}
+    supervisor: {"order": "report", "id": 7} | {"order": "ready", "id": 7} | {"order": "drain"}
+                | {"order": "stop_now"}
                 | {"order": "prepare", "id": 8, "config": ...} | {"order": "commit"} | {"order": "abandon"}
     worker:     {"event": "started", ...} | {"event": "failed", "text"} | {"event": "stopped", ...}
                 | {"event": "report", "id": 7, "report": {...}}
+                | {"event": "ready", "id": 7, "not_ready": [...]}
                 | {"event": "prepared", "id": 8, "problems": [...]}
 """
 

@@ -121,11 +121,19 @@ class Member:
             retry_ms = min(2 * retry_ms, LAST_RETRY_MS)
             self.restarts += 1
 
+    async def not_ready(self) -> tuple[str, ...]:
+        """The reasons why no client should connect to this worker now."""
+        await self._ask("ready")
+        return self._with_number(self._latest.not_ready)
+
     async def report(self) -> bool:
         """Request a report for `known`. Returns False if the worker has not answered in time; `known` then
         says this."""
+        return await self._ask("report")
+
+    async def _ask(self, order: str) -> bool:
         try:
-            await self._answer_to({"order": "report"}, REPORT_S)
+            await self._answer_to({"order": order}, REPORT_S)
         except TimeoutError:
             self._latest = replace(self._latest, not_ready=(f"has not answered for {REPORT_S:g} s",))
             return False
@@ -263,6 +271,8 @@ class Member:
                 self._failure = line["text"]
             case "stopped":
                 self.clients_cut += line["clients_cut"]
+            case "ready":
+                self._latest = replace(self._latest, not_ready=tuple(line["not_ready"]))
             case "report":
                 self._latest = Report.of_line(line["report"])
         answer = self._answers.get(line.get("id", 0))

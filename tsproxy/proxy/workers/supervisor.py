@@ -25,6 +25,7 @@ from tsproxy.proxy import native_code as variant
 from tsproxy.proxy.admin.http import AdminHttp
 from tsproxy.proxy.admin.pages import pages
 from tsproxy.proxy.admin.report import Report, together
+from tsproxy.proxy.complaints import Complaints
 from tsproxy.proxy.logging import set_level
 from tsproxy.proxy.metrics.catalogue.process import WORKER_READY, WORKER_RESTARTS
 from tsproxy.proxy.metrics.tasks import Tasks
@@ -33,7 +34,6 @@ from tsproxy.proxy.notes import frames_of
 from tsproxy.proxy.ports import ListenError
 from tsproxy.proxy.reload.certificates import credentials_of_admin, look, sources_of_admin
 from tsproxy.proxy.reload.reloader import Reloader
-from tsproxy.proxy.server import complain
 from tsproxy.proxy.service_manager import GRACE_MS, ServiceManager
 from tsproxy.proxy.startup import StartError
 from tsproxy.proxy.workers.addresses import reserved
@@ -97,6 +97,11 @@ class Supervisor:
         """A sentence for each worker that hangs and has not ended yet."""
         return [f"worker {member.number} hangs" for member in self._members if member.hangs]
 
+    async def not_ready(self) -> list[str]:
+        """A sentence for each reason of a worker why no client should connect here now."""
+        reasons = await asyncio.gather(*(member.not_ready() for member in self._members))
+        return [text for each in reasons for text in each]
+
     async def report(self) -> Report:
         """The state of all workers now, as one proxy."""
         await asyncio.gather(*(member.report() for member in self._members))
@@ -108,7 +113,7 @@ class Supervisor:
     async def run(self) -> None:
         """Run the workers until SIGTERM or SIGINT. Raises ListenError for the admin port, and StartError."""
         loop = asyncio.get_running_loop()
-        loop.set_exception_handler(complain)
+        loop.set_exception_handler(Complaints())
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, self._stop_signalled)
         loop.add_signal_handler(signal.SIGHUP, self._reloader.reload_now)

@@ -77,6 +77,9 @@ async def _obey(channel: Channel, proxy: Proxy) -> None:
                 case "report":
                     report = await proxy.report()
                     channel.send({"event": "report", "id": line["id"], "report": report.as_line()})
+                case "ready":
+                    not_ready = await proxy.not_ready()
+                    channel.send({"event": "ready", "id": line["id"], "not_ready": not_ready})
                 case "drain":
                     proxy.stop()
                 case "stop_now":
