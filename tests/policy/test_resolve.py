@@ -135,7 +135,7 @@ def test_the_first_rule_that_fits_is_taken():
 # -- Internal topics --------------------------------------------------------------------------------
 
 INTERNAL = [
-    "__consumer_offsets",
+    "__schemas",
     "app-store-changelog",
     "app-agg-repartition",
     "eu.checkpoints.internal",

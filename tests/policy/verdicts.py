@@ -1,5 +1,6 @@
 """The verdict on one batch, or on some, by a proxy that knows its topic's limits."""
 
+from tsproxy.model.policy import NO_POLICY
 from tsproxy.model.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from tsproxy.model.verdict import TopicLimits
 from tsproxy.model.view import SessionLimits, View
@@ -13,19 +14,30 @@ DAY_MS = 24 * HOUR_MS
 LIMITS = TopicLimits(before_max_ms=DAY_MS, after_max_ms=HOUR_MS)
 
 
-def judged(records, limits=LIMITS, version=9, acks=-1, transactional_id=None, **session_limits):
+def judged(
+    records,
+    limits=LIMITS,
+    version=9,
+    acks=-1,
+    transactional_id=None,
+    topic="t",
+    policy=NO_POLICY,
+    **session_limits,
+):
     """The verdict on `records` (bytes or None) for partition t-3; `limits` None: not known yet."""
-    view = View(topics={} if limits is None else {"t": limits}, limits=SessionLimits(**session_limits))
-    (only,) = judged_by(view, records, version=version, acks=acks, transactional_id=transactional_id)
+    topics = {} if limits is None else {topic: limits}
+    view = View(topics=topics, limits=SessionLimits(**session_limits), policy=policy)
+    more = {"version": version, "acks": acks, "transactional_id": transactional_id, "topic": topic}
+    (only,) = judged_by(view, records, **more)
     return only
 
 
-def judged_by(view, *records, version=9, acks=-1, transactional_id=None):
+def judged_by(view, *records, version=9, acks=-1, transactional_id=None, topic="t"):
     """The verdict on each of `records` (bytes or None): one request, which names t-3 as often."""
     partitions = tuple(
         PartitionProduceData(3, None if data is None else memoryview(data)) for data in records
     )
-    request = ProduceRequest(transactional_id, acks, 1000, (TopicProduceData("t", partitions),))
+    request = ProduceRequest(transactional_id, acks, 1000, (TopicProduceData(topic, partitions),))
     return judge_all(RequestHeader(0, version, 1, None, 0), request, view, NOW_MS)
 
 

@@ -24,6 +24,10 @@ def wrap64(value: int) -> int:
 _TOPIC_NAME: Final = re.compile(r"(?!\.{1,2}\Z)[a-zA-Z0-9._-]{1,249}")
 
 
+TOPICS_OF_BROKERS: Final = frozenset({"__consumer_offsets", "__transaction_state", "__share_group_state"})
+"""The topics that only brokers write (`Topic.java`, `isInternal`): coordinators, by their own clocks."""
+
+
 def is_topic_name(name: str) -> bool:
     """True if a topic may have this name (`Topic.java`). A client may send any other name, too."""
     return _TOPIC_NAME.fullmatch(name) is not None

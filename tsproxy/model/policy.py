@@ -28,7 +28,7 @@ TOPIC_LIMITS: Final = "topic-limits"
 CANDIDATE: Final = "candidate"
 """The rule's name if the candidate limits decide."""
 INTERNAL_TOPICS: Final = "internal-topics"
-"""The rule's name if an internal topic is not judged."""
+"""The rule's name if no rule names an internal topic: its timestamps are not judged."""
 
 
 class Mode(StrEnum):
@@ -247,6 +247,8 @@ class TopicPolicy(Settings):
     until_ms: int | None = None
     is_known: bool = True
     """False if the topic's own limits are not known yet."""
+    only_brokers_write: bool = False
+    """True for a topic that only brokers write (`TOPICS_OF_BROKERS`): every batch of a client is rejected."""
 
     @property
     def rejects_special_timestamps(self) -> bool:

@@ -49,6 +49,8 @@ def _lines(found: Explanation, timestamp_ms: int, now_ms: int) -> Iterator[tuple
     policy = found.policy
     yield "time", _time(timestamp_ms, now_ms, found.is_extended)
     yield "rule", f"{found.rule.name} ({found.rule.place})" if found.rule else _RULES[policy.rule]
+    if policy.only_brokers_write:
+        yield "topic", "only brokers write to it; a client gets their error, whatever the timestamp"
     if found.waiver:
         yield "waiver", f"{found.waiver.name} ({found.waiver.place}), until {instant(found.waiver.until_ms)}"
     yield "mode", policy.mode.value

@@ -9,7 +9,7 @@ from operator import attrgetter
 from typing import Any, Final
 
 from tsproxy.model.addresses import is_in
-from tsproxy.model.kafka import LONG_MAX, TimestampType
+from tsproxy.model.kafka import LONG_MAX, TOPICS_OF_BROKERS, TimestampType
 from tsproxy.model.outcome import Peer
 from tsproxy.model.policy import (
     FAR_BEHIND_MS,
@@ -59,6 +59,8 @@ def resolve(
     described it yet. `on_kafka_4` are the same limits as a 4.x broker would compute them."""
     rule = first_rule(policy, peer, topic)
     is_known = known is not None or not policy.asks_broker
+    if topic in TOPICS_OF_BROKERS:
+        return _of_brokers(policy, rule)
     if rule is None and is_internal(topic):
         return TopicPolicy(mode=Mode.OFF, limits=known, rule=INTERNAL_TOPICS, is_known=is_known)
     settings, defaults = rule.settings if rule else RuleSettings(), policy.defaults
@@ -82,6 +84,13 @@ def resolve(
         until_ms=waiver.until_ms if waiver else None,
         is_known=is_known,
     )
+
+
+def _of_brokers(policy: Policy, rule: Rule | None) -> TopicPolicy:
+    """The policy for a topic that only brokers write. Nothing but the mode matters. A waiver allows
+    timestamps, not topics, and a wrong clock does not matter either."""
+    mode = (rule.settings.mode if rule else None) or policy.mode
+    return TopicPolicy(mode=mode, rule=rule.name if rule else INTERNAL_TOPICS, only_brokers_write=True)
 
 
 def _settings(own: RuleSettings, defaults: RuleSettings) -> dict[str, Any]:

@@ -7,7 +7,9 @@ Source: `KafkaApis.scala#handleProduceRequest`, `ProduceRequest.java#validateRec
 from typing import Final
 
 from tsproxy.model.kafka import Codec, ErrorCode, TimestampType
+from tsproxy.model.policy import TopicPolicy
 from tsproxy.model.verdict import Reason, Reject
+from tsproxy.policy.checks.check import ANY_TIME, FastPathBounds
 from tsproxy.policy.checks.faults import reject_fault, reject_whole
 from tsproxy.policy.context import BatchContext
 
@@ -90,3 +92,23 @@ def acks_are_known(context: BatchContext) -> Reject | None:
     if context.request.acks in (-1, 0, 1):
         return None
     return reject_whole(ErrorCode.INVALID_REQUIRED_ACKS, f"acks={context.request.acks}")
+
+
+def topic_is_not_of_brokers(context: BatchContext) -> Reject | None:
+    """The rejection of a batch for a topic that only brokers write.
+
+    A broker answers so to all clients but those whose client id is `__admin_client`. Any client may claim
+    that id, and no tool of Kafka's uses it to produce, so the proxy makes no exception.
+    """
+    if not is_of_brokers(context):
+        return None
+    text = f"Cannot append to internal topic {context.topic}"
+    return reject_whole(ErrorCode.INVALID_TOPIC_EXCEPTION, text, Reason.OTHER)
+
+
+def is_of_brokers(context: BatchContext) -> bool:
+    return context.policy.only_brokers_write
+
+
+def bounds_of_brokers(policy: TopicPolicy) -> FastPathBounds | None:
+    return None if policy.only_brokers_write else ANY_TIME

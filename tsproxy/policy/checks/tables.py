@@ -48,6 +48,11 @@ CHECKS: Final = Tables(
         Check(request.records_are_there, may_fail=request.records_are_null, bounds=any_time),
         Check(request.one_batch_of_magic_2, may_fail=request.a_bit_is_set, bounds=any_time),
         Check(request.acks_are_known, may_fail=left_to_the_broker, bounds=any_time),
+        Check(
+            request.topic_is_not_of_brokers,
+            may_fail=request.is_of_brokers,
+            bounds=request.bounds_of_brokers,
+        ),
     ),
     log=(
         Check(batch.base_offset_is_zero, may_fail=left_to_the_broker, bounds=any_time),

@@ -9,11 +9,9 @@ from aiokafka.protocol.metadata import MetadataRequest
 from tsproxy.clock import Clock
 from tsproxy.cluster.admin_connection import AdminConnection, ConversationError
 from tsproxy.cluster.newest_timestamps import newest_timestamps
-from tsproxy.model.kafka import ErrorCode
+from tsproxy.model.kafka import TOPICS_OF_BROKERS, ErrorCode
 from tsproxy.proxy.clock_check.stamps import Look, Newest
 
-STAMPED: Final = ("__consumer_offsets", "__transaction_state", "__share_group_state")
-"""Coordinators write to these topics with the broker's own clock, whatever message.timestamp.type says."""
 MOST_PARTITIONS: Final = 500
 
 Connections = Callable[[], Mapping[int, AdminConnection]]
@@ -31,7 +29,7 @@ async def newest_stamps(
     began_ms = clock.monotonic_ms()
     found: list[Newest] = []
     if connections:
-        led = await _leaders(next(iter(connections.values())), [*STAMPED, *topics])
+        led = await _leaders(next(iter(connections.values())), [*sorted(TOPICS_OF_BROKERS), *topics])
         answers = await asyncio.gather(
             *(_newest(connections[node], node, some) for node, some in led.items() if node in connections)
         )
