@@ -4,7 +4,6 @@ import asyncio
 import os
 import signal
 
-import pytest
 from aiokafka import AIOKafkaProducer
 
 from tests.proxy.running import EITHER, TWO, events, one_process, page, rejects, until_page, waiting_consumer
@@ -118,5 +117,4 @@ async def test_workers_whose_supervisor_is_gone_do_not_stay_open(kafka_431):
 
     await until(lambda: events(proxy).count("worker_stopped") == 2)
     assert "drain_delayed" not in events(proxy)
-    with pytest.raises(Exception, match="status -9"):
-        await proxy.__aexit__(None, None, None)
+    await proxy.__aexit__(None, None, None)

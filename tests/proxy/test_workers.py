@@ -200,8 +200,7 @@ async def test_a_killed_supervisor_leaves_no_worker(kafka_431):
     assert events(proxy).count("supervisor_lost") == 2
     for _, writer in ends:
         writer.close()
-    with pytest.raises(Exception, match="status -9"):
-        await proxy.__aexit__(None, None, None)
+    await proxy.__aexit__(None, None, None)
 
 
 async def test_sigterm_passes_on_the_answers_that_every_worker_owes(kafka_431, topic):

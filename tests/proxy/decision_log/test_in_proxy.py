@@ -2,12 +2,11 @@
 
 import contextlib
 
-import pytest
 from aiokafka import AIOKafkaProducer
 
 from tests.proxy.running import EVERY_SECOND, page, until_page
 from tests.proxy.world import until
-from tsproxy.testing.proxy import ProxyError, RunningProxy
+from tsproxy.testing.proxy import RunningProxy
 
 
 def fill(path):
@@ -65,8 +64,7 @@ async def test_a_proxy_that_is_killed_loses_at_most_an_interval_and_the_next_one
         await producer.send_and_wait(topic, b"x")
     await until(lambda: [line for line in first.decisions() if line["event"] == "counters"])
     await first.kill()
-    with pytest.raises(ProxyError, match="status -9"):
-        await first.__aexit__(None, None, None)
+    await first.__aexit__(None, None, None)
     [left] = tmp_path.glob("*.open")
 
     async with RunningProxy(kafka_431.bootstrap_servers, decisions=tmp_path, settings=EVERY_SECOND) as second:

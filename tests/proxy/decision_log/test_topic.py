@@ -11,7 +11,7 @@ from tests.proxy.world import until
 from tsproxy.proxy.decision_log.topic import key_and_headers
 from tsproxy.testing.kafka_cluster import KafkaCluster
 from tsproxy.testing.ports import free_ports
-from tsproxy.testing.proxy import ProxyError, RunningProxy
+from tsproxy.testing.proxy import RunningProxy
 
 
 async def sent(kafka, topic):
@@ -90,8 +90,7 @@ async def test_what_a_killed_proxy_had_not_sent_is_sent_by_the_next_one(kafka_43
     told = f"warning: the decision log cannot be sent to the topic {topic}-log: "
     await until_page(first, "/readyz?verbose", 200, told)
     await first.kill()
-    with pytest.raises(ProxyError, match="status -9"):
-        await first.__aexit__(None, None, None)
+    await first.__aexit__(None, None, None)
     assert "decision_topic_failed" in [line["event"] for line in first.log]
     async with proxy_of(kafka_431, topic, tmp_path) as second:
         await until_page(second, "/metrics", 200, "tsproxy_decision_topic_up 1.0")
