@@ -2,7 +2,7 @@
 
 import pytest
 
-from tsproxy.model.principals import MappingRule, principal_of
+from tsproxy.model.principals import MOST_SUBJECT, MappingRule, principal_of
 
 DUKE = "CN=Duke,OU=ServiceUsers,O=Org,C=US"
 
@@ -57,3 +57,19 @@ def test_the_first_rule_that_matches_the_whole_subject_makes_the_principal(rules
 def test_a_rule_that_cannot_work_is_rejected_when_it_is_read(rule, allowed):
     with pytest.raises(ValueError, match=allowed):
         MappingRule.parse(rule)
+
+
+@pytest.mark.parametrize("rules", [[], ["DEFAULT"], ["RULE:^.*[Cc][Nn]=([a-zA-Z0-9.]*).*$/$1/L"]])
+def test_a_subject_that_is_too_long_has_no_principal(rules):
+    """Kafka's own example takes time that grows with the square of the length: 24 s for 100 KB."""
+    parsed = [MappingRule.parse(rule) for rule in rules]
+    longest = "CN=" + "a" * (MOST_SUBJECT - 3)
+    assert principal_of(longest, parsed) is not None
+    assert principal_of(longest + "a", parsed) is None
+
+
+@pytest.mark.parametrize("pattern", [r"CN=(\w+)", r"CN=([\w]+)", r"CN=(\d+)", r"CN=\b(.+)"])
+def test_classes_of_letters_and_digits_are_ascii_as_in_java(pattern):
+    rule = MappingRule.parse(f"RULE:^{pattern}$/$1/")
+    assert principal_of("CN=ж", [rule]) is None
+    assert principal_of("CN=7", [rule]) == "User:7"

@@ -22,10 +22,9 @@ _UTC_TIME: Final = 0x17
 _SEQUENCE: Final = 0x30
 _SET: Final = 0x31
 _VERSION: Final = 0xA0
-_UTF8: Final = 0x0C
-_STRINGS: Final = frozenset({_UTF8, 0x13, 0x14, 0x16, 0x1B, 0x1C, 0x1E})
-"""UTF8, Printable, T61, IA5, General, Universal and BMP strings. Other values are written as hex."""
-_ENCODINGS: Final = {0x13: "ascii", 0x14: "latin-1", 0x16: "ascii", 0x1C: "utf-32-be", 0x1E: "utf-16-be"}
+_STRINGS: Final = frozenset({0x0C, 0x13, 0x14, 0x16, 0x1B, 0x1E})
+"""UTF8, Printable, T61, IA5, General and BMP strings. Java reads the bytes of each of them as UTF-8
+(`AVA.java`). Other values are written as hex, Universal strings among them."""
 
 _KEYWORDS: Final = {
     "2.5.4.3": "CN",
@@ -41,6 +40,9 @@ _KEYWORDS: Final = {
 """The attributes that have names in RFC 2253. All others are written as numbers."""
 
 _ESCAPED: Final = re.compile(r'[,=+<>#;"\\]')
+_SURROGATE: Final = re.compile(rb"\xed[\xa0-\xbf][\x80-\xbf]?")
+_REPLACED: Final = "\ufffd".encode()
+"""Java replaces an encoded surrogate by one character, where Python takes one for each byte."""
 _OUTER_SPACES: Final = re.compile(r"^[ \r]+|[ \r]+$")
 _PEM: Final = re.compile(rb"-----BEGIN CERTIFICATE-----(.+?)-----END CERTIFICATE-----", re.DOTALL)
 _CRL_PEM: Final = re.compile(rb"-----BEGIN X509 CRL-----(.+?)-----END X509 CRL-----", re.DOTALL)
@@ -162,7 +164,7 @@ def _attribute(pair: _Value) -> str:
     keyword = _KEYWORDS.get(oid)
     if keyword is None or value.tag not in _STRINGS:
         return f"{keyword or oid}=#{value.whole.hex()}"
-    text = value.content.decode(_ENCODINGS.get(value.tag, "utf-8"), "replace")
+    text = _SURROGATE.sub(_REPLACED, value.content).decode("utf-8", "replace")
     escaped = _ESCAPED.sub(r"\\\g<0>", text).replace("\0", "\\00")
     return f"{keyword}=" + _OUTER_SPACES.sub(lambda spaces: re.sub(r"(.)", r"\\\1", spaces[0]), escaped)
 

@@ -12,9 +12,10 @@ from dataclasses import dataclass, replace
 from typing import Final, cast
 
 from tsproxy.config.settings import Listener, ProxyProtocol
+from tsproxy.decisions.text import bounded
 from tsproxy.model.addresses import is_in
 from tsproxy.model.outcome import Peer
-from tsproxy.model.principals import principal_of
+from tsproxy.model.principals import MOST_SUBJECT, principal_of
 from tsproxy.proxy.connections.proxy_protocol import HEAD_BYTES, read_head, read_source
 from tsproxy.proxy.limits.limit import Limit
 from tsproxy.tls.connection import TlsConnection
@@ -141,5 +142,7 @@ def _principal(handshake: ssl.SSLObject, listener: Listener) -> str | None:
     rules = listener.tls.principal_mapping if listener.tls else ()
     principal = principal_of(subject, rules)
     if principal is None:
-        raise DecodeError(f"no rule of tls.principal_mapping takes the subject {subject!r}")
+        if len(subject) > MOST_SUBJECT:
+            raise DecodeError(f"a subject of {len(subject)} characters, at most {MOST_SUBJECT} are allowed")
+        raise DecodeError(f"no rule of tls.principal_mapping takes the subject {bounded(subject)!r}")
     return principal
