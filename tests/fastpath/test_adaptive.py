@@ -22,6 +22,7 @@ from tsproxy.model.policy import Choice, Inspect, OnViolation, RuleSettings, Tim
 from tsproxy.session import fast_path
 from tsproxy.session.effects import Emit, SendToBroker, SendToClient
 from tsproxy.session.events import ViewChanged
+from tsproxy.session.penalties import Penalties
 from tsproxy.session.session import Session
 
 pytestmark = needs_native
@@ -200,6 +201,30 @@ def test_a_brokers_rejection_ends_trust_as_well(error):
     line = producer.counted()["broker_rejected"]
     assert (line["records"], line["records_unread"]) == (3, 3)
     assert line["reason"] in ("other", "bad_record")  # nothing is said of times that nobody has read
+
+
+def pipelined(penalties, view, bad_request, between=b""):
+    """A trusted client sends a bad batch, and perhaps something more before the broker answers it."""
+    session = Session(PEER, view, uses_fast_path=True, penalties=penalties)
+    session.client_bytes(bad_request + between, NOW_MS)
+    return session
+
+
+def test_a_brokers_rejection_counts_though_the_client_has_another_name_by_then():
+    penalties = Penalties()
+    bad = produce({"t": {0: batch(HIDDEN, LZ4)}}, correlation_id=1)
+    other = produce({"t": {0: batch(GOOD, LZ4)}}, correlation_id=2, client_id="other")
+    view = ADAPTIVE(limits=replace(LIMITS, before_max_ms=9 * DAY_MS))
+    session = pipelined(penalties, view, bad, other)
+    session.broker_bytes(produced({"t": {0: failed(ErrorCode.INVALID_TIMESTAMP)}}), NOW_MS)
+    assert penalties.of(PEER.client_address).until_ms("t") == NOW_MS + READ_ALL_MS
+
+
+def test_a_batch_that_the_candidate_would_reject_counts_without_the_brokers_answer():
+    penalties, view = Penalties(), ADAPTIVE()
+    strict = replace(view.policy, candidate=RuleSettings(after=TimeLimit(1)))
+    pipelined(penalties, replace(view, policy=strict), produce({"t": {0: batch(GOOD, LZ4)}}))
+    assert penalties.of(PEER.client_address).until_ms("t") == NOW_MS + READ_ALL_MS
 
 
 def test_a_version_whose_answer_names_no_culprits_is_always_read():

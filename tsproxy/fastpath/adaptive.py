@@ -15,5 +15,5 @@ ONE_READ_OF: Final = 100
 PAUSE_MS: Final = 60_000
 """After so long without a compressed batch, the count up to `TRUSTED_AFTER` begins again."""
 READ_ALL_MS: Final = 600_000
-"""After a bad batch, every compressed batch is read for so long, and until `TRUSTED_AFTER` is reached
-again."""
+"""After a bad batch, every compressed batch of the address and topic is read for so long, and until
+`TRUSTED_AFTER` is reached again."""

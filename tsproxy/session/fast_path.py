@@ -26,6 +26,7 @@ from tsproxy.model.verdict import Reject, TopicLimits
 from tsproxy.model.view import SessionLimits
 from tsproxy.policy.context import is_recompressed
 from tsproxy.policy.fast_path import fast_path_bounds, may_stay_unread, repeatable_rejection
+from tsproxy.session.penalties import Penalties
 from tsproxy.session.policies import MOST_UNKNOWN, Policies
 from tsproxy.session.produce.budget import BudgetExceededError, DecompressionBudget
 from tsproxy.session.produce.judge_request import RequestVerdict
@@ -74,9 +75,12 @@ def slot_of(
 
 class FastPath:
     """The fast path of one session. `relayed` is made by `relayed_but` from the session's routes; `limits`
-    bound the frames of the fast path like the session's frames; `throttle` counts what rejections cost."""
+    bound the frames of the fast path like the session's frames; `throttle` counts what rejections cost, and
+    `penalties` what bad batches do."""
 
-    def __init__(self, relayed: bytes, limits: SessionLimits, throttle: Throttle) -> None:
+    def __init__(
+        self, relayed: bytes, limits: SessionLimits, throttle: Throttle, penalties: Penalties
+    ) -> None:
         self.slots: InFlight = fastpath.InFlight(slot_of)
         """The queue of requests in flight, which the session uses as well."""
         self.requests = fastpath.RequestFilter(
@@ -85,7 +89,7 @@ class FastPath:
         self.answers = fastpath.AnswerFilter(self.slots)
         self.rejecter = fastpath.Rejecter(self.requests)
         """The caller must try it before `requests`."""
-        self._throttle = throttle
+        self._throttle, self._penalties = throttle, penalties
         self._retired: list[Table] = []
 
     def offer(self, oldest: int, newest: int) -> None:
@@ -133,8 +137,8 @@ class FastPath:
             return
         self._add(table, verdicts, policies, accepted)
         for judged in verdicts.forwarded:
-            is_compressed = judged.batch.codec != _PLAIN and not judged.batch.is_unread
-            if is_compressed and judged.topic in accepted:
+            was_read = judged.batch.codec != _PLAIN and not judged.batch.is_unread
+            if was_read and not judged.is_bad and judged.topic in accepted:
                 table.was_in_order(judged.topic_key)
 
     def _add(
@@ -154,12 +158,9 @@ class FastPath:
                 table.add(topic, policy.limits, *bounds_ms, topic_id, may_stay_unread(policy))
 
     def learn_bad(self, verdicts: RequestVerdict, topics: Collection[str]) -> None:
-        """Batches of these topics were bad: read every compressed batch of these topics for a while."""
-        table = self.requests.table
-        if table is not None and self._is_for(table, verdicts):
-            for judged in (*verdicts.forwarded, *verdicts.rejected):
-                if judged.topic in topics:
-                    table.was_bad(judged.topic_key, verdicts.now_ms)
+        """Batches of these topics were bad: read every compressed batch of these topics for a while, on all
+        connections of the address."""
+        self._penalties.add(verdicts.peer.client_address, topics, verdicts.now_ms)
 
     def learn_rejection(self, verdicts: RequestVerdict, policies: Policies) -> None:
         """Repeat the rejections of this request from now on. No batch of this request was forwarded.
@@ -206,6 +207,7 @@ class FastPath:
                 partial(_read_compressed, limits),
                 None if most_ms is None else _throttle_of(self._throttle, verdicts.peer, most_ms),
                 _names_ids(verdicts),
+                penalties=self._penalties.of(verdicts.peer.client_address),
             )
             self.requests.table = table
         return table

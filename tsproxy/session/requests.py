@@ -201,6 +201,9 @@ class Requests:
             state.effects += [TopicWanted(topic_id) for topic_id in sorted(verdicts.unnamed_topics)]
             if verdicts.rejected:
                 state.book_rejections(verdicts)
+            judged_here = (*verdicts.forwarded, *verdicts.rejected)
+            if state.fast_path is not None and (bad := {j.topic for j in judged_here if j.is_bad}):
+                state.fast_path.learn_bad(verdicts, bad)
         if verdicts.dead:
             state.effects += map(EmitDead, verdicts.dead)
             verdicts = replace(verdicts, dead=())  # a slot would keep them until the broker answers

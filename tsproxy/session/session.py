@@ -30,6 +30,7 @@ from tsproxy.session.events import (
     ViewChanged,
 )
 from tsproxy.session.fast_path import FastPath
+from tsproxy.session.penalties import Penalties
 from tsproxy.session.produce.judge_request import Judgement
 from tsproxy.session.reading import AnswerRead, NodeUnknown, Unreadable
 from tsproxy.session.requests import RELAYED, Requests
@@ -50,10 +51,11 @@ class Session:
         *,
         uses_fast_path: bool = False,
         throttle: Throttle | None = None,
+        penalties: Penalties | None = None,
         stream_times: StreamTimes | None = None,
     ) -> None:
-        """All sessions of a process share `throttle` and `stream_times`, because a client may have several
-        sessions. `uses_fast_path` has no effect if there is no native code."""
+        """All sessions of a process share `throttle`, `penalties` and `stream_times`, because a client may
+        have several sessions. `uses_fast_path` has no effect if there is no native code."""
         throttle = throttle if throttle is not None else Throttle()
         sent_times = SentTimes(stream_times if stream_times is not None else StreamTimes())
         self.fast_path: FastPath | None = None
@@ -65,7 +67,8 @@ class Session:
         assembles a large request, not the session.
         """
         if uses_fast_path and fastpath.IS_AVAILABLE:
-            self.fast_path = FastPath(RELAYED, view.limits, throttle)
+            penalties = penalties if penalties is not None else Penalties()
+            self.fast_path = FastPath(RELAYED, view.limits, throttle, penalties)
         self._state = State(peer, view, self.fast_path, throttle, sent_times)
         self._requests = Requests(self._state, view.limits)
         self._answers = Answers(self._state)

@@ -174,8 +174,6 @@ class State:
         others."""
         self.owes_totals = True  # an example counts all batches that were rejected since the last example
         self.emit(outcomes.of_rejections(verdicts) if verdicts.booked is None else verdicts.booked)
-        if self.fast_path is not None:
-            self.fast_path.learn_bad(verdicts, {judged.topic for judged in verdicts.rejected})
 
     def drain_totals(self) -> list[Totals]:
         """The batches that the fast path has counted since the last call."""
@@ -184,13 +182,15 @@ class State:
 
     def learn_answer(self, verdicts: RequestVerdict, booked: Collection[Outcome]) -> None:
         """A broker has answered: from now on, the fast path may forward requests like those that the broker
-        accepted. Nothing is learnt if the peer has changed since the request (its client id, for example),
-        because `policies` are those of the newest peer."""
-        if self.fast_path is not None and verdicts.peer == self.peer:
+        accepted. No such request is learnt if the peer has changed since (its client id, for example),
+        because `policies` are those of the newest peer. A bad batch is one whoever the peer is now."""
+        if self.fast_path is None:
+            return
+        if bad := {outcome.topic for outcome in booked if outcomes.is_bad(outcome)}:
+            self.fast_path.learn_bad(verdicts, bad)
+        if verdicts.peer == self.peer:
             accepted = {outcome.topic for outcome in booked if outcome.verdict is VerdictName.ACCEPTED}
             self.fast_path.learn_accepted(verdicts, self.policies, accepted)
-            if bad := {outcome.topic for outcome in booked if outcomes.is_bad(outcome)}:
-                self.fast_path.learn_bad(verdicts, bad)
 
     @property
     def kept_bytes(self) -> int:

@@ -1,5 +1,5 @@
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Protocol
 
 from tsproxy.fastpath.forwarded import ForwardedFetch, ForwardedProduce, ForwardedRelay
 from tsproxy.fastpath.rejection import Rejection
@@ -18,6 +18,12 @@ their facts, or None if the fast path does not read them."""
 Throttle = Callable[[int, int, int], int | None]
 """(batches, their bytes, now_ms) -> the `throttle_time_ms` of a rejection, 0 for none; None if the client is
 throttled already, and the session must delay the answer."""
+
+class Penalties(Protocol):
+    """The penalties of the client's address. The object is a dict, empty if there are none."""
+
+    def until_ms(self, topic: str) -> int:
+        """Until when every compressed batch of the topic is read."""
 
 class InFlight:
     """The queue of requests in flight: the session's slots, and the requests that the fast path forwarded.
@@ -54,7 +60,8 @@ class Table:
     A row has the bounds that a batch must keep, and the counts of accepted batches. Batches of more than
     `records_per_batch` records take the slow path. So do compressed batches if there is no `read_compressed`.
     Rejections that may be repeated are stored beside the rows, by topic; `throttle` counts what they cost.
-    `seed` is for the random draw that decides which compressed batches of an adaptive row are read.
+    `seed` is for the random draw that decides which compressed batches of an adaptive row are read. While
+    `penalties` has one for the topic of such a row, all of them are read.
     """
 
     in_flight: int
@@ -77,6 +84,7 @@ class Table:
         throttle: Throttle | None = None,
         names_ids: bool = False,
         seed: int | None = None,
+        penalties: Penalties | None = None,
     ) -> None: ...
     def __contains__(self, key: TopicKey) -> bool: ...
     def add(
@@ -92,8 +100,6 @@ class Table:
         `is_adaptive`, not every compressed batch is read (`fastpath.adaptive`)."""
     def was_in_order(self, key: TopicKey) -> None:
         """The broker has accepted a compressed batch of the topic that the session had read."""
-    def was_bad(self, key: TopicKey, now_ms: int) -> None:
-        """A batch of the topic was bad: every compressed batch is read for a while."""
     def repeat(self, rejection: Rejection) -> None:
         """Repeat this rejection, in place of an earlier one with the same cause."""
     def drain(self) -> list[Totals]:

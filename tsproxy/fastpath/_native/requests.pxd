@@ -26,6 +26,8 @@ cdef class RequestFilter:
     cdef int64_t other_frame
     cdef object new_budget
     cdef object budget     # of the current read; None until one of its batches is decompressed
+    cdef bint may_draw     # the current request has a batch that a draw decides about
+    cdef int64_t refused   # the number of the last such request that may not be forwarded; -1 for none
 
     cdef Py_ssize_t run(self, const uint8_t* data, Py_ssize_t size, int64_t now_ms) except -1
     cdef bint is_beginning(self, const uint8_t* data, Py_ssize_t size) noexcept
@@ -47,7 +49,7 @@ cdef class RequestFilter:
     cdef bint is_acceptable(
         self, const uint8_t* at, int64_t size, int16_t version, Batch* batch, int64_t now_ms
     ) except -1
-    cdef bint is_header_enough(self, const uint8_t* at, Batch* batch, int64_t now_ms) noexcept
+    cdef bint is_header_enough(self, const uint8_t* at, Batch* batch, int64_t now_ms) except -1
     cdef bint read_compressed(
         self, const uint8_t* at, int64_t size, int32_t count, Batch* batch, Walked* found
     ) except -1

@@ -70,7 +70,7 @@ cdef class RequestFilter:
             raise ValueError("one byte an API key")
         self.in_flight, self.relayed = in_flight, relayed
         self.produce_frame, self.other_frame = produce_frame, other_frame
-        self.new_budget = new_budget
+        self.new_budget, self.refused = new_budget, -1
         self.oldest_produce, self.newest_produce = OLDEST_PRODUCE, NEWEST_PRODUCE
 
     def forward_buffered(self, data, Py_ssize_t start, Py_ssize_t most, int64_t now_ms, budget):
@@ -196,10 +196,12 @@ cdef class RequestFilter:
     cdef int forwards_produce(self, Cursor* body, int64_t now_ms) except -1:
         cdef ProduceHead head
         cdef Py_ssize_t staged_before = self.in_flight.batch_count
-        cdef int64_t topics
+        cdef int64_t topics, number = self.in_flight.answered + self.in_flight.count
         cdef Py_ssize_t row = -1
-        if not self.begins_produce(body, now_ms, &head):
+        # A batch that was drawn and found bad must not be drawn again, when the session asks about its request.
+        if number == self.refused or not self.begins_produce(body, now_ms, &head):
             return 0
+        self.may_draw = False
         topics = head.topics
         while topics > 0 and not body.is_bad:
             row = self.stage_topic(body, &head, row + 1, now_ms)
@@ -209,6 +211,8 @@ cdef class RequestFilter:
         no_tags(body, head.is_flexible)
         if not is_whole(body) or not self.are_named_once(staged_before):
             self.in_flight.unstage(staged_before)
+            if self.may_draw:
+                self.refused = number
             return 0
         self.in_flight.add(
             Entry(
@@ -297,9 +301,9 @@ cdef class RequestFilter:
         count = records_of(at)
         batch.producer_id, batch.producer_epoch = peek_int64(at + 43), peek_int16(at + 51)
         batch.codec = peek_int16(at + 21) & CODEC
-        batch.is_unread = (
-            batch.codec and version >= RECORD_ERRORS_FROM and self.is_header_enough(at, batch, now_ms)
-        )
+        batch.is_unread = False
+        if batch.codec and version >= RECORD_ERRORS_FROM:
+            batch.is_unread = self.is_header_enough(at, batch, now_ms)
         if batch.is_unread:
             found.lowest, found.highest = peek_int64(at + 27), peek_int64(at + 35)
         elif batch.codec:
@@ -315,10 +319,12 @@ cdef class RequestFilter:
         batch.lowest_ms, batch.highest_ms = found.lowest, found.highest
         return is_within(&self.table.rows[batch.row], found.lowest, found.highest, now_ms)
 
-    cdef bint is_header_enough(self, const uint8_t* at, Batch* batch, int64_t now_ms) noexcept:
+    cdef bint is_header_enough(self, const uint8_t* at, Batch* batch, int64_t now_ms) except -1:
         """True if the batch may be judged by the times in its header. The base is the first record's time."""
         cdef int64_t base = peek_int64(at + 27)
-        if not self.table.may_stay_unread(&self.table.rows[batch.row], now_ms):
+        cdef Row* row = &self.table.rows[batch.row]
+        self.may_draw = self.may_draw or row.is_adaptive
+        if not self.table.may_stay_unread(row, now_ms):
             return False
         return batch.codec <= ZSTD and 0 <= base <= peek_int64(at + 35)
 

@@ -11,7 +11,7 @@ cdef struct Row:
     bint is_adaptive       # not every compressed batch must be read
     int32_t in_order       # compressed batches that were read and accepted in a row
     int64_t compressed_ms  # the clock at the last compressed batch
-    int64_t read_until_ms  # every compressed batch is read until the clock shows this
+    int64_t read_until_ms  # the topic's penalty: every compressed batch is read until the clock shows this
     Counts counts
 
 cdef struct Batch:
@@ -44,9 +44,11 @@ cdef class Table:
     cdef list limits
     cdef readonly object read_compressed
     cdef readonly object throttle
+    cdef readonly object penalties     # a dict of the client's address; None for none
     cdef dict rejections               # key -> its Rejections
     cdef uint64_t random               # the state of the draw
 
     cdef Py_ssize_t row_of(self, const uint8_t* key, Py_ssize_t size, Py_ssize_t guess)
-    cdef bint may_stay_unread(self, Row* row, int64_t now_ms) noexcept
+    cdef int learn_penalty(self, Row* row) except -1
+    cdef bint may_stay_unread(self, Row* row, int64_t now_ms) except -1
     cdef int count_accepted(self, Batch* batch, int64_t request, int64_t now_ms) except -1

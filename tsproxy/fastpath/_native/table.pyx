@@ -2,6 +2,7 @@
 """A row for each topic: the bounds of its times, and the counts of its accepted batches."""
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
+from cpython.dict cimport PyDict_Size
 from cpython.mem cimport PyMem_Free, PyMem_Realloc
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
 from libc.string cimport memcmp, memset
@@ -20,7 +21,6 @@ MAX_ROWS = 256
 cdef int32_t trusted_after = adaptive.TRUSTED_AFTER
 cdef uint64_t one_read_of = adaptive.ONE_READ_OF
 cdef int64_t pause_ms = adaptive.PAUSE_MS
-cdef int64_t read_all_ms = adaptive.READ_ALL_MS
 
 
 cdef bytes _raw(text):
@@ -36,7 +36,7 @@ cdef inline void count_in_order(Row* row) noexcept:
 cdef class Table:
     def __cinit__(
         self, peer, transactional_id, records_per_batch, read_compressed=None, throttle=None, names_ids=False,
-        seed=None,
+        seed=None, penalties=None,
     ):
         self.peer, self.names_ids = peer, names_ids
         self.transactional_id = transactional_id
@@ -44,7 +44,7 @@ cdef class Table:
         self.transactional_id_bytes = _raw(transactional_id)
         self.records_per_batch = min(records_per_batch, 0x7FFFFFFF)
         self.index, self.keys, self.topics, self.limits, self.rejections = {}, [], [], [], {}
-        self.read_compressed, self.throttle = read_compressed, throttle
+        self.read_compressed, self.throttle, self.penalties = read_compressed, throttle, penalties
         self.random = (int.from_bytes(urandom(8), "big") if seed is None else seed) | 1  # never 0
 
     def __dealloc__(self):
@@ -122,19 +122,22 @@ cdef class Table:
         if at >= 0:
             count_in_order(&self.rows[at])
 
-    def was_bad(self, key, now_ms):
-        """A batch of the topic was bad: read every one for a while."""
-        at = self.index.get(_raw(key), -1)
-        if at >= 0:
-            self.rows[at].in_order = 0
-            self.rows[at].read_until_ms = now_ms + read_all_ms
+    cdef int learn_penalty(self, Row* row) except -1:
+        """Trust begins at 0 again if a batch of the topic was bad, on any connection of the client's address."""
+        cdef int64_t until_ms
+        if self.penalties is not None and PyDict_Size(self.penalties):
+            until_ms = self.penalties.until_ms(self.topics[row - self.rows])
+            if until_ms > row.read_until_ms:
+                row.read_until_ms, row.in_order = until_ms, 0
+        return 0
 
-    cdef bint may_stay_unread(self, Row* row, int64_t now_ms) noexcept:
+    cdef bint may_stay_unread(self, Row* row, int64_t now_ms) except -1:
         """True if a compressed batch that has come need not be read, only its header."""
         cdef int64_t since_ms = now_ms - row.compressed_ms
         if not row.is_adaptive:
             return False
         row.compressed_ms = now_ms
+        self.learn_penalty(row)
         if since_ms < 0 or since_ms > pause_ms:
             row.in_order = 0
         if row.in_order < trusted_after or now_ms < row.read_until_ms:

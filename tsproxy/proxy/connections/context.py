@@ -17,6 +17,7 @@ from tsproxy.proxy.limits.process import ProcessLimits
 from tsproxy.proxy.metrics.registry import Metrics
 from tsproxy.proxy.notes import Notes
 from tsproxy.proxy.pipe import Buffers
+from tsproxy.session.penalties import Penalties
 from tsproxy.session.stream_times import StreamTimes
 from tsproxy.session.throttle import Throttle
 
@@ -36,6 +37,7 @@ class ConnectionContext:
     limits: ProcessLimits
     buffers: Buffers = field(default_factory=Buffers)
     throttle: Throttle = field(default_factory=Throttle)
+    penalties: Penalties = field(default_factory=Penalties)
     stream_times: StreamTimes = field(default_factory=StreamTimes)
     judges: JudgePool = field(default_factory=JudgePool)
     readers: Executor = field(default_factory=lambda: DaemonThreads(READERS, "reader"))

@@ -295,5 +295,10 @@ class SessionDriver:
 
 def _session_of(peer: Peer, view: View, context: ConnectionContext) -> Session:
     return Session(
-        peer, view, uses_fast_path=True, throttle=context.throttle, stream_times=context.stream_times
+        peer,
+        view,
+        uses_fast_path=True,
+        throttle=context.throttle,
+        penalties=context.penalties,
+        stream_times=context.stream_times,
     )

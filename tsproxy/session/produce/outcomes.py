@@ -74,9 +74,8 @@ _ABOUT_RECORDS: Final = frozenset(
 
 
 def is_bad(outcome: Outcome) -> bool:
-    """True if something was wrong with the batch itself, or some rule would have rejected it."""
-    is_mismatch = outcome.reason is Reason.HEADER_MISMATCH
-    return outcome.would_reject or is_mismatch or outcome.error_code in _ABOUT_RECORDS
+    """True if a broker rejected the batch for its records."""
+    return outcome.error_code in _ABOUT_RECORDS
 
 
 def _accepted(decided: RequestVerdict, judged: PartitionVerdict) -> Outcome:

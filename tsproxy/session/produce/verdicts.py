@@ -70,6 +70,12 @@ class PartitionVerdict:
         return self.topic_id or self.topic
 
     @property
+    def is_bad(self) -> bool:
+        """True if the batch is rejected, if a rule that only counts would reject it, or if its header does
+        not fit its records."""
+        return isinstance(self.verdict, Reject) or self.would is not None or self.has_header_mismatch
+
+    @property
     def is_unnamed(self) -> bool:
         """True if only the topic's id is known."""
         return self.topic_id is not None and self.topic == unnamed_topic(self.topic_id)
