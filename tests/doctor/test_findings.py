@@ -10,7 +10,7 @@ from tests.offline.commands import tsproxy
 from tsproxy.clock import Clock
 from tsproxy.cluster.admin_connection import TopicAnswer
 from tsproxy.doctor import machine, security, topics
-from tsproxy.doctor.clocks import by_brokers
+from tsproxy.doctor.clocks import by_brokers, by_kernel
 from tsproxy.doctor.clocks import examine as examine_clock
 from tsproxy.doctor.findings import Finding, Grade, as_json, as_text, has_problem
 from tsproxy.doctor.ports import examine as examine_ports
@@ -240,6 +240,14 @@ async def test_the_kernel_is_asked_whether_the_clock_is_synchronized(kernel, gra
     found = await examine_clock(listening(""), [], [], Clock(), lambda: kernel)
 
     assert found[0].grade is grade
+
+
+@pytest.mark.parametrize(("ms", "grade"), [(200, Grade.OK), (7_200_000, Grade.WARNING)])
+def test_the_kernels_word_is_a_warning_only_if_the_brokers_do_not_contradict_it(ms, grade):
+    """In a virtual machine the host often keeps the clock right, and the kernel is never told."""
+    brokers = by_brokers(1_000, (Look(0, 1, NOW_MS), []), Offset(ms, 300))
+
+    assert by_kernel(False, brokers).grade is grade
 
 
 # -- The machine -------------------------------------------------------------------------------------

@@ -12,7 +12,10 @@ from tsproxy.model.policy import CANDIDATE
 from tsproxy.model.verdict import Reason, UnitGuess
 from tsproxy.proxy.admin import live
 from tsproxy.proxy.admin.senders import LATELY_MS, senders
+from tsproxy.proxy.clock_check.offsets import Offset
+from tsproxy.proxy.metrics.catalogue.clock import CLOCK_OFFSET, CLOCK_OFFSET_MARGIN
 from tsproxy.proxy.metrics.offenders import SHOWN, Offenders
+from tsproxy.proxy.metrics.totals import families_now
 
 MINUTE_MS = 60_000
 SECONDS = NOW_MS // 1000
@@ -50,6 +53,27 @@ def in_seconds(now_ms=NOW_MS, **facts):
 )
 def test_the_first_sentence_says_whether_it_is_well(report, says):
     assert says + "tsproxy" in text_of(report)
+
+
+@pytest.mark.parametrize(
+    ("offsets", "says"),
+    [
+        ({}, None),
+        ({1: Offset(-11_924, 15_800)}, "clock -12 s ± 16 s from brokers'"),
+        ({1: Offset(-11_924, 15_800), 2: Offset(-2_000, 900)}, "clock -2,000 ms ± 900 ms from brokers'"),
+    ],
+)
+def test_the_clock_says_what_it_knows_a_number_with_its_margin_or_none(offsets, says):
+    """The page said -11,924 ms for a broker on the same machine. It only knew the offset to 16 s."""
+    offset, margin = CLOCK_OFFSET.levels(), CLOCK_OFFSET_MARGIN.levels()
+    for node_id, each in offsets.items():
+        offset.add_metric([str(node_id)], each.ms / 1000)
+        margin.add_metric([str(node_id)], each.error_ms / 1000)
+    report = report_of()
+    text = text_of(replace(report, families={**report.families, **families_now([offset, margin])}))
+
+    assert ("from brokers'" in text) == bool(says)
+    assert (says or "") in text
 
 
 def test_two_mistakes_of_one_producer_are_one_producer():

@@ -1,14 +1,14 @@
 """Findings about this machine's clock, by which the proxy judges timestamps. Nothing is written."""
 
 import asyncio
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from tsproxy.clock import Clock
 from tsproxy.config.settings import Config
 from tsproxy.config.values import duration_text
 from tsproxy.doctor.cluster import Node
-from tsproxy.doctor.findings import Check, Finding
+from tsproxy.doctor.findings import Check, Finding, Grade
 from tsproxy.proxy.clock_check.listening import newest_stamps
 from tsproxy.proxy.clock_check.monitor import LISTEN_AGAIN_S
 from tsproxy.proxy.clock_check.offsets import Offset, middle
@@ -35,20 +35,21 @@ async def examine(
         await asyncio.sleep(LISTEN_AGAIN_S)
         stamps.record(*await newest_stamps(connections, stamped_topics, clock))
     offset = middle(stamps.offsets(clock.monotonic_ms()))
-    return [*_kernel(kernel_is_synchronised()), by_brokers(config.clock.max_offset_ms, first, offset)]
+    found = by_brokers(config.clock.max_offset_ms, first, offset)
+    return [by_kernel(kernel_is_synchronised(), found), found]
 
 
-def _kernel(is_synchronised: bool | None) -> Iterator[Finding]:
+def by_kernel(is_synchronised: bool | None, brokers: Finding) -> Finding:
+    """The finding from the kernel. `brokers` is the one from the brokers' clocks: if these agree with ours,
+    something keeps it right, whether the kernel knows it or not."""
     if is_synchronised is None:
-        yield CLOCK.skipped("this system does not say whether its clock is synchronized")
-    elif is_synchronised:
-        yield CLOCK.ok("the kernel says that this machine's clock is synchronized")
-    else:
-        yield CLOCK.warning(
-            "the kernel says that nothing synchronizes this machine's clock",
-            _SYNCHRONISE,
-            "timedatectl set-ntp true",
-        )
+        return CLOCK.skipped("this system does not say whether its clock is synchronized")
+    if is_synchronised:
+        return CLOCK.ok("the kernel says that this machine's clock is synchronized")
+    text = "the kernel says that nothing synchronizes this machine's clock"
+    if brokers.grade is Grade.OK:
+        return CLOCK.ok(f"{text}, and the brokers' clocks agree with it")
+    return CLOCK.warning(text, _SYNCHRONISE, "timedatectl set-ntp true")
 
 
 def by_brokers(max_offset_ms: int, first: tuple[Look, Sequence[Newest]], offset: Offset | None) -> Finding:

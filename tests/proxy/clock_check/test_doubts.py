@@ -14,7 +14,7 @@ from tests.proxy.world import until
 from tsproxy.clock import Clock
 from tsproxy.proxy import clock_check
 from tsproxy.proxy.brokers.discovery import Cluster
-from tsproxy.proxy.clock_check.doubts import Witness
+from tsproxy.proxy.clock_check.doubts import Doubts, Witness
 from tsproxy.proxy.clock_check.offsets import Offset
 from tsproxy.proxy.clock_check.system_clock import meaning
 from tsproxy.proxy.server import Proxy
@@ -38,20 +38,31 @@ def test_the_kernels_word_is_its_state_and_its_status(state, status, is_synchron
     assert meaning(state, status) is is_synchronised
 
 
-async def test_a_clock_that_nothing_keeps_is_told_once_and_so_is_its_end():
+async def test_a_clock_that_nothing_keeps_is_information_and_told_once_and_so_is_its_end():
+    """The kernel of a guest says so for ever, if the host keeps the clock right and never tells it."""
     says = [False]
     sane = Sane(config_of(SMALLEST), Clock(), kernel_is_synchronised=lambda: says[0])
     with structlog.testing.capture_logs() as logs:
         async with sane.running():
-            await until(lambda: sane.monitor.warnings())
+            await until(lambda: [line for line in logs if line["event"] == "clock_not_synchronised"])
             sane.monitor._check_kernel()
             assert rendered(sane.metrics)['tsproxy_clock_suspected{by="kernel"}'] == 1
+            assert sane.monitor.warnings() == []
             says[0] = True
-            await until(lambda: not sane.monitor.warnings())
-    assert logged_by(logs) == ["kernel"]
+            await until(lambda: logged_by(logs, "clock_suspicion_ended"))
+    assert [line["log_level"] for line in logs if line["event"] == "clock_not_synchronised"] == ["info"]
+    assert logged_by(logs) == []
     assert logged_by(logs, "clock_suspicion_ended") == ["kernel"]
     assert rendered(sane.metrics)['tsproxy_clock_suspected{by="kernel"}'] == 0
     assert sane.suspended == []
+
+
+def test_the_kernel_warns_together_with_the_brokers():
+    doubts = Doubts()
+    doubts.put(Witness.KERNEL, "nothing keeps it")
+    doubts.put(Witness.BROKERS, "it is 2 h behind")
+
+    assert doubts.warnings == ["nothing keeps it", "it is 2 h behind"]
 
 
 # -- Clients -----------------------------------------------------------------------------------------

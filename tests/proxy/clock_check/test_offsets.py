@@ -4,6 +4,7 @@ import asyncio
 from contextlib import asynccontextmanager
 from dataclasses import replace
 
+import pytest
 import structlog
 from hypothesis import given
 from hypothesis import strategies as st
@@ -14,7 +15,7 @@ from tests.proxy.world import until
 from tsproxy.clock import Clock
 from tsproxy.config.settings import WhenBeyond
 from tsproxy.proxy.clock_check.monitor import ClockMonitor
-from tsproxy.proxy.clock_check.offsets import Offset, conclude, middle
+from tsproxy.proxy.clock_check.offsets import Offset, conclude, middle, offset_text
 from tsproxy.proxy.metrics.registry import Metrics
 
 APPEND_TIME = {"message.timestamp.type": "LogAppendTime"}
@@ -91,7 +92,8 @@ async def test_where_it_is_only_to_warn_everything_is_enforced(kafka_431, topic)
     assert sane.suspended == []
     [beyond] = [line for line in told if line["event"] == "clock_offset_beyond"]
     assert beyond["enforced"]
-    assert [line["node_id"] for line in told if line["event"] == "broker_clock_differs"] == [1]
+    assert abs(beyond["offset_ms"] + HOUR_MS) <= beyond["error_ms"] + 250
+    assert [line for line in told if line["event"] == "broker_clock_differs"] == []
 
 
 async def test_a_topic_that_keeps_the_times_it_is_sent_measures_nothing_and_that_is_told(kafka_431, topic):
@@ -144,6 +146,38 @@ def test_only_a_measured_offset_suspends(many_ms, error_ms, is_probed, was_beyon
 
     assert found.is_suspended == (found.is_beyond and is_probed)
     assert not conclude(offsets, replace(settings, when_beyond=WhenBeyond.WARN), was_beyond=True).is_suspended
+
+
+def test_one_culprit_is_named():
+    """A proxy that was two hours slow said that broker 1's clock differs, and then broker 2's."""
+    off, settings = offsets_of(-2 * HOUR_MS, -2 * HOUR_MS + 5, 3), WITHOUT_PROBE.clock
+    ours, theirs = (
+        conclude(some, settings, was_beyond=False) for some in (off, offsets_of(-2 * HOUR_MS, 1, 3))
+    )
+
+    assert (ours.is_beyond, ours.brokers_off) == (True, frozenset())
+    assert (theirs.is_beyond, theirs.brokers_off) == (False, {0})
+
+
+@pytest.mark.parametrize(
+    ("ms", "error_ms", "text"),
+    [
+        (-11_924.4, 16_000.2, "-12 s ± 17 s"),
+        (-0.4, 2.1, "+0 ms ± 3 ms"),
+        (7_201_000.0, 999.0, "+7,201 s ± 1 s"),
+    ],
+)
+def test_an_offset_is_told_with_what_it_may_be_wrong_by(ms, error_ms, text):
+    assert offset_text(ms, error_ms) == text
+
+
+def test_each_offset_has_its_margin_among_the_metrics():
+    sane = Sane(WITHOUT_PROBE, Clock())
+    sane.monitor.offsets = {1: Offset(-12_000, 16_001)}
+    shown = rendered(sane.metrics)
+
+    assert shown['tsproxy_clock_offset_seconds{broker="1"}'] == -12
+    assert shown['tsproxy_clock_offset_margin_seconds{broker="1"}'] == 16.001
 
 
 def offsets_of(*many_ms, error_ms=1):

@@ -21,6 +21,7 @@ from tsproxy.model.verdict import Reason
 from tsproxy.proxy.admin.numbers import Numbers
 from tsproxy.proxy.admin.report import Report
 from tsproxy.proxy.admin.senders import Sender, senders
+from tsproxy.proxy.clock_check.offsets import offset_text
 from tsproxy.proxy.metrics.drift import NAME as DRIFT
 from tsproxy.proxy.metrics.latency.timings import INSIDE, UPSTREAM
 
@@ -143,9 +144,15 @@ def _troubles(kind: _Kind, troubles: Sequence[str]) -> Markup:
 
 
 def _clock(numbers: Numbers) -> str:
-    """The distance to the broker clock that is furthest away; empty if that is not measured."""
-    offsets = [seconds for _, seconds in numbers.rows("tsproxy_clock_offset_seconds")]
-    return f"clock {max(offsets, key=abs) * 1000:+,.0f} ms from brokers'" if offsets else ""
+    """The distance to the broker clock that is surely furthest away, with its margin; empty if that is not
+    measured."""
+    rows = [
+        (1000 * seconds, 1000 * numbers.sum("tsproxy_clock_offset_margin_seconds", broker=has["broker"]))
+        for has, seconds in numbers.rows("tsproxy_clock_offset_seconds")
+    ]
+    if not rows:
+        return ""
+    return f"clock {offset_text(*max(rows, key=lambda row: abs(row[0]) - row[1]))} from brokers'"
 
 
 def _cards(numbers: Numbers) -> Markup:

@@ -1,4 +1,8 @@
-"""The reasons to doubt this proxy's clock. Each change is logged once."""
+"""The reasons to doubt this proxy's clock. Each change is logged once.
+
+The kernel's word alone is information: in a virtual machine or a container the host often keeps the clock
+right, and the kernel is never told. It becomes a warning if the brokers say that the clock is off.
+"""
 
 from collections.abc import Iterable
 from enum import StrEnum
@@ -28,12 +32,15 @@ class Doubts:
         if text is not None:
             self._texts[witness] = text
         if text is not None and was is None:
-            log.warning("clock_suspected", by=witness.value, text=text)
+            _log(witness, text)
         elif text is None and was is not None:
             log.info("clock_suspicion_ended", by=witness.value)
 
     @property
-    def texts(self) -> list[str]:
+    def warnings(self) -> list[str]:
+        """A sentence for each doubt; none if only the kernel has one."""
+        if Witness.BROKERS not in self._texts:
+            return []
         return [self._texts[witness] for witness in Witness if witness in self._texts]
 
     def collect(self) -> Iterable[Metric]:
@@ -41,3 +48,10 @@ class Doubts:
         for witness in Witness:
             family.add_metric([witness.value], witness in self._texts)
         yield family
+
+
+def _log(witness: Witness, text: str) -> None:
+    if witness is Witness.KERNEL:
+        log.info("clock_not_synchronised", text=text)
+    else:
+        log.warning("clock_suspected", by=witness.value, text=text)

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from math import ceil
 from typing import Final
 
 import structlog
@@ -12,16 +13,20 @@ from prometheus_client.registry import Collector
 from tsproxy.clock import Clock
 from tsproxy.cluster.kafka_producer import connected_producer
 from tsproxy.config.settings import Config
-from tsproxy.config.values import duration_text
 from tsproxy.decisions import LifecycleKind
 from tsproxy.proxy.clock_check import system_clock as kernel
 from tsproxy.proxy.clock_check.doubts import Doubts, Witness
 from tsproxy.proxy.clock_check.listening import Connections, newest_stamps
-from tsproxy.proxy.clock_check.offsets import Conclusion, Offset, conclude
+from tsproxy.proxy.clock_check.offsets import Conclusion, Offset, conclude, offset_text
 from tsproxy.proxy.clock_check.probe import NoLogAppendTimeError, measure
 from tsproxy.proxy.clock_check.stamps import Stamps
 from tsproxy.proxy.clock_check.steps import Steps
-from tsproxy.proxy.metrics.catalogue.clock import CLOCK_OFFSET, CLOCK_STEPS, ENFORCEMENT_SUSPENDED
+from tsproxy.proxy.metrics.catalogue.clock import (
+    CLOCK_OFFSET,
+    CLOCK_OFFSET_MARGIN,
+    CLOCK_STEPS,
+    ENFORCEMENT_SUSPENDED,
+)
 from tsproxy.proxy.notes import frames_of
 from tsproxy.proxy.reloadable import Commit
 from tsproxy.proxy.trouble import Trouble
@@ -43,6 +48,10 @@ off. Queries come in pairs because only a timestamp that grows between two queri
 
 _PROBE_TOPIC: Final = (
     "the topic keeps the times that it is sent: set its message.timestamp.type to LogAppendTime"
+)
+
+_NOT_SYNCHRONISED: Final = (
+    "the kernel says that nothing keeps this machine's clock right (adjtimex: not synchronised)"
 )
 
 Emit = Callable[[LifecycleKind, Mapping[str, object]], None]
@@ -106,8 +115,8 @@ class ClockMonitor(Collector):
         await asyncio.gather(self._watch_steps(), self._measure_again_and_again(), self._listen())
 
     def warnings(self) -> list[str]:
-        """A sentence for each reason to doubt this proxy's clock now."""
-        return self._doubts.texts
+        """A sentence for each reason to doubt this proxy's clock now, if somebody should look."""
+        return self._doubts.warnings
 
     @property
     def is_suspended(self) -> bool:
@@ -123,8 +132,8 @@ class ClockMonitor(Collector):
             self._check_kernel()
 
     def _check_kernel(self) -> None:
-        text = "the kernel says that nothing keeps this machine's clock right (adjtimex: not synchronised)"
-        self._doubts.put(Witness.KERNEL, text if self._kernel_is_synchronised() is False else None)
+        is_doubtful = self._kernel_is_synchronised() is False
+        self._doubts.put(Witness.KERNEL, _NOT_SYNCHRONISED if is_doubtful else None)
 
     def _has_stepped(self) -> bool:
         """True if the clock was set since the last check. Then it logs the step and starts a new
@@ -214,7 +223,7 @@ class ClockMonitor(Collector):
         was = self._now
         self._now = now = conclude(self.offsets, self._config.clock, was_beyond=was.is_beyond)
         for node_id in sorted(now.brokers_off - was.brokers_off):
-            log.warning("broker_clock_differs", node_id=node_id, offset_ms=round(self.offsets[node_id].ms))
+            log.warning("broker_clock_differs", node_id=node_id, **_facts(self.offsets[node_id]))
         self._doubts.put(Witness.BROKERS, _text(now.own) if now.own and now.is_beyond else None)
         if (was.is_beyond, was.is_suspended) != (now.is_beyond, now.is_suspended):
             self._log_own_offset(now)
@@ -223,11 +232,10 @@ class ClockMonitor(Collector):
 
     def _log_own_offset(self, now: Conclusion) -> None:
         facts = {
-            "offset_ms": None if now.own is None else round(now.own.ms),
+            **_facts(now.own),
             "max_offset_ms": self._config.clock.max_offset_ms,
             "enforced": not now.is_suspended,
         }
-        facts = {name: fact for name, fact in facts.items() if fact is not None}
         if now.is_beyond:
             log.error("clock_offset_beyond", **facts)
         else:
@@ -236,15 +244,22 @@ class ClockMonitor(Collector):
 
     def collect(self) -> Iterable[Metric]:
         yield from self._doubts.collect()
-        offsets = CLOCK_OFFSET.levels()
+        offsets, margins = CLOCK_OFFSET.levels(), CLOCK_OFFSET_MARGIN.levels()
         for node_id, offset in self.offsets.items():
             offsets.add_metric([str(node_id)], offset.ms / 1000)
+            margins.add_metric([str(node_id)], offset.error_ms / 1000)
         yield offsets
+        yield margins
         yield CLOCK_STEPS.counts(self._steps.count)
         yield ENFORCEMENT_SUSPENDED.levels(self.is_suspended)
 
 
+def _facts(offset: Offset | None) -> dict[str, object]:
+    """The offset and its possible error; empty if none is known."""
+    return {} if offset is None else {"offset_ms": round(offset.ms), "error_ms": ceil(offset.error_ms)}
+
+
 def _text(own: Offset) -> str:
     side = "behind" if own.ms < 0 else "ahead of"
-    far = duration_text(max(1, round(abs(own.ms) / 1000)) * 1000)
-    return f"this machine's clock is about {far} {side} the brokers'"
+    far = offset_text(abs(own.ms), own.error_ms).removeprefix("+")
+    return f"this machine's clock is {far} {side} the brokers'"

@@ -7,6 +7,7 @@ times may raise a warning, and never suspend enforcement. Only what the proxy ha
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from math import ceil
 
 from tsproxy.config.settings import ClockSettings, WhenBeyond
 
@@ -22,6 +23,12 @@ class Offset:
         return abs(self.ms) - self.error_ms > most_ms
 
 
+def offset_text(ms: float, error_ms: float) -> str:
+    """`-12 s ± 16 s`, or `+3 ms ± 1 ms`. The possible error is rounded up."""
+    unit, size = ("s", 1_000) if error_ms >= 1_000 or abs(ms) >= 10_000 else ("ms", 1)
+    return f"{round(ms / size):+,} {unit} ± {ceil(error_ms / size):,} {unit}"
+
+
 def middle(offsets: Mapping[int, Offset]) -> Offset | None:
     """The median of the offsets, so that one broker with a wrong clock does not matter. For an even number of
     offsets it is the one of the two in the middle that is nearer to 0. None if there is no offset."""
@@ -35,7 +42,8 @@ def middle(offsets: Mapping[int, Offset]) -> Offset | None:
 @dataclass(frozen=True, slots=True)
 class Conclusion:
     """`own` is the offset to most brokers, None if none is known. `is_beyond`: our own clock is too far off.
-    `brokers_off` are the brokers whose clocks are."""
+    `brokers_off` are the brokers whose clocks are. Only one of the two is named: if our own clock is off,
+    all brokers seem to be."""
 
     own: Offset | None = None
     is_beyond: bool = False
@@ -56,5 +64,7 @@ def conclude(offsets: Mapping[int, Offset], settings: ClockSettings, *, was_beyo
         own,
         is_beyond,
         is_suspended=is_beyond and is_measured and settings.when_beyond is WhenBeyond.AUDIT,
-        brokers_off=frozenset(node for node, each in offsets.items() if each.is_surely_beyond(most_ms)),
+        brokers_off=frozenset(
+            node for node, each in offsets.items() if not is_beyond and each.is_surely_beyond(most_ms)
+        ),
     )

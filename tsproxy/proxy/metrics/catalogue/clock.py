@@ -22,9 +22,18 @@ CLOCK_OFFSET: Final = gauge_row(
     "seconds",
     "The proxy's clock minus a broker's",
     "when the broker's clock has been measured",
-    "All brokers differ: this machine's clock is wrong. One differs: that broker's clock is wrong. Without "
-    "[`clock.probe`](policy.md#the-proxys-clock) exact to a few seconds.",
+    "All brokers differ: this machine's clock is wrong. One differs: that broker's clock is wrong. See its "
+    "margin: without [`clock.probe`](policy.md#the-proxys-clock) that may be 16 s.",
     Joined.FARTHEST,
+)
+CLOCK_OFFSET_MARGIN: Final = gauge_row(
+    "tsproxy_clock_offset_margin_seconds",
+    ("broker",),
+    "seconds",
+    "How far the offset to that broker may be from the truth, in both directions",
+    "when the broker's clock has been measured",
+    "An offset that is smaller than its margin may as well be 0.",
+    Joined.HIGHEST,
 )
 CLOCK_STEPS: Final = counter_row(
     "tsproxy_clock_steps",
