@@ -1,19 +1,27 @@
 """One request has a budget over all its partitions, and a judge that nobody waits for any more stops."""
 
+import gzip
+import struct
+import zlib
+from dataclasses import replace
+
 import pytest
 
 from tests.session.conversation import HOUR_MS, LIMITS, NOW_MS
 from tests.session.test_bombs import MIB
 from tests.wire.batches import GZIP, LZ4, SNAPPY, ZSTD, batch, record
-from tsproxy.model.policy import NO_POLICY
+from tsproxy.model.custom_rule import CustomRule
+from tsproxy.model.policy import NO_POLICY, Match, Policy, Rule, RuleSettings
 from tsproxy.model.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from tsproxy.model.records import Fault, RecordFacts
 from tsproxy.model.verdict import Accept, TopicLimits
 from tsproxy.model.view import SessionLimits, View
+from tsproxy.policy.stream_time import StreamTimeGuard
 from tsproxy.session.policies import of_anybody
+from tsproxy.session.produce import bare_messages
 from tsproxy.session.produce.job import A_STEP, AN_ODD_BATCH, BYTES_A_RECORD, StoppedError, Work
 from tsproxy.session.produce.verdicts import judge_all, judge_steps
-from tsproxy.wire import codecs
+from tsproxy.wire import codecs, record_set
 from tsproxy.wire.headers import RequestHeader
 from tsproxy.wire.record_batch import SHELLS
 
@@ -170,3 +178,72 @@ def test_a_batch_beyond_its_own_bound_takes_nothing_from_those_behind_it(bounds,
     work = Work(limits)
     assert work.within(limits, lambda _: facts(0, fault), is_compressed=True).fault is fault
     assert work.within(limits, lambda _: facts(1), is_compressed=True).fault is None
+
+
+# -- Sets of old messages ----------------------------------------------------------------------------
+
+
+def odd_messages(count):
+    """Messages of magic 1 with a bit that brokers do not expect of a client: each is judged by itself."""
+    return old_message(0x08) * count
+
+
+def old_message(attributes=0, value=b"v"):
+    body = struct.pack(">bbqi", 1, attributes, NOW_MS, -1) + struct.pack(">i", len(value)) + value
+    return struct.pack(">qiI", 0, len(body) + 4, zlib.crc32(body)) + body
+
+
+OLD_SETS = {
+    "with a bit of the broker": odd_messages(3_000),
+    "compressed": old_message(0x01, gzip.compress(old_message(), mtime=0)) * 3_000,
+    "of both kinds": (old_message() + batch([NOW_MS])) * 1_500,
+    "of magic 2": batch([NOW_MS]) * 3_000,
+}
+
+
+@pytest.mark.parametrize("kind", OLD_SETS)
+@pytest.mark.parametrize("limits", [LIMITS, UNLIMITED], ids=["limited", "unlimited"])
+def test_odd_messages_are_looked_at_within_the_budget_and_all_are_counted(kind, limits, monkeypatch):
+    """Each look takes some 30 us in Python. 100 MiB of them kept a judge for half a minute and more."""
+    looks = []
+    batch_at = record_set.batch_at
+    monkeypatch.setattr(record_set, "batch_at", lambda *at: looks.append(1) or batch_at(*at))
+    budget = SessionLimits(records_per_request=100 * AN_ODD_BATCH)
+    view = View(topics={"t": limits}, limits=budget, policy=NO_POLICY)
+    [one] = judge_all(replace(HEADER, api_version=2), request_of(OLD_SETS[kind]), view, NOW_MS)
+
+    assert len(looks) < 220
+    assert one.batch.records == 3_000
+
+
+def test_a_judge_that_counts_the_rest_of_an_old_set_stops(monkeypatch):
+    limits = SessionLimits(records_per_request=AN_ODD_BATCH)
+    work, counted = Work(limits), []
+    count_records = record_set.count_records
+
+    def counts(*rest):
+        counted.append(1)
+        work.stop()
+        return count_records(*rest)
+
+    monkeypatch.setattr(record_set, "count_records", counts)
+    monkeypatch.setattr(bare_messages, "_COUNTED_AT_ONCE", 10)
+    view = View(topics={"t": UNLIMITED}, limits=limits)
+    request = request_of(odd_messages(1_000))
+    with pytest.raises(StoppedError):
+        for _ in judge_steps(replace(HEADER, api_version=2), request, of_anybody(view), NOW_MS, work):
+            pass
+    assert len(counted) == 1
+
+
+def test_bare_messages_that_only_python_can_judge_are_not_rejected_for_their_number():
+    """Old clients send 10,000 messages in a partition, and rules of an operator's own read each."""
+    limits = SessionLimits(records_per_request=1_000_000)  # a twentieth of the default
+    settings = RuleSettings(custom_rules=(CustomRule("guard", StreamTimeGuard(HOUR_MS)),))
+    policy = Policy(rules=(Rule("own", Match(), settings),))
+    view = View(topics={"t": LIMITS}, limits=limits, policy=policy)
+    request = request_of(old_message() * 2_000)
+    [one] = judge_all(replace(HEADER, api_version=2), request, view, NOW_MS)
+
+    assert isinstance(one.verdict, Accept)
+    assert one.batch.records == 2_000

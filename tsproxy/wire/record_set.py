@@ -19,11 +19,12 @@ MAGIC_OFFSET: Final = 16
 ATTRIBUTES_OFFSET: Final = 21
 HEADER_SIZE: Final = 61
 
-_LENGTH: Final = struct.Struct(">i")
+_INT32: Final = struct.Struct(">i")
 _HEADER: Final = struct.Struct(">qiibIhiqqqhii")
 """base_offset, length, partition_leader_epoch, magic, crc, attributes, last_offset_delta,
 base_timestamp, max_timestamp, producer_id, producer_epoch, base_sequence, records_count"""
 
+_COUNT_AT: Final = 57
 _MESSAGE: Final = struct.Struct(">qiIbB")
 """offset, size, crc, magic, attributes"""
 _TIMESTAMP: Final = struct.Struct(">q")
@@ -58,11 +59,30 @@ def batch_at(records: memoryview, pos: int) -> RecordBatch | None:
     return None if isinstance(found, tuple) else found
 
 
+def count_records(records: memoryview, pos: int, most: int) -> tuple[int, int]:
+    """(the number of records in the batches from `pos` on, at most `most` batches; the end of the last one).
+    A batch of magic 2 has as many records as it states, since nothing is read."""
+    count = 0
+    for _ in range(most):
+        if len(records) - pos <= MAGIC_OFFSET:
+            break
+        (length,) = _INT32.unpack_from(records, pos + 8)
+        magic, end = records[pos + MAGIC_OFFSET], pos + LOG_OVERHEAD + length
+        if length < SMALLEST_RECORD or magic > 2 or end > len(records):
+            break
+        if magic < 2:
+            count += 1
+        elif end - pos >= HEADER_SIZE:
+            count += max(0, _INT32.unpack_from(records, pos + _COUNT_AT)[0])
+        pos = end
+    return count, pos
+
+
 def _fault_from(records: memoryview, pos: int) -> tuple[Fault, int] | None:
     """The first fault from `pos` on, or None. No object is made for a batch, because a set may have
     millions."""
     while len(records) - pos >= LOG_OVERHEAD:
-        (length,) = _LENGTH.unpack_from(records, pos + 8)
+        (length,) = _INT32.unpack_from(records, pos + 8)
         magic = records[pos + MAGIC_OFFSET] if len(records) - pos > MAGIC_OFFSET else 3
         if length < SMALLEST_RECORD or magic > 2:
             found = next(_walk(records[pos:]), None)
@@ -83,7 +103,7 @@ def read_header(head: bytes) -> RecordBatch | None:
 def _walk(records: memoryview) -> Generator[RecordBatch | tuple[Fault, int], None, None]:
     pos = 0
     while len(records) - pos >= LOG_OVERHEAD:
-        (length,) = _LENGTH.unpack_from(records, pos + 8)
+        (length,) = _INT32.unpack_from(records, pos + 8)
         if length < SMALLEST_RECORD:
             yield Fault.RECORD_SIZE_TOO_SMALL, length
             return

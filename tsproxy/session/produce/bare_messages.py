@@ -6,13 +6,18 @@ messages with nothing odd about them (`readers.messages`), and makes no objects 
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import Final
 
 from tsproxy.model.kafka import LONG_MAX
 from tsproxy.model.policy import TopicPolicy
 from tsproxy.model.records import RecordBatch, RecordFacts, RecordSet
 from tsproxy.policy.fast_path import only_limits_matter
+from tsproxy.session.produce.job import Work
 from tsproxy.wire import readers, record_set
 from tsproxy.wire.readers import Bounds
+
+_COUNTED_AT_ONCE: Final = 10_000
+"""Batches between two looks at whether the verdict is still needed: some milliseconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,17 +35,21 @@ class BareMessages:
             if isinstance(one, RecordBatch):
                 yield one
 
-    def facts(self, facts_of: Callable[[RecordBatch], RecordFacts]) -> list[RecordFacts]:
-        """The facts of all batches behind the first; `facts_of` reads those that are not bare messages."""
-        walked = self._walk(readers.ANY)
+    def facts(self, facts_of: Callable[[RecordBatch], RecordFacts], work: Work) -> list[RecordFacts]:
+        """The facts of all batches behind the first; `facts_of` reads those that are not bare messages. Once
+        the request's records are spent, the rest is counted and not read. Raises StoppedError."""
+        walked = self._walk(readers.ANY, work)
         return [facts_of(one) if isinstance(one, RecordBatch) else one for one in walked]
 
-    def _walk(self, bounds: Bounds | None) -> Iterator[RecordBatch | RecordFacts]:
+    def _walk(self, bounds: Bounds | None, work: Work | None = None) -> Iterator[RecordBatch | RecordFacts]:
         data, batches = self.records, self.found.batches
         if data is None or len(batches) < 2:
             return
         pos, magic = batches[0].size_in_bytes, batches[0].magic
         while True:
+            if work is not None and work.is_spent:
+                yield from _counted(data, pos, work)
+                return
             if bounds is not None and magic < 2:
                 run = readers.messages(data, pos, magic, bounds)
                 pos = run.end
@@ -51,6 +60,17 @@ class BareMessages:
                 return
             yield one
             pos += one.size_in_bytes
+
+
+def _counted(data: memoryview, pos: int, work: Work) -> Iterator[RecordFacts]:
+    """The number of records from `pos` on, as facts without times."""
+    while True:
+        count, end = record_set.count_records(data, pos, _COUNTED_AT_ONCE)
+        if end == pos:
+            return
+        work.look()
+        yield RecordFacts(count, None, None, 0)
+        pos = end
 
 
 def odd_only(policy: TopicPolicy) -> Bounds:

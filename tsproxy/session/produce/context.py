@@ -18,7 +18,7 @@ from tsproxy.policy import extended
 from tsproxy.policy.checks.request import ONE_BATCH_FROM
 from tsproxy.policy.context import NO_OTHERS, BatchContext, RequestContext, is_recompressed
 from tsproxy.session.produce.bare_messages import BareMessages, odd_only, rejected_by_none
-from tsproxy.session.produce.job import Work
+from tsproxy.session.produce.job import A_BARE_MESSAGE, AN_ODD_BATCH, Work
 from tsproxy.wire import message_set, record_batch, record_set
 from tsproxy.wire.readers import Bounds
 
@@ -93,19 +93,18 @@ class _Others:
         return self._contexts(odd_only(self.reader.policy))
 
     def facts(self) -> list[RecordFacts]:
-        return self.many.facts(self._facts_of_odd)
+        return self.many.facts(self._facts_of_odd, self.reader.work)
 
     def _contexts(self, bounds: Bounds | None) -> Iterator[BatchContext]:
+        cost = A_BARE_MESSAGE if bounds is None else AN_ODD_BATCH
         for one in self.many.others(bounds):
-            self.reader.work.take_odd()
+            self.reader.work.take_odd(cost)
             yield self.reader._context_of(self.records, self.found, one)
             if self.reader.work.is_spent:  # this batch was rejected for it, or a broker judges the rest
                 return
 
     def _facts_of_odd(self, batch: RecordBatch) -> RecordFacts:
         work, reader = self.reader.work, self.reader
-        if work.is_spent:  # then the batch is counted, and not read
-            return RecordFacts(max(0, batch.records_count), None, None, 0)
         work.take_odd()
         found = _Opened(batch, reader.policy.limits, reader.limits, work).facts()
         assert found is not None, "there is a batch"
