@@ -39,6 +39,15 @@ def then(value, wrong):
     return f"{value}x{FROM - 1} {wrong}x{MINUTES - FROM}"
 
 
+def from_then(per_minute):
+    """A counter that begins to grow."""
+    return f"0x{FROM - 1} 0+{per_minute}x{MINUTES - FROM}"
+
+
+def clients(result, broker):
+    return name("tsproxy_client_connections_total", listener="public", broker=broker, result=result)
+
+
 def once_more():
     """A counter that grows by one, and then stays."""
     return then(0, 1)
@@ -55,6 +64,10 @@ HEALTHY = {
     name("tsproxy_brokers", listener="public"): steady(3),
     name("tsproxy_brokers_not_served", listener="public"): steady(0),
     name("tsproxy_address_unmapped_total"): steady(0),
+    clients("served", "2"): rising(30),
+    clients("login_failed", "2"): rising(1),
+    clients("handshake_failed", ""): rising(2),
+    name("tsproxy_certificates_last_reload_successful", section="upstream.tls"): steady(1),
     name("tsproxy_worker_ready", worker="1"): steady(1),
     name("tsproxy_worker_restarts_total", worker="1"): steady(0),
     name("tsproxy_sessions_closed_total", listener="public", reason="peer_closed"): rising(7),
@@ -135,6 +148,13 @@ WORLDS = [
         "TsproxyDeadLettersLost",
         {name("tsproxy_dead_letters_lost_total", reason="queue_full"): once_more()},
         35,
+    ),
+    World("TsproxyClientsFail", {clients("broker_closed_early", "2"): from_then(5)}),
+    World("TsproxyClientsFail", {clients("login_failed", "2"): from_then(40)}),
+    World("TsproxyClientsFail", {clients("handshake_failed", ""): from_then(90)}),
+    World(
+        "TsproxyCertificatesNotReloaded",
+        {name("tsproxy_certificates_last_reload_successful", section="upstream.tls"): then(1, 0)},
     ),
     World("TsproxyConfigReloadFailed", {name("tsproxy_config_last_reload_successful"): then(1, 0)}),
     World(

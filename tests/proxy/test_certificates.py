@@ -10,10 +10,11 @@ import structlog
 
 from tests.proxy.frames import answer, request
 from tests.proxy.loops import on_both_loops
+from tests.proxy.measured import rendered
 from tests.proxy.proxy_listeners import HOST, ask, config_of, echoing_broker, front_of
 from tests.proxy.world import World, until
 from tsproxy.clock import Clock
-from tsproxy.proxy.reload.certificates import Certificates
+from tsproxy.proxy.reload.certificates import PATIENCE_S, Certificates, Unusable, look
 from tsproxy.testing.certificates import CertificateAuthority
 
 DAY = timedelta(days=1)
@@ -160,6 +161,7 @@ async def test_files_that_cannot_be_used_leave_the_old_ones_in_use_and_are_told_
                 return [line for line in logs if line["event"] == "certificates_not_reloaded"]
 
             [line] = await until(told)
+            assert line["log_level"] == "warning"
             assert str(files.certificate) in line["problems"][0]
             assert watched.tls() is before
 
@@ -243,3 +245,21 @@ def test_a_certificate_that_has_ended_is_an_error_and_counts_below_zero(certific
 
     assert (line["event"], line["log_level"]) == ("certificate_expired", "error")
     assert left_s == pytest.approx(-86_400, abs=60)
+
+
+async def test_files_that_stay_unusable_become_an_error_and_a_metric(files):
+    metrics, clock = World().metrics, Clock()
+    watch = Certificates(config_of([f"{HOST}:9092"], files.listener()), metrics, clock)
+    credentials = watch.listeners["default"]
+    series = 'tsproxy_certificates_last_reload_successful{section="listeners.default.tls"}'
+    watch.log_ends()
+    assert rendered(metrics)[series] == 1
+    credentials.problem = Unusable(["not a certificate"], clock.monotonic_ms() / 1000 - PATIENCE_S)
+    with structlog.testing.capture_logs() as logs:
+        await look(credentials, clock)
+        await look(credentials, clock)
+    watch.log_ends()
+    assert [(line["event"], line["log_level"]) for line in logs] == [
+        ("certificates_still_not_reloaded", "error")
+    ]
+    assert rendered(metrics)[series] == 0

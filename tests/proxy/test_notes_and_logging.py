@@ -1,5 +1,6 @@
 """Operators' lines: few for each client, one a line, and never what a client sent."""
 
+import asyncio
 import io
 import json
 import logging
@@ -164,3 +165,18 @@ def test_errors_of_the_loop_have_a_line_a_second_and_the_others_are_counted(monk
         ("loop_complained", 49),
     ]
     assert "secret" not in str(lines)
+
+
+async def test_a_look_up_that_nobody_waits_for_any_more_is_no_error_of_the_loop():
+    """The attempt that began it has logged its end. A task is our own code, so its error is logged."""
+    loop, complaints = asyncio.get_running_loop(), Complaints()
+    looked_up = loop.create_future()
+    looked_up.cancel()
+    task = loop.create_task(asyncio.sleep(0))
+    with structlog.testing.capture_logs() as lines:
+        for future in (looked_up, task):
+            complaints(
+                loop, {"message": "never retrieved", "exception": OSError("no name"), "future": future}
+            )
+    await task
+    assert [line["error"] for line in lines] == ["OSError"]

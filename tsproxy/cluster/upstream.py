@@ -1,18 +1,30 @@
-"""Connects to brokers: one connection for each client. It tries the given addresses in turn."""
+"""Connects to brokers: one connection for each client. It tries the given addresses in turn.
+
+While no name server answers, a broker is tried at the address that it had last. A name that does not exist
+any more is another matter, since its old address may belong to somebody else.
+"""
 
 import asyncio
 import errno
 import os
+import socket
 import ssl
 from collections.abc import Callable, Sequence
 from typing import Final
 
+import structlog
+
 from tsproxy.model.addresses import Address
 from tsproxy.tls.contexts import HANDSHAKE_S, CurrentTls, handshake_text
+
+log = structlog.get_logger()
 
 CONNECT_S: Final = 10.0
 """How long one address may take, including name lookup and TLS handshake."""
 
+
+MOST_HOSTS: Final = 1_000
+"""The most brokers whose last address is kept."""
 
 CONNECT_ERRORS: Final = (OSError, TimeoutError, UnicodeError)
 """The errors that connecting raises; UnicodeError is for a host name that no DNS can have."""
@@ -26,11 +38,13 @@ class Upstream:
     """Connects to brokers; `tls` is None for plain connections. `on_connected` is called with each address
     that was reached, before a byte of its client is judged."""
 
-    __slots__ = ("_on_connected", "_tls")
+    __slots__ = ("_last_hosts", "_names_resolve", "_on_connected", "_tls")
 
     def __init__(
         self, tls: CurrentTls | None, on_connected: Callable[[Address], None] = lambda _: None
     ) -> None:
+        self._last_hosts: dict[Address, str] = {}
+        self._names_resolve = True
         self._on_connected = on_connected
         self._tls = tls
 
@@ -40,7 +54,7 @@ class Upstream:
         for address in addresses:
             try:
                 async with asyncio.timeout(CONNECT_S):
-                    await self._connect(address, lambda: protocol)
+                    await self._connect_by_name(address, lambda: protocol)
             except CONNECT_ERRORS as error:
                 reasons.append(f"{address}: {connect_text(error, over_tls=self._tls is not None)}")
             else:
@@ -48,19 +62,41 @@ class Upstream:
                 return
         raise UpstreamError("; ".join(reasons) or "no broker is known")
 
-    async def _connect(self, address: Address, factory: Callable[[], asyncio.BaseProtocol]) -> None:
+    async def _connect_by_name(self, address: Address, factory: Callable[[], asyncio.BaseProtocol]) -> None:
+        try:
+            transport = await self._connect(address.host, address, factory)
+        except socket.gaierror as error:
+            last_host = self._last_hosts.get(address) if error.errno == socket.EAI_AGAIN else None
+            if last_host is None:
+                raise
+            if self._names_resolve:
+                self._names_resolve = False
+                log.warning("broker_name_not_resolved", broker=str(address), tried=last_host)
+            await self._connect(last_host, address, factory)
+        else:
+            self._names_resolve = True
+            if (peer := transport.get_extra_info("peername")) is not None:  # None: it has ended already
+                self._last_hosts[address] = peer[0]
+                if len(self._last_hosts) > MOST_HOSTS:
+                    del self._last_hosts[next(iter(self._last_hosts))]
+
+    async def _connect(
+        self, host: str, address: Address, factory: Callable[[], asyncio.BaseProtocol]
+    ) -> asyncio.Transport:
+        """Connect to `host`, whose certificate must have the name in `address`."""
         loop = asyncio.get_running_loop()
         if self._tls is None:
-            await loop.create_connection(factory, address.host, address.port)
-            return
-        await loop.create_connection(
+            transport, _ = await loop.create_connection(factory, host, address.port)
+            return transport
+        transport, _ = await loop.create_connection(
             factory,
-            address.host,
+            host,
             address.port,
             ssl=self._tls(),
             server_hostname=address.host,
             ssl_handshake_timeout=HANDSHAKE_S,
         )
+        return transport
 
 
 def connect_text(error: Exception, *, over_tls: bool) -> str:

@@ -21,6 +21,8 @@ class Complaints:
         self._not_logged = 0
 
     def __call__(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+        if is_late(context):
+            return
         now_s = loop.time()
         if now_s < self._next_s:
             self._not_logged += 1
@@ -31,3 +33,11 @@ class Complaints:
             facts["not_logged"] = self._not_logged
         self._next_s, self._not_logged = now_s + EVERY_S, 0
         log.error("loop_complained", text=context.get("message", ""), **facts)
+
+
+def is_late(context: dict[str, Any]) -> bool:
+    """True for a name look-up or a connection that failed when nobody waited for it any more. The attempt
+    that began it has logged its own end."""
+    future = context.get("future")
+    is_of_library = isinstance(future, asyncio.Future) and not isinstance(future, asyncio.Task)
+    return is_of_library and isinstance(context.get("exception"), OSError)

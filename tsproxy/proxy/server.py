@@ -46,6 +46,7 @@ from tsproxy.proxy.metrics.catalogue.brokers import BROKERS, BROKERS_NOT_SERVED,
 from tsproxy.proxy.metrics.latency.sampler import Sampler
 from tsproxy.proxy.metrics.loop_lag import LoopLag
 from tsproxy.proxy.metrics.registry import Metrics
+from tsproxy.proxy.metrics.results import ConnectionResults
 from tsproxy.proxy.metrics.tasks import Tasks
 from tsproxy.proxy.metrics.totals import families_now
 from tsproxy.proxy.notes import Notes
@@ -114,6 +115,8 @@ class Proxy:
         self._cluster = self._cluster_of(config, tls)
         self._offers = BrokerVersions(config.upstream, tls, self._offer)
         self._limits = ProcessLimits(descriptors.share_of(config), clock)
+        self._results = ConnectionResults(clock)
+        self.metrics.add(self._results)
         context = ConnectionContext(
             clock,
             self.metrics,
@@ -124,6 +127,7 @@ class Proxy:
             self._cluster.want_topic,
             self._cluster.want_node,
             self._limits,
+            results=self._results,
             timed=self._custom_rules.timed,
         )
         self._judges = context.judges
@@ -304,6 +308,7 @@ class Proxy:
             ),
             offenders=tuple(self._recorder.offenders.highest(now_ms)),
             warnings=tuple(self.warnings()),
+            lately=tuple(self._results.lately()),
         )
 
     async def _begin(self) -> None:

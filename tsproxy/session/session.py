@@ -161,6 +161,11 @@ class Session:
         return self._state.slots.answered + len(self._state.slots)
 
     @property
+    def is_accepted(self) -> bool:
+        """True if the broker has accepted the client, or needs no login."""
+        return self._state.sasl.is_accepted
+
+    @property
     def is_between_requests(self) -> bool:
         """True if the next byte from the client begins a request, as far as the session knows."""
         return not self._requests.buffered

@@ -21,9 +21,11 @@ from tsproxy.model.verdict import Reason
 from tsproxy.proxy.admin.numbers import Numbers
 from tsproxy.proxy.admin.report import Report
 from tsproxy.proxy.admin.senders import Sender, senders
+from tsproxy.proxy.admin.troubles import troubles
 from tsproxy.proxy.clock_check.offsets import offset_text
 from tsproxy.proxy.metrics.drift import NAME as DRIFT
 from tsproxy.proxy.metrics.latency.timings import INSIDE, UPSTREAM
+from tsproxy.proxy.metrics.results import failures
 
 _STYLE: Final = files(__package__).joinpath("live.css").read_text(encoding="utf-8")
 _SCRIPT: Final = files(__package__).joinpath("live.js").read_text(encoding="utf-8")
@@ -72,11 +74,7 @@ def page(config: Config, report: Report) -> str:
 def _head(config: Config, report: Report, numbers: Numbers, bad: Sequence[Sender]) -> Markup:
     """The head of the page: the proxy's state in one sentence, some facts, and the problems if there are
     any."""
-    warnings = [*report.warnings]
-    if numbers.sum("tsproxy_enforcement_suspended"):
-        warnings.append(
-            "nothing is enforced: this proxy's clock is too far from the brokers' (clock.max_offset)"
-        )
+    warnings = troubles(report)
     kind, sentence = _state(report, len(warnings), bad)
     facts = [
         f"tsproxy {__version__}",
@@ -86,11 +84,11 @@ def _head(config: Config, report: Report, numbers: Numbers, bad: Sequence[Sender
         f"{config.workers} workers" if config.workers > 1 else "",
         _clock(numbers),
     ]
-    troubles = [*report.not_ready, *warnings]
+    shown = [*report.not_ready, *warnings]
     return join(
         element("h1", element("span", kind.word, class_=f"state {kind.name}"), " ", sentence),
         element("p", " · ".join(each for each in facts if each), class_="soft"),
-        _troubles(kind, troubles) if troubles else None,
+        _troubles(kind, shown) if shown else None,
     )
 
 
@@ -110,6 +108,9 @@ def _state(report: Report, warnings: int, bad: Sequence[Sender]) -> tuple[_Kind,
     """The state, and the sentence that says why."""
     if report.not_ready:
         return _Kind.trouble, "Clients cannot be served"
+    failing = failures(report.lately)
+    if failing:
+        return _Kind.warned, failing[0].sentence
     lately = [each for each in bad if each.sends_now(report.now_ms)]
     now = [each for each in lately if not each.is_only_counted]
     parts = ["Clients are served"]

@@ -27,6 +27,7 @@ from tsproxy.decisions.text import instant
 from tsproxy.proxy.admin import live
 from tsproxy.proxy.admin.http import Answer, Page
 from tsproxy.proxy.admin.report import Report
+from tsproxy.proxy.admin.troubles import troubles
 from tsproxy.proxy.metrics.totals import Families, as_metrics
 
 METRICS: Final = "text/plain; version=0.0.4; charset=utf-8"
@@ -101,7 +102,7 @@ class _Given(Collector):
 def _readyz_verbose(report: Report) -> Answer:
     status = HTTPStatus.SERVICE_UNAVAILABLE if report.not_ready else HTTPStatus.OK
     lines = [f"not ready: {each}" for each in report.not_ready] or ["ready"]
-    lines += [f"warning: {each}" for each in report.warnings]
+    lines += [f"warning: {each}" for each in troubles(report)]
     return Answer(status, "".join(f"{each}\n" for each in lines).encode())
 
 

@@ -5,7 +5,9 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, Final
 
 from tsproxy.proxy.metrics.offenders import SHOWN, Offender, highest
-from tsproxy.proxy.metrics.totals import Families, as_lines, counts, families_of, joined
+from tsproxy.proxy.metrics.results import Lately, joined
+from tsproxy.proxy.metrics.totals import Families, as_lines, counts, families_of
+from tsproxy.proxy.metrics.totals import joined as joined_families
 
 ADDRESSES_SHOWN: Final = 20
 
@@ -27,7 +29,7 @@ class Report:
 
     `not_ready`: the reasons why no client should connect here now. `warnings`: problems that exist while
     clients are served. `addresses`: the number of connections by client address, the highest number first, at
-    most ADDRESSES_SHOWN addresses.
+    most ADDRESSES_SHOWN addresses. `lately`: how clients' connections of the last minutes fared.
     """
 
     not_ready: tuple[str, ...]
@@ -38,6 +40,7 @@ class Report:
     addresses: Mapping[str, int] = field(default_factory=dict)
     offenders: tuple[Offender, ...] = ()
     warnings: tuple[str, ...] = ()
+    lately: tuple[Lately, ...] = ()
 
     def as_line(self) -> dict[str, Any]:
         """The report as JSON values."""
@@ -50,6 +53,7 @@ class Report:
             "addresses": self.addresses,
             "offenders": [each.as_line() for each in self.offenders],
             "warnings": self.warnings,
+            "lately": [asdict(each) for each in self.lately],
         }
 
     @classmethod
@@ -61,6 +65,7 @@ class Report:
             "brokers": tuple(Broker(**each) for each in line["brokers"]),
             "offenders": tuple(map(Offender.of_line, line["offenders"])),
             "warnings": tuple(line["warnings"]),
+            "lately": tuple(Lately(**each) for each in line["lately"]),
         }
         return cls(**{**line, **parsed})
 
@@ -77,13 +82,14 @@ def together(reports: Sequence[Report]) -> Report:
     now_ms = max((each.now_ms for each in reports), default=0)
     return Report(
         not_ready=tuple(text for each in reports for text in each.not_ready),
-        families=joined(each.families for each in reports),
+        families=joined_families(each.families for each in reports),
         now_ms=now_ms,
         cluster_id=next((each.cluster_id for each in reports if each.cluster_id), None),
         brokers=_brokers(broker for each in reports for broker in each.brokers),
         addresses=most(pair for each in reports for pair in each.addresses.items()),
         offenders=tuple(highest((row for each in reports for row in each.offenders), now_ms, SHOWN)),
         warnings=tuple(text for each in reports for text in each.warnings),
+        lately=tuple(joined(each.lately for each in reports)),
     )
 
 

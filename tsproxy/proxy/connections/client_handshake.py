@@ -36,12 +36,20 @@ class Handshake:
     asked_host: str | None = None
 
 
-class HandshakeError(Exception):
-    """The client is rejected. `event` is for the log, with the reason. The socket is closed."""
+class _ClosedError(DecodeError):
+    """The connection ended within the header."""
 
-    def __init__(self, event: str, peer: Peer, text: str, limit: Limit | None = None) -> None:
+
+class HandshakeError(Exception):
+    """The client is rejected. `event` is for the log, with the reason. The socket is closed. `has_left` is
+    True if the client has only closed the connection, as health checks of load balancers do."""
+
+    def __init__(
+        self, event: str, peer: Peer, text: str, limit: Limit | None = None, *, has_left: bool = False
+    ) -> None:
         super().__init__(text)
         self.event = event
+        self.has_left = has_left
         self.peer = peer
         self.limit = limit
 
@@ -91,7 +99,9 @@ async def _behind_load_balancer(
         raise HandshakeError(PROXY_HEADER_REJECTED, peer, text, Limit.HANDSHAKE) from None
     except (OSError, DecodeError) as error:
         connection.close()
-        raise HandshakeError(PROXY_HEADER_REJECTED, peer, f"{error} (listeners[].proxy_protocol)") from None
+        text = f"{error} (listeners[].proxy_protocol)"
+        has_left = isinstance(error, OSError | _ClosedError)
+        raise HandshakeError(PROXY_HEADER_REJECTED, peer, text, has_left=has_left) from None
     except BaseException:
         connection.close()
         raise
@@ -103,7 +113,7 @@ async def _exactly(connection: socket.socket, size: int) -> bytes:
     while len(data) < size:
         more = await loop.sock_recv(connection, size - len(data))
         if not more:
-            raise DecodeError("closed before its PROXY protocol header was whole")
+            raise _ClosedError("closed before its PROXY protocol header was whole")
         data += more
     return data
 
@@ -126,7 +136,8 @@ async def _connected(
         text = f"no TLS handshake within {patience_s:g} s (limits.handshake): does the other side speak TLS?"
         raise HandshakeError(TLS_HANDSHAKE_FAILED, peer, text, Limit.HANDSHAKE) from None
     except (OSError, TimeoutError) as error:
-        raise HandshakeError(TLS_HANDSHAKE_FAILED, peer, handshake_text(error)) from None
+        has_left = not isinstance(error, ssl.SSLError | TimeoutError)
+        raise HandshakeError(TLS_HANDSHAKE_FAILED, peer, handshake_text(error), has_left=has_left) from None
     return transport
 
 

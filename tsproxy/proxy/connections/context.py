@@ -15,6 +15,7 @@ from tsproxy.proxy.connections.judge_pool import JudgePool
 from tsproxy.proxy.daemon_threads import DaemonThreads
 from tsproxy.proxy.limits.process import ProcessLimits
 from tsproxy.proxy.metrics.registry import Metrics
+from tsproxy.proxy.metrics.results import ConnectionResults
 from tsproxy.proxy.notes import Notes
 from tsproxy.proxy.pipe import Buffers
 from tsproxy.session.penalties import Penalties
@@ -41,5 +42,6 @@ class ConnectionContext:
     stream_times: StreamTimes = field(default_factory=StreamTimes)
     judges: JudgePool = field(default_factory=JudgePool)
     readers: Executor = field(default_factory=lambda: DaemonThreads(READERS, "reader"))
+    results: ConnectionResults = field(default_factory=lambda: ConnectionResults(Clock()))
     timed: Callable[[Policy], Policy] = lambda policy: policy
     """Returns the same policy, with custom rules that are measured."""

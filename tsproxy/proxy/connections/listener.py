@@ -9,7 +9,7 @@ looked up for each connection, since brokers can move.
 import asyncio
 import socket
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from types import MappingProxyType
 
@@ -32,14 +32,24 @@ from tsproxy.proxy.connections.client_handshake import (
 from tsproxy.proxy.connections.context import ConnectionContext
 from tsproxy.proxy.connections.relay import Relay
 from tsproxy.proxy.limits.limit import Limit
+from tsproxy.proxy.metrics.results import BOOTSTRAP, NO_BROKER, Result
 from tsproxy.proxy.ports import ListenError, Port
 from tsproxy.proxy.reloadable import Commit
 from tsproxy.tls.contexts import CurrentTls
 
 log = structlog.get_logger()
 
-Targets = Callable[[Handshake], Sequence[Address]]
-"""The addresses to connect to, computed for each connection."""
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """The addresses to connect to, and the broker's name in counts of results."""
+
+    broker: str
+    addresses: Sequence[Address]
+
+
+Targets = Callable[[Handshake], Target]
+"""Computes the target of each connection."""
 
 
 class ProxyListener:
@@ -223,7 +233,7 @@ class ProxyListener:
             log.error("broker_not_served", listener=self.name, node_id=node_id, error=text)
         self._unserved[node_id] = text
 
-    def _bootstrap_targets(self, handshake: Handshake) -> Sequence[Address]:
+    def _bootstrap_targets(self, handshake: Handshake) -> Target:
         """The broker that the client requests by host name, or else the bootstrap servers. Each call begins
         with the next server."""
         node_id = self._served.node_asked_for(handshake.asked_host)
@@ -232,10 +242,10 @@ class ProxyListener:
         servers = self._config.upstream.bootstrap_servers
         start = self._next_bootstrap % len(servers)
         self._next_bootstrap = (start + 1) % len(servers)
-        return servers[start:] + servers[:start]
+        return Target(BOOTSTRAP, servers[start:] + servers[:start])
 
-    def _target(self, node_id: int, _: Handshake) -> Sequence[Address]:
-        return [self._brokers[node_id]] if node_id in self._brokers else []
+    def _target(self, node_id: int, _: Handshake) -> Target:
+        return Target(str(node_id), [self._brokers[node_id]] if node_id in self._brokers else [])
 
     def _into(self, targets: Targets) -> Callable[[socket.socket, str, int], None]:
         def accepted(connection: socket.socket, host: str, port: int) -> None:
@@ -273,12 +283,14 @@ class ProxyListener:
             return
         relay.identify(handshake.peer)
         log.debug("client_connected", **_who(handshake.peer))
+        target = targets(handshake)
+        relay.broker_name = target.broker
         try:
-            await self._upstream.connect(targets(handshake), relay.broker)
+            await self._upstream.connect(target.addresses, relay.broker)
         except UpstreamError as error:
             relay.upstream_unavailable(str(error))
         except BaseException:  # cancelled, or an error in our code
-            relay.upstream_unavailable("the proxy gave up")
+            relay.gave_up()
             raise
         else:
             relay.upstream_connected()
@@ -291,6 +303,7 @@ class ProxyListener:
     def _rejected(self, peer: Peer, limit: Limit) -> None:
         self._warn("connection_rejected", peer, {"limit": limit.value})
         self._context.metrics.limit_reached(limit)
+        self._context.results.book(self.name, NO_BROKER, Result.LIMIT_REACHED, f"limits.{limit}")
 
     def _turned_away(self, error: HandshakeError) -> None:
         self._warn(error.event, error.peer, {"error": str(error)})
@@ -300,6 +313,8 @@ class ProxyListener:
             self._context.metrics.handshake_failed(self.name)
         else:
             self._context.metrics.session_closed(self.name, error.event)
+        if not error.has_left:
+            self._context.results.book(self.name, NO_BROKER, Result.HANDSHAKE_FAILED, str(error))
 
     def _warn(self, event: str, peer: Peer, facts: Mapping[str, str]) -> None:
         self._context.notes.warn(peer.client_address, event, {**_who(peer), **facts})

@@ -20,6 +20,7 @@ from tsproxy.proxy.connections.protocol import RelayProtocol
 from tsproxy.proxy.connections.stages import TRANSITIONS, Cause, Stage
 from tsproxy.proxy.limits.connection_monitor import ConnectionStats
 from tsproxy.proxy.limits.limit import Limit
+from tsproxy.proxy.metrics.results import BOOTSTRAP, Result
 from tsproxy.session.effects import CloseReason
 from tsproxy.session.events import (
     AnswerDecoded,
@@ -39,6 +40,9 @@ from tsproxy.wire.frames import Unfinished
 UPSTREAM_UNAVAILABLE: Final = "upstream_unavailable"
 """A reason that `CloseReason` does not have: no broker could be connected. The session is not involved."""
 
+BROKER_CLOSED_EARLY: Final = "broker_closed_early"
+"""Another one: the broker closed the connection before its first answer, and not because of the client."""
+
 _NEEDS_NO_LINE: Final = frozenset({CloseReason.PEER_CLOSED, CloseReason.SASL_FAILED})
 """The reasons that need no line in the log: the ordinary end, and a rejected login, which already has one."""
 
@@ -55,11 +59,14 @@ class Relay:
         "_context",
         "_driver",
         "_early",
+        "_has_answer",
+        "_is_booked",
         "_is_connecting",
         "_on_end",
         "_stage",
         "_timer",
         "broker",
+        "broker_name",
         "client",
         "stats",
     )
@@ -72,10 +79,14 @@ class Relay:
         self._context = context
         self._driver = SessionDriver(peer, view, self.client, self.broker, context, self._happened)
         self._early: list[bytes] = []
+        self._has_answer = False
+        self._is_booked = False
         self._is_connecting = True
         self._on_end: Callable[[Relay], None] | None = on_end
         self._stage = Stage.CONNECTING
         self._timer: asyncio.TimerHandle | None = None
+        self.broker_name = BOOTSTRAP
+        """The broker in counts of results: a node id, or BOOTSTRAP."""
         self.stats = ConnectionStats()
         context.metrics.connection_moved(peer.listener, None, Stage.CONNECTING.name)
 
@@ -187,6 +198,14 @@ class Relay:
     def upstream_unavailable(self, text: str) -> None:
         """No broker could be connected. To the client this looks like a broker that is down: its connection
         is accepted and then closed."""
+        self.book(Result.BROKER_UNREACHABLE, text)
+        self._no_broker(text)
+
+    def gave_up(self) -> None:
+        """The proxy ends before a broker is connected."""
+        self._no_broker("the proxy gave up")
+
+    def _no_broker(self, text: str) -> None:
         self._is_connecting = False
         self.close(UPSTREAM_UNAVAILABLE, text)
         self._end_if_over()
@@ -205,6 +224,11 @@ class Relay:
     def broker_bytes(self, data: bytes) -> None:
         if self._stage.takes_answers:
             self._feed(BrokerBytes(data))
+            if not self._has_answer:
+                self._has_answer = True
+                self._open_fast_path()
+            if not self._is_booked and self._session.is_accepted:
+                self.book(Result.SERVED)
             self.count_memory()
             self._part_if_owed_nothing()
 
@@ -294,6 +318,32 @@ class Relay:
                 self._part(self.broker)
         self._part_if_owed_nothing()
 
+    # Results.
+
+    def book(self, result: Result, text: str = "") -> None:
+        """Count the result of this connection, once."""
+        if not self._is_booked:
+            self._is_booked = True
+            self._context.results.book(self.peer.listener, self.broker_name, result, text)
+
+    def _book_end(self, reason: str) -> str:
+        """Count the connection if it ends before it was counted. Returns the reason of its end."""
+        if self._is_booked:
+            return reason
+        if reason == CloseReason.SASL_FAILED:
+            self.book(Result.LOGIN_FAILED)
+        elif self._was_closed_early:
+            self.book(Result.BROKER_CLOSED_EARLY)
+            reason = BROKER_CLOSED_EARLY
+        return reason
+
+    @property
+    def _was_closed_early(self) -> bool:
+        """True if the broker ended the connection without a byte, and the client had not ended it before."""
+        is_over = self.broker.end_was_seen or self.broker.was_lost
+        has_left = self.client.end_was_seen or self.client.was_lost
+        return is_over and not has_left and not self._has_answer
+
     # Endings.
 
     def drain(self) -> None:
@@ -332,11 +382,13 @@ class Relay:
             self._part(self.client)
 
     def _open_fast_path(self) -> None:
-        """Let each end forward to the other end the bytes that the fast path allows."""
+        """Let each end forward to the other end the bytes that the fast path allows. The session gets the
+        broker's first answer, since that decides how the connection fared."""
         fast_path = self._session.fast_path
         if self._stage is Stage.RELAYING and fast_path is not None:
             self.client.other, self.broker.other = self.broker, self.client
-            self.client.filter, self.broker.filter = fast_path.requests, fast_path.answers
+            self.client.filter = fast_path.requests
+            self.broker.filter = fast_path.answers if self._has_answer else None
             self.client.rejecter = fast_path.rejecter
 
     def _close_fast_path(self) -> None:
@@ -362,6 +414,7 @@ class Relay:
         reason."""
         if self._stage is Stage.CLOSING:
             return
+        reason = self._book_end(reason)
         self._change(Cause.OVER)
         self._close_fast_path()
         self.client.let_go()

@@ -22,7 +22,10 @@ from tsproxy.clock import Clock
 from tsproxy.config.problems import ConfigError
 from tsproxy.config.settings import Config, ServerTls, UpstreamTls
 from tsproxy.config.source import Look, look_at
-from tsproxy.proxy.metrics.catalogue.configuration import CERTIFICATE_EXPIRY
+from tsproxy.proxy.metrics.catalogue.configuration import (
+    CERTIFICATE_EXPIRY,
+    CERTIFICATES_LAST_RELOAD_SUCCESSFUL,
+)
 from tsproxy.proxy.metrics.registry import Metrics
 from tsproxy.proxy.notes import frames_of
 from tsproxy.proxy.reloadable import Commit, prepare_all
@@ -33,6 +36,10 @@ log = structlog.get_logger()
 
 LOOK_EVERY_S: Final = 1.0
 WARN_AGAIN_S: Final = 86_400.0
+PATIENCE_S: Final = 60.0
+"""How long files may be unusable before that is an error. A certificate and its key change in two steps."""
+
+_ADVICE: Final = "the old ones stay in use; tried again when a file changes"
 
 Seen = tuple[Look, ...]
 """The state of the files at one check."""
@@ -40,21 +47,32 @@ Seen = tuple[Look, ...]
 
 @dataclass(frozen=True, slots=True)
 class Sources:
-    """The parts of a context: the files by setting, and the function that makes the context."""
+    """The parts of a context: the section of the configuration, its files by setting, and the function that
+    makes the context."""
 
+    section: str
     files: Mapping[str, Path]
     make: Callable[[], ssl.SSLContext]
 
     @classmethod
     def of_server(cls, section: str, tls: ServerTls) -> "Sources":
-        return cls(files_of(tls, f"{section}.tls"), partial(server_context, tls))
+        return cls(f"{section}.tls", files_of(tls, f"{section}.tls"), partial(server_context, tls))
 
     @classmethod
     def of_upstream(cls, tls: UpstreamTls) -> "Sources":
-        return cls(files_of(tls, "upstream.tls"), partial(upstream_context, tls))
+        return cls("upstream.tls", files_of(tls, "upstream.tls"), partial(upstream_context, tls))
 
     def look(self) -> Seen:
         return tuple(map(look_at, self.files.values()))
+
+
+@dataclass(slots=True)
+class Unusable:
+    """The files cannot be used since `since_s`, on the monotonic clock."""
+
+    lines: list[str]
+    since_s: float
+    is_logged: bool = False
 
 
 class Credentials:
@@ -65,6 +83,12 @@ class Credentials:
         self._sources = sources
         self._context = sources.make()
         self.ends = tuple(ends_of(sources.files))
+        self.problem: Unusable | None = None
+        """The reason why the files on disk are not in use; None if they are."""
+
+    @property
+    def section(self) -> str:
+        return self._sources.section
 
     def current(self) -> ssl.SSLContext:
         """The context for the next connection."""
@@ -80,6 +104,7 @@ class Credentials:
             self._context, self.ends = context, ends
             self._looked = self._tried = looked
             self._sources = sources
+            self.problem = None
 
         return commit
 
@@ -104,6 +129,7 @@ class Certificates:
     def __init__(self, config: Config, metrics: Metrics, clock: Clock) -> None:
         self._clock = clock
         self._expiry = CERTIFICATE_EXPIRY.gauge(metrics.registry)
+        self._reloaded = CERTIFICATES_LAST_RELOAD_SUCCESSFUL.gauge(metrics.registry)
         self._warned_s: dict[str, float] = {}
         tls = config.upstream.tls
         self.upstream = Credentials(Sources.of_upstream(tls)) if tls else None
@@ -137,12 +163,14 @@ class Certificates:
             self.log_ends()
             await asyncio.sleep(LOOK_EVERY_S)
             for credentials in self._all():
-                for setting in await look(credentials):
+                for setting in await look(credentials, self._clock):
                     self._warned_s.pop(setting, None)
 
     def log_ends(self) -> None:
         """Set the metric of each certificate's remaining time, and warn once a day when it is due."""
         now_s = self._clock.now_ms() / 1000
+        for credentials in self._all():
+            self._reloaded.labels(credentials.section).set(credentials.problem is None)
         for end in (end for credentials in self._all() for end in credentials.ends):
             left_s = end.expires_s - now_s
             self._expiry.labels(end.setting).set(left_s)
@@ -173,8 +201,10 @@ def sources_of_admin(config: Config) -> Sources | None:
     return Sources.of_server("admin", config.admin.tls) if config.admin.tls else None
 
 
-async def look(credentials: Credentials) -> list[str]:
-    """Use the files that have changed. Returns the settings of files that are now in use, and logs them."""
+async def look(credentials: Credentials, clock: Clock) -> list[str]:
+    """Use the files that have changed. Returns the settings of files that are now in use, and logs them.
+    Files that stay unusable are logged again, as an error."""
+    _log_if_it_lasts(credentials, clock)
     settings = [end.setting for end in credentials.ends]
     try:
         # In a thread: a file system that hangs must not block clients.
@@ -182,12 +212,17 @@ async def look(credentials: Credentials) -> list[str]:
             log.info("certificates_reloaded", settings=settings)
             return settings
     except ConfigError as error:
-        log.error(
-            "certificates_not_reloaded",
-            problems=str(error).splitlines(),
-            advice="the old ones stay in use; tried again when a file changes",
-        )
+        credentials.problem = Unusable(str(error).splitlines(), clock.monotonic_ms() / 1000)
+        log.warning("certificates_not_reloaded", problems=credentials.problem.lines, advice=_ADVICE)
     except Exception as error:
         # An error in our code must not end the checks of the other files.
         log.error("certificates_watch_crashed", error=type(error).__name__, frames=frames_of(error))
     return []
+
+
+def _log_if_it_lasts(credentials: Credentials, clock: Clock) -> None:
+    problem = credentials.problem
+    if problem is None or problem.is_logged or clock.monotonic_ms() / 1000 < problem.since_s + PATIENCE_S:
+        return
+    problem.is_logged = True
+    log.error("certificates_still_not_reloaded", problems=problem.lines, advice=_ADVICE)

@@ -74,6 +74,7 @@ class Supervisor:
         )
         self._admin_address: Address | None = None
         self._changing = changing = asyncio.Lock()
+        self._clock = clock
         self._config = config
         self._manager = manager
         self._process = ProcessCollector(registry=None)
@@ -183,7 +184,7 @@ class Supervisor:
             try:
                 await asyncio.gather(*(member.look_after() for member in self._members))
                 if self._credentials is not None:
-                    await look(self._credentials)
+                    await look(self._credentials, self._clock)
             except Exception as error:
                 # An error in our code must not end the checks of the workers.
                 log.error("worker_watch_crashed", error=type(error).__name__, frames=frames_of(error))

@@ -32,6 +32,15 @@ CONFIG_LAST_RELOAD_SUCCESS: Final = gauge_row(
     "Compare with the time of your last change.",
     Joined.SUM,
 )
+CERTIFICATES_LAST_RELOAD_SUCCESSFUL: Final = gauge_row(
+    "tsproxy_certificates_last_reload_successful",
+    ("section",),
+    "0 or 1",
+    "1 if the files of a `tls` section could be used when they last changed",
+    "from the start for each `tls` section of the configuration",
+    "Alert on 0: the files on disk cannot be used, and the old ones are in force until they expire.",
+    Joined.LOWEST,
+)
 CERTIFICATE_EXPIRY: Final = gauge_row(
     "tsproxy_certificate_expiry_seconds",
     ("setting",),

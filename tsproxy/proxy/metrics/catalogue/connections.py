@@ -22,9 +22,20 @@ SESSIONS_CLOSED: Final = counter_row(
     "connections",
     "Connections that ended, by reason",
     WITH_THE_FIRST,
-    "Alert on `internal_error`, and report it. `peer_closed` is the normal end. `upstream_unavailable`: a"
-    " broker is down. `bad_frame`, `not_kafka`: something else speaks there, often TLS to a plain port. "
+    "Alert on `internal_error`, and report it. `peer_closed` is the normal end. `upstream_unavailable`: a "
+    "broker is down. `broker_closed_early`: a broker closes new connections. `bad_frame`, `not_kafka`: "
+    "something else speaks there, often TLS to a plain port. "
     "`sasl_failed`: [failed logins](operations.md#failed-logins).",
+)
+CLIENT_CONNECTIONS: Final = counter_row(
+    "tsproxy_client_connections",
+    ("listener", "broker", "result"),
+    "connections",
+    "New connections of clients, by the broker's node id (or `bootstrap`) and by how they fared",
+    WITH_THE_FIRST,
+    "Alert if a share is not `served`: `broker_unreachable`, `broker_closed_early` (the broker's "
+    "max.connections.per.ip?), `login_failed`, `handshake_failed`, `limit_reached`. A connection that a "
+    "client ends before a result, such as a health check, does not count.",
 )
 TLS_HANDSHAKES_FAILED: Final = counter_row(
     "tsproxy_tls_handshakes_failed",

@@ -1,0 +1,207 @@
+"""How clients' connections fared: counted once each, and reported where most of them fail."""
+
+import asyncio
+from dataclasses import asdict
+
+import pytest
+import structlog
+
+from tests.proxy.frames import API_VERSIONS, answer, request
+from tests.proxy.measured import rendered
+from tests.proxy.running import page, series, until_page
+from tests.proxy.wire import wire
+from tsproxy.proxy.admin.report import NOTHING, Report, together
+from tsproxy.proxy.admin.troubles import troubles
+from tsproxy.proxy.metrics.registry import Metrics
+from tsproxy.proxy.metrics.results import (
+    BOOTSTRAP,
+    LATELY_MS,
+    LOG_AGAIN_MS,
+    NO_BROKER,
+    ConnectionResults,
+    Lately,
+    Result,
+    failures,
+)
+from tsproxy.testing.kafka_cluster import KafkaCluster
+from tsproxy.testing.proxy import RunningProxy
+
+
+class Hand:
+    """A clock that is set by hand."""
+
+    ms = 0
+
+    def monotonic_ms(self):
+        return self.ms
+
+
+def results(clock=None):
+    return ConnectionResults(clock or Hand())
+
+
+def booked(*rows):
+    """The failures after so many connections of each row."""
+    counted = results()
+    for count, broker, result in rows:
+        for _ in range(count):
+            counted.book("public", broker, result, "why")
+    return [(each.broker, each.result, each.failed, each.connections) for each in failures(counted.lately())]
+
+
+@pytest.mark.parametrize(
+    ("rows", "found"),
+    [
+        ([(2, "1", Result.BROKER_CLOSED_EARLY)], []),
+        ([(3, "1", Result.BROKER_CLOSED_EARLY)], [("1", "broker_closed_early", 3, 3)]),
+        ([(3, "1", Result.BROKER_CLOSED_EARLY), (28, "1", Result.SERVED)], []),
+        (
+            [(3, "1", Result.BROKER_UNREACHABLE), (27, "1", Result.SERVED), (99, "2", Result.SERVED)],
+            [("1", "broker_unreachable", 3, 30)],
+        ),
+        ([(9, "1", Result.LOGIN_FAILED), (10, "1", Result.SERVED)], []),
+        ([(10, "1", Result.LOGIN_FAILED), (10, "1", Result.SERVED)], [("1", "login_failed", 10, 20)]),
+        ([(9, NO_BROKER, Result.HANDSHAKE_FAILED), (10, BOOTSTRAP, Result.SERVED)], []),
+        (
+            [(10, NO_BROKER, Result.HANDSHAKE_FAILED), (10, BOOTSTRAP, Result.SERVED)],
+            [(NO_BROKER, "handshake_failed", 10, 20)],
+        ),
+        (
+            [(3, "1", Result.BROKER_UNREACHABLE), (4, "2", Result.BROKER_CLOSED_EARLY)],
+            [("2", "broker_closed_early", 4, 4), ("1", "broker_unreachable", 3, 3)],
+        ),
+    ],
+)
+def test_a_broker_that_fails_one_client_in_ten_is_reported_and_logins_if_half_of_them_fail(rows, found):
+    assert booked(*rows) == found
+
+
+def test_old_connections_do_not_count():
+    clock = Hand()
+    counted = results(clock)
+    for _ in range(3):
+        counted.book("public", "1", Result.BROKER_UNREACHABLE, "refused")
+    clock.ms = LATELY_MS + 10_000
+    assert counted.lately() == []
+    counted.book("public", "1", Result.SERVED)
+    assert failures(counted.lately()) == []
+
+
+def test_a_failure_is_logged_once_a_minute_with_its_remedy():
+    clock = Hand()
+    counted = results(clock)
+    with structlog.testing.capture_logs() as lines:
+        for _ in range(5):
+            counted.book("public", "2", Result.BROKER_CLOSED_EARLY)
+        clock.ms += LOG_AGAIN_MS
+        counted.book("public", "2", Result.BROKER_CLOSED_EARLY)
+    assert [(line["event"], line["broker"], line["failed"]) for line in lines] == [
+        ("clients_fail", "2", 3),
+        ("clients_fail", "2", 6),
+    ]
+    assert "max.connections.per.ip" in lines[0]["advice"]
+
+
+def test_a_long_text_is_cut():
+    counted = results()
+    counted.book("public", "1", Result.BROKER_UNREACHABLE, "x" * 5_000)
+    assert len(counted.lately()[0].text) < 300
+
+
+def test_totals_have_a_series_for_each_listener_broker_and_result():
+    metrics, counted = Metrics(), results()
+    metrics.add(counted)
+    counted.book("public", "1", Result.SERVED)
+    counted.book("public", "1", Result.SERVED)
+    series = 'tsproxy_client_connections_total{broker="1",listener="public",result="served"}'
+    assert rendered(metrics)[series] == 2
+
+
+def test_workers_count_together():
+    rows = (Lately("public", "1", "broker_unreachable", 2, "refused"), Lately("public", "1", "served", 1))
+    report = Report((), {}, lately=rows)
+    both = together([report, Report.of_line(report.as_line()), NOTHING])
+    assert {row.result: row.connections for row in both.lately} == {"broker_unreachable": 4, "served": 2}
+    [sentence] = troubles(both)
+    assert sentence.startswith(
+        "4 of 6 new clients of listener public fail: broker 1 cannot be reached (refused). Check that it runs"
+    )
+
+
+def test_a_report_survives_the_way_from_a_worker():
+    row = Lately("public", "1", "served", 1)
+    assert Report.of_line(Report((), {}, lately=(row,)).as_line()).lately == (row,)
+    assert asdict(row)["connections"] == 1
+
+
+# One connection
+
+
+def counted_by(the):
+    return [(row.broker, row.result, row.connections) for row in the.relay._context.results.lately()]
+
+
+async def test_a_client_is_served_with_the_brokers_first_answer():
+    async with wire() as the:
+        await the.client_sends(request(1))
+        await the.broker_gets(len(request(1)))
+        assert counted_by(the) == []
+        await the.broker_sends(answer(1))
+        await the.client_gets(len(answer(1)))
+        assert counted_by(the) == [(BOOTSTRAP, "served", 1)]
+        the.broker.close()
+        assert await the.client_sees_end()
+        assert counted_by(the) == [(BOOTSTRAP, "served", 1)]
+
+
+@pytest.mark.parametrize("asked", [b"", request(1)], ids=["at once", "after a request"])
+async def test_a_broker_that_closes_before_its_first_answer_is_a_reason_of_its_own(asked):
+    async with wire() as the:
+        if asked:
+            await the.client_sends(asked)
+            await the.broker_gets(len(asked))
+        the.broker.close()
+        assert await the.client_sees_end()
+        assert counted_by(the) == [(BOOTSTRAP, "broker_closed_early", 1)]
+        closed = 'tsproxy_sessions_closed_total{listener="default",reason="broker_closed_early"}'
+        assert the.world.metric(closed) == 1
+
+
+async def test_a_client_that_leaves_before_an_answer_does_not_count():
+    async with wire() as the:
+        the.client.close()
+        assert await the.broker_sees_end()
+        assert counted_by(the) == []
+
+
+# Real brokers
+
+
+async def connected(proxy):
+    """A connection with an ApiVersions request that has been answered, or that the proxy has closed."""
+    host, _, port = proxy.bootstrap_servers.rpartition(":")
+    reader, writer = await asyncio.open_connection(host, int(port))
+    writer.write(request(1, 0, API_VERSIONS, 0))
+    await reader.read(1)
+    return writer
+
+
+async def test_brokers_that_close_the_connections_of_all_clients_are_named():
+    """All clients have the proxy's address, so `max.connections.per.ip` counts them together."""
+    async with (
+        KafkaCluster(properties={"max.connections.per.ip": "6"}) as kafka,
+        RunningProxy(kafka.bootstrap_servers) as proxy,
+    ):
+        open_ends = [await connected(proxy) for _ in range(12)]
+        await until_page(proxy, "/readyz?verbose", 200, "closes their connections before its first answer")
+        _, shown = await page(proxy.admin_address, "/")
+        counted = await series(proxy)
+        for end in open_ends:
+            end.close()
+    headline = shown.partition("</h1>")[0]
+    assert "new clients of listener default fail: a bootstrap server closes their connections" in headline
+    assert "max.connections.per.ip" in headline
+    labels = 'broker="bootstrap",listener="default",result="broker_closed_early"'
+    assert counted[f"tsproxy_client_connections_total{{{labels}}}"] >= 3
+    lines = [line for line in proxy.log if line["event"] == "clients_fail"]
+    assert lines[0]["result"] == "broker_closed_early"

@@ -1,0 +1,55 @@
+"""Problems that metrics show are warnings for people, too."""
+
+import pytest
+
+from tests.config.files import SMALLEST, config_of
+from tsproxy.proxy.admin import live
+from tsproxy.proxy.admin.report import NOTHING, Report
+from tsproxy.proxy.admin.troubles import troubles
+from tsproxy.proxy.metrics.catalogue.configuration import (
+    CERTIFICATE_EXPIRY,
+    CERTIFICATES_LAST_RELOAD_SUCCESSFUL,
+    CONFIG_LAST_RELOAD_SUCCESSFUL,
+)
+from tsproxy.proxy.metrics.registry import Metrics
+from tsproxy.proxy.metrics.results import Lately
+from tsproxy.proxy.metrics.totals import families_now
+
+ROWS = [
+    (CONFIG_LAST_RELOAD_SUCCESSFUL, (), 1, 0, "an older one is in force (config_not_reloaded)"),
+    (CERTIFICATE_EXPIRY, ("listeners.public.tls.certificate",), 60, -60, "has expired"),
+    (
+        CERTIFICATES_LAST_RELOAD_SUCCESSFUL,
+        ("upstream.tls",),
+        1,
+        0,
+        "the files of upstream.tls cannot be used",
+    ),
+]
+
+
+@pytest.mark.parametrize(("row", "labels", "well", "ill", "text"), ROWS)
+def test_a_metric_that_shows_a_problem_is_a_warning(row, labels, well, ill, text):
+    metrics = Metrics()
+    gauge = row.gauge(metrics.registry)
+    own = gauge.labels(*labels) if labels else gauge
+
+    def shown():
+        return troubles(Report((), families_now(metrics.families())))
+
+    own.set(well)
+    assert shown() == []
+    own.set(ill)
+    [sentence] = shown()
+    assert text in sentence
+
+
+def test_a_proxy_without_problems_has_none():
+    assert troubles(NOTHING) == []
+
+
+def test_the_page_begins_with_what_clients_suffer():
+    failing = Lately("public", "2", "broker_unreachable", 9, "name not known")
+    report = Report((), families_now(Metrics().families()), lately=(failing,), warnings=("disk full",))
+    head = live.page(config_of(SMALLEST), report).partition("</h1>")[0]
+    assert "9 of 9 new clients of listener public fail: broker 2 cannot be reached (name not known)" in head

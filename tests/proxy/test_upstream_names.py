@@ -1,0 +1,50 @@
+"""A name service that fails: brokers are reached at the addresses that they had."""
+
+import asyncio
+import socket
+
+import pytest
+
+from tsproxy.cluster.upstream import Upstream, UpstreamError
+from tsproxy.model.addresses import Address
+
+
+class Names:
+    """The name service of a loop."""
+
+    def __init__(self, loop, monkeypatch):
+        self._ask, self.error = loop.getaddrinfo, None
+        monkeypatch.setattr(loop, "getaddrinfo", self.getaddrinfo)
+
+    async def getaddrinfo(self, host, port, **options):
+        if host == "broker" and self.error is not None:
+            raise socket.gaierror(self.error, "no name")
+        return await self._ask("127.0.0.1" if host == "broker" else host, port, **options)
+
+
+@pytest.fixture
+async def server():
+    began = await asyncio.start_server(lambda _, writer: writer.close(), "127.0.0.1", 0)
+    async with began:
+        yield began.sockets[0].getsockname()[1]
+
+
+async def test_a_known_broker_is_reached_while_no_name_server_answers(server, monkeypatch):
+    names, upstream = Names(asyncio.get_running_loop(), monkeypatch), Upstream(None)
+    broker = [Address("broker", server)]
+    names.error = socket.EAI_AGAIN
+    with pytest.raises(UpstreamError, match="no name"):
+        await upstream.connect(broker, asyncio.Protocol())
+    names.error = None
+    await upstream.connect(broker, asyncio.Protocol())
+    names.error = socket.EAI_AGAIN
+    await upstream.connect(broker, asyncio.Protocol())
+
+
+async def test_a_name_that_does_not_exist_is_not_tried_at_its_old_address(server, monkeypatch):
+    """Somebody else may have that address now."""
+    names, upstream = Names(asyncio.get_running_loop(), monkeypatch), Upstream(None)
+    await upstream.connect([Address("broker", server)], asyncio.Protocol())
+    names.error = socket.EAI_NONAME
+    with pytest.raises(UpstreamError, match="no name"):
+        await upstream.connect([Address("broker", server)], asyncio.Protocol())

@@ -1,0 +1,30 @@
+"""Problems that exist while clients are served, or should be: one sentence for each of them (`troubles`).
+
+`/readyz?verbose` and the live page show the same sentences. Clients that are not served come first.
+"""
+
+from collections.abc import Iterator
+
+from tsproxy.proxy.admin.numbers import Numbers
+from tsproxy.proxy.admin.report import Report
+from tsproxy.proxy.metrics.results import failures
+
+
+def troubles(report: Report) -> list[str]:
+    """The most serious problem first."""
+    return [*(each.sentence for each in failures(report.lately)), *report.warnings, *_of_metrics(report)]
+
+
+def _of_metrics(report: Report) -> Iterator[str]:
+    """The problems that metrics show. With workers, the supervisor alone reads the configuration."""
+    numbers = Numbers(report.families)
+    if numbers.sum("tsproxy_enforcement_suspended"):
+        yield "nothing is enforced: this proxy's clock is too far from the brokers' (clock.max_offset)"
+    if any(value == 0 for _, value in numbers.rows("tsproxy_config_last_reload_successful")):
+        yield "the configuration file was rejected: an older one is in force (config_not_reloaded)"
+    for labels, left_s in numbers.rows("tsproxy_certificate_expiry_seconds"):
+        if left_s <= 0:
+            yield f"a certificate of {labels['setting']} has expired: clients or brokers reject it"
+    for labels, value in numbers.rows("tsproxy_certificates_last_reload_successful"):
+        if value == 0:
+            yield f"the files of {labels['section']} cannot be used, and the old ones are in force"
