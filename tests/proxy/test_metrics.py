@@ -4,11 +4,14 @@ from dataclasses import replace
 
 import pytest
 
+from tests.decisions.outcomes import outcome
 from tests.proxy.measured import ACCEPTED, REJECTED, TOTALS, rendered
 from tsproxy import __version__
 from tsproxy.decisions.drift import bucket
+from tsproxy.model.kafka import ErrorCode
 from tsproxy.model.outcome import RejectionCause, VerdictName
 from tsproxy.model.policy import CANDIDATE, Mode
+from tsproxy.model.verdict import Reason
 from tsproxy.proxy.metrics.busiest_topics import MOST_SHOWN
 from tsproxy.proxy.metrics.registry import Metrics
 from tsproxy.proxy.metrics.topics import MOST_TOPICS
@@ -173,3 +176,24 @@ def test_two_sets_of_metrics_do_not_share_anything():
     series = 'tsproxy_tls_handshakes_failed_total{listener="public"}'
     assert series in rendered(one)
     assert series not in rendered(other)
+
+
+def test_what_clients_send_again_is_no_rejection_and_is_named():
+    """A healthy cluster answers 51 while an earlier transaction ends."""
+    metrics = Metrics()
+    metrics.booked(
+        outcome(
+            VerdictName.BROKER_REJECTED,
+            reason=Reason.OTHER,
+            error_code=ErrorCode.CONCURRENT_TRANSACTIONS,
+            bad_records=10,
+            is_final=False,
+        )
+    )
+    counted = {
+        series: value
+        for series, value in rendered(metrics).items()
+        if series.startswith("tsproxy_records_total")
+    }
+    labels = 'listener="public",reason="concurrent_transactions",verdict="sent_again"'
+    assert counted == {f"tsproxy_records_total{{{labels}}}": 10}

@@ -25,6 +25,7 @@ from tsproxy.proxy.admin.troubles import troubles
 from tsproxy.proxy.clock_check.offsets import offset_text
 from tsproxy.proxy.metrics.drift import NAME as DRIFT
 from tsproxy.proxy.metrics.latency.timings import INSIDE, UPSTREAM
+from tsproxy.proxy.metrics.registry import SENT_AGAIN
 from tsproxy.proxy.metrics.results import failures
 
 _STYLE: Final = files(__package__).joinpath("live.css").read_text(encoding="utf-8")
@@ -159,11 +160,12 @@ def _clock(numbers: Numbers) -> str:
 def _cards(numbers: Numbers) -> Markup:
     records = "tsproxy_records_total"
     rejected = numbers.sum(records, verdict="rejected") + numbers.sum(records, verdict="broker_rejected")
+    settled = numbers.sum(records) - numbers.sum(records, verdict=SENT_AGAIN)
     dropped = numbers.sum("tsproxy_decisions_dropped_total")
     held = numbers.sum("tsproxy_buffered_bytes")
     cards = (
         _card("accepted", "records accepted", numbers.sum(records, verdict="accepted")),
-        _card("rejected", f"records rejected{_share(rejected, numbers.sum(records))}", rejected),
+        _card("rejected", f"records rejected{_share(rejected, settled)}", rejected),
         _card("from_client", "bytes from clients", numbers.sum(_BYTES, direction="from_client"), "B"),
         _card("from_broker", "bytes from brokers", numbers.sum(_BYTES, direction="from_broker"), "B"),
         _plain_card("connections", numbers.sum("tsproxy_connections"), f"{_size(held)} held for them"),
@@ -310,9 +312,16 @@ def _outcomes(numbers: Numbers) -> Markup:
     return _section("What became of batches", head[skipped:], [row[skipped:] for row in rows])
 
 
+_VERDICTS: Final = {
+    "broker_rejected": "rejected by the broker",
+    "rejected": "rejected here",
+    SENT_AGAIN: "sent again by clients",
+}
+
+
 def _outcome(verdict: str, reason: str) -> str:
     """An outcome as text, such as `rejected by the broker: too old`."""
-    words = {"broker_rejected": "rejected by the broker", "rejected": "rejected here"}.get(verdict, verdict)
+    words = _VERDICTS.get(verdict, verdict)
     word = Reason(reason).word if reason in Reason.__members__.values() else reason.replace("_", " ")
     return f"{words}: {word}" if word else words
 

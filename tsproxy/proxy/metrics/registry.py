@@ -13,9 +13,9 @@ from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
 from tsproxy import __version__
+from tsproxy.model.kafka import ErrorCode
 from tsproxy.model.outcome import Outcome, RejectionCause, Totals, VerdictName
 from tsproxy.model.policy import CANDIDATE
-from tsproxy.model.verdict import Reason
 from tsproxy.proxy.limits.limit import Limit
 from tsproxy.proxy.metrics.busiest_topics import BusiestTopics
 from tsproxy.proxy.metrics.catalogue import batches, brokers, connections, decision_log, process
@@ -39,6 +39,18 @@ def _has_fault(outcome: Outcome) -> bool:
     if outcome.verdict is VerdictName.BROKER_REJECTED:
         return outcome.is_final
     return outcome.verdict is not VerdictName.UNCONFIRMED
+
+
+SENT_AGAIN: Final = "sent_again"
+"""The label of batches that met an error after which clients send them again by themselves."""
+
+
+def _verdict_and_reason(outcome: Outcome) -> tuple[str, str | None]:
+    """The labels of a batch. A batch that its client sends again was not rejected for good, so it is counted
+    apart, with the name of the error (`concurrent_transactions`)."""
+    if not outcome.is_final:
+        return SENT_AGAIN, ErrorCode(outcome.error_code).name.lower()
+    return outcome.verdict, None if outcome.would_reject else outcome.reason
 
 
 class Metrics:
@@ -66,7 +78,7 @@ class Metrics:
         self._batches = batches.BATCHES.counter(registry)
         self._records = batches.RECORDS.counter(registry)
         self._unread = batches.RECORDS_UNREAD.counter(registry)
-        self._by_outcome: dict[tuple[str, VerdictName, Reason | None], tuple[Counter, Counter]] = {}
+        self._by_outcome: dict[tuple[str, str, str | None], tuple[Counter, Counter]] = {}
         self._bad_records = batches.BAD_RECORDS.counter(registry)
         self._candidate_bad_records = batches.CANDIDATE_BAD_RECORDS.counter(registry)
         self._audited_bad_records = batches.AUDITED_BAD_RECORDS.counter(registry)
@@ -91,8 +103,7 @@ class Metrics:
 
     def booked(self, outcome: Outcome) -> None:
         """Count one batch that has ended."""
-        reason = None if outcome.would_reject else outcome.reason
-        of_batches, of_records = self._counters(outcome.peer.listener, outcome.verdict, reason)
+        of_batches, of_records = self._counters(outcome.peer.listener, *_verdict_and_reason(outcome))
         of_batches.inc()
         of_records.inc(outcome.batch.records)
         if outcome.batch.is_unread:
@@ -137,9 +148,7 @@ class Metrics:
         if cause is not None:
             self._faulty(totals.topic, cause)
 
-    def _counters(
-        self, listener: str, verdict: VerdictName, reason: Reason | None
-    ) -> tuple[Counter, Counter]:
+    def _counters(self, listener: str, verdict: str, reason: str | None) -> tuple[Counter, Counter]:
         key = (listener, verdict, reason)
         counters = self._by_outcome.get(key)
         if counters is None:

@@ -28,9 +28,10 @@ RECORDS: Final = counter_row(
     "Records by the outcome of their batch",
     WITH_THE_FIRST,
     "Alert on more `rejected` than usual, and find the client in `/decisions/top`. `broker_rejected`: "
-    "rejected by the broker alone; `reason` says why. `unconfirmed`: acks=0, a connection that ended "
-    "before the answer, or (with a reason) an error after which some clients send again and others do "
-    "not.",
+    "rejected by the broker alone; `reason` says why. `sent_again`: an error after which clients send the "
+    "records again by themselves, such as `concurrent_transactions`; nothing was lost. `unconfirmed`: "
+    "acks=0, a connection that ended before the answer, or (with a reason) an error after which some "
+    "clients send again and others do not.",
 )
 BAD_RECORDS: Final = counter_row(
     "tsproxy_bad_records",
