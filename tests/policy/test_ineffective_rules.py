@@ -8,7 +8,7 @@ import pytest
 from tsproxy.model.kafka import TimestampType
 from tsproxy.model.policy import LimitsFrom, Match, Mode, NamePattern, Policy, Rule, RuleSettings, TimeLimit
 from tsproxy.model.verdict import TopicLimits
-from tsproxy.policy.ineffective_rules import ineffective_rules
+from tsproxy.policy.review import ineffective_rules
 
 KNOWN = TopicLimits(before_max_ms=100, after_max_ms=10)
 

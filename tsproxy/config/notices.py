@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Final
 
-from tsproxy.config.nameless import avoidable_rules
 from tsproxy.config.parsed import Parsed
 from tsproxy.config.patterns import meant_as_regex
 from tsproxy.config.problems import Problem
@@ -40,8 +39,8 @@ from tsproxy.model.policy import (
     Rule,
     RuleSettings,
 )
-from tsproxy.policy.claimed import allowances, claims_of
 from tsproxy.policy.resolve import is_internal
+from tsproxy.policy.review import allowances, avoidable_rules, claims_of
 
 _CHANGE_OR_COPY: Final = (True, Choice.STAMP, *REPAIRING)
 """Values with which a setting changes or copies a batch. Only the mode `enforce` does either."""
@@ -56,6 +55,7 @@ def notices(config: Config, now_ms: int) -> tuple[Problem, ...]:
     found = [*_unused_defaults(section["defaults"], policy), *_deprecated(section["candidate"])]
     found += _inspected(section["defaults"], replace(policy.defaults, before=None, after=None), policy)
     allowed = {rule.name: what for rule, what in allowances(policy)}
+    avoidable = {rule.name: other for rule, other in avoidable_rules(policy)}
     first: dict[Match, Rule] = {}
     for parsed, rule in zip(section["rules"], policy.rules, strict=True):
         found += _unused_settings(parsed, rule, policy.defaults)
@@ -63,9 +63,10 @@ def notices(config: Config, now_ms: int) -> tuple[Problem, ...]:
         found += _never_reached(parsed, rule, first)
         if rule.name in allowed:
             found.append(_allowed_by_claim(parsed, rule.match, f"allows {allowed[rule.name]}"))
+        if rule.name in avoidable:
+            found.append(_avoidable(parsed, avoidable[rule.name]))
         found += _not_globs(parsed, rule.match)
         first.setdefault(rule.match, rule)
-    found += avoidable_rules(section["rules"], policy)
     for parsed, waiver in zip(section["waivers"], policy.waivers, strict=True):
         found += _not_globs(parsed, waiver.match)
         if waiver.until_ms <= now_ms:
@@ -206,6 +207,15 @@ def _allowed_by_claim(parsed: Parsed, match: Match, allowance: str) -> Problem:
     claims = " and ".join(claims_of(match))
     text = f"{allowance} by {claims} alone, which any client may claim: add principals or addresses"
     return parsed.problem(text, "match")
+
+
+def _avoidable(parsed: Parsed, other: Rule | None) -> Problem:
+    what = f"{other.name} ({other.place})" if other else "what holds where no rule fits"
+    text = (
+        f"is stricter than {what}, which a client without a principal gets: who can come without one "
+        "passes this rule by; let the rule without principals be the strict one, and allow by name"
+    )
+    return parsed.problem(text, "match.principals")
 
 
 def _deprecated(parsed: Parsed) -> Iterator[Problem]:

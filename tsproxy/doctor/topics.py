@@ -18,8 +18,9 @@ from tsproxy.doctor.permissions import Rights
 from tsproxy.model.kafka import ErrorCode, TimestampType
 from tsproxy.model.policy import HOUR_MS, LimitsFrom, Mode, TimeLimit
 from tsproxy.model.verdict import TopicLimits
-from tsproxy.policy.ineffective_rules import ineffective_rules
 from tsproxy.policy.resolve import may_fit_topic
+from tsproxy.policy.review import ineffective_rules
+from tsproxy.policy.strictness import is_wider
 from tsproxy.proxy.brokers.limits import (
     Given,
     Own,
@@ -218,10 +219,6 @@ def _narrower(config: Config, judged: Mapping[str, TopicLimits]) -> Mapping[str,
         defaults = () if policy.limits_from is LimitsFrom.BROKER else (("policy.defaults", policy.defaults),)
         for name, settings in (*rules, *defaults):
             sides = ((settings.before, known.before_max_ms), (settings.after, known.after_max_ms))
-            if any(own is not None and _is_tighter(own, topic_ms) for own, topic_ms in sides):
+            if any(own is not None and is_wider(topic_ms, own.max_ms) for own, topic_ms in sides):
                 found[name].append(topic)
     return found
-
-
-def _is_tighter(own: TimeLimit, topic_ms: int | None) -> bool:
-    return own.max_ms is not None and (topic_ms is None or own.max_ms < topic_ms)

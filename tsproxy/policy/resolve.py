@@ -29,6 +29,7 @@ from tsproxy.model.policy import (
     Waiver,
 )
 from tsproxy.model.verdict import TopicLimits
+from tsproxy.policy.strictness import is_wider
 
 _INT_MAX: Final = 2**31 - 1
 _values: Final = attrgetter(*SETTINGS)
@@ -175,8 +176,8 @@ def _candidate(
     candidate = _widened(_bounded(preset, settings), policy.clock_tolerance_ms)
     if candidate is None or not candidate.is_limited:
         return None
-    is_older_rejected = _is_less(candidate.before_max_ms, limits.before_max_ms)
-    is_newer_rejected = _is_less(candidate.after_max_ms, limits.after_max_ms)
+    is_older_rejected = is_wider(limits.before_max_ms, candidate.before_max_ms)
+    is_newer_rejected = is_wider(limits.after_max_ms, candidate.after_max_ms)
     return candidate if is_older_rejected or is_newer_rejected else None
 
 
@@ -211,10 +212,6 @@ def _stricter(limits: TopicLimits, settings: RuleSettings) -> TopicLimits:
 
 def _least(one_ms: int | None, other_ms: int | None) -> int | None:
     return min((each for each in (one_ms, other_ms) if each is not None), default=None)
-
-
-def _is_less(one_ms: int | None, other_ms: int | None) -> bool:
-    return one_ms is not None and (other_ms is None or one_ms < other_ms)
 
 
 def _widened(limits: TopicLimits | None, tolerance_ms: int) -> TopicLimits | None:

@@ -9,7 +9,7 @@ from tsproxy.config.settings import Config
 from tsproxy.config.values import bound_text
 from tsproxy.model.policy import TimeLimit
 from tsproxy.model.verdict import TopicLimits
-from tsproxy.policy.ineffective_rules import IneffectiveRule, ineffective_rules
+from tsproxy.policy.review import IneffectiveRule, ineffective_rules
 from tsproxy.proxy.reloadable import Commit
 
 log = structlog.get_logger()

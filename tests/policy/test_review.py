@@ -1,0 +1,144 @@
+"""An allowance for a client id alone is one for everybody who calls itself so."""
+
+from dataclasses import fields, replace
+from enum import StrEnum
+from typing import get_args, get_type_hints
+
+import pytest
+
+from tests.config.files import SMALLEST, config_of
+from tsproxy.model.policy import Policy, RuleSettings, TimeLimit
+from tsproxy.policy.review import allowances, avoidable_rules
+from tsproxy.policy.strictness import ORDER
+
+BEFORE, AFTER = "message.timestamp.before.max.ms", "message.timestamp.after.max.ms"
+CLAIM = "match: { client_ids: [etl] }"
+SOFTWARE = "match: { client_software: [librdkafka/*] }"
+
+
+def allowed(*rules, policy="mode: enforce"):
+    """(rule, what it allows) of rules that are written without their names."""
+    written = ", ".join(f"{{ name: r{index}, {rule} }}" for index, rule in enumerate(rules))
+    config = config_of(f"{SMALLEST}policy: {{ {policy}, rules: [{written}] }}\n")
+    return [(rule.name, what) for rule, what in allowances(config.policy)]
+
+
+ALLOWANCES = {
+    "mode off": ((f"{CLAIM}, mode: off",), "mode: off"),
+    "audit": ((f"{CLAIM}, mode: audit",), "mode: audit"),
+    "by library": ((f"{SOFTWARE}, mode: audit",), "mode: audit"),
+    "no limit before a rule with one": ((f"{CLAIM}", f"{AFTER}: 10s"), "a wider limit after"),
+    "a wider limit": ((f"{CLAIM}, {BEFORE}: 7d", f"{BEFORE}: 1d"), "a wider limit before"),
+    "of some topics": ((f"{CLAIM}", f"match: {{ topics: [orders-*] }}, {AFTER}: 10s"), "a wider limit after"),
+    "no value is rejected": ((f"{CLAIM}, zero: accept", "zero: reject"), "zero: accept"),
+    "a stamp": ((f"{CLAIM}, no_timestamp: stamp", "no_timestamp: reject"), "no_timestamp: stamp"),
+    "a repair": ((f"{CLAIM}, on_violation: repair",), "on_violation: repair"),
+    "a stamp in place of a repair": (
+        (f"{CLAIM}, on_violation: stamp", "on_violation: repair"),
+        "on_violation: stamp",
+    ),
+    "fewer are read": ((f"{CLAIM}, inspect: {{ compressed: adaptive }}",), "inspect.compressed: adaptive"),
+    "another reading": ((f"{CLAIM}, extended_timestamps: yes",), "extended_timestamps: yes"),
+    "a looser preset": ((f"{CLAIM}, preset: kafka-4", f"{AFTER}: 10s"), "preset: kafka-4"),
+    "no preset": ((CLAIM, "preset: kafka-4"), "a wider limit after"),
+    "a jump": ((CLAIM, "max_jump_ahead: 10m"), "no stream-time-guard"),
+}
+
+
+@pytest.mark.parametrize(("rules", "what"), ALLOWANCES.values(), ids=ALLOWANCES)
+def test_what_a_claim_alone_allows_is_named(rules, what):
+    assert allowed(*rules) == [("r0", what)]
+
+
+def test_a_wider_limit_than_the_files_own_is_an_allowance():
+    policy = f"limits_from: config, defaults: {{ {AFTER}: 10m }}"
+    assert allowed(f"{CLAIM}, {AFTER}: 1h", policy=policy) == [("r0", "a wider limit after")]
+    assert allowed(f"{CLAIM}, {AFTER}: 5m", policy=policy) == []
+    assert allowed(CLAIM, policy=policy) == []
+
+
+def test_of_very_many_rules_not_all_are_compared(monkeypatch):
+    compared = []
+    monkeypatch.setattr("tsproxy.policy.review.MOST_COMPARED", 100)
+    monkeypatch.setattr("tsproxy.policy.review._may_overlap", lambda *pair: compared.append(pair))
+    assert allowed(*(f"match: {{ client_ids: [c{n}] }}" for n in range(60))) == []
+    assert len(compared) <= 101
+
+
+NO_ALLOWANCES = {
+    "proven by principal": ("match: { client_ids: [etl], principals: ['User:etl'] }, mode: off",),
+    "proven by address": ("match: { client_software: [x/*], addresses: [10.0.0.0/8] }, mode: off",),
+    "for all who write to a topic": ("match: { topics: [t] }, mode: off",),
+    "stricter": (f"{CLAIM}, {AFTER}: 1s", f"{AFTER}: 10s"),
+    "looser than nothing but the topic, which brokers hold": (f"{CLAIM}, {AFTER}: 1h",),
+    "others are not looked at": (f"{CLAIM}, mode: off", "mode: off"),
+    "of others nothing is rejected": (f"{CLAIM}, zero: accept", "mode: off, zero: reject"),
+    "other topics": ("match: { topics: [a], client_ids: [x] }", f"match: {{ topics: [b] }}, {AFTER}: 1s"),
+    "a preset that is as strict": (f"{CLAIM}, preset: kafka-4", f"{AFTER}: 1h"),
+    "stored all the same": (f"{CLAIM}, no_timestamp: stamp",),
+    "copies": (f"{CLAIM}, keep_both_times: yes, keep_original_time: yes", CLAIM),
+    "as strict": (f"{CLAIM}, {AFTER}: 10s", f"{AFTER}: 10s", f"{AFTER}: 1s"),
+}
+
+
+@pytest.mark.parametrize("rules", NO_ALLOWANCES.values(), ids=NO_ALLOWANCES)
+def test_what_is_proven_or_no_looser_is_no_allowance(rules):
+    assert allowed(*rules) == []
+
+
+def test_every_setting_has_its_order():
+    """A new field of `RuleSettings` says here what one value allows and another does not."""
+    assert set(ORDER) == {each.name for each in fields(RuleSettings)}
+
+
+def values_of(name):
+    """All values of a setting, and that it is not given."""
+    [kind, *_] = get_args(get_type_hints(RuleSettings)[name])
+    if kind is bool:
+        return (None, True, False)
+    if isinstance(kind, type) and issubclass(kind, StrEnum):
+        return (None, *kind)
+    return (None, TimeLimit(None), TimeLimit(1), TimeLimit(2))
+
+
+ORDERED = [name for name in ORDER if name not in ("custom_rules", "mode")]
+
+
+@pytest.mark.parametrize("name", ORDERED)
+def test_every_value_of_a_setting_has_its_place_in_the_order(name):
+    """It is an order: never both of two values allow more, and of three the loosest allows more than both."""
+    policy, order = Policy(), ORDER[name]
+    settings = [
+        replace(RuleSettings(), **{name: value})
+        for value in values_of(name)
+        if not (name in ("zero", "negative") and value == "stamp")
+    ]
+    looser = {(one, other) for one in settings for other in settings if order(policy, one, other) is not None}
+    assert not any((other, one) in looser for one, other in looser)
+    assert all((one, last) in looser for one, other in looser for first, last in looser if first == other)
+
+
+def avoidable(*rules):
+    written = ", ".join(f"{{ name: r{index}, {rule} }}" for index, rule in enumerate(rules))
+    policy = config_of(f"{SMALLEST}policy: {{ rules: [{written}] }}\n").policy
+    return [(rule.name, other and other.name) for rule, other in avoidable_rules(policy)]
+
+
+BY_NAME = "match: { principals: ['User:mallory'] }"
+
+
+@pytest.mark.parametrize(
+    "setting",
+    ["zero: reject", f"{AFTER}: 1s", "preset: kafka-4", "max_jump_ahead: 10m"],
+)
+def test_a_rule_that_is_stricter_by_principal_is_avoided_without_one(setting):
+    assert avoidable(f"{BY_NAME}, {setting}") == [("r0", None)]
+    assert avoidable(f"{BY_NAME}, {setting}", setting) == []
+
+
+@pytest.mark.parametrize(
+    "looser", ["mode: audit", "on_violation: stamp", "inspect: { compressed: adaptive }"]
+)
+def test_a_rule_for_everybody_that_is_looser_avoids_one_by_principal(looser):
+    assert avoidable(BY_NAME, looser) == [("r0", "r1")]
+    assert avoidable(f"{BY_NAME}, {looser}") == []
