@@ -374,7 +374,8 @@ class Requests:
         # The memory of the job counts while its client waits. Once the client has gone, at most two such jobs
         # run. They must not count so much that other connections are closed because of them.
         state.hold_request(Cause.OFFLOADED, cost.kept_while_judged(size, partitions))
-        job = Job(partial(answer.with_answer, begin), Work(state.view.limits), size)
+        is_light = cost.has_few_partitions(partitions)
+        job = Job(partial(answer.with_answer, begin), Work(state.view.limits), size, is_light=is_light)
         state.effects.append(Judge(job))
 
     def _produce_without_answer(self, verdicts: RequestVerdict) -> None:

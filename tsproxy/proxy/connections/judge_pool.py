@@ -1,9 +1,11 @@
 """The threads that judge expensive requests, and the queue of these requests: `JudgePool`.
 
 No client waits for long behind another client. The addresses of clients take turns, and so do a few requests
-of one address (`MOST_BEGUN`). A turn is a slice of work (`SLICE`), not a whole request. A cancelled request
-is released at once: if it waits, it leaves the queue with its bytes; if it is at work, it ends at its next
-step. The threads do not delay the exit of the process, as threads of `concurrent.futures` would.
+of one address, each of which is of another connection (`MOST_BEGUN`). Requests of few partitions, which hold
+little memory, wait in a line of their own and not behind requests of many. A turn is a slice of work
+(`SLICE`), not a whole request. A cancelled request is released at once: if it waits, it leaves the queue with
+its bytes; if it is at work, it ends at its next step. The threads do not delay the exit of the process, as
+threads of `concurrent.futures` would.
 """
 
 import threading
@@ -20,7 +22,9 @@ hold one batch's largest block, so a small number of threads bounds memory, too.
 
 MOST_BEGUN: Final = 4
 """The most requests of one address that take turns with each other. Further requests wait until one of these
-is over, since a request that has begun holds far more memory than its frame."""
+is over, since a request that has begun may hold far more memory than its frame."""
+MOST_LIGHT_BEGUN: Final = 32
+"""The same for light requests. Each may list 10,000 records at fault, in some MiB."""
 SLICE: Final = 200_000
 """The work of one turn, in records (`Work.done`). A turn ends with the first step that reaches it."""
 
@@ -28,13 +32,17 @@ Done = Callable[[Judgement | BaseException], None]
 """Called by a judge's thread, with the verdicts or with the error."""
 
 
+_Line = tuple[str, bool]
+"""An address, and whether its light requests wait here."""
+
+
 class Ticket:
     """One request in the queue or at work. Only `JudgePool` uses its attributes."""
 
-    __slots__ = ("address", "done", "is_at_work", "job", "steps")
+    __slots__ = ("done", "is_at_work", "job", "line", "steps")
 
     def __init__(self, job: Job[Judgement], address: str, done: Done) -> None:
-        self.address = address
+        self.line: _Line = (address, job.is_light)
         self.done: Done | None = done
         self.is_at_work = False
         self.job: Job[Judgement] | None = job
@@ -51,7 +59,7 @@ class JudgePool:
         self._most = threads
         self._at_work: set[Ticket] = set()
         self._threads: list[threading.Thread] = []
-        self._waiting: dict[str, deque[Ticket]] = {}
+        self._waiting: dict[_Line, deque[Ticket]] = {}
 
     @property
     def abandoned_bytes(self) -> int:
@@ -86,10 +94,10 @@ class JudgePool:
             if ticket.is_at_work and ticket.job is not None:
                 ticket.job.work.stop()
                 self._abandoned_bytes += ticket.job.size
-            elif (line := self._waiting.get(ticket.address)) is not None and ticket in line:
+            elif (line := self._waiting.get(ticket.line)) is not None and ticket in line:
                 line.remove(ticket)
                 if not line:
-                    del self._waiting[ticket.address]
+                    del self._waiting[ticket.line]
                 ticket.job = ticket.steps = None
 
     def stop(self) -> None:
@@ -116,7 +124,7 @@ class JudgePool:
         thread.start()
 
     def _line_up(self, ticket: Ticket) -> None:
-        self._waiting.setdefault(ticket.address, deque()).append(ticket)
+        self._waiting.setdefault(ticket.line, deque()).append(ticket)
 
     def _next(self) -> Ticket | None:
         """Wait for a ticket, and return the one whose turn it is; None at the end."""
@@ -125,11 +133,11 @@ class JudgePool:
                 self._changed.wait()
             if self._is_stopped:
                 return None
-            address = next(iter(self._waiting))
-            line = self._waiting.pop(address)
+            first = next(iter(self._waiting))
+            line = self._waiting.pop(first)
             ticket = line.popleft()
             if line:
-                self._waiting[address] = line  # behind all other addresses
+                self._waiting[first] = line  # behind all other lines
             ticket.is_at_work = True
             self._at_work.add(ticket)
             return ticket
@@ -149,8 +157,9 @@ class JudgePool:
             self._at_work.discard(ticket)
             done = ticket.done
             if result is None and done is not None and not self._is_stopped:
-                line = self._waiting.setdefault(ticket.address, deque())
-                line.insert(MOST_BEGUN - 1, ticket)
+                line = self._waiting.setdefault(ticket.line, deque())
+                is_light = ticket.line[1]
+                line.insert((MOST_LIGHT_BEGUN if is_light else MOST_BEGUN) - 1, ticket)
                 self._changed.notify()
                 return
             if done is None and ticket.job is not None:

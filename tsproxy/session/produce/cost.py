@@ -42,6 +42,11 @@ def kept_while_judged(size: int, partitions: int | None) -> int:
     return size + _KEPT_A_PARTITION * max(0, partitions - _FEW_PARTITIONS)
 
 
+def has_few_partitions(partitions: int | None) -> bool:
+    """True if a request holds little besides its frame while it is judged."""
+    return partitions is not None and partitions <= _FEW_PARTITIONS
+
+
 def most_partitions_here(size: int) -> int:
     """The maximum number of partitions of a request of `size` bytes that is read on the event loop. To read a
     partition takes 2 to 5 us, and a partition may have only six bytes."""

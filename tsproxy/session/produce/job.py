@@ -132,17 +132,23 @@ def _unread(fault: Fault) -> RecordFacts:
 
 class Job(Generic[Verdict]):
     """A request to judge in steps. `begin` makes the steps, given the `Work`. `size` is how many bytes the
-    job keeps while it waits.
+    job keeps while it waits. `is_light`: once it has begun, it keeps hardly more.
 
     A call of the job does all steps at once.
     """
 
-    __slots__ = ("_begin", "size", "work")
+    __slots__ = ("_begin", "is_light", "size", "work")
 
     def __init__(
-        self, begin: Callable[[Work], Generator[None, None, Verdict]], work: Work, size: int
+        self,
+        begin: Callable[[Work], Generator[None, None, Verdict]],
+        work: Work,
+        size: int,
+        *,
+        is_light: bool = False,
     ) -> None:
         self._begin = begin
+        self.is_light = is_light
         self.size = size
         self.work = work
 
