@@ -10,7 +10,13 @@ from tests.wire.entities import entities, read, written
 from tests.wire.strategies import a_few
 from tsproxy.model.kafka import ApiKey
 from tsproxy.wire.apis import APIS
-from tsproxy.wire.k18_api_versions import narrow_response, produce_versions, read_client_software
+from tsproxy.wire.k18_api_versions import (
+    MOST_KEYS,
+    narrow_response,
+    produce_versions,
+    read_client_software,
+    read_offers,
+)
 from tsproxy.wire.primitives import DecodeError
 
 VERSIONS = range(6)
@@ -132,3 +138,13 @@ def test_a_broker_that_takes_no_old_fetch_takes_no_old_produce(fetch_from, produ
 
 def test_a_broker_that_offers_no_produce_supports_no_version_of_it():
     assert produce_versions({}) == (0, -1)
+
+
+@pytest.mark.parametrize("version", [0, 3])
+def test_more_keys_than_kafka_could_have_are_not_read(version):
+    """Each key costs a microsecond or two, and nobody but a broken broker tells more than a hundred."""
+    told = [(key, 0, 5) for key in range(MOST_KEYS)]
+    assert len(read_offers(version, body_of(version, told))) == MOST_KEYS
+    for read_one in (read_offers, narrow_response):
+        with pytest.raises(DecodeError, match=f"{MOST_KEYS + 1} API keys"):
+            read_one(version, body_of(version, [*told, (99, 0, 5)]))

@@ -14,12 +14,16 @@ from typing import Final
 from tsproxy.model.kafka import ApiKey, ErrorCode
 from tsproxy.wire import primitives as put
 from tsproxy.wire.apis import APIS
-from tsproxy.wire.primitives import Reader
+from tsproxy.wire.primitives import DecodeError, Reader
 
 FLEXIBLE_FROM: Final = 3
 PRODUCE_ON_4_FROM: Final = 3
 FETCH_ON_4_FROM: Final = 4
 """The oldest versions that brokers support from 4.0 on."""
+
+MOST_KEYS: Final = 500
+"""The most API keys of an answer. Kafka 4.4 has fewer than a hundred. An answer of 64 KiB could have 9,000,
+which took the event loop 28 ms."""
 
 
 def read_client_software(version: int, body: bytes | memoryview) -> str | None:
@@ -44,9 +48,8 @@ def narrow_response(
     if reader.int16() == ErrorCode.UNSUPPORTED_VERSION:
         version = 0
     flexible = version >= FLEXIBLE_FROM
-    count = reader.array(flexible)
     offers = []
-    for _ in range(count):
+    for _ in range(_count(reader, flexible)):
         api_key, lowest, highest = reader.int16(), reader.int16(), reader.int16()
         tags = reader.tags(flexible)
         api = APIS.get(api_key)
@@ -57,6 +60,14 @@ def narrow_response(
             offers += [put.int16(api_key), put.int16(lowest), put.int16(min(highest, newest)), tags]
     kept = len(offers) // 4
     return b"".join([bytes(body[:2]), put.array(kept, flexible), *offers, bytes(body[reader.pos :])])
+
+
+def _count(reader: Reader, flexible: bool) -> int:
+    """The number of API keys that follow."""
+    count = reader.array(flexible)
+    if count > MOST_KEYS:
+        raise DecodeError(f"{count} API keys, at most {MOST_KEYS} are read")
+    return count
 
 
 Versions = tuple[int, int]
@@ -73,7 +84,7 @@ def read_offers(version: int, body: bytes | memoryview) -> BrokerVersions | None
         return None
     flexible = version >= FLEXIBLE_FROM
     offers = {}
-    for _ in range(reader.array(flexible)):
+    for _ in range(_count(reader, flexible)):
         api_key = reader.int16()
         offers[api_key] = reader.int16(), reader.int16()
         reader.tags(flexible)
