@@ -76,7 +76,14 @@ def test_an_index_can_show_who_made_it_under_which_license_and_for_whom(metadata
     assert metadata["License-Expression"] == "Apache-2.0"
     assert metadata["License-File"] == "LICENSE"
     assert "kafka" in metadata["Keywords"].split(",")
-    assert set(metadata.get_all("Provides-Extra")) >= {"uvloop", "msk", "kerberos", "reports", "testing"}
+    assert set(metadata.get_all("Provides-Extra")) >= {
+        "uvloop",
+        "re",
+        "msk",
+        "kerberos",
+        "reports",
+        "testing",
+    }
     assert not [each for each in metadata.get_all("Classifier") if each.startswith("License")]  # PEP 639
 
 

@@ -1,32 +1,26 @@
-"""Patterns for names: globs, and regular expressions whose time is bounded.
+"""Patterns for names: globs, and regular expressions between slashes.
 
-A client chooses its own id. If a regular expression repeats a group that itself repeats, such as `(a+)+`, a
-crafted name can keep it busy for years. Such an expression is rejected when the file is read. Any other
-regular expression is rejected if it may match a name of MOST_CHARACTERS in too many ways. The reason is that
-the event loop of all clients matches names, and nothing may take long there. Globs are safe:
-`fnmatch.translate` makes atomic groups, which are tried in only one way.
+Clients choose their names, and the event loop of all clients matches them. So no pattern may take long for
+any name. Globs are safe: `fnmatch.translate` makes atomic groups, which are tried in only one way. Regular
+expressions have an engine of their own (`linear_regex`).
 """
 
 import re
 from fnmatch import translate
 from typing import Final
 
+from tsproxy.config.linear_regex import EngineMissingError, LinearRegex
 from tsproxy.model.policy import NamePattern
+
+ENGINE_MISSING: Final = (
+    "a name or a glob, since regular expressions need the package google-re2 (pip install 'tsproxy[re]'); "
+    "globs such as orders-*, and lists of them, need nothing"
+)
 
 MOST_CHARACTERS: Final = 249
 """The longest name that fits a regular expression. Kafka allows no longer topic names, and the decision log
 cuts client ids at this length."""
 
-_MOST_WAYS: Final = 50_000_000
-"""The most ways in which an expression may match. They are enough for three unbounded repetitions and an
-alternative or two, and take about 50 ms at worst."""
-
-_FEW_TIMES: Final = 10
-"""How often a group that varies may be repeated, for example in three numbers with dots between them."""
-
-_REPEAT: Final = re.compile(r"([*+?])|\{(\d*)(?:(,)(\d*))?\}")
-_CLASS: Final = re.compile(r"\[\^?\]?(?:\\.|[^\]\\])*\]", re.DOTALL)
-_OPENING: Final = re.compile(r"\((?:\?(?:P<\w+>|[aiLmsux-]*:|<?[=!]|>))?")
 _WILD: Final = re.compile(r"[*?\[]")
 _TOPIC_GLOB: Final = re.compile(r"[a-zA-Z0-9._\-*?\[\]!]+")
 _PRINCIPAL: Final = "User:"
@@ -38,17 +32,12 @@ _REGEX_SIGN: Final = re.compile(r"(?<![0-9])\.[*+]|^\^|\$$|\||\\[bBdDsSwW.-]")
 def name_pattern(text: str) -> NamePattern:
     """A glob, or a regular expression between slashes that must fit the whole name."""
     if len(text) > 1 and text.startswith("/") and text.endswith("/"):
-        regex = text[1:-1]
         try:
-            compiled = re.compile(regex)
-        except (re.error, RecursionError, OverflowError) as error:
-            raise ValueError(f"a regular expression that can be read: {error}") from None
-        if _Ways(regex).count() > _MOST_WAYS:
-            raise ValueError(
-                "a regular expression with fewer open ends, three at most, or it could take too long; a glob "
-                "may have any number of *"
-            )
-        return NamePattern(text, compiled, MOST_CHARACTERS)
+            return NamePattern(text, LinearRegex.of(text[1:-1]), MOST_CHARACTERS)
+        except EngineMissingError:
+            raise ValueError(ENGINE_MISSING) from None
+        except ValueError as error:
+            raise ValueError(f"a regular expression that RE2 can read: {error}") from None
     if not text:
         raise ValueError("a name, a glob such as orders-*, or a regular expression such as /orders-[0-9]+/")
     return NamePattern(text, re.compile(translate(text)))
@@ -88,68 +77,3 @@ def meant_as_regex(pattern: NamePattern) -> str | None:
     return f"{text} expression" + (
         f", and {plain} the glob without this notice" if plain != pattern.text else ""
     )
-
-
-class _Ways:
-    """Estimates in how many ways a regular expression may match a name, as the product of its choices."""
-
-    def __init__(self, regex: str) -> None:
-        self._regex = regex
-        self._at = 0
-
-    def count(self) -> int:
-        """The number of ways. Raises ValueError if it grows exponentially with the length of the name."""
-        ways, _ = self._alternatives()
-        return ways
-
-    def _alternatives(self) -> tuple[int, bool]:
-        """The expression up to the closing bracket or the end: (its ways, whether it matches several
-        texts)."""
-        ways, varies = self._sequence()
-        while self._regex.startswith("|", self._at):
-            self._at += 1
-            ways, varies = ways + self._sequence()[0], True
-        return ways, varies
-
-    def _sequence(self) -> tuple[int, bool]:
-        ways, varies = 1, False
-        while self._at < len(self._regex) and self._regex[self._at] not in "|)":
-            inner, inner_varies = self._atom()
-            repeat = _REPEAT.match(self._regex, self._at)
-            if repeat is None:
-                ways, varies = ways * inner, varies or inner_varies
-                continue
-            lowest, highest = _times(repeat)
-            if inner_varies and highest > _FEW_TIMES:
-                raise ValueError(
-                    "a regular expression that repeats nothing which itself varies, as (a+)+ and (a|b)* "
-                    "do, or it could take for ever; [a-z-]+ fits what ([a-z]+-?)+ does"
-                )
-            ways *= (inner**highest if inner_varies else 1) * (highest - lowest + 1)
-            varies = varies or inner_varies or lowest != highest
-            self._at = repeat.end()
-            if self._regex.startswith(("?", "+"), self._at):  # lazy, possessive
-                self._at += 1
-        return ways, varies
-
-    def _atom(self) -> tuple[int, bool]:
-        opening = _OPENING.match(self._regex, self._at)
-        if opening is not None:
-            self._at = opening.end()
-            found = self._alternatives()
-            self._at += 1
-            return found
-        a_class = _CLASS.match(self._regex, self._at)
-        is_escaped = self._regex.startswith("\\", self._at)
-        self._at = a_class.end() if a_class else self._at + (2 if is_escaped else 1)
-        return 1, False
-
-
-def _times(repeat: re.Match[str]) -> tuple[int, int]:
-    sign, lowest, comma, highest = repeat.groups()
-    if sign:
-        return (1 if sign == "+" else 0), (1 if sign == "?" else MOST_CHARACTERS)
-    least = int(lowest or 0)
-    if not comma:
-        return least, least
-    return least, max(least, min(int(highest), MOST_CHARACTERS) if highest else MOST_CHARACTERS)

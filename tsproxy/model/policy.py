@@ -8,11 +8,10 @@ Sources: KIP-32 (one difference for both sides), KIP-937 (two limits; the first 
 (one hour ahead by default), KIP-228 (-1, zero and negative timestamps).
 """
 
-import re
 from dataclasses import dataclass, fields
 from enum import StrEnum
 from ipaddress import IPv4Network, IPv6Network
-from typing import Final
+from typing import Final, Protocol
 
 from tsproxy.model.custom_rule import CustomRule
 from tsproxy.model.verdict import TopicLimits
@@ -96,6 +95,13 @@ class TimeLimit:
     max_ms: int | None
 
 
+class NameRegex(Protocol):
+    """A compiled pattern, such as `re.Pattern[str]`."""
+
+    def fullmatch(self, name: str, /) -> object | None:
+        """Something if the whole name fits, None if it does not."""
+
+
 @dataclass(frozen=True, slots=True)
 class NamePattern:
     """A glob (`orders-*`) or a regular expression between slashes. `text` is the pattern as it was written. A
@@ -103,7 +109,7 @@ class NamePattern:
     """
 
     text: str
-    regex: re.Pattern[str]
+    regex: NameRegex
     most_characters: int | None = None
 
     def fits(self, name: str | None) -> bool:
