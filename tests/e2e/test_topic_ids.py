@@ -5,6 +5,8 @@ import time
 import pytest
 
 from tests.attacks.attacker import answer_to, port_of
+from tests.differential.run import id_of
+from tests.session.conversation import id_of as session_id_of
 from tests.session.messages import produce
 from tests.wire.batches import batch
 from tsproxy.testing.java_producer import Acknowledged, JavaProducer, JavaRecord, Rejected
@@ -74,4 +76,28 @@ async def test_an_id_that_no_topic_has_is_answered_as_by_the_broker(kafka_431):
     assert b"\x00\x64" in through
     (line,) = [line for line in proxy.decisions() if line["event"] == "counters"]
     assert line["topic"].startswith("id:")
-    assert line["error_code"] == 100
+    facts = {"verdict": "rejected", "reason": "unknown_topic_id", "error_code": 100, "is_final": False}
+    assert line.items() >= facts.items()
+
+
+async def test_a_forbidden_record_behind_a_thousand_invented_ids_is_not_stored(kafka_431, topic, tmp_path):
+    """By name and by id it is rejected. Invented ids, of one client or of another, never change that."""
+    config = tmp_path / "tsproxy.yaml"
+    config.write_text(
+        f"upstream: {{ bootstrap_servers: ['{kafka_431.bootstrap_servers}'] }}\n"
+        "listeners: [{ bind: '127.0.0.1:0', brokers: { ports_from: 0 } }]\n"
+        "policy:\n  limits_from: stricter\n  rules:\n"
+        f"    - {{ name: r, match: {{ topics: ['{topic}'] }}, message.timestamp.before.max.ms: 1h }}\n"
+    )
+    old = batch([now_ms() - 10 * 24 * HOUR_MS])
+    async with RunningProxy(config=config) as proxy:
+        await kafka_431.create_topic(topic)
+        invented = {f"invented {number}": {0: batch([now_ms()])} for number in range(1_000)}
+        asked = produce({**invented, topic: {0: old}}, version=13)
+        asked = asked.replace(session_id_of(topic), id_of(kafka_431, topic))
+        answer = await answer_to(port_of(proxy), asked)
+        assert answer.count(b"\x00\x64" + b"\xff" * 8) == 1_001
+        alone = produce({topic: {0: old}}, version=13)
+        alone = alone.replace(session_id_of(topic), id_of(kafka_431, topic))
+        assert b"\x00\x20" + b"\xff" * 8 in await answer_to(port_of(proxy), alone)
+    assert await kafka_431.end_offsets(topic) == {0: 0}

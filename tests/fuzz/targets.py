@@ -241,7 +241,7 @@ def _produce_bodies() -> Iterator[bytes]:
 _READ: Final = (
     *[RewriteAddresses(1, key, v) for key in addresses.LAYOUTS for v in range(APIS[key].max_version + 1)],
     *[MaskAddresses(1, key, version) for key in MASKED for version in range(APIS[key].max_version + 1)],
-    *[NarrowVersions(1, version) for version in range(APIS[18].max_version + 1)],
+    *[NarrowVersions(1, version, 13) for version in range(APIS[18].max_version + 1)],
 )
 
 

@@ -1,10 +1,11 @@
 """The names of topic ids, read from a real broker on the proxy's own connection."""
 
 from tests.differential.run import id_of
-from tests.proxy.test_cluster import learning, upstream_of
+from tests.proxy.test_cluster import ADDRESS, learning, upstream_of
 from tests.proxy.world import until
 from tsproxy.proxy.brokers import topic_ids as module
 from tsproxy.proxy.brokers.topic_ids import TopicIds
+from tsproxy.proxy.brokers.wanted import MOST_OF_ADDRESS, PAUSES_MS
 
 HOUR_MS = 3_600_000
 AFTER = "message.timestamp.after.max.ms"
@@ -12,30 +13,40 @@ AFTER = "message.timestamp.after.max.ms"
 
 async def test_a_name_comes_with_the_topics_limits(kafka, topic):
     """Otherwise the first batches would be judged by none."""
-    await kafka.create_topic(topic, config={AFTER: str(HOUR_MS)})
-    topic_id = id_of(kafka, topic)
     async with learning(upstream_of(kafka)) as learned:
         await until(lambda: learned.logged)
-        learned.cluster.want_topic(topic_id)
+        await kafka.create_topic(topic, config={AFTER: str(HOUR_MS)})
+        topic_id = id_of(kafka, topic)
+        learned.cluster.want_topic(topic_id, ADDRESS)
         await until(lambda: topic_id in learned.facts.topic_names)
 
-        named = [facts for facts in learned.logged if facts.topic_names]
+        named = [facts for facts in learned.logged if topic_id in facts.topic_names]
         assert all(facts.topics[topic].after_max_ms == HOUR_MS for facts in named)
-        assert learned.facts.topic_names == {topic_id: topic}
+        assert learned.facts.topic_names[topic_id] == topic
         assert learned.facts.topics[topic].after_max_ms == HOUR_MS
 
 
 async def test_where_no_limits_are_read_names_are(kafka, topic):
-    await kafka.create_topic(topic)
-    topic_id = id_of(kafka, topic)
     async with learning(upstream_of(kafka), reads_limits=False) as learned:
         await until(lambda: learned.logged)
-        learned.cluster.want_topic(topic_id)
-        await until(lambda: learned.facts.topic_names == {topic_id: topic})
+        await kafka.create_topic(topic)
+        topic_id = id_of(kafka, topic)
+        learned.cluster.want_topic(topic_id, ADDRESS)
+        await until(lambda: learned.facts.topic_names.get(topic_id) == topic)
         assert learned.facts.topics == {}
 
 
-async def test_an_id_that_no_topic_has_is_asked_for_now_and_then(kafka, monkeypatch):
+async def test_the_topics_that_exist_at_the_start_have_names_before_the_first_client_is_served(kafka, topic):
+    await kafka.create_topic(topic)
+    topic_id = id_of(kafka, topic)
+    async with learning(upstream_of(kafka)) as learned:
+        await until(lambda: learned.logged)
+        assert learned.logged[0].topic_names[topic_id] == topic
+        assert learned.logged[0].may_describe
+        assert topic in learned.logged[0].visible.names
+
+
+async def test_ids_that_no_topic_has_cause_a_few_questions_whoever_invents_them(kafka, monkeypatch):
     asked = []
 
     async def counted(connection, ids):
@@ -47,12 +58,11 @@ async def test_an_id_that_no_topic_has_is_asked_for_now_and_then(kafka, monkeypa
     ids = [number.to_bytes(16, "big") for number in range(1, 500)]
     async with learning(upstream_of(kafka)) as learned:
         await until(lambda: learned.logged)
-        for _ in range(3):
-            for topic_id in ids:
-                learned.cluster.want_topic(topic_id)
-            await until(lambda: learned.cluster._topic_ids.due_ms is None)
-    assert sorted(each for group in asked for each in group) == ids
-    assert len(asked) <= 2
+        for topic_id in ids:
+            learned.cluster.want_topic(topic_id, ADDRESS)
+        await until(lambda: learned.cluster._topic_ids.due_ms is None)
+    assert sorted({each for group in asked for each in group}) == ids[:MOST_OF_ADDRESS]
+    assert len(asked) == 1 + len(PAUSES_MS)
 
 
 def test_what_is_kept_is_bounded(monkeypatch):
@@ -62,5 +72,5 @@ def test_what_is_kept_is_bounded(monkeypatch):
         ids.add({number.to_bytes(16, "big"): f"t{number}"})
     assert len(ids.names) == 10
     assert set(ids.names.values()) == {f"t{number}" for number in range(90, 100)}
-    wanted = sum(ids.want(b"%016d" % number, 0) for number in range(5_000))
-    assert wanted == module.MOST_WANTED
+    wanted = sum(ids.want(b"%016d" % number, ADDRESS, 0) for number in range(5_000))
+    assert wanted == MOST_OF_ADDRESS

@@ -57,7 +57,7 @@ class World:
             self.outcomes.append,
             self.totals.append,
             self.dead.append,
-            self.topics.append,
+            lambda topic, _: self.topics.append(topic),
             lambda node_id, _: self.nodes.append(node_id),
             self.limits,
             self.buffers,

@@ -90,9 +90,9 @@ def accepted(base_offset=0):
     return {"base_offset": base_offset, "log_start_offset": 0}
 
 
-def out_of_range(timestamp_ms, index=0):
-    """(batch_index, the broker's text) for a record that NOW_MS and LIMITS reject."""
-    earliest, latest = NOW_MS - LIMITS.before_max_ms, NOW_MS + LIMITS.after_max_ms
+def out_of_range(timestamp_ms, index=0, now_ms=NOW_MS):
+    """(batch_index, the broker's text) for a record that LIMITS reject at that time."""
+    earliest, latest = now_ms - LIMITS.before_max_ms, now_ms + LIMITS.after_max_ms
     return (
         index,
         f"Timestamp {timestamp_ms} of message with offset {index} is out of range. "

@@ -43,9 +43,18 @@ from tests.session.messages import (
 )
 from tests.wire.batches import batch
 from tsproxy.model.kafka import unnamed_topic
-from tsproxy.model.policy import Match, NamePattern, Policy, Rule, RuleSettings, TimeLimit
-from tsproxy.session.effects import CloseReason, Count, SessionCounter
-from tsproxy.session.produce.names import MOST_WAITED_FOR, NAME_WAIT_MS, WaitedFor
+from tsproxy.model.policy import NO_POLICY, Match, Mode, NamePattern, Policy, Rule, RuleSettings, TimeLimit
+from tsproxy.model.verdict import Reason
+from tsproxy.session.effects import CloseReason, Count, Emit, SendToBroker, SessionCounter, TopicWanted
+from tsproxy.session.produce.names import (
+    MOST_ADDRESSES,
+    MOST_GIVEN_UP,
+    MOST_WAITED_FOR,
+    NAME_WAIT_MS,
+    SETTLE_MS,
+    IdsGivenUp,
+    NamesOnly,
+)
 from tsproxy.session.session import Session
 
 NAME_WAITED_FOR = Expected(Count, {"counter": SessionCounter.TOPIC_NAME_WAITS})
@@ -197,26 +206,152 @@ def test_answers_to_earlier_requests_pass_meanwhile():
     )
 
 
-def test_without_a_name_it_is_judged_like_a_topic_of_unknown_limits_and_waits_once_only():
-    frame, again = asked({"new": {0: GOOD}}), asked({"new": {0: GOOD}}, correlation_id=2)
-    said = answered({"new": {0: {"error_code": 100}}})
+NOT_KNOWN = {"error_code": 100}
+REFUSED = booked(
+    "rejected", topic=UNNAMED, reason=Reason.UNKNOWN_TOPIC_ID, error_code=100, is_final=False, limits=None
+)
+
+
+@pytest.mark.parametrize("uses_fast_path", [True, False])
+@pytest.mark.parametrize("policy", [NO_POLICY, Policy(mode=Mode.AUDIT), Policy(mode=Mode.OFF)])
+def test_without_a_name_it_is_never_forwarded_but_answered_as_while_a_broker_does_not_know_the_id(
+    policy, uses_fast_path
+):
+    """Which rules hold for it is not known: those for any topic may be looser. Clients send it again."""
     assert (
-        Conversation()
-        >> client(frame)
+        Conversation(view_of(policy=policy), uses_fast_path=uses_fast_path)
+        >> client(asked({"new": {0: GOOD}}))
         << topic_wanted(id_of("new"))
         << NAME_WAITED_FOR
         << paused
         >> later(NAME_WAIT_MS)
-        << to_broker(frame)
+        << to_client(answered({"new": {0: NOT_KNOWN}}))
         << topic_wanted(id_of("new"))
+        << REFUSED
         << resumed
-        >> broker(said)
-        << to_client(said)
-        << booked("broker_rejected", topic=UNNAMED, error_code=100)
+    )
+
+
+def test_the_other_topics_of_the_request_go_on():
+    assert (
+        Conversation()
+        >> client(asked({"t": {0: GOOD}, "new": {0: GOOD, 1: BAD}, "u": {0: BAD}}))
+        << topic_wanted(id_of("new"))
+        << NAME_WAITED_FOR
+        << paused
+        >> later(NAME_WAIT_MS)
+        << to_broker(asked({"t": {0: GOOD}}))
+        << topic_wanted(id_of("new"))
+        << REFUSED
+        << booked("rejected", topic=UNNAMED, partition=1)
+        << booked("rejected", topic="u", error_code=32)
+        << resumed
+        >> broker(answered({"t": {0: accepted()}}))
+        << to_client(
+            answered(
+                {
+                    "t": {0: accepted()},
+                    "new": {0: NOT_KNOWN, 1: NOT_KNOWN},
+                    "u": {0: rejected(out_of_range(AHEAD_MS, now_ms=NOW_MS + NAME_WAIT_MS))},
+                }
+            )
+        )
+        << booked("accepted", topic="t")
+    )
+
+
+def test_without_an_answer_the_connection_closes_as_after_any_rejection():
+    assert (
+        Conversation()
+        >> client(asked({"t": {0: GOOD}, "new": {0: GOOD}}, acks=0))
+        << topic_wanted(id_of("new"))
+        << NAME_WAITED_FOR
+        << paused
+        >> later(NAME_WAIT_MS)
+        << to_broker(asked({"t": {0: GOOD}}, acks=0))
+        << topic_wanted(id_of("new"))
+        << REFUSED
+        << booked("unconfirmed", topic="t")
+        << closed(CloseReason.ACKS_ZERO_REJECTED)
+    )
+
+
+def not_known_at_once(correlation_id):
+    """The answer for the batches of an idempotent producer behind a rejected one."""
+    return to_client(answered({"new": {0: NOT_KNOWN}}, correlation_id=correlation_id))
+
+
+def test_batches_that_were_sent_behind_it_do_not_overtake_it_when_the_name_comes_then():
+    """A broker that has no state of the producer takes any sequence. The first batch would then be out of
+    order for ever."""
+    view, again = view_of(), asked({"new": {0: GOOD}}, correlation_id=3)
+    assert (
+        Conversation(view)
+        >> client(asked({"new": {0: GOOD}}, correlation_id=1))
+        << topic_wanted(id_of("new"))
+        << NAME_WAITED_FOR
+        << paused
+        >> later(NAME_WAIT_MS)
+        << not_known_at_once(1)
+        << topic_wanted(id_of("new"))
+        << REFUSED
+        << resumed
+        >> view_becomes(with_new(view))
+        >> later(SETTLE_MS - 1)
+        >> client(asked({"new": {0: GOOD}}, correlation_id=2))
+        << not_known_at_once(2)
+        << topic_wanted(id_of("new"))
+        << REFUSED
+        >> later(1)
         >> client(again)
         << to_broker(again)
-        << topic_wanted(id_of("new"))
     )
+
+
+def test_the_next_try_waits_again():
+    view = view_of()
+    assert (
+        Conversation(view)
+        >> client(asked({"new": {0: GOOD}}, correlation_id=1))
+        << topic_wanted(id_of("new"))
+        << NAME_WAITED_FOR
+        << paused
+        >> later(NAME_WAIT_MS)
+        << not_known_at_once(1)
+        << topic_wanted(id_of("new"))
+        << REFUSED
+        << resumed
+        >> later(SETTLE_MS)
+        >> client(again := asked({"new": {0: GOOD}}, correlation_id=2))
+        << topic_wanted(id_of("new"))
+        << NAME_WAITED_FOR
+        << paused
+        >> view_becomes(with_new(view))
+        << to_broker(again)
+        << resumed
+    )
+
+
+def test_a_forbidden_batch_behind_a_thousand_invented_ids_is_not_forwarded():
+    invented = {f"invented {number}": {0: GOOD} for number in range(1_000)}
+    conversation = Conversation(view_of(policy=LENIENT))
+    wanted = conversation.session.client_bytes(asked({**invented, "new": {0: BAD}}), NOW_MS)
+    assert sum(isinstance(each, TopicWanted) for each in wanted) == MOST_WAITED_FOR
+    (judge, *_) = conversation.session.deadline_passed(NOW_MS + NAME_WAIT_MS)
+    effects = conversation.session.judged(judge.job(), NOW_MS + NAME_WAIT_MS)
+    assert not any(isinstance(each, SendToBroker) for each in effects)
+    assert sum(isinstance(each, Emit) for each in effects) == 1_001
+    assert sum(isinstance(each, TopicWanted) for each in effects) == MOST_WAITED_FOR
+
+
+def test_a_request_that_a_thread_reads_is_not_forwarded_either():
+    """It does not wait, since the session has not read it. Its names are wanted for the next try."""
+    many = {"new": dict.fromkeys(range(2_000), b"")}
+    conversation = Conversation()
+    (judge, *_) = conversation.session.client_bytes(asked(many), NOW_MS)
+    effects = conversation.session.judged(judge.job(), NOW_MS)
+    assert not any(isinstance(each, SendToBroker) for each in effects)
+    assert TopicWanted(id_of("new")) in effects
 
 
 def test_a_client_that_leaves_while_its_request_waits_leaves_nothing():
@@ -235,17 +370,81 @@ def test_a_client_that_leaves_while_its_request_waits_leaves_nothing():
 
 
 def test_a_session_remembers_a_bounded_number_of_ids_that_have_no_name():
-    waited = WaitedFor()
-    for number in range(MOST_WAITED_FOR + 1):
-        waited.add([number.to_bytes(16, "big")])
-        assert len(waited) <= MOST_WAITED_FOR
+    given_up = IdsGivenUp()
+    for number in range(MOST_GIVEN_UP + 1):
+        given_up.add([number.to_bytes(16, "big")], 0)
+        assert len(given_up) <= MOST_GIVEN_UP
+    given_up.add([], SETTLE_MS)
+    assert not len(given_up)
 
 
 # -- Where nobody finds names -----------------------------------------------------------------------
 
 
-def test_a_request_that_waits_when_names_can_no_longer_be_read_closes_the_connection():
-    """The client connects again, is offered version 12, and sends it again."""
+def produce_offered_by(session):
+    """The newest Produce version that the client gets, where the broker offers 13."""
+    session.client_bytes(request(API_VERSIONS), NOW_MS)
+    offer = struct.pack(">3h", PRODUCE, 0, 13)
+    (sent,) = session.broker_bytes(answer(API_VERSIONS, 0, bytes(5) + b"\x01" + offer), NOW_MS)
+    return struct.unpack(">h", sent.data[-2:])[0]
+
+
+@pytest.mark.parametrize("names", [None, {}])
+def test_then_version_12_is_the_newest_that_is_offered(names):
+    view = replace(view_of(), topic_names=names, may_describe=False)
+    assert produce_offered_by(Session(PEER, view)) == 12
+
+
+def test_where_names_are_never_read_version_13_is_not_taken():
+    assert (
+        Conversation(replace(view_of(), topic_names=None))
+        >> client(asked({"t": {0: GOOD}}))
+        << noted("client_rejected")
+        << closed(CloseReason.UNSUPPORTED_REQUEST)
+    )
+
+
+def test_known_names_stay_right_for_a_connection_that_was_offered_ids_before():
+    """A lost permission ends no connection, and loses no record."""
+    view, frame = view_of(), asked({"t": {0: GOOD}})
+    assert (
+        Conversation(view)
+        >> view_becomes(replace(view, may_describe=False))
+        >> client(frame)
+        << to_broker(frame)
+    )
+
+
+@pytest.mark.parametrize("lost", [{"may_describe": False}, {"denied_ids": frozenset([id_of("new")])}])
+def test_an_id_that_may_not_be_described_waits_for_nothing_and_its_client_then_uses_names(lost):
+    """The client connects again, is offered version 12, and sends the batch again."""
+    view, names_only = view_of(), NamesOnly()
+    assert (
+        Conversation(replace(view, **lost), names_only=names_only)
+        >> client(asked({"t": {0: GOOD}, "new": {0: GOOD}}))
+        << to_broker(asked({"t": {0: GOOD}}))
+        << topic_wanted(id_of("new"))
+        << REFUSED
+        << paused
+        >> broker(answered({"t": {0: accepted()}}))
+        << to_client(answered({"t": {0: accepted()}, "new": {0: NOT_KNOWN}}))
+        << booked("accepted", topic="t")
+        << closed(CloseReason.UNSUPPORTED_REQUEST)
+    )
+    assert produce_offered_by(Session(PEER, replace(view, **lost), names_only=names_only)) == 12
+
+
+def test_an_id_that_may_not_be_described_takes_nothing_from_other_clients():
+    """Any client may name it."""
+    view, names_only = replace(view_of(), denied_ids=frozenset([id_of("new")])), NamesOnly()
+    names_only.add("192.0.2.77")
+    assert produce_offered_by(Session(PEER, view, names_only=names_only)) == 13
+    names_only.add(PEER.client_address)
+    assert produce_offered_by(Session(PEER, view, names_only=names_only)) == 12
+    assert produce_offered_by(Session(PEER, view_of(), names_only=names_only)) == 13
+
+
+def test_the_wait_ends_when_the_id_turns_out_to_be_denied():
     view = view_of()
     assert (
         Conversation(view)
@@ -253,21 +452,16 @@ def test_a_request_that_waits_when_names_can_no_longer_be_read_closes_the_connec
         << topic_wanted(id_of("new"))
         << NAME_WAITED_FOR
         << paused
-        >> view_becomes(replace(view, topic_names=None))
+        >> view_becomes(replace(view, denied_ids=frozenset([id_of("new")])))
+        << to_client(answered({"new": {0: NOT_KNOWN}}))
+        << topic_wanted(id_of("new"))
+        << REFUSED
         << closed(CloseReason.UNSUPPORTED_REQUEST)
     )
 
 
-def test_then_version_12_is_the_newest_that_is_offered_and_taken():
-    view = replace(view_of(), topic_names=None)
-    session = Session(PEER, view)
-    session.client_bytes(request(API_VERSIONS), NOW_MS)
-    offer = struct.pack(">3h", PRODUCE, 0, 13)
-    (sent,) = session.broker_bytes(answer(API_VERSIONS, 0, bytes(5) + b"\x01" + offer), NOW_MS)
-    assert sent.data.endswith(struct.pack(">3h", PRODUCE, 0, 12))
-    assert (
-        Conversation(view)
-        >> client(asked({"t": {0: GOOD}}))
-        << noted("client_rejected")
-        << closed(CloseReason.UNSUPPORTED_REQUEST)
-    )
+def test_the_addresses_that_use_names_only_are_bounded():
+    names_only = NamesOnly()
+    for number in range(MOST_ADDRESSES + 10):
+        names_only.add(f"2001:db8:{number:x}::1")
+    assert len(names_only) == MOST_ADDRESSES

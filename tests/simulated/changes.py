@@ -91,7 +91,7 @@ class Changes:
             if self._draws.has(probability, name):
                 self._at(when_s, name, change)
 
-    def want_topic(self, _: object) -> None:
+    def want_topic(self, _topic: object, _address: str) -> None:
         if self._draws.random() < 0.7:
             self._at(self._draws.soon(), "topic found", lambda: self._apply(knows_all=True))
 

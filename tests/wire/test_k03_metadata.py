@@ -43,6 +43,13 @@ def test_topics_are_asked_for_by_id(topic_ids):
     assert not asked.include_topic_authorized_operations
 
 
+def test_all_topics_are_asked_for_by_null():
+    asked = read(REQUEST, write_request(None))
+    assert asked.topics is None
+    assert not asked.allow_auto_topic_creation
+    assert not asked.include_topic_authorized_operations
+
+
 @given(st.lists(st.text(max_size=20)))
 def test_topics_are_asked_for_by_name_with_what_one_may_do(names):
     asked = read(REQUEST, write_named_request(names))
@@ -54,14 +61,22 @@ def test_topics_are_asked_for_by_name_with_what_one_may_do(names):
 @given(entities(RESPONSE))
 def test_the_topics_of_an_answer_are_read_past_all_else(answer):
     expected = [
-        Topic(each.error_code, each.name, topic_id_of(each), each.topic_authorized_operations)
+        Topic(
+            each.error_code,
+            each.name,
+            topic_id_of(each),
+            each.is_internal,
+            each.topic_authorized_operations,
+        )
         for each in answer.topics
     ]
     for body in (written(answer), encode(answer, TAGS)):
         assert read_topics(body) == expected
         names = {topic.topic_id: topic.name for topic in expected if topic.name}
-        is_denied = any(topic.error_code == ErrorCode.TOPIC_AUTHORIZATION_FAILED for topic in expected)
-        assert read_response(body) == TopicNames(names, is_denied)
+        denied = {
+            topic.topic_id for topic in expected if topic.error_code == ErrorCode.TOPIC_AUTHORIZATION_FAILED
+        }
+        assert read_response(body) == TopicNames(names, frozenset(denied))
 
 
 @given(entities(RESPONSE), st.data())

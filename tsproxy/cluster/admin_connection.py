@@ -101,6 +101,12 @@ class AdminConnection:
         topics = tuple(topic[1] for topic in answer.topics if topic[0] == 0 and not topic[2])
         return ClusterAnswer(getattr(answer, "cluster_id", None), brokers, topics)
 
+    async def may_describe(self, topic: str) -> bool:
+        """True if the user of this connection may describe the topic, which need not exist. It is not
+        created."""
+        answer = await self.request(MetadataRequest([topic], allow_auto_topic_creation=False))
+        return all(each[0] != ErrorCode.TOPIC_AUTHORIZATION_FAILED for each in answer.topics)
+
     async def describe(self, topics: Sequence[str], names: Sequence[str] = CONFIG_NAMES) -> list[TopicAnswer]:
         """How topics are configured: the settings in `names`, by default those that limits depend on."""
         answers: list[TopicAnswer] = []

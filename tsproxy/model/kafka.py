@@ -39,6 +39,11 @@ def unnamed_topic(topic_id: bytes) -> str:
     return "id:" + urlsafe_b64encode(topic_id).decode().rstrip("=")
 
 
+def is_unnamed(topic: str, topic_id: bytes | None) -> bool:
+    """True if `topic` only stands for an id whose name is not known."""
+    return topic_id is not None and topic == unnamed_topic(topic_id)
+
+
 class ApiKey(IntEnum):
     """The API keys that tsproxy names in code (`ApiKeys.java`)."""
 

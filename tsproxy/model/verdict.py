@@ -130,6 +130,15 @@ class Reason(StrEnum):
         "the text of the error says what it asks for",
     )
     """A custom rule rejected the batch, or failed on it. The rule may name another reason."""
+    UNKNOWN_TOPIC_ID = (
+        "unknown_topic_id",
+        "unknown topic id",
+        "the proxy did not learn in time which topic an id names",
+        "producers send such batches again; if it lasts, see whether the topic exists and whether the "
+        "proxy's user may describe it",
+    )
+    """The request names its topic by id, and the proxy knows no name for the id. So no rule and no limit is
+    known, and the batch is not forwarded."""
     OTHER = (
         "other",
         "other",

@@ -67,5 +67,17 @@ class View:
     """The oldest and the newest version that any broker supports; None until the versions of every broker are
     known."""
     topic_names: Mapping[bytes, str] | None = None
-    """Topic id -> name, as far as the names are known. None if the proxy cannot read the names of ids: then
+    """Topic id -> name, as far as the names are known. None if the proxy never reads names of ids: then
     requests must name their topics (Produce 12)."""
+    may_describe: bool = True
+    """False if the proxy's user may not describe every topic: then clients are offered Produce 12."""
+    judges_unnamed: bool = False
+    """True where nothing is forwarded: a batch whose topic id has no name is judged by the rules that fit any
+    topic. A proxy never does so."""
+    denied_ids: frozenset[bytes] = frozenset()
+    """The ids of topics that the proxy's user may not describe, as far as clients have named them."""
+
+    @property
+    def may_offer_topic_ids(self) -> bool:
+        """True if the proxy can find the name of any topic id."""
+        return self.topic_names is not None and self.may_describe

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Final
 
 from tsproxy import fastpath
 from tsproxy.fastpath import ForwardedFetch, ForwardedProduce, ForwardedRelay, Rejection
-from tsproxy.model.kafka import Codec, is_topic_name, unnamed_topic
+from tsproxy.model.kafka import Codec, is_topic_name, is_unnamed
 from tsproxy.model.outcome import Peer, RejectionCause, Totals
 from tsproxy.model.policy import TopicPolicy
 from tsproxy.model.records import RecordFacts
@@ -149,7 +149,7 @@ class FastPath:
         named = dict.fromkeys([(j.topic, j.topic_id) for j in verdicts.forwarded if j.topic in existing])
         missing = (each for each in named if (each[1] or each[0]) not in table)
         for topic, topic_id in islice(missing, MOST_LEARNT):
-            if topic_id is not None and topic == unnamed_topic(topic_id):
+            if is_unnamed(topic, topic_id):
                 continue  # other rules may hold for it once its name is known
             policy = policies.of(topic, verdicts.now_ms)  # the verdict's policy may be of an earlier view
             span = fast_path_bounds(policy)

@@ -10,7 +10,6 @@ from tsproxy.model.kafka import ApiKey
 from tsproxy.model.outcome import Outcome
 from tsproxy.model.view import Endpoint, View
 from tsproxy.session.produce.answer import settle
-from tsproxy.session.produce.names import newest_produce
 from tsproxy.session.slots import BookProduce, MaskAddresses, NarrowVersions, RewriteAddresses
 from tsproxy.wire import addresses, k18_api_versions
 from tsproxy.wire.headers import frame, response_body_start
@@ -103,7 +102,7 @@ def read_answer(slot: Readable, payload: bytes, view: View) -> AnswerRead | Node
                 start = response_body_start(ApiKey.API_VERSIONS, slot.api_version, payload)
                 version, body = slot.api_version, memoryview(payload)[start:]
                 offers = k18_api_versions.read_offers(version, body)
-                narrowed = k18_api_versions.narrow_response(version, body, newest_produce(view))
+                narrowed = k18_api_versions.narrow_response(version, body, slot.newest_produce)
                 answer = frame(payload[:start] + narrowed)
     except _NodeUnknownError as error:
         return NodeUnknown(error.node)

@@ -4,7 +4,7 @@ Frames that the fast path may forward are sent in one run. Each other request th
 slot in the queue. The slot says what is done with the answer.
 """
 
-from collections.abc import Callable, Collection, Generator
+from collections.abc import Callable, Generator
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -15,16 +15,15 @@ from tsproxy.model.view import SessionLimits
 from tsproxy.session.deadlines import Wait
 from tsproxy.session.effects import (
     CloseReason,
-    Count,
     DelayRequest,
     EmitDead,
     Judge,
     PauseClient,
     ResumeClient,
-    SessionCounter,
     TopicWanted,
 )
 from tsproxy.session.fast_path import relayed_but
+from tsproxy.session.naming import Naming
 from tsproxy.session.produce import answer, cost, outcomes
 from tsproxy.session.produce.budget import BudgetExceededError, DecompressionBudget
 from tsproxy.session.produce.job import Job, Work, all_steps
@@ -35,7 +34,7 @@ from tsproxy.session.produce.judge_request import (
     judge_request_steps,
     judge_unread_request_steps,
 )
-from tsproxy.session.produce.names import NAME_WAIT_MS, WaitedFor, names_of
+from tsproxy.session.produce.names import newest_offered
 from tsproxy.session.slots import (
     BlankNodes,
     BookProduce,
@@ -95,9 +94,7 @@ class Requests:
         self._frames = RequestFrames(limits.produce_frame, limits.other_frame)
         self._records_taken = 0
         self._delayed: RequestVerdict | None = None
-        self._unnamed: tuple[_Request, Collection[bytes]] | None = None
-        """The request that waits for the names of these topic ids."""
-        self._waited_for = WaitedFor()
+        self._naming = Naming[_Request](state)
         self.is_paused = False
 
     @property
@@ -154,29 +151,14 @@ class Requests:
         self._pause_or_resume()
 
     def names_changed(self, now_ms: int) -> None:
-        """The view has other names: judge the waiting request, if all its names are known now."""
-        if self._unnamed is not None and self._state.view.topic_names is None:
-            self._stop_waiting()
-            self._state.end(CloseReason.UNSUPPORTED_REQUEST, "topic ids, and their names cannot be read")
-        elif self._unnamed is not None and names_of(self._state.view).keys() >= set(self._unnamed[1]):
-            self._go_on_named(now_ms)
+        """The view has changed: judge the waiting request, unless some name may still come."""
+        if (request := self._naming.view_changed()) is not None:
+            self._produce(replace(request, now_ms=now_ms), may_wait=False)
 
     def names_missing(self, now_ms: int) -> None:
         """The wait for names is over: the request is judged with the names that are known."""
-        if self._unnamed is not None:
-            self._waited_for.add(self._unnamed[1])
-            self._go_on_named(now_ms)
-
-    def _go_on_named(self, now_ms: int) -> None:
-        assert self._unnamed is not None
-        request, _ = self._unnamed
-        self._stop_waiting()
-        self._produce(replace(request, now_ms=now_ms))
-
-    def _stop_waiting(self) -> None:
-        self._unnamed = None
-        self._state.deadlines.cancel(Wait.NAME)
-        self._state.release_request(Cause.NAMED)
+        if (request := self._naming.released()) is not None:
+            self._produce(replace(request, now_ms=now_ms), may_wait=False)
 
     def judged(self, judgement: Judgement, now_ms: int) -> None:
         """A Produce request was judged in a thread."""
@@ -198,7 +180,7 @@ class Requests:
         if not verdicts.was_delayed:
             if state.view.policy.asks_broker:
                 state.effects += [TopicWanted(topic) for topic in sorted(verdicts.unknown_topics)]
-            state.effects += [TopicWanted(topic_id) for topic_id in sorted(verdicts.unnamed_topics)]
+            self._naming.judged(verdicts)
             if verdicts.rejected:
                 state.book_rejections(verdicts)
             judged_here = (*verdicts.forwarded, *verdicts.rejected)
@@ -236,6 +218,7 @@ class Requests:
             state.forward(verdicts.to_broker, slot)
             if state.fast_path is not None:
                 state.fast_path.learn(verdicts, state.policies)
+        self._naming.end_if_denied(verdicts)
 
     def _is_delayed_now(self, verdicts: RequestVerdict, now_ms: int) -> bool:
         """Delay the request, if the client should still be muted for earlier rejections. True if delayed."""
@@ -329,26 +312,24 @@ class Requests:
         oldest, newest = self._state.produce_versions
         return oldest <= version <= newest
 
-    def _produce(self, request: _Request) -> None:
+    def _produce(self, request: _Request, *, may_wait: bool = True) -> None:
         state, header = self._state, request.header
         principal = state.sasl.principal
         if header.client_id != state.peer.client_id or principal != state.peer.principal:
             state.peer = replace(state.peer, client_id=header.client_id, principal=principal)
         policies, limits, now_ms = state.policies, state.view.limits, request.now_ms
+        names = self._naming.names
         try:
             most = cost.most_partitions_here(len(request.body))
-            asked = k00_produce.read_request(header.api_version, request.body, most, names_of(state.view))
+            asked = k00_produce.read_request(header.api_version, request.body, most, names)
         except k00_produce.ManyPartitionsError:
             known = partial(state.stream_times.known, policies=policies, now_ms=now_ms)
-            begin_unread = partial(judge_unread_request_steps, header, request.frame, policies, now_ms, known)
+            begin_unread = partial(
+                judge_unread_request_steps, header, request.frame, names, policies, now_ms, known
+            )
             self._offload(begin_unread, request, None)
             return
-        if missing := self._waited_for.missing(asked, names_of(state.view)):
-            self._unnamed = request, missing
-            state.hold_request(Cause.UNNAMED, len(request.frame))
-            state.deadlines.start(Wait.NAME, NAME_WAIT_MS)
-            state.effects += [TopicWanted(topic_id) for topic_id in sorted(missing)]
-            state.effects.append(Count(SessionCounter.TOPIC_NAME_WAITS))
+        if may_wait and self._naming.must_wait(request, asked, len(request.frame)):
             return
         stream_times = state.stream_times.known(asked, policies, now_ms)
         begin = partial(judge_request_steps, header, asked, request.frame, policies, now_ms, stream_times)
@@ -393,7 +374,8 @@ class Requests:
         if software is not None:
             state.peer = replace(state.peer, client_software=software)
             state.forget_fast_path()
-        state.forward(request.frame, NarrowVersions(header.correlation_id, header.api_version))
+        newest = newest_offered(state.view, names_only=state.peer.client_address in state.names_only)
+        state.forward(request.frame, NarrowVersions(header.correlation_id, header.api_version, newest))
 
     def _mask_addresses(self, request: _Request) -> None:
         state, header = self._state, request.header

@@ -32,6 +32,7 @@ from tsproxy.session.events import (
 from tsproxy.session.fast_path import FastPath
 from tsproxy.session.penalties import Penalties
 from tsproxy.session.produce.judge_request import Judgement
+from tsproxy.session.produce.names import NamesOnly
 from tsproxy.session.reading import AnswerRead, NodeUnknown, Unreadable
 from tsproxy.session.requests import RELAYED, Requests
 from tsproxy.session.state import State
@@ -53,9 +54,10 @@ class Session:
         throttle: Throttle | None = None,
         penalties: Penalties | None = None,
         stream_times: StreamTimes | None = None,
+        names_only: NamesOnly | None = None,
     ) -> None:
-        """All sessions of a process share `throttle`, `penalties` and `stream_times`, because a client may
-        have several sessions. `uses_fast_path` has no effect if there is no native code."""
+        """All sessions of a process share `throttle`, `penalties`, `stream_times` and `names_only`, because a
+        client may have several sessions. `uses_fast_path` has no effect if there is no native code."""
         throttle = throttle if throttle is not None else Throttle()
         sent_times = SentTimes(stream_times if stream_times is not None else StreamTimes())
         self.fast_path: FastPath | None = None
@@ -69,7 +71,8 @@ class Session:
         if uses_fast_path and fastpath.IS_AVAILABLE:
             penalties = penalties if penalties is not None else Penalties()
             self.fast_path = FastPath(RELAYED, view.limits, throttle, penalties)
-        self._state = State(peer, view, self.fast_path, throttle, sent_times)
+        names_only = names_only if names_only is not None else NamesOnly()
+        self._state = State(peer, view, self.fast_path, throttle, sent_times, names_only)
         self._requests = Requests(self._state, view.limits)
         self._answers = Answers(self._state)
 

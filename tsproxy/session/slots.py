@@ -56,10 +56,11 @@ class MaskAddresses:
 
 @dataclass(frozen=True, slots=True)
 class NarrowVersions:
-    """ApiVersions: offer only versions that tsproxy understands."""
+    """ApiVersions: offer only versions that tsproxy understands, and Produce up to `newest_produce`."""
 
     correlation_id: int
     api_version: int
+    newest_produce: int
 
 
 @dataclass(frozen=True, slots=True)

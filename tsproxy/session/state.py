@@ -25,7 +25,7 @@ from tsproxy.session.fast_path import FastPath
 from tsproxy.session.policies import Policies
 from tsproxy.session.produce import outcomes
 from tsproxy.session.produce.judge_request import RequestVerdict
-from tsproxy.session.produce.names import newest_produce
+from tsproxy.session.produce.names import NamesOnly, newest_taken
 from tsproxy.session.sasl import SaslWatch
 from tsproxy.session.slots import BookProduce, Local, Slot, SlotQueue
 from tsproxy.session.states import TRANSITIONS, Cause, SessionState, first_state
@@ -52,6 +52,7 @@ class State:
         fast_path: FastPath | None,
         throttle: Throttle,
         stream_times: SentTimes,
+        names_only: NamesOnly,
     ) -> None:
         self.peer = peer
         self.view = view
@@ -60,6 +61,7 @@ class State:
         self.sasl = SaslWatch(view.broker_needs_sasl, peer.principal, view.bearer_claim)
         self.throttle = throttle
         self.stream_times = stream_times
+        self.names_only = names_only
         self.deadlines = Deadlines()
         self.current = first_state(view.broker_needs_sasl)
         self.judged_bytes = 0
@@ -81,10 +83,10 @@ class State:
 
     @property
     def produce_versions(self) -> Versions:
-        """The oldest and the newest version of Produce that both the broker takes and the proxy offers. The
-        broker's versions come from its answer on this connection, or else from the view."""
+        """The oldest and the newest version of Produce that both the broker and the proxy take. The broker's
+        versions come from its answer on this connection, or else from the view."""
         oldest, newest = self._offered or self.view.produce_versions or ANY_VERSION
-        return oldest, min(newest, newest_produce(self.view))
+        return oldest, min(newest, newest_taken(self.view))
 
     def offered(self, offers: BrokerVersions | None) -> None:
         """The broker has answered an ApiVersions request. `offers` is None if the broker offered no

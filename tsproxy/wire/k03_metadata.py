@@ -20,8 +20,10 @@ _YES: Final = put.int8(1)
 _NO_ID: Final = bytes(_TOPIC_ID_BYTES)
 
 
-def write_request(topic_ids: Collection[bytes]) -> bytes:
-    """The body of a request for the topics with these ids. No topic is created."""
+def write_request(topic_ids: Collection[bytes] | None) -> bytes:
+    """The body of a request for the topics with these ids; None: for all topics. No topic is created."""
+    if topic_ids is None:
+        return put.unsigned_varint(0) + _NO + _NO + EMPTY_TAGS
     topics = [topic_id + put.string(None, is_flexible=True) + EMPTY_TAGS for topic_id in topic_ids]
     # allow_auto_topic_creation, include_topic_authorized_operations
     return b"".join([put.array(len(topics), is_flexible=True), *topics, _NO, _NO, EMPTY_TAGS])
@@ -42,24 +44,25 @@ class Topic:
     error_code: int
     name: str | None
     topic_id: bytes
+    is_internal: bool
     operations: int
 
 
 @dataclass(frozen=True, slots=True)
 class TopicNames:
-    """The topics' names in an answer, by id. `is_denied`: the user of the connection is not authorized to see
-    some topics."""
+    """The topics' names in an answer, by id. `denied`: the ids of topics that the user of the connection may
+    not describe."""
 
     names: Mapping[bytes, str]
-    is_denied: bool
+    denied: frozenset[bytes]
 
 
 def read_response(body: bytes | memoryview) -> TopicNames:
     """The names in a broker's answer. Raises DecodeError."""
     topics = read_topics(body)
-    is_denied = any(each.error_code == ErrorCode.TOPIC_AUTHORIZATION_FAILED for each in topics)
+    denied = {each.topic_id for each in topics if each.error_code == ErrorCode.TOPIC_AUTHORIZATION_FAILED}
     # A topic with an error may have a name, too, for example a topic without a leader.
-    return TopicNames({each.topic_id: each.name for each in topics if each.name}, is_denied)
+    return TopicNames({each.topic_id: each.name for each in topics if each.name}, frozenset(denied))
 
 
 def read_topics(body: bytes | memoryview) -> list[Topic]:
@@ -81,12 +84,12 @@ def _topic(reader: Reader) -> Topic:
     error_code = reader.int16()
     name = reader.nullable_string(is_flexible=True)
     topic_id = bytes(reader.take(_TOPIC_ID_BYTES))
-    reader.skip(1)  # is_internal
+    is_internal = reader.int8() != 0
     for _ in range(reader.array(is_flexible=True)):
         _skip_partition(reader)
     operations = reader.int32()
     reader.tags(is_flexible=True)
-    return Topic(error_code, name, topic_id, operations)
+    return Topic(error_code, name, topic_id, is_internal, operations)
 
 
 def _skip_partition(reader: Reader) -> None:

@@ -22,7 +22,7 @@ async def view_of(config: Config, topics: Sequence[str] | None = None) -> View:
     Raises ConversationError if limits come from a cluster that cannot be queried.
     """
     if not config.policy.asks_broker:
-        return View(limits=config.session_limits, policy=config.policy)
+        return View(limits=config.session_limits, policy=config.policy, judges_unnamed=True)
     limits: dict[str, TopicLimits] = {}
     on_kafka_4: dict[str, TopicLimits] = {}
     try:
@@ -33,6 +33,7 @@ async def view_of(config: Config, topics: Sequence[str] | None = None) -> View:
     except ValueError as error:
         raise ConversationError(f"a topic's configuration that is not understood: {error}") from error
     return View(
+        judges_unnamed=True,
         limits=config.session_limits,
         policy=config.policy,
         topics=MappingProxyType(limits),

@@ -25,12 +25,13 @@ from tsproxy.cluster.admin_connection import (
     RejectedError,
     connected,
 )
+from tsproxy.cluster.topic_names import all_topics
 from tsproxy.config.settings import Config, Listener, Upstream
 from tsproxy.model.addresses import Address
-from tsproxy.model.kafka import ErrorCode, TimestampType, is_topic_name
+from tsproxy.model.kafka import ApiKey, ErrorCode, TimestampType, is_topic_name
 from tsproxy.model.produce import TopicKey
 from tsproxy.model.verdict import TopicLimits
-from tsproxy.proxy.brokers.links import BrokerLinks
+from tsproxy.proxy.brokers.links import PATIENCE_S, SHORT_PATIENCE_S, BrokerLinks
 from tsproxy.proxy.brokers.own_addresses import listener_at, own_listener
 from tsproxy.proxy.brokers.topic_ids import TopicIds
 from tsproxy.proxy.brokers.topics import FIRST_RETRY_MS, MAX_TOPICS, Topics
@@ -38,6 +39,7 @@ from tsproxy.proxy.notes import frames_of
 from tsproxy.proxy.reloadable import Commit
 from tsproxy.proxy.wait import wait_at_most
 from tsproxy.tls.contexts import CurrentTls
+from tsproxy.wire.k03_metadata import VERSION as NAMES_IDS_FROM
 
 log = structlog.get_logger()
 
@@ -67,7 +69,8 @@ class VisibleTopics:
 class ClusterFacts:
     """All facts at one time. `topics`: limits of the topics in use. `topics_on_kafka_4`: the same limits as a
     4.x broker would compute them. `visible`: all topics, as of the start or the last reload. `topic_names`:
-    the names of topics by id, None if they cannot be found."""
+    the names of topics by id, None if they are never read. `may_describe` and `denied_ids` say which names
+    can be read."""
 
     cluster_id: str | None = None
     brokers: Mapping[int, Address] = field(default_factory=lambda: MappingProxyType({}))
@@ -76,6 +79,8 @@ class ClusterFacts:
     topics_on_kafka_4: Mapping[str, TopicLimits] = field(default_factory=lambda: MappingProxyType({}))
     visible: VisibleTopics | None = None
     topic_names: Mapping[bytes, str] | None = None
+    may_describe: bool = True
+    denied_ids: frozenset[bytes] = frozenset()
 
 
 class Cluster:
@@ -124,21 +129,20 @@ class Cluster:
             self._upstream = config.upstream
             self._listeners = config.listeners
             self._reads_limits = config.policy.asks_broker
-            self._topic_ids.try_again()
             self._facts = replace(self._facts, visible=None)  # rules may name other topics: read them again
             self._wake.set()
 
         return commit
 
-    def want_topic(self, topic: TopicKey) -> None:
-        """A producer writes to `topic`: read its limits, and keep them up to date. If `topic` is an id, find
-        its name.
+    def want_topic(self, topic: TopicKey, address: str) -> None:
+        """A producer at `address` writes to `topic`: read its limits, and keep them up to date. If `topic` is
+        an id, find its name.
 
         Invalid names are ignored. A name that is not UTF-8 could not be sent, and a request that fails for
         one name would fail for all topics.
         """
         if isinstance(topic, bytes):
-            if self._topic_ids.want(topic, self._clock.monotonic_ms()):
+            if self._topic_ids.want(topic, address, self._clock.monotonic_ms()):
                 self._wake.set()
             return
         if not self._reads_limits or not is_topic_name(topic):
@@ -251,13 +255,14 @@ class Cluster:
 
     async def _refresh(self, connection: AdminConnection) -> int:
         """Read all known and requested facts. Returns the time when they were read (monotonic ms)."""
-        if not self._may_read_limits:
-            await self._probe(connection)
         self._brokers_are_requested = False
-        reads_names = self._facts.visible is None
-        answer = await connection.cluster(with_topics=reads_names)
+        answer = await connection.cluster()
         if not answer.brokers:
             raise ConversationError("the cluster has no brokers yet")
+        visible = self._facts.visible or VisibleTopics(await self._list_topics(connection))
+        await self._topic_ids.read_rights(connection)
+        if not self._may_read_limits:
+            await self._probe(connection, visible.names)
         self._reached()
         self._log_if_named_as_ours(answer.brokers)
         self._links.set_brokers(answer.brokers)
@@ -266,16 +271,25 @@ class Cluster:
             self._with_limits(),
             cluster_id=answer.cluster_id,
             brokers=MappingProxyType(dict(answer.brokers)),
-            visible=VisibleTopics(answer.topics) if reads_names else self._facts.visible,
+            visible=visible,
         )
         self._publish(changed)
         await self._read_limits(connection, self._topics.names)
         return self._clock.monotonic_ms()
 
-    async def _probe(self, connection: AdminConnection) -> None:
+    async def _list_topics(self, connection: AdminConnection) -> tuple[str, ...]:
+        """The names of all visible topics. Their ids are known from now on, so the first request that names a
+        topic by its id waits for nothing."""
+        _, newest = (await connection.offers()).get(ApiKey.METADATA, (0, 0))
+        if newest < NAMES_IDS_FROM:
+            return (await connection.cluster(with_topics=True)).topics
+        topics = await all_topics(connection)
+        self._topic_ids.add({each.topic_id: each.name for each in topics if each.name})
+        return tuple(each.name for each in topics if each.name and not (each.error_code or each.is_internal))
+
+    async def _probe(self, connection: AdminConnection, visible: Sequence[str]) -> None:
         """Find out at the start, not at the first bad record, whether the proxy may read limits. It tries
         visible topics, or else a topic that need not exist."""
-        visible = (await connection.cluster(with_topics=True)).topics
         answers = await connection.describe(visible[:TOPICS_PROBED] or [TOPIC_PROBED])
         if all(answer.error_code == ErrorCode.TOPIC_AUTHORIZATION_FAILED for answer in answers):
             raise PermissionDeniedError(_denied_text(self._upstream))
@@ -285,17 +299,21 @@ class Cluster:
         """Read the names of new ids. Limits that are known for such a name may be those of a topic that was
         deleted, so they are read again, and published together with the name."""
         names = await self._topic_ids.read(connection, self._clock.monotonic_ms())
+        if self._topic_ids.denied - self._facts.denied_ids:
+            self._request_brokers()  # the user may have lost its permission on every topic
         if self._reads_limits and len(self._facts.topics) < MAX_TOPICS:
-            await self._read_limits(connection, [*names.values()])
+            await self._read_limits(connection, [*names.values()], SHORT_PATIENCE_S)
         self._topic_ids.add(names)
         self._publish_limits()
 
-    async def _read_limits(self, connection: AdminConnection, topics: Sequence[str]) -> None:
+    async def _read_limits(
+        self, connection: AdminConnection, topics: Sequence[str], patience_s: float = PATIENCE_S
+    ) -> None:
         if not topics:
             return
         self._topics.update(await connection.describe(topics))
         self._links.query(self._topics.examples)
-        await self._links.answered()
+        await self._links.answered(patience_s)
         self._publish_limits()
 
     def _publish_limits(self) -> None:
@@ -304,8 +322,14 @@ class Cluster:
 
     def _with_limits(self) -> ClusterFacts:
         topics, on_kafka_4 = self._topics.limits(self._links.given)
-        names = self._topic_ids.names
-        return replace(self._facts, topics=topics, topics_on_kafka_4=on_kafka_4, topic_names=names)
+        return replace(
+            self._facts,
+            topics=topics,
+            topics_on_kafka_4=on_kafka_4,
+            topic_names=self._topic_ids.names,
+            may_describe=self._topic_ids.may_describe,
+            denied_ids=self._topic_ids.denied,
+        )
 
     def _publish(self, facts: ClusterFacts) -> None:
         if facts != self._facts:

@@ -61,7 +61,7 @@ class LearntCluster:
 
         return commit
 
-    def want_topic(self, topic: TopicKey) -> None:
+    def want_topic(self, topic: TopicKey, address: str) -> None:
         """Does nothing: there is no connection that could read limits, or the name of an id."""
 
     def knows_topic(self, _topic: str) -> bool:

@@ -34,7 +34,9 @@ log = structlog.get_logger()
 FIRST_RETRY_MS: Final = 250
 LAST_RETRY_MS: Final = 10_000
 PATIENCE_S: Final = 2.0
-"""How long the limits of a new topic wait for brokers that have not answered."""
+"""How long limits wait for brokers that have not answered."""
+SHORT_PATIENCE_S: Final = 0.5
+"""The same while a request waits for these limits: the request waits for a second at most."""
 
 
 Connect = Callable[[Address, Callable[[], None]], AbstractAsyncContextManager[AdminConnection]]
@@ -210,10 +212,10 @@ class BrokerLinks:
         for link in self._links.values():
             link.query(self._topics)
 
-    async def answered(self) -> None:
-        """Returns when all reachable brokers have answered, or after PATIENCE_S."""
+    async def answered(self, patience_s: float = PATIENCE_S) -> None:
+        """Returns when all reachable brokers have answered, or after `patience_s`."""
         with suppress(TimeoutError):
-            async with asyncio.timeout(PATIENCE_S):
+            async with asyncio.timeout(patience_s):
                 for link in tuple(self._links.values()):
                     await link.is_settled.wait()
 

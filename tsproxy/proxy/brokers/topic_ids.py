@@ -1,12 +1,14 @@
 """The names of the topics that producers name by id (Produce 13 and later): `TopicIds`.
 
-The name of an id is requested at once. The names of more ids that come within `EVERY_MS` are requested
-together, so that a client that invents ids causes ten requests a second at most. An id belongs to one topic
-for ever, so a known name is not requested again. If an id has no name, the name may be requested again after
-`ABSENT_MS`.
+The topics that exist are listed at the start. The name of another id is requested when a client names it
+(`wanted` says in which turn). The names of more ids that come within `EVERY_MS` are requested together, so
+that clients that invent ids cause ten requests a second at most. An id belongs to one topic for ever, so a
+known name is not requested again.
 
-Rules are by name. If brokers do not show the proxy's user a name that a producer's request needs, `names` is
-None until the next reload. Clients are then offered versions in which requests name topics.
+Rules are by name. If brokers do not show the proxy's user every topic, clients are offered versions in which
+requests name topics (`may_describe`). The proxy finds this out at the start and at each refresh, by a topic
+that need not exist, so no client can change it. If a single topic is hidden, this concerns its id alone
+(`denied`).
 """
 
 from collections.abc import Mapping
@@ -17,71 +19,96 @@ import structlog
 
 from tsproxy.cluster.admin_connection import AdminConnection
 from tsproxy.cluster.topic_names import topic_names
+from tsproxy.proxy.brokers.wanted import Wanted
 
 log = structlog.get_logger()
 
 EVERY_MS: Final = 100
-ABSENT_MS: Final = 5_000
-MOST_ABSENT: Final = 10_000
-MOST_IDS: Final = 50_000
+MOST_ASKED: Final = 500
+"""The most ids in one request. The others are in the next one."""
+MOST_IDS: Final = 100_000
 """The most ids whose names are kept. Beyond this, the oldest ones are forgotten."""
-MOST_WANTED: Final = 1_000
-"""The most ids in one request. Beyond this, the name of an id is not requested until it is wanted again."""
+MOST_DENIED: Final = 1_000
+TOPIC_PROBED: Final = "is-every-topic-described-to-tsproxy"
+"""A topic that need not exist. Nobody is allowed to describe it, unless they may describe every topic."""
 _ADVICE: Final = (
-    "clients are offered Produce 12 at most, where requests name topics; grant the operation Describe to the "
-    "user of upstream.admin, and reload"
+    "clients are offered Produce 12 at most, where requests name topics; grant the operation Describe on all "
+    "topics ('*') to the user of upstream.admin if they should use topic ids"
 )
 
 
 class TopicIds:
     def __init__(self) -> None:
-        self._absent_ms: dict[bytes, int] = {}
-        """The ids without a name, and when their names were requested."""
+        self.may_describe = True
+        """True if the proxy's user may describe any topic."""
         self._asked_ms = -EVERY_MS
-        self._is_denied = False
+        self._denied: dict[bytes, None] = {}
         self._names: dict[bytes, str] = {}
-        self._wanted: dict[bytes, None] = {}
+        self._published: Mapping[bytes, str] = MappingProxyType({})
+        self._wanted = Wanted[bytes]()
 
     @property
-    def names(self) -> Mapping[bytes, str] | None:
-        """Topic id -> name, a copy of all names that are known now. None if names are denied."""
-        return None if self._is_denied else MappingProxyType(dict(self._names))
+    def names(self) -> Mapping[bytes, str]:
+        """Topic id -> name: all names that are known now. The object is a new one after each change."""
+        return self._published
 
-    def try_again(self) -> None:
-        """Request names again: the proxy may have another user, or its user may have other permissions."""
-        self._is_denied = False
+    @property
+    def denied(self) -> frozenset[bytes]:
+        """The ids of topics that the proxy's user may not describe."""
+        return frozenset(self._denied)
 
-    def want(self, topic_id: bytes, now_ms: int) -> bool:
-        """A producer names a topic by this id. Returns whether the topic's name will be requested."""
-        if self._is_denied or topic_id in self._names or len(self._wanted) >= MOST_WANTED:
+    def want(self, topic_id: bytes, address: str, now_ms: int) -> bool:
+        """A producer at `address` names a topic by this id. Returns whether the topic's name will be
+        requested."""
+        if not self.may_describe or topic_id in self._names or topic_id in self._denied:
             return False
-        if now_ms < self._absent_ms.get(topic_id, now_ms - ABSENT_MS) + ABSENT_MS:
-            return False
-        self._wanted[topic_id] = None
-        return True
+        return self._wanted.add(topic_id, address, now_ms)
 
     @property
     def due_ms(self) -> int | None:
         """When to call `read` next (monotonic ms); None if no id is wanted."""
-        return self._asked_ms + EVERY_MS if self._wanted else None
+        due_ms = self._wanted.due_ms
+        return None if due_ms is None else max(due_ms, self._asked_ms + EVERY_MS)
+
+    async def read_rights(self, connection: AdminConnection) -> None:
+        """Find out whether the user may describe any topic, and whether it may describe the denied ones now.
+        Raises ConversationError."""
+        could, self.may_describe = self.may_describe, await connection.may_describe(TOPIC_PROBED)
+        if could and not self.may_describe:
+            log.warning("topic_names_denied", needs="Describe on all topics", advice=_ADVICE)
+        if not self.may_describe:
+            self._denied.clear()
+        elif self._denied:
+            answer = await topic_names(connection, self._denied)
+            self._denied = dict.fromkeys(each for each in self._denied if each in answer.denied)
+            self.add(answer.names)
 
     async def read(self, connection: AdminConnection, now_ms: int) -> Mapping[bytes, str]:
-        """Request the names of the wanted ids, and return those that were found. Raises ConversationError."""
-        self._asked_ms, wanted = now_ms, tuple(self._wanted)
-        answer = await topic_names(connection, wanted)
-        if answer.is_denied:
-            self._is_denied = True
-            log.warning("topic_names_denied", needs="Describe on the topics", advice=_ADVICE)
-        found = answer.names
-        for topic_id in wanted:
-            del self._wanted[topic_id]
-            self._absent_ms.pop(topic_id, None)
-        self._absent_ms |= dict.fromkeys((each for each in wanted if each not in found), now_ms)
-        while len(self._absent_ms) > MOST_ABSENT:
-            del self._absent_ms[next(iter(self._absent_ms))]
-        return {topic_id: found[topic_id] for topic_id in wanted if topic_id in found}
+        """Request the names of wanted ids, and return those that were found. Raises ConversationError."""
+        self._asked_ms, asked = now_ms, self._wanted.take(now_ms, MOST_ASKED)
+        answer = await topic_names(connection, asked)
+        if denied := [each for each in asked if each in answer.denied]:
+            self._deny(denied)
+        found = {topic_id: answer.names[topic_id] for topic_id in asked if topic_id in answer.names}
+        self._wanted.found({*found, *denied})
+        self._wanted.missed([each for each in asked if each not in found], now_ms)
+        return found
+
+    def _deny(self, ids: list[bytes]) -> None:
+        if not self._denied:
+            log.warning(
+                "topic_id_denied",
+                needs="Describe on the topic",
+                advice="clients that name it are offered Produce 12 at most, where requests name topics",
+            )
+        self._denied.update(dict.fromkeys(ids))
+        while len(self._denied) > MOST_DENIED:
+            del self._denied[next(iter(self._denied))]
 
     def add(self, names: Mapping[bytes, str]) -> None:
+        if not names:
+            return
         self._names.update(names)
         while len(self._names) > MOST_IDS:
             del self._names[next(iter(self._names))]
+        self._published = MappingProxyType(dict(self._names))

@@ -19,6 +19,7 @@ from tsproxy.proxy.metrics.results import ConnectionResults
 from tsproxy.proxy.notes import Notes
 from tsproxy.proxy.pipe import Buffers
 from tsproxy.session.penalties import Penalties
+from tsproxy.session.produce.names import NamesOnly
 from tsproxy.session.stream_times import StreamTimes
 from tsproxy.session.throttle import Throttle
 
@@ -33,10 +34,12 @@ class ConnectionContext:
     book: Callable[[Outcome], None]
     book_totals: Callable[[Totals], None]
     enqueue: Callable[[RejectedBatch], None]
-    want_topic: Callable[[TopicKey], None]
+    want_topic: Callable[[TopicKey, str], None]
+    """(topic, the address for which it counts)"""
     want_node: Callable[[int, Address], None]
     limits: ProcessLimits
     buffers: Buffers = field(default_factory=Buffers)
+    names_only: NamesOnly = field(default_factory=NamesOnly)
     throttle: Throttle = field(default_factory=Throttle)
     penalties: Penalties = field(default_factory=Penalties)
     stream_times: StreamTimes = field(default_factory=StreamTimes)

@@ -247,7 +247,7 @@ class SessionDriver:
                 case Count():
                     self._context.metrics.session_events[effect.counter] += 1
                 case TopicWanted():
-                    self._context.want_topic(effect.topic)
+                    self._context.want_topic(effect.topic, counted_as(self.peer.client_address))
                 case NodeWanted():
                     self._context.want_node(effect.node_id, Address(effect.host, effect.port))
                 case HoldBroker():
@@ -301,4 +301,5 @@ def _session_of(peer: Peer, view: View, context: ConnectionContext) -> Session:
         throttle=context.throttle,
         penalties=context.penalties,
         stream_times=context.stream_times,
+        names_only=context.names_only,
     )

@@ -178,6 +178,8 @@ class ProxyListener:
             topics=facts.topics,
             topics_on_kafka_4=facts.topics_on_kafka_4,
             topic_names=facts.topic_names,
+            may_describe=facts.may_describe,
+            denied_ids=facts.denied_ids,
             produce_versions=self._produce_versions,
             limits=config.session_limits,
             policy=replace(self._context.timed(config.policy), is_suspended=self._is_suspended),

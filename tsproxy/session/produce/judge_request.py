@@ -18,12 +18,11 @@ from tsproxy.model.verdict import Accept, Reject
 from tsproxy.session.policies import Policies
 from tsproxy.session.produce.cost import A_PARTITION
 from tsproxy.session.produce.job import Work, all_steps
-from tsproxy.session.produce.names import names_of
 from tsproxy.session.produce.verdicts import NONE_KNOWN, PartitionVerdict, StreamTimesKnown, judge_steps
 from tsproxy.wire import k00_produce
 from tsproxy.wire.frames import SIZE_BYTES
 from tsproxy.wire.headers import RequestHeader, frame
-from tsproxy.wire.k00_produce import TOPIC_IDS_FROM
+from tsproxy.wire.k00_produce import TOPIC_IDS_FROM, TopicNames
 from tsproxy.wire.primitives import DecodeError
 
 
@@ -57,12 +56,11 @@ class RequestVerdict:
         return frozenset(j.topic for j in judged if not (j.policy.is_known or j.is_unnamed))
 
     @property
-    def unnamed_topics(self) -> frozenset[bytes]:
-        """The ids of topics whose names were unknown when they were judged."""
+    def unnamed_topics(self) -> tuple[bytes, ...]:
+        """The ids of topics whose names were unknown when they were judged, in the request's order."""
         if self.header.api_version < TOPIC_IDS_FROM:
-            return frozenset()
-        judged = (*self.forwarded, *self.rejected)
-        return frozenset(j.topic_id for j in judged if j.topic_id and j.is_unnamed)
+            return ()
+        return tuple(dict.fromkeys(j.topic_id for j in self.rejected if j.topic_id and j.is_unnamed))
 
     @classmethod
     def of_forwarded(cls, forwarded: ForwardedProduce) -> Self:
@@ -161,16 +159,17 @@ def judge_request_steps(
 def judge_unread_request_steps(
     header: RequestHeader,
     request_frame: bytes,
+    names: TopicNames,
     policies: Policies,
     now_ms: int,
     stream_times: Callable[[ProduceRequest], StreamTimesKnown],
     work: Work,
 ) -> Generator[None, None, Judgement]:
     """The same as `judge_request_steps`, for a request that is not read yet, since it has many partitions for
-    its size."""
+    its size. `names` are those of topic ids."""
     body = memoryview(request_frame)[SIZE_BYTES + header.body_start :]
     try:
-        request = k00_produce.read_request(header.api_version, body, names=names_of(policies.view))
+        request = k00_produce.read_request(header.api_version, body, names=names)
     except DecodeError as error:
         return Malformed(str(error))
     work.look(A_PARTITION)

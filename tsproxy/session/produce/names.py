@@ -1,48 +1,133 @@
 """The names of topics that a ProduceRequest names by id, from version 13 on (KIP-516).
 
-Rules and limits need the name of a topic. So a request with an id whose name is not known yet waits for the
-name, for at most `NAME_WAIT_MS`. Then it is judged like a request for a topic whose limits are not known: by
-the rules that fit any topic. If the proxy cannot read names, clients are offered version 12.
+Rules and limits need the name of a topic, so a batch is judged only if its topic has a name. A request with
+an id whose name is not known yet waits for the name, for at most `NAME_WAIT_MS`. Without a name, the answer
+for the topic is UNKNOWN_TOPIC_ID (100), as brokers answer while they do not know a topic yet. Clients then
+send the batch again. The other topics of the request are not affected.
+
+A client that was answered so may have sent more batches of the same topic already. If the name came now,
+these would overtake the first one. So for `SETTLE_MS` the answer for this id stays the same.
+
+If the proxy's user may not describe topics, clients are offered version 12, in which requests name topics.
+If it may not describe a single topic (`View.denied_ids`), only clients at an address that has named this
+topic by id are offered version 12 (`NamesOnly`). Their connection ends, since versions are agreed for each
+connection.
 """
 
-from collections.abc import Collection
-from typing import Final
+from collections import ChainMap
+from collections.abc import Iterable, Iterator, MutableMapping
+from itertools import islice
+from typing import Final, cast
 
-from tsproxy.model.kafka import ApiKey
+from tsproxy.model.addresses import counted_as
+from tsproxy.model.kafka import ApiKey, ErrorCode
 from tsproxy.model.produce import ProduceRequest
+from tsproxy.model.verdict import Reason, Reject
 from tsproxy.model.view import View
 from tsproxy.wire.apis import APIS
 from tsproxy.wire.k00_produce import NO_NAMES, TOPIC_IDS_FROM, TopicNames
 
 NAME_WAIT_MS: Final = 1_000
-MOST_WAITED_FOR: Final = 1_000
-"""Maximum number of ids that one session remembers because their names did not come in time."""
+SETTLE_MS: Final = 250
+MOST_WAITED_FOR: Final = 50
+"""The most ids of one request that are worth a question. All topics that exist at the start have names, so a
+request has a few new ones at most, or it has invented ones."""
+MOST_GIVEN_UP: Final = 1_000
+"""The most ids that one session remembers because their names did not come in time."""
+MOST_ADDRESSES: Final = 10_000
+
+UNNAMED: Final = Reject(
+    ErrorCode.UNKNOWN_TOPIC_ID,
+    None,
+    Reason.UNKNOWN_TOPIC_ID,
+    detail="the proxy does not know the name of this topic id",
+)
+"""The verdict on a batch whose topic has no name. Brokers send no text with this error."""
 
 
-def newest_produce(view: View) -> int:
-    """The newest version of Produce that clients are offered."""
+def newest_offered(view: View, *, names_only: bool) -> int:
+    """The newest version of Produce that a client is offered. `names_only`: the client's address is in
+    `NamesOnly`."""
+    needs_names = not view.may_offer_topic_ids or (names_only and bool(view.denied_ids))
+    return TOPIC_IDS_FROM - 1 if needs_names else APIS[ApiKey.PRODUCE].max_version
+
+
+def newest_taken(view: View) -> int:
+    """The newest version of Produce that is judged. A connection that was offered topic ids keeps them when
+    the proxy loses its permission: the names that it knows stay right."""
     return TOPIC_IDS_FROM - 1 if view.topic_names is None else APIS[ApiKey.PRODUCE].max_version
 
 
-def names_of(view: View) -> TopicNames:
-    return NO_NAMES if view.topic_names is None else view.topic_names
+class NamesOnly:
+    """The addresses of clients that named a topic by an id which the proxy may not describe."""
 
-
-class WaitedFor:
-    """The ids of one session whose names did not come in time: no other request waits for them."""
+    __slots__ = ("_addresses",)
 
     def __init__(self) -> None:
-        self._ids: set[bytes] = set()
+        self._addresses: dict[str, None] = {}
+
+    def __contains__(self, client_address: str) -> bool:
+        return counted_as(client_address) in self._addresses
 
     def __len__(self) -> int:
-        return len(self._ids)
+        return len(self._addresses)
 
-    def missing(self, request: ProduceRequest, names: TopicNames) -> Collection[bytes]:
-        """The ids of the request without a name, except those for which the session has waited before."""
-        ids = {topic.topic_id for topic in request.topics if topic.topic_id is not None}
-        return {each for each in ids if each not in names and each not in self._ids}
+    def add(self, client_address: str) -> None:
+        self._addresses[counted_as(client_address)] = None
+        if len(self._addresses) > MOST_ADDRESSES:
+            del self._addresses[next(iter(self._addresses))]
 
-    def add(self, ids: Collection[bytes]) -> None:
-        if len(self._ids) + len(ids) > MOST_WAITED_FOR:
-            self._ids.clear()
-        self._ids.update(ids)
+
+class IdsGivenUp:
+    """The ids of one session whose names did not come in time, until their answers have settled."""
+
+    __slots__ = ("_until_ms",)
+
+    def __init__(self) -> None:
+        self._until_ms: dict[bytes, int] = {}
+
+    def __len__(self) -> int:
+        return len(self._until_ms)
+
+    def add(self, ids: Iterable[bytes], now_ms: int) -> None:
+        """The time of an id that has not settled yet stays, or a client that tries often would never get a
+        name."""
+        self._forget(now_ms)
+        for each in ids:
+            self._until_ms.setdefault(each, now_ms + SETTLE_MS)
+        while len(self._until_ms) > MOST_GIVEN_UP:
+            del self._until_ms[next(iter(self._until_ms))]
+
+    def names(self, view: View, now_ms: int) -> TopicNames:
+        """The names by which a request is judged now."""
+        self._forget(now_ms)
+        names = NO_NAMES if view.topic_names is None else view.topic_names
+        if not self._until_ms:
+            return names
+        return ChainMap(dict.fromkeys(self._until_ms, ""), cast("MutableMapping[bytes, str]", names))
+
+    def missing(self, request: ProduceRequest, view: View) -> frozenset[bytes]:
+        """The ids for whose names this request should wait."""
+        return frozenset(islice(self._missing(request, view), MOST_WAITED_FOR))
+
+    def _missing(self, request: ProduceRequest, view: View) -> Iterator[bytes]:
+        for topic in request.topics:
+            topic_id = topic.topic_id
+            if topic_id is not None and topic_id not in self._until_ms and is_awaited(topic_id, view):
+                yield topic_id
+
+    def _forget(self, now_ms: int) -> None:
+        for each in [each for each, until_ms in self._until_ms.items() if until_ms <= now_ms]:
+            del self._until_ms[each]
+
+
+def is_awaited(topic_id: bytes, view: View) -> bool:
+    """True if this id has no name yet, and may get one."""
+    if view.topic_names is None or topic_id in view.topic_names:
+        return False
+    return not is_denied(topic_id, view)
+
+
+def is_denied(topic_id: bytes, view: View) -> bool:
+    """True if this id has no name, and the proxy may not ask for it."""
+    return not view.may_offer_topic_ids or topic_id in view.denied_ids

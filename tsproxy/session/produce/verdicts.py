@@ -10,7 +10,7 @@ from typing import Final
 
 from tsproxy.model.custom_rule import RuleAnswer, StreamTime
 from tsproxy.model.dead_letter import RejectedBatch
-from tsproxy.model.kafka import NO_TIMESTAMP, Codec, unnamed_topic
+from tsproxy.model.kafka import NO_TIMESTAMP, Codec, is_unnamed
 from tsproxy.model.policy import NO_TOPIC_POLICY, TopicPolicy
 from tsproxy.model.produce import ProduceRequest, TopicKey
 from tsproxy.model.records import BatchFacts, Fault
@@ -25,6 +25,7 @@ from tsproxy.policy.stream_time import StreamTimeAdvance, advanced
 from tsproxy.session.policies import Policies, of_anybody
 from tsproxy.session.produce.context import PartitionReader
 from tsproxy.session.produce.job import Work, all_steps
+from tsproxy.session.produce.names import UNNAMED
 from tsproxy.session.produce.rewrite import Rewritten, rewritten
 from tsproxy.wire import record_set
 from tsproxy.wire.headers import RequestHeader
@@ -78,7 +79,7 @@ class PartitionVerdict:
     @property
     def is_unnamed(self) -> bool:
         """True if only the topic's id is known."""
-        return self.topic_id is not None and self.topic == unnamed_topic(self.topic_id)
+        return is_unnamed(self.topic, self.topic_id)
 
 
 def judge_all(
@@ -103,6 +104,8 @@ class _Partition:
     records: memoryview | None
     context: BatchContext
     topic_id: bytes | None
+    is_unnamed: bool
+    """True if only the topic's id is known, where topics have names: no rule can be applied."""
 
 
 def judge_steps(
@@ -117,7 +120,7 @@ def judge_steps(
     partition. `policies` are the client's own. `stream_times` are the known ones, of partitions whose rules
     need them. Raises BudgetExceededError and StoppedError as `work` does.
     """
-    limits = policies.view.limits
+    limits, needs_names = policies.view.limits, not policies.view.judges_unnamed
     asked = RequestContext(
         api_version=header.api_version,
         acks=request.acks,
@@ -127,22 +130,24 @@ def judge_steps(
     )
     partitions: list[_Partition] = []
     for topic, data in ((each, data) for each in request.topics for data in each.partitions):
+        is_unknown = needs_names and is_unnamed(topic.name, topic.topic_id)
         reader = PartitionReader(
             request=asked,
             topic=topic.name,
             partition=data.index,
-            policy=policies.of(topic.name, now_ms),
+            policy=NO_TOPIC_POLICY if is_unknown else policies.of(topic.name, now_ms),
             limits=limits,
             work=work,
             stream_time=stream_times.get((topic.name, data.index)),
         )
-        partitions.append(_Partition(reader, data.records, reader.read(data.records), topic.topic_id))
+        context = reader.read(data.records)
+        partitions.append(_Partition(reader, data.records, context, topic.topic_id, is_unknown))
         work.look()
         yield
     found: list[tuple[Decision, Rewritten | None]] = []
     listed = limits.culprits_listed  # bounds the culprits in one answer, over all its partitions
     for each in partitions:
-        decision, new = _as_rewritten(each, decide(each.context.listing(listed)), listed)
+        decision, new = _decide(each, listed)
         if isinstance(decision.verdict, Reject):
             listed -= len(decision.verdict.violations)
         found.append((decision, new))
@@ -158,10 +163,13 @@ def judge_steps(
     return verdicts
 
 
-def _as_rewritten(each: _Partition, decision: Decision, listed: int) -> tuple[Decision, Rewritten | None]:
+def _decide(each: _Partition, listed: int) -> tuple[Decision, Rewritten | None]:
     """The decision on a batch, and the rewritten batch if its rule rewrites it. The rewritten batch is judged
     like any other batch. A rejection lists at most `listed` culprits."""
+    if each.is_unnamed:
+        return Decision(UNNAMED), None
     context, reader = each.context, each.reader
+    decision = decide(context.listing(listed))
     if not reader.may_rewrite(context.record_set, each.records):
         return decision, None
 

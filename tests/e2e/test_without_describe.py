@@ -1,0 +1,150 @@
+"""A proxy whose user may not describe topics, or not all of them, before a real broker with ACLs.
+
+Producers without retries lose a record for each closed connection and each retriable error. So what the proxy
+may not ask must not concern them.
+"""
+
+import asyncio
+from contextlib import asynccontextmanager
+
+import pytest
+from confluent_kafka.admin import (
+    AclBinding,
+    AclBindingFilter,
+    AclOperation,
+    AclPermissionType,
+    AdminClient,
+    ResourcePatternType,
+    ResourceType,
+)
+
+from tests.attacks.attacker import port_of
+from tests.e2e.principals import AUTHORIZER
+from tests.e2e.test_versions_narrowed import offered
+from tests.proxy.world import until
+from tsproxy.model.kafka import ApiKey
+from tsproxy.testing.java_producer import Acknowledged, JavaProducer, JavaRecord
+from tsproxy.testing.kafka_cluster import KafkaCluster
+from tsproxy.testing.proxy import RunningProxy
+
+pytestmark = pytest.mark.broker
+
+USERS = {"root": "root-secret", "proxy": "proxy-secret"}
+OWN_LOGIN = {
+    "upstream.admin.sasl.mechanism": "PLAIN",
+    "upstream.admin.sasl.username": "proxy",
+    "upstream.admin.sasl.password": USERS["proxy"],
+    "upstream.admin.refresh": "1s",
+}
+WITHOUT_RETRIES = {"retries": "0", "enable.idempotence": "false"}
+ALLOW, DENY = AclPermissionType.ALLOW, AclPermissionType.DENY
+ANY = ("*", ResourcePatternType.LITERAL)
+STARTS = 3
+
+
+@pytest.fixture
+async def kafka():
+    properties = {**AUTHORIZER, "super.users": "User:root"}
+    async with KafkaCluster(security="SASL_PLAINTEXT", users=USERS, properties=properties) as it:
+        yield it
+
+
+def binding(operation, pattern, permission=ALLOW):
+    return AclBinding(ResourceType.TOPIC, *pattern, "User:proxy", "*", operation, permission)
+
+
+async def allow(kafka, *bindings):
+    await asyncio.to_thread(_change, kafka, "create_acls", bindings)
+
+
+async def take_back(kafka, one):
+    filters = [
+        AclBindingFilter(
+            ResourceType.TOPIC,
+            one.name,
+            one.resource_pattern_type,
+            one.principal,
+            "*",
+            one.operation,
+            one.permission_type,
+        )
+    ]
+    await asyncio.to_thread(_change, kafka, "delete_acls", filters)
+
+
+def _change(kafka, how, what):
+    admin = AdminClient(kafka.client_options("root").librdkafka())
+    for done in getattr(admin, how)(list(what)).values():
+        done.result(60)
+
+
+def through(kafka, proxy, more):
+    options = kafka.client_options("root").java() | {"bootstrap.servers": proxy.bootstrap_servers}
+    return JavaProducer(options | more)
+
+
+async def all_acknowledged(kafka, proxy, *topics, more=WITHOUT_RETRIES):
+    """One record to each topic, from a client that has just started."""
+    async with through(kafka, proxy, more) as producer:
+        results = await producer.send_all([JavaRecord(topic, b"v") for topic in topics])
+    assert all(isinstance(each, Acknowledged) for each in results), (results, warnings_of(proxy))
+
+
+def warnings_of(proxy):
+    return [line["event"] for line in proxy.log if line["level"] in ("warning", "error")]
+
+
+@asynccontextmanager
+async def proxy_of(kafka):
+    async with RunningProxy(kafka.bootstrap_servers, settings=OWN_LOGIN) as proxy:
+        yield proxy
+
+
+async def test_no_first_record_is_lost_whatever_the_proxy_may_describe(kafka, topic):
+    """After each of several starts, for topics that exist and for a new one."""
+    visible, hidden = f"open-{topic}"[:200], topic
+    for each in (visible, hidden):
+        await kafka.create_topic(each)
+    await allow(kafka, binding(AclOperation.DESCRIBE_CONFIGS, ANY))
+    for number in range(STARTS):
+        async with proxy_of(kafka) as proxy:
+            await kafka.create_topic(f"{number}-{topic}"[:200])
+            await all_acknowledged(kafka, proxy, hidden, visible, f"{number}-{topic}"[:200])
+        assert warnings_of(proxy).count("topic_names_denied") == 1
+
+    await allow(kafka, binding(AclOperation.DESCRIBE, ("open-", ResourcePatternType.PREFIXED)))
+    async with proxy_of(kafka) as proxy:
+        await all_acknowledged(kafka, proxy, visible, hidden)
+
+
+async def test_rights_that_change_while_it_runs_lose_no_record(kafka, topic):
+    every = binding(AclOperation.DESCRIBE, ANY)
+    await kafka.create_topic(topic)
+    await allow(kafka, binding(AclOperation.DESCRIBE_CONFIGS, ANY), every)
+    async with proxy_of(kafka) as proxy, through(kafka, proxy, WITHOUT_RETRIES) as early:
+        assert all(isinstance(r, Acknowledged) for r in await early.send_all([JavaRecord(topic, b"v")]))
+        await take_back(kafka, every)
+        await until(lambda: offers(proxy, 12))
+        # The connections that were offered topic ids go on with the names that are known.
+        assert all(isinstance(r, Acknowledged) for r in await early.send_all([JavaRecord(topic, b"v")]))
+        await all_acknowledged(kafka, proxy, topic)
+
+        # A single topic that is hidden: its producers get an error that they repeat, then use names.
+        hidden = binding(AclOperation.DESCRIBE, (f"hidden-{topic}"[:200], ResourcePatternType.LITERAL), DENY)
+        await allow(kafka, every, hidden)
+        await until(lambda: offers(proxy, 13))
+        for each in (f"new-{topic}"[:200], f"hidden-{topic}"[:200]):
+            await kafka.create_topic(each)
+        await all_acknowledged(kafka, proxy, topic, f"new-{topic}"[:200])
+        assert await offers(proxy, 13)
+        await all_acknowledged(kafka, proxy, f"hidden-{topic}"[:200], topic, more={})
+        assert await offers(proxy, 12)
+        await all_acknowledged(kafka, proxy, f"hidden-{topic}"[:200], topic)
+    (refused,) = [line for line in proxy.decisions() if line.get("reason") == "unknown_topic_id"][:1]
+    assert refused["topic"].startswith("id:")
+
+
+async def offers(proxy, newest):
+    """True if this is the newest version of Produce that a client of this address is offered now."""
+    versions, _ = await offered(port_of(proxy))
+    return versions[ApiKey.PRODUCE][1] == newest

@@ -1,0 +1,76 @@
+"""The request of one session that waits for the names of its topics: `Naming`.
+
+`session.produce.names` says which names a request waits for, and for how long.
+"""
+
+from typing import Generic, TypeVar
+
+from tsproxy.model.produce import ProduceRequest
+from tsproxy.session.deadlines import Wait
+from tsproxy.session.effects import CloseReason, Count, SessionCounter, TopicWanted
+from tsproxy.session.produce.judge_request import RequestVerdict
+from tsproxy.session.produce.names import MOST_WAITED_FOR, NAME_WAIT_MS, IdsGivenUp, is_awaited, is_denied
+from tsproxy.session.state import State
+from tsproxy.session.states import Cause, SessionState
+from tsproxy.wire.k00_produce import TopicNames
+
+R = TypeVar("R")
+
+
+class Naming(Generic[R]):
+    """Holds at most one request."""
+
+    def __init__(self, state: State) -> None:
+        self._state = state
+        self._given_up = IdsGivenUp()
+        self._held: tuple[R, frozenset[bytes]] | None = None
+
+    @property
+    def names(self) -> TopicNames:
+        """The names by which a request is judged now."""
+        return self._given_up.names(self._state.view, self._state.deadlines.now_ms)
+
+    def must_wait(self, request: R, asked: ProduceRequest, size: int) -> bool:
+        """True if the request is held until its names come. `asked` is the decoded request, `size` the size
+        of its frame."""
+        state = self._state
+        missing = self._given_up.missing(asked, state.view)
+        if not missing:
+            return False
+        self._held = request, missing
+        state.hold_request(Cause.UNNAMED, size)
+        state.deadlines.start(Wait.NAME, NAME_WAIT_MS)
+        state.effects += [TopicWanted(topic_id) for topic_id in sorted(missing)]
+        state.effects.append(Count(SessionCounter.TOPIC_NAME_WAITS))
+        return True
+
+    def view_changed(self) -> R | None:
+        """The held request, if no name may still come for it."""
+        view = self._state.view
+        if self._held is None or any(is_awaited(each, view) for each in self._held[1]):
+            return None
+        return self.released()
+
+    def released(self) -> R | None:
+        """The held request: its wait is over."""
+        if self._held is None:
+            return None
+        (request, _), self._held = self._held, None
+        self._state.deadlines.cancel(Wait.NAME)
+        self._state.release_request(Cause.NAMED)
+        return request
+
+    def judged(self, verdicts: RequestVerdict) -> None:
+        """Want the names that this request lacked: the client sends these batches again."""
+        if unnamed := verdicts.unnamed_topics:
+            self._given_up.add(unnamed, self._state.deadlines.now_ms)
+            self._state.effects += [TopicWanted(topic_id) for topic_id in unnamed[:MOST_WAITED_FOR]]
+
+    def end_if_denied(self, verdicts: RequestVerdict) -> None:
+        """End the connection if the client names a topic by an id whose name the proxy may not ask for. Its
+        next connection is offered versions in which requests name their topics."""
+        state = self._state
+        if any(is_denied(topic_id, state.view) for topic_id in verdicts.unnamed_topics):
+            state.names_only.add(state.peer.client_address)
+            if not state.is_closed and state.current is not SessionState.ENDING:
+                state.end(CloseReason.UNSUPPORTED_REQUEST, "a topic id whose name the proxy may not ask for")
