@@ -6,8 +6,6 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Final
 
-from aiokafka.protocol.metadata import MetadataRequest
-
 from tsproxy.cluster.admin_connection import AdminConnection, RejectedError, TopicAnswer
 from tsproxy.cluster.topic_rights import WRITE, TopicRights, topic_rights
 from tsproxy.config.settings import Config
@@ -16,6 +14,7 @@ from tsproxy.doctor.commands import admin_arguments, grant
 from tsproxy.doctor.findings import Check, Finding, few, many
 from tsproxy.model.kafka import ErrorCode
 from tsproxy.proxy.brokers.discovery import TOPIC_PROBED
+from tsproxy.proxy.brokers.topic_ids import TOPIC_PROBED as ANY_TOPIC
 
 PERMISSIONS: Final = Check("permissions")
 _DENIED: Final = ErrorCode.TOPIC_AUTHORIZATION_FAILED
@@ -26,11 +25,12 @@ PROBE: Final = "clock.probe.topic"
 @dataclass(frozen=True, slots=True)
 class Rights:
     """The rights of the proxy's own user. `visible`: the topics that the user may Describe, without internal
-    ones. `described`: their configuration; if no topic is visible, the answer about a topic that need not
-    exist. `named`: the topics to which the proxy itself writes, by the configuration key that names them."""
+    ones. `sees_all`: it may Describe any topic. `described`: their configuration; if no topic is visible, the
+    answer about a topic that need not exist. `named`: the topics to which the proxy itself writes, by the
+    configuration key that names them."""
 
     visible: Sequence[str]
-    sees_nothing: bool
+    sees_all: bool
     described: Sequence[TopicAnswer]
     reads_brokers: bool
     named: Mapping[str, str] = field(default_factory=dict)
@@ -41,17 +41,14 @@ class Rights:
 async def rights(config: Config, connection: AdminConnection, nodes: Sequence[Node]) -> Rights:
     """The rights, as a broker reports them. No topic is created. Raises ConversationError."""
     visible = sorted((await connection.cluster(with_topics=True)).topics)
-    sees_nothing = False
-    if not visible:
-        answer = await connection.request(MetadataRequest([TOPIC_PROBED], allow_auto_topic_creation=False))
-        sees_nothing = any(topic[0] == _DENIED for topic in answer.topics)
+    sees_all = await connection.may_describe(ANY_TOPIC)
     named = _named(config)
     of_named = None
     with suppress(RejectedError):  # before Kafka 3.1
         of_named = await topic_rights(connection, [*named.values()]) if named else []
     return Rights(
         visible,
-        sees_nothing,
+        sees_all,
         await connection.describe(visible or [TOPIC_PROBED]),
         any(node.settings is not None for node in nodes),
         named,
@@ -93,6 +90,8 @@ def _describe_configs(config: Config, found: Rights) -> Iterator[Finding]:
     denied = [each.topic for each in found.described if each.error_code == _DENIED]
     if not config.policy.asks_broker:
         yield PERMISSIONS.ok("DescribeConfigs on topics: not needed, no limit comes from the cluster")
+    elif not denied and not found.visible:
+        yield PERMISSIONS.skipped("DescribeConfigs on topics: no topic is visible, so none was asked")
     elif not denied:
         yield PERMISSIONS.ok(
             f"DescribeConfigs on topics: granted ({many(len(found.visible), 'topic')} asked)"
@@ -113,11 +112,18 @@ def _describe_configs(config: Config, found: Rights) -> Iterator[Finding]:
 
 
 def _describe(config: Config, found: Rights) -> Finding:
-    if found.visible:
+    if found.visible and found.sees_all:
         return PERMISSIONS.ok(
             f"Describe on topics: granted for {many(len(found.visible), 'topic')}; brokers hide others"
         )
-    if found.sees_nothing:
+    if found.visible:
+        return PERMISSIONS.warning(
+            f"Describe on topics: granted for {many(len(found.visible), 'topic')}, not for all, so the proxy "
+            "offers Produce 12 at most",
+            "grant it on all topics, if clients should name topics by id",
+            grant(config, "Describe", EVERY_TOPIC),
+        )
+    if not found.sees_all:
         return PERMISSIONS.warning(
             "Describe on topics: missing, so the proxy offers Produce 12 at most, cannot compare its clock "
             "with the brokers', and this command sees no topic",
