@@ -128,9 +128,9 @@ async def kafka_391(request: pytest.FixtureRequest) -> AsyncIterator[KafkaCluste
         yield kafka
 
 
-@pytest.fixture(params=[pytest.param(name, marks=pytest.mark.broker) for name in ("kafka_431", "kafka_391")])
+@pytest.fixture(params=[pytest.param(name, marks=pytest.mark.broker) for name in ("kafka_440", "kafka_391")])
 def kafka(request: pytest.FixtureRequest) -> KafkaCluster:
-    """The test runs twice: against Kafka 4.3.1 and against 3.9.1."""
+    """The test runs twice: against Kafka 4.4.0 and against 3.9.1."""
     return request.getfixturevalue(request.param)
 
 

@@ -1,7 +1,7 @@
 """`python -m tests.differential N`: N generated batches to real brokers, straight and through the proxy.
 
-    python -m tests.differential 100000 --seed 2026 --versions 4.3.1,3.9.1
-    python -m tests.differential --seed 2026 --only 4711 --versions 4.3.1     # one request again
+    python -m tests.differential 100000 --seed 2026 --versions 4.4.0,3.9.1
+    python -m tests.differential --seed 2026 --only 4711 --versions 4.4.0     # one request again
 
 Ends with 1 where a difference is not in the table of intended ones (`intended.py`).
 """
@@ -12,11 +12,13 @@ import sys
 import uuid
 
 from tests.differential.run import Comparison, Tally
-from tests.differential.topics import create_topics
+from tests.differential.topics import CHANGING, change, create_topics
 from tsproxy.testing.kafka_cluster import KafkaCluster
 
 PROPERTIES = {"log.cleaner.backoff.ms": "3600000"}
 """Compacted topics are here for their checks; a cleaner at work would change what was stored."""
+
+MOST_SLICES = 10
 
 
 async def compare(kafka: KafkaCluster, seed: str, batches: int, first: int = 0) -> Tally:
@@ -24,11 +26,21 @@ async def compare(kafka: KafkaCluster, seed: str, batches: int, first: int = 0) 
     topics = await create_topics(kafka, f"diff-{uuid.uuid4().hex[:8]}")
     node = kafka.node(kafka.node_ids[0])
     comparison = Comparison(kafka.version, (node.host, node.port), topics)
+    changing = next((topic for topic in topics if topic.config == CHANGING), None)
     try:
-        await asyncio.to_thread(comparison.run, seed, batches, first)
+        for number, slice_of in enumerate(slices(batches)):
+            if changing is not None and number:
+                comparison.change(await change(kafka, changing, number - 1))
+            first = await asyncio.to_thread(comparison.run, seed, slice_of, first)
+        await asyncio.to_thread(comparison.finish)
     finally:
         comparison.close()
     return comparison.tally
+
+
+def slices(batches: int) -> list[int]:
+    """Numbers of batches. The settings of a topic change in between."""
+    return [batches] if batches < MOST_SLICES else [-(-batches // MOST_SLICES)] * MOST_SLICES
 
 
 def show(version: str, tally: Tally, shown: int = 10) -> str:
@@ -63,7 +75,7 @@ async def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.differential", description=__doc__)
     parser.add_argument("batches", type=int, nargs="?", default=1000)
     parser.add_argument("--seed", default="2026")
-    parser.add_argument("--versions", default="4.3.1,3.9.1")
+    parser.add_argument("--versions", default="4.4.0,3.9.1")
     parser.add_argument("--only", type=int, help="the number of one request to send again")
     arguments = parser.parse_args()
     is_clean = True

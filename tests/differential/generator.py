@@ -226,6 +226,7 @@ _BATCH_DAMAGE: Final[tuple[Callable[[Random, Batch], Batch], ...]] = (
     _scrambled_payload,
     _of_record(lambda rng, r: replace(r, offset_delta=rng.choice((0, 1, 9, -1, 2**31 - 1)))),
     _of_record(lambda rng, r: replace(r, length_off=rng.choice((-3, -1, 1, 2, 100)))),
+    _of_record(lambda rng, r: replace(r, length_off=rng.choice((-1000, -(2**31), 2**31 - 50, 2**20)))),
     _of_record(lambda rng, r: replace(r, headers_off=rng.choice((-1, 1, 2, 10**6)))),
     _of_record(lambda rng, r: replace(r, key=None, null_size=rng.choice((-2, -5, -(2**31))))),
 )

@@ -118,6 +118,11 @@ class Proxied:
                 effects = self._from_broker()
         return answers
 
+    def see(self, view: View) -> None:
+        """Judge by this view from now on."""
+        self.view = view
+        self._perform(self._session.apply_view(view, self._clock()))
+
     def ask_nothing(self, frame: bytes) -> bool:
         """Send a request that has no answer (acks=0); False where the session closed upon it."""
         is_open = self._perform(self._session.client_bytes(frame, self._clock()))

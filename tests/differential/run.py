@@ -68,11 +68,7 @@ class Comparison:
         self._topics = topics
         self._direct = Direct(address)
         self._ids = topic_ids(self._direct, [topic_of(side, topic) for topic in topics for side in SIDES])
-        view = View(
-            topics=MappingProxyType({topic.proxied: topic.limits for topic in topics}),
-            topic_names={topic_id: name for name, topic_id in self._ids.items()},
-        )
-        self._proxied = Proxied(address, view)
+        self._proxied = Proxied(address, self._view())
         self._accepted: dict[tuple[Side, str, int], _Accepted] = {
             (side, topic.config, partition): {}
             for side in SIDES
@@ -84,12 +80,25 @@ class Comparison:
         self._direct.close()
         self._proxied.close()
 
-    def run(self, seed: str, batches: int, first: int = 0) -> None:
-        """At least `batches` batches, request by request from number `first` on."""
+    def _view(self) -> View:
+        return View(
+            topics=MappingProxyType({topic.proxied: topic.limits for topic in self._topics}),
+            topic_names={topic_id: name for name, topic_id in self._ids.items()},
+        )
+
+    def change(self, topic: Topic) -> None:
+        """The settings of this topic were altered."""
+        self._topics = [topic if each.config == topic.config else each for each in self._topics]
+        self._proxied.see(self._view())
+
+    def run(self, seed: str, batches: int, first: int = 0) -> int:
+        """At least `batches` batches more, request by request from number `first` on. Returns the next
+        number."""
         started = time.monotonic()
         versions = VERSIONS[self._broker_version[0]]
         numbers = count(first)
-        while self.tally.batches < batches:
+        enough = self.tally.batches + batches
+        while self.tally.batches < enough:
             moment = now_ms()
             self._exchange(
                 [
@@ -97,6 +106,12 @@ class Comparison:
                     for number in islice(numbers, PIPELINED)
                 ]
             )
+        self.tally.seconds += time.monotonic() - started
+        return next(numbers)
+
+    def finish(self) -> None:
+        """Compare what was stored, and find what was forwarded though forbidden."""
+        started = time.monotonic()
         self.tally.forwarded = [
             outcome
             for outcome in self._proxied.outcomes

@@ -6,7 +6,7 @@ through the proxy, so that offsets, producers' states and stored bytes can be co
 
 import asyncio
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from tsproxy.cluster.topic_limits import topic_limits
@@ -16,12 +16,14 @@ from tsproxy.testing.kafka_cluster import KafkaCluster
 
 PARTITIONS: Final = 3
 SMALL_BATCH_BYTES: Final = 700
+SMALL_RECORD_BYTES: Final = 32
 
 TYPE: Final = "message.timestamp.type"
 BEFORE: Final = "message.timestamp.before.max.ms"
 AFTER: Final = "message.timestamp.after.max.ms"
 DIFFERENCE: Final = "message.timestamp.difference.max.ms"
 CODEC: Final = "compression.type"
+RECORD_SIZE: Final = "max.decompressed.message.bytes"
 COMPACT: Final = {"cleanup.policy": "compact"}
 
 HOUR: Final = str(3_600_000)
@@ -45,6 +47,23 @@ CONFIGS: Final[dict[str, Mapping[str, str]]] = {
 }
 """The configuration that each topic sets. The rest is the broker's default."""
 
+CHANGING: Final = "changing"
+
+SIZE_CONFIGS: Final[dict[str, Mapping[str, str]]] = {
+    "small-records": {BEFORE: DAY, AFTER: HOUR, RECORD_SIZE: str(SMALL_RECORD_BYTES)},
+    "small-records-gzip": {AFTER: HOUR, RECORD_SIZE: str(SMALL_RECORD_BYTES), CODEC: "gzip", **COMPACT},
+    "hardly-a-record": {BEFORE: DAY, AFTER: HOUR, RECORD_SIZE: "8"},
+    CHANGING: {BEFORE: DAY, AFTER: HOUR},
+}
+"""The limit of a decompressed record's size, which brokers know from 4.4 on."""
+
+CHANGES: Final[tuple[Mapping[str, str | None], ...]] = (
+    {RECORD_SIZE: str(SMALL_RECORD_BYTES)},
+    {RECORD_SIZE: str(2 * SMALL_RECORD_BYTES), AFTER: DAY},
+    {RECORD_SIZE: None, AFTER: HOUR},
+)
+"""The settings of the topic `changing` one after the other, again and again, while a run goes on."""
+
 OLD_CONFIGS: Final[dict[str, Mapping[str, str]]] = {
     "difference": {DIFFERENCE: HOUR},
     "difference-and-after": {DIFFERENCE: HOUR, AFTER: DAY},
@@ -67,9 +86,8 @@ class Topic:
 
 async def create_topics(kafka: KafkaCluster, run: str) -> tuple[Topic, ...]:
     """All topics, named after `run`; limits as the proxy reads them from the broker."""
-    configs = CONFIGS if kafka.version.startswith("4") else CONFIGS | OLD_CONFIGS
     topics = []
-    for config, settings in configs.items():
+    for config, settings in configs_of(kafka.version).items():
         direct, proxied = f"{run}.{config}.d", f"{run}.{config}.p"
         await asyncio.gather(
             *(kafka.create_topic(name, PARTITIONS, config=KEEP | settings) for name in (direct, proxied))
@@ -77,3 +95,18 @@ async def create_topics(kafka: KafkaCluster, run: str) -> tuple[Topic, ...]:
         limits = topic_limits(await kafka.topic_config(direct))
         topics.append(Topic(config, direct, proxied, limits))
     return tuple(topics)
+
+
+def configs_of(version: str) -> Mapping[str, Mapping[str, str]]:
+    release = tuple(map(int, version.split(".")))
+    if release >= (4, 4):
+        return CONFIGS | SIZE_CONFIGS
+    return CONFIGS if release >= (4,) else CONFIGS | OLD_CONFIGS
+
+
+async def change(kafka: KafkaCluster, topic: Topic, number: int) -> Topic:
+    """The topic with its settings altered for the `number`th time."""
+    settings = CHANGES[number % len(CHANGES)]
+    for name in (topic.direct, topic.proxied):
+        await kafka.alter_topic(name, settings)
+    return replace(topic, limits=topic_limits(await kafka.topic_config(topic.proxied)))

@@ -49,6 +49,7 @@ from tsproxy.wire.headers import read_request_header
 TOPICS = ("t", "u", "v", "unknown")
 LIMITS = (
     TopicLimits(before_max_ms=DAY_MS, after_max_ms=HOUR_MS),
+    TopicLimits(before_max_ms=DAY_MS, after_max_ms=HOUR_MS, max_decompressed_message_bytes=16),
     TopicLimits(after_max_ms=0),
     TopicLimits(before_max_ms=0),
     TopicLimits(before_max_ms=LONG_MAX - 1, after_max_ms=LONG_MAX - 1),

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tsproxy.cluster.admin_connection import TopicAnswer
-from tsproxy.cluster.topic_limits import CONFIG_NAMES
+from tsproxy.cluster.topic_limits import ANY_RECORD_SIZE, CONFIG_NAMES
 from tsproxy.model.kafka import Codec, TimestampType
 from tsproxy.model.verdict import TopicLimits
 from tsproxy.policy.timestamps import is_out_of_range
@@ -21,6 +21,7 @@ from tsproxy.proxy.brokers.limits import (
 
 BEFORE, AFTER = "message.timestamp.before.max.ms", "message.timestamp.after.max.ms"
 DIFFERENCE, SIZE = "message.timestamp.difference.max.ms", "max.message.bytes"
+RECORD_SIZE = "max.decompressed.message.bytes"
 TYPE, CLEANUP, CODEC = "message.timestamp.type", "cleanup.policy", "compression.type"
 LONG_MAX = str(2**63 - 1)
 HOUR_MS, DAY_MS = 3_600_000, 86_400_000
@@ -61,6 +62,7 @@ limits = st.builds(
     max_message_bytes=st.integers(0, 2**31 - 1),
     is_compacted=st.booleans(),
     codec=st.none() | st.sampled_from(Codec),
+    max_decompressed_message_bytes=st.none() | st.integers(1, 2**31 - 1),
 )
 
 
@@ -70,6 +72,9 @@ def test_the_loosest_rejects_nothing_that_any_of_them_takes(many, drift_ms):
     if is_out_of_range(NOW_MS + drift_ms, found, NOW_MS):
         assert all(is_out_of_range(NOW_MS + drift_ms, each, NOW_MS) for each in many)
     assert all(found.max_message_bytes >= each.max_message_bytes for each in many)
+    most = found.max_decompressed_message_bytes
+    assert most is None or all((each.max_decompressed_message_bytes or 0) >= 1 for each in many)
+    assert most is None or most >= max(each.max_decompressed_message_bytes or 0 for each in many)
     assert not found.is_compacted or all(each.is_compacted for each in many)
     assert found.codec in (None, *(each.codec for each in many))
 
@@ -98,6 +103,19 @@ def test_a_broker_of_3_9_beside_one_of_4_lets_any_time_pass():
         {1: "unlimited", 2: "1h"},
         "unlimited",
     )
+
+
+def test_brokers_before_4_4_do_not_limit_the_size_of_a_decompressed_record():
+    """In the middle of an upgrade, the leader that does judges. The default is no difference worth a line."""
+    newest = gives(NEW_VALUES | {RECORD_SIZE: str(ANY_RECORD_SIZE)})
+    own = ((RECORD_SIZE, "100"),)
+
+    assert together(own, newest, {1: newest}).limits.max_decompressed_message_bytes == 100
+    assert together(own, newest, {1: newest, 2: NEW}).limits.max_decompressed_message_bytes is None
+    assert together(own, newest, {1: newest, 2: None}).limits.max_decompressed_message_bytes is None
+    assert not list(differences(together((), newest, {1: newest, 2: NEW})))
+    (difference,) = differences(together(own, newest, {1: newest, 2: NEW}))
+    assert difference.by_node == {1: "100", 2: "unlimited"}
 
 
 def test_what_a_topic_sets_itself_holds_at_every_broker():

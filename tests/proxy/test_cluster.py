@@ -13,6 +13,7 @@ from tests.proxy.world import until
 from tsproxy.clock import Clock
 from tsproxy.cluster import upstream
 from tsproxy.cluster.admin_connection import ConversationError, connected
+from tsproxy.cluster.topic_limits import ANY_RECORD_SIZE
 from tsproxy.config.settings import Password, Sasl, SaslMechanism, Secret, Upstream, UpstreamTls
 from tsproxy.model.addresses import Address
 from tsproxy.model.kafka import TimestampType
@@ -94,6 +95,21 @@ async def test_the_limits_of_a_wanted_topic_are_read_at_once(kafka, topic):
         assert limits.max_message_bytes == 12345
         assert limits.is_compacted
         assert limits.timestamp_type is TimestampType.CREATE_TIME
+
+
+async def test_a_limit_for_the_size_of_a_decompressed_record_is_followed_when_it_changes(kafka_440, topic):
+    """Brokers have it since 4.4. Its default is the largest array of Java."""
+    await kafka_440.create_topic(topic)
+    async with learning(upstream_of(kafka_440, refresh_ms=200)) as learned:
+        assert (await learned.limits_of(topic)).max_decompressed_message_bytes == ANY_RECORD_SIZE
+
+        def known():
+            return learned.facts.topics[topic].max_decompressed_message_bytes
+
+        await kafka_440.alter_topic(topic, {"max.decompressed.message.bytes": "100"})
+        await until(lambda: known() == 100)
+        await kafka_440.alter_topic(topic, {"max.decompressed.message.bytes": None})
+        await until(lambda: known() == ANY_RECORD_SIZE)
 
 
 async def test_the_limits_of_many_topics_are_read_in_few_requests(kafka, topic):

@@ -44,6 +44,11 @@ def test_what_is_not_said_is_kafkas_default():
     assert topic_limits({}) == TopicLimits()
 
 
+def test_the_size_of_a_decompressed_record_is_limited_where_the_broker_says_so():
+    assert topic_limits({}).max_decompressed_message_bytes is None
+    assert topic_limits({"max.decompressed.message.bytes": "9"}).max_decompressed_message_bytes == 9
+
+
 ON_KAFKA_4 = {
     "nobody set anything": ({AFTER: LONG_MAX, BEFORE: LONG_MAX}, {AFTER, BEFORE}, None, HOUR_MS),
     "a topic's own limit stays": ({AFTER: "7000", BEFORE: LONG_MAX}, {BEFORE}, None, 7000),

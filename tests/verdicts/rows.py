@@ -32,6 +32,7 @@ class Wire(Enum):
 
     ANY = "Produce v3 and later, any broker"
     LEGACY = "Produce v0 to v2, brokers up to 3.9"
+    SINCE_4_4 = "Produce v3 and later, brokers from 4.4 on"
     NOWHERE = "unit test of the broker's own code: no producer can ask for it"
 
 

@@ -9,8 +9,9 @@ from tests.differential.requests import Answers, produce_frame, read_answers
 from tests.differential.run import topic_ids
 from tests.verdicts.beyond import BEYOND, EXACT
 from tests.verdicts.log_validator import CASES, NOT_REPLAYED
+from tests.verdicts.record_sizes import SIZES
 from tests.verdicts.rows import ACCEPTED, KEEP, Expected, Row, Wire
-from tsproxy.cluster.topic_limits import topic_limits
+from tsproxy.cluster.topic_limits import ANY_RECORD_SIZE, topic_limits
 from tsproxy.model.kafka import ErrorCode
 from tsproxy.model.produce import PartitionProduceResponse
 from tsproxy.model.verdict import Accept, Reject
@@ -24,8 +25,9 @@ from tsproxy.session.produce.job import Work
 from tsproxy.testing.kafka_cluster import KafkaCluster
 from tsproxy.wire.k00_produce import TOPIC_IDS_FROM
 
-ROWS = (*CASES, *BEYOND)
+ROWS = (*CASES, *BEYOND, *SIZES)
 NOW_MS = 1_767_225_600_000
+NEWEST_DEFAULTS = {"max.decompressed.message.bytes": str(ANY_RECORD_SIZE)}
 
 
 def test_all_53_cases_of_the_log_validator_are_accounted_for():
@@ -35,7 +37,8 @@ def test_all_53_cases_of_the_log_validator_are_accounted_for():
 def rejection(row: Row) -> Reject | None:
     """The reason for which the core would reject the row's records."""
     request = RequestContext(row.api_version, -1, row.transactional_id is not None, NOW_MS, NOBODY)
-    view = View(topics={"t": topic_limits(row.config)})
+    config = NEWEST_DEFAULTS | row.config if row.wire is Wire.SINCE_4_4 else row.config
+    view = View(topics={"t": topic_limits(config)})
     policy, work = of_anybody(view).of("t", NOW_MS), Work(view.limits)
     reader = PartitionReader(request, "t", 0, policy, view.limits, work)
     case = reader.read(memoryview(row.records(NOW_MS)))
@@ -92,18 +95,18 @@ WAYS = pytest.mark.parametrize("through_proxy", [False, True], ids=["directly", 
 @WAYS
 async def test_a_real_broker_gives_the_verdict(kafka: KafkaCluster, through_proxy: bool):
     """The rows on a bound to the millisecond are left out: `test_boundaries` meets those bounds."""
-    knows_legacy = kafka.version.startswith("3")
-    rows = [row for row in ROWS if row not in EXACT and (knows_legacy or row.wire is not Wire.LEGACY)]
+    other = {Wire.SINCE_4_4} if kafka.version.startswith("3") else {Wire.LEGACY}
+    rows = [row for row in ROWS if row not in EXACT and row.wire not in other]
     assert not await wrong_answers(kafka, rows, through_proxy=through_proxy, by_id=False)
 
 
 @WAYS
 async def test_it_gives_the_same_to_a_request_that_names_the_topic_by_id(
-    kafka_431: KafkaCluster, through_proxy: bool
+    kafka_440: KafkaCluster, through_proxy: bool
 ):
     """In Produce 13, which brokers have from 4.1 on. Rows about an older version are left out."""
     rows = [row for row in ROWS if row not in EXACT and row.version is None and row.wire is not Wire.LEGACY]
-    assert not await wrong_answers(kafka_431, rows, through_proxy=through_proxy, by_id=True)
+    assert not await wrong_answers(kafka_440, rows, through_proxy=through_proxy, by_id=True)
 
 
 async def wrong_answers(

@@ -7,6 +7,8 @@ code: zstd-jni never did, and snappy-java no longer does.
 import os
 import struct
 import subprocess
+import tempfile
+import zipfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,6 +30,9 @@ class Variant:
     codecs: tuple[int, ...]
 
 
+BUFFERS = "org.apache.kafka.common.utils.BufferSupplier"
+BUFFERS_SINCE_4_4 = "org.apache.kafka.common.utils.internals.BufferSupplier"
+
 NOWHERE = f"-Djava.io.tmpdir={os.devnull}/none"
 """The folder where a library unpacks its native code. It does not exist."""
 _ALL = (GZIP, SNAPPY, LZ4, ZSTD)
@@ -35,8 +40,8 @@ VARIANTS = (
     Variant("3.9.1", "LZ4Factory:JNI", (), _ALL),
     Variant("3.9.1", "LZ4Factory:JavaUnsafe", (NOWHERE,), (LZ4,)),
     Variant("3.9.1", "LZ4Factory:JavaSafe", (NOWHERE, "-Dos.arch=unheard-of"), (LZ4,)),
-    Variant("4.3.1", "LZ4Factory:JNI", (), _ALL),
-    Variant("4.3.1", "LZ4Factory:JavaSafe", (NOWHERE,), (LZ4,)),
+    Variant("4.4.0", "LZ4Factory:JNI", (), _ALL),
+    Variant("4.4.0", "LZ4Factory:JavaSafe", (NOWHERE,), (LZ4,)),
 )
 
 
@@ -44,15 +49,10 @@ def readings(variant: Variant, blobs: Sequence[tuple[int, bytes]]) -> list[set[b
     """For each (codec, blob) all that comes out, None among it for an error; none where the variant has no
     such codec."""
     asked = [(codec, blob) for codec, blob in blobs if codec in variant.codecs]
-    command = [
-        find_java().executable,
-        *("-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"),
-        *variant.options,
-        *("-cp", f"{fetch_kafka_jars(variant.version)}/*", PROGRAM),
-    ]
     told = struct.pack(">i", len(asked))
     told += b"".join(struct.pack(">bi", codec, len(blob)) + blob for codec, blob in asked)
-    out = memoryview(subprocess.run(command, input=told, capture_output=True, check=True).stdout)
+    with tempfile.TemporaryDirectory() as folder:
+        out = memoryview(_run(variant, told, Path(folder, PROGRAM.name)))
     name_end = 2 + int.from_bytes(out[:2], "big")
     assert bytes(out[2:name_end]).decode() == variant.name
     found, pos = [], name_end
@@ -67,3 +67,19 @@ def readings(variant: Variant, blobs: Sequence[tuple[int, bytes]]) -> list[set[b
                 pos = end
         found.append(each)
     return found
+
+
+def _run(variant: Variant, told: bytes, program: Path) -> bytes:
+    jars = fetch_kafka_jars(variant.version)
+    (clients,) = jars.glob("kafka-clients-*.jar")
+    text = PROGRAM.read_text()
+    if BUFFERS_SINCE_4_4.replace(".", "/") + ".class" in zipfile.ZipFile(clients).namelist():
+        text = text.replace(BUFFERS, BUFFERS_SINCE_4_4)
+    program.write_text(text)
+    command = [
+        find_java().executable,
+        *("-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"),
+        *variant.options,
+        *("-cp", f"{jars}/*", program),
+    ]
+    return subprocess.run(command, input=told, capture_output=True, check=True).stdout

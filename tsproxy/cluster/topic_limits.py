@@ -4,7 +4,7 @@ Brokers up to 3.5 only know `message.timestamp.difference.max.ms`. Brokers 3.6 t
 `after`. Each of these two falls back to `difference` if it is unlimited itself (KIP-937,
 `LogConfig.getMessageTimestampBeforeMaxMs`). Brokers from 4.0 on know only `before` and `after` (KAFKA-17997).
 A topic's description already holds the broker's own settings if the topic sets none, so the same rule holds
-for all three groups of brokers.
+for all three groups of brokers. `max.decompressed.message.bytes` is known from 4.4 on.
 """
 
 from collections.abc import Collection, Mapping
@@ -21,6 +21,10 @@ DIFFERENCE: Final = "message.timestamp.difference.max.ms"
 MAX_MESSAGE_BYTES: Final = "max.message.bytes"
 CLEANUP_POLICY: Final = "cleanup.policy"
 COMPRESSION_TYPE: Final = "compression.type"
+MAX_DECOMPRESSED_MESSAGE_BYTES: Final = "max.decompressed.message.bytes"
+
+ANY_RECORD_SIZE: Final = 2_147_483_639
+"""The default of `max.decompressed.message.bytes`: the largest array of Java. It limits no real record."""
 
 CONFIG_NAMES: Final = (
     TIMESTAMP_TYPE,
@@ -30,6 +34,7 @@ CONFIG_NAMES: Final = (
     MAX_MESSAGE_BYTES,
     CLEANUP_POLICY,
     COMPRESSION_TYPE,
+    MAX_DECOMPRESSED_MESSAGE_BYTES,
 )
 """The settings that matter for limits. A broker leaves out those that it does not know."""
 
@@ -57,6 +62,7 @@ def topic_limits(described: Mapping[str, str | None]) -> TopicLimits:
     compression_type = described.get(COMPRESSION_TYPE) or "producer"
     if compression_type not in _CODECS:
         raise ValueError(f"{COMPRESSION_TYPE} is {compression_type!r}")
+    largest = described.get(MAX_DECOMPRESSED_MESSAGE_BYTES)
     difference = _bound(described, DIFFERENCE)
     before, after = _bound(described, BEFORE), _bound(described, AFTER)
     return TopicLimits(
@@ -66,6 +72,7 @@ def topic_limits(described: Mapping[str, str | None]) -> TopicLimits:
         max_message_bytes=int(described.get(MAX_MESSAGE_BYTES) or defaults.max_message_bytes),
         is_compacted="compact" in (described.get(CLEANUP_POLICY) or "").replace(" ", "").split(","),
         codec=_CODECS[compression_type],
+        max_decompressed_message_bytes=None if largest is None else int(largest),
     )
 
 

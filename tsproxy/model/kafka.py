@@ -12,6 +12,7 @@ from typing import Final
 NO_TIMESTAMP: Final = -1
 """The timestamp that means "no timestamp" (KIP-32). Brokers never check its range."""
 
+INT_MAX: Final = 2**31 - 1
 LONG_MAX: Final = 2**63 - 1
 LONG_MIN: Final = -(2**63)
 

@@ -254,6 +254,10 @@ class RecordFacts:
 
     `records` is the number of records read, up to `fault` if there is one. `missing` of them have
     NO_TIMESTAMP. `lowest_ms` and `highest_ms` span the other records, and are None if there are none.
+
+    `largest_record` is the largest size that a record of magic 2 declares for itself (without these varint
+    bytes), up to and with the record at fault. It is an int without its sign: a negative size is above all
+    others. Only the sizes of compressed records matter.
     """
 
     records: int
@@ -261,6 +265,7 @@ class RecordFacts:
     highest_ms: int | None
     missing: int
     fault: Fault | None = None
+    largest_record: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -175,7 +175,8 @@ class TopicLimits:
     """The parts of a topic's own configuration that matter for timestamps and sizes.
 
     `before_max_ms` and `after_max_ms` are None if they are unlimited (Long.MAX_VALUE); `codec` is
-    None if the topic keeps the producer's (`compression.type=producer`).
+    None if the topic keeps the producer's (`compression.type=producer`). `max_decompressed_message_bytes`
+    limits each record of a compressed batch; it is None if the broker has no such limit (before 4.4).
     """
 
     timestamp_type: TimestampType = TimestampType.CREATE_TIME
@@ -184,6 +185,7 @@ class TopicLimits:
     max_message_bytes: int = 1_048_588
     is_compacted: bool = False
     codec: Codec | None = None
+    max_decompressed_message_bytes: int | None = None
 
     @property
     def is_limited(self) -> bool:

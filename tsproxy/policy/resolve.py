@@ -9,7 +9,7 @@ from operator import attrgetter
 from typing import Any, Final
 
 from tsproxy.model.addresses import is_in
-from tsproxy.model.kafka import LONG_MAX, TOPICS_OF_BROKERS, TimestampType
+from tsproxy.model.kafka import INT_MAX, LONG_MAX, TOPICS_OF_BROKERS, TimestampType
 from tsproxy.model.outcome import Peer
 from tsproxy.model.policy import (
     FAR_BEHIND_MS,
@@ -31,10 +31,9 @@ from tsproxy.model.policy import (
 from tsproxy.model.verdict import TopicLimits
 from tsproxy.policy.strictness import is_wider
 
-_INT_MAX: Final = 2**31 - 1
 _values: Final = attrgetter(*SETTINGS)
 
-_NO_LIMITS: Final = TopicLimits(max_message_bytes=_INT_MAX)
+_NO_LIMITS: Final = TopicLimits(max_message_bytes=INT_MAX)
 """The limits of a topic whose configuration is not known. The broker then checks sizes."""
 
 _INTERNAL_STARTS: Final = ("__", "mm2-offset-syncs.", "mm2-offsets.", "mm2-configs.", "mm2-status.")

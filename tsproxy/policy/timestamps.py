@@ -1,6 +1,6 @@
 """The timestamp rule: KIP-32 (CreateTime, LogAppendTime, NO_TIMESTAMP) with KIP-937's two limits.
 
-Source: `LogValidator.java#validateTimestamp` of Kafka 3.6 to 4.3. Kafka computes with 64-bit longs that wrap,
+Source: `LogValidator.java#validateTimestamp` of Kafka 3.6 to 4.4. Kafka computes with 64-bit longs that wrap,
 and this module does the same if a verdict or a text depends on it. There are two differences, both on
 purpose:
 

@@ -18,6 +18,9 @@ Columns = tuple[list[int], list[int], list[int], list[int]]
 
 _MASK: Final = (1 << 64) - 1
 
+UNSIGNED: Final = 0xFFFFFFFF
+"""Makes a size an int without its sign: a negative one is then above all others."""
+
 
 def walk(
     columns: Columns, data: bytes, base_timestamp: int, count: int, lengths_must_fit: bool
@@ -77,7 +80,7 @@ def read_varint(data: bytes, pos: int) -> tuple[int, int]:
         byte = data[pos]
         value |= (byte & 0x7F) << shift
         if byte < 0x80:
-            value &= 0xFFFFFFFF
+            value &= UNSIGNED
             return (value >> 1) ^ -(value & 1), pos + 1
     raise ValueError("varint longer than 5 bytes")
 

@@ -95,7 +95,7 @@ cdef int check_fixed(const uint8_t* data, size_t size, const uint8_t* end) excep
 cdef bint alike(Walked* one, Walked* other) noexcept:
     return (
         one.records == other.records and one.missing == other.missing and one.fault == other.fault
-        and one.lowest == other.lowest and one.highest == other.highest
+        and one.lowest == other.lowest and one.highest == other.highest and one.largest == other.largest
     )
 
 

@@ -1,7 +1,9 @@
 """The walk: the same facts natively, in Python, and from the records read as columns."""
 
 import itertools
+from contextlib import suppress
 from random import Random
+from unittest.mock import ANY
 
 import pytest
 from hypothesis import example, given
@@ -24,7 +26,26 @@ def from_columns(data: bytes, base_timestamp: int, count: int, lengths_must_fit:
     fault = records.walk(columns, data, base_timestamp, count, lengths_must_fit)
     times = [timestamp for timestamp in columns[0] if timestamp != NO_TIMESTAMP]
     missing = len(columns[0]) - len(times)
-    return RecordFacts(len(columns[0]), min(times, default=None), max(times, default=None), missing, fault)
+    span = min(times, default=None), max(times, default=None)
+    largest = largest_size(data, min(count, len(columns[0]) + 1))
+    return RecordFacts(len(columns[0]), *span, missing, fault, largest)
+
+
+def largest_size(data: bytes, count: int) -> int:
+    """The largest size that one of the first `count` records declares, without its sign."""
+    sizes, at = [0], 0
+    with suppress(IndexError, ValueError):  # the record at fault is the last one
+        for _ in range(count):
+            size, at = records.read_varint(data, at)
+            sizes.append(size % 2**32)
+            _, at = records.read_varlong(data, at + 1)
+            _, at = records.read_varint(data, at)
+            for _ in ("key", "value"):
+                size, at = records.read_varint(data, at)
+                at += max(size, 0)
+            headers, at = records.read_varint(data, at)
+            at = records.skip_headers(data, at, headers)
+    return max(sizes)
 
 
 @given(
@@ -81,7 +102,7 @@ def test_runs_of_records_that_are_alike_may_be_of_any_length(variant, longest_ru
         record(time, number, None, value, headers)
         for number, (time, (value, headers)) in enumerate(zip(times, alike, strict=True))
     )
-    expected = RecordFacts(len(times), NOW_MS + min(times), NOW_MS + max(times), 0)
+    expected = RecordFacts(len(times), NOW_MS + min(times), NOW_MS + max(times), 0, largest_record=ANY)
     for lengths_must_fit in (True, False):
         assert variant.walk(data, NOW_MS, len(times), lengths_must_fit) == expected
 
@@ -89,7 +110,9 @@ def test_runs_of_records_that_are_alike_may_be_of_any_length(variant, longest_ru
 @pytest.mark.parametrize("width", [1, 2, 3, 4, 5])
 def test_a_varint_may_be_padded_to_five_bytes(variant, width):
     data = record(7, width=width) * 3
-    assert variant.walk(data, NOW_MS, 3, True) == RecordFacts(3, NOW_MS + 7, NOW_MS + 7, 0)
+    assert variant.walk(data, NOW_MS, 3, True) == RecordFacts(
+        3, NOW_MS + 7, NOW_MS + 7, 0, largest_record=ANY
+    )
 
 
 def test_a_length_of_six_bytes_is_too_long(variant):
@@ -98,20 +121,24 @@ def test_a_length_of_six_bytes_is_too_long(variant):
 
 def test_no_timestamp_is_counted_apart(variant):
     data = record(0) + record(NO_TIMESTAMP - NOW_MS) + record(5)
-    assert variant.walk(data, NOW_MS, 3, True) == RecordFacts(3, NOW_MS, NOW_MS + 5, 1)
+    assert variant.walk(data, NOW_MS, 3, True) == RecordFacts(3, NOW_MS, NOW_MS + 5, 1, largest_record=ANY)
 
 
 def test_records_that_all_lack_a_time_have_no_span(variant):
-    assert variant.walk(record() * 2, NO_TIMESTAMP, 2, True) == RecordFacts(2, None, None, 2)
+    assert variant.walk(record() * 2, NO_TIMESTAMP, 2, True) == RecordFacts(
+        2, None, None, 2, largest_record=ANY
+    )
 
 
 def test_times_wrap_at_64_bits_as_a_brokers_longs_do(variant):
-    assert variant.walk(record(1), LONG_MAX, 1, True) == RecordFacts(1, LONG_MIN, LONG_MIN, 0)
+    assert variant.walk(record(1), LONG_MAX, 1, True) == RecordFacts(
+        1, LONG_MIN, LONG_MIN, 0, largest_record=ANY
+    )
 
 
 def test_the_edges_of_a_long_are_times_like_others(variant):
     data = record(LONG_MIN) + record(LONG_MAX)
-    assert variant.walk(data, 0, 2, True) == RecordFacts(2, LONG_MIN, LONG_MAX, 0)
+    assert variant.walk(data, 0, 2, True) == RecordFacts(2, LONG_MIN, LONG_MAX, 0, largest_record=ANY)
 
 
 def test_bytes_after_the_last_record_are_a_fault(variant):

@@ -6,7 +6,16 @@ the timestamp. One bad timestamp makes the whole answer INVALID_TIMESTAMP.
 
 from typing import Final
 
-from tsproxy.model.kafka import LONG_MAX, LONG_MIN, NO_TIMESTAMP, Codec, ErrorCode, TimestampType, wrap64
+from tsproxy.model.kafka import (
+    INT_MAX,
+    LONG_MAX,
+    LONG_MIN,
+    NO_TIMESTAMP,
+    Codec,
+    ErrorCode,
+    TimestampType,
+    wrap64,
+)
 from tsproxy.model.policy import Choice, TopicPolicy
 from tsproxy.model.records import Culprits, Fault, Outside, Records, Suspects
 from tsproxy.model.verdict import OutOfRange, Reason, Reject, TopicLimits, Violation, reason_out_of_range
@@ -18,6 +27,26 @@ from tsproxy.policy.units import guess_unit, unit_hint
 
 _SHOWN: Final = 3
 """The number of record errors that the text of INVALID_RECORD repeats."""
+
+
+def records_are_small_enough(context: BatchContext) -> Reject | None:
+    """The rejection of a compressed batch with a record above `max.decompressed.message.bytes` (since 4.4).
+
+    A broker meets the limit as it reads the size of a record, so culprits before it are not named. It does
+    not compare the size with the record, and has read nothing behind it.
+    """
+    most = None if context.limits is None else context.limits.max_decompressed_message_bytes
+    if most is None or context.facts is None or context.batch.magic < 2:
+        return None
+    if context.batch.codec_id == Codec.NONE:
+        return None
+    size = context.facts.largest_record
+    if size <= most:
+        return None
+    wrong = f"{size} exceeds the configured maximum record size of {most}"
+    if size > INT_MAX:
+        wrong = f"{size - 2**32} is negative"
+    return reject_whole(ErrorCode.INVALID_RECORD, f"Invalid record size: {wrong}.")
 
 
 def records_are_readable(context: BatchContext) -> Reject | None:

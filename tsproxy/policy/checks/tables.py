@@ -68,6 +68,7 @@ CHECKS: Final = Tables(
     validator=(
         Check(batch.batch_is_valid, may_fail=left_to_the_broker, bounds=any_time),
         Check(batch.delete_horizon_is_unset, may_fail=batch.delete_horizon_is_set, bounds=any_time),
+        Check(record.records_are_small_enough, may_fail=left_to_the_broker, bounds=any_time),
         Check(record.records_are_readable, may_fail=left_to_the_broker, bounds=any_time),
         Check(record.each_record_is_valid, may_fail=record.some_record_may_be_invalid, bounds=record.bounds),
         Check(custom.rules_are_kept, may_fail=custom.some_rule_may_reject, bounds=custom.bounds),

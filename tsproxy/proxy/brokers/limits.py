@@ -14,18 +14,20 @@ from typing import Final
 from tsproxy.cluster.admin_connection import TopicAnswer
 from tsproxy.cluster.topic_limits import (
     AFTER,
+    ANY_RECORD_SIZE,
     BEFORE,
     CLEANUP_POLICY,
     COMPRESSION_TYPE,
     CONFIG_NAMES,
     DIFFERENCE,
+    MAX_DECOMPRESSED_MESSAGE_BYTES,
     MAX_MESSAGE_BYTES,
     TIMESTAMP_TYPE,
     as_kafka_4,
     topic_limits,
 )
 from tsproxy.config.values import bound_text
-from tsproxy.model.kafka import TimestampType
+from tsproxy.model.kafka import INT_MAX, TimestampType
 from tsproxy.model.policy import TimeLimit
 from tsproxy.model.verdict import TopicLimits
 
@@ -44,11 +46,13 @@ class Given:
     known: frozenset[str]
 
 
-_INT_MAX: Final = 2**31 - 1
 _LOOSEST: Final = Given(
-    {MAX_MESSAGE_BYTES: str(_INT_MAX)}, frozenset(), frozenset(CONFIG_NAMES) - {DIFFERENCE}
+    {MAX_MESSAGE_BYTES: str(INT_MAX)},
+    frozenset(),
+    frozenset(CONFIG_NAMES) - {DIFFERENCE, MAX_DECOMPRESSED_MESSAGE_BYTES},
 )
-"""A broker with unknown values. It may be a 4.x broker, which does not support `difference`."""
+"""A broker with unknown values. It may be a 4.x broker, which does not support `difference`, or one before
+4.4, which does not limit the size of a decompressed record."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,6 +138,7 @@ def loosest(many: Sequence[TopicLimits]) -> TopicLimits:
         is_compacted=all(each.is_compacted for each in many),
         # A broker that keeps the producer's codec reads less of a batch, and so rejects less.
         codec=first.codec if all(each.codec == first.codec for each in many) else None,
+        max_decompressed_message_bytes=_widest([each.max_decompressed_message_bytes for each in many]),
     )
 
 
@@ -148,9 +153,10 @@ class Difference:
 
 def differences(found: Together) -> Iterator[Difference]:
     for key, field, text in _SHOWN:
-        values = {node_id: getattr(limits, field) for node_id, limits in found.of_nodes.items()}
-        if len(set(values.values())) > 1:
-            by_node = {node_id: text(value) for node_id, value in sorted(values.items())}
+        by_node = {
+            node_id: text(getattr(limits, field)) for node_id, limits in sorted(found.of_nodes.items())
+        }
+        if len(set(by_node.values())) > 1:
             yield Difference(key, by_node, text(getattr(found.limits, field)))
 
 
@@ -161,6 +167,11 @@ _SHOWN: Final = (
     (MAX_MESSAGE_BYTES, "max_message_bytes", str),
     (CLEANUP_POLICY, "is_compacted", lambda of: "compact" if of else "delete"),
     (COMPRESSION_TYPE, "codec", lambda of: "producer" if of is None else of.name.lower()),
+    (
+        MAX_DECOMPRESSED_MESSAGE_BYTES,
+        "max_decompressed_message_bytes",
+        lambda of: "unlimited" if of in (None, ANY_RECORD_SIZE) else str(of),
+    ),
 )
 
 
@@ -180,6 +191,6 @@ def _on_kafka_4(own: Own, given: Given) -> TopicLimits:
     return topic_limits(as_kafka_4(_at(own, given), given.defaults - {name for name, _ in own}))
 
 
-def _widest(bounds_ms: Sequence[int | None]) -> int | None:
-    known_ms = [each for each in bounds_ms if each is not None]
-    return max(known_ms) if len(known_ms) == len(bounds_ms) else None
+def _widest(bounds: Sequence[int | None]) -> int | None:
+    known = [each for each in bounds if each is not None]
+    return max(known) if len(known) == len(bounds) else None

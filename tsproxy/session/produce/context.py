@@ -5,7 +5,7 @@ cheaper to read than the culprits of a batch that is not acceptable.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from tsproxy.model.custom_rule import StreamTime
@@ -125,7 +125,7 @@ class _Opened:
         found = self._facts()
         if found is None or found.fault is not None or not self.is_extended:
             return found
-        return extended.facts_of(self.read_records())
+        return replace(extended.facts_of(self.read_records()), largest_record=found.largest_record)
 
     def _facts(self) -> RecordFacts | None:
         batch = self.batch

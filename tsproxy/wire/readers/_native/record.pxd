@@ -22,7 +22,7 @@ cdef enum:
 
 cdef const uint8_t* headers(const uint8_t* at, const uint8_t* end) noexcept nogil
 cdef const uint8_t* any_record(
-    const uint8_t* at, const uint8_t* end, bint lengths_must_fit, uint64_t* delta
+    const uint8_t* at, const uint8_t* end, bint lengths_must_fit, uint64_t* length, uint64_t* delta
 ) noexcept nogil
 
 
@@ -78,7 +78,7 @@ cdef inline const uint8_t* sized(
 
 
 cdef inline const uint8_t* usual_record(
-    const uint8_t* at, const uint8_t* end, uint64_t* delta
+    const uint8_t* at, const uint8_t* end, uint64_t* length, uint64_t* delta
 ) noexcept nogil:
     """The end of the record at `at` if it is usual, else NULL. A usual record fills its length, its varints
     before the headers are short, and at least FIELDS_BYTES bytes are there.
@@ -87,14 +87,14 @@ cdef inline const uint8_t* usual_record(
     processor can go on with the next record.
     """
     cdef const uint8_t* record_end
-    cdef uint64_t length, offset_delta, key_size, value_size
+    cdef uint64_t offset_delta, key_size, value_size
     if end - at < FIELDS_BYTES:
         return NULL
     prefetch(at + AHEAD_BYTES)
-    at = short_varint(at, &length)
-    if at == NULL or length & 1 or <int64_t>(length >> 1) > end - at:
+    at = short_varint(at, length)
+    if at == NULL or length[0] & 1 or <int64_t>(length[0] >> 1) > end - at:
         return NULL
-    record_end = at + (length >> 1)
+    record_end = at + (length[0] >> 1)
     at = short_varint(at + 1, delta)
     if at == NULL:
         return NULL

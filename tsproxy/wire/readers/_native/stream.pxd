@@ -8,7 +8,7 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from tsproxy.wire.readers._native.record cimport zigzag
 from tsproxy.wire.readers._native.walk cimport (
     FINE, MALFORMED_RECORD, PREMATURE_END, RECORDS_REMAINING, VARINT_TOO_LONG,
-    Walked, begin_walk, book, whole_records,
+    Walked, begin_walk, book, note_size, whole_records,
 )
 
 cdef enum Field:
@@ -60,6 +60,7 @@ cdef inline void take_varint(Stream* stream, uint64_t raw) noexcept nogil:
     stream.field = <Field>(<int>field + 1)
     if field == LENGTH:
         stream.length = zigzag(raw)
+        note_size(&stream.facts, raw)
         stream.read = 0
         stream.skip = 1  # the attributes
         stream.field = DELTA

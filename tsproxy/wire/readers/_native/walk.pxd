@@ -3,7 +3,7 @@
 # A record begins with its length. So the walk jumps from length to length (the only chain of dependent
 # loads), and no jump waits for the check of a record's other fields.
 
-from libc.stdint cimport INT64_MAX, INT64_MIN, int32_t, int64_t, uint8_t, uint64_t
+from libc.stdint cimport INT64_MAX, INT64_MIN, int32_t, int64_t, uint8_t, uint32_t, uint64_t
 
 from tsproxy.wire.readers._native.record cimport any_record, any_varint, usual_record, zigzag
 
@@ -19,6 +19,7 @@ cdef struct Walked:
     Py_ssize_t missing  # how many of them carry -1, NO_TIMESTAMP
     int64_t lowest      # of the others; above `highest` if there are none
     int64_t highest
+    uint32_t largest    # size that a record declares; a negative one is above all others
     WalkFault fault
 
 cdef object facts_of(Walked* found)
@@ -29,7 +30,15 @@ cdef inline void begin_walk(Walked* facts) noexcept nogil:
     facts.missing = 0
     facts.lowest = INT64_MAX
     facts.highest = INT64_MIN
+    facts.largest = 0
     facts.fault = FINE
+
+
+cdef inline void note_size(Walked* facts, uint64_t length) noexcept nogil:
+    """Add the size that a record declares to the facts."""
+    cdef uint32_t size = <uint32_t>zigzag(length)
+    if size > facts.largest:
+        facts.largest = size
 
 
 cdef inline void book(Walked* facts, int64_t base_timestamp, uint64_t delta) noexcept nogil:
@@ -57,25 +66,27 @@ cdef inline const uint8_t* whole_records(
     record that is not whole or not right."""
     cdef Walked found = facts[0]
     cdef const uint8_t* record_end
-    cdef uint64_t delta
+    cdef uint64_t length, delta
     while found.records < count:
-        record_end = usual_record(at, end, &delta)
+        record_end = usual_record(at, end, &length, &delta)
         if record_end == NULL:
-            record_end = any_record(at, end, lengths_must_fit, &delta)
+            record_end = any_record(at, end, lengths_must_fit, &length, &delta)
             if record_end == NULL:
                 break
+        note_size(&found, length)
         book(&found, base_timestamp, delta)
         at = record_end
     facts[0] = found
     return at
 
 
-cdef inline WalkFault fault_at(const uint8_t* at, const uint8_t* end) noexcept nogil:
-    """The fault of the record at `at`, which has one."""
+cdef inline WalkFault fault_at(const uint8_t* at, const uint8_t* end, Walked* facts) noexcept nogil:
+    """The fault of the record at `at`, which has one. Its size is added to the facts."""
     cdef uint64_t length
     cdef bint runs_on = False
     if any_varint(at, end, 5, &length, &runs_on) == NULL:
         return VARINT_TOO_LONG if runs_on else PREMATURE_END
+    note_size(facts, length)
     return MALFORMED_RECORD
 
 
@@ -90,6 +101,6 @@ cdef inline void walk_records(
     begin_walk(facts)
     at = whole_records(at, end, base_timestamp, count, lengths_must_fit, facts)
     if facts.records < count:
-        facts.fault = fault_at(at, end)
+        facts.fault = fault_at(at, end, facts)
     elif at < end:
         facts.fault = RECORDS_REMAINING

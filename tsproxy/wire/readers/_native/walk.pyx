@@ -37,4 +37,5 @@ cdef object facts_of(Walked* found):
         found.highest if has_times else None,
         found.missing,
         FAULTS[found.fault],
+        found.largest,
     )

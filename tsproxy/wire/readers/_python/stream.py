@@ -7,7 +7,7 @@ from enum import IntEnum
 
 from tsproxy.model.kafka import NO_TIMESTAMP, wrap64
 from tsproxy.model.records import Fault, RecordFacts
-from tsproxy.wire.records import read_varint, read_varlong, skip_headers
+from tsproxy.wire.records import UNSIGNED, read_varint, read_varlong, skip_headers
 
 
 class _Field(IntEnum):
@@ -35,6 +35,7 @@ class StreamWalker:
         "_field",
         "_headers",
         "_highest",
+        "_largest",
         "_length",
         "_lengths_must_fit",
         "_lowest",
@@ -56,7 +57,7 @@ class StreamWalker:
         self._fault: Fault | None = None
         self._field = _Field.LENGTH
         self._skip = self._raw = self._shift = 0
-        self._length = self._read = self._delta = self._headers = 0
+        self._length = self._read = self._delta = self._headers = self._largest = 0
 
     def feed(self, data: bytes | memoryview) -> None:
         data = bytes(data)
@@ -87,7 +88,8 @@ class StreamWalker:
         if self._fault is None and self._records < self._count:
             is_between = self._field is _Field.LENGTH
             self._fault = Fault.PREMATURE_END if is_between else Fault.MALFORMED_RECORD
-        return RecordFacts(self._records, self._lowest, self._highest, self._missing, self._fault)
+        span = self._lowest, self._highest
+        return RecordFacts(self._records, *span, self._missing, self._fault, self._largest)
 
     def _whole_records(self, data: bytes, pos: int) -> int:
         """The beginning of the first record from `pos` on that is not whole in `data`, or has a fault."""
@@ -105,6 +107,7 @@ class StreamWalker:
             if self._lengths_must_fit and at - start != length:
                 break
             pos = at
+            self._note_size(length)
             self._book(delta)
         return pos
 
@@ -114,6 +117,9 @@ class StreamWalker:
         else:
             self._book(self._delta)
             self._field = _Field.LENGTH
+
+    def _note_size(self, length: int) -> None:
+        self._largest = max(self._largest, length & UNSIGNED)
 
     def _book(self, delta: int) -> None:
         self._records += 1
@@ -144,6 +150,7 @@ class StreamWalker:
         field = self._field
         if field is _Field.LENGTH:
             self._length, self._read, self._skip = value, 0, 1  # the attributes are stepped over
+            self._note_size(value)
         elif field is _Field.DELTA:
             self._delta = value
         elif field is _Field.HEADERS:

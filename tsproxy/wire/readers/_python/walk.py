@@ -2,7 +2,7 @@
 
 from tsproxy.model.kafka import LONG_MAX, LONG_MIN, NO_TIMESTAMP, wrap64
 from tsproxy.model.records import Fault, RecordFacts
-from tsproxy.wire.records import read_varint, read_varlong, skip_headers
+from tsproxy.wire.records import UNSIGNED, read_varint, read_varlong, skip_headers
 
 
 def walk(data: bytes | memoryview, base_timestamp: int, count: int, lengths_must_fit: bool) -> RecordFacts:
@@ -12,7 +12,7 @@ def walk(data: bytes | memoryview, base_timestamp: int, count: int, lengths_must
     """
     data = bytes(data)
     deltas: list[int] = []
-    pos, end = 0, len(data)
+    pos, end, largest = 0, len(data), 0
     fault = None
     for _ in range(count):
         try:
@@ -28,6 +28,8 @@ def walk(data: bytes | memoryview, base_timestamp: int, count: int, lengths_must
             fault = Fault.VARINT_TOO_LONG
             break
         start = pos
+        if not 0 <= length <= largest:
+            largest = max(largest, length & UNSIGNED)
         try:
             byte = data[pos + 1]
             if byte < 0x80:
@@ -44,7 +46,7 @@ def walk(data: bytes | memoryview, base_timestamp: int, count: int, lengths_must
         deltas.append(delta)
     if fault is None and pos < end:
         fault = Fault.RECORDS_REMAINING
-    return _facts(deltas, base_timestamp, fault)
+    return _facts(deltas, base_timestamp, fault, largest)
 
 
 def _skip_rest(data: bytes, pos: int) -> int:
@@ -67,13 +69,14 @@ def _skip_rest(data: bytes, pos: int) -> int:
     return skip_headers(data, pos, count)
 
 
-def _facts(deltas: list[int], base_timestamp: int, fault: Fault | None) -> RecordFacts:
+def _facts(deltas: list[int], base_timestamp: int, fault: Fault | None, largest: int) -> RecordFacts:
     if not deltas:
-        return RecordFacts(0, None, None, 0, fault)
+        return RecordFacts(0, None, None, 0, fault, largest)
     lowest, highest = base_timestamp + min(deltas), base_timestamp + max(deltas)
     if lowest >= LONG_MIN and highest <= LONG_MAX and not lowest <= NO_TIMESTAMP <= highest:
-        return RecordFacts(len(deltas), lowest, highest, 0, fault)
+        return RecordFacts(len(deltas), lowest, highest, 0, fault, largest)
     timestamps = [wrap64(base_timestamp + delta) for delta in deltas]
     times = [timestamp for timestamp in timestamps if timestamp != NO_TIMESTAMP]
     missing = len(timestamps) - len(times)
-    return RecordFacts(len(deltas), min(times, default=None), max(times, default=None), missing, fault)
+    span = min(times, default=None), max(times, default=None)
+    return RecordFacts(len(deltas), *span, missing, fault, largest)
