@@ -31,7 +31,7 @@ CAPTURE_UNKNOWN: Final = (
     "requests that are encrypted, or of which the capture has not all (lost bytes)",
 )
 TOPIC_UNKNOWN: Final = (
-    "what the broker has rejected already, and good records that would fall with bad ones of their batch",
+    "what the broker has rejected already, and good records that would be rejected along with bad ones of their batch",
     "who sent a record: rules for clients, principals and addresses did not fit",
     "when a record arrived: it was judged by the time at which it was read",
     "what custom rules and max_jump_ahead say: they are asked about batches as they were sent",
