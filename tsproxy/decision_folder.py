@@ -5,9 +5,11 @@ when it is closed, so that a reader of `*.jsonl` sees only whole files. Several 
 folder, and each tidies it for all.
 """
 
+import errno
 import fcntl
 import os
 import re
+import stat
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
@@ -41,9 +43,18 @@ def is_open(path: Path) -> bool:
 
 
 def files_of(directory: Path, name: str) -> list[tuple[int, Path]]:
-    """The existing files of one boot, open or closed, sorted by number."""
-    found = ((_NAME.fullmatch(path.name), path) for path in directory.glob(f"decisions-*-{name}-*"))
+    """The existing files of one boot, open or closed, sorted by number. Links are none: a boot makes no
+    link."""
+    paths = (path for path in directory.glob(f"decisions-*-{name}-*") if _is_regular(path))
+    found = ((_NAME.fullmatch(path.name), path) for path in paths)
     return sorted((int(match["number"]), path) for match, path in found if match and match["boot"] == name)
+
+
+def _is_regular(path: Path) -> bool:
+    try:
+        return stat.S_ISREG(path.lstat().st_mode)
+    except OSError:  # removed meanwhile
+        return False
 
 
 def all_files(directory: Path) -> list[Path]:
@@ -53,6 +64,17 @@ def all_files(directory: Path) -> list[Path]:
 
 def closed_path(path: Path) -> Path:
     return path.with_name(path.name.removesuffix(_OPEN))
+
+
+def open_existing(path: Path, flags: int) -> int:
+    """Open a file of the folder, which others may write. Raises OSError for a link, whose target may be any
+    file of this user, and for anything else that is no regular file: opening a pipe would wait for its other
+    end."""
+    descriptor = os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK)
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise OSError(errno.EINVAL, "not a regular file", str(path))
+    return descriptor
 
 
 def lock(descriptor: int) -> bool | None:
@@ -84,7 +106,7 @@ def close_abandoned(directory: Path) -> Iterator[Abandoned]:
     """
     for path in filter(is_open, all_files(directory)):
         with suppress(OSError):  # somebody else closed or removed it
-            descriptor = os.open(path, os.O_RDWR)
+            descriptor = open_existing(path, os.O_RDWR)
             try:
                 if lock(descriptor) is True:
                     yield _closed(path, descriptor)
@@ -130,7 +152,7 @@ def closed_files(directory: Path) -> list[ClosedFile]:
         if is_open(path):
             continue
         with suppress(OSError):  # it was removed meanwhile
-            status = path.stat()
+            status = path.lstat()
             files.append(ClosedFile(path, status.st_size, status.st_mtime_ns // 1_000_000))
     return sorted(files, key=lambda file: (file.written_ms, file.path))
 

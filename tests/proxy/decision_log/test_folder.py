@@ -57,6 +57,35 @@ def test_a_file_that_was_left_without_a_whole_line_is_taken_away(tmp_path, conte
     assert names(tmp_path) == []
 
 
+@pytest.mark.parametrize("content", [b"the end of this line is not written", b""])
+def test_a_link_is_left_alone_and_so_is_the_file_that_it_names(tmp_path, content):
+    """Anybody who may write the folder could have any file of the proxy's user cut off or removed."""
+    target, folder = tmp_path / "precious", tmp_path / "folder"
+    folder.mkdir()
+    target.write_bytes(content)
+    link = left_open(folder, b"")
+    link.unlink()
+    link.symlink_to(target)
+    assert list(close_abandoned(folder)) == []
+    assert target.read_bytes() == content
+    assert link.is_symlink()
+
+
+def test_a_pipe_is_left_alone_and_holds_nobody_up(tmp_path):
+    path = left_open(tmp_path, b"")
+    path.unlink()
+    os.mkfifo(path)
+    assert list(close_abandoned(tmp_path)) == []
+    assert path.exists()
+
+
+def test_the_size_of_a_links_target_removes_no_file(tmp_path):
+    (tmp_path / "large").write_bytes(b"x" * 10_000)
+    small = closed(tmp_path, 1)
+    (tmp_path / "decisions-20270115T080000Z-px-boot-0002.jsonl").symlink_to(tmp_path / "large")
+    assert small.name not in [f.path.name for f in expired(closed_files(tmp_path), Retention(None, 5_000), 0)]
+
+
 async def test_a_file_that_a_living_process_writes_is_left_alone(tmp_path):
     """Each start tidies the folder, where others may be at work."""
     first, second = files_in(tmp_path, boot="first"), files_in(tmp_path, boot="second")

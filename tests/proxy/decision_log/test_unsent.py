@@ -85,3 +85,24 @@ def test_files_that_were_deleted_before_they_were_sent_are_passed_over(tmp_path)
 def test_a_position_that_was_cut_short_is_the_beginning():
     assert Position.of_text(b"") == Position.of_text(b"00000") == Position()
     assert Position.of_text(Position(7, 2**40).as_text()) == Position(7, 2**40)
+
+
+def test_links_are_not_followed_to_what_is_sent_or_written(tmp_path):
+    """Anybody who may write the folder could have any file of the proxy's user sent to the topic, or written
+    over."""
+    secret, folder = tmp_path / "secret", tmp_path / "folder"
+    folder.mkdir()
+    secret.write_bytes(b"secret\n")
+    unsent = Unsent.begin(folder, NAME)
+    write(folder, 1, b"a\n")
+    write(folder, 2, b"").unlink()
+    write(folder, 3, b"c\n")
+    (folder / "decisions-20270115T080000Z-px-boot-0002.jsonl").symlink_to(secret)
+    assert drain(unsent) == [b"a", b"c"]
+
+    unsent.let_go()
+    [position] = (path for path in folder.iterdir() if not path.name.startswith("decisions-"))
+    position.unlink()
+    position.symlink_to(secret)
+    assert list(Unsent.left_behind(folder)) == []
+    assert secret.read_bytes() == b"secret\n"

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Self
 
-from tsproxy.decision_folder import files_of, is_open, lock
+from tsproxy.decision_folder import files_of, is_open, lock, open_existing
 
 _PREFIX: Final = ".unsent-"
 _CHUNK_BYTES: Final = 64 * 1024
@@ -71,7 +71,7 @@ class Unsent:
         """The positions of boots that ended before all was sent. This process owns them from then on."""
         for path in sorted(directory.glob(f"{_PREFIX}*")):
             with suppress(OSError):  # another process has finished it
-                descriptor = os.open(path, os.O_RDWR)
+                descriptor = open_existing(path, os.O_RDWR)
                 if lock(descriptor) is not True or not path.exists():
                     os.close(descriptor)
                     continue
@@ -116,7 +116,7 @@ class Unsent:
 def _whole_lines(path: Path, offset_bytes: int) -> tuple[tuple[bytes, ...], int]:
     """The whole lines from an offset on, and the offset after them. A line that is longer than a chunk is
     returned alone."""
-    with path.open("rb") as file:
+    with os.fdopen(open_existing(path, os.O_RDONLY), "rb") as file:
         file.seek(offset_bytes)
         text = file.read(_CHUNK_BYTES)
         while text and b"\n" not in text and (more := file.read(_CHUNK_BYTES)):
