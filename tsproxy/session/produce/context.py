@@ -143,6 +143,7 @@ class _Opened:
     def read_records(self) -> Records:
         assert self.batch is not None, "asked only for what was found"
         self.work.look(max(0, self.batch.records_count))
+        self.work.charge_objects(max(0, self.batch.records_count))
         if self.batch.magic == 2:
             recompressed = is_recompressed(self.batch.codec_id, self.limits)
             found = record_batch.read_records(self.batch, self.bounds, recompressed, self.work.charge_again)
@@ -153,7 +154,10 @@ class _Opened:
         if self.batch is None or self.batch.magic != 2 or self.is_extended:
             return None
         self.work.look(max(0, self.batch.records_count))
-        return record_batch.find_culprits(self.batch, self.bounds, suspects, most, self.work.charge_again)
+        again = self.work.charge_again
+        found = record_batch.find_culprits(self.batch, self.bounds, suspects, most, again)
+        self.work.charge_objects(len(found.positions))
+        return found
 
     def find_outside(self, lowest_ms: int, highest_ms: int, most: int) -> Outside:
         assert self.batch is not None, "asked only for what was found"

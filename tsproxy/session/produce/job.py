@@ -26,6 +26,10 @@ A_BARE_MESSAGE: Final = 100
 """The same for a bare message that only Python can judge, because of the topic's policy. Old clients may send
 100,000 of them in a request, so they count as less than they cost."""
 
+AN_OBJECT: Final = 4 << 10
+"""The number of decompressed bytes that cost about as much as a record that becomes an object: 5 us. So one
+read makes a thousand objects on the event loop."""
+
 
 Verdict = TypeVar("Verdict")
 
@@ -74,6 +78,11 @@ class Work:
     def charge_again(self, size: int) -> None:
         """The same as `charge`, for bytes that were charged to the budget before."""
         self.look(A_STEP if size == SHELLS else size // BYTES_A_RECORD)
+
+    def charge_objects(self, count: int) -> None:
+        """Charge the event loop for `count` records that become objects. Raises BudgetExceededError."""
+        if self._budget is not None:
+            self._budget.charge(count * AN_OBJECT)
 
     @property
     def is_spent(self) -> bool:
