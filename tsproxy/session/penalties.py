@@ -11,6 +11,7 @@ addresses have penalties, the oldest ones become a penalty for every address tha
 """
 
 from collections.abc import Collection
+from itertools import islice
 from typing import Final
 from weakref import WeakValueDictionary
 
@@ -73,8 +74,8 @@ class Penalties:
 
     def add(self, client_address: str, topics: Collection[str], now_ms: int) -> None:
         """Batches of these topics were bad. A name that no topic can have needs no penalty, because its
-        batches are always read."""
-        topics = [topic for topic in topics if is_topic_name(topic)]
+        batches are always read. More topics than MOST_TOPICS stand for all."""
+        topics = list(islice(filter(is_topic_name, topics), MOST_TOPICS + 1))
         if not topics:
             return
         address, penalties = counted_as(client_address), self.of(client_address)

@@ -183,9 +183,8 @@ class Requests:
             self._naming.judged(verdicts)
             if verdicts.rejected:
                 state.book_rejections(verdicts)
-            judged_here = (*verdicts.forwarded, *verdicts.rejected)
-            if state.fast_path is not None and (bad := {j.topic for j in judged_here if j.is_bad}):
-                state.fast_path.learn_bad(verdicts, bad)
+            if state.fast_path is not None and verdicts.bad_topics:
+                state.fast_path.learn_bad(verdicts, verdicts.bad_topics)
         if verdicts.dead:
             state.effects += map(EmitDead, verdicts.dead)
             verdicts = replace(verdicts, dead=())  # a slot would keep them until the broker answers

@@ -48,6 +48,8 @@ class RequestVerdict:
     """The whole answer without a throttle time, if a thread made it."""
     booked: tuple[Outcome, ...] | None = None
     """The outcomes of rejected batches, if a thread made them."""
+    bad_topics: frozenset[str] = frozenset()
+    """The topics with a bad batch, found where the request is judged: a thread, if it has many partitions."""
 
     @property
     def unknown_topics(self) -> frozenset[str]:
@@ -153,6 +155,7 @@ def judge_request_steps(
         forwarded=tuple(_kept(each) for each in verdicts if not isinstance(each.verdict, Reject)),
         rejected=tuple(_kept(each) for each in verdicts if isinstance(each.verdict, Reject)),
         dead=tuple(each.dead for each in verdicts if each.dead),
+        bad_topics=frozenset(each.topic for each in verdicts if each.is_bad),
     )
 
 
