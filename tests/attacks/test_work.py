@@ -255,7 +255,7 @@ def test_an_answer_that_was_made_beside_the_loop_is_the_one_that_would_have_been
     whole = produce(body, version)
     read = read_request_header(whole[4:])
     asked = k00_produce.read_request(version, whole[4 + read.body_start :], names=view_of().topic_names)
-    begin = partial(judge_request_steps, header, asked, whole, of_anybody(view_of()), NOW_MS, {})
+    begin = partial(judge_request_steps, header, asked, whole, of_anybody(view_of()), NOW_MS, lambda _: {})
     here = all_steps(begin(Work(SessionLimits())))
     beside = replace(all_steps(with_answer(begin, Work(SessionLimits()))), throttle_ms=mute_ms)
 

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tsproxy.decisions.text import NAME_CHARS, bounded, instant
+from tsproxy.decisions.text import bounded, instant
+from tsproxy.model.names import NAME_CHARS, kept_name
 
 anything = st.one_of(
     st.text(st.characters(codec=None, categories=None), max_size=400),
@@ -57,3 +58,9 @@ def test_control_characters_show_as_what_they_are(text, shown):
 )
 def test_an_instant_has_one_width_and_sorts_as_text(time_ms, text):
     assert instant(time_ms) == text
+
+
+def test_a_name_that_was_cut_before_is_written_as_if_it_were_whole():
+    for name in ("n" * 32_000, "\x1b" * 300, "\U0001f600" * 250):
+        assert bounded(kept_name(name)) == bounded(name)
+        assert bounded(kept_name(name), 80) == bounded(name, 80)

@@ -122,3 +122,10 @@ def test_what_is_kept_of_many_partitions_is_counted_until_they_are_answered(uses
     assert session.held_bytes >= 2_000 * 1024
     tell(session, produced({"t": dict.fromkeys(range(3_000), accepted())}, correlation_id=1))
     assert session.held_bytes < 1024
+
+
+@pytest.mark.parametrize("name", ["t" * 250, "t" * 32_000, "a topic", "..", "t\udc80"])
+def test_no_policy_is_kept_of_a_name_that_no_topic_has(name):
+    policies = Policies(PEER, view_of())
+    assert policies.of(name, NOW_MS).rule
+    assert len(policies) == 0

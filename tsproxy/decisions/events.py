@@ -10,8 +10,9 @@ from typing import Final
 from tsproxy.decisions.drift import drift_ms
 from tsproxy.decisions.fields import LifecycleKind
 from tsproxy.decisions.privacy import Privacy, Redaction
-from tsproxy.decisions.text import NAME_CHARS, bounded
+from tsproxy.decisions.text import bounded
 from tsproxy.model.kafka import LONG_MAX, LONG_MIN, NO_TIMESTAMP
+from tsproxy.model.names import NAME_CHARS
 from tsproxy.model.outcome import CulpritColumns, Outcome, VerdictName
 from tsproxy.model.verdict import TopicLimits
 

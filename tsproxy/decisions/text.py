@@ -6,11 +6,9 @@ long. A hash replaces the rest of a long name, so that two long names stay diffe
 """
 
 from datetime import UTC, datetime, timedelta
-from hashlib import sha256
 from typing import Final
 
-NAME_CHARS: Final = 249
-"""The longest legal topic name (`Topic.java`). The same limit is used for all names."""
+from tsproxy.model.names import NAME_CHARS, digest_of
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _LAST_INSTANT_MS: Final = 253_402_300_799_999
@@ -28,8 +26,7 @@ def bounded(text: str, max_chars: int = NAME_CHARS) -> str:
     escaped = "".join(c if c.isprintable() else _escape(c) for c in text[:max_chars])
     if len(text) <= max_chars and len(escaped) <= max_chars:
         return escaped
-    digest = sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
-    return f"{escaped[:max_chars]}…{digest[:12]}"
+    return f"{escaped[:max_chars]}…{digest_of(text)}"
 
 
 def _escape(character: str) -> str:

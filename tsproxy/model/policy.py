@@ -8,7 +8,7 @@ Sources: KIP-32 (one difference for both sides), KIP-937 (two limits; the first 
 (one hour ahead by default), KIP-228 (-1, zero and negative timestamps).
 """
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from enum import StrEnum
 from ipaddress import IPv4Network, IPv6Network
 from typing import Final, Protocol
@@ -112,6 +112,11 @@ class NamePattern:
     regex: NameRegex
     most_characters: int | None = None
 
+    @property
+    def steps(self) -> int:
+        """The most steps that one try takes. A step is about half a microsecond."""
+        return 1 if self.most_characters is None else 10
+
     def fits(self, name: str | None) -> bool:
         if name is None or (self.most_characters is not None and len(name) > self.most_characters):
             return False
@@ -128,6 +133,17 @@ class Match:
     principals: tuple[NamePattern, ...] = ()
     addresses: tuple[IPv4Network | IPv6Network, ...] = ()
     client_software: tuple[NamePattern, ...] = ()
+
+    @property
+    def topic_steps(self) -> int:
+        """The most steps that it takes to try a topic."""
+        return 1 + sum(pattern.steps for pattern in self.topics)
+
+    @property
+    def client_steps(self) -> int:
+        """The most steps that it takes to try a client."""
+        patterns = (*self.client_ids, *self.principals, *self.client_software)
+        return 1 + 2 * len(self.addresses) + sum(pattern.steps for pattern in patterns)
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,12 +223,24 @@ class Policy:
     """The error text names the probable unit of a rejected timestamp."""
     is_suspended: bool = False
     """True while nothing is enforced, because the clock may be wrong."""
+    is_off: bool = field(init=False, repr=False, compare=False)
+    """True if no batch of any client is judged."""
+    client_steps: int = field(init=False, repr=False, compare=False)
+    """The most steps that it takes to find the rules for a client (`NamePattern.steps`)."""
+    topic_steps: int = field(init=False, repr=False, compare=False)
+    """The most steps that it then takes to find the rule for one topic."""
 
-    @property
-    def is_off(self) -> bool:
-        """True if no batch of any client is judged."""
-        modes = {rule.settings.mode or self.mode for rule in self.rules}
-        return modes | {self.mode} == {Mode.OFF}
+    def __post_init__(self) -> None:
+        """Every request asks for these facts, so they must not take a walk over all rules each time."""
+        matches = [rule.match for rule in self.rules] + [waiver.match for waiver in self.waivers]
+        modes = {rule.settings.mode or self.mode for rule in self.rules} | {self.mode}
+        computed = {
+            "is_off": modes == {Mode.OFF},
+            "client_steps": sum(match.client_steps for match in matches),
+            "topic_steps": sum(match.topic_steps for match in matches),
+        }
+        for name, value in computed.items():
+            object.__setattr__(self, name, value)
 
     @property
     def has_dead_letters(self) -> bool:

@@ -16,7 +16,7 @@ from tsproxy.policy.candidate import judge_candidate
 from tsproxy.policy.context import BatchContext
 from tsproxy.policy.judge import judge
 from tsproxy.policy.repair import repaired_times
-from tsproxy.policy.resolve import active_waiver, first_rule, resolve
+from tsproxy.policy.resolve import ClientPolicy
 from tsproxy.policy.units import unit_hint
 
 
@@ -63,7 +63,8 @@ def explain(
     """The explanation for one record. `known` are the topic's own limits, or None, as for `resolve`. With
     `has_bit_6`, the record's batch has attribute bit 6, and the rule may read the timestamp as KIP-228
     proposed. `stream_time` is the partition's stream time, for rules that follow it."""
-    found = resolve(policy, peer, topic, known=known, on_kafka_4=on_kafka_4, now_ms=now_ms)
+    of_client = ClientPolicy(policy, peer)
+    found = of_client.resolve(topic, known, on_kafka_4, now_ms)
 
     def context_with(time_ms: int, attributes: int = 0) -> BatchContext:
         return batch_of_times(
@@ -85,8 +86,8 @@ def explain(
     answers = context.answers_of_rules() if is_judged else ()
     return Explanation(
         policy=found,
-        rule=first_rule(policy, peer, topic),
-        waiver=active_waiver(policy, peer, topic, now_ms) if found.waiver else None,
+        rule=of_client.first_rule(topic),
+        waiver=of_client.active_waiver(topic, now_ms) if found.waiver else None,
         rejection=rejection,
         candidate=candidate,
         unit_hint=unit_hint(timestamp_ms, now_ms),

@@ -1,7 +1,15 @@
 """The settings of a policy for one topic of one client: `resolve`.
 
-The first rule that matches, in the order of the file, holds. It is searched once for each topic and
-connection (`session.policies`), so a thousand rules cost little.
+The first rule that matches, in the order of the file, holds. The rules for a client are found once for each
+client (`ClientPolicy`), and then one of these once for each topic and connection (`session.policies`). So a
+thousand rules cost little, and a long name is tried once.
+
+**Long names.** Kafka allows a client id of 32,767 bytes. Rules see its first NAME_CHARS characters, and so
+they do of a library's name. So a client with a longer id gets the rules of the client with that beginning. It
+gains nothing: it could have sent the beginning alone. In particular, it cannot make itself fit fewer
+patterns by adding characters. (If a longer id matched no pattern, it would leave a stricter rule for `*` or
+`app-*`.) A principal is proven, so all of it is compared. No topic has a name that Kafka does not allow, so
+no pattern for topics fits such a name, and none is tried.
 """
 
 from dataclasses import replace
@@ -9,7 +17,8 @@ from operator import attrgetter
 from typing import Any, Final
 
 from tsproxy.model.addresses import is_in
-from tsproxy.model.kafka import INT_MAX, LONG_MAX, TOPICS_OF_BROKERS, TimestampType
+from tsproxy.model.kafka import INT_MAX, LONG_MAX, TOPICS_OF_BROKERS, TimestampType, is_topic_name
+from tsproxy.model.names import NAME_CHARS
 from tsproxy.model.outcome import Peer
 from tsproxy.model.policy import (
     FAR_BEHIND_MS,
@@ -47,6 +56,59 @@ def is_internal(name: str) -> bool:
     return name.startswith(_INTERNAL_STARTS) or name.endswith(_INTERNAL_ENDS) or name in _INTERNAL_NAMES
 
 
+class ClientPolicy:
+    """The policy for one client: the rules and waivers that fit the client, in the order of the file."""
+
+    __slots__ = ("_policy", "_rules", "_waivers")
+
+    def __init__(self, policy: Policy, peer: Peer) -> None:
+        self._policy = policy
+        self._rules = tuple(rule for rule in policy.rules if fits_client(rule.match, peer))
+        self._waivers = tuple(waiver for waiver in policy.waivers if fits_client(waiver.match, peer))
+
+    def first_rule(self, topic: str) -> Rule | None:
+        """The first rule that fits the topic; None if no rule does."""
+        return next((rule for rule in self._rules if may_fit_topic(rule.match, topic)), None)
+
+    def active_waiver(self, topic: str, now_ms: int) -> Waiver | None:
+        """The first waiver that fits the topic and has not ended; None if there is none."""
+        active = (waiver for waiver in self._waivers if now_ms < waiver.until_ms)
+        return next((waiver for waiver in active if _fits_topic(waiver.match, topic)), None)
+
+    def resolve(
+        self, topic: str, known: TopicLimits | None, on_kafka_4: TopicLimits | None, now_ms: int
+    ) -> TopicPolicy:
+        """The policy for one topic. `known` are the topic's own limits, None if no broker has described it
+        yet. `on_kafka_4` are the same limits as a 4.x broker would compute them."""
+        policy, rule = self._policy, self.first_rule(topic)
+        is_known = known is not None or not policy.asks_broker
+        if topic in TOPICS_OF_BROKERS:
+            return _of_brokers(policy, rule)
+        if rule is None and is_internal(topic):
+            return TopicPolicy(mode=Mode.OFF, limits=known, rule=INTERNAL_TOPICS, is_known=is_known)
+        settings, defaults = rule.settings if rule else RuleSettings(), policy.defaults
+        name = rule.name if rule else TOPIC_LIMITS
+        mode = settings.mode or policy.mode
+        if mode is Mode.OFF:
+            return TopicPolicy(mode=mode, limits=known, rule=name, is_known=is_known)
+        waiver = self.active_waiver(topic, now_ms)
+        limits = _limits(policy, settings, known, on_kafka_4)
+        if known is not None and known.timestamp_type is TimestampType.LOG_APPEND_TIME:
+            settings, defaults = _for_brokers_time(settings), _for_brokers_time(defaults)
+        return TopicPolicy(
+            mode=Mode.AUDIT if waiver or policy.is_suspended else mode,
+            limits=limits,
+            candidate=_candidate(policy, limits, on_kafka_4) if is_known else None,
+            **_settings(settings, defaults),
+            speaks_as_draft=settings.preset is Preset.KIP_937_DRAFT,
+            names_unit=policy.names_unit,
+            rule=name,
+            waiver=waiver.name if waiver else None,
+            until_ms=waiver.until_ms if waiver else None,
+            is_known=is_known,
+        )
+
+
 def resolve(
     policy: Policy,
     peer: Peer,
@@ -55,35 +117,8 @@ def resolve(
     on_kafka_4: TopicLimits | None,
     now_ms: int,
 ) -> TopicPolicy:
-    """The policy for one topic of one client. `known` are the topic's own limits, None if no broker has
-    described it yet. `on_kafka_4` are the same limits as a 4.x broker would compute them."""
-    rule = first_rule(policy, peer, topic)
-    is_known = known is not None or not policy.asks_broker
-    if topic in TOPICS_OF_BROKERS:
-        return _of_brokers(policy, rule)
-    if rule is None and is_internal(topic):
-        return TopicPolicy(mode=Mode.OFF, limits=known, rule=INTERNAL_TOPICS, is_known=is_known)
-    settings, defaults = rule.settings if rule else RuleSettings(), policy.defaults
-    name = rule.name if rule else TOPIC_LIMITS
-    mode = settings.mode or policy.mode
-    if mode is Mode.OFF:
-        return TopicPolicy(mode=mode, limits=known, rule=name, is_known=is_known)
-    waiver = active_waiver(policy, peer, topic, now_ms)
-    limits = _limits(policy, settings, known, on_kafka_4)
-    if known is not None and known.timestamp_type is TimestampType.LOG_APPEND_TIME:
-        settings, defaults = _for_brokers_time(settings), _for_brokers_time(defaults)
-    return TopicPolicy(
-        mode=Mode.AUDIT if waiver or policy.is_suspended else mode,
-        limits=limits,
-        candidate=_candidate(policy, limits, on_kafka_4) if is_known else None,
-        **_settings(settings, defaults),
-        speaks_as_draft=settings.preset is Preset.KIP_937_DRAFT,
-        names_unit=policy.names_unit,
-        rule=name,
-        waiver=waiver.name if waiver else None,
-        until_ms=waiver.until_ms if waiver else None,
-        is_known=is_known,
-    )
+    """The policy for one topic of one client, if only one topic matters."""
+    return ClientPolicy(policy, peer).resolve(topic, known, on_kafka_4, now_ms)
 
 
 def _of_brokers(policy: Policy, rule: Rule | None) -> TopicPolicy:
@@ -109,31 +144,30 @@ def _for_brokers_time(settings: RuleSettings) -> RuleSettings:
     )
 
 
-def first_rule(policy: Policy, peer: Peer, topic: str) -> Rule | None:
-    """The first rule that fits; None if no rule does. A rule fits an internal topic only if the text of a
+def may_fit_topic(match: Match, topic: str) -> bool:
+    """True if `match` may fit this topic for some client. A rule fits an internal topic only if the text of a
     matching pattern is an internal name (`__*`, `*-changelog`). So `*` does not fit internal topics by
     accident."""
-    fitting = (rule for rule in policy.rules if fits(rule.match, peer, topic))
-    return next((rule for rule in fitting if may_fit_topic(rule.match, topic)), None)
+    return _fits_topic(match, topic) and (not is_internal(topic) or _names(match, topic))
 
 
-def may_fit_topic(match: Match, topic: str) -> bool:
-    """True if `match` may fit this topic for some client."""
-    return _any_fits(match.topics, topic) and (not is_internal(topic) or _names(match, topic))
-
-
-def active_waiver(policy: Policy, peer: Peer, topic: str, now_ms: int) -> Waiver | None:
-    return next((w for w in policy.waivers if now_ms < w.until_ms and fits(w.match, peer, topic)), None)
-
-
-def fits(match: Match, peer: Peer, topic: str) -> bool:
+def fits_client(match: Match, peer: Peer) -> bool:
+    """True if `match` may fit this client for some topic."""
     return (
-        _any_fits(match.topics, topic)
-        and _any_fits(match.client_ids, peer.client_id)
+        _any_fits(match.client_ids, _claimed(peer.client_id))
         and _any_fits(match.principals, peer.principal)
-        and _any_fits(match.client_software, peer.client_software)
+        and _any_fits(match.client_software, _claimed(peer.client_software))
         and (not match.addresses or is_in(peer.client_address, match.addresses))
     )
+
+
+def _claimed(name: str | None) -> str | None:
+    """The part of a name that rules see, if a client may choose the name freely."""
+    return None if name is None else name[:NAME_CHARS]
+
+
+def _fits_topic(match: Match, topic: str) -> bool:
+    return not match.topics or (is_topic_name(topic) and _any_fits(match.topics, topic))
 
 
 def _any_fits(patterns: tuple[NamePattern, ...], name: str | None) -> bool:

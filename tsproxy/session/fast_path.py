@@ -144,15 +144,16 @@ class FastPath:
     def _add(
         self, table: "Table", verdicts: RequestVerdict, policies: Policies, existing: Container[str]
     ) -> None:
-        """Learn the topics that are in `existing`, at most MOST_LEARNT. The others take the slow path once
-        more."""
+        """Learn the topics that are in `existing` and whose policies were found for this request, at most
+        MOST_LEARNT. The others take the slow path once more."""
         named = dict.fromkeys([(j.topic, j.topic_id) for j in verdicts.forwarded if j.topic in existing])
         missing = (each for each in named if (each[1] or each[0]) not in table)
-        for topic, topic_id in islice(missing, MOST_LEARNT):
+        kept = ((*each, policies.kept(each[0], verdicts.now_ms)) for each in missing)
+        found = ((topic, topic_id, policy) for topic, topic_id, policy in kept if policy is not None)
+        for topic, topic_id, policy in islice(found, MOST_LEARNT):
             if is_unnamed(topic, topic_id):
                 continue  # other rules may hold for it once its name is known
-            policy = policies.of(topic, verdicts.now_ms)  # the verdict's policy may be of an earlier view
-            span = fast_path_bounds(policy)
+            span = fast_path_bounds(policy)  # not of the verdict's policy: that may be of an earlier view
             if span is not None:
                 bounds_ms = span.before_max_ms, span.after_max_ms
                 table.add(topic, policy.limits, *bounds_ms, topic_id, may_stay_unread(policy))
@@ -170,8 +171,10 @@ class FastPath:
         more partitions are hardly ever alike.
         """
         for judged in verdicts.rejected[:MOST_LEARNT]:
-            verdict, policy = judged.verdict, policies.of(judged.topic, verdicts.now_ms)
-            if not isinstance(verdict, Reject) or judged.batch.codec != _PLAIN or policy.limits is None:
+            verdict, policy = judged.verdict, policies.kept(judged.topic, verdicts.now_ms)
+            if not isinstance(verdict, Reject) or judged.batch.codec != _PLAIN:
+                continue
+            if policy is None or policy.limits is None:
                 continue
             if not self._may_keep(judged, policies):
                 continue

@@ -3,17 +3,19 @@
 A `Policies` object is valid for one peer and one view. When either changes, a new one is made.
 """
 
+from collections.abc import Iterable
 from typing import Final
 
+from tsproxy.model.kafka import is_topic_name
 from tsproxy.model.outcome import Peer
 from tsproxy.model.policy import TopicPolicy
 from tsproxy.model.view import View
-from tsproxy.policy.resolve import resolve
+from tsproxy.policy.resolve import ClientPolicy
 
 NOBODY: Final = Peer("", "", 0)
 
 MOST_KEPT: Final = 256
-"""The maximum number of topics of one connection. If a client names more, all are resolved again."""
+"""The maximum number of topics of one connection. If a client names more, the oldest are forgotten."""
 MOST_UNKNOWN: Final = 32
 """The maximum number of topics that perhaps do not exist: a client may name as many of these as it likes."""
 
@@ -21,32 +23,58 @@ MOST_UNKNOWN: Final = 32
 class Policies:
     """A topic's policy is resolved at its first use, and again when its waiver has ended."""
 
-    __slots__ = ("_kept", "_unknown", "peer", "view")
+    __slots__ = ("_kept", "_of_client", "_unknown", "peer", "view")
 
     def __init__(self, peer: Peer, view: View) -> None:
         self.peer = peer
         self.view = view
+        self._of_client: ClientPolicy | None = None
         self._kept: dict[str, TopicPolicy] = {}
-        self._unknown = 0
+        self._unknown: dict[str, None] = {}
 
     def __len__(self) -> int:
         """The number of policies that are kept."""
         return len(self._kept)
 
     def of(self, topic: str, now_ms: int) -> TopicPolicy:
-        kept = self._kept.get(topic)
-        if kept is not None and (kept.until_ms is None or now_ms < kept.until_ms):
+        """The policy for one topic. It may have to be found first (`steps_for`)."""
+        kept = self.kept(topic, now_ms)
+        if kept is not None:
             return kept
         view = self.view
+        if self._of_client is None:
+            self._of_client = ClientPolicy(view.policy, self.peer)
         known, on_kafka_4 = view.topics.get(topic), view.topics_on_kafka_4.get(topic)
-        found = resolve(view.policy, self.peer, topic, known, on_kafka_4, now_ms)
-        if kept is None:
-            if len(self._kept) >= MOST_KEPT or (known is None and self._unknown >= MOST_UNKNOWN):
-                self._kept.clear()
-                self._unknown = 0
-            self._unknown += known is None
-        self._kept[topic] = found
+        found = self._of_client.resolve(topic, known, on_kafka_4, now_ms)
+        if is_topic_name(topic):
+            self._keep(topic, found, is_known=known is not None)
         return found
+
+    def _keep(self, topic: str, found: TopicPolicy, *, is_known: bool) -> None:
+        if topic not in self._kept:
+            if not is_known and len(self._unknown) >= MOST_UNKNOWN:
+                self._forget(next(iter(self._unknown)))
+            elif len(self._kept) >= MOST_KEPT:
+                self._forget(next(iter(self._kept)))
+            if not is_known:
+                self._unknown[topic] = None
+        self._kept[topic] = found
+
+    def _forget(self, topic: str) -> None:
+        del self._kept[topic]
+        self._unknown.pop(topic, None)
+
+    def kept(self, topic: str, now_ms: int) -> TopicPolicy | None:
+        """The policy for one topic, if it was found earlier and still holds; else None."""
+        kept = self._kept.get(topic)
+        return kept if kept is not None and (kept.until_ms is None or now_ms < kept.until_ms) else None
+
+    def steps_for(self, topics: Iterable[str], now_ms: int) -> int:
+        """The most steps (`NamePattern.steps`) that it takes to find the policies for these topics."""
+        policy = self.view.policy
+        missing = sum(self.kept(topic, now_ms) is None for topic in topics)
+        of_client = policy.client_steps if missing and self._of_client is None else 0
+        return of_client + missing * policy.topic_steps
 
 
 def of_anybody(view: View) -> Policies:

@@ -31,6 +31,8 @@ from tsproxy.session.produce.judge_request import (
     Judgement,
     Malformed,
     RequestVerdict,
+    StreamTimesOf,
+    always,
     judge_request_steps,
     judge_unread_request_steps,
 )
@@ -318,11 +320,11 @@ class Requests:
             state.peer = replace(state.peer, client_id=header.client_id, principal=principal)
         policies, limits, now_ms = state.policies, state.view.limits, request.now_ms
         names = self._naming.names
+        known: StreamTimesOf = partial(state.stream_times.known, policies=policies, now_ms=now_ms)
         try:
             most = cost.most_partitions_here(len(request.body))
             asked = k00_produce.read_request(header.api_version, request.body, most, names)
         except k00_produce.ManyPartitionsError:
-            known = partial(state.stream_times.known, policies=policies, now_ms=now_ms)
             begin_unread = partial(
                 judge_unread_request_steps, header, request.frame, names, policies, now_ms, known
             )
@@ -330,9 +332,11 @@ class Requests:
             return
         if may_wait and self._naming.must_wait(request, asked, len(request.frame)):
             return
-        stream_times = state.stream_times.known(asked, policies, now_ms)
-        begin = partial(judge_request_steps, header, asked, request.frame, policies, now_ms, stream_times)
-        self._records_taken += cost.records_at_most(header, asked)
+        search = policies.steps_for((topic.name for topic in asked.topics), now_ms) // cost.STEPS_A_RECORD
+        self._records_taken += cost.records_at_most(header, asked) + search
+        if search <= cost.OFFLOAD_RECORDS:  # the stream times of now, also if a thread judges the request
+            known = always(known(asked))
+        begin = partial(judge_request_steps, header, asked, request.frame, policies, now_ms, known)
         verdicts = None
         if self._records_taken <= cost.OFFLOAD_RECORDS and not cost.must_offload(header, asked):
             with suppress(BudgetExceededError):

@@ -11,13 +11,15 @@ have header v0 at every version.
 from dataclasses import dataclass
 
 from tsproxy.model.kafka import ApiKey
+from tsproxy.model.names import kept_name
 from tsproxy.wire.apis import APIS
 from tsproxy.wire.primitives import DecodeError, Reader
 
 
 @dataclass(frozen=True, slots=True)
 class RequestHeader:
-    """A request header. `body_start` is the position of the body in the payload (without the size prefix)."""
+    """A request header. `body_start` is the position of the body in the payload (without the size prefix).
+    `client_id` is as `kept_name` makes it, since the name stays with the connection."""
 
     api_key: int
     api_version: int
@@ -36,7 +38,8 @@ def read_request_header(payload: bytes | memoryview) -> RequestHeader:
     api = APIS.get(api_key)
     if api is not None:
         reader.tags(api.is_flexible(api_version))
-    return RequestHeader(api_key, api_version, correlation_id, client_id, reader.pos)
+    kept = None if client_id is None else kept_name(client_id)
+    return RequestHeader(api_key, api_version, correlation_id, kept, reader.pos)
 
 
 def response_body_start(api_key: int, api_version: int, payload: bytes | memoryview) -> int:

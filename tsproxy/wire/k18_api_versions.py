@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from tsproxy.model.kafka import ApiKey, ErrorCode
+from tsproxy.model.names import kept_name
 from tsproxy.wire import primitives as put
 from tsproxy.wire.apis import APIS
 from tsproxy.wire.primitives import DecodeError, Reader
@@ -27,11 +28,11 @@ which took the event loop 28 ms."""
 
 
 def read_client_software(version: int, body: bytes | memoryview) -> str | None:
-    """`name/version` of the client library (KIP-511), or None below v3."""
+    """`name/version` of the client library (KIP-511), as `kept_name` makes it, or None below v3."""
     if version < FLEXIBLE_FROM:
         return None
     reader = Reader(body)
-    return f"{reader.string(is_flexible=True)}/{reader.string(is_flexible=True)}"
+    return kept_name(f"{reader.string(is_flexible=True)}/{reader.string(is_flexible=True)}")
 
 
 def narrow_response(

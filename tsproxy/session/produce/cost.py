@@ -22,6 +22,8 @@ one read takes up to 50 ms."""
 
 A_PARTITION: Final = 20
 """The cost of a partition beside its records, in records: 45 to 90 us."""
+STEPS_A_RECORD: Final = 10
+"""As many steps of a search for rules (`NamePattern.steps`) take as long as a record."""
 _MESSAGES_A_BYTE: Final = 30
 """The maximum number of messages per byte, for a set below v3, or for messages of magic 0 or 1 in a later
 version: gzip compresses to a thousandth, and a message has 34 bytes."""

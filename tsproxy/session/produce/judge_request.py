@@ -102,6 +102,15 @@ class Malformed:
     text: str
 
 
+StreamTimesOf = Callable[[ProduceRequest], StreamTimesKnown]
+"""Returns the known stream times of those partitions of a request whose rules need them."""
+
+
+def always(known: StreamTimesKnown) -> StreamTimesOf:
+    """Returns these stream times for any request."""
+    return lambda _: known
+
+
 Judgement = RequestVerdict | Malformed
 """The result for a request that is judged in a thread."""
 
@@ -118,7 +127,7 @@ def judge_request(
     """All steps of `judge_request_steps` at once."""
     work = work or Work(policies.view.limits)
     return all_steps(
-        judge_request_steps(header, request, request_frame, policies, now_ms, stream_times, work)
+        judge_request_steps(header, request, request_frame, policies, now_ms, lambda _: stream_times, work)
     )
 
 
@@ -128,14 +137,16 @@ def judge_request_steps(
     request_frame: bytes,
     policies: Policies,
     now_ms: int,
-    stream_times: StreamTimesKnown,
+    stream_times: StreamTimesOf,
     work: Work,
 ) -> Generator[None, None, RequestVerdict]:
-    """Judge every partition, step by step.
+    """Judge every partition, step by step. `stream_times` returns the known ones, of partitions whose rules
+    need them. To find the rules for many topics may take long, so nothing asks for them earlier.
 
     Raises BudgetExceededError and StoppedError as `work` does.
     """
-    verdicts = yield from judge_steps(header, request, policies, now_ms, work, stream_times)
+    known = stream_times(request)
+    verdicts = yield from judge_steps(header, request, policies, now_ms, work, known)
     rejected = {(each.topic_key, each.partition) for each in verdicts if isinstance(each.verdict, Reject)}
     new = {(each.topic_key, each.partition): each.rewritten.records for each in verdicts if each.rewritten}
     if not rejected and not new:
@@ -165,7 +176,7 @@ def judge_unread_request_steps(
     names: TopicNames,
     policies: Policies,
     now_ms: int,
-    stream_times: Callable[[ProduceRequest], StreamTimesKnown],
+    stream_times: StreamTimesOf,
     work: Work,
 ) -> Generator[None, None, Judgement]:
     """The same as `judge_request_steps`, for a request that is not read yet, since it has many partitions for
@@ -177,8 +188,8 @@ def judge_unread_request_steps(
         return Malformed(str(error))
     work.look(A_PARTITION)
     yield
-    known = stream_times(request)
-    return (yield from judge_request_steps(header, request, request_frame, policies, now_ms, known, work))
+    steps = judge_request_steps(header, request, request_frame, policies, now_ms, stream_times, work)
+    return (yield from steps)
 
 
 def _rewritten(
