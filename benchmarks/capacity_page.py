@@ -27,7 +27,7 @@ CORES: Final = 16
 LINK_GBIT: Final = 25
 LINK_FULL: Final = 0.7
 """The machines of the examples: cores, network, and the share of the network that may be used."""
-TRAFFIC_MB_S: Final = (100, 1_000, 100_000)
+TRAFFIC_MB_S: Final = 1_000
 READ_TIMES: Final = 2
 """How many times consumers read each byte in the examples."""
 CONNECTIONS_A_MB_S: Final = 10
@@ -106,13 +106,13 @@ def page(text: str, found: Figures) -> str:
 
 
 def _workers(found: Figures) -> str:
-    head = ("load", "CPU, ms a MB", "a worker carries", *(f"{_mb_s(each)}" for each in TRAFFIC_MB_S))
+    head = ("load", "CPU, ms a MB", "a worker carries", _mb_s(TRAFFIC_MB_S))
     rows = [
         (
             name,
             f"{cost.ms_a_mb:.3g}",
             _mb_s(cost.worker_mb_s),
-            *(f"{_workers_for(cost, each):,}" for each in TRAFFIC_MB_S),
+            f"{_workers_for(cost, TRAFFIC_MB_S):,}",
         )
         for name, cost in found.costs.items()
     ]
@@ -128,7 +128,7 @@ def _examples(found: Figures) -> str:
     missing = {_PRODUCED, _CONSUMED} - found.costs.keys()
     if missing:
         raise MissingFigureError(f"{TITLE}: no row {', '.join(sorted(missing))}")
-    return "\n" + "\n".join("\n".join(_example(found, each)) for each in TRAFFIC_MB_S) + "\n"
+    return "\n" + "\n".join(_example(found, TRAFFIC_MB_S)) + "\n"
 
 
 def _example(found: Figures, mb_s: float) -> Iterator[str]:

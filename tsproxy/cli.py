@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from tsproxy import __version__
-from tsproxy.commands import capacity, check, decisions, doctor, explain, health, replay, run, scan
+from tsproxy.commands import check, decisions, doctor, explain, health, replay, run, scan
 from tsproxy.commands.exits import FAILED, MISTAKEN
 from tsproxy.commands.options import add_command
 from tsproxy.config import ConfigError
@@ -25,7 +25,6 @@ COMMANDS: Final = {
     "scan": scan,
     "explain": explain,
     "decisions": decisions,
-    "capacity": capacity,
     "health": health,
 }
 EXAMPLES: Final = """\

@@ -1,11 +1,10 @@
-"""The examples of docs/offline.md and docs/capacity.md: a command, and its output."""
+"""The examples of docs/offline.md: a command, and its output."""
 
 import re
 import shlex
 from pathlib import Path
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "offline.md"
-CAPACITY = DOCUMENT.with_name("capacity.md")
 _CONSOLE = re.compile(r"^```\n\$ tsproxy (?P<command>[^\n]*)\n(?P<shown>.*?)^```$", re.MULTILINE | re.DOTALL)
 _VARYING = re.compile(r"cluster [\w-]{22}|[+-]?\d[\d,.:-]*( ms| s| min)?")
 

@@ -9,7 +9,6 @@ from http import HTTPStatus
 
 import pytest
 
-from tests.offline.commands import tsproxy
 from tests.planted import traces
 from tests.proxy.loops import on_both_loops
 from tests.proxy.running import one_process
@@ -196,12 +195,6 @@ async def test_a_running_proxy_takes_a_new_certificate_and_never_shows_its_token
             return await common_name(address, client) == "second"
 
         await until(is_second)
-
-        over = ("capacity", "--admin", proxy.admin_address, "--ca", certificates.certificate, "--over", "1ms")
-        rejected = await tsproxy(capsys, *over)
-        assert "wants its admin.token: set TSPROXY_ADMIN_TOKEN" in rejected.err
-        monkeypatch.setenv("TSPROXY_ADMIN_TOKEN", TOKEN)
-        assert "no traffic" in (await tsproxy(capsys, *over)).err
     secrets = {**PLANTED, "private key": base64.b64decode("".join(key.read_text().splitlines()[1:-1]))}
     assert traces([proxy.log, proxy.decisions(), *pages], secrets) == []
 

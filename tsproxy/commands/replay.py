@@ -1,4 +1,4 @@
-"""`tsproxy replay`: judges recorded traffic, or traffic that does not pass through the proxy."""
+"""`tsproxy replay`: judges a topic's records, or the counts of a decision log."""
 
 import argparse
 import json
@@ -7,13 +7,12 @@ from pathlib import Path
 from typing import Final
 
 from tsproxy.commands.exits import FAILED, OK, TRIPPED
-from tsproxy.commands.options import add_cluster, add_output, argument, config_of, names_no_broker
+from tsproxy.commands.options import add_cluster, add_output, argument, config_of
 from tsproxy.config.values import duration_ms, whole_number
 
 HELP: Final = "judge traffic that is over, or runs elsewhere"
 EXAMPLES: Final = """\
 examples:
-  tsproxy replay --config candidate.yaml --capture file.pcap
   tsproxy replay --config candidate.yaml --topic orders --for 10m
   tsproxy replay --decisions /var/lib/tsproxy/decisions --set policy.limits_from=config \\
       --set policy.defaults.message.timestamp.after.max.ms=10m
@@ -25,18 +24,8 @@ Changes nothing. Each source says what it cannot know; docs/offline.md says why.
 def add(replay: argparse.ArgumentParser) -> None:
     add_cluster(replay)
     source = replay.add_mutually_exclusive_group(required=True)
-    source.add_argument(
-        "--capture", metavar="FILE", type=Path, help="a pcap or pcapng file of plain-text traffic"
-    )
     source.add_argument("--topic", metavar="T", help="a topic, from its end; ends after --for, or at Ctrl-C")
     source.add_argument("--decisions", metavar="DIR", type=Path, help="the folder of a decision log")
-    replay.add_argument(
-        "--ports",
-        metavar="N[,N]",
-        type=_ports,
-        default="9092",
-        help="where brokers listen, in the capture (9092)",
-    )
     replay.add_argument(
         "--for",
         dest="duration",
@@ -63,16 +52,10 @@ def _replay(parser: argparse.ArgumentParser, options: argparse.Namespace) -> int
 
     needs_cluster = options.topic is not None
     config = config_of(parser, options, needs_upstream=needs_cluster)
-    if options.capture and config.policy.asks_broker and names_no_broker(config):
-        parser.error(
-            "needs --upstream, which is asked for topics' limits, or --set policy.limits_from=config"
-        )
     clock = Clock()
     try:
         with Progress(clock) as progress:
-            if options.capture:
-                replayed = command.capture(config, options.capture, options.ports, progress)
-            elif options.decisions:
+            if options.decisions:
                 replayed = command.decisions(config, options.decisions)
             else:
                 replayed = command.topic(
@@ -88,7 +71,3 @@ def _replay(parser: argparse.ArgumentParser, options: argparse.Namespace) -> int
         return FAILED
     print(json.dumps(as_json(replayed), indent=2) if options.json else as_text(replayed, options.rows))
     return TRIPPED if options.fail_on and replayed.tally.has_rejections else OK
-
-
-def _ports(text: str) -> frozenset[int]:
-    return frozenset(argument(whole_number(1, 65535))(port) for port in text.split(","))

@@ -71,9 +71,6 @@ class View:
     requests must name their topics (Produce 12)."""
     may_describe: bool = True
     """False if the proxy's user may not describe every topic: then clients are offered Produce 12."""
-    judges_unnamed: bool = False
-    """True where nothing is forwarded: a batch whose topic id has no name is judged by the rules that fit any
-    topic. A proxy never does so."""
     denied_ids: frozenset[bytes] = frozenset()
     """The ids of topics that the proxy's user may not describe, as far as clients have named them."""
 

@@ -1,6 +1,8 @@
-"""`tsproxy replay`: the verdicts of a policy on recorded traffic, or on traffic outside the proxy.
+"""`tsproxy replay`: the verdicts of a policy on records outside the proxy, or on the counts of a decision
+log.
 
-There are three sources, and the output names the limits of each: `capture` → `packets` → `streams` →
-`captured` for a file of captured packets (all rules, request by request), `tail` for a topic (record by
-record), `histograms` for a decision log (thresholds only). All fill a `tally`, which `tables` prints.
+There are two sources, and the output names the limits of each: `tail` for a topic (record by record),
+`histograms` for a decision log (thresholds only). Both fill a `tally`, which `tables` prints.
+
+Non-goals: captured packets. Most traffic is encrypted, and a proxy in audit mode counts all of it.
 """

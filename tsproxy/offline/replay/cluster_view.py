@@ -16,13 +16,13 @@ from tsproxy.tls.contexts import upstream_context
 T = TypeVar("T")
 
 
-async def view_of(config: Config, topics: Sequence[str] | None = None) -> View:
-    """The view that a session would have. `topics` None: all topics of the cluster.
+async def view_of(config: Config, topics: Sequence[str]) -> View:
+    """The view that a session would have of these topics.
 
     Raises ConversationError if limits come from a cluster that cannot be queried.
     """
     if not config.policy.asks_broker:
-        return View(limits=config.session_limits, policy=config.policy, judges_unnamed=True)
+        return View(limits=config.session_limits, policy=config.policy)
     limits: dict[str, TopicLimits] = {}
     on_kafka_4: dict[str, TopicLimits] = {}
     try:
@@ -33,7 +33,6 @@ async def view_of(config: Config, topics: Sequence[str] | None = None) -> View:
     except ValueError as error:
         raise ConversationError(f"a topic's configuration that is not understood: {error}") from error
     return View(
-        judges_unnamed=True,
         limits=config.session_limits,
         policy=config.policy,
         topics=MappingProxyType(limits),
@@ -53,10 +52,9 @@ async def partitions_of(upstream: Upstream, topic: str) -> list[int]:
     return sorted(one[1] for entry in answer.topics if entry[0] == 0 for one in entry[3])
 
 
-async def _described(upstream: Upstream, topics: Sequence[str] | None) -> list[TopicAnswer]:
+async def _described(upstream: Upstream, topics: Sequence[str]) -> list[TopicAnswer]:
     async def query(connection: AdminConnection) -> list[TopicAnswer]:
-        names = topics if topics is not None else (await connection.cluster(with_topics=True)).topics
-        return await connection.describe(names)
+        return await connection.describe(topics)
 
     return await _answer(upstream, query, " (policy.limits_from: config does without)")
 

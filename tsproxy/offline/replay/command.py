@@ -1,5 +1,4 @@
-"""The three sources of a replay: `capture`, `topic`, `decisions`. Each names the facts that it cannot
-know."""
+"""The two sources of a replay: `topic` and `decisions`. Each names the facts that it cannot know."""
 
 import asyncio
 import sys
@@ -11,11 +10,8 @@ from typing import Any, Final, TypeVar
 from tsproxy.clock import Clock
 from tsproxy.cluster.admin_connection import ConversationError
 from tsproxy.config.settings import Config
-from tsproxy.offline.replay.capture import CaptureError, read_packets
-from tsproxy.offline.replay.captured import Captured
 from tsproxy.offline.replay.cluster_view import view_of
 from tsproxy.offline.replay.histograms import FILES, Decisions
-from tsproxy.offline.replay.packets import UnknownLinkError
 from tsproxy.offline.replay.tables import Replayed
 from tsproxy.offline.replay.tail import tail
 from tsproxy.offline.replay.tally import Tally
@@ -23,15 +19,9 @@ from tsproxy.offline.replay.tally import Tally
 T = TypeVar("T")
 Progress = Callable[[str], None]
 
-_PROGRESS_EVERY: Final = 10_000
-
-CAPTURE_UNKNOWN: Final = (
-    "who a client proved to be: rules for principals did not fit",
-    "what the broker answered, and whether a batch was a producer's second try",
-    "requests that are encrypted, or of which the capture has not all (lost bytes)",
-)
 TOPIC_UNKNOWN: Final = (
-    "what the broker has rejected already, and good records that would be rejected along with bad ones of their batch",
+    "what the broker has rejected already, and good records that would be rejected along with bad ones of "
+    "their batch",
     "who sent a record: rules for clients, principals and addresses did not fit",
     "when a record arrived: it was judged by the time at which it was read",
     "what custom rules and max_jump_ahead say: they are asked about batches as they were sent",
@@ -47,30 +37,6 @@ DECISIONS_UNKNOWN: Final = (
 
 class ReplayError(Exception):
     """Nothing can be replayed. The text is for the user."""
-
-
-def capture(config: Config, file: Path, ports: frozenset[int], progress: Progress) -> Replayed:
-    """Apply all rules to a capture file. Raises ReplayError."""
-    tally = Tally()
-    try:
-        with file.open("rb") as opened:
-            captured = Captured(_answer(view_of(config)), ports)
-            for number, outcome in enumerate(captured.outcomes(read_packets(opened))):
-                tally.add(outcome)
-                if number % _PROGRESS_EVERY == 0:
-                    progress(f"{captured.packets:,} packets read")
-    except (CaptureError, UnknownLinkError) as error:
-        raise ReplayError(f"{file} {error}") from None
-    except OSError as error:
-        raise ReplayError(f"{file}: {error.strerror}") from None
-    facts = {
-        "packets": captured.packets,
-        "connections": captured.connections,
-        "requests": captured.requests,
-        "unreadable_requests": captured.unreadable,
-        "lost_bytes": captured.lost_bytes,
-    }
-    return Replayed(str(file), facts, CAPTURE_UNKNOWN, tally)
 
 
 def topic(

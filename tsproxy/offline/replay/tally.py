@@ -4,8 +4,6 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Final
 
-from tsproxy.model.outcome import Outcome, VerdictName
-from tsproxy.model.policy import CANDIDATE
 from tsproxy.model.verdict import Reason, UnitGuess
 
 MOST_KEYS: Final = 100_000
@@ -43,25 +41,6 @@ Key = tuple[str, str | None]
 class Tally:
     lines: dict[Key, Line] = field(default_factory=dict)
 
-    def add(self, outcome: Outcome) -> None:
-        line = self.line(outcome.topic, outcome.peer.client_id)
-        line.batches += 1
-        line.records += outcome.batch.records
-        line.limits_were_known &= outcome.limits is not None
-        is_rejected = outcome.verdict is VerdictName.REJECTED
-        if is_rejected:
-            line.rejected_batches += 1
-            line.rejected_records += outcome.batch.records
-            line.bad_records += outcome.bad_records
-            line.example = line.example or outcome.error_message
-        elif outcome.would_reject:
-            line.counted_batches += 1
-            line.counted_records += outcome.batch.records
-            line.counted_bad_records += outcome.bad_records
-            line.by_candidate += outcome.rule == CANDIDATE
-        if is_rejected or outcome.would_reject:
-            self._explain(line, outcome)
-
     def line(self, topic: str, client_id: str | None) -> Line:
         key: Key = (topic, client_id)
         if key not in self.lines and len(self.lines) >= MOST_KEYS:
@@ -78,11 +57,3 @@ class Tally:
             return -line.rejected_records, -line.counted_records, -line.records, topic, client_id or ""
 
         return sorted(self.lines.items(), key=rank)
-
-    def _explain(self, line: Line, outcome: Outcome) -> None:
-        if outcome.reason is not None:
-            line.reasons[outcome.reason] += outcome.bad_records
-        if outcome.unit_guess is not None:
-            line.units[outcome.unit_guess] += outcome.bad_records
-        if outcome.rule is not None:
-            line.rules[outcome.rule] += outcome.bad_records

@@ -120,7 +120,7 @@ def judge_steps(
     partition. `policies` are the client's own. `stream_times` are the known ones, of partitions whose rules
     need them. Raises BudgetExceededError and StoppedError as `work` does.
     """
-    limits, needs_names = policies.view.limits, not policies.view.judges_unnamed
+    limits = policies.view.limits
     asked = RequestContext(
         api_version=header.api_version,
         acks=request.acks,
@@ -130,7 +130,7 @@ def judge_steps(
     )
     partitions: list[_Partition] = []
     for topic, data in ((each, data) for each in request.topics for data in each.partitions):
-        is_unknown = needs_names and is_unnamed(topic.name, topic.topic_id)
+        is_unknown = is_unnamed(topic.name, topic.topic_id)
         reader = PartitionReader(
             request=asked,
             topic=topic.name,
