@@ -19,15 +19,16 @@ from tsproxy.decisions.events import Event, decision, fit, is_exemplary, lifecyc
 from tsproxy.decisions.examples import Examples
 from tsproxy.decisions.fields import SCHEMA_VERSION, EventName, LifecycleKind
 from tsproxy.decisions.ledger import MAX_KEYS, Key, Ledger, Tally, counters
+from tsproxy.decisions.limits_written import LimitsWritten
 from tsproxy.decisions.lines import Lines, Made
 from tsproxy.decisions.privacy import Privacy
 from tsproxy.decisions.text import bounded, instant
-from tsproxy.model.outcome import Outcome, Totals
-from tsproxy.model.verdict import TopicLimits
+from tsproxy.model.outcome import Outcome, Totals, VerdictName
 
 INTERVAL_MS: Final = 60_000
 NOTHING: Final = Lines()
 _DAY_MS: Final = 86_400_000
+_STORED: Final = frozenset({VerdictName.ACCEPTED, VerdictName.REPAIRED})
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,13 +63,12 @@ class DecisionLog:
         self._proxy = bounded(proxy)
         self._boot = bounded(boot)
         self._interval_ms = interval_ms
-        self._max_keys = max_keys
         self._now_ms = now_ms
         self._privacy = privacy
         self._writer = WriterHealth()
         self._ledger = Ledger(max_keys)
         self._examples = examples or Examples(now_ms)
-        self._limits: dict[str, TopicLimits] = {}
+        self._limits = LimitsWritten()
         self._seq = 0
         self._begin(now_ms)
 
@@ -76,7 +76,7 @@ class DecisionLog:
         """Count one batch. Returns the lines that are now due, usually none."""
         self._now_ms = max(self._now_ms, outcome.now_ms)
         lines: list[Made] = self._end_interval() if self._now_ms >= self._ends_ms else []
-        lines += self._limits_lines(outcome.topic, outcome.limits, outcome.now_ms)
+        lines += self._limits_lines(outcome, outcome.now_ms)
         key = self._ledger.book(outcome)
         if is_exemplary(outcome):
             suppressed = self._examples.admit(key, self._now_ms)
@@ -99,7 +99,7 @@ class DecisionLog:
         if totals.cause is not None:
             self._suppressed += totals.batches
             self._examples.suppress(key, totals.batches)
-        return Lines(self._limits_lines(totals.topic, totals.limits, totals.last_ms))
+        return Lines(self._limits_lines(totals, totals.last_ms))
 
     @property
     def privacy(self) -> Privacy:
@@ -150,7 +150,7 @@ class DecisionLog:
         ends_ms = max(self._starts_ms, self._now_ms // self._interval_ms * self._interval_ms)
         lines = self._settle(ends_ms)
         if ends_ms // _DAY_MS != self._starts_ms // _DAY_MS:
-            self._limits.clear()  # written again every day, so that a day's log is complete by itself
+            self._limits.clear()
         self._examples.forget_idle(self._now_ms)
         self._begin(ends_ms)
         return lines
@@ -184,13 +184,13 @@ class DecisionLog:
         lines.append(self._line(EventName.HEARTBEAT, self._now_ms, fit(heartbeat)))
         return lines
 
-    def _limits_lines(self, topic: str, limits: TopicLimits | None, now_ms: int) -> list[Made]:
+    def _limits_lines(self, booked: Outcome | Totals, now_ms: int) -> list[Made]:
         """A line if a topic's limits are seen for the first time today, or have changed."""
-        if limits is None or self._limits.get(topic) == limits:
+        topic, limits, address = booked.topic, booked.limits, booked.peer.client_address
+        if limits is None:
             return []
-        if topic not in self._limits and len(self._limits) >= self._max_keys:
+        if not self._limits.must_write(topic, limits, address, exists=booked.verdict in _STORED):
             return []
-        self._limits[topic] = limits
         return [self._line(EventName.LIFECYCLE, now_ms, topic_limits(topic, limits))]
 
     def _line(self, event: EventName, now_ms: int, facts: Event) -> Event:

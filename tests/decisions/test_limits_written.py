@@ -1,0 +1,64 @@
+"""The topics whose limits were written today: invented names take little memory, and no room from others."""
+
+import tracemalloc
+
+import pytest
+
+from tests.decisions.outcomes import NOON_MS, PEER, named, outcome, rejected
+from tsproxy.decisions import DecisionLog
+from tsproxy.decisions.limits_written import MOST_UNPROVEN, MOST_UNPROVEN_OF_ADDRESS, LimitsWritten
+from tsproxy.model.verdict import TopicLimits
+
+LIMITS = TopicLimits(after_max_ms=1)
+
+
+def topics_told(log, *booked):
+    lines = [line for each in booked for line in log.book(each)]
+    return [line["topic"] for line in lines if line["event"] == "lifecycle"]
+
+
+@pytest.fixture
+def log():
+    return DecisionLog("px", "boot", NOON_MS)
+
+
+def test_invented_topics_leave_little_behind(log):
+    """156 MiB of rejected requests left 644 MiB until midnight."""
+    tracemalloc.start()
+    try:
+        before = tracemalloc.get_traced_memory()[0]
+        for n in range(1_000):
+            log.book(rejected(topic=f"{n}-" + "\U0001f600" * 8_000))
+        assert tracemalloc.get_traced_memory()[0] - before < 4 << 20
+    finally:
+        tracemalloc.stop()
+
+
+def test_a_name_that_no_topic_has_is_not_kept():
+    written = LimitsWritten()
+    for name in ("t" * 250, "a topic", "id:AAAA", "..", ""):
+        assert not written.must_write(name, LIMITS, "10.0.0.1", exists=False)
+    assert len(written) == 0
+
+
+def test_invented_names_take_no_line_from_topics_that_exist(log):
+    topics_told(log, *(rejected(topic=f"invented-{n}") for n in range(10_000)))
+    assert topics_told(log, outcome(topic="real")) == ["real"]
+
+
+def test_the_names_of_one_address_take_no_line_from_others_that_are_only_rejected(log):
+    invented = topics_told(log, *(rejected(topic=f"invented-{n}") for n in range(10_000)))
+    other = named(client_address="10.0.0.2")
+    assert len(invented) == MOST_UNPROVEN_OF_ADDRESS
+    assert topics_told(log, rejected(topic="real", peer=other)) == ["real"]
+
+
+def test_names_of_all_addresses_together_are_few():
+    written = LimitsWritten()
+    for n in range(10_000):
+        written.must_write(f"t{n}", LIMITS, f"10.0.{n % 256}.1", exists=False)
+    assert len(written) == MOST_UNPROVEN
+
+
+def test_a_topic_that_was_only_rejected_is_not_written_again_once_it_is_accepted(log):
+    assert topics_told(log, rejected(peer=PEER), outcome(peer=PEER)) == ["orders"]
