@@ -101,8 +101,7 @@ def read_answer(slot: Readable, payload: bytes, view: View) -> AnswerRead | Node
             case NarrowVersions():
                 start = response_body_start(ApiKey.API_VERSIONS, slot.api_version, payload)
                 version, body = slot.api_version, memoryview(payload)[start:]
-                offers = k18_api_versions.read_offers(version, body)
-                narrowed = k18_api_versions.narrow_response(version, body, slot.newest_produce)
+                narrowed, offers = k18_api_versions.read_response(version, body, slot.newest_produce)
                 answer = frame(payload[:start] + narrowed)
     except _NodeUnknownError as error:
         return NodeUnknown(error.node)
