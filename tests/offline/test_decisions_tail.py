@@ -6,13 +6,14 @@ import sys
 
 import pytest
 
+from tests.decisions.lines import whole
 from tests.proxy.world import PATIENCE_S
 from tsproxy.cli import main
+from tsproxy.decisions.fields import EventName
 from tsproxy.offline.decision_lines import in_words
 
-DECISION = {
+DECISION = whole(EventName.DECISION) | {
     "ts": "2026-11-20T11:20:06.158Z",
-    "event": "decision",
     "topic": "orders",
     "partition": 3,
     "client_id": "orders-replay",
@@ -79,7 +80,7 @@ def test_a_client_cannot_write_to_the_terminal():
 
 def test_the_newest_of_all_files_come_in_the_order_of_their_times(tmp_path, capsys):
     written(tmp_path, "b1-0001.jsonl", at(1, client_id="first"), at(4, client_id="fourth"))
-    written(tmp_path, "b2-0001.jsonl", at(2, client_id="second"), {**at(5), "event": "heartbeat"})
+    written(tmp_path, "b2-0001.jsonl", at(2, client_id="second"), whole(EventName.HEARTBEAT, ts=at(5)["ts"]))
     written(tmp_path, "b2-0002.jsonl.open", at(3, client_id="third"))
 
     code, lines, complaint = tail(capsys, tmp_path, "--lines", 3, "--json")
@@ -96,7 +97,33 @@ def test_a_line_that_is_not_whole_is_not_shown_and_one_that_is_no_json_is_counte
     code, lines, complaint = tail(capsys, tmp_path)
 
     assert (code, len(lines)) == (0, 1)
-    assert complaint == "tsproxy: 2 lines are no JSON objects and were left out\n"
+    first = len(json.dumps(at(1))) + 1
+    assert complaint.splitlines() == [
+        f"tsproxy: set aside: {path.stem}: the line at byte {first} is no JSON object",
+        f"tsproxy: set aside: {path.stem}: the line at byte {first + 9} is no JSON object",
+    ]
+
+
+def test_odd_lines_are_set_aside_named_and_counted_and_the_others_shown(tmp_path, capsys):
+    """Each of the first four ended the command with a traceback."""
+    start = whole(EventName.LIFECYCLE, kind="start")
+    odd = [
+        at(1, bad_records="3"),
+        {**start, "facts": [1]},
+        at(1, records=None),
+        at(1, drift_min_ms=[], drift_max_ms="x"),
+    ]
+    odd += [at(1, v=2), at(1, topic=7), {"event": "decision"}]
+    written(tmp_path, "b1-0001.jsonl", at(0, client_id="first"), *odd, at(2, client_id="last"))
+
+    code, lines, complaint = tail(capsys, tmp_path)
+
+    assert code == 0
+    assert [line.partition("Z")[2].split()[2] for line in lines] == ["first,", "last,"]
+    assert "records must be an int" in complaint
+    assert "facts must be an object" in complaint
+    assert "records is missing" in complaint
+    assert complaint.splitlines()[-1] == "tsproxy: set aside: 2 more lines like these"
 
 
 def test_a_folder_that_is_not_there_is_a_mistake(tmp_path, capsys):
@@ -109,7 +136,7 @@ def test_a_folder_that_is_not_there_is_a_mistake(tmp_path, capsys):
 
 
 def test_a_folder_without_a_decision_is_told_of(tmp_path, capsys):
-    written(tmp_path, "b1-0001.jsonl", {**at(5), "event": "heartbeat"})
+    written(tmp_path, "b1-0001.jsonl", whole(EventName.HEARTBEAT, ts=at(5)["ts"]))
 
     assert tail(capsys, tmp_path) == (0, [], f"tsproxy: {tmp_path} holds no such lines\n")
 

@@ -94,10 +94,8 @@ def _tail(options: argparse.Namespace) -> int:
         print(f"tsproxy: {error}: name the folder of decisions.directory", file=sys.stderr)
         return MISTAKEN
     finally:
-        if reader.unreadable:
-            print(
-                f"tsproxy: {reader.unreadable} lines are no JSON objects and were left out", file=sys.stderr
-            )
+        for sentence in reader.set_aside.sentences():
+            print(f"tsproxy: set aside: {sentence}", file=sys.stderr)
     return OK
 
 

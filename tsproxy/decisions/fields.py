@@ -154,7 +154,7 @@ _VERDICT: Final = (
     Field("is_final", FieldType.BOOL, "false for an error after which most producers send again", _DC),
 )
 
-_COUNTS: Final = (
+COUNTS: Final = (
     Field("batches", FieldType.INT, "number of batches", _C),
     Field("records", FieldType.INT, "records in the batch or batches", _DC),
     Field("bad_records", FieldType.INT, "number of culprits", _DC),
@@ -243,4 +243,4 @@ _SELF: Final = (
     Field("facts", FieldType.OBJECT, "details, e.g. version, mode, rules and their sha256", maybe=_L),
 )
 
-FIELDS: Final = (*_ENVELOPE, *_WHO, *_WHERE, *_REQUEST, *_VERDICT, *_COUNTS, *_TIMES, *_LIMITS, *_SELF)
+FIELDS: Final = (*_ENVELOPE, *_WHO, *_WHERE, *_REQUEST, *_VERDICT, *COUNTS, *_TIMES, *_LIMITS, *_SELF)

@@ -8,17 +8,16 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
-import orjson
-
 from tsproxy.decision_folder import all_files, closed_path
 from tsproxy.offline.decision_lines import Line
+from tsproxy.offline.set_aside import SetAside
 
 
 class Reader:
-    """Reads one folder. `unreadable` counts lines that are no JSON object."""
+    """Reads one folder. `set_aside` has the lines that cannot be used."""
 
     def __init__(self, directory: Path) -> None:
-        self.unreadable = 0
+        self.set_aside = SetAside()
         self._directory = directory
         self._read_bytes: dict[Path, int] = {}
         """The number of bytes read of each file, by the file's name after it is closed."""
@@ -57,21 +56,12 @@ class Reader:
                 for raw in file:
                     if not raw.endswith(b"\n"):
                         break  # the end of the line is not written yet
-                    self._read_bytes[name] = self._read_bytes.get(name, 0) + len(raw)
-                    if (line := _parsed(raw)) is not None:
+                    at_byte = self._read_bytes.get(name, 0)
+                    self._read_bytes[name] = at_byte + len(raw)
+                    if (line := self.set_aside.usable(raw, name, at_byte)) is not None:
                         yield line
-                    else:
-                        self.unreadable += 1
         except FileNotFoundError:
             return  # deleted
-
-
-def _parsed(raw: bytes) -> Line | None:
-    try:
-        line = orjson.loads(raw)
-    except orjson.JSONDecodeError:
-        return None
-    return line if isinstance(line, dict) else None
 
 
 def _time(line: Line) -> str:

@@ -80,7 +80,9 @@ def decisions(config: Config, directory: Path) -> Replayed:
         found.read(files)
     except OSError as error:
         raise ReplayError(f"{error.filename}: {error.strerror}") from None
-    facts = {"files": found.files, "counters": found.counters, "unreadable_lines": found.unreadable}
+    facts = {"files": found.files, "counters": found.counters, "unreadable_lines": found.set_aside.count}
+    for sentence in found.set_aside.sentences():
+        print(f"tsproxy: set aside: {sentence}", file=sys.stderr)
     return Replayed(str(directory), facts, DECISIONS_UNKNOWN, found.tally, names_culprits=False)
 
 

@@ -6,7 +6,6 @@ that is both too far ahead and too old is in both histograms, so its count lies 
 and their sum.
 """
 
-import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -14,12 +13,13 @@ from pathlib import Path
 from typing import Any, Final
 
 from tsproxy.decisions.drift import HISTOGRAM_NAME, bucket_bounds_ms
-from tsproxy.decisions.fields import SCHEMA_VERSION, EventName, LifecycleKind
+from tsproxy.decisions.fields import EventName, LifecycleKind
 from tsproxy.model.kafka import TimestampType
 from tsproxy.model.outcome import Peer
 from tsproxy.model.policy import CANDIDATE, Mode, Policy
 from tsproxy.model.verdict import Reason, TopicLimits
 from tsproxy.offline.replay.tally import Line, Tally
+from tsproxy.offline.set_aside import SetAside
 from tsproxy.policy.resolve import resolve
 
 FILES: Final = "decisions-*.jsonl*"
@@ -70,31 +70,31 @@ class Decisions:
     tally: Tally = field(default_factory=Tally)
     files: int = 0
     counters: int = 0
-    unreadable: int = 0
+    set_aside: SetAside = field(default_factory=SetAside)
     _limits: dict[str, TopicLimits] = field(default_factory=dict)
 
     def read(self, files: Iterable[Path]) -> None:
         """Add the counts of these files. Raises OSError."""
         for file in files:
             self.files += 1
-            with file.open(encoding="utf-8", errors="replace") as lines:
-                for line in lines:
-                    self._line(line)
+            at_byte = 0
+            with file.open("rb") as lines:
+                for raw in lines:
+                    if (line := self.set_aside.usable(raw, file, at_byte)) is not None:
+                        self._line(line, file, at_byte)
+                    at_byte += len(raw)
 
-    def _line(self, text: str) -> None:
-        try:
-            line = json.loads(text)
-            if line["v"] > SCHEMA_VERSION:
-                raise ValueError("a later version of the schema")
-            if line["event"] == EventName.COUNTERS and line["is_final"] and line["hist"] == HISTOGRAM_NAME:
-                self._counters(line)
-            elif line["event"] == EventName.LIFECYCLE and line["kind"] == LifecycleKind.LIMITS:
+    def _line(self, line: Mapping[str, Any], file: Path, at_byte: int) -> None:
+        if line["event"] == EventName.COUNTERS and line["is_final"] and line["hist"] == HISTOGRAM_NAME:
+            self._counters(line)
+        elif line["event"] == EventName.LIFECYCLE and line["kind"] == LifecycleKind.LIMITS:
+            try:
                 self._limits[line["topic"]] = _limits_of(line)
-        except (ValueError, KeyError, TypeError, IndexError):  # a line cut by a crash, or of another log
-            self.unreadable += 1
+            except (KeyError, ValueError):  # fields that only this kind of lifecycle line has
+                self.set_aside.add("has no limits that can be read", file, at_byte)
 
     def _counters(self, line: Mapping[str, Any]) -> None:
-        topic, batches, records = line["topic"], int(line["batches"]), int(line["records"])
+        topic, batches, records = line["topic"], line["batches"], line["records"]
         address = next(iter(line.get("addresses", ())), "")
         client_id, principal = line.get("client_id"), line.get("principal")
         peer = Peer(line["listener"], address, 0, client_id=client_id, principal=principal)
