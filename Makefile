@@ -25,9 +25,11 @@ java:
 	@$(PYTHON) -m tsproxy.testing.java
 
 .venv/stamp: requirements.lock pyproject.toml setup.py $(wildcard tsproxy/wire/readers/_native/*.p[xy][dx] tsproxy/fastpath/_native/*.p[xy][dx] tsproxy/proxy/pipe/*.pyx) | java
-	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.lock
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@echo "Installing the packages of requirements.lock into .venv: 535 MB, once. This takes some minutes."
+	@$(PYTHON) -m venv .venv
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.lock
+	@echo "Building tsproxy's native code."
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
 	@touch $@
 
 demo: java .venv/stamp ## real producers -> tsproxy -> Apache Kafka -> decision log -> Spark report, proving itself
