@@ -137,7 +137,8 @@ def test_batches_that_were_rejected_without_a_look_count_as_suppressed_examples(
 
 def test_a_storm_of_new_names_has_a_common_ceiling_and_loses_no_count():
     log = new_log(examples=Examples(NOON_MS, together=Rate(burst=5, refill_ms=1_000)))
-    written = decisions_of(log, *[rejected(peer=named(f"client-{n}")) for n in range(100)])
+    clients = [named(f"client-{n}", client_address=f"10.0.0.{n}") for n in range(100)]
+    written = decisions_of(log, *[rejected(peer=client) for client in clients])
     lines = log.stop(NOON_MS)
     (heartbeat,) = of("heartbeat", lines)
     assert len(written) == 5
@@ -147,7 +148,11 @@ def test_a_storm_of_new_names_has_a_common_ceiling_and_loses_no_count():
 
 def test_a_clock_that_steps_back_earns_nothing():
     examples = Examples(NOON_MS, per_key=Rate(burst=1, refill_ms=30_000))
-    assert [examples.admit("key", NOON_MS + step) for step in (0, -60_000, -60_000)] == [0, None, None]
+    assert [examples.admit("key", "10.0.0.1", NOON_MS + step) for step in (0, -60_000, -60_000)] == [
+        0,
+        None,
+        None,
+    ]
 
 
 def test_batches_answered_late_earn_no_examples_by_their_older_clock():

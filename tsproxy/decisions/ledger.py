@@ -2,18 +2,21 @@
 
 `book` adds an outcome. `take` returns the tally of each key and starts again from zero. `counters` makes
 the event of one key. The sum over all events is the sum over all booked outcomes. The number of keys is
-bounded. Beyond the bound, the client and the topic of a batch are folded into `other` (with `folded`
-true). The outcome is kept, so totals by verdict and reason stay exact however many names clients use.
+bounded, and shared out by address (`key_shares`). Beyond the bound, the client and the topic of a batch are
+folded into `other` (with `folded` true). The outcome is kept, so totals by verdict and reason stay exact
+however many names clients use.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 from tsproxy.decisions.drift import HISTOGRAM_NAME, bucket, drift_ms
 from tsproxy.decisions.events import Event, batch_span_ms, collateral_records, drift_range_ms, fit
+from tsproxy.decisions.key_shares import KeyShares
 from tsproxy.decisions.privacy import Privacy
 from tsproxy.decisions.text import bounded, bounded_or_none, instant
+from tsproxy.model.addresses import counted_as
 from tsproxy.model.kafka import ErrorCode
 from tsproxy.model.outcome import Bars, Outcome, Totals, VerdictName
 from tsproxy.model.policy import Mode
@@ -159,6 +162,21 @@ class Tally:
         _merge(self.ahead, totals.ahead)
         _merge(self.behind, totals.behind)
 
+    def merge(self, other: "Tally") -> None:
+        """Add all that the other tally counts."""
+        for name in _SUMS:
+            setattr(self, name, getattr(self, name) + getattr(other, name))
+        for name in _LEAST:
+            setattr(self, name, _known(min, getattr(self, name), getattr(other, name)))
+        for name in _GREATEST:
+            setattr(self, name, _known(max, getattr(self, name), getattr(other, name)))
+        for address in sorted(other.addresses):
+            self._add_address(address)
+        self.addresses_truncated = self.addresses_truncated or other.addresses_truncated
+        for histogram, added in ((self.ahead, other.ahead), (self.behind, other.behind)):
+            for index, number in added.items():
+                histogram[index] = histogram.get(index, 0) + number
+
     def _add_request(self, outcome: Outcome) -> None:
         """Count the request once. Its batches are booked in a row, so it is enough to know the last one."""
         if outcome.request is self._last_request:
@@ -199,6 +217,20 @@ class Tally:
         }
 
 
+_SUMS: Final = (
+    *("batches", "records", "bad_records", "collateral_records", "bytes", "requests"),
+    *("records_unread", "out_of_order_records"),
+)
+_LEAST: Final = ("first_ms", "drift_min_ms")
+_GREATEST: Final = ("last_ms", "drift_max_ms", "out_of_order_max_ms")
+
+
+def _known(choose: Callable[[list[int]], int], *values: int | None) -> int | None:
+    """The chosen one of the values that are known; None if none is."""
+    known = [value for value in values if value is not None]
+    return choose(known) if known else None
+
+
 def _least(known: int | None, value: int) -> int:
     return value if known is None else min(known, value)
 
@@ -225,37 +257,48 @@ class Ledger:
     """Counts outcomes under at most `max_keys` keys an interval, and further ones under folded keys."""
 
     def __init__(self, max_keys: int = MAX_KEYS) -> None:
-        self._max_keys = max_keys
+        self._shares: KeyShares[Key] = KeyShares(max_keys)
         self._tallies: dict[Key, Tally] = {}
+        self._folded: dict[Key, Tally] = {}
         self.batches_folded = 0
         """Number of batches of the interval whose names were folded into `other`."""
 
     def book(self, outcome: Outcome) -> Key:
         """Count one outcome. Returns the key that it is counted under."""
-        key, tally = self._tally(key_of(outcome), 1)
+        key, tally = self._tally(key_of(outcome), outcome.peer.client_address, 1)
         tally.add(outcome)
         return key
 
     def book_totals(self, totals: Totals) -> Key:
         """Count the outcomes that the totals sum up. Returns the key that they are counted under."""
-        key, tally = self._tally(key_of_totals(totals), totals.batches)
+        key, tally = self._tally(key_of_totals(totals), totals.peer.client_address, totals.batches)
         tally.add_totals(totals)
         return key
 
-    def _tally(self, key: Key, batches: int) -> tuple[Key, Tally]:
+    def _tally(self, key: Key, client_address: str, batches: int) -> tuple[Key, Tally]:
         """The key under which these batches are counted, and its tally."""
         tally = self._tallies.get(key)
-        if tally is None:
-            if len(self._tallies) >= self._max_keys:
-                key = folded(key)
-                self.batches_folded += batches
-            tally = self._tallies.setdefault(key, Tally())
-        return key, tally
+        if tally is not None:
+            return key, tally
+        address = counted_as(client_address)
+        if len(self._shares) >= self._shares.most and (given_up := self._shares.give_up(address)):
+            self._fold(given_up)
+        if self._shares.add(key, address):
+            tally = self._tallies[key] = Tally()
+            return key, tally
+        self.batches_folded += batches
+        key = folded(key)
+        return key, self._folded.setdefault(key, Tally())
+
+    def _fold(self, key: Key) -> None:
+        tally = self._tallies.pop(key)
+        self.batches_folded += tally.batches
+        self._folded.setdefault(folded(key), Tally()).merge(tally)
 
     def take(self) -> list[tuple[Key, Tally]]:
-        """Return all tallies in the order in which their keys appeared, and empty the ledger."""
-        taken = list(self._tallies.items())
-        self._tallies = {}
+        """Return all tallies, folded ones last, and empty the ledger."""
+        taken = [*self._tallies.items(), *self._folded.items()]
+        self._tallies, self._folded, self._shares = {}, {}, KeyShares(self._shares.most)
         self.batches_folded = 0
         return taken
 

@@ -1,8 +1,8 @@
 """The limits of topics that were written today: `LimitsWritten`.
 
-The line is written at the first batch of a topic, so a client brings the names. A batch that was rejected may
-name a topic that does not exist. Such names have little room, and each address only a part of it: the lines of
-topics that exist are written whatever a client invents.
+The line is written at the first batch of a topic, so a client brings the names. A batch that was rejected
+may name a topic that does not exist. Such names have little room, and each address only a part of it: the
+lines of topics that exist are written whatever a client invents.
 """
 
 from collections import Counter

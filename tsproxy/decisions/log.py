@@ -23,6 +23,7 @@ from tsproxy.decisions.limits_written import LimitsWritten
 from tsproxy.decisions.lines import Lines, Made
 from tsproxy.decisions.privacy import Privacy
 from tsproxy.decisions.text import bounded, instant
+from tsproxy.model.addresses import counted_as
 from tsproxy.model.outcome import Outcome, Totals, VerdictName
 
 INTERVAL_MS: Final = 60_000
@@ -79,7 +80,8 @@ class DecisionLog:
         lines += self._limits_lines(outcome, outcome.now_ms)
         key = self._ledger.book(outcome)
         if is_exemplary(outcome):
-            suppressed = self._examples.admit(key, self._now_ms)
+            address = counted_as(outcome.peer.client_address)
+            suppressed = self._examples.admit(key, address, self._now_ms)
             if suppressed is None:
                 self._suppressed += 1
             else:

@@ -43,5 +43,9 @@ class Bucket:
     def has_one(self) -> bool:
         return self.credit_ms >= self.rate.refill_ms
 
+    @property
+    def is_half_full(self) -> bool:
+        return 2 * self.credit_ms >= self.rate.full_ms
+
     def spend(self) -> None:
         self.credit_ms -= self.rate.refill_ms
