@@ -8,6 +8,7 @@ from typing import Final, TypeVar
 
 from tsproxy.config import Config, Document, empty_document, load, put_setting, read_yaml
 from tsproxy.config.document import Items, Scalar, Section
+from tsproxy.config.problems import shown
 from tsproxy.config.values import whole_number
 
 T = TypeVar("T")
@@ -117,10 +118,6 @@ def config_of(
     return load(document, os.environ)
 
 
-def names_no_broker(config: Config) -> bool:
-    return [str(each) for each in config.upstream.bootstrap_servers] == [_NO_BROKER]
-
-
 def argument(parse: Callable[[str], T]) -> Callable[[str], T]:
     """A parser of configuration values in argparse's form: the user also sees the parser's error text."""
 
@@ -128,6 +125,6 @@ def argument(parse: Callable[[str], T]) -> Callable[[str], T]:
         try:
             return parse(text)
         except ValueError as error:
-            raise argparse.ArgumentTypeError(f"{text!r} is not allowed; must be {error}") from None
+            raise argparse.ArgumentTypeError(f"{shown(text)} is not allowed; must be {error}") from None
 
     return parsed

@@ -7,12 +7,10 @@ from typing import Final
 
 from tsproxy.config import equivalents, patterns, values
 from tsproxy.config.keys import Kind
+from tsproxy.config.problems import HIDDEN
 from tsproxy.config.values import Parser
 from tsproxy.model.kafka import LONG_MAX
 from tsproxy.model.principals import MappingRule
-
-HIDDEN: Final = "***"
-"""Shown in place of a secret."""
 
 CIPHERS: Final = (
     "Cipher suites of TLS 1.2, as OpenSSL lists them (`ECDHE+AESGCM:ECDHE+CHACHA20`); without it Python's "

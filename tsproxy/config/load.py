@@ -7,9 +7,8 @@ from typing import Any
 from tsproxy.config.build import build
 from tsproxy.config.document import Document, Items, Node, Scalar, Section, as_key
 from tsproxy.config.keys import Key, SectionKeys
-from tsproxy.config.kinds import HIDDEN
 from tsproxy.config.parsed import Parsed
-from tsproxy.config.problems import ConfigError, Problem
+from tsproxy.config.problems import HIDDEN, ConfigError, Problem, shown
 from tsproxy.config.settings import Config
 from tsproxy.config.tree import KEYS, TREE, join, steps_of
 from tsproxy.model.misspelt import likely, unknown
@@ -127,10 +126,11 @@ class _Reader:
             return key.kind.parse(text)
         except ValueError as error:
             # The error shows the text as written, since a variable may hold a secret in the wrong place.
-            shown = HIDDEN if key.kind.is_secret else repr(_shorten(node.text))
-            advice = None if key.kind.is_secret else key.kind.advice(node.text)
+            written = HIDDEN if key.kind.is_secret else shown(node.text)
+            # The advice would repeat a password in front of an @.
+            advice = None if key.kind.is_secret or "@" in node.text else key.kind.advice(node.text)
             more = f"; {advice}" if advice else ""
-            return self._wrong(node, path, f"{shown} is not allowed; must be {error}{more}")
+            return self._wrong(node, path, f"{written} is not allowed; must be {error}{more}")
 
     def _wrong(self, node: Node, path: str, text: str) -> None:
         self.problems.append(Problem(node.place, path, text))
@@ -173,7 +173,3 @@ def _split(node: Node) -> list[Node]:
     if not isinstance(node, Scalar):
         return [node]
     return [Scalar(part, node.place) for part in node.text.split(",") if part.strip()]
-
-
-def _shorten(text: str) -> str:
-    return text if len(text) <= 60 else text[:57] + "..."

@@ -1,6 +1,13 @@
 """Mistakes in a configuration: their places, and the remedies."""
 
+import re
 from dataclasses import dataclass
+from typing import Final
+
+HIDDEN: Final = "***"
+"""Shown in place of a secret."""
+_MOST_SHOWN: Final = 60
+_SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9_+]*://")
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,6 +21,16 @@ class Problem:
     def __str__(self) -> str:
         parts = [part for part in (self.place, self.key) if part]
         return ": ".join([*parts, self.text])
+
+
+def shown(text: str) -> str:
+    """`text` in quotes, as an error may repeat it: without what stands before an @, since that may be a
+    password, and not too long."""
+    before, at, rest = text.rpartition("@")
+    if at:
+        scheme = _SCHEME.match(before)
+        text = f"{scheme[0] if scheme else ''}{HIDDEN}@{rest}"
+    return repr(text if len(text) <= _MOST_SHOWN else text[: _MOST_SHOWN - 3] + "...")
 
 
 class ConfigError(Exception):

@@ -21,7 +21,7 @@ _LAST_BUCKET: Final = len(EDGES)
 
 
 def fault(line: object) -> str | None:
-    """What is wrong with a parsed line, without any of its values; None if nothing is."""
+    """The fault of a parsed line, without any of its values; None if it has none."""
     if not isinstance(line, dict):
         return "is no JSON object"
     version = line.get("v")
