@@ -12,7 +12,7 @@ QUICK := -m "not broker and not spark and not slow"
 export PYTHONDONTWRITEBYTECODE =
 
 .DEFAULT_GOAL := help
-.PHONY: help setup java demo test test-quick test-full test-clients differential mutation coverage fuzz simulate chaos soak bench bench-reports bench-fleet pyfiles docs docs-run test-deploy release lint format clean
+.PHONY: help setup java demo test test-quick test-full test-clients differential kafka mutation coverage fuzz simulate chaos soak bench bench-reports bench-fleet pyfiles docs docs-run test-deploy release lint format clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -65,6 +65,10 @@ N ?= 100000
 SEED ?= 2026
 differential: java .venv/stamp ## N generated batches to both broker versions, straight and through the proxy
 	$(BIN)/python -m tests.differential $(N) --seed $(SEED)
+
+VERSION ?= latest.release
+kafka: java .venv/stamp ## what is new in a release of Kafka (VERSION, SINCE), and which places here must change
+	$(BIN)/python -m tests.wire.schemas $(VERSION) $(SINCE)
 
 mutation: .venv/stamp ## change wire, policy and session one thing at a time, and look for a test that turns red
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check coverage==7.17.3

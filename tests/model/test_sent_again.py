@@ -1,34 +1,22 @@
 """The table of codes after which producers send again is that of Kafka's own classes."""
 
-import subprocess
-from pathlib import Path
-
 import pytest
 
 from tests.full_only import variations
+from tests.wire.release import facts_of
 from tsproxy.model.kafka import ErrorCode
 from tsproxy.model.sent_again import RETRIABLE
-from tsproxy.testing.jars import fetch_kafka_jars, pyspark_jars
-from tsproxy.testing.java_process import java_command
+from tsproxy.testing.jars import fetch_kafka_jars
 
 pytestmark = pytest.mark.broker  # for its jars
 
 NEWEST, *_ = RELEASES = ("4.4.0", "4.3.1", "3.9.1")
 
-ASKS_KAFKA = Path(__file__).with_name("ErrorCodes.java")
-
 
 @pytest.fixture(scope="module", params=variations("no code changed its class or name", RELEASES, [NEWEST]))
 def codes(request):
     """code -> (name, is a RetriableException), as the classes of that version have it."""
-    class_path = [fetch_kafka_jars(request.param) / "*"]
-    for name in ("janino", "commons-compiler"):
-        class_path += pyspark_jars().glob(f"{name}-[0-9]*.jar")
-    compiler = "org.codehaus.janino.SimpleCompiler"
-    command = java_command(class_path, "64m", compiler, ASKS_KAFKA, ASKS_KAFKA.stem)
-    said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-    rows = [line.split() for line in said.splitlines()]
-    return {int(code): (name, is_retriable == "true") for code, name, is_retriable in rows}
+    return facts_of(fetch_kafka_jars(request.param)).errors
 
 
 def test_every_code_is_retriable_here_where_it_is_in_kafka(codes):

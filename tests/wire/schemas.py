@@ -1,14 +1,16 @@
-"""Kafka's own message schemas, out of the jar of its clients.
+"""Kafka's own message schemas, out of the jar of its clients, and what is new in a release.
 
-    python -m tests.wire.schemas [RELEASE]
+    python -m tests.wire.schemas [RELEASE [SINCE]]
 
 lists, for every API of the release (the newest one if none is named), the versions that Kafka has and those
-that tsproxy knows. Then it lists what is new since KNOWN: APIs, versions and fields. Run it when a release of
-Kafka comes out.
+that tsproxy knows. Then it lists what is new since another release (KNOWN if none is named): APIs, versions,
+fields, error codes, settings of topics, methods of the classes that decide about a batch. It ends with the
+places here that must change. Run it when a release of Kafka comes out (`make kafka`).
 """
 
 import json
 import re
+import shutil
 import sys
 import tempfile
 import zipfile
@@ -17,7 +19,9 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+from tests.wire.release import changed_methods, facts_of
 from tsproxy.testing.jars import Dependency, fetch_kafka_jars, fetch_newest
+from tsproxy.wire.addresses import LAYOUTS
 from tsproxy.wire.apis import APIS, NEVER
 
 KNOWN = "4.4.0"
@@ -139,17 +143,104 @@ def _span(first, last):
     return str(first) if first == last else f"{first}-{last}"
 
 
+def to_do(older, newer):
+    """(what, where) for each change that a newer release asks for, by its message schemas."""
+    layouts = {
+        0: "wire/k00_produce.py, and NEWEST_PRODUCE of fastpath/_native",
+        1: "FetchWalk of wire/readers",
+    }
+    layouts |= dict.fromkeys(LAYOUTS, "the layout in wire/addresses.py")
+    for (api_key, kind), schema in sorted(newer.items()):
+        offered, before = _offered(schema), older.get((api_key, kind))
+        is_served = kind == "request" and "broker" in schema.get("listeners", ())
+        known = -1 if before is None else _offered(before)
+        if is_served and offered > known:
+            name = f"{schema['name'].removesuffix('Request')} {_span(known + 1, offered)}"
+            yield name, "its row in wire/apis.py"
+            if api_key in layouts:
+                yield name, layouts[api_key]
+    for (api_key, kind), schema in sorted(newer.items()):
+        if kind == "response" and "broker" in newer[api_key, "request"].get("listeners", ()):
+            before = older.get((api_key, kind), {})
+            for path in sorted(_texts(schema) - _texts(before)):
+                yield f"{schema['name']}: {path}", "may it name a host? tests/wire/test_host_fields.py"
+
+
+def _offered(schema):
+    """The newest version that is stable, -1 for none."""
+    valid = Versions.of(schema["validVersions"])
+    return -1 if valid.since == NEVER else valid.until - bool(schema.get("latestVersionUnstable"))
+
+
+def _texts(schema):
+    return {path for path, field in walk(schema, NEVER) if may_name_a_host(field)}
+
+
+def may_name_a_host(field):
+    """True for any text, and for what is called host, port, endpoint, listener, address or URL."""
+    is_text = field["type"].removeprefix("[]") in ("string", "bytes", "records")
+    return is_text or bool(LOOKS_LIKE_AN_ADDRESS.search(field["name"]))
+
+
+def beside_messages(older, newer):
+    """(what, where) for each change in error codes and settings (`release.Facts`)."""
+    for code, (name, is_retriable) in sorted(newer.errors.items() - older.errors.items()):
+        yield f"error {code} {name}", "ErrorCode in model/kafka.py"
+        if is_retriable:
+            yield f"error {code} {name}", "RETRIABLE in model/sent_again.py"
+    for name in sorted(newer.settings ^ older.settings):
+        is_new = "new" if name in newer.settings else "gone"
+        yield (
+            f"topic setting {name} ({is_new})",
+            "does a verdict depend on it? CONFIG_NAMES in cluster/topic_limits.py",
+        )
+
+
+def the_release_itself(name):
+    yield f"Kafka {name}", "KNOWN in tests/wire/schemas.py"
+    yield f"Kafka {name}", "DEFAULT_VERSION in tsproxy/testing/kafka_cluster.py, and deploy/compose.yaml"
+    yield (
+        f"Kafka {name}",
+        "a fixture in tests/conftest.py, RELEASES in tests/model, tests/wire and tests/clients",
+    )
+
+
+def _jars_of(release: str, folder: Path) -> str:
+    """Fetches what is compared. Returns the release's name."""
+    names = ("kafka-clients", "kafka-storage")
+    fetch_newest("kafka", [Dependency("org.apache.kafka", name, release, False) for name in names], folder)
+    slf4j = Dependency("org.slf4j", "slf4j-api", "1.7.36", False)
+    with tempfile.TemporaryDirectory() as extra:
+        fetch_newest("slf4j", [slf4j], Path(extra))
+        for jar in Path(extra).glob("*.jar"):
+            shutil.copy(jar, folder)
+    (jar,) = folder.glob("kafka-clients-*.jar")
+    return jar.stem.removeprefix("kafka-clients-")
+
+
 def main(arguments: Sequence[str]) -> int:
-    release = arguments[0] if arguments else "latest.release"
-    with tempfile.TemporaryDirectory() as folder:
-        jars = Path(folder)
-        fetch_newest("kafka-clients", [Dependency("org.apache.kafka", "kafka-clients", release, False)], jars)
-        (jar,) = jars.glob("kafka-clients-*.jar")
-        found, name = messages_in(jar), jar.stem.removeprefix("kafka-clients-")
+    release, since = [*arguments, *("latest.release", KNOWN)[len(arguments) :]]
+    with tempfile.TemporaryDirectory() as first, tempfile.TemporaryDirectory() as second:
+        old, new = Path(first), Path(second)
+        _jars_of(since, old)
+        name = _jars_of(release, new)
+        (old_clients,), (new_clients,) = old.glob("kafka-clients-*.jar"), new.glob("kafka-clients-*.jar")
+        older, newer = messages_in(old_clients), messages_in(new_clients)
+        methods = list(changed_methods(old, new))
+        beside = list(beside_messages(facts_of(old), facts_of(new)))
     print(f"key {'API':39}{name:7}tsproxy")
-    print(*versions_table(found), sep="\n")
-    print(f"\nNew in {name} since {KNOWN}:")
-    print(*(list(news(messages(KNOWN), found)) or ["nothing"]), sep="\n")
+    print(*versions_table(newer), sep="\n")
+    print(f"\nNew in the messages of {name} since {since}:")
+    print(*(list(news(older, newer)) or ["nothing"]), sep="\n")
+    print(f"\nMethods of the verdict that are not those of {since} (read them with javap -p -c):")
+    print(*([f"{method}: {how}" for method, how in methods] or ["none"]), sep="\n")
+    places = [*to_do(older, newer), *beside]
+    if methods:
+        places.append(("methods above", "policy/checks, rows in tests/verdicts, docs/verdicts.md"))
+    if places or name != since:
+        places += the_release_itself(name)
+    print("\nTo do:")
+    print(*([f"{what}: {where}" for what, where in places] or ["nothing"]), sep="\n")
     return 0
 
 

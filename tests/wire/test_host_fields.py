@@ -8,7 +8,7 @@ value from, then treat it or say here why no address of a broker or controller s
 
 import pytest
 
-from tests.wire.schemas import LOOKS_LIKE_AN_ADDRESS, fields_of, messages, walk
+from tests.wire.schemas import fields_of, may_name_a_host, messages, walk
 from tests.wire.test_schemas import NEWEST, RELEASES
 from tsproxy.wire.addresses import LAYOUTS
 from tsproxy.wire.apis import APIS
@@ -136,11 +136,6 @@ BY_NAME = {
 }  # fmt: skip
 
 ERROR_TEXTS = {"ErrorMessage", "AcknowledgeErrorMessage", "BatchIndexErrorMessage"}
-STRINGS = {"string", "bytes", "records"}
-
-
-def may_name_a_host(field):
-    return field["type"].removeprefix("[]") in STRINGS or bool(LOOKS_LIKE_AN_ADDRESS.search(field["name"]))
 
 
 def fields_that_may_name_a_host(release):

@@ -5,14 +5,18 @@ import re
 
 import pytest
 
+from tests.wire.release import changed_methods, facts_of
 from tests.wire.schemas import (
     KNOWN,
     Versions,
+    beside_messages,
     fields_of,
     messages,
     news,
+    to_do,
     versions_table,
 )
+from tsproxy.testing.jars import fetch_kafka_jars
 from tsproxy.wire.addresses import LAYOUTS, Kind
 from tsproxy.wire.apis import APIS, NEVER
 
@@ -172,6 +176,34 @@ def test_what_a_release_adds_is_listed_field_by_field():
     assert " 60 DescribeClusterResponse: Brokers.IsFenced type bool versions 2+" in added
     assert " 92 DeleteShareGroupOffsetsRequest: new" in added
     assert list(news(messages(), messages())) == []
+
+
+@pytest.mark.full_only("takes apart both; the tests beside compare all else of a release")
+def test_methods_of_the_verdict_that_changed_are_named():
+    old, new = fetch_kafka_jars("4.3.1"), fetch_kafka_jars("4.4.0")
+    changed = {method.partition("(")[0].rpartition(" ")[2] for method, _ in changed_methods(old, new)}
+    assert {"readFrom", "readPartiallyFrom", "validateMessagesAndAssignOffsetsCompressed"} <= changed
+
+
+def test_a_release_names_the_places_that_must_change():
+    """From 4.3.1 to 4.4.0, just what had to be done."""
+    rows = [what for what, where in to_do(messages("4.3.1"), messages("4.4.0")) if "apis.py" in where]
+    assert rows == [
+        "ApiVersions 5",
+        "TxnOffsetCommit 6",
+        "DeleteGroups 3",
+        "StreamsGroupHeartbeat 1",
+        "StreamsGroupDescribe 1",
+        "StreamsGroupTopologyDescriptionUpdate 0",
+        "UnregisterController 0",
+    ]
+    layouts = {what for what, where in to_do(messages("3.9.1"), messages("4.3.1")) if "apis.py" not in where}
+    assert {"Produce 12-13", "Fetch 18", "DescribeCluster 2"} <= layouts
+    older, newer = (facts_of(fetch_kafka_jars(release)) for release in ("4.3.1", "4.4.0"))
+    beside = dict(beside_messages(older, newer))
+    assert beside["error 134 GROUP_DELETION_FAILED"] == "ErrorCode in model/kafka.py"
+    assert "topic setting max.decompressed.message.bytes (new)" in beside
+    assert list(beside_messages(newer, newer)) == list(to_do(messages(), messages())) == []
 
 
 def test_a_new_field_that_may_hold_an_address_is_marked():
