@@ -120,6 +120,9 @@ def _unknown_codec(exchange: Exchange) -> bool:
     return any(is_left_to_the_broker(_case(exchange, part)) for part in exchange.request)
 
 
+TEXTS_FROM: Final = 8
+"""From this version on an answer has texts."""
+
 HEAP_BYTES: Final = 1 << 26
 """A broker of the tests read a claim of so much; its log names OutOfMemoryError for Integer.MAX."""
 
@@ -187,11 +190,13 @@ def _case(exchange: Exchange, part: Part) -> BatchContext:
 
 
 def _own_limit_of_a_batch(exchange: Exchange) -> bool:
-    return (
-        _is_rejected_here(exchange, ErrorCode.INVALID_RECORD)
-        and exchange.proxied is not None
-        and exchange.proxied.error_message in OUR_LIMITS.values()
-    )
+    """The answer has the proxy's own words, if its version has room for any."""
+    if exchange.proxied is None or exchange.proxied.error_code != ErrorCode.INVALID_RECORD:
+        return False
+    if exchange.version >= TEXTS_FROM:
+        return exchange.proxied.error_message in OUR_LIMITS.values()
+    found = _case(exchange, exchange.part)
+    return found.facts is not None and found.facts.fault in OUR_LIMITS
 
 
 def _more_culprits_than_are_listed(exchange: Exchange) -> bool:
