@@ -29,9 +29,9 @@ def variations(reason: str, values: Iterable[object], but: Iterable[object]) -> 
 
 
 def brokers(reason: str) -> list[Any]:
-    """The names of the fixtures of brokers, as params of a fixture `kafka`. `make test` has 4.3.1 alone."""
+    """The names of the fixtures of brokers, as params of a fixture `kafka`. `make test` has 4.4.0 alone."""
     varies = [pytest.mark.broker, pytest.mark.full_only(reason)]
-    return [pytest.param("kafka_431", marks=pytest.mark.broker), pytest.param("kafka_391", marks=varies)]
+    return [pytest.param("kafka_440", marks=pytest.mark.broker), pytest.param("kafka_391", marks=varies)]
 
 
 def leave_out(config: pytest.Config, items: list[pytest.Item]) -> None:

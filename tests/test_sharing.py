@@ -59,9 +59,9 @@ def test_a_second_spark_session_is_refused():
 async def test_all_processes_of_a_run_share_a_broker_which_ends_with_the_run():
     with shared_brokers.folder_of_a_run() as folder:
         process = SimpleNamespace(workerinput={shared_brokers.KEY: str(folder)})
-        async with shared_brokers.attached(process, "4.3.1") as kafka:
+        async with shared_brokers.attached(process, "4.4.0") as kafka:
             await kafka.create_topic("orders")
-        async with shared_brokers.attached(process, "4.3.1") as same:
+        async with shared_brokers.attached(process, "4.4.0") as same:
             assert await same.end_offsets("orders") == {0: 0}
             with pytest.raises(RuntimeError, match="not running"):
                 await same.stop_node(1)
@@ -70,4 +70,4 @@ async def test_all_processes_of_a_run_share_a_broker_which_ends_with_the_run():
 
 
 def test_a_run_of_one_process_has_brokers_of_its_own():
-    assert shared_brokers.attached(SimpleNamespace(), "4.3.1") is None
+    assert shared_brokers.attached(SimpleNamespace(), "4.4.0") is None

@@ -31,8 +31,8 @@ GARBAGE = {
 }
 
 
-async def test_each_kind_of_garbage_is_told_in_one_line_with_its_sender(kafka_431):
-    async with RunningProxy(kafka_431.bootstrap_servers) as proxy:
+async def test_each_kind_of_garbage_is_told_in_one_line_with_its_sender(kafka_440):
+    async with RunningProxy(kafka_440.bootstrap_servers) as proxy:
         for what, data in GARBAGE.items():
             before = len(proxy.log)
             assert await last_words(port_of(proxy), data, ends="_bytes'" in what) == b"", what
@@ -47,10 +47,10 @@ async def test_each_kind_of_garbage_is_told_in_one_line_with_its_sender(kafka_43
             assert line["client_port"] > 0
 
 
-async def test_a_storm_of_garbage_costs_no_memory_and_few_lines_and_the_proxy_serves_on(kafka_431, topic):
-    await kafka_431.create_topic(topic)
+async def test_a_storm_of_garbage_costs_no_memory_and_few_lines_and_the_proxy_serves_on(kafka_440, topic):
+    await kafka_440.create_topic(topic)
     chance = random.Random(4)
-    async with RunningProxy(kafka_431.bootstrap_servers) as proxy:
+    async with RunningProxy(kafka_440.bootstrap_servers) as proxy:
         turn = asyncio.Semaphore(AT_ONCE)
 
         async def one():
@@ -69,9 +69,9 @@ async def test_a_storm_of_garbage_costs_no_memory_and_few_lines_and_the_proxy_se
         assert len(proxy.log) < 50
 
 
-async def test_every_version_of_api_versions_is_answered(kafka_431):
+async def test_every_version_of_api_versions_is_answered(kafka_440):
     """Also those that nobody knows yet: with error 35, in the form of version 0."""
-    async with RunningProxy(kafka_431.bootstrap_servers) as proxy:
+    async with RunningProxy(kafka_440.bootstrap_servers) as proxy:
         for version in [*range(100), -1, 32767]:
             header = struct.pack(">hhih", 18, version, 7, -1)
             software = b"\x00\x04app\x021\x00" if version >= 3 else b""

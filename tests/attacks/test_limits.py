@@ -58,7 +58,7 @@ async def has_come(proxy, size):
 @pytest.mark.broker
 async def test_a_broker_does_not_notice_frames_that_are_announced_and_do_not_come(topic):
     """Straight to the broker, the same eight connections take its heap and make it deaf for good."""
-    async with KafkaCluster(version="4.3.1", heap="512m") as kafka:
+    async with KafkaCluster(version="4.4.0", heap="512m") as kafka:
         await kafka.create_topic(topic)
         async with RunningProxy(kafka.bootstrap_servers) as proxy:
             before_mib = resident_mib(proxy)
@@ -78,11 +78,11 @@ async def test_a_broker_does_not_notice_frames_that_are_announced_and_do_not_com
     assert grown_mib < 4 * ATTACKERS * SENT / MIB + 16
 
 
-async def test_a_frame_that_stalls_is_cut_off_and_a_good_client_beside_it_goes_on(kafka_431, topic):
-    await kafka_431.create_topic(topic)
+async def test_a_frame_that_stalls_is_cut_off_and_a_good_client_beside_it_goes_on(kafka_440, topic):
+    await kafka_440.create_topic(topic)
     settings = {"limits.stalled_frame": "100ms"}
     async with (
-        RunningProxy(kafka_431.bootstrap_servers, settings=settings) as proxy,
+        RunningProxy(kafka_440.bootstrap_servers, settings=settings) as proxy,
         AIOKafkaProducer(bootstrap_servers=proxy.bootstrap_servers) as producer,
         stalled(port_of(proxy), MIB, 1000) as readers,
     ):
@@ -98,11 +98,11 @@ async def test_a_frame_that_stalls_is_cut_off_and_a_good_client_beside_it_goes_o
 
 
 @larger
-async def test_over_the_bytes_for_all_the_largest_goes_at_once_and_the_others_go_on(kafka_431, topic):
-    await kafka_431.create_topic(topic)
+async def test_over_the_bytes_for_all_the_largest_goes_at_once_and_the_others_go_on(kafka_440, topic):
+    await kafka_440.create_topic(topic)
     settings = {"limits.buffered": "8MiB"}
     async with (
-        RunningProxy(kafka_431.bootstrap_servers, settings=settings) as proxy,
+        RunningProxy(kafka_440.bootstrap_servers, settings=settings) as proxy,
         AIOKafkaProducer(bootstrap_servers=proxy.bootstrap_servers) as producer,
         stalled(port_of(proxy), ANNOUNCED, 1000, count=3) as small,
         stalled(port_of(proxy), ANNOUNCED, 16 * MIB, count=1) as [large],
@@ -115,9 +115,9 @@ async def test_over_the_bytes_for_all_the_largest_goes_at_once_and_the_others_go
 
 
 @larger
-async def test_connections_beyond_the_limit_are_closed_unread_and_told_at_a_bounded_rate(kafka_431):
+async def test_connections_beyond_the_limit_are_closed_unread_and_told_at_a_bounded_rate(kafka_440):
     settings = {"limits.connections_per_address": "5"}
-    async with RunningProxy(kafka_431.bootstrap_servers, settings=settings) as proxy:
+    async with RunningProxy(kafka_440.bootstrap_servers, settings=settings) as proxy:
         kept = [await asyncio.open_connection(HOST, port_of(proxy)) for _ in range(5)]
         for _ in range(50):
             reader, writer = await asyncio.open_connection(HOST, port_of(proxy))
@@ -146,12 +146,12 @@ async def test_connections_beyond_the_limit_are_closed_unread_and_told_at_a_boun
 
 
 @larger
-async def test_a_handshake_that_does_not_come_ends_and_is_told(kafka_431, certificates, tmp_path):
+async def test_a_handshake_that_does_not_come_ends_and_is_told(kafka_440, certificates, tmp_path):
     identity = certificates.issue("proxy")
     file = tmp_path / "tsproxy.yaml"
     file.write_text(
         f"""\
-upstream: {{ bootstrap_servers: ["{kafka_431.bootstrap_servers}"] }}
+upstream: {{ bootstrap_servers: ["{kafka_440.bootstrap_servers}"] }}
 listeners:
   - bind: {HOST}:0
     tls: {{ certificate: "{identity.certificate}", key: "{identity.key}" }}
@@ -170,10 +170,10 @@ limits: {{ handshake: 200ms }}
 
 
 @larger
-async def test_a_reload_changes_the_limits_of_those_who_are_connected(kafka_431, tmp_path):
+async def test_a_reload_changes_the_limits_of_those_who_are_connected(kafka_440, tmp_path):
     file = tmp_path / "tsproxy.yaml"
     text = f"""\
-upstream: {{ bootstrap_servers: ["{kafka_431.bootstrap_servers}"] }}
+upstream: {{ bootstrap_servers: ["{kafka_440.bootstrap_servers}"] }}
 listeners: [{{ bind: "{HOST}:0" }}]
 """
     file.write_text(text)
@@ -185,10 +185,10 @@ listeners: [{{ bind: "{HOST}:0" }}]
 
 
 @larger
-async def test_several_workers_keep_the_limit_on_all_connections_together(kafka_431):
+async def test_several_workers_keep_the_limit_on_all_connections_together(kafka_440):
     settings = {"limits.connections": "10"}
     arguments = ["--workers", "2"]
-    async with RunningProxy(kafka_431.bootstrap_servers, settings=settings, arguments=arguments) as proxy:
+    async with RunningProxy(kafka_440.bootstrap_servers, settings=settings, arguments=arguments) as proxy:
         ends = [await asyncio.open_connection(HOST, port_of(proxy)) for _ in range(60)]
         rejected = 'tsproxy_limits_total{limit="connections"}'
         await until(lambda: at_least(proxy, rejected, 50), "all but ten are rejected")
@@ -198,10 +198,10 @@ async def test_several_workers_keep_the_limit_on_all_connections_together(kafka_
 
 
 @larger
-async def test_who_has_much_rejected_is_told_to_wait_and_made_to(kafka_431, topic):
+async def test_who_has_much_rejected_is_told_to_wait_and_made_to(kafka_440, topic):
     """80 MB of rejected batches are over a second's worth of what may be rejected."""
-    await kafka_431.create_topic(topic)
-    async with RunningProxy(kafka_431.bootstrap_servers) as proxy:
+    await kafka_440.create_topic(topic)
+    async with RunningProxy(kafka_440.bootstrap_servers) as proxy:
         await until(lambda: _is_rejected(proxy, topic), "the limits of the topic are known")
         bad = batch([Clock().now_ms() * 1000], value=bytes(80 * MIB))
         reader, writer = await asyncio.open_connection(HOST, port_of(proxy))
@@ -216,9 +216,9 @@ async def test_who_has_much_rejected_is_told_to_wait_and_made_to(kafka_431, topi
 
 
 @larger
-async def test_who_makes_a_new_connection_for_each_rejection_is_made_to_wait_as_well(kafka_431, topic):
-    await kafka_431.create_topic(topic)
-    async with RunningProxy(kafka_431.bootstrap_servers) as proxy:
+async def test_who_makes_a_new_connection_for_each_rejection_is_made_to_wait_as_well(kafka_440, topic):
+    await kafka_440.create_topic(topic)
+    async with RunningProxy(kafka_440.bootstrap_servers) as proxy:
         await until(lambda: _is_rejected(proxy, topic), "the limits of the topic are known")
         large = produce(topic.encode(), batch([Clock().now_ms() * 1000], value=bytes(90 * MIB)))
         assert await answer_to(port_of(proxy), large)

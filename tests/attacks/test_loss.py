@@ -22,12 +22,12 @@ PARTITIONS = 6
 KILLS = 5
 
 
-async def test_a_limit_made_tighter_holds_on_a_connection_whose_batches_passed_before(kafka_431, topic):
+async def test_a_limit_made_tighter_holds_on_a_connection_whose_batches_passed_before(kafka_440, topic):
     """The fast path forwards what it once learned to be acceptable; it must forget in time."""
-    await kafka_431.create_topic(topic)
+    await kafka_440.create_topic(topic)
     ahead_ms = 30 * MINUTE_MS
     async with RunningProxy(
-        kafka_431.bootstrap_servers, settings={"upstream.admin.refresh": "250ms"}
+        kafka_440.bootstrap_servers, settings={"upstream.admin.refresh": "250ms"}
     ) as proxy:
         reader, writer = await asyncio.open_connection(HOST, port_of(proxy))
 
@@ -39,7 +39,7 @@ async def test_a_limit_made_tighter_holds_on_a_connection_whose_batches_passed_b
             return struct.unpack_from(">h", told, 4 + 4 + 2 + len(topic) + 4 + 4)[0]
 
         assert [await error_code() for _ in range(20)] == [0] * 20
-        await kafka_431.alter_topic(topic, {"message.timestamp.after.max.ms": str(MINUTE_MS)})
+        await kafka_440.alter_topic(topic, {"message.timestamp.after.max.ms": str(MINUTE_MS)})
 
         async def is_rejected_here():
             await error_code()

@@ -47,7 +47,7 @@ SETTINGS = {"limits.buffered": "128MiB", "limits.drain_timeout": f"{DRAIN_S}s"}
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def kafka():
     """One of its own, so that an attack that a broker does not outlive fails no other test."""
-    async with KafkaCluster("4.3.1", heap="1g") as it:
+    async with KafkaCluster("4.4.0", heap="1g") as it:
         yield it
 
 

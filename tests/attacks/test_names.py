@@ -15,11 +15,11 @@ STRANGE_TOPICS = [b"\xff\xfe", b"\xed\xa0\x80", b"a\x00b", b"x" * 32767, b"", b"
 
 
 async def test_a_topic_name_that_is_no_utf_8_does_not_keep_the_proxy_from_learning_other_topics(
-    kafka_431, topic
+    kafka_440, topic
 ):
     """One such request once stopped all that the proxy learns of its cluster, until it was restarted."""
-    await kafka_431.create_topic(topic)
-    async with RunningProxy(kafka_431.bootstrap_servers) as proxy:
+    await kafka_440.create_topic(topic)
+    async with RunningProxy(kafka_440.bootstrap_servers) as proxy:
         for name in STRANGE_TOPICS:
             assert await answer_to(port_of(proxy), produce(name, far_ahead(Clock()))) is not None, name
 
@@ -40,9 +40,9 @@ CLIENT_IDS = {
 
 
 @pytest.mark.parametrize("client_id", CLIENT_IDS.values(), ids=CLIENT_IDS)
-async def test_any_client_id_leaves_a_short_and_printable_line(kafka_431, topic, client_id):
-    await kafka_431.create_topic(topic)
-    async with RunningProxy(kafka_431.bootstrap_servers) as proxy:
+async def test_any_client_id_leaves_a_short_and_printable_line(kafka_440, topic, client_id):
+    await kafka_440.create_topic(topic)
+    async with RunningProxy(kafka_440.bootstrap_servers) as proxy:
         await answer_to(port_of(proxy), produce(topic.encode(), far_ahead(Clock()), client_id=client_id))
     (line,) = [line for line in proxy.decisions() if line["event"] == "decision"]
     assert (line.get("client_id") is None) == (client_id is None)

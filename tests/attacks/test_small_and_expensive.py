@@ -173,9 +173,9 @@ def test_no_request_is_taken_while_many_bytes_of_our_own_answers_wait_for_the_br
 
 
 @pytest.fixture
-async def proxy_and_topic(kafka_431, topic):
-    await kafka_431.create_topic(topic)
-    async with RunningProxy(kafka_431.bootstrap_servers) as proxy:
+async def proxy_and_topic(kafka_440, topic):
+    await kafka_440.create_topic(topic)
+    async with RunningProxy(kafka_440.bootstrap_servers) as proxy:
 
         async def is_judged_here():
             told = await answer_to(port_of(proxy), produce(topic.encode(), far_ahead(Clock()), version=8))

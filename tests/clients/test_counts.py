@@ -46,12 +46,12 @@ async def is_stored(program, topic, size):
 
 
 @pytest.mark.go_and_node
-async def test_clients_of_other_languages_topics_and_the_log_agree(kafka_431):
+async def test_clients_of_other_languages_topics_and_the_log_agree(kafka_440):
     for name, (config, _, _) in ROWS.items():
         await asyncio.gather(
-            *[kafka_431.create_topic(f"{name}-{family}", config=config) for family in FOREIGN]
+            *[kafka_440.create_topic(f"{name}-{family}", config=config) for family in FOREIGN]
         )
-    async with RunningProxy(kafka_431.bootstrap_servers) as proxy:
+    async with RunningProxy(kafka_440.bootstrap_servers) as proxy:
         sent = [send_all(family, proxy.bootstrap_servers) for family in FOREIGN]
         told = {topic: each for one in await asyncio.gather(*sent) for topic, each in one.items()}
 
@@ -61,6 +61,6 @@ async def test_clients_of_other_languages_topics_and_the_log_agree(kafka_431):
                 line for line in proxy.decisions() if line["event"] == "counters" and line["topic"] == topic
             ]
             assert told[topic] == {code == 0: RECORDS}, topic
-            assert sum((await kafka_431.end_offsets(topic)).values()) == told[topic][True], topic
+            assert sum((await kafka_440.end_offsets(topic)).values()) == told[topic][True], topic
             assert {(line["error_code"], line["is_final"]) for line in lines} == {(code, True)}, topic
             assert sum(line["records"] for line in lines) == RECORDS, topic

@@ -12,9 +12,9 @@ ASKED = [family for family in chosen("4.3.1") if family.name != "java-share"]
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="session")
-async def told(kafka_431, tmp_path_factory):
+async def told(kafka_440, tmp_path_factory):
     """Name of the block -> its text."""
-    return await asked(ASKED, kafka_431, tmp_path_factory.mktemp("refused"), kcat.PATH)
+    return await asked(ASKED, kafka_440, tmp_path_factory.mktemp("refused"), kcat.PATH)
 
 
 def of(family, texts):

@@ -115,9 +115,9 @@ async def play(number, name, kafka):
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="session")
-async def scenes(kafka_431):
+async def scenes(kafka_440):
     """Name -> what the client was told, which records came through the relay, the ends of both partitions."""
-    played = await asyncio.gather(*[play(number, name, kafka_431) for number, name in enumerate(SCENES, 2)])
+    played = await asyncio.gather(*[play(number, name, kafka_440) for number, name in enumerate(SCENES, 2)])
     return dict(zip(SCENES, played, strict=True))
 
 

@@ -10,7 +10,7 @@ from aiokafka import AIOKafkaConsumer
 
 from tests.clients.kcat import needs_kcat
 from tests.clients.play import ports_of
-from tsproxy.testing.jars import fetch_kafka_jars
+from tsproxy.testing.jars import fetch_tools
 from tsproxy.testing.java_process import java_command
 from tsproxy.testing.kafka_cluster import KafkaCluster
 from tsproxy.testing.proxy import RunningProxy
@@ -55,7 +55,7 @@ COMMON = {
 """Whether the tool's answer names brokers."""
 
 ADMIN_TOOLS = {
-    "4.3.1": {
+    "4.4.0": {
         **COMMON,
         f"{TOOLS}.ClusterTool list-endpoints AT": True,
         f"{TOOLS}.BrokerApiVersionsCommand AT": True,
@@ -65,11 +65,11 @@ ADMIN_TOOLS = {
 
 
 @pytest.mark.broker
-@pytest.mark.parametrize("stage", ADMIN_TOOLS if FULL else ["4.3.1"], indirect=True)
+@pytest.mark.parametrize("stage", ADMIN_TOOLS if FULL else ["4.4.0"], indirect=True)
 async def test_kafkas_admin_tools_show_the_proxys_addresses_alone(stage, tmp_path):
     kafka, proxy = stage
     served = {int(proxy.bootstrap_servers.rpartition(":")[2]), *proxy.facts["brokers"]["default"].values()}
-    jars = fetch_kafka_jars(kafka.version) / "*"
+    jars = fetch_tools(kafka.version) / "*"
     for tool, names_brokers in ADMIN_TOOLS[kafka.version].items():
         if not (FULL or names_brokers):  # each costs a Java of its own
             continue
@@ -81,11 +81,11 @@ async def test_kafkas_admin_tools_show_the_proxys_addresses_alone(stage, tmp_pat
 
 
 @needs_kcat
-async def test_kcat_shows_the_proxys_addresses_alone(kafka_431, topic, tmp_path):
-    await kafka_431.create_topic(topic)
-    async with RunningProxy(kafka_431.bootstrap_servers) as proxy:
+async def test_kcat_shows_the_proxys_addresses_alone(kafka_440, topic, tmp_path):
+    await kafka_440.create_topic(topic)
+    async with RunningProxy(kafka_440.bootstrap_servers) as proxy:
         told = await told_by(tmp_path, "kcat", "-L", "-b", proxy.bootstrap_servers)
 
         assert f'topic "{topic}"' in told
-        assert not ports_of(kafka_431) & ports_in(told)
+        assert not ports_of(kafka_440) & ports_in(told)
         assert f"broker 1 at 127.0.0.1:{proxy.facts['brokers']['default']['1']} (controller)" in told

@@ -55,10 +55,10 @@ async def ask(address, path, token=None, scheme="http"):
     return await asyncio.to_thread(get)
 
 
-async def test_clients_are_served_and_judged_by_broker_ports(kafka_431, topic, tmp_path, certificates):
-    objects = render(tmp_path, values(kafka_431, free_ports(4)))
+async def test_clients_are_served_and_judged_by_broker_ports(kafka_440, topic, tmp_path, certificates):
+    objects = render(tmp_path, values(kafka_440, free_ports(4)))
     file = configuration(tmp_path, objects, certificates)
-    await kafka_431.create_topic(topic)
+    await kafka_440.create_topic(topic)
     async with (
         RunningProxy(config=file, decisions=tmp_path / "log") as proxy,
         AIOKafkaProducer(bootstrap_servers=proxy.bootstrap_servers) as producer,
@@ -68,9 +68,9 @@ async def test_clients_are_served_and_judged_by_broker_ports(kafka_431, topic, t
             await producer.send_and_wait(topic, b"x", timestamp_ms=Clock().now_ms() + 2 * HOUR_MS)
 
 
-async def test_probes_need_no_token_and_scrapes_do(kafka_431, tmp_path, certificates):
+async def test_probes_need_no_token_and_scrapes_do(kafka_440, tmp_path, certificates):
     chosen = values(
-        kafka_431,
+        kafka_440,
         free_ports(4),
         mode="sni",
         brokers={"host": "b{node_id}.kafka.example.com"},

@@ -33,11 +33,11 @@ sys.addaudithook(look)
 
 
 @pytest.mark.parametrize("workers", ["1", "2"])
-async def test_a_proxy_writes_to_its_decision_folder_alone(kafka_431, topic, tmp_path: Path, workers: str):
+async def test_a_proxy_writes_to_its_decision_folder_alone(kafka_440, topic, tmp_path: Path, workers: str):
     """Under systemd all else is read-only (`ProtectSystem=strict`), in the container, too (`read_only`)."""
     (tmp_path / "sitecustomize.py").write_text(WATCHER)
     decisions, watched = tmp_path / "decisions", tmp_path / "watched"
-    await kafka_431.create_topic(topic)
+    await kafka_440.create_topic(topic)
     environment = {
         "WATCHED": str(watched),
         "PYTHONPATH": os.pathsep.join([str(tmp_path), *filter(None, [os.environ.get("PYTHONPATH")])]),
@@ -45,7 +45,7 @@ async def test_a_proxy_writes_to_its_decision_folder_alone(kafka_431, topic, tmp
     }
     async with (
         RunningProxy(
-            kafka_431.bootstrap_servers,
+            kafka_440.bootstrap_servers,
             decisions=decisions,
             settings={"workers": workers},
             environment=environment,

@@ -12,7 +12,7 @@ from aiokafka import AIOKafkaProducer
 from tests.offline.commands import tsproxy
 from tests.proxy.world import until
 from tsproxy.testing.certificates import CertificateAuthority
-from tsproxy.testing.jars import fetch_kafka_jars
+from tsproxy.testing.jars import fetch_tools
 from tsproxy.testing.java_process import java_command
 from tsproxy.testing.kafka_cluster import KafkaCluster
 from tsproxy.testing.ports import free_ports
@@ -84,7 +84,7 @@ async def test_a_user_with_all_rights_has_no_problem(doctor, kafka):
     )
     assert f"{address}: the user 'root' logs in by PLAIN" in security
     [version] = found(result, "ok", "versions")
-    assert version["text"] == f"node 1 at {address}: Kafka 4, Produce 3 to 13, ApiVersions to 4"
+    assert version["text"] == f"node 1 at {address}: Kafka 4, Produce 3 to 13, ApiVersions to 5"
     assert any(
         "the age of records in 2 of 2 topics (letters, orders)" in each["text"]
         for each in found(result, "warning", "topics")
@@ -124,7 +124,7 @@ async def run_acls(kafka, folder, *commands):
     login = folder / "admin.properties"
     options = kafka.client_options("root").java()
     login.write_text("".join(f"{name}={value}\n" for name, value in options.items()))
-    jars = fetch_kafka_jars(kafka.version) / "*"
+    jars = fetch_tools(kafka.version) / "*"
     for command in commands:
         script, *arguments = shlex.split(command)
         assert script == "kafka-acls.sh"

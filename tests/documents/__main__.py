@@ -18,7 +18,7 @@ README = Path(__file__).parents[2] / "README.md"
 CLUSTER = """\
 ```console
 kafka$ python -m tsproxy.testing
-Kafka 4.3.1 serves at 127.0.0.1:9092
+Kafka 4.4.0 serves at 127.0.0.1:9092
 …
 ```
 """

@@ -40,11 +40,11 @@ class Connection:
 
 
 async def test_a_hidden_old_record_is_rejected_by_proxy_or_broker_and_never_stored(
-    kafka_431, topic, tmp_path
+    kafka_440, topic, tmp_path
 ):
-    await kafka_431.create_topic(topic, config={"message.timestamp.before.max.ms": str(DAY_MS)})
+    await kafka_440.create_topic(topic, config={"message.timestamp.before.max.ms": str(DAY_MS)})
     good, hidden = TRUSTED_AFTER + ONE_READ_OF, 20
-    async with proxy_of("Compressed batches", kafka_431, tmp_path) as proxy:
+    async with proxy_of("Compressed batches", kafka_440, tmp_path) as proxy:
         reader, writer = await asyncio.open_connection(HOST, port_of(proxy))
         producer = Connection(reader, writer, topic)
         for _ in range(good):

@@ -36,9 +36,9 @@ async def as_chromium_shows_it(address, folder):
 
 
 @pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium (apt-get install chromium)")
-async def test_the_page_lives_in_a_browser_and_shows_who_sends_bad_times(kafka_431, topic, tmp_path):
-    await kafka_431.create_topic(topic)
-    async with RunningProxy(kafka_431.bootstrap_servers, arguments=["--workers", "2"]) as proxy:
+async def test_the_page_lives_in_a_browser_and_shows_who_sends_bad_times(kafka_440, topic, tmp_path):
+    await kafka_440.create_topic(topic)
+    async with RunningProxy(kafka_440.bootstrap_servers, arguments=["--workers", "2"]) as proxy:
         port = proxy.facts["brokers"]["default"]["1"]
 
         async def all_are_rejected_here():

@@ -66,7 +66,7 @@ async def said(*tokens):
     yield b"\x01"
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="module", params=["4.3.1", "3.9.1"] if FULL else ["4.3.1"])
+@pytest_asyncio.fixture(scope="module", loop_scope="module", params=["4.4.0", "3.9.1"] if FULL else ["4.4.0"])
 async def kafka(request, tmp_path_factory):
     """Brokers that go by the claim `client_id`."""
     file = tmp_path_factory.mktemp("jwks") / "jwks.json"

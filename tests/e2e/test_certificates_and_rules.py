@@ -27,13 +27,13 @@ policy:
 
 
 async def test_the_same_record_is_rejected_of_one_and_only_counted_of_the_other(
-    kafka_431, topic, certificates, tmp_path
+    kafka_440, topic, certificates, tmp_path
 ):
-    await kafka_431.create_topic(topic)
+    await kafka_440.create_topic(topic)
     file = tmp_path / "tsproxy.yaml"
     proxys_own = certificates.issue("proxy")
     file.write_text(
-        CONFIG.format(servers=kafka_431.bootstrap_servers, identity=proxys_own, ca=certificates.certificate)
+        CONFIG.format(servers=kafka_440.bootstrap_servers, identity=proxys_own, ca=certificates.certificate)
     )
     async with RunningProxy(config=file) as proxy:
 
@@ -48,4 +48,4 @@ async def test_the_same_record_is_rejected_of_one_and_only_counted_of_the_other(
             await send("shop")
     assert len(decided(proxy, principal="User:shop", rule="shop", verdict="rejected")) == 1
     assert len(decided(proxy, principal="User:archive", rule="archive", would_reject=True)) == 1
-    assert sum((await kafka_431.end_offsets(topic)).values()) == 1
+    assert sum((await kafka_440.end_offsets(topic)).values()) == 1

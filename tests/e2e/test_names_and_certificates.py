@@ -99,10 +99,10 @@ async def test_a_client_finds_brokers_by_name_and_is_booked_under_its_certificat
 
 
 async def test_a_certificate_is_replaced_under_load_and_nothing_is_lost_or_doubled(
-    kafka_431, topic, certificates, served, tmp_path, kafka_test_is_here
+    kafka_440, topic, certificates, served, tmp_path, kafka_test_is_here
 ):
-    await kafka_431.create_topic(topic)
-    config = config_file(kafka_431, certificates, served, tmp_path)
+    await kafka_440.create_topic(topic)
+    config = config_file(kafka_440, certificates, served, tmp_path)
     async with RunningProxy(config=config) as proxy:
         producer = AIOKafkaProducer(
             **options(proxy, certificates), acks="all", enable_idempotence=True, linger_ms=5
@@ -136,4 +136,4 @@ async def test_a_certificate_is_replaced_under_load_and_nothing_is_lost_or_doubl
         assert not [line for line in proxy.log if line["event"] == "tls_handshake_failed"]
 
     assert values == list(range(sent))
-    assert (await kafka_431.end_offsets(topic))[0] == sent
+    assert (await kafka_440.end_offsets(topic))[0] == sent

@@ -58,7 +58,7 @@ BETWEEN_RENEWALS_S = 1.1
 """Brokers take one a second at most (`KafkaChannel.MIN_REAUTH_INTERVAL_ONE_SECOND_NANOS`)."""
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="module", params=["4.3.1", "3.9.1"] if FULL else ["4.3.1"])
+@pytest_asyncio.fixture(scope="module", loop_scope="module", params=["4.4.0", "3.9.1"] if FULL else ["4.4.0"])
 async def kafka(request):
     async with KafkaCluster(
         request.param, security="SASL_PLAINTEXT", users=USERS, properties=PROPERTIES

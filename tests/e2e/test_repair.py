@@ -8,7 +8,7 @@ import pytest
 from aiokafka import AIOKafkaConsumer, TopicPartition
 
 from tests.full_only import variations
-from tsproxy.testing.jars import fetch_kafka_jars
+from tsproxy.testing.jars import fetch_tools
 from tsproxy.testing.java_process import java_command
 from tsproxy.testing.java_producer import Acknowledged, JavaProducer, JavaRecord
 from tsproxy.testing.proxy import RunningProxy
@@ -44,7 +44,7 @@ async def stored(kafka, topic):
 
 async def dumped(kafka, topic):
     """(batches, records) of the first segment, as Kafka's own log dumper tells them."""
-    jars = await asyncio.to_thread(fetch_kafka_jars, kafka.version)
+    jars = await asyncio.to_thread(fetch_tools, kafka.version)
     segment = kafka.node(1).data / f"{topic}-0" / "00000000000000000000.log"
     arguments = ["--deep-iteration", "--print-data-log", "--files", str(segment)]
     tool = f"{'kafka' if kafka.version.startswith('3.') else 'org.apache.kafka'}.tools.DumpLogSegments"
@@ -69,11 +69,11 @@ def records_of(topic, count, now_ms):
 
 @pytest.mark.parametrize("codec", variations(ANOTHER_CODEC, CODECS, but=["none", "zstd"]))
 async def test_an_idempotent_producers_records_are_stored_once_in_order_with_right_times(
-    kafka_431, topic, codec
+    kafka_440, topic, codec
 ):
-    await kafka_431.create_topic(topic)
+    await kafka_440.create_topic(topic)
     now_ms, count = time.time_ns() // 1_000_000, 600
-    async with RunningProxy(kafka_431.bootstrap_servers, settings=REPAIR) as proxy:
+    async with RunningProxy(kafka_440.bootstrap_servers, settings=REPAIR) as proxy:
         options = {
             "bootstrap.servers": proxy.bootstrap_servers,
             "enable.idempotence": "true",
@@ -86,7 +86,7 @@ async def test_an_idempotent_producers_records_are_stored_once_in_order_with_rig
             results = await producer.send_all(records_of(topic, count, now_ms))
 
     assert [result.offset for result in results if isinstance(result, Acknowledged)] == list(range(count))
-    found = await stored(kafka_431, topic)
+    found = await stored(kafka_440, topic)
     assert [(r.offset, r.key, r.value) for r in found] == [
         (n, b"key-%d" % n, b"value-%d" % n) for n in range(count)
     ]
@@ -94,7 +94,7 @@ async def test_an_idempotent_producers_records_are_stored_once_in_order_with_rig
     assert [dict(r.headers).get(ORIGINAL) for r in found] == [
         b"%d" % ((now_ms + n) * UNITS[n % 3]) if n % 3 else None for n in range(count)
     ]
-    batches, records = await dumped(kafka_431, topic)
+    batches, records = await dumped(kafka_440, topic)
     assert len(batches) > 5
     assert {(each["isvalid"], each["compresscodec"], each["magic"]) for each in batches} == {
         ("true", codec, "2")
@@ -112,10 +112,10 @@ async def test_an_idempotent_producers_records_are_stored_once_in_order_with_rig
 
 
 @pytest.mark.parametrize("codec", variations(ANOTHER_CODEC, CODECS, but=["lz4"]))
-async def test_a_transaction_is_stored_as_it_was_committed_and_an_aborted_one_is_not(kafka_431, topic, codec):
-    await kafka_431.create_topic(topic)
+async def test_a_transaction_is_stored_as_it_was_committed_and_an_aborted_one_is_not(kafka_440, topic, codec):
+    await kafka_440.create_topic(topic)
     now_ms = time.time_ns() // 1_000_000
-    async with RunningProxy(kafka_431.bootstrap_servers, settings=REPAIR) as proxy:
+    async with RunningProxy(kafka_440.bootstrap_servers, settings=REPAIR) as proxy:
         options = {
             "bootstrap.servers": proxy.bootstrap_servers,
             "transactional.id": topic,
@@ -129,10 +129,10 @@ async def test_a_transaction_is_stored_as_it_was_committed_and_an_aborted_one_is
                 assert all(isinstance(result, Acknowledged) for result in results)
                 await (producer.commit() if is_kept else producer.abort())
 
-    found = await stored(kafka_431, topic)
+    found = await stored(kafka_440, topic)
     assert [r.value for r in found] == [b"value-%d" % (n % 90) for n in range(180)]
     assert [r.timestamp for r in found] == [now_ms + n % 90 for n in range(180)]
-    batches, _ = await dumped(kafka_431, topic)
+    batches, _ = await dumped(kafka_440, topic)
     assert {each["isvalid"] for each in batches} == {"true"}
     assert {each["isTransactional"] for each in batches} == {"true"}
     assert sum(each["isControl"] == "true" for each in batches) == 3

@@ -54,7 +54,7 @@ ADMIN = {
 }
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="module", params=["4.3.1", "3.9.1"] if FULL else ["4.3.1"])
+@pytest_asyncio.fixture(scope="module", loop_scope="module", params=["4.4.0", "3.9.1"] if FULL else ["4.4.0"])
 async def kafka(request):
     async with KafkaCluster(request.param, security="SASL_PLAINTEXT", users=USERS, properties=OAUTH) as it:
         await it.create_topic("orders", config={"message.timestamp.before.max.ms": "60000"})

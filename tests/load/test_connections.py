@@ -67,8 +67,8 @@ async def answered(reader):
     return await reader.readexactly(int.from_bytes(await reader.readexactly(4)))
 
 
-async def test_connections_that_stay_take_a_bounded_memory_each_and_leave_nothing(kafka_431, topic):
-    async with proxy_of(kafka_431, topic) as proxy, watching(proxy, topic) as watched:
+async def test_connections_that_stay_take_a_bounded_memory_each_and_leave_nothing(kafka_440, topic):
+    async with proxy_of(kafka_440, topic) as proxy, watching(proxy, topic) as watched:
         ends = await opened(port_of(proxy), CONNECTIONS, ASK)
         await asyncio.gather(*(answered(reader) for reader, _ in ends))
         kib = watched.grown_kib() / CONNECTIONS
@@ -79,7 +79,7 @@ async def test_connections_that_stay_take_a_bounded_memory_each_and_leave_nothin
     assert kib <= KIB_A_CONNECTION
 
 
-async def test_connections_that_come_and_go_cost_little_cpu_and_leave_nothing(kafka_431, topic):
+async def test_connections_that_come_and_go_cost_little_cpu_and_leave_nothing(kafka_440, topic):
     """A connection: it is accepted, the broker is connected, a request is answered, all is closed."""
 
     async def visit():
@@ -87,7 +87,7 @@ async def test_connections_that_come_and_go_cost_little_cpu_and_leave_nothing(ka
         await answered(reader)
         writer.close()
 
-    async with proxy_of(kafka_431, topic) as proxy, watching(proxy, topic) as watched:
+    async with proxy_of(kafka_440, topic) as proxy, watching(proxy, topic) as watched:
         begun_s = time.monotonic()
         for _ in range(CONNECTIONS // AT_ONCE):
             await asyncio.gather(*(visit() for _ in range(AT_ONCE)))
@@ -105,7 +105,7 @@ async def test_connections_that_come_and_go_cost_little_cpu_and_leave_nothing(ka
     assert kib <= LEFT_KIB_A_CONNECTION
 
 
-async def test_requests_that_come_byte_by_byte_are_cut_off_and_take_a_bounded_memory(kafka_431, topic):
+async def test_requests_that_come_byte_by_byte_are_cut_off_and_take_a_bounded_memory(kafka_440, topic):
     """Slow loris. A byte now and then does not make the time for a request longer."""
     count = CONNECTIONS // 5
 
@@ -117,7 +117,7 @@ async def test_requests_that_come_byte_by_byte_are_cut_off_and_take_a_bounded_me
                     await asyncio.wait_for(reader.read(1), 0.5)
 
     async with (
-        proxy_of(kafka_431, topic, **{"limits.stalled_frame": f"{STALLED_S}s"}) as proxy,
+        proxy_of(kafka_440, topic, **{"limits.stalled_frame": f"{STALLED_S}s"}) as proxy,
         watching(proxy, topic) as watched,
     ):
         ends = await opened(port_of(proxy), count, beginning(1 << 20, 1000))

@@ -50,11 +50,11 @@ async def watched_proxy(kafka, topic, config=None, **settings):
 
 
 @pytest.mark.broker
-async def test_clients_that_never_read_take_no_more_than_the_limit_of_buffered_bytes(kafka_431, topic):
+async def test_clients_that_never_read_take_no_more_than_the_limit_of_buffered_bytes(kafka_440, topic):
     """Each offers 1,500 requests, whose answers have a thousand times their size, and reads none."""
     limit = {"limits.buffered": f"{BUFFERED_MIB}MiB"}
     async with (
-        watched_proxy(kafka_431, topic, **limit) as (proxy, watched),
+        watched_proxy(kafka_440, topic, **limit) as (proxy, watched),
         contextlib.AsyncExitStack() as stack,
     ):
         storm = produce(topic.encode(), culprits(10_000, Clock().now_ms() * 1000), version=8) * REQUESTS
@@ -92,7 +92,7 @@ async def test_the_largest_frames_that_a_broker_takes_are_forwarded_in_a_bounded
 
 
 @pytest.mark.broker
-async def test_requests_of_a_thousand_partitions_take_a_bounded_memory(kafka_431, topic):
+async def test_requests_of_a_thousand_partitions_take_a_bounded_memory(kafka_440, topic):
     """The topic has one of them: the broker answers for each."""
     one = batch([Clock().now_ms()], value=bytes(100))
     sent = of_partitions({topic: dict.fromkeys(range(PARTITIONS), one)}, version=8) * IN_A_ROW
@@ -106,7 +106,7 @@ async def test_requests_of_a_thousand_partitions_take_a_bounded_memory(kafka_431
             )
         writer.close()
 
-    async with watched_proxy(kafka_431, topic) as (proxy, watched):
+    async with watched_proxy(kafka_440, topic) as (proxy, watched):
         await asyncio.gather(*(send() for _ in range(SENDERS)))
         requests, cpu_s = SENDERS * IN_A_ROW, watched.cpu_s()
         await watched.told("1,000 partitions", most_wait_cpu_s=PARTITIONS_WAIT_CPU_S, requests=requests)
@@ -116,10 +116,10 @@ async def test_requests_of_a_thousand_partitions_take_a_bounded_memory(kafka_431
 
 @pytest.mark.broker
 @pytest.mark.full_only("test_bombs.py holds the ceiling of each codec without a proxy")
-async def test_bombs_of_every_codec_at_once_take_a_bounded_memory(kafka_431, topic):
+async def test_bombs_of_every_codec_at_once_take_a_bounded_memory(kafka_440, topic):
     """Each unfolds to 1 GiB, and is rejected with the limit's name."""
     config = {"max.message.bytes": str(FRAME_BYTES)}
-    async with watched_proxy(kafka_431, topic, config) as (proxy, watched):
+    async with watched_proxy(kafka_440, topic, config) as (proxy, watched):
         frames = [
             produce(topic.encode(), batch(codec=codec, body=make(), records_count=1), version=8)
             for codec, make in BOMBS.values()

@@ -48,12 +48,12 @@ async def test_only_partitions_whose_newest_timestamp_is_ahead_are_found(kafka, 
     assert (found["partitions"], found["empty"], found["unread"]) == (3, 1, [])
 
 
-async def test_a_wrong_unit_is_named_and_the_topic_said_to_reject_it_now(kafka_431, topic, capsys):
+async def test_a_wrong_unit_is_named_and_the_topic_said_to_reject_it_now(kafka_440, topic, capsys):
     now_ms = time.time_ns() // 1_000_000
-    await fill(kafka_431, topic, [[now_ms * 1000]])
-    await kafka_431.alter_topic(topic, {"message.timestamp.after.max.ms": str(HOUR_MS)})
+    await fill(kafka_440, topic, [[now_ms * 1000]])
+    await kafka_440.alter_topic(topic, {"message.timestamp.after.max.ms": str(HOUR_MS)})
 
-    text = (await scan(capsys, kafka_431, topic)).out
+    text = (await scan(capsys, kafka_440, topic)).out
 
     assert "microseconds" in text
     assert "the topic rejects such records now" in text
@@ -73,22 +73,22 @@ async def test_records_older_than_retention_are_said_to_go_at_the_next_check(kaf
 @pytest.mark.parametrize(
     ("gate", "status"), [("ahead", 3), ("expired", 0), ("any", 3), (None, 0)], ids=lambda it: str(it)
 )
-async def test_a_gate_trips_with_status_3_for_what_it_names_alone(kafka_431, topic, capsys, gate, status):
-    await fill(kafka_431, topic, [[time.time_ns() // 1_000_000 + DAY_MS]])
+async def test_a_gate_trips_with_status_3_for_what_it_names_alone(kafka_440, topic, capsys, gate, status):
+    await fill(kafka_440, topic, [[time.time_ns() // 1_000_000 + DAY_MS]])
 
-    result = await scan(capsys, kafka_431, topic, *(["--fail-on", gate] if gate else []))
+    result = await scan(capsys, kafka_440, topic, *(["--fail-on", gate] if gate else []))
 
     assert result.status == status
 
 
-async def test_the_documented_example_prints_what_the_document_shows(kafka_431, capsys):
+async def test_the_documented_example_prints_what_the_document_shows(kafka_440, capsys):
     now_ms = time.time_ns() // 1_000_000
-    await fill(kafka_431, "demo-clicks", [[now_ms, now_ms, now_ms + 30 * DAY_MS], [now_ms, now_ms * 1000]])
-    await fill(kafka_431, "demo-orders", [[now_ms - 8 * DAY_MS], []])
+    await fill(kafka_440, "demo-clicks", [[now_ms, now_ms, now_ms + 30 * DAY_MS], [now_ms, now_ms * 1000]])
+    await fill(kafka_440, "demo-orders", [[now_ms - 8 * DAY_MS], []])
     arguments, shown = example("scan")
 
     result = await tsproxy(
-        capsys, *(kafka_431.bootstrap_servers if each == "127.0.0.1:9092" else each for each in arguments)
+        capsys, *(kafka_440.bootstrap_servers if each == "127.0.0.1:9092" else each for each in arguments)
     )
 
     assert words(result.out) == words(shown)
@@ -198,10 +198,10 @@ async def test_a_user_that_sees_no_topic_is_told_so_with_status_1(topic, capsys,
     assert "--operation Describe" in results["nobody"].err
 
 
-async def test_a_pattern_that_fits_no_topic_is_told_with_how_many_there_are(kafka_431, topic, capsys):
-    await kafka_431.create_topic(topic)
+async def test_a_pattern_that_fits_no_topic_is_told_with_how_many_there_are(kafka_440, topic, capsys):
+    await kafka_440.create_topic(topic)
 
-    result = await tsproxy(capsys, "scan", "--upstream", kafka_431.bootstrap_servers, "--topics", "no-such-*")
+    result = await tsproxy(capsys, "scan", "--upstream", kafka_440.bootstrap_servers, "--topics", "no-such-*")
 
     assert result.status == 1
     assert "topics that may be seen fits --topics no-such-*" in result.err

@@ -39,9 +39,9 @@ async def test_records_that_arrive_are_judged_one_by_one_and_those_before_are_no
     assert len(found["unknown"]) == 4
 
 
-async def test_a_topic_that_is_not_there_is_a_sentence_and_status_1(kafka_431, capsys):
+async def test_a_topic_that_is_not_there_is_a_sentence_and_status_1(kafka_440, capsys):
     result = await tsproxy(
-        capsys, "replay", "--upstream", kafka_431.bootstrap_servers, "--topic", "nowhere", "--for", "1s"
+        capsys, "replay", "--upstream", kafka_440.bootstrap_servers, "--topic", "nowhere", "--for", "1s"
     )
 
     assert result.status == 1

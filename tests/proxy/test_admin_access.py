@@ -164,7 +164,7 @@ async def test_handshakes_that_never_end_take_places_and_give_them_back(serve, c
 
 @one_process("with workers, their supervisor serves the port by the same code")
 async def test_a_running_proxy_takes_a_new_certificate_and_never_shows_its_token(
-    kafka_431, tmp_path, certificates, arguments, capsys, monkeypatch
+    kafka_440, tmp_path, certificates, arguments, capsys, monkeypatch
 ):
     certificate, key = tmp_path / "admin.pem", tmp_path / "admin.key"
 
@@ -177,7 +177,7 @@ async def test_a_running_proxy_takes_a_new_certificate_and_never_shows_its_token
     settings = {"admin.tls.certificate": certificate, "admin.tls.key": key, "admin.token": "${ADMIN}"}
     client = ssl.create_default_context(cafile=certificates.certificate)
     async with RunningProxy(
-        kafka_431.bootstrap_servers, arguments=arguments, settings=settings, environment={"ADMIN": TOKEN}
+        kafka_440.bootstrap_servers, arguments=arguments, settings=settings, environment={"ADMIN": TOKEN}
     ) as proxy:
         host, _, port = proxy.admin_address.rpartition(":")
         address = Address(host, int(port))

@@ -60,10 +60,10 @@ def test_suites_that_openssl_does_not_have_are_a_mistake(certificates, tmp_path,
     assert f"{place}.ciphers: 'NO-SUCH' names no cipher suite of TLS 1.2 that OpenSSL has" in ended.stderr
 
 
-async def test_a_running_proxy_offers_what_its_file_says(kafka_431, certificates, tmp_path):
+async def test_a_running_proxy_offers_what_its_file_says(kafka_440, certificates, tmp_path):
     file = tmp_path / "tsproxy.yaml"
     file.write_text(
-        f"upstream: {{ bootstrap_servers: ['{kafka_431.bootstrap_servers}'] }}\n"
+        f"upstream: {{ bootstrap_servers: ['{kafka_440.bootstrap_servers}'] }}\n"
         f"listeners: [{listener(certificates, OTHER)}]\n"
     )
     async with RunningProxy(config=file, decisions=tmp_path / "log") as proxy:

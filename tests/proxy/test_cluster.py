@@ -124,8 +124,8 @@ async def test_the_limits_of_many_topics_are_read_in_few_requests(kafka, topic):
         assert len(learned.logged) <= 3
 
 
-async def test_defaults_are_those_of_the_brokers_version(kafka_431, kafka_391, topic):
-    for kafka, after_max_ms in ((kafka_431, 3_600_000), (kafka_391, None)):
+async def test_defaults_are_those_of_the_brokers_version(kafka_440, kafka_391, topic):
+    for kafka, after_max_ms in ((kafka_440, 3_600_000), (kafka_391, None)):
         await kafka.create_topic(topic)
         async with learning(upstream_of(kafka)) as learned:
             limits = await learned.limits_of(topic)
@@ -224,9 +224,9 @@ async def test_a_deleted_topic_is_forgotten(kafka, topic):
         await until(lambda: topic not in learned.facts.topics)
 
 
-async def test_a_name_that_no_topic_can_have_does_no_harm(kafka_431, topic):
-    await kafka_431.create_topic(topic)
-    async with learning(upstream_of(kafka_431)) as learned:
+async def test_a_name_that_no_topic_can_have_does_no_harm(kafka_440, topic):
+    await kafka_440.create_topic(topic)
+    async with learning(upstream_of(kafka_440)) as learned:
         for name in ("", "no spaces", "x" * 300, "ö", ".."):
             learned.cluster.want_topic(name, ADDRESS)
 
@@ -234,9 +234,9 @@ async def test_a_name_that_no_topic_can_have_does_no_harm(kafka_431, topic):
         assert learned.facts.topics.keys() == {topic}
 
 
-async def test_names_of_topics_that_never_come_are_bounded(kafka_431, monkeypatch):
+async def test_names_of_topics_that_never_come_are_bounded(kafka_440, monkeypatch):
     monkeypatch.setattr("tsproxy.proxy.brokers.topics.MAX_ABSENT", 5)
-    async with learning(upstream_of(kafka_431)) as learned:
+    async with learning(upstream_of(kafka_440)) as learned:
         for n in range(50):
             learned.cluster.want_topic(f"never-{n}", ADDRESS)
         await until(lambda: learned.logged and not learned.cluster._topics.new)
@@ -244,9 +244,9 @@ async def test_names_of_topics_that_never_come_are_bounded(kafka_431, monkeypatc
         assert len(learned.cluster._topics.absent) == 5
 
 
-async def test_without_judging_no_limits_are_read(kafka_431, topic):
-    await kafka_431.create_topic(topic)
-    async with learning(upstream_of(kafka_431, refresh_ms=50), reads_limits=False) as learned:
+async def test_without_judging_no_limits_are_read(kafka_440, topic):
+    await kafka_440.create_topic(topic)
+    async with learning(upstream_of(kafka_440, refresh_ms=50), reads_limits=False) as learned:
         await until(lambda: learned.logged)
         learned.cluster.want_topic(topic, ADDRESS)
 
@@ -366,9 +366,9 @@ async def test_a_cluster_with_tls_is_understood_and_a_plain_connection_to_it_exp
                 await connection.cluster()
 
 
-async def test_a_tls_connection_to_a_plain_cluster_is_explained(kafka_431):
+async def test_a_tls_connection_to_a_plain_cluster_is_explained(kafka_440):
     """To the proxy's own connection, and to a client's."""
-    node = kafka_431.node(1)
+    node = kafka_440.node(1)
     address, context = Address(node.host, node.port), ssl.create_default_context()
     with pytest.raises(ConversationError, match="does it speak TLS"):
         async with connected(address, context, None):

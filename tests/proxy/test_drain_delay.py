@@ -21,10 +21,10 @@ def of_bootstrap(proxy):
 
 
 @EITHER
-async def test_after_sigterm_it_is_not_ready_and_still_serves_whoever_comes(kafka_431, topic, arguments):
+async def test_after_sigterm_it_is_not_ready_and_still_serves_whoever_comes(kafka_440, topic, arguments):
     """A load balancer learns of it a moment later, and sends clients until then."""
-    await kafka_431.create_topic(topic)
-    async with RunningProxy(kafka_431.bootstrap_servers, settings=LONG, arguments=arguments) as proxy:
+    await kafka_440.create_topic(topic)
+    async with RunningProxy(kafka_440.bootstrap_servers, settings=LONG, arguments=arguments) as proxy:
         os.kill(proxy.pid, signal.SIGTERM)
         await until_page(proxy, "/readyz", 503, "the proxy stops")
         async with AIOKafkaProducer(bootstrap_servers=proxy.bootstrap_servers) as producer:
@@ -43,9 +43,9 @@ async def test_after_sigterm_it_is_not_ready_and_still_serves_whoever_comes(kafk
 
 
 @SIGNALLED
-async def test_when_the_delay_is_over_it_drains_by_itself(kafka_431, arguments):
+async def test_when_the_delay_is_over_it_drains_by_itself(kafka_440, arguments):
     settings = {"limits.drain_delay": "300ms"}
-    async with RunningProxy(kafka_431.bootstrap_servers, settings=settings, arguments=arguments) as proxy:
+    async with RunningProxy(kafka_440.bootstrap_servers, settings=settings, arguments=arguments) as proxy:
         os.kill(proxy.pid, signal.SIGTERM)
         await proxy.wait()
 
@@ -53,11 +53,11 @@ async def test_when_the_delay_is_over_it_drains_by_itself(kafka_431, arguments):
 
 
 @SIGNALLED
-async def test_a_second_sigterm_ends_the_delay_and_a_third_one_the_drain(kafka_431, topic, arguments):
+async def test_a_second_sigterm_ends_the_delay_and_a_third_one_the_drain(kafka_440, topic, arguments):
     """An operator who skips the delay has not asked to cut clients off."""
-    await kafka_431.create_topic(topic)
+    await kafka_440.create_topic(topic)
     count = 2 if arguments else 1
-    async with RunningProxy(kafka_431.bootstrap_servers, settings=LONG, arguments=arguments) as proxy:
+    async with RunningProxy(kafka_440.bootstrap_servers, settings=LONG, arguments=arguments) as proxy:
         reader, writer = await waiting_consumer(proxy, topic, 3_000)
         os.kill(proxy.pid, signal.SIGTERM)
         await until(lambda: events(proxy).count("drain_delayed") == count)
@@ -68,7 +68,7 @@ async def test_a_second_sigterm_ends_the_delay_and_a_third_one_the_drain(kafka_4
         await proxy.wait()
     assert proxy.log[-1]["clients_cut"] == 0
 
-    async with RunningProxy(kafka_431.bootstrap_servers, settings=LONG, arguments=arguments) as proxy:
+    async with RunningProxy(kafka_440.bootstrap_servers, settings=LONG, arguments=arguments) as proxy:
         reader, writer = await waiting_consumer(proxy, topic, 300_000)
         for event in ("drain_delayed", "drain_started"):
             os.kill(proxy.pid, signal.SIGTERM)
@@ -81,9 +81,9 @@ async def test_a_second_sigterm_ends_the_delay_and_a_third_one_the_drain(kafka_4
 
 
 @SIGNALLED
-async def test_two_signals_at_once_are_two(kafka_431, arguments):
+async def test_two_signals_at_once_are_two(kafka_440, arguments):
     """The second comes before anything was done about the first."""
-    async with RunningProxy(kafka_431.bootstrap_servers, settings=LONG, arguments=arguments) as proxy:
+    async with RunningProxy(kafka_440.bootstrap_servers, settings=LONG, arguments=arguments) as proxy:
         for number in (signal.SIGSTOP, signal.SIGTERM, signal.SIGINT, signal.SIGCONT):
             os.kill(proxy.pid, number)
         await proxy.wait()
@@ -92,12 +92,12 @@ async def test_two_signals_at_once_are_two(kafka_431, arguments):
 
 
 @SIGNALLED
-async def test_a_service_manager_is_asked_for_the_time_of_delay_and_drain(kafka_431, tmp_path, arguments):
+async def test_a_service_manager_is_asked_for_the_time_of_delay_and_drain(kafka_440, tmp_path, arguments):
     """So TimeoutStopSec need not be known to whoever sets the delay."""
     heard = Heard(str(tmp_path / "notify"))
     settings = {"limits.drain_delay": "20m", "limits.drain_timeout": "7s"}
     async with RunningProxy(
-        kafka_431.bootstrap_servers,
+        kafka_440.bootstrap_servers,
         environment=heard.environment,
         settings=settings,
         arguments=arguments,
@@ -109,9 +109,9 @@ async def test_a_service_manager_is_asked_for_the_time_of_delay_and_drain(kafka_
         await until(lambda: "drain_delayed" in events(proxy))
 
 
-async def test_workers_whose_supervisor_is_gone_do_not_stay_open(kafka_431):
+async def test_workers_whose_supervisor_is_gone_do_not_stay_open(kafka_440):
     """The next supervisor wants their ports."""
-    proxy = RunningProxy(kafka_431.bootstrap_servers, settings=LONG, arguments=TWO)
+    proxy = RunningProxy(kafka_440.bootstrap_servers, settings=LONG, arguments=TWO)
     await proxy.__aenter__()
     await proxy.kill()
 

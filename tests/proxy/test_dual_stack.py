@@ -22,12 +22,12 @@ def listeners(*binds):
 
 
 @one_process("test_workers.py shows that workers share a port")
-async def test_clients_reach_the_same_ports_over_ipv4_and_over_ipv6(kafka_431, topic, tmp_path, arguments):
-    await kafka_431.create_topic(topic)
+async def test_clients_reach_the_same_ports_over_ipv4_and_over_ipv6(kafka_440, topic, tmp_path, arguments):
+    await kafka_440.create_topic(topic)
     first = free_ports(6)[0]
     file = tmp_path / "tsproxy.yaml"
     file.write_text(
-        f"upstream: {{ bootstrap_servers: ['{kafka_431.bootstrap_servers}'] }}\n"
+        f"upstream: {{ bootstrap_servers: ['{kafka_440.bootstrap_servers}'] }}\n"
         "listeners:\n"
         f"  - {{ name: v4, bind: '0.0.0.0:{first}', advertised_host: 127.0.0.1, brokers: {{ count: 3 }} }}\n"
         f"  - {{ name: v6, bind: '[::]:{first}', advertised_host: '::1', brokers: {{ count: 3 }} }}\n"

@@ -90,11 +90,11 @@ async def test_a_port_that_closes_every_connection_is_not_healthy(capsys):
     server.close()
 
 
-async def test_a_running_proxy_with_tls_and_a_token_is_healthy(kafka_431, certificates, capsys):
+async def test_a_running_proxy_with_tls_and_a_token_is_healthy(kafka_440, certificates, capsys):
     identity = certificates.issue("admin")
     settings = {"admin.tls.certificate": identity.certificate, "admin.tls.key": identity.key}
     async with RunningProxy(
-        kafka_431.bootstrap_servers,
+        kafka_440.bootstrap_servers,
         arguments=TWO,
         settings=settings | {"admin.token": "${ADMIN}"},
         environment={"ADMIN": "planted"},

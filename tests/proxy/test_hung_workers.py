@@ -22,9 +22,9 @@ from tsproxy.proxy.workers.watch import MISSED_AT_START, MISSED_IN_LIFE, Silence
 from tsproxy.testing.proxy import RunningProxy
 
 
-async def test_a_worker_that_hangs_is_killed_and_another_takes_its_place(kafka_431, topic):
-    await kafka_431.create_topic(topic)
-    async with RunningProxy(kafka_431.bootstrap_servers, arguments=TWO) as proxy:
+async def test_a_worker_that_hangs_is_killed_and_another_takes_its_place(kafka_440, topic):
+    await kafka_440.create_topic(topic)
+    async with RunningProxy(kafka_440.bootstrap_servers, arguments=TWO) as proxy:
         hung = pids(proxy)[2]
         os.kill(hung, signal.SIGSTOP)
         await until(lambda: pids(proxy)[2] != hung)

@@ -174,11 +174,11 @@ def test_connections_take_their_turns_however_many_there_are():
     assert {each.times for each in connections} == {2}
 
 
-async def test_what_real_clients_ask_is_timed(kafka_431, topic):
+async def test_what_real_clients_ask_is_timed(kafka_440, topic):
     """Each way through the proxy: Produce by the fast path, Metadata by the session."""
-    await kafka_431.create_topic(topic)
+    await kafka_440.create_topic(topic)
     async with (
-        RunningProxy(kafka_431.bootstrap_servers) as proxy,
+        RunningProxy(kafka_440.bootstrap_servers) as proxy,
         AIOKafkaProducer(bootstrap_servers=proxy.bootstrap_servers, metadata_max_age_ms=100) as producer,
     ):
         found = {}

@@ -19,12 +19,12 @@ async def connect(proxy):
 
 
 @one_process("test_reload.py has reloads of workers")
-async def test_a_reload_changes_what_is_told_of_connections(kafka_431, tmp_path, arguments):
+async def test_a_reload_changes_what_is_told_of_connections(kafka_440, tmp_path, arguments):
     file = tmp_path / "tsproxy.yaml"
-    file.write_text(text_of(kafka_431, ""))
+    file.write_text(text_of(kafka_440, ""))
     async with RunningProxy(config=file, decisions=tmp_path / "log", arguments=arguments) as proxy:
         (await connect(proxy)).close()
-        replace(file, text_of(kafka_431, "log: { level: debug }\n"))
+        replace(file, text_of(kafka_440, "log: { level: debug }\n"))
         await until(lambda: "config_reloaded" in events(proxy))
         writer = await connect(proxy)
         port = writer.get_extra_info("sockname")[1]
@@ -35,7 +35,7 @@ async def test_a_reload_changes_what_is_told_of_connections(kafka_431, tmp_path,
         assert (came["level"], came["client"], came["client_port"]) == ("debug", HOST, port)
         assert left["client_port"] == port
 
-        replace(file, text_of(kafka_431, "log: { level: error }\n"))
+        replace(file, text_of(kafka_440, "log: { level: error }\n"))
 
         async def is_taken():
             return await reloads(proxy, "taken") == 2

@@ -55,13 +55,13 @@ def assert_is_in_the_catalogue(scrape):
 
 @SUMS
 async def test_rules_that_hit_are_counted_and_one_that_never_does_is_seen(
-    kafka_431, topic, tmp_path, arguments
+    kafka_440, topic, tmp_path, arguments
 ):
     file = tmp_path / "tsproxy.yaml"
-    file.write_text(text_of(kafka_431, RULES))
+    file.write_text(text_of(kafka_440, RULES))
     strict, watched = f"{topic}.strict", f"{topic}.watched"
     for name in (strict, watched):
-        await kafka_431.create_topic(name)
+        await kafka_440.create_topic(name)
     ahead_ms = Clock().now_ms() + 1_800_000
     async with RunningProxy(config=file, decisions=tmp_path / "log", arguments=arguments) as proxy:
         async with AIOKafkaProducer(bootstrap_servers=proxy.bootstrap_servers) as producer:
@@ -84,10 +84,10 @@ async def test_rules_that_hit_are_counted_and_one_that_never_does_is_seen(
 
 @SUMS
 async def test_a_proxy_tells_its_process_its_loop_and_how_its_last_reload_ended(
-    kafka_431, tmp_path, arguments
+    kafka_440, tmp_path, arguments
 ):
     file = tmp_path / "tsproxy.yaml"
-    file.write_text(text_of(kafka_431, "policy: { mode: enforce }\n"))
+    file.write_text(text_of(kafka_440, "policy: { mode: enforce }\n"))
     name = "tsproxy_config_last_reload_successful"
     taken = "tsproxy_config_last_reload_success_timestamp_seconds"
     async with RunningProxy(config=file, decisions=tmp_path / "log", arguments=arguments) as proxy:
@@ -100,13 +100,13 @@ async def test_a_proxy_tells_its_process_its_loop_and_how_its_last_reload_ended(
         assert 0 <= time.time() - first["process_start_time_seconds"] < 3_600
         assert first[name] == 1
 
-        replace(file, text_of(kafka_431, "polcy: { mode: audit }\n"))
+        replace(file, text_of(kafka_440, "polcy: { mode: audit }\n"))
         async with asyncio.timeout(60):
             while (await series(proxy))[name] != 0:  # noqa: ASYNC110  # a fact of another process
                 await asyncio.sleep(0.01)
         assert (await series(proxy))[taken] == first[taken]
 
-        replace(file, text_of(kafka_431, "policy: { mode: audit }\n"))
+        replace(file, text_of(kafka_440, "policy: { mode: audit }\n"))
         async with asyncio.timeout(60):
             while (await series(proxy))[name] != 1:  # noqa: ASYNC110  # a fact of another process
                 await asyncio.sleep(0.01)

@@ -99,9 +99,9 @@ async def test_a_broker_whose_port_was_busy_when_it_was_found_is_served_once_the
 
 
 @pytest.mark.parametrize("workers", [(), TWO], ids=["one process", "workers"])
-async def test_a_brokers_port_that_is_busy_at_the_start_ends_the_start(kafka_431, tmp_path, workers):
+async def test_a_brokers_port_that_is_busy_at_the_start_ends_the_start(kafka_440, tmp_path, workers):
     first = free_ports(5)[0]
-    file = file_for(kafka_431, tmp_path, first)
+    file = file_for(kafka_440, tmp_path, first)
     arguments = ("run", "--config", file, "--admin", "off", "--decisions", tmp_path / "log", *workers)
     with outgoing(first + 1):
         ended = await asyncio.to_thread(command, *arguments)

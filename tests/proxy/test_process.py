@@ -23,9 +23,9 @@ from tsproxy.testing.proxy import RunningProxy
 
 
 @pytest.mark.parametrize("loop_name", LOOPS)
-async def test_a_record_passes_on_either_loop_and_the_log_is_whole_at_the_end(kafka_431, topic, loop_name):
-    await kafka_431.create_topic(topic)
-    async with RunningProxy(kafka_431.bootstrap_servers, arguments=["--loop", loop_name]) as proxy:
+async def test_a_record_passes_on_either_loop_and_the_log_is_whole_at_the_end(kafka_440, topic, loop_name):
+    await kafka_440.create_topic(topic)
+    async with RunningProxy(kafka_440.bootstrap_servers, arguments=["--loop", loop_name]) as proxy:
         async with AIOKafkaProducer(bootstrap_servers=proxy.bootstrap_servers) as producer:
             await producer.send_and_wait(topic, b"x")
 
@@ -40,18 +40,18 @@ async def test_a_record_passes_on_either_loop_and_the_log_is_whole_at_the_end(ka
     assert events(proxy)[-1] == "proxy_stopped"
 
 
-async def test_limits_of_the_file_hold_from_the_first_record(kafka_431, topic):
-    await kafka_431.create_topic(topic)
+async def test_limits_of_the_file_hold_from_the_first_record(kafka_440, topic):
+    await kafka_440.create_topic(topic)
     settings = {"policy.limits_from": "config", "policy.defaults.message.timestamp.after.max.ms": "10s"}
     async with (
-        RunningProxy(kafka_431.bootstrap_servers, settings=settings) as proxy,
+        RunningProxy(kafka_440.bootstrap_servers, settings=settings) as proxy,
         AIOKafkaProducer(bootstrap_servers=proxy.bootstrap_servers) as producer,
     ):
         with pytest.raises(InvalidTimestampError):
             await producer.send_and_wait(topic, b"x", timestamp_ms=Clock().now_ms() + 60_000)
         await producer.send_and_wait(topic, b"x", timestamp_ms=Clock().now_ms())
 
-    assert await kafka_431.end_offsets(topic) == {0: 1}
+    assert await kafka_440.end_offsets(topic) == {0: 1}
 
 
 @pytest.mark.broker
@@ -84,8 +84,8 @@ listeners: [{{ bind: "{HOST}:0" }}]
     assert "Traceback" not in ended.stderr
 
 
-async def test_connections_that_have_ended_leave_no_descriptors(kafka_431):
-    async with RunningProxy(kafka_431.bootstrap_servers) as proxy:
+async def test_connections_that_have_ended_leave_no_descriptors(kafka_440):
+    async with RunningProxy(kafka_440.bootstrap_servers) as proxy:
         host, _, port = proxy.bootstrap_servers.rpartition(":")
 
         def descriptors():
@@ -109,9 +109,9 @@ async def test_connections_that_have_ended_leave_no_descriptors(kafka_431):
         await until(lambda: descriptors() <= after_the_first + own)
 
 
-async def test_sigterm_passes_on_answers_that_are_owed_and_lets_nobody_in(kafka_431, topic):
-    await kafka_431.create_topic(topic)
-    async with RunningProxy(kafka_431.bootstrap_servers) as proxy:
+async def test_sigterm_passes_on_answers_that_are_owed_and_lets_nobody_in(kafka_440, topic):
+    await kafka_440.create_topic(topic)
+    async with RunningProxy(kafka_440.bootstrap_servers) as proxy:
         reader, writer = await waiting_consumer(proxy, topic, 3_000)
         os.kill(proxy.pid, signal.SIGTERM)
         await until(lambda: "drain_started" in events(proxy))
@@ -129,10 +129,10 @@ async def test_sigterm_passes_on_answers_that_are_owed_and_lets_nobody_in(kafka_
     assert proxy.log[-1]["clients_cut"] == 0
 
 
-async def test_the_drain_timeout_ends_what_brokers_still_hold(kafka_431, topic):
-    await kafka_431.create_topic(topic)
+async def test_the_drain_timeout_ends_what_brokers_still_hold(kafka_440, topic):
+    await kafka_440.create_topic(topic)
     settings = {"limits.drain_timeout": "200ms"}
-    async with RunningProxy(kafka_431.bootstrap_servers, settings=settings) as proxy:
+    async with RunningProxy(kafka_440.bootstrap_servers, settings=settings) as proxy:
         reader, writer = await waiting_consumer(proxy, topic, 30_000)
         os.kill(proxy.pid, signal.SIGTERM)
 
@@ -143,9 +143,9 @@ async def test_the_drain_timeout_ends_what_brokers_still_hold(kafka_431, topic):
     assert proxy.log[-1]["clients_cut"] == 1
 
 
-async def test_a_second_sigterm_does_not_wait(kafka_431, topic):
-    await kafka_431.create_topic(topic)
-    async with RunningProxy(kafka_431.bootstrap_servers) as proxy:
+async def test_a_second_sigterm_does_not_wait(kafka_440, topic):
+    await kafka_440.create_topic(topic)
+    async with RunningProxy(kafka_440.bootstrap_servers) as proxy:
         reader, writer = await waiting_consumer(proxy, topic, 30_000)
         os.kill(proxy.pid, signal.SIGTERM)
         await until(lambda: "drain_started" in events(proxy))

@@ -148,10 +148,10 @@ def test_what_is_no_list_is_told_by_an_error(pem):
         read_crls(b"-----BEGIN X509 CRL-----\n" + pem + b"\n-----END X509 CRL-----\n")
 
 
-async def test_a_running_proxy_takes_up_a_list_that_has_grown(kafka_431, certificates, crl, tmp_path):
+async def test_a_running_proxy_takes_up_a_list_that_has_grown(kafka_440, certificates, crl, tmp_path):
     file = tmp_path / "tsproxy.yaml"
     file.write_text(
-        f"upstream: {{ bootstrap_servers: ['{kafka_431.bootstrap_servers}'] }}\n"
+        f"upstream: {{ bootstrap_servers: ['{kafka_440.bootstrap_servers}'] }}\n"
         f"listeners: [{listener(certificates, crl)}]\n"
     )
     identity, context = client(certificates, "of-a-process")

@@ -43,10 +43,10 @@ def heard(tmp_path):
 
 
 @pytest.mark.parametrize("workers", ["1", "2"])
-async def test_ready_reloading_and_stopping_are_told_in_their_turn(kafka_431, heard, workers):
+async def test_ready_reloading_and_stopping_are_told_in_their_turn(kafka_440, heard, workers):
     settings = {"limits.drain_timeout": "7s"}
     async with RunningProxy(
-        kafka_431.bootstrap_servers,
+        kafka_440.bootstrap_servers,
         environment=heard.environment,
         settings=settings,
         arguments=["--workers", workers],
@@ -67,9 +67,9 @@ async def test_ready_reloading_and_stopping_are_told_in_their_turn(kafka_431, he
     assert heard.count("WATCHDOG=1") == 0
 
 
-async def test_a_watchdog_hears_the_loop_turn(kafka_431, heard):
+async def test_a_watchdog_hears_the_loop_turn(kafka_440, heard):
     environment = {**heard.environment, "WATCHDOG_USEC": "300000"}
-    async with RunningProxy(kafka_431.bootstrap_servers, environment=environment):
+    async with RunningProxy(kafka_440.bootstrap_servers, environment=environment):
         await until(lambda: heard.count("WATCHDOG=1") >= 3)
 
 

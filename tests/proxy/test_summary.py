@@ -114,8 +114,8 @@ async def seen_on_a_terminal(kafka, folder, *arguments):
 
 
 @pytest.mark.parametrize("workers", ["1", "2"])
-async def test_a_person_on_a_terminal_sees_four_lines(kafka_431, tmp_path, workers):
-    shown = await seen_on_a_terminal(kafka_431, tmp_path, *(["--workers", "2"] if workers == "2" else []))
+async def test_a_person_on_a_terminal_sees_four_lines(kafka_440, tmp_path, workers):
+    shown = await seen_on_a_terminal(kafka_440, tmp_path, *(["--workers", "2"] if workers == "2" else []))
 
     begins = ["Clients connect to 127.0.0.1:", "Enforced: ", "Only counted: ", "Decisions go to "]
     at = next(index for index, line in enumerate(shown) if line.startswith(begins[0]))
@@ -123,7 +123,7 @@ async def test_a_person_on_a_terminal_sees_four_lines(kafka_431, tmp_path, worke
     assert shown[at + 3].startswith(f"Decisions go to {tmp_path};")
 
 
-async def test_a_log_as_json_has_nothing_else_even_on_a_terminal(kafka_431, tmp_path):
-    shown = await seen_on_a_terminal(kafka_431, tmp_path, "--log-format", "json")
+async def test_a_log_as_json_has_nothing_else_even_on_a_terminal(kafka_440, tmp_path):
+    shown = await seen_on_a_terminal(kafka_440, tmp_path, "--log-format", "json")
 
     assert [line for line in shown if not line.startswith("{")] == []

@@ -117,9 +117,9 @@ async def test_a_proxy_that_is_its_own_upstream_is_told_so():
     assert "this proxy's own listener 'public'" in logs[0]["error"]
 
 
-async def test_an_upstream_that_names_brokers_as_the_proxy_does_is_told_of(kafka_431):
+async def test_an_upstream_that_names_brokers_as_the_proxy_does_is_told_of(kafka_440):
     """Another proxy like it, behind a load balancer, or this one."""
-    node = kafka_431.node(1)
+    node = kafka_440.node(1)
     first = node.port - 1  # nothing is bound here: the listener's own port has only to lie outside the range
     config = listening(first - 1, f", brokers: {{ ports_from: {first} }}")
     upstream = Upstream((Address(node.host, node.port),), refresh_ms=30_000)
@@ -166,9 +166,9 @@ async def test_a_node_id_beyond_the_ports_names_the_remedy_and_an_offset_is_one(
 # -- One that ends every connection ------------------------------------------------------------------
 
 
-async def test_a_broker_that_ends_each_connection_at_once_is_not_connected_without_a_pause(kafka_431):
+async def test_a_broker_that_ends_each_connection_at_once_is_not_connected_without_a_pause(kafka_440):
     """A load balancer may: each second there are a few tries, not as many as a machine can make."""
-    node, taken = kafka_431.node(1), []
+    node, taken = kafka_440.node(1), []
 
     async def relayed(reader, writer):
         """The first two requests (ApiVersions, Metadata) go on; then the connection ends."""

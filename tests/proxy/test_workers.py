@@ -62,12 +62,12 @@ async def values_of(kafka, topic):
     "loop_name", variations("test_process.py passes a record on either loop", LOOPS, but=[LoopName.UVLOOP])
 )
 async def test_two_workers_share_the_connections_and_their_metrics_and_logs_add_up(
-    kafka_431, topic, loop_name
+    kafka_440, topic, loop_name
 ):
-    await kafka_431.create_topic(topic)
+    await kafka_440.create_topic(topic)
     now_ms = Clock().now_ms()
     arguments = [*TWO, "--loop", loop_name]
-    async with RunningProxy(kafka_431.bootstrap_servers, arguments=arguments) as proxy:
+    async with RunningProxy(kafka_440.bootstrap_servers, arguments=arguments) as proxy:
         assert proxy.facts["workers"] == 2
         for n in range(20):  # each a connection of its own: that one worker gets all is 1 in 2 ** 19
             async with AIOKafkaProducer(bootstrap_servers=proxy.bootstrap_servers) as producer:
@@ -94,29 +94,29 @@ async def test_two_workers_share_the_connections_and_their_metrics_and_logs_add_
     records = boots_of(proxy, topic)
     assert len(records) == 2
     assert sum(records.values()) == 40
-    assert await kafka_431.end_offsets(topic) == {0: 20}
+    assert await kafka_440.end_offsets(topic) == {0: 20}
     for boot in records:
         lines = [line for line in proxy.decisions() if line["boot"] == boot]
         assert sorted(line["seq"] for line in lines) == list(range(len(lines)))
 
 
-async def test_clients_are_told_the_same_ports_by_every_worker(kafka_431):
-    async with RunningProxy(kafka_431.bootstrap_servers, arguments=TWO) as proxy:
+async def test_clients_are_told_the_same_ports_by_every_worker(kafka_440):
+    async with RunningProxy(kafka_440.bootstrap_servers, arguments=TWO) as proxy:
         served = [line["address"] for line in proxy.log if line["event"] == "broker_served"]
 
     assert len(served) == 2
     assert len(set(served)) == 1
 
 
-async def test_a_killed_worker_is_restarted_and_nothing_acknowledged_is_lost_or_doubled(kafka_431, topic):
+async def test_a_killed_worker_is_restarted_and_nothing_acknowledged_is_lost_or_doubled(kafka_440, topic):
     """Idempotent producers send again, with the same sequence numbers, what nobody acknowledged."""
-    await kafka_431.create_topic(topic)
+    await kafka_440.create_topic(topic)
     acknowledged, failed = [], []
 
     def told(error, message):
         (failed if error else acknowledged).append(message.value())
 
-    async with RunningProxy(kafka_431.bootstrap_servers, arguments=TWO) as proxy:
+    async with RunningProxy(kafka_440.bootstrap_servers, arguments=TWO) as proxy:
         options = {"bootstrap.servers": proxy.bootstrap_servers, "enable.idempotence": True, "linger.ms": 1}
         producers = [Producer(options) for _ in range(6)]
         ending = asyncio.Event()
@@ -153,13 +153,13 @@ async def test_a_killed_worker_is_restarted_and_nothing_acknowledged_is_lost_or_
     assert "SIGKILL" in ended[0]["error"]
     assert not failed
     assert len(acknowledged) == sent
-    assert sorted(await values_of(kafka_431, topic)) == sorted(acknowledged)
+    assert sorted(await values_of(kafka_440, topic)) == sorted(acknowledged)
 
 
-async def test_counters_do_not_go_back_when_a_worker_is_restarted(kafka_431, topic):
-    await kafka_431.create_topic(topic)
+async def test_counters_do_not_go_back_when_a_worker_is_restarted(kafka_440, topic):
+    await kafka_440.create_topic(topic)
     accepted = 'tsproxy_records_total{listener="default",reason="",verdict="accepted"}'
-    async with RunningProxy(kafka_431.bootstrap_servers, arguments=TWO) as proxy:
+    async with RunningProxy(kafka_440.bootstrap_servers, arguments=TWO) as proxy:
         for _ in range(10):
             async with AIOKafkaProducer(bootstrap_servers=proxy.bootstrap_servers) as producer:
                 await producer.send_and_wait(topic, b"x")
@@ -172,8 +172,8 @@ async def test_counters_do_not_go_back_when_a_worker_is_restarted(kafka_431, top
         assert (await series(proxy))['tsproxy_brokers{listener="default"}'] == 1
 
 
-async def test_readyz_names_the_worker_that_does_not_answer(kafka_431):
-    async with RunningProxy(kafka_431.bootstrap_servers, arguments=TWO) as proxy:
+async def test_readyz_names_the_worker_that_does_not_answer(kafka_440):
+    async with RunningProxy(kafka_440.bootstrap_servers, arguments=TWO) as proxy:
         os.kill(pids(proxy)[2], signal.SIGSTOP)
         try:
             status, text = await page(proxy.admin_address, "/readyz")
@@ -186,8 +186,8 @@ async def test_readyz_names_the_worker_that_does_not_answer(kafka_431):
         await until_page(proxy, "/readyz", 200, "ready")
 
 
-async def test_a_killed_supervisor_leaves_no_worker(kafka_431):
-    proxy = RunningProxy(kafka_431.bootstrap_servers, arguments=TWO)
+async def test_a_killed_supervisor_leaves_no_worker(kafka_440):
+    proxy = RunningProxy(kafka_440.bootstrap_servers, arguments=TWO)
     await proxy.__aenter__()
     workers = pids(proxy)
     assert len(set(workers.values())) == 2
@@ -203,9 +203,9 @@ async def test_a_killed_supervisor_leaves_no_worker(kafka_431):
     await proxy.__aexit__(None, None, None)
 
 
-async def test_sigterm_passes_on_the_answers_that_every_worker_owes(kafka_431, topic):
-    await kafka_431.create_topic(topic)
-    async with RunningProxy(kafka_431.bootstrap_servers, arguments=TWO) as proxy:
+async def test_sigterm_passes_on_the_answers_that_every_worker_owes(kafka_440, topic):
+    await kafka_440.create_topic(topic)
+    async with RunningProxy(kafka_440.bootstrap_servers, arguments=TWO) as proxy:
         reader, writer = await waiting_consumer(proxy, topic, 3_000)
         os.kill(proxy.pid, signal.SIGTERM)
         await until(lambda: events(proxy).count("drain_started") == 2)
@@ -222,10 +222,10 @@ async def test_sigterm_passes_on_the_answers_that_every_worker_owes(kafka_431, t
     assert proxy.log[-1]["clients_cut"] == 0
 
 
-async def test_signals_to_every_process_at_once_do_not_cut_a_drain_short(kafka_431, topic):
+async def test_signals_to_every_process_at_once_do_not_cut_a_drain_short(kafka_440, topic):
     """As a service manager that signals the whole group does; only a second one to the supervisor hurries."""
-    await kafka_431.create_topic(topic)
-    async with RunningProxy(kafka_431.bootstrap_servers, arguments=TWO) as proxy:
+    await kafka_440.create_topic(topic)
+    async with RunningProxy(kafka_440.bootstrap_servers, arguments=TWO) as proxy:
         reader, writer = await waiting_consumer(proxy, topic, 2_000)
         for pid in (proxy.pid, *pids(proxy).values()):
             os.kill(pid, signal.SIGTERM)
@@ -242,9 +242,9 @@ async def test_signals_to_every_process_at_once_do_not_cut_a_drain_short(kafka_4
     assert proxy.log[-1]["clients_cut"] == 0
 
 
-async def test_a_second_sigterm_does_not_wait(kafka_431, topic):
-    await kafka_431.create_topic(topic)
-    async with RunningProxy(kafka_431.bootstrap_servers, arguments=TWO) as proxy:
+async def test_a_second_sigterm_does_not_wait(kafka_440, topic):
+    await kafka_440.create_topic(topic)
+    async with RunningProxy(kafka_440.bootstrap_servers, arguments=TWO) as proxy:
         reader, writer = await waiting_consumer(proxy, topic, 30_000)
         os.kill(proxy.pid, signal.SIGTERM)
         await until(lambda: events(proxy).count("drain_started") == 2)
@@ -257,8 +257,8 @@ async def test_a_second_sigterm_does_not_wait(kafka_431, topic):
     assert proxy.log[-1]["clients_cut"] == 1
 
 
-async def test_a_worker_that_was_told_to_end_by_itself_is_followed_by_another(kafka_431):
-    async with RunningProxy(kafka_431.bootstrap_servers, arguments=TWO) as proxy:
+async def test_a_worker_that_was_told_to_end_by_itself_is_followed_by_another(kafka_440):
+    async with RunningProxy(kafka_440.bootstrap_servers, arguments=TWO) as proxy:
         pid = pids(proxy)[1]
         os.kill(pid, signal.SIGTERM)
         await until(lambda: pids(proxy)[1] != pid)

@@ -26,16 +26,16 @@ def submitted(folder, *arguments, **more):
     assert done.returncode == 0, done.stderr[-3000:]
 
 
-async def test_each_line_of_the_topic_is_reported_once(kafka_431, topic, tmp_path):
+async def test_each_line_of_the_topic_is_reported_once(kafka_440, topic, tmp_path):
     """One line comes twice, and one is garbage. The next run reads later lines."""
     lines = [line(0, kind="start"), counters(1), heartbeat(2), counters(1)]
-    await send(kafka_431.bootstrap_servers, topic, [json.dumps(each).encode() for each in lines])
+    await send(kafka_440.bootstrap_servers, topic, [json.dumps(each).encode() for each in lines])
     table, state = tmp_path / "table", tmp_path / "state"
-    stream = ("stream", "--kafka", kafka_431.bootstrap_servers, "--topic", topic, "--once",
+    stream = ("stream", "--kafka", kafka_440.bootstrap_servers, "--topic", topic, "--once",
               "--output", table, "--checkpoint", state)  # fmt: skip
     submitted(tmp_path / "first", *stream, jars=connector.kafka())
     later = [json.dumps(counters(3)).encode(), b"garbage", json.dumps(line(4, kind="stop")).encode()]
-    await send(kafka_431.bootstrap_servers, topic, later)
+    await send(kafka_440.bootstrap_servers, topic, later)
     submitted(tmp_path / "second", *stream, jars=connector.kafka())
     out = tmp_path / "out"
     daily = ("daily", "--input", table, "--input-format", "parquet", "--date", "2026-11-20", "--quiet")

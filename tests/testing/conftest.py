@@ -1,4 +1,4 @@
-"""The tests of `tsproxy.testing` run with Kafka 4.3.1; with TSPROXY_TEST=full with 3.9.1, too."""
+"""The tests of `tsproxy.testing` run with Kafka 4.4.0; with TSPROXY_TEST=full with 3.9.1, too."""
 
 import pytest
 

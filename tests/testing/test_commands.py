@@ -9,7 +9,7 @@ import zipfile
 import pytest
 
 from tsproxy.testing.__main__ import main
-from tsproxy.testing.jars import fetch_kafka_jars
+from tsproxy.testing.jars import fetch_tools
 from tsproxy.testing.kafka_cluster import DEFAULT_VERSION, KafkaCluster
 from tsproxy.testing.ports import free_ports
 from tsproxy.testing.tools import CLASSES, write_tools
@@ -65,7 +65,7 @@ def test_a_wrong_command_line_is_named(capsys, arguments, says):
 
 @pytest.mark.broker  # the jars
 def test_every_tool_exists():
-    jars = fetch_kafka_jars(DEFAULT_VERSION)
+    jars = fetch_tools(DEFAULT_VERSION)
     found = {name for jar in jars.glob("kafka*.jar") for name in zipfile.ZipFile(jar).namelist()}
     assert {f"{each.replace('.', '/')}.class" for each in CLASSES.values()} <= found
 

@@ -46,11 +46,11 @@ async def test_a_record_arrives_as_it_was_given(kafka, topic):
     assert arrived.headers == (("trace", b"\x00\xff"), ("none", None))
 
 
-async def test_absent_and_empty_are_not_the_same(kafka_431, topic):
-    await kafka_431.create_topic(topic)
-    async with producer(kafka_431) as java:
+async def test_absent_and_empty_are_not_the_same(kafka_440, topic):
+    await kafka_440.create_topic(topic)
+    async with producer(kafka_440) as java:
         await java.send_all([JavaRecord(topic, None, b""), JavaRecord(topic, b"", None)])
-    arrived = await read(kafka_431, topic, 2)
+    arrived = await read(kafka_440, topic, 2)
     assert [(record.key, record.value) for record in arrived] == [(b"", None), (None, b"")]
 
 
@@ -80,32 +80,32 @@ async def test_java_rejects_a_negative_timestamp_by_itself_and_sends_the_rest(ka
     assert isinstance(sent, Acknowledged)
 
 
-async def test_options_decide_where_batches_end(kafka_431, topic):
+async def test_options_decide_where_batches_end(kafka_440, topic):
     """With a batch to each record, a bad one falls alone."""
     now = now_ms()
-    await kafka_431.create_topic(topic)
+    await kafka_440.create_topic(topic)
     times_ms = [now, now * 1000, now]
-    async with producer(kafka_431, batch_size="1") as java:
+    async with producer(kafka_440, batch_size="1") as java:
         results = await java.send_all(JavaRecord(topic, b"x" * 50, timestamp_ms=t) for t in times_ms)
     assert [type(result) for result in results] == [Acknowledged, Rejected, Acknowledged]
 
 
-async def test_without_acknowledgement_nobody_knows_the_offset(kafka_431, topic):
-    await kafka_431.create_topic(topic)
-    async with producer(kafka_431, acks="0", enable_idempotence="false") as java:
+async def test_without_acknowledgement_nobody_knows_the_offset(kafka_440, topic):
+    await kafka_440.create_topic(topic)
+    async with producer(kafka_440, acks="0", enable_idempotence="false") as java:
         (result,) = await java.send_all([JavaRecord(topic, b"", timestamp_ms=7)])
     assert result == Acknowledged(partition=0, offset=-1, timestamp_ms=7)
 
 
-async def test_a_great_many_records_come_back_one_by_one_and_in_order(kafka_431, topic):
-    await kafka_431.create_topic(topic)
+async def test_a_great_many_records_come_back_one_by_one_and_in_order(kafka_440, topic):
+    await kafka_440.create_topic(topic)
     count, now = MANY, now_ms()
-    async with producer(kafka_431, compression_type="lz4") as java:
+    async with producer(kafka_440, compression_type="lz4") as java:
         results = await java.send_all(
             JavaRecord(topic, b"%100d" % n, timestamp_ms=now + n % 1000) for n in range(count)
         )
     assert results == [Acknowledged(0, n, now + n % 1000) for n in range(count)]
-    assert await kafka_431.end_offsets(topic) == {0: count}
+    assert await kafka_440.end_offsets(topic) == {0: count}
 
 
 async def test_transactions_commit_and_abort(kafka, topic):
@@ -132,14 +132,14 @@ async def test_a_rejected_record_keeps_its_transaction_from_committing(kafka, to
         await java.abort()
 
 
-async def test_options_that_java_rejects_raise_in_its_words(kafka_431):
+async def test_options_that_java_rejects_raise_in_its_words(kafka_440):
     with pytest.raises(JavaProducerError, match="Invalid value 7 for configuration acks"):
-        await producer(kafka_431, acks="7").__aenter__()
+        await producer(kafka_440, acks="7").__aenter__()
 
 
-async def test_a_sender_that_dies_says_so(kafka_431, topic):
+async def test_a_sender_that_dies_says_so(kafka_440, topic):
     async def lose_it() -> None:
-        async with producer(kafka_431) as java:
+        async with producer(kafka_440) as java:
             os.kill(java.pid, signal.SIGKILL)
             await java.send_all([JavaRecord(topic, b"")])
 

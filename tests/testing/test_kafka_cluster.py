@@ -45,11 +45,11 @@ async def test_end_offsets_count_the_records_of_every_partition(kafka, topic):
     assert await kafka.end_offsets(topic) == {0: 2, 1: 0, 2: 0}
 
 
-async def test_each_version_has_its_own_default_bound_for_the_future(kafka_431, kafka_391, topic):
+async def test_each_version_has_its_own_default_bound_for_the_future(kafka_440, kafka_391, topic):
     """KIP-937: an hour from Kafka 4 on, none before."""
-    for kafka in (kafka_431, kafka_391):
+    for kafka in (kafka_440, kafka_391):
         await kafka.create_topic(topic)
-    assert (await kafka_431.topic_config(topic))[AFTER_MAX] == "3600000"
+    assert (await kafka_440.topic_config(topic))[AFTER_MAX] == "3600000"
     assert (await kafka_391.topic_config(topic))[AFTER_MAX] == str(2**63 - 1)
 
 

@@ -67,7 +67,7 @@ async def test_a_tls_listener_serves_who_trusts_it(certificates):
         assert options.identity is None
         await send_by_aiokafka(options)
         send_by_librdkafka(options)
-        await send_by_java(options, "4.3.1")
+        await send_by_java(options, "4.4.0")
         with pytest.raises(KafkaConnectionError):
             await send_by_aiokafka(replace(options, protocol="PLAINTEXT"))
 

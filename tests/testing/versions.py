@@ -2,4 +2,4 @@
 
 import os
 
-VERSIONS = ("4.3.1", "3.9.1") if os.environ.get("TSPROXY_TEST") == "full" else ("4.3.1",)
+VERSIONS = ("4.4.0", "3.9.1") if os.environ.get("TSPROXY_TEST") == "full" else ("4.4.0",)

@@ -125,11 +125,11 @@ async def mortal_broker():
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="session", params=SEEDS)
-async def run(request, kafka_431, mortal_broker, spark, tmp_path_factory):
+async def run(request, kafka_440, mortal_broker, spark, tmp_path_factory):
     """In the short form there is one seed, and the broker of other tests lives on."""
     folder, began_ms = tmp_path_factory.mktemp("kills"), Clock().now_ms()
     victims = (*VICTIMS, "broker") * 2 if mortal_broker else VICTIMS
-    loads, proxies, found, ids = await perform(mortal_broker or kafka_431, folder, request.param, victims)
+    loads, proxies, found, ids = await perform(mortal_broker or kafka_440, folder, request.param, victims)
     lines = lines_of(folder / "log")
     stopped = {line["boot"] for line in lines if line.get("kind") == "stop"}
     held = {topic: Counter() for topic in ids}

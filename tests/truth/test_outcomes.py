@@ -79,17 +79,17 @@ async def behind_a_rejected_one(servers):
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="session")
-async def books(kafka_431, spark, tmp_path_factory):
+async def books(kafka_440, spark, tmp_path_factory):
     folder = tmp_path_factory.mktemp("books")
     config, log = folder / "tsproxy.yaml", folder / "log"
-    config.write_text(config_of(kafka_431))
+    config.write_text(config_of(kafka_440))
     rows = {name: {f"{row}-{name}": each for row, each in TABLE.items()} for name in CLIENTS}
     topics = {topic: row.config for own in rows.values() for topic, row in own.items()} | OWN
-    await asyncio.gather(*[kafka_431.create_topic(name, config=topics[name]) for name in topics])
+    await asyncio.gather(*[kafka_440.create_topic(name, config=topics[name]) for name in topics])
     began_ms = Clock().now_ms()
 
     async def end_of(topic):
-        return (await kafka_431.end_offsets(topic))[0]
+        return (await kafka_440.end_offsets(topic))[0]
 
     async with RunningProxy(config=config, decisions=log) as proxy:
         servers = proxy.bootstrap_servers
@@ -108,13 +108,13 @@ async def books(kafka_431, spark, tmp_path_factory):
         internal_end = await end_of(INTERNAL)  # the topic is there since the first transaction
         told |= await by_librdkafka(servers, INTERNAL, TABLE["fine"])
         internal_records = await end_of(INTERNAL) - internal_end
-    found = await stored(kafka_431, topics)
+    found = await stored(kafka_440, topics)
     held = {topic: Counter() for topic in topics}
     for (topic, value, time), times in found.items():
         held[topic][value, time] += times
     held[INTERNAL] = Counter({(None, None): internal_records})
     lines = [line for line in proxy.decisions() if line["event"] == "counters"]
-    return Books(told, held, lines, report_of(log, folder, began_ms), await ids_of(kafka_431, topics))
+    return Books(told, held, lines, report_of(log, folder, began_ms), await ids_of(kafka_440, topics))
 
 
 ALL = [

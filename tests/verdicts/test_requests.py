@@ -84,9 +84,9 @@ def test_produce_v13_was_never_offered_and_closes_the_connection(proxied, topic)
     assert payload is None
 
 
-def test_versions_that_the_broker_lacks_close_the_connection_both_ways(kafka_431: KafkaCluster, topic):
+def test_versions_that_the_broker_lacks_close_the_connection_both_ways(kafka_440: KafkaCluster, topic):
     """A 4.x broker lists Produce from v0 on for old librdkafka's sake, yet closes (KAFKA-18659)."""
-    node = kafka_431.node(kafka_431.node_ids[0])
+    node = kafka_440.node(kafka_440.node_ids[0])
     frame = produce_frame(2, 1, [("any", 0, GOOD(now_ms()))])
     for line in (Direct((node.host, node.port)), Proxied((node.host, node.port), View())):
         assert line.ask([frame]) == [None]

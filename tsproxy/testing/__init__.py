@@ -1,6 +1,6 @@
 """Runs real Apache Kafka brokers, a real proxy and Kafka's Java producer: no containers, no build tool.
 
-    async with KafkaCluster(version="4.3.1") as kafka:
+    async with KafkaCluster(version="4.4.0") as kafka:
         await kafka.create_topic("orders", config={"message.timestamp.after.max.ms": "3600000"})
 
 This is a public package: docs/testing.md says how to use it in your own integration tests. The tests, the

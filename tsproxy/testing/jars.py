@@ -1,11 +1,11 @@
 """Fetches jars and what they depend on, once per machine, with the resolver that pyspark ships.
 
 A list of `Dependency` pins a set of jars. Each set has a folder, named after the set and a digest of the
-list: `$XDG_CACHE_HOME/tsproxy/kafka-4.3.1-1a2b3c4d/`. A folder is complete as soon as it exists, and it never
+list: `$XDG_CACHE_HOME/tsproxy/kafka-4.4.0-1a2b3c4d/`. A folder is complete as soon as it exists, and it never
 changes. So a broker of one checkout keeps its jars when another checkout has a new list.
 
 TSPROXY_IVY_SETTINGS names an ivysettings.xml for machines that fetch through a mirror.
-`python -m tsproxy.testing.jars 4.3.1 3.9.1` fetches the brokers' jars ahead of time.
+`python -m tsproxy.testing.jars 4.4.0 3.9.1` fetches the brokers' jars ahead of time.
 """
 
 import fcntl
@@ -27,7 +27,8 @@ from tsproxy.testing.java import JavaError, find_java
 SETTINGS_VARIABLE: Final = "TSPROXY_IVY_SETTINGS"
 _LOG4J: Final = "2.25.4"
 _TOOLS_OF: Final = {"4.4.0": "4.3.1"}
-"""Releases whose command line tools are not in Maven Central, with the release whose tools they get."""
+"""Releases whose command line tools are not in Maven Central, with the release whose tools they get. Some of
+these tools only run with the other jars of their own release (`fetch_tools`)."""
 _FETCH_TIMEOUT_S: Final = 900
 _TRIES: Final = 2
 """Downloads fail now and then. A second try continues with the files that the first one has cached."""
@@ -48,7 +49,7 @@ class Dependency:
 
 
 def kafka_dependencies(version: str) -> tuple[Dependency, ...]:
-    """The dependencies of a broker of `version` ("4.3.1"), with Kafka's command line tools and Log4j.
+    """The dependencies of a broker of `version` ("4.4.0"), with Kafka's command line tools and Log4j.
 
     The tools come without their dependencies: Connect, Jetty and Jersey would double the download, and the
     tools of an older release would bring its brokers' jars. Kafka
@@ -72,6 +73,11 @@ def kafka_dependencies(version: str) -> tuple[Dependency, ...]:
 def fetch_kafka_jars(version: str) -> Path:
     """The folder with all jars of a broker of `version`. It is fetched if it does not exist."""
     return fetch_jars(f"kafka-{version}", kafka_dependencies(version))
+
+
+def fetch_tools(version: str) -> Path:
+    """The folder with all jars of Kafka's command line tools for a broker of `version`."""
+    return fetch_kafka_jars(_TOOLS_OF.get(version, version))
 
 
 def fetch_jars(name: str, dependencies: Sequence[Dependency]) -> Path:

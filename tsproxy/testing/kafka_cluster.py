@@ -1,6 +1,6 @@
 """One to three real Apache Kafka brokers for as long as an `async with` lasts.
 
-    async with KafkaCluster(version="4.3.1", nodes=3) as kafka:
+    async with KafkaCluster(version="4.4.0", nodes=3) as kafka:
         await kafka.create_topic("orders", partitions=6, replication=3)
         await kafka.stop_node(2)
         print(await kafka.end_offsets("orders"))
@@ -42,7 +42,7 @@ from tsproxy.testing.server_properties import (
 if TYPE_CHECKING:  # needs `cryptography`, but plain listeners do not
     from tsproxy.testing.certificates import CertificateAuthority
 
-DEFAULT_VERSION: Final = "4.3.1"
+DEFAULT_VERSION: Final = "4.4.0"
 
 _TLS: Final = frozenset({"SSL", "SASL_SSL"})
 _SASL: Final = frozenset({"SASL_PLAINTEXT", "SASL_SSL"})
@@ -151,11 +151,15 @@ class KafkaCluster:
         """The whole log of a broker."""
         return self.node(node_id).log_text()
 
-    async def start_node(self, node_id: int) -> None:
-        """Starts a stopped or killed broker again, with its old ports and data.
+    async def start_node(self, node_id: int, version: str | None = None) -> None:
+        """Starts a stopped or killed broker again, with its old ports and data. `version` is another version,
+        as in an upgrade. The cluster keeps its features.
 
-        Returns when it serves and has caught up, so that the test may stop another one.
+        Returns when the broker serves and has caught up, so that the test may stop another one.
         """
+        if version is not None:
+            self.node(node_id).upgrade(await asyncio.to_thread(fetch_kafka_jars, version))
+            self.versions[node_id] = version
 
         async def is_back() -> bool:
             if not await self._is_formed():

@@ -7,7 +7,7 @@ and used from another.
 import asyncio
 import subprocess
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
@@ -89,6 +89,10 @@ class KafkaNode:
         process = self._spawn(command)
         if await asyncio.to_thread(process.wait) != 0:
             raise KafkaStartError(f"node {self.node_id} could not be formatted:\n{self._tail()}")
+
+    def upgrade(self, jars: Path) -> None:
+        """Lets the next start use the jars of another version."""
+        self._runtime = replace(self._runtime, jars=jars)
 
     def start(self) -> None:
         """Starts the process and returns at once; `is_up` says when it is ready."""

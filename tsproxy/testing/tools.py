@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from tsproxy.testing.jars import JarsError, fetch_kafka_jars
+from tsproxy.testing.jars import JarsError, fetch_tools
 from tsproxy.testing.java import JavaError
 from tsproxy.testing.java_process import java_command
 from tsproxy.testing.kafka_cluster import DEFAULT_VERSION
@@ -42,7 +42,7 @@ then the log would report an error about a hook that it can no longer set."""
 
 def write_tools(folder: Path) -> list[Path]:
     """Writes a script for each tool to `folder`, and returns their paths. Raises JarsError or JavaError."""
-    jars = fetch_kafka_jars(DEFAULT_VERSION)
+    jars = fetch_tools(DEFAULT_VERSION)
     folder.mkdir(parents=True, exist_ok=True)
     written = []
     for name, main_class in CLASSES.items():
@@ -58,7 +58,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Writes the scripts and prints their names. Returns 0, or 1 after an error."""
     parser = argparse.ArgumentParser(
         "python -m tsproxy.testing.tools",
-        description=f"Writes the tools of Kafka {DEFAULT_VERSION} to a folder.",
+        description=f"Writes the tools for Kafka {DEFAULT_VERSION} to a folder.",
     )
     parser.add_argument("folder", type=Path)
     options = parser.parse_args(arguments)

@@ -1,6 +1,6 @@
 """Rewrites broker addresses in answers, by one table of layouts and one walk over the bytes.
 
-Source: the message schemas of Kafka 4.3.1. In the versions that the proxy offers, these answers name
+Source: the message schemas of Kafka 4.4.0. In the versions that the proxy offers, these answers name
 brokers: Metadata, FindCoordinator, DescribeCluster, ShareFetch and ShareAcknowledge (all here), Produce from
 v10 (`k00_produce` decodes it anyway) and Fetch from v16 (`k01_fetch` blanks the names, because these answers
 stream). DescribeQuorum from v2 names controllers (`k55_describe_quorum` leaves the addresses out).

@@ -1,6 +1,6 @@
 """Produce (key 0), request and answer, versions 0 to 13.
 
-Source: `ProduceRequest.json`, `ProduceResponse.json` of Kafka 4.3.1, KIP-467, KIP-516, KIP-951.
+Source: `ProduceRequest.json`, `ProduceResponse.json` of Kafka 4.4.0, KIP-467, KIP-516, KIP-951.
 
 v1 throttle_time_ms in the answer · v2 log_append_time_ms · v3 transactional_id in the request ·
 v5 log_start_offset · v8 record_errors and error_message · v9 flexible · v10 CurrentLeader

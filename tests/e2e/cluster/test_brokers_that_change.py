@@ -102,10 +102,10 @@ async def produces_and_consumes(proxy, topic):
     assert values == {str(n).encode() for n in range(6)}
 
 
-async def test_a_broker_that_cannot_be_served_is_told_to_nobody(kafka_431, tmp_path):
+async def test_a_broker_that_cannot_be_served_is_told_to_nobody(kafka_440, tmp_path):
     config = tmp_path / "tsproxy.yaml"
     config.write_text(
-        f"upstream: {{ bootstrap_servers: ['{kafka_431.bootstrap_servers}'] }}\n"
+        f"upstream: {{ bootstrap_servers: ['{kafka_440.bootstrap_servers}'] }}\n"
         "listeners: [{ bind: '127.0.0.1:0', brokers: { count: 1 } }]\n"  # node 0 alone; the broker is 1
     )
     async with RunningProxy(config=config) as proxy:

@@ -147,24 +147,24 @@ async def test_a_clock_that_is_slow_is_found_by_what_brokers_write_anyway(kafka,
     assert abs(shown['tsproxy_clock_offset_seconds{broker="1"}'] + 7_200) < 60
 
 
-async def test_a_clock_that_is_fast_is_found_too_and_suspends_nothing(kafka_431, topic, tmp_path):
+async def test_a_clock_that_is_fast_is_found_too_and_suspends_nothing(kafka_440, topic, tmp_path):
     """A client may write any times to these topics, directly at a broker. Five records ended enforcement."""
-    is_suspended, texts, shown = await until_suspected(kafka_431, topic, tmp_path, 3 * HOUR_MS, "audit")
+    is_suspended, texts, shown = await until_suspected(kafka_440, topic, tmp_path, 3 * HOUR_MS, "audit")
 
     assert not is_suspended
     assert shown["tsproxy_enforcement_suspended"] == 0
     assert any("ahead of the brokers'" in text for text in texts)
 
 
-async def test_a_clock_that_is_right_is_not_suspected_by_them(kafka_431, topic):
-    await kafka_431.create_topic(topic)
-    node = kafka_431.node(1)
+async def test_a_clock_that_is_right_is_not_suspected_by_them(kafka_440, topic):
+    await kafka_440.create_topic(topic)
+    node = kafka_440.node(1)
     config = config_of(
         f"upstream: {{ bootstrap_servers: ['{node.host}:{node.port}'] }}\n" + SMALLEST.partition("\n")[2]
     )
     cluster = Cluster(config.upstream, None, Clock(), lambda _: None, lambda _: None)
     sane = Sane(config, Clock(), connections=cluster.connections, stamped_topics=cluster.stamped_topics)
-    tasks = [asyncio.create_task(cluster.run()), asyncio.create_task(committing(kafka_431, topic))]
+    tasks = [asyncio.create_task(cluster.run()), asyncio.create_task(committing(kafka_440, topic))]
     try:
         async with sane.running():
             await until(lambda: sane.monitor.offsets)

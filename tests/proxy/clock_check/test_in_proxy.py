@@ -22,14 +22,14 @@ clock: {{ max_offset: 2s, when_beyond: audit, probe: {{ topic: '{probe}', every:
 
 
 async def test_good_records_pass_by_a_wrong_clock_and_bad_ones_are_rejected_by_a_right_one(
-    kafka_431, topic, tmp_path
+    kafka_440, topic, tmp_path
 ):
     """An hour behind, it would take every record for one from the future."""
     probe = f"{topic}.probe"
-    await kafka_431.create_topic(topic)
-    await kafka_431.create_topic(probe, config=APPEND_TIME)
+    await kafka_440.create_topic(topic)
+    await kafka_440.create_topic(probe, config=APPEND_TIME)
     clock, announced = Skewed(by_ms=-HOUR_MS), {}
-    config = config_of(CONFIG.format(servers=kafka_431.bootstrap_servers, folder=tmp_path, probe=probe))
+    config = config_of(CONFIG.format(servers=kafka_440.bootstrap_servers, folder=tmp_path, probe=probe))
     proxy = Proxy(config, clock, announced.__setitem__)
     running = asyncio.create_task(proxy.run())
     await until(lambda: "started" in announced)

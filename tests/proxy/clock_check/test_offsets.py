@@ -65,10 +65,10 @@ class Sane:
             await asyncio.gather(task, return_exceptions=True)
 
 
-async def test_a_clock_that_is_off_enforces_nothing_until_it_is_right_again(kafka_431, topic):
-    await kafka_431.create_topic(topic, partitions=2, config=APPEND_TIME)
+async def test_a_clock_that_is_off_enforces_nothing_until_it_is_right_again(kafka_440, topic):
+    await kafka_440.create_topic(topic, partitions=2, config=APPEND_TIME)
     clock = Skewed(by_ms=HOUR_MS)
-    sane = Sane(config(kafka_431, topic), clock)
+    sane = Sane(config(kafka_440, topic), clock)
     async with sane.running():
         await until(lambda: sane.suspended == [True])
         assert 3_500 < rendered(sane.metrics)['tsproxy_clock_offset_seconds{broker="1"}'] < 3_700
@@ -83,9 +83,9 @@ async def test_a_clock_that_is_off_enforces_nothing_until_it_is_right_again(kafk
     assert (within["what"], within["enforced"]) == ("within", True)
 
 
-async def test_where_it_is_only_to_warn_everything_is_enforced(kafka_431, topic):
-    await kafka_431.create_topic(topic, config=APPEND_TIME)
-    sane = Sane(config(kafka_431, topic, "max_offset: 2s"), Skewed(by_ms=-HOUR_MS))
+async def test_where_it_is_only_to_warn_everything_is_enforced(kafka_440, topic):
+    await kafka_440.create_topic(topic, config=APPEND_TIME)
+    sane = Sane(config(kafka_440, topic, "max_offset: 2s"), Skewed(by_ms=-HOUR_MS))
     with structlog.testing.capture_logs() as told:
         async with sane.running():
             await until(lambda: "clock_offset_beyond" in [line["event"] for line in told])
@@ -96,9 +96,9 @@ async def test_where_it_is_only_to_warn_everything_is_enforced(kafka_431, topic)
     assert [line for line in told if line["event"] == "broker_clock_differs"] == []
 
 
-async def test_a_topic_that_keeps_the_times_it_is_sent_measures_nothing_and_that_is_told(kafka_431, topic):
-    await kafka_431.create_topic(topic)
-    sane = Sane(config(kafka_431, topic), Skewed(by_ms=HOUR_MS))
+async def test_a_topic_that_keeps_the_times_it_is_sent_measures_nothing_and_that_is_told(kafka_440, topic):
+    await kafka_440.create_topic(topic)
+    sane = Sane(config(kafka_440, topic), Skewed(by_ms=HOUR_MS))
     with structlog.testing.capture_logs() as told:
         async with sane.running():
             await until(lambda: told)
@@ -107,14 +107,14 @@ async def test_a_topic_that_keeps_the_times_it_is_sent_measures_nothing_and_that
     assert sane.suspended == []
 
 
-async def test_a_reload_that_takes_the_probe_away_lets_everything_be_enforced_again(kafka_431, topic):
-    await kafka_431.create_topic(topic, config=APPEND_TIME)
-    sane = Sane(config(kafka_431, topic), Skewed(by_ms=HOUR_MS))
+async def test_a_reload_that_takes_the_probe_away_lets_everything_be_enforced_again(kafka_440, topic):
+    await kafka_440.create_topic(topic, config=APPEND_TIME)
+    sane = Sane(config(kafka_440, topic), Skewed(by_ms=HOUR_MS))
     async with sane.running():
         await until(lambda: sane.suspended == [True])
         sane.monitor.prepare(
             config_of(
-                f"upstream: {{ bootstrap_servers: ['{kafka_431.bootstrap_servers}'] }}\n"
+                f"upstream: {{ bootstrap_servers: ['{kafka_440.bootstrap_servers}'] }}\n"
                 "listeners: [{ bind: 127.0.0.1:9192 }]\n"
             )
         )()

@@ -60,18 +60,18 @@ async def letters(kafka, topic):
 CODECS = (None, "gzip", "snappy", "lz4", "zstd")
 
 
-async def test_the_records_at_fault_are_copied_in_any_codec_and_the_good_one_is_not(kafka_431, topic):
+async def test_the_records_at_fault_are_copied_in_any_codec_and_the_good_one_is_not(kafka_440, topic):
     """One codec a partition. Told to stop at once: what waits then is sent as well."""
     dead = f"{topic}.dead"
     for name in (topic, dead):
-        await kafka_431.create_topic(name, partitions=len(CODECS), config=LIMITED)
+        await kafka_440.create_topic(name, partitions=len(CODECS), config=LIMITED)
     before_ms = Clock().now_ms()
     values = [b"good", b"bad", None, b"worse" * 100]
-    async with proxy_of(kafka_431, dead) as proxy:
+    async with proxy_of(kafka_440, dead) as proxy:
         for partition, codec in enumerate(CODECS):
             async with producer_of(proxy, compression_type=codec) as producer:
                 await rejected(producer, topic, values, partition=partition)
-    found = await letters(kafka_431, dead)
+    found = await letters(kafka_440, dead)
 
     for partition in range(len(CODECS)):
         copies = [(each.key, each.value) for each in found[partition]]
@@ -98,12 +98,12 @@ def twin(dead):
     return dead.replace(".", "_")
 
 
-async def test_a_topic_that_is_not_there_delays_nobody_and_what_waits_is_bounded(kafka_431, topic):
+async def test_a_topic_that_is_not_there_delays_nobody_and_what_waits_is_bounded(kafka_440, topic):
     """Its letters come when it does; those for which there was no room are counted and told of."""
     dead = f"{topic}.dead"
-    await kafka_431.create_topic(topic, config=LIMITED)
-    await kafka_431.create_topic(twin(dead))
-    async with proxy_of(kafka_431, dead, **{"dead_letters.max_records": "3"}) as proxy:
+    await kafka_440.create_topic(topic, config=LIMITED)
+    await kafka_440.create_topic(twin(dead))
+    async with proxy_of(kafka_440, dead, **{"dead_letters.max_records": "3"}) as proxy:
         async with producer_of(proxy) as producer:
             await rejected(producer, topic, [b"", b"1", b"2"])
             await rejected(producer, topic, [b"", b"3", b"4"])  # 2 and 2 are more than 3
@@ -114,7 +114,7 @@ async def test_a_topic_that_is_not_there_delays_nobody_and_what_waits_is_bounded
         await until(lambda: "dead_letters_failed" in [line["event"] for line in proxy.log])
         told = f"warning: dead letters cannot be sent to the topic {dead}: "
         await until_page(proxy, "/readyz?verbose", 200, told)
-        await kafka_431.delete_topic(twin(dead))
+        await kafka_440.delete_topic(twin(dead))
         await until_page(proxy, "/metrics", 200, "tsproxy_dead_letters_total 3.0")
         await until_page(proxy, "/metrics", 200, "tsproxy_dead_letters_up 1.0")
         status, verbose = await page(proxy.admin_address, "/readyz?verbose")
@@ -122,68 +122,68 @@ async def test_a_topic_that_is_not_there_delays_nobody_and_what_waits_is_bounded
         assert "dead letters" not in verbose
     [lost] = [line for line in proxy.log if line["event"] == "dead_letters_lost"]
     assert lost["records"] == {"queue_full": 2}
-    assert [each.value for each in (await letters(kafka_431, dead))[0]] == [b"1", b"2", b"5"]
+    assert [each.value for each in (await letters(kafka_440, dead))[0]] == [b"1", b"2", b"5"]
 
 
-async def test_what_the_topic_does_not_take_until_the_end_is_counted_and_told_of(kafka_431, topic):
+async def test_what_the_topic_does_not_take_until_the_end_is_counted_and_told_of(kafka_440, topic):
     dead = f"{topic}.dead"
-    await kafka_431.create_topic(topic, config=LIMITED)
-    await kafka_431.create_topic(twin(dead))
+    await kafka_440.create_topic(topic, config=LIMITED)
+    await kafka_440.create_topic(twin(dead))
     settings = {"limits.drain_timeout": "1s"}
-    async with proxy_of(kafka_431, dead, **settings) as proxy, producer_of(proxy) as producer:
+    async with proxy_of(kafka_440, dead, **settings) as proxy, producer_of(proxy) as producer:
         await rejected(producer, topic, [b"", b"1", b"2"])
     [lost] = [line for line in proxy.log if line["event"] == "dead_letters_lost"]
     assert lost["records"] == {"stopped": 2}
     assert proxy.log[-1]["event"] == "proxy_stopped"
 
 
-async def test_a_letter_too_large_for_the_topic_is_lost_alone(kafka_431, topic):
+async def test_a_letter_too_large_for_the_topic_is_lost_alone(kafka_440, topic):
     dead = f"{topic}.dead"
-    await kafka_431.create_topic(topic, config=LIMITED)
-    await kafka_431.create_topic(dead, config={"max.message.bytes": "2000"})
-    async with proxy_of(kafka_431, dead) as proxy:
+    await kafka_440.create_topic(topic, config=LIMITED)
+    await kafka_440.create_topic(dead, config={"max.message.bytes": "2000"})
+    async with proxy_of(kafka_440, dead) as proxy:
         async with producer_of(proxy) as producer:
             await rejected(producer, topic, [b"", *[b"%d" % n for n in range(10)], b"x" * 3000, b"last"])
         await until_page(proxy, "/metrics", 200, 'tsproxy_dead_letters_lost_total{reason="too_large"} 1.0')
-    values = [each.value for each in (await letters(kafka_431, dead))[0]]
+    values = [each.value for each in (await letters(kafka_440, dead))[0]]
     assert values == [*[b"%d" % n for n in range(10)], b"last"]
 
 
-async def test_what_clients_send_to_the_dead_letter_topic_is_not_copied_into_it(kafka_431, topic):
-    await kafka_431.create_topic(topic, config=LIMITED)
-    async with proxy_of(kafka_431, topic) as proxy:
+async def test_what_clients_send_to_the_dead_letter_topic_is_not_copied_into_it(kafka_440, topic):
+    await kafka_440.create_topic(topic, config=LIMITED)
+    async with proxy_of(kafka_440, topic) as proxy:
         async with producer_of(proxy) as producer:
             await rejected(producer, topic, [b"", b"1"])
         await until_page(proxy, "/metrics", 200, 'tsproxy_dead_letters_lost_total{reason="own_topic"} 1.0')
-    assert await letters(kafka_431, topic) == {0: []}
+    assert await letters(kafka_440, topic) == {0: []}
 
 
-async def test_a_topic_that_rejects_letters_does_not_hold_up_those_behind_them(kafka_431, topic):
+async def test_a_topic_that_rejects_letters_does_not_hold_up_those_behind_them(kafka_440, topic):
     """A compacted topic takes no record without a key."""
     dead = f"{topic}.dead"
-    await kafka_431.create_topic(topic, config=LIMITED)
-    await kafka_431.create_topic(dead, config={"cleanup.policy": "compact"})
-    async with proxy_of(kafka_431, dead) as proxy:
+    await kafka_440.create_topic(topic, config=LIMITED)
+    await kafka_440.create_topic(dead, config={"cleanup.policy": "compact"})
+    async with proxy_of(kafka_440, dead) as proxy:
         async with producer_of(proxy) as producer:
             with pytest.raises(InvalidTimestampError):
                 await producer.send_and_wait(topic, b"no key", timestamp_ms=Clock().now_ms() + 2 * DAY_MS)
             await rejected(producer, topic, [b"", b"key"])
         await until_page(proxy, "/metrics", 200, "tsproxy_dead_letters_total 1.0")
         await until_page(proxy, "/metrics", 200, 'tsproxy_dead_letters_lost_total{reason="rejected"} 1.0')
-    assert [each.value for each in (await letters(kafka_431, dead))[0]] == [b"key"]
+    assert [each.value for each in (await letters(kafka_440, dead))[0]] == [b"key"]
 
 
-async def test_large_batches_are_copied_whole_while_their_client_goes_on(kafka_431, topic):
+async def test_large_batches_are_copied_whole_while_their_client_goes_on(kafka_440, topic):
     """Many chunks; decompressed beside the loop, as it was judged."""
     dead = f"{topic}.dead"
-    await kafka_431.create_topic(topic, config=LIMITED)
-    await kafka_431.create_topic(dead, partitions=1)
+    await kafka_440.create_topic(topic, config=LIMITED)
+    await kafka_440.create_topic(dead, partitions=1)
     options = {"compression_type": "gzip", "max_batch_size": 1 << 20, "max_request_size": 1 << 20}
     values = [b"%05d" % n + bytes(400) for n in range(2_000)]
-    async with proxy_of(kafka_431, dead) as proxy:
+    async with proxy_of(kafka_440, dead) as proxy:
         async with producer_of(proxy, **options) as producer:
             await rejected(producer, topic, [b"", *values])
             async with asyncio.timeout(20):
                 await producer.send_and_wait(topic, b"good")
         await until_page(proxy, "/metrics", 200, "tsproxy_dead_letters_total 2000.0")
-    assert [each.value for each in (await letters(kafka_431, dead))[0]] == values
+    assert [each.value for each in (await letters(kafka_440, dead))[0]] == values

@@ -22,13 +22,13 @@ def whole(lines):
 
 
 async def test_with_a_full_disk_clients_are_served_and_the_log_is_whole_when_there_is_room_again(
-    kafka_431, topic, small_disk
+    kafka_440, topic, small_disk
 ):
-    await kafka_431.create_topic(topic)
+    await kafka_440.create_topic(topic)
     ballast = small_disk / "ballast"
     settings = EVERY_SECOND | {"decisions.rotate.size": "1KiB"}  # soon a new file, for which is no room
     async with RunningProxy(
-        kafka_431.bootstrap_servers, decisions=small_disk / "log", settings=settings
+        kafka_440.bootstrap_servers, decisions=small_disk / "log", settings=settings
     ) as proxy:
         await until_page(proxy, "/readyz", 200, "ready")
         fill(ballast)
@@ -55,10 +55,10 @@ async def test_with_a_full_disk_clients_are_served_and_the_log_is_whole_when_the
 
 
 async def test_a_proxy_that_is_killed_loses_at_most_an_interval_and_the_next_one_makes_its_file_readable(
-    kafka_431, topic, tmp_path
+    kafka_440, topic, tmp_path
 ):
-    await kafka_431.create_topic(topic)
-    first = RunningProxy(kafka_431.bootstrap_servers, decisions=tmp_path, settings=EVERY_SECOND)
+    await kafka_440.create_topic(topic)
+    first = RunningProxy(kafka_440.bootstrap_servers, decisions=tmp_path, settings=EVERY_SECOND)
     await first.__aenter__()
     async with AIOKafkaProducer(bootstrap_servers=first.bootstrap_servers) as producer:
         await producer.send_and_wait(topic, b"x")
@@ -67,7 +67,7 @@ async def test_a_proxy_that_is_killed_loses_at_most_an_interval_and_the_next_one
     await first.__aexit__(None, None, None)
     [left] = tmp_path.glob("*.open")
 
-    async with RunningProxy(kafka_431.bootstrap_servers, decisions=tmp_path, settings=EVERY_SECOND) as second:
+    async with RunningProxy(kafka_440.bootstrap_servers, decisions=tmp_path, settings=EVERY_SECOND) as second:
         await until(lambda: not left.exists())
     assert "decision_file_recovered" in [line["event"] for line in second.log]
     boots = {line["boot"] for line in second.decisions()}
@@ -76,12 +76,12 @@ async def test_a_proxy_that_is_killed_loses_at_most_an_interval_and_the_next_one
         assert whole([line for line in second.decisions() if line["boot"] == boot])
 
 
-async def test_hashed_clients_stay_one_client_over_restarts_and_are_named_nowhere(kafka_431, topic, tmp_path):
-    await kafka_431.create_topic(topic)
+async def test_hashed_clients_stay_one_client_over_restarts_and_are_named_nowhere(kafka_440, topic, tmp_path):
+    await kafka_440.create_topic(topic)
     settings = {"decisions.privacy.addresses": "hash", "decisions.privacy.principals": "drop"}
     for _ in range(2):
         async with (
-            RunningProxy(kafka_431.bootstrap_servers, decisions=tmp_path, settings=settings) as proxy,
+            RunningProxy(kafka_440.bootstrap_servers, decisions=tmp_path, settings=settings) as proxy,
             AIOKafkaProducer(bootstrap_servers=proxy.bootstrap_servers) as producer,
         ):
             await producer.send_and_wait(topic, b"x")

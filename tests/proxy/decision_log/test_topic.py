@@ -42,14 +42,14 @@ def of_boot(lines):
     return {(line["proxy"], line["boot"], line["seq"]): line for line in lines}
 
 
-async def test_the_topic_holds_every_line_of_the_files_with_cloudevents_headers(kafka_431, topic, tmp_path):
+async def test_the_topic_holds_every_line_of_the_files_with_cloudevents_headers(kafka_440, topic, tmp_path):
     for name in (topic, f"{topic}-log"):
-        await kafka_431.create_topic(name)
-    async with proxy_of(kafka_431, topic, tmp_path) as proxy:
+        await kafka_440.create_topic(name)
+    async with proxy_of(kafka_440, topic, tmp_path) as proxy:
         await produce(proxy, topic)
         await until_page(proxy, "/metrics", 200, "tsproxy_decision_topic_up 1.0")
 
-    records = await sent(kafka_431, f"{topic}-log")
+    records = await sent(kafka_440, f"{topic}-log")
     assert [line for _, _, line in records] == proxy.decisions()
     for key, headers, line in records:
         assert key == f"{line['proxy']}/{line['boot']}"
@@ -61,7 +61,7 @@ async def test_the_topic_holds_every_line_of_the_files_with_cloudevents_headers(
 
 
 async def test_a_broker_that_is_down_and_back_gets_all_that_was_written_meanwhile(topic, tmp_path):
-    async with KafkaCluster(version="4.3.1") as kafka:
+    async with KafkaCluster(version="4.4.0") as kafka:
         for name in (topic, f"{topic}-log"):
             await kafka.create_topic(name)
         async with proxy_of(kafka, topic, tmp_path) as proxy:
@@ -78,12 +78,12 @@ async def test_a_broker_that_is_down_and_back_gets_all_that_was_written_meanwhil
     assert of_boot(lines) == of_boot(proxy.decisions())
 
 
-async def test_what_a_killed_proxy_had_not_sent_is_sent_by_the_next_one(kafka_431, topic, tmp_path):
+async def test_what_a_killed_proxy_had_not_sent_is_sent_by_the_next_one(kafka_440, topic, tmp_path):
     """The first one's brokers of the topic are not there: nothing is sent before the second starts."""
     for name in (topic, f"{topic}-log"):
-        await kafka_431.create_topic(name)
+        await kafka_440.create_topic(name)
     nobody = {"decisions.topic.bootstrap_servers": f"127.0.0.1:{free_ports(1)[0]}"}
-    first = proxy_of(kafka_431, topic, tmp_path, **nobody)
+    first = proxy_of(kafka_440, topic, tmp_path, **nobody)
     await first.__aenter__()
     await produce(first, topic)
     await until(lambda: [line for line in first.decisions() if line["event"] == "counters"])
@@ -92,14 +92,14 @@ async def test_what_a_killed_proxy_had_not_sent_is_sent_by_the_next_one(kafka_43
     await first.kill()
     await first.__aexit__(None, None, None)
     assert "decision_topic_failed" in [line["event"] for line in first.log]
-    async with proxy_of(kafka_431, topic, tmp_path) as second:
+    async with proxy_of(kafka_440, topic, tmp_path) as second:
         await until_page(second, "/metrics", 200, "tsproxy_decision_topic_up 1.0")
         status, verbose = await page(second.admin_address, "/readyz?verbose")
         assert status == 200
         assert "topic" not in verbose
         await until(lambda: not list(tmp_path.glob(".unsent-*"))[1:])
 
-    lines = [line for _, _, line in await sent(kafka_431, f"{topic}-log")]
+    lines = [line for _, _, line in await sent(kafka_440, f"{topic}-log")]
     assert len({line["boot"] for line in lines}) == 2
     assert of_boot(lines) == of_boot(second.decisions())
 
