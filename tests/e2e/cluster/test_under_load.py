@@ -8,10 +8,14 @@ import os
 import shutil
 
 import pytest
+from aiokafka import AIOKafkaProducer
+from aiokafka.errors import InvalidTimestampError
 
 from tests.e2e.load import under_load
 from tests.proxy.world import until
+from tsproxy.clock import Clock
 from tsproxy.testing.client_options import ClientOptions
+from tsproxy.testing.kafka_cluster import KafkaCluster
 from tsproxy.testing.ports import free_ports
 from tsproxy.testing.proxy import RunningProxy
 
@@ -19,6 +23,7 @@ FULL = os.environ.get("TSPROXY_TEST") == "full"
 RECORDS = 1000 if FULL else 100
 """That are acknowledged between one event and the next."""
 HOST = "127.0.0.1"
+YEAR_MS = 365 * 86_400_000
 
 pytestmark = pytest.mark.timeout(1800 if FULL else 600)  # each wait has its own bound, which says for what
 
@@ -67,14 +72,39 @@ listeners:
     assert not [line for line in proxy.log if line["event"].endswith("_crashed")]
 
 
-async def test_a_restarted_proxy_loses_and_doubles_nothing(kafka_431, topic, tmp_path):
+@pytest.mark.broker
+@pytest.mark.full_only("three brokers of its own; above, brokers of one version restart under load")
+async def test_a_rolling_upgrade_loses_and_doubles_nothing_and_lets_nothing_pass(topic):
+    """From 4.3.1 to 4.4.0, broker by broker. All the while, no record of a year ahead is stored."""
+    async with KafkaCluster("4.3.1", nodes=3) as kafka:
+        await kafka.create_topic(topic, partitions=6, replication=3, config={"min.insync.replicas": "2"})
+        await kafka.create_topic(f"{topic[:200]}.ahead", partitions=3, replication=3)
+        async with (
+            RunningProxy(kafka.bootstrap_servers) as proxy,
+            under_load(topic, ClientOptions(proxy.bootstrap_servers, "PLAINTEXT")) as load,
+            AIOKafkaProducer(bootstrap_servers=proxy.bootstrap_servers) as producer,
+        ):
+            for node_id in kafka.node_ids:
+                await kafka.stop_node(node_id)
+                await load.goes_on(RECORDS)
+                await kafka.start_node(node_id, "4.4.0")
+                await load.goes_on(RECORDS)
+                ahead_ms = Clock().now_ms() + YEAR_MS
+                with pytest.raises(InvalidTimestampError):
+                    await producer.send_and_wait(f"{topic[:200]}.ahead", b"x", timestamp_ms=ahead_ms)
+        await load.is_in_the_log_once(kafka)
+        assert set(kafka.versions.values()) == {"4.4.0"}
+        assert set((await kafka.end_offsets(f"{topic[:200]}.ahead")).values()) == {0}
+
+
+async def test_a_restarted_proxy_loses_and_doubles_nothing(kafka_440, topic, tmp_path):
     """Drained, ended, begun again at the same ports, as a service manager does it for a new version."""
-    await kafka_431.create_topic(topic, partitions=3)
+    await kafka_440.create_topic(topic, partitions=3)
     first, *_ = free_ports(10)
     config = tmp_path / "tsproxy.yaml"
     config.write_text(
         f"""\
-upstream: {{ bootstrap_servers: ["{kafka_431.bootstrap_servers}"] }}
+upstream: {{ bootstrap_servers: ["{kafka_440.bootstrap_servers}"] }}
 listeners: [{{ bind: "{HOST}:{first}", brokers: {{ count: 5 }} }}]
 """
     )
@@ -90,4 +120,4 @@ listeners: [{{ bind: "{HOST}:{first}", brokers: {{ count: 5 }} }}]
             await load.goes_on(RECORDS)
     finally:
         await proxy.__aexit__(None, None, None)
-    await load.is_in_the_log_once(kafka_431)
+    await load.is_in_the_log_once(kafka_440)
