@@ -27,7 +27,7 @@ def ask(session, request):
 
 def test_a_new_session_keeps_no_topic_and_owes_no_totals():
     session = Session(PEER, view_of(), uses_fast_path=True)
-    assert session.fast_path.topics_kept == 0
+    assert session.fast_path.held_bytes == 0
     assert not session.owes_totals
 
 
@@ -69,9 +69,9 @@ def test_topics_that_are_learnt_leave_room_for_others_of_the_same_request(versio
     topics = [f"t-{n}" for n in range(MOST_LEARNT + 50)]
     session = Session(PEER, view_of(topics=topics), uses_fast_path=True)
     ask(session, produce({topic: {0: GOOD} for topic in topics[:MOST_LEARNT]}, version, correlation_id=1))
-    assert session.fast_path.topics_kept == MOST_LEARNT
+    assert session.fast_path.requests.table.kept == MOST_LEARNT
     ask(session, produce({topic: {0: GOOD} for topic in topics}, version, correlation_id=2))
-    assert session.fast_path.topics_kept == len(topics)
+    assert session.fast_path.requests.table.kept == len(topics)
 
 
 def test_a_rejection_that_the_fast_path_repeats_is_counted_as_one():

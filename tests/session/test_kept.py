@@ -1,5 +1,7 @@
 """The memory that stays with a connection: little, only of topics that exist, and counted."""
 
+import tracemalloc
+
 import pytest
 
 from tests.fastpath.native import needs_native
@@ -10,8 +12,10 @@ from tsproxy.model.policy import LimitsFrom, Policy, RuleSettings, TimeLimit
 from tsproxy.session.effects import Judge, ReadAnswer
 from tsproxy.session.policies import MOST_KEPT, MOST_UNKNOWN, Policies
 from tsproxy.session.session import Session
-from tsproxy.session.state import A_ROW, FREE_BYTES
+from tsproxy.session.state import FREE_BYTES
 
+A_ROW = 700
+"""A row takes at least so many bytes."""
 GOOD = batch([NOW_MS])
 BAD = batch([NOW_MS + 2 * HOUR_MS])
 MADE_UP = {f"__made-up-{n}": {0: GOOD} for n in range(1_000)}
@@ -129,3 +133,49 @@ def test_no_policy_is_kept_of_a_name_that_no_topic_has(name):
     policies = Policies(PEER, view_of())
     assert policies.of(name, NOW_MS).rule
     assert len(policies) == 0
+
+
+def grown_by(act):
+    """(the bytes that were allocated by `act` and are still held, what it returns)."""
+    tracemalloc.start()
+    try:
+        before = tracemalloc.get_traced_memory()[0]
+        returned = act()
+        return tracemalloc.get_traced_memory()[0] - before, returned
+    finally:
+        tracemalloc.stop()
+
+
+@needs_native
+@pytest.mark.parametrize("length", [10, 249])
+def test_rejections_are_counted_as_the_memory_that_they_take(length):
+    """Names of 256 topics with seven kinds of times took 1.5 MiB, and 242 KiB were counted."""
+    session = session_with(view_of(topics=(), policy=FROM_CONFIG))
+    topics = [f"{n}-".ljust(length, "t") for n in range(30)]
+    times_ms = [NOW_MS + 2 * HOUR_MS, NOW_MS // 1000, NOW_MS * 1000, NOW_MS * 1_000_000]
+
+    def reject_all():
+        for n, time_ms in enumerate(times_ms):
+            ask(session, produce({topic: {0: batch([time_ms])} for topic in topics}, correlation_id=n))
+        session.drain_totals()
+
+    grown, _ = grown_by(reject_all)
+    assert rows(session) == len(topics)
+    assert grown <= session.fast_path.held_bytes + session._state.policies.held_bytes + 8_000
+    assert session.fast_path.held_bytes <= 2 * grown
+
+
+@pytest.mark.parametrize("length", [10, 249])
+def test_policies_are_counted_as_the_memory_that_they_take(length):
+    topics = [f"{n}-".ljust(length, "t") for n in range(200)]
+    policies = Policies(PEER, view_of(topics=topics, policy=FROM_CONFIG))
+    grown, _ = grown_by(lambda: [policies.of("".join(list(topic)), NOW_MS) for topic in topics] and None)
+    assert grown <= policies.held_bytes + 8_000
+
+
+@needs_native
+def test_a_long_transactional_id_is_counted():
+    session = session_with(view_of())
+    for n, transactional_id in enumerate(("short", "\U0001f600" * 8_000)):
+        ask(session, produce({"t": {0: GOOD}}, correlation_id=n, transactional_id=transactional_id))
+    assert session.fast_path.held_bytes > 4 * 32_000

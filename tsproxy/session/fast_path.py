@@ -91,6 +91,8 @@ class FastPath:
         """The caller must try it before `requests`."""
         self._throttle, self._penalties = throttle, penalties
         self._retired: list[Table] = []
+        self._held_bytes: int | None = None
+        """None if it must be added up again."""
 
     def offer(self, oldest: int, newest: int) -> None:
         """Forward these versions of Produce only: the broker supports no others."""
@@ -126,6 +128,7 @@ class FastPath:
         topic that is not known to exist is learnt in `learn_accepted`, not here: a client may name as many
         such topics as it likes.
         """
+        self._held_bytes = None
         table, known = self._table_for(verdicts, policies), policies.view.topics
         self._add(table, verdicts, policies, known)
 
@@ -135,6 +138,7 @@ class FastPath:
         table = self.requests.table
         if table is None or not self._is_for(table, verdicts):
             return
+        self._held_bytes = None
         self._add(table, verdicts, policies, accepted)
         for judged in verdicts.forwarded:
             was_read = judged.batch.codec != _PLAIN and not judged.batch.is_unread
@@ -170,6 +174,7 @@ class FastPath:
         decision log gets another example. Only the first MOST_LEARNT partitions are learnt: requests with
         more partitions are hardly ever alike.
         """
+        self._held_bytes = None
         for judged in verdicts.rejected[:MOST_LEARNT]:
             verdict, policy = judged.verdict, policies.kept(judged.topic, verdicts.now_ms)
             if not isinstance(verdict, Reject) or judged.batch.codec != _PLAIN:
@@ -232,13 +237,17 @@ class FastPath:
         )
 
     @property
-    def topics_kept(self) -> int:
-        """The number of topics in the table and in the retired tables that are not dropped yet."""
-        table = self.requests.table
-        return (table.kept if table is not None else 0) + sum(each.kept for each in self._retired)
+    def held_bytes(self) -> int:
+        """The memory of the table, and of the retired tables that are not dropped yet. A histogram that has
+        grown since something was learnt counts from the next drain on."""
+        if self._held_bytes is None:
+            tables = [*self._retired, *([self.requests.table] if self.requests.table is not None else [])]
+            self._held_bytes = sum(table.held_bytes for table in tables)
+        return self._held_bytes
 
     def forget(self) -> None:
         """Forward no Produce request until something is learnt again."""
+        self._held_bytes = None
         if self.requests.table is not None:
             self._retired.append(self.requests.table)
             self.requests.table = None
@@ -252,6 +261,7 @@ class FastPath:
         """The batches that the fast path has counted since the last drain."""
         settled = [table for table in self._retired if not table.in_flight]
         self._retired = [table for table in self._retired if table.in_flight]
+        self._held_bytes = None
         current = [] if self.requests.table is None else [self.requests.table]
         return [totals for table in settled + current for totals in table.drain()]
 

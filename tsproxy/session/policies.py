@@ -19,6 +19,9 @@ MOST_KEPT: Final = 256
 MOST_UNKNOWN: Final = 32
 """The maximum number of topics that perhaps do not exist: a client may name as many of these as it likes."""
 
+A_POLICY: Final = 1 << 10
+"""Bytes of one policy with its limits and its topic's name, which has at most 249 ASCII characters."""
+
 
 class Policies:
     """A topic's policy is resolved at its first use, and again when its waiver has ended."""
@@ -35,6 +38,11 @@ class Policies:
     def __len__(self) -> int:
         """The number of policies that are kept."""
         return len(self._kept)
+
+    @property
+    def held_bytes(self) -> int:
+        """The memory of the policies that are kept."""
+        return len(self._kept) * A_POLICY
 
     def of(self, topic: str, now_ms: int) -> TopicPolicy:
         """The policy for one topic. It may have to be found first (`steps_for`)."""

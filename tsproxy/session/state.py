@@ -35,9 +35,6 @@ from tsproxy.wire.apis import APIS
 from tsproxy.wire.k18_api_versions import BrokerVersions, Versions, produce_versions
 
 FREE_BYTES: Final = 64 << 10
-A_ROW: Final = 1 << 10
-"""Memory of a topic in the fast path's table, with its histograms."""
-A_POLICY: Final = 512
 ANY_VERSION: Final[Versions] = (0, APIS[ApiKey.PRODUCE].max_version)
 """The versions of Produce that are taken until a broker has said which versions it takes."""
 
@@ -198,9 +195,9 @@ class State:
     def kept_bytes(self) -> int:
         """Memory for topics, and for requests of many partitions that are not answered yet. The first few
         topics and partitions are not counted, because every connection has a few."""
-        topics = len(self._policies) * A_POLICY
+        topics = self._policies.held_bytes
         if self.fast_path is not None:
-            topics += self.fast_path.topics_kept * A_ROW
+            topics += self.fast_path.held_bytes
         return max(0, topics - FREE_BYTES) + self.booked_bytes
 
     def forget_fast_path(self) -> None:

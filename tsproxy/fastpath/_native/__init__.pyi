@@ -75,6 +75,9 @@ class Table:
     @property
     def kept(self) -> int:
         """How many rows there are, plus how many topics with rejections."""
+    @property
+    def held_bytes(self) -> int:
+        """The memory of rows, rejections, histograms and names. It takes some microseconds to add up."""
     def __init__(
         self,
         peer: Peer,

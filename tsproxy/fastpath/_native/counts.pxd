@@ -34,6 +34,7 @@ cdef int64_t drift(int64_t timestamp_ms, int64_t now_ms) noexcept
 cdef int32_t bucket(int64_t drift_ms) noexcept
 cdef void begin(Counts* counts) noexcept
 cdef void release(Counts* counts) noexcept
+cdef Py_ssize_t bars_bytes(Counts* counts) noexcept
 cdef int add(
     Counts* counts, int64_t records, int64_t size, Span times, Span at_fault, int64_t request,
     int64_t now_ms,

@@ -85,6 +85,11 @@ cdef void release(Counts* counts) noexcept:
     PyMem_Free(counts.behind.bars)
 
 
+cdef Py_ssize_t bars_bytes(Counts* counts) noexcept:
+    """The memory of both histograms."""
+    return (counts.ahead.capacity + counts.behind.capacity) * <Py_ssize_t>sizeof(Bar)
+
+
 cdef int add(
     Counts* counts, int64_t records, int64_t size, Span times, Span at_fault, int64_t request,
     int64_t now_ms,

@@ -31,6 +31,7 @@ cdef class Rejections:
     cdef tuple pieces
     cdef int64_t words_ms
 
+    cdef Py_ssize_t held_bytes(self)
     cdef Span bounds(self, int64_t now_ms) noexcept
     cdef bytes message_of(self, int kind)
     cdef int find_words(self, int64_t now_ms) except -1

@@ -9,11 +9,15 @@ from dataclasses import replace
 from libc.stdint cimport int32_t, int64_t
 from libc.string cimport memset
 
-from tsproxy.fastpath._native.counts cimport add, begin, release, take_totals
+from tsproxy.fastpath._native.counts cimport add, bars_bytes, begin, release, take_totals
 from tsproxy.fastpath._native.time_range cimport Span, range_at
 from tsproxy.wire.readers._native.culprits cimport pieces_of
 
 from tsproxy.policy.timestamps import out_of_range_pieces
+
+cdef enum:
+    A_TOPIC = 2560  # bytes of one Rejections without its kinds: mostly room for the numbers of MOST_KINDS
+    A_KIND = 768    # bytes of one kind, without its texts and histograms
 
 
 cdef class Rejections:
@@ -62,6 +66,13 @@ cdef class Rejections:
                 totals.append(take_totals(&kind.counts, peer, rejection.topic, self.limits, cause))
                 kind.bad_records = 0
         return totals
+
+    cdef Py_ssize_t held_bytes(self):
+        cdef Py_ssize_t total = A_TOPIC
+        cdef int at
+        for at in range(len(self.rejections)):
+            total += A_KIND + 2 * len(self.messages[at]) + bars_bytes(&self.kinds[at].counts)
+        return total
 
     cdef Span bounds(self, int64_t now_ms) noexcept:
         return range_at(self.before_max_ms, self.after_max_ms, now_ms)

@@ -11,9 +11,12 @@ from os import urandom
 
 from tsproxy.fastpath import adaptive
 
-from tsproxy.fastpath._native.counts cimport add, begin, release, take_totals
+from tsproxy.fastpath._native.counts cimport add, bars_bytes, begin, release, take_totals
 from tsproxy.fastpath._native.rejections cimport Rejections
 from tsproxy.fastpath._native.time_range cimport Span
+
+cdef enum:
+    A_NAME = 400  # bytes of a topic's name, as bytes and as text, and of its places in a dict and in lists
 
 MAX_ROWS = 256
 """Further topics of a connection take the slow path."""
@@ -59,6 +62,17 @@ cdef class Table:
     @property
     def kept(self):
         return self.count + len(self.rejections)
+
+    @property
+    def held_bytes(self):
+        cdef Py_ssize_t at, total = 1024 + self.capacity * sizeof(Row)
+        cdef Rejections rejections
+        total += 5 * len(self.transactional_id_bytes or b"")  # once as bytes, once as text
+        for at in range(self.count):
+            total += A_NAME + 2 * self.rows[at].key_size + bars_bytes(&self.rows[at].counts)
+        for raw, rejections in self.rejections.items():
+            total += A_NAME + 2 * len(raw) + rejections.held_bytes()
+        return total
 
     def add(self, topic, limits, before_max_ms, after_max_ms, topic_id=None, is_adaptive=False):
         cdef bytes raw = topic_id or _raw(topic)
