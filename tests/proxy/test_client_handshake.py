@@ -209,7 +209,7 @@ async def test_the_header_stands_before_the_tls_handshake(certificates, proxy_id
     ("first", "text"),
     [
         (request(5), "no PROXY protocol header"),
-        (b"PROXY TCP4 192.0.2.7 198.51.100.1 1 2\r\n", "no PROXY protocol header"),
+        (b"PROXY TCP4 192.0.2.7 198.51.100.1 1 2\r\n", "of version 2, but one of version 1"),
         (tcp4()[:20], "closed before its PROXY protocol header was whole"),
         (b"", "closed before its PROXY protocol header was whole"),
     ],

@@ -52,7 +52,7 @@ def test_the_client_is_who_the_header_names(data, source):
 @pytest.mark.parametrize(
     ("data", "text"),
     [
-        (b"PROXY TCP4 192.0.2.7 198.51.100.1 1 2\r\n", "no PROXY protocol header"),
+        (b"PROXY TCP4 192.0.2.7 198.51.100.1 1 2\r\n", "of version 2, but one of version 1"),
         (b"\x00\x00\x00\x20\x00\x12\x00\x03" + bytes(8), "no PROXY protocol header"),
         (b"\x16\x03\x01\x02\x00" + bytes(11), "no PROXY protocol header"),
         (SIGNATURE + b"\x11\x11\x00\x0c", "version 1, command 1"),

@@ -15,6 +15,7 @@ from typing import Final
 from tsproxy.wire.primitives import DecodeError
 
 SIGNATURE: Final = b"\r\n\r\n\x00\r\nQUIT\n"
+_VERSION_1: Final = b"PROXY "
 HEAD_BYTES: Final = 16
 MOST_BYTES: Final = 4096
 """The longest header. Addresses take 36 bytes. A TLV with the names of a certificate takes some hundred."""
@@ -37,6 +38,11 @@ class Head:
 
 def read_head(data: bytes) -> Head:
     """The head in these sixteen bytes. Raises DecodeError if they begin no header of version 2."""
+    if data.startswith(_VERSION_1):
+        raise DecodeError(
+            "no PROXY protocol header of version 2, but one of version 1: let the load balancer send "
+            "version 2 (haproxy: send-proxy-v2)"
+        )
     if not data.startswith(SIGNATURE):
         raise DecodeError("no PROXY protocol header (version 2)")
     version, command = data[12] >> 4, data[12] & 15
