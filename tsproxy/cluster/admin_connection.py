@@ -7,17 +7,19 @@ DescribeConfigs up to v2. Brokers from 3.6 to 4.x accept both.
 
 import asyncio
 import ssl
+import struct
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
-from aiokafka.conn import AIOKafkaConnection, create_conn
+from aiokafka.conn import AIOKafkaConnection
 from aiokafka.errors import IncompatibleBrokerVersion, KafkaConnectionError, KafkaError
 from aiokafka.protocol.admin import ApiVersionRequest, DescribeConfigsRequest, SaslHandShakeRequest
 from aiokafka.protocol.metadata import MetadataRequest
 
+from tsproxy.cluster.bounded_connection import open_connection
 from tsproxy.cluster.client_options import security_options
 from tsproxy.cluster.topic_limits import CONFIG_NAMES
 from tsproxy.cluster.upstream import CONNECT_ERRORS, connect_text
@@ -25,6 +27,7 @@ from tsproxy.config.settings import Kerberos, Sasl
 from tsproxy.model.addresses import Address
 from tsproxy.model.kafka import ErrorCode
 from tsproxy.wire.k18_api_versions import BrokerVersions
+from tsproxy.wire.primitives import DecodeError
 
 LAST_REJECTED_RETRY_MS: Final = 10_000
 """The longest wait after a broker has answered and rejected the proxy, for example for a wrong password.
@@ -40,12 +43,21 @@ _CONTROLLER: Final = (
     "it speaks Kafka and does not offer Metadata: that is a controller's port (KRaft), which serves no "
     "clients; name the brokers' own listeners in upstream.bootstrap_servers"
 )
+MOST_BROKERS: Final = 1_000
+"""The most brokers of a cluster. Each one costs a connection, a task and a port in each listener."""
+_MOST_HOST: Final = 255  # RFC 1035, 2.3.4
+_MOST_PORT: Final = 65_535
+_UNREADABLE: Final = (AssertionError, LookupError, OverflowError, TypeError, ValueError, struct.error)
+"""The errors of aiokafka, and of code that reads its answers, for an answer that no broker gives."""
 _CLOSE_S: Final = 1.0
 """How long to wait for a connection to close. The transport closes it even without this wait."""
 
 _NOT_ACCEPTED: Final = "the broker does not accept the token (upstream.admin.sasl)"
 """A broker answers a token that it does not accept with success and a text (RFC 7628), and aiokafka takes
 this answer for the end of the login. The next request then gets an answer without brokers, or no answer."""
+
+
+Read = TypeVar("Read")
 
 
 class ConversationError(Exception):
@@ -93,13 +105,10 @@ class AdminConnection:
 
     async def cluster(self, *, with_topics: bool = False) -> ClusterAnswer:
         # Metadata v1 and later: null asks for all topics, an empty list for none.
-        answer = await self.request(MetadataRequest(None if with_topics else []))
-        brokers = {node_id: Address(host, port) for node_id, host, port, *_ in answer.brokers}
-        if not brokers and self._brings_token:
+        answer = await self.ask(MetadataRequest(None if with_topics else []), _cluster)
+        if not answer.brokers and self._brings_token:
             raise RejectedError(f"{self._address}: {_NOT_ACCEPTED}")
-        # (error_code, topic, is_internal, partitions)
-        topics = tuple(topic[1] for topic in answer.topics if topic[0] == 0 and not topic[2])
-        return ClusterAnswer(getattr(answer, "cluster_id", None), brokers, topics)
+        return answer
 
     async def may_describe(self, topic: str) -> bool:
         """True if the user of this connection may describe the topic, which need not exist. It is not
@@ -113,20 +122,20 @@ class AdminConnection:
         remaining = iter(topics)
         while chunk := list(islice(remaining, TOPICS_A_REQUEST)):
             resources = [(_TOPIC_RESOURCE, topic, list(names)) for topic in chunk]
-            answer = await self.request(DescribeConfigsRequest(resources))
-            answers += map(_answer, answer.resources)
+            found = await self.ask(DescribeConfigsRequest(resources), _described)
+            if {each.topic for each in found} != set(chunk):
+                raise ConversationError(f"{self._address}: an answer about other topics than asked for")
+            answers += found
         return answers
 
     async def describe_broker(self, node_id: int, names: Sequence[str]) -> TopicAnswer:
         """The configuration of the broker `node_id`, which must be the broker of this connection."""
-        answer = await self.request(DescribeConfigsRequest([(_BROKER_RESOURCE, str(node_id), list(names))]))
-        return _answer(answer.resources[0])
+        request = DescribeConfigsRequest([(_BROKER_RESOURCE, str(node_id), list(names))])
+        return (await self.ask(request, _described))[0]
 
     async def offers(self) -> BrokerVersions:
         """The versions of each API that the broker offers; empty if the broker answers with an error."""
-        answer = await self.request(ApiVersionRequest())
-        offered = answer.api_versions if answer.error_code == ErrorCode.NONE else ()
-        return {key: (oldest, newest) for key, oldest, newest, *_ in offered}
+        return await self.ask(ApiVersionRequest(), _offers)
 
     async def sasl_mechanisms(self, mechanism: str) -> tuple[str, ...] | None:
         """The SASL mechanisms of this listener, or None if the listener has no SASL.
@@ -134,16 +143,21 @@ class AdminConnection:
         The connection must have no login. It is of no use afterwards: a broker that does not know `mechanism`
         closes it.
         """
-        answer = await self.request(SaslHandShakeRequest(mechanism))
-        if answer.error_code == ErrorCode.ILLEGAL_SASL_STATE:
-            return None
-        return tuple(sorted(answer.enabled_mechanisms))
+        return await self.ask(SaslHandShakeRequest(mechanism), _mechanisms)
 
     def peer_certificate(self) -> bytes | None:
         """The broker's certificate (DER); None without TLS."""
         writer = self._connection._writer  # aiokafka offers no other way to the TLS object
         tls = writer.get_extra_info("ssl_object") if writer is not None else None
         return tls.getpeercert(binary_form=True) if tls is not None else None
+
+    async def ask(self, request: Any, read: Callable[[Any], Read]) -> Read:
+        """Send a request, and return what `read` finds in the answer."""
+        answer = await self.request(request)
+        try:
+            return read(answer)
+        except (DecodeError, *_UNREADABLE) as error:
+            raise ConversationError(f"{self._address}: {_unreadable_text(error)}") from error
 
     async def request(self, request: Any) -> Any:  # aiokafka carries no types
         """The broker's answer to one of aiokafka's requests."""
@@ -161,6 +175,8 @@ class AdminConnection:
         except NotImplementedError as error:  # aiokafka's sign that no version is supported by both sides
             text = f"the broker does not speak {request}"
             raise RejectedError(f"{self._address}: {text}") from error
+        except (DecodeError, *_UNREADABLE) as error:
+            raise ConversationError(f"{self._address}: {_unreadable_text(error)}") from error
         self._has_been_answered = True
         return answer
 
@@ -216,7 +232,7 @@ async def _connect(
     address: Address, tls: ssl.SSLContext | None, sasl: Sasl | None, on_end: Callable[..., None]
 ) -> AIOKafkaConnection:
     try:
-        return await create_conn(
+        return await open_connection(
             address.host,
             address.port,
             client_id=CLIENT_ID,
@@ -232,10 +248,50 @@ async def _connect(
     except KafkaError as error:
         raise RejectedError(f"{address}: {_error_text(error)}") from error
     except Exception as error:
-        if sasl is None or not isinstance(sasl.credentials, Kerberos):
-            raise
-        # gssapi has an error class for each code of Kerberos, and none of these classes is aiokafka's.
-        raise RejectedError(f"{address}: no Kerberos login: {type(error).__name__}") from error
+        if sasl is not None and isinstance(sasl.credentials, Kerberos):
+            # gssapi has an error class for each code of Kerberos, and none of these classes is aiokafka's.
+            raise RejectedError(f"{address}: no Kerberos login: {type(error).__name__}") from error
+        if isinstance(error, _UNREADABLE):
+            raise ConversationError(f"{address}: {_unreadable_text(error)}") from error
+        raise
+
+
+def _unreadable_text(error: Exception) -> str:
+    why = error if isinstance(error, DecodeError) else type(error).__name__
+    return f"an answer that cannot be read: {why}"
+
+
+def may_be_broker(node_id: int, address: Address) -> bool:
+    """True if a broker can have this id and this address."""
+    return node_id >= 0 and 0 < len(address.host) <= _MOST_HOST and 0 < address.port <= _MOST_PORT
+
+
+def _cluster(answer: Any) -> ClusterAnswer:
+    if len(answer.brokers) > MOST_BROKERS:
+        raise DecodeError(f"{len(answer.brokers)} brokers, where {MOST_BROKERS} are allowed")
+    brokers = {node_id: Address(host, port) for node_id, host, port, *_ in answer.brokers}
+    for node_id, address in brokers.items():
+        if not may_be_broker(node_id, address):
+            shown = f"{address.host[:_MOST_HOST]!r}:{address.port}"
+            raise DecodeError(f"a broker that cannot be: node {node_id} at {shown}")
+    # (error_code, topic, is_internal, partitions)
+    topics = tuple(topic[1] for topic in answer.topics if topic[0] == 0 and not topic[2])
+    return ClusterAnswer(getattr(answer, "cluster_id", None), brokers, topics)
+
+
+def _offers(answer: Any) -> BrokerVersions:
+    offered = answer.api_versions if answer.error_code == ErrorCode.NONE else ()
+    return {key: (oldest, newest) for key, oldest, newest, *_ in offered}
+
+
+def _mechanisms(answer: Any) -> tuple[str, ...] | None:
+    if answer.error_code == ErrorCode.ILLEGAL_SASL_STATE:
+        return None
+    return tuple(sorted(answer.enabled_mechanisms))
+
+
+def _described(answer: Any) -> list[TopicAnswer]:
+    return [_answer(resource) for resource in answer.resources]
 
 
 def _answer(resource: Sequence[Any]) -> TopicAnswer:

@@ -16,7 +16,7 @@ from typing import Final
 
 import structlog
 
-from tsproxy.cluster.admin_connection import AdminConnection
+from tsproxy.cluster.admin_connection import MOST_BROKERS, AdminConnection, may_be_broker
 from tsproxy.cluster.upstream import Upstream, UpstreamError
 from tsproxy.config.settings import Config
 from tsproxy.config.settings import Upstream as Settings
@@ -31,8 +31,6 @@ log = structlog.get_logger()
 
 AGAIN_S: Final = 1.0
 """How long to wait before unreachable brokers are tried again."""
-
-MOST_BROKERS: Final = 10_000
 
 
 class LearntCluster:
@@ -79,6 +77,8 @@ class LearntCluster:
     def want_node(self, node_id: int, address: Address) -> None:
         """An answer named an unknown broker, or a broker with a new address."""
         known = self._facts.brokers
+        if not may_be_broker(node_id, address):
+            return
         if known.get(node_id) != address and (node_id in known or len(known) < MOST_BROKERS):
             brokers = {**self._facts.brokers, node_id: address}
             self._facts = replace(self._facts, brokers=MappingProxyType(brokers))

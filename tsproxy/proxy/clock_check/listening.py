@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Final
+from typing import Any, Final
 
 from aiokafka.protocol.metadata import MetadataRequest
 
@@ -39,9 +39,13 @@ async def newest_stamps(
 
 async def _leaders(connection: AdminConnection, topics: Sequence[str]) -> Mapping[int, list[tuple[str, int]]]:
     try:
-        answer = await connection.request(MetadataRequest(list(topics), allow_auto_topic_creation=False))
+        return await connection.ask(MetadataRequest(list(topics), allow_auto_topic_creation=False), _led)
     except ConversationError:
         return {}
+
+
+def _led(answer: Any) -> Mapping[int, list[tuple[str, int]]]:
+    """The partitions of an answer by the node that leads them."""
     led: dict[int, list[tuple[str, int]]] = {}
     # (error_code, topic, is_internal, partitions), each partition (error_code, partition, leader, …)
     partitions = ((topic[1], *each[1:3]) for topic in answer.topics if topic[0] == 0 for each in topic[3])

@@ -1,0 +1,159 @@
+"""A broker that speaks the protocol badly, to clients' connections and to the proxy's own."""
+
+import asyncio
+import struct
+from functools import partial
+from random import Random
+
+import pytest
+
+from tests.attacks.hostile_broker import (
+    DAMAGES,
+    LONG_HOST,
+    METADATA,
+    HostileBroker,
+    framed,
+    metadata,
+)
+from tests.attacks.hostile_run import MOST_MIB, run
+from tests.config.files import SMALLEST, config_of
+from tsproxy.cluster import admin_connection, bounded_connection
+from tsproxy.cluster.admin_connection import MOST_BROKERS, ConversationError, connected
+from tsproxy.cluster.newest_timestamps import newest_timestamps
+from tsproxy.cluster.topic_names import topic_names
+from tsproxy.cluster.topic_rights import topic_rights
+from tsproxy.model.addresses import Address
+from tsproxy.proxy.brokers.learnt import LearntCluster
+
+pytestmark = pytest.mark.broker  # Kafka's schemas come out of its jars
+
+SECONDS = 2
+CONVERSATIONS = 100
+
+
+async def test_valid_answers_of_any_api_and_version_give_no_client_an_address():
+    result = await run(SECONDS, seed=1, is_valid=True, honest=40)
+    assert (result.leaks, result.wrong) == ([], [])
+    assert result.did["valid"] > 50
+    assert result.most_mib < MOST_MIB
+
+
+async def test_no_answer_makes_the_proxy_raise_or_stop_or_keep_what_comes():
+    result = await run(SECONDS, seed=2, honest=40)
+    assert result.wrong == []
+    assert result.most_mib < MOST_MIB
+    assert sum(result.did[name] for name in DAMAGES) > 30
+
+
+@pytest.mark.full_only("two minutes of the same, by other seeds")
+@pytest.mark.parametrize("is_valid", [True, False])
+async def test_no_answer_does_so_in_a_minute(is_valid):
+    result = await run(60, seed=3, is_valid=is_valid)
+    assert result.wrong == []
+    assert result.most_mib < MOST_MIB
+    assert not (is_valid and result.leaks)
+
+
+QUESTIONS = {
+    "brokers": lambda own: own.cluster(),
+    "topics": lambda own: own.cluster(with_topics=True),
+    "limits": lambda own: own.describe(["t"]),
+    "a broker's settings": lambda own: own.describe_broker(1, ["log.message.timestamp.type"]),
+    "versions": lambda own: own.offers(),
+    "mechanisms": lambda own: own.sasl_mechanisms("PLAIN"),
+    "names": lambda own: topic_names(own, [bytes(16)]),
+    "rights": lambda own: topic_rights(own, ["t"]),
+    "newest": lambda own: newest_timestamps(own, [("t", 0)]),
+}
+
+
+def own_connection(broker):
+    return connected(Address("127.0.0.1", broker.port), None, None)
+
+
+async def converse(broker, questions, answered):
+    """Asks until something cannot be read. No other error than ConversationError may come of it."""
+    try:
+        async with own_connection(broker) as own:
+            for name in questions:
+                await QUESTIONS[name](own)
+                answered.append(name)
+    except ConversationError:
+        pass
+
+
+async def test_the_proxys_own_questions_only_ever_fail_as_conversations_do(monkeypatch):
+    monkeypatch.setattr(admin_connection, "REQUEST_TIMEOUT_MS", 1_500)
+    draws, answered = Random(4), []
+    async with HostileBroker(4, honest=0, honesty=0.4) as broker:
+        scripts = [draws.sample(list(QUESTIONS), len(QUESTIONS)) for _ in range(CONVERSATIONS)]
+        await asyncio.gather(*(converse(broker, script, answered) for script in scripts))
+    assert len(set(answered)) > len(QUESTIONS) / 2
+
+
+class Scripted(HostileBroker):
+    """Answers the proxy's Metadata requests with this function of (version, correlation id)."""
+
+    def __init__(self, said):
+        super().__init__(1, honest=1_000)
+        self._said = said
+
+    def _answer(self, key, version, correlation_id, *, is_own):
+        if key == METADATA:
+            return self._said(version, correlation_id)
+        return super()._answer(key, version, correlation_id, is_own=is_own)
+
+
+def of_brokers(brokers, version, correlation_id):
+    return framed(correlation_id, metadata(version, brokers), with_tags=False)
+
+
+def announced(size, version, correlation_id):
+    return struct.pack(">ii", size, correlation_id) + bytes(100)
+
+
+IMPOSSIBLE = {
+    "endless brokers": (
+        partial(of_brokers, [(node, b"127.0.0.1", 9_092) for node in range(MOST_BROKERS + 1)]),
+        "1001 brokers, where 1000 are allowed",
+    ),
+    "a long host": (partial(of_brokers, [(1, LONG_HOST, 9_092)]), "a broker that cannot be: node 1 at"),
+    "no host": (partial(of_brokers, [(1, b"", 9_092)]), "a broker that cannot be: node 1 at '':9092"),
+    "a port": (partial(of_brokers, [(1, b"h", 65_536)]), "node 1 at 'h':65536"),
+    "a node": (partial(of_brokers, [(-1, b"h", 9_092)]), "node -1 at 'h':9092"),
+    "2 GiB": (partial(announced, 2**31 - 1), "the broker closed the connection"),
+    "less than nothing": (partial(announced, -1), "the broker closed the connection"),
+}
+
+
+@pytest.mark.parametrize(("said", "text"), IMPOSSIBLE.values(), ids=IMPOSSIBLE)
+async def test_an_answer_that_no_broker_gives_is_named_at_once_and_in_few_words(said, text):
+    """Before, 20,000 brokers in 440 KB stopped the loop for more than 20 s. A host of 32 KB was logged."""
+    async with Scripted(said) as broker, own_connection(broker) as own:
+        with pytest.raises(ConversationError) as raised:
+            async with asyncio.timeout(admin_connection.REQUEST_TIMEOUT_MS / 2_000):
+                await own.cluster()
+    assert text in str(raised.value)
+    assert len(str(raised.value)) < 500
+
+
+async def test_brokers_that_cannot_be_are_not_learnt_from_clients_answers_either():
+    facts = []
+    upstream = config_of(SMALLEST).upstream
+    learnt = LearntCluster(upstream, None, facts.append, lambda _: None)
+    for node_id, host, port in ((-1, "h", 1), (1, "", 1), (1, "h" * 256, 1), (1, "h", 0), (1, "h", 65_536)):
+        learnt.want_node(node_id, Address(host, port))
+    for node_id in range(MOST_BROKERS + 5):
+        learnt.want_node(node_id, Address("h", 9_092))
+    await asyncio.sleep(0)
+    assert len(facts[-1].brokers) == MOST_BROKERS
+
+
+async def test_the_largest_answer_is_read(monkeypatch):
+    size = len(of_brokers([(1, b"h", 9_092)], 5, 1)) - 4
+    async with Scripted(partial(of_brokers, [(1, b"h", 9_092)])) as broker, own_connection(broker) as own:
+        monkeypatch.setattr(bounded_connection, "MOST_ANSWER_BYTES", size)
+        assert (await own.cluster()).brokers == {1: Address("h", 9_092)}
+        monkeypatch.setattr(bounded_connection, "MOST_ANSWER_BYTES", size - 1)
+        with pytest.raises(ConversationError):
+            await own.cluster()
