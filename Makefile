@@ -87,8 +87,9 @@ fuzz: .venv/stamp ## coverage-guided fuzzing in Python and, where clang is, of t
 	$(BIN)/python -m tests.fuzz --minutes $(MINUTES)
 
 CONNECTIONS ?= 10000
-simulate: .venv/stamp ## CONNECTIONS on a simulated loop, clock and network: faults and changes by SEED
-	$(BIN)/python -m tests.simulated --connections $(CONNECTIONS) --seed $(SEED)
+ADVERSARIES ?= 0
+simulate: .venv/stamp ## CONNECTIONS on a simulated loop, clock and network: faults and changes by SEED, ADVERSARIES in each world
+	$(BIN)/python -m tests.simulated --connections $(CONNECTIONS) --seed $(SEED) --adversaries $(ADVERSARIES)
 
 ROUNDS ?= 10
 chaos: java .venv/stamp ## ROUNDS of faults by SEED on real brokers, proxy and producers; root for a full disk, libfaketime for clocks

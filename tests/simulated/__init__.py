@@ -1,6 +1,7 @@
 """The proxy's connections on a simulated event loop, clock and network: every fault at every point, by seed.
 
     python -m tests.simulated --connections 100000 --seed 1    many worlds, each with a few connections
+    python -m tests.simulated --adversaries 8                  the same, each with so many hostile clients
     python -m tests.simulated --replay 4711                    one world again, event by event
     python -m tests.simulated --shrink 4711                    the fewest events that still break it
 
@@ -14,6 +15,7 @@ how long everything takes, and which faults and changes happen between any two e
     network      makes links, and sees what the proxy writes
     requests     what clients ask
     client       one simulated client
+    adversary    a hostile one, which tries all that the table of authority leaves to clients
     broker       one simulated broker connection
     history      what was sent, forwarded, stored, answered and booked on one connection
     invariants   what must hold of it, whatever happened

@@ -1,4 +1,5 @@
-"""`python -m tests.simulated --connections N [--seed S]`, or `--replay SEED`, or `--shrink SEED`."""
+"""`python -m tests.simulated --connections N [--seed S]`, or `--replay SEED`, or `--shrink SEED`. Each may
+have `--adversaries N`."""
 
 import argparse
 import sys
@@ -15,25 +16,30 @@ def main() -> int:
     options = argparse.ArgumentParser(prog="python -m tests.simulated", description=__doc__)
     options.add_argument("--connections", type=int, default=10_000, metavar="N")
     options.add_argument("--seed", type=int, default=1, metavar="S", help="of the first world")
+    options.add_argument(
+        "--adversaries", type=int, default=0, metavar="N", help="hostile connections in each world, besides"
+    )
     options.add_argument("--replay", type=int, metavar="SEED", help="one world, event by event")
     options.add_argument("--shrink", type=int, metavar="SEED", help="the fewest events that break it")
     chosen = options.parse_args()
     if chosen.shrink is not None:
-        return _show(shrink(chosen.shrink, lambda line: print(line, file=sys.stderr)))
+        return _show(shrink(chosen.shrink, lambda line: print(line, file=sys.stderr), chosen.adversaries))
     if chosen.replay is not None:
-        return _show(run_world(chosen.replay, is_traced=True))
-    return simulate(chosen.connections, chosen.seed)
+        return _show(run_world(chosen.replay, is_traced=True, adversaries=chosen.adversaries))
+    return simulate(chosen.connections, chosen.seed, chosen.adversaries)
 
 
-def simulate(connections: int, seed: int) -> int:
-    """Worlds from that seed on, until they had so many connections. Tells each that fails, and the sums."""
+def simulate(connections: int, seed: int, adversaries: int = 0) -> int:
+    """Worlds from that seed on, until they had so many connections. `adversaries` of each are hostile. Tells
+    each that fails, and the sums."""
     began = told = time.monotonic()
-    done = requests = events = worlds = 0
+    done = hostile = requests = events = worlds = 0
     failed: list[int] = []
     while done < connections:
-        world = run_world(seed + worlds)
+        world = run_world(seed + worlds, adversaries=adversaries)
         worlds += 1
         done += world.connections
+        hostile += world.hostile
         requests += world.requests
         events += len(world.events)
         if world.violation is not None:
@@ -44,7 +50,7 @@ def simulate(connections: int, seed: int) -> int:
             rate = done / (told - began)
             print(f"{done:,} connections, {len(failed)} failed, {rate:.0f} a second", flush=True)
     seeds = f"seeds {seed} to {seed + worlds - 1}"
-    print(f"{done:,} connections in {worlds:,} worlds ({seeds}): {len(failed)} failed")
+    print(f"{done:,} connections ({hostile:,} hostile) in {worlds:,} worlds ({seeds}): {len(failed)} failed")
     print(f"{requests:,} requests, {events:,} events, {time.process_time():,.0f} s of CPU")
     return int(bool(failed))
 

@@ -35,7 +35,7 @@ class Client:
         self.port = 50_000 + number
         self.draws = draws.stream(f"client {number}")
         self.network_stream = draws.stream(f"client {number}'s link")
-        self.history = History(number, self.draws.choice(("app", "batch-job", "")) + str(number % 2))
+        self.history = self.made_history(number)
         self._world = world
         self._mix = self.draws.choice(("good", "good", "bad", "mixed", "mixed"))
         self._acks = self.draws.choice((-1, -1, -1, -1, 1, 1, 0))
@@ -47,6 +47,9 @@ class Client:
         self._fault, self._fault_at = self._choose_fault()
         self._is_sending = self._is_done = False
         self._received = bytearray()
+
+    def made_history(self, number: int) -> History:
+        return History(number, self.draws.choice(("app", "batch-job", "")) + str(number % 2))
 
     def _script(self, number: int) -> bytes:
         """All that it would send."""

@@ -21,7 +21,7 @@ LEAK = b"leak.internal"
 """The hosts of brokers begin so. No client may get such a name."""
 
 
-_BEFORE_LOGIN = {SASL_HANDSHAKE, API_VERSIONS, SASL_AUTHENTICATE}
+BEFORE_LOGIN = {SASL_HANDSHAKE, API_VERSIONS, SASL_AUTHENTICATE}
 
 
 class ViolationError(Exception):
@@ -75,7 +75,7 @@ class History:
         if self.at_broker and one.correlation_id <= self.at_broker[-1].correlation_id:
             raise ViolationError("forwarded_out_of_order", f"{one} after {self.at_broker[-1]}")
         self.at_broker.append(one)
-        if self.principal and not self.has_login and one.api_key not in _BEFORE_LOGIN:
+        if self.principal and not self.has_login and one.api_key not in BEFORE_LOGIN:
             raise ViolationError("forwarded_before_login", str(one))
         if one.is_local:
             raise ViolationError("forwarded_unsupported", str(one))

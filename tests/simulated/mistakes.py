@@ -8,18 +8,19 @@ from dataclasses import replace
 from itertools import count
 
 from tests.simulated.requests import PLANTED
+from tsproxy.model.policy import Mode
 from tsproxy.policy import judge
 from tsproxy.proxy.connections.driver import SessionDriver
 from tsproxy.proxy.connections.protocol import RelayProtocol
 from tsproxy.proxy.connections.relay import Relay
-from tsproxy.session import state
+from tsproxy.session import policies, state
 from tsproxy.session.answers import Answers
 from tsproxy.session.effects import CloseReason
 from tsproxy.session.sasl import SaslWatch
 from tsproxy.session.session import Session
 from tsproxy.session.state import State
 from tsproxy.session.states import SessionState
-from tsproxy.wire import addresses
+from tsproxy.wire import addresses, record_batch
 
 
 def _now_and_then(every=10):
@@ -201,4 +202,42 @@ MISTAKES = {
     takes_a_client_for_another: {"booked_for_another"},
     logs_what_a_client_sent: {"secret_told"},
     books_the_value_of_a_record: {"secret_told"},
+}
+
+
+# Mistakes that only a hostile client meets
+
+
+def believes_a_client_that_calls_itself_a_tool(patch):
+    plain = policies.resolve
+
+    def wrong(policy, peer, *more):
+        found = plain(policy, peer, *more)
+        return replace(found, mode=Mode.OFF) if peer.client_id == "__admin_client" else found
+
+    patch.setattr(policies, "resolve", wrong)
+
+
+def lets_clients_write_topics_of_brokers(patch):
+    plain = policies.resolve
+    patch.setattr(policies, "resolve", lambda *facts: replace(plain(*facts), only_brokers_write=False))
+
+
+def believes_the_header_of_a_batch(patch):
+    """As if the header's maxTimestamp were the maximum of the records."""
+    plain = record_batch.read_facts
+
+    def wrong(batch, *more):
+        found = plain(batch, *more)
+        if found.fault is not None or batch.max_timestamp < 0:
+            return found
+        return replace(found, lowest_ms=batch.base_timestamp, highest_ms=batch.max_timestamp)
+
+    patch.setattr(record_batch, "read_facts", wrong)
+
+
+HOSTILE_MISTAKES = {
+    believes_a_client_that_calls_itself_a_tool: {"forbidden_forwarded"},
+    lets_clients_write_topics_of_brokers: {"forbidden_forwarded"},
+    believes_the_header_of_a_batch: {"forbidden_forwarded"},
 }

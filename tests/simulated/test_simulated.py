@@ -7,9 +7,15 @@ import sys
 
 import pytest
 
+from tests.authority.inputs import INPUTS
 from tests.fastpath.native import needs_native
 from tests.planted import traces
-from tests.simulated.mistakes import MISTAKES, forgets_what_the_fast_path_counted, leaves_a_timer
+from tests.simulated.mistakes import (
+    HOSTILE_MISTAKES,
+    MISTAKES,
+    forgets_what_the_fast_path_counted,
+    leaves_a_timer,
+)
 from tests.simulated.requests import PLANTED
 from tests.simulated.shrink import shrink
 from tests.simulated.world import rendered_metrics, run_world
@@ -24,13 +30,17 @@ ENOUGH = 120
 
 TRACED = range(12)
 
+HOSTILE, HOSTILE_WORLDS = 3, 60
+"""Hostile clients in each world of the short form."""
+
 
 def hashes():
     return [run_world(seed, is_traced=True).trace_hash for seed in TRACED]
 
 
-def first_failed(worlds):
-    return next((found for seed in range(worlds) if (found := run_world(seed)).violation), None)
+def first_failed(worlds, adversaries=0):
+    runs = (run_world(seed, adversaries=adversaries) for seed in range(worlds))
+    return next((found for found in runs if found.violation), None)
 
 
 def test_the_invariants_hold_whatever_happens():
@@ -44,6 +54,22 @@ def test_the_invariants_hold_whatever_happens():
     assert {f"changes: {name}" for name in wanted} <= changes
 
 
+def test_the_invariants_hold_beside_hostile_clients():
+    """No other client's verdict changes, and nothing forbidden of a hostile client comes to a broker."""
+    results = [run_world(seed, adversaries=HOSTILE) for seed in range(HOSTILE_WORLDS)]
+    assert [f"seed {each.seed}: {each.violation}" for each in results if each.violation] == []
+    tried = {event.rpartition(": ")[2] for each in results for event in each.events if ": tries " in event}
+    assert tried == {each.attempt.__name__ for each in INPUTS if each.attempt is not None}
+
+
+@pytest.mark.parametrize("plant", HOSTILE_MISTAKES, ids=lambda plant: plant.__name__)
+def test_a_mistake_that_only_a_hostile_client_meets_is_found(plant, monkeypatch):
+    plant(monkeypatch)
+    found = first_failed(HOSTILE_WORLDS, HOSTILE)
+    assert found is not None, f"{HOSTILE_WORLDS} worlds hold in spite of it"
+    assert found.violation.name in HOSTILE_MISTAKES[plant], f"seed {found.seed}: {found.violation}"
+
+
 def test_the_invariants_hold_without_native_code():
     """The pipe and the readers in Python serve an installation without a compiler."""
     run = subprocess.run(
@@ -54,7 +80,9 @@ def test_the_invariants_hold_without_native_code():
         check=False,
     )
     assert run.returncode == 0, run.stdout + run.stderr
-    assert re.search(r"^3\d\d connections in \d+ worlds \(.*\): 0 failed$", run.stdout, re.M), run.stdout
+    assert re.search(r"^3\d\d connections \(0 hostile\) in \d+ worlds \(.*\): 0 failed$", run.stdout, re.M), (
+        run.stdout
+    )
 
 
 def test_the_same_seed_is_the_same_world_in_any_process():

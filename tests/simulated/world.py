@@ -8,6 +8,7 @@ from hashlib import sha256
 from typing import Any
 
 from tests.session.conversation import NOW_MS
+from tests.simulated.adversary import FIRST, Adversary
 from tests.simulated.broker import BrokerEnd
 from tests.simulated.changes import Changes, config
 from tests.simulated.client import Client
@@ -23,6 +24,7 @@ from tsproxy.proxy.connections.context import ConnectionContext
 from tsproxy.proxy.connections.listener import ProxyListener
 from tsproxy.proxy.limits import connection_monitor
 from tsproxy.proxy.limits.process import ProcessLimits
+from tsproxy.proxy.metrics import results
 from tsproxy.proxy.metrics.latency.sampler import Sampler
 from tsproxy.proxy.metrics.registry import Metrics
 from tsproxy.proxy.notes import Notes
@@ -43,6 +45,8 @@ class Result:
 
     seed: int
     connections: int
+    hostile: int
+    """The number of hostile ones among them."""
     requests: int
     events: list[str]
     violation: ViolationError | None
@@ -91,9 +95,11 @@ class _Port:
         self.is_open = False
 
 
-def run_world(seed: int, left_out: Collection[str] = (), *, is_traced: bool = False) -> Result:
-    """Runs a world to its end, and checks it."""
-    world = World(Draws(seed, left_out), is_traced=is_traced)
+def run_world(
+    seed: int, left_out: Collection[str] = (), *, is_traced: bool = False, adversaries: int = 0
+) -> Result:
+    """Runs a world to its end, and checks it. So many hostile clients come besides."""
+    world = World(Draws(seed, left_out), is_traced=is_traced, adversaries=adversaries)
     violation = None
     try:
         with world.patched():
@@ -105,13 +111,22 @@ def run_world(seed: int, left_out: Collection[str] = (), *, is_traced: bool = Fa
         violation.__cause__ = error
     finally:
         world.close()
-    clients = world.clients
+    clients, hostile = world.clients, len(world.adversaries)
     requests = sum(len(client.history.asked) for client in clients)
-    return Result(seed, len(clients), requests, world.draws.events, violation, tuple(left_out), world.trace)
+    return Result(
+        seed,
+        len(clients) + hostile,
+        hostile,
+        requests,
+        world.draws.events,
+        violation,
+        tuple(left_out),
+        world.trace,
+    )
 
 
 class World:
-    def __init__(self, draws: Draws, *, is_traced: bool = False) -> None:
+    def __init__(self, draws: Draws, *, is_traced: bool = False, adversaries: int = 0) -> None:
         self.draws = draws
         self.trace: list[str] | None = [] if is_traced else None
         self.excuses: list[str] = []
@@ -136,6 +151,7 @@ class World:
         self.limits = ProcessLimits(config("usual").connection_limits, self.clock)
         self.limits.memory.beside = lambda: self.judges.abandoned_bytes
         self.clients: list[Client] = []
+        self.adversaries = [Adversary(self, FIRST + n, draws) for n in range(adversaries)]
         self._attempts: dict[int, int] = {}
 
     @property
@@ -162,9 +178,14 @@ class World:
                 client = Client(self, number, self.draws)
                 self.clients.append(client)
                 loop.after(when_s, lambda client=client: self._comes(client))
+        for adversary in self.adversaries:
+            loop.after(adversary.draws.random() * 0.5, lambda client=adversary: self._comes(client))
         changes.plan()
         if not loop.run_until(self._is_over, loop.now_s + LATEST_S):
-            raise ViolationError("never_ends", f"{[c.history.number for c in self.clients if not c.is_over]}")
+            raise ViolationError(
+                "never_ends",
+                f"{[c.history.number for c in (*self.clients, *self.adversaries) if not c.is_over]}",
+            )
         monitor.cancel()
         loop.run_until(lambda: not loop._ready, loop.now_s)
         check_leftovers(self)
@@ -181,7 +202,7 @@ class World:
 
     def _is_over(self) -> bool:
         return (
-            self._over == len(self.clients)
+            self._over == len(self.clients) + len(self.adversaries)
             and not self.listener.relays
             and len(self.loop.unfinished_tasks()) == 1
             and not self.loop._ready
@@ -235,6 +256,7 @@ class World:
             (listener_module, "Port", self._bind),
             (listener_module, "log", self._log),
             (connection_monitor, "log", self._log),
+            (results, "log", self._log),
             (cost, "OFFLOAD_BYTES", 0 if self._judges_apart else cost.OFFLOAD_BYTES),
             (answers, "MOST_READ_HERE", 0 if self._reads_apart else answers.MOST_READ_HERE),
             (connection_monitor, "LOOK_S", self._looks_every_s),
@@ -255,7 +277,7 @@ class World:
         return port
 
     def _history_of(self, peer):
-        for client in self.clients:
+        for client in (*self.clients, *self.adversaries):
             if client.port == peer.client_port:
                 return client.history
         raise ViolationError("booked_unknown", str(peer))
