@@ -236,6 +236,20 @@ def believes_the_header_of_a_batch(patch):
     patch.setattr(record_batch, "read_facts", wrong)
 
 
+def takes_a_lost_client_for_a_full_one(patch):
+    """A client was lost while its buffer was full and a rejected request was delayed. The next request was
+    put off until the buffer would be empty, and so for ever: the connection never ended."""
+
+    def wrong(self):
+        if self._session.is_judging:
+            self._driver.begin_postponed()
+            return
+        self._part(self.client)
+        self._end_if_over()
+
+    patch.setattr(Relay, "client_lost", wrong)
+
+
 HOSTILE_MISTAKES = {
     believes_a_client_that_calls_itself_a_tool: {"forbidden_forwarded"},
     lets_clients_write_topics_of_brokers: {"forbidden_forwarded"},

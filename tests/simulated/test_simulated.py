@@ -15,6 +15,7 @@ from tests.simulated.mistakes import (
     MISTAKES,
     forgets_what_the_fast_path_counted,
     leaves_a_timer,
+    takes_a_lost_client_for_a_full_one,
 )
 from tests.simulated.requests import PLANTED
 from tests.simulated.shrink import shrink
@@ -68,6 +69,15 @@ def test_a_mistake_that_only_a_hostile_client_meets_is_found(plant, monkeypatch)
     found = first_failed(HOSTILE_WORLDS, HOSTILE)
     assert found is not None, f"{HOSTILE_WORLDS} worlds hold in spite of it"
     assert found.violation.name in HOSTILE_MISTAKES[plant], f"seed {found.seed}: {found.violation}"
+
+
+@needs_native
+def test_a_client_that_is_lost_while_it_is_full_ends(monkeypatch):
+    """This world has one. If it has none any more, another seed has: see the mistake."""
+    seed, adversaries = 20_000_083, 8
+    assert run_world(seed, adversaries=adversaries).violation is None
+    takes_a_lost_client_for_a_full_one(monkeypatch)
+    assert run_world(seed, adversaries=adversaries).violation.name == "never_ends"
 
 
 def test_the_invariants_hold_without_native_code():
