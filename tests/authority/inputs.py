@@ -60,7 +60,7 @@ INPUTS = (
         "the names of topic ids, what the proxy's user may describe, and the versions of Produce",
         Who.BROKER,
         "which topic a request means, and which versions are judged at all. Others are not forwarded",
-        ("View.topic_names", "View.may_describe", "View.judges_unnamed", "View.produce_versions"),
+        ("View.topic_names", "View.may_describe", "View.produce_versions"),
     ),
     Input(
         "the answer to a login",

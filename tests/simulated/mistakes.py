@@ -13,9 +13,10 @@ from tsproxy.policy import judge
 from tsproxy.proxy.connections.driver import SessionDriver
 from tsproxy.proxy.connections.protocol import RelayProtocol
 from tsproxy.proxy.connections.relay import Relay
-from tsproxy.session import policies, state
+from tsproxy.session import state
 from tsproxy.session.answers import Answers
 from tsproxy.session.effects import CloseReason
+from tsproxy.session.policies import Policies
 from tsproxy.session.sasl import SaslWatch
 from tsproxy.session.session import Session
 from tsproxy.session.state import State
@@ -209,18 +210,18 @@ MISTAKES = {
 
 
 def believes_a_client_that_calls_itself_a_tool(patch):
-    plain = policies.resolve
+    plain = Policies.of
 
-    def wrong(policy, peer, *more):
-        found = plain(policy, peer, *more)
-        return replace(found, mode=Mode.OFF) if peer.client_id == "__admin_client" else found
+    def wrong(self, *facts):
+        found = plain(self, *facts)
+        return replace(found, mode=Mode.OFF) if self.peer.client_id == "__admin_client" else found
 
-    patch.setattr(policies, "resolve", wrong)
+    patch.setattr(Policies, "of", wrong)
 
 
 def lets_clients_write_topics_of_brokers(patch):
-    plain = policies.resolve
-    patch.setattr(policies, "resolve", lambda *facts: replace(plain(*facts), only_brokers_write=False))
+    plain = Policies.of
+    patch.setattr(Policies, "of", lambda *facts: replace(plain(*facts), only_brokers_write=False))
 
 
 def believes_the_header_of_a_batch(patch):
