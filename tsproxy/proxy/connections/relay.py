@@ -264,7 +264,7 @@ class Relay:
         if self._stage is Stage.CONNECTING and self._early:
             return  # see `upstream_connected`
         if self._session.is_judging:
-            # asyncio does not resume a lost transport. A client that is gone takes no bytes, so it is not full.
+            # asyncio does not resume a lost transport, but a client that is gone is not full.
             self.client_is_full(False)
             return  # a broker would have read this request before the end: see `_release_ends`
         self._part(self.client)
