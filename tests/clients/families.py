@@ -22,7 +22,7 @@ class Family:
     needs: tuple[str, ...] = ()
     """Tools beside Python and Java."""
     knows_transactions: bool = False
-    versions: tuple[str, ...] = ("4.3.1", "3.9.1")
+    versions: tuple[str, ...] = ("4.4.0", "3.9.1")
 
     def __str__(self):
         return self.name
@@ -49,7 +49,7 @@ def _java_words(options, version):
 FAMILIES = (
     Family("java", _java, words=_java_words, knows_transactions=True),
     Family(
-        "java-share", _java, words=lambda options, _: options.java() | {"share": "yes"}, versions=("4.3.1",)
+        "java-share", _java, words=lambda options, _: options.java() | {"share": "yes"}, versions=("4.4.0",)
     ),
     Family(
         "librdkafka",

@@ -91,7 +91,7 @@ async def asked(families, kafka, folder, tool=None):
 
 
 async def _asked(family, servers, topic):
-    async with running(family, "4.3.1", ClientOptions(servers)) as program:
+    async with running(family, "4.4.0", ClientOptions(servers)) as program:
         await program.do("connect")
         blocks = {family.name: await _scenes(program, topic)}
         if family.name in WITH_TRANSACTIONS:
@@ -104,7 +104,7 @@ async def _asked(family, servers, topic):
 
 
 async def _plain(family, servers, topic):
-    async with running(family, "4.3.1", ClientOptions(servers)) as program:
+    async with running(family, "4.4.0", ClientOptions(servers)) as program:
         program.option("idempotence", "no")
         await program.do("connect")
         blocks = {f"{family.name} without idempotence": await _scenes(program, topic)}

@@ -77,18 +77,18 @@ class Role:
 
 def _one(number):
     """Another family each time, for a sample."""
-    families = chosen("4.3.1")
+    families = chosen("4.4.0")
     return [families[number % len(families)]]
 
 
 SAMPLE = (
-    Stage("4.3.1", PLAIN, {PLAIN: chosen("4.3.1"), TLS: _one(2), MTLS: _one(3)}, nodes=2, restarts=False),
-    Stage("4.3.1", SASL_TLS, {SASL_PLAIN: _one(4), SASL_TLS: _one(2)}, nodes=1, restarts=False),
+    Stage("4.4.0", PLAIN, {PLAIN: chosen("4.4.0"), TLS: _one(2), MTLS: _one(3)}, nodes=2, restarts=False),
+    Stage("4.4.0", SASL_TLS, {SASL_PLAIN: _one(4), SASL_TLS: _one(2)}, nodes=1, restarts=False),
 )
 
 WHOLE = tuple(
     Stage(version, security, {security: chosen(version)})
-    for version in ("4.3.1", "3.9.1")
+    for version in ("4.4.0", "3.9.1")
     for security in SECURITIES
 )
 

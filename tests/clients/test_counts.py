@@ -14,7 +14,7 @@ from tests.clients.program import ProgramError, running
 from tsproxy.testing.client_options import ClientOptions
 from tsproxy.testing.proxy import RunningProxy
 
-FOREIGN = [family for family in chosen("4.3.1") if family.needs]
+FOREIGN = [family for family in chosen("4.4.0") if family.needs]
 RECORDS = 5
 ROWS = {
     "fine": ({}, 10, 0),
@@ -27,7 +27,7 @@ ROWS = {
 async def send_all(family, servers):
     """Topic -> how many records the client was told are stored (True) and are not (False)."""
     told = {}
-    async with running(family, "4.3.1", ClientOptions(servers)) as program:
+    async with running(family, "4.4.0", ClientOptions(servers)) as program:
         await program.do("connect")
         for name, (_, size, _) in ROWS.items():
             told[f"{name}-{family}"] = Counter(

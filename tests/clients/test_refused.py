@@ -8,7 +8,7 @@ from tests.clients.families import FAMILIES, chosen
 from tests.clients.kcat import KCAT, needs_kcat
 from tests.clients.refused import NOT_ALWAYS_IDEMPOTENT, WITH_TRANSACTIONS, asked, documented
 
-ASKED = [family for family in chosen("4.3.1") if family.name != "java-share"]
+ASKED = [family for family in chosen("4.4.0") if family.name != "java-share"]
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="session")

@@ -60,7 +60,7 @@ async def by_java(servers, relay, topic):
     """The texts of both callbacks."""
     good_ms, bad_ms = times_ms()
     backoff = {"retry.backoff.ms": str(BACKOFF_MS), "retry.backoff.max.ms": str(BACKOFF_MS)}
-    async with running(JAVA, "4.3.1", ClientOptions(servers)) as program:
+    async with running(JAVA, "4.4.0", ClientOptions(servers)) as program:
         for name, value in backoff.items():
             program.option(name, value)
         await program.do("connect")

@@ -14,7 +14,7 @@ GO = dict(re.findall(r"^\s(\S+) v(\S+)$", (PROGRAMS / "go" / "go.mod").read_text
 NODE = json.loads((PROGRAMS / "node" / "package.json").read_text())["dependencies"]
 USED = {
     "Java": "from the broker's own jars",
-    "Java, share group": "4.3.1",
+    "Java, share group": "4.4.0",
     "librdkafka, by confluent-kafka": version("confluent-kafka"),
     "aiokafka": version("aiokafka"),
     "kafka-python": version("kafka-python"),

@@ -20,7 +20,7 @@ BEGIN, END = (
 )
 SHOWN = ("Produce", "Fetch", "Metadata", "ApiVersions")
 HEAD = ("client", "broker", "names itself", *SHOWN)
-RELEASES = ("4.3.1", "3.9.1")
+RELEASES = ("4.4.0", "3.9.1")
 
 
 def row(role, asked):
