@@ -34,6 +34,10 @@ def brokers(reason: str) -> list[Any]:
     return [pytest.param("kafka_440", marks=pytest.mark.broker), pytest.param("kafka_391", marks=varies)]
 
 
+BOTH_BROKERS = [pytest.param(name, marks=pytest.mark.broker) for name in ("kafka_440", "kafka_391")]
+"""The same for tests of what differs between the releases: `make test` has both."""
+
+
 def leave_out(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Removes the tests of `make test-full` from any other run.
 

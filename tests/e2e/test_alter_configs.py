@@ -6,11 +6,12 @@ import struct
 import pytest
 
 from tests.attacks.attacker import answer_to, port_of
+from tests.full_only import BOTH_BROKERS
 from tests.session.messages import request
 from tsproxy.testing.proxy import RunningProxy
 from tsproxy.wire.k33_k44_alter_configs import REPLACEMENT
 
-pytestmark = pytest.mark.broker
+pytestmark = [pytest.mark.broker, pytest.mark.parametrize("kafka", BOTH_BROKERS, indirect=True)]
 
 BROKER, SET, VALIDATE_ONLY = 4, b"\x00", b"\x01"
 KEY, VALUE = b"listener.security.protocol.map", b"FOO:SSL"

@@ -3,6 +3,7 @@
 import pytest
 
 from tests.attacks.attacker import answer_to, port_of
+from tests.full_only import BOTH_BROKERS
 from tests.session.messages import request
 from tests.wire.entities import read
 from tests.wire.test_k55_describe_quorum import RESPONSE
@@ -14,7 +15,7 @@ ASKED = request(
     DESCRIBE_QUORUM, 2, b"\x02" + bytes([len(TOPIC) + 1]) + TOPIC + b"\x02" + bytes(4) + b"\x00" + b"\x00\x00"
 )
 
-pytestmark = pytest.mark.broker
+pytestmark = [pytest.mark.broker, pytest.mark.parametrize("kafka", BOTH_BROKERS, indirect=True)]
 
 
 async def quorum(port):

@@ -6,9 +6,12 @@ from aiokafka import AIOKafkaConsumer, TopicPartition
 from tests.differential.lines import Direct, Proxied, now_ms
 from tests.differential.requests import NO_IDS, metadata_frame, produce_frame, read_answers, read_ids
 from tests.differential.stored import stored_batches
+from tests.full_only import BOTH_BROKERS
 from tests.verdicts.rows import KNOWN, legacy, v2
 from tsproxy.model.view import View
 from tsproxy.testing.kafka_cluster import KafkaCluster
+
+pytestmark = [pytest.mark.broker, pytest.mark.parametrize("kafka", BOTH_BROKERS, indirect=True)]
 
 OFFSETS = "__consumer_offsets"
 ADMIN = b"__admin_client"

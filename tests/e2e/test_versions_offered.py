@@ -7,6 +7,7 @@ import pytest
 
 from tests.attacks.attacker import HOST, PATIENCE_S, answer_to, port_of, until
 from tests.differential.message_sets import Message, write_message
+from tests.full_only import BOTH_BROKERS
 from tests.session.messages import produce
 from tests.wire.batches import batch
 from tsproxy.clock import Clock
@@ -18,7 +19,7 @@ VERSIONS = range(APIS[0].max_version + 1)
 REJECTED_HERE = {"policy.limits_from": "config", "policy.defaults.message.timestamp.after.max.ms": "1h"}
 API_VERSIONS = struct.pack(">ihhih", 10, 18, 0, 7, -1)
 
-pytestmark = pytest.mark.broker
+pytestmark = [pytest.mark.broker, pytest.mark.parametrize("kafka", BOTH_BROKERS, indirect=True)]
 
 
 def rejected(topic, version):

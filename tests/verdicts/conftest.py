@@ -3,9 +3,15 @@
 import pytest
 
 from tests.differential.lines import Direct, Proxied
+from tests.full_only import BOTH_BROKERS
 from tests.verdicts.rows import DAY, HOUR, KEEP, KNOWN, limits
 from tsproxy.model.view import View
 from tsproxy.testing.kafka_cluster import KafkaCluster
+
+
+@pytest.fixture(params=BOTH_BROKERS)
+def kafka(request: pytest.FixtureRequest) -> KafkaCluster:
+    return request.getfixturevalue(request.param)
 
 
 @pytest.fixture
