@@ -37,6 +37,7 @@ from tsproxy.session.produce.judge_request import (
     judge_unread_request_steps,
 )
 from tsproxy.session.produce.names import newest_offered
+from tsproxy.session.sasl import NEVER_ENDS_BY_RAW_TOKENS
 from tsproxy.session.slots import (
     BlankNodes,
     BookProduce,
@@ -391,7 +392,13 @@ class Requests:
 
     def _sasl_handshake(self, request: _Request) -> None:
         state, header = self._state, request.header
-        state.sasl.handshake_sent(header.api_version, k17_k36_sasl.read_handshake_request(request.body))
+        mechanism = k17_k36_sasl.read_handshake_request(request.body)
+        if header.api_version == 0 and mechanism in NEVER_ENDS_BY_RAW_TOKENS:
+            advice = "use a client that sends SaslAuthenticate (Kafka 1.0)"
+            text = f"{mechanism} by SaslHandshake version 0: {advice}"
+            state.reject(CloseReason.UNSUPPORTED_REQUEST, text)
+            return
+        state.sasl.handshake_sent(header.api_version, mechanism)
         self._forward_sasl(request.frame, WatchHandshake(header.correlation_id))
 
     def _sasl_authenticate(self, request: _Request) -> None:

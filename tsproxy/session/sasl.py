@@ -25,6 +25,12 @@ _END_EMPTY: Final = frozenset({"PLAIN", "OAUTHBEARER", "GSSAPI"})
 """The mechanisms in which the broker's last token is empty, and no earlier token of the broker is."""
 
 
+NEVER_ENDS_BY_RAW_TOKENS: Final = frozenset({"GSSAPI"})
+"""The mechanisms whose last token has no answer after SaslHandshake version 0 (`SaslServerAuthenticator`
+sends no null). The session would wait for it, and the client for the answers to its requests. So the
+handshake is rejected."""
+
+
 CLOSED: Final = "the broker closed instead of an answer"
 REJECTED_TOKEN: Final = "the broker rejected the token"  # noqa: S105  # words of the log
 
