@@ -54,7 +54,7 @@ INPUTS = (
         Who.BROKER,
         "the topic's limits, with `limits_from: broker` or `stricter`. The brokers' ACLs say "
         "who may alter a topic",
-        ("View.topics", "View.topics_on_kafka_4"),
+        ("View.topics", "View.topics_on_kafka_4", "View.reads_limits", "View.unreadable_topics"),
     ),
     Input(
         "the names of topic ids, what the proxy's user may describe, and the versions of Produce",

@@ -6,7 +6,7 @@ import json
 import pytest
 from confluent_kafka import Producer
 
-from tests.attacks.attacker import metric, until
+from tests.attacks.attacker import metric
 from tests.e2e.reported import report_on
 from tests.full_only import brokers
 from tests.proxy.running import page
@@ -42,16 +42,12 @@ def send(servers, topic, timestamps, client_id):
 async def test_500_records_in_seconds_are_seen_everywhere_and_rejected_nowhere(
     kafka, topic, spark, tmp_path, capsys
 ):
-    await kafka.create_topic(topic)
+    """The first batch of a topic that is made while the proxy runs: a job that sends one batch a night has no
+    other."""
     log = tmp_path / "log"
     now_ms = Clock().now_ms()
     async with RunningProxy(kafka.bootstrap_servers, decisions=log) as proxy:
-
-        async def limits_are_known():
-            await asyncio.to_thread(send, proxy.bootstrap_servers, topic, [now_ms], "warm-up")
-            return any(each.get("kind") == "limits" for each in proxy.decisions())
-
-        await until(limits_are_known, "the candidate is measured against the topic's own limits")
+        await kafka.create_topic(topic)
         seconds = [now_ms // 1_000 - number for number in range(RECORDS)]
         stored = await asyncio.to_thread(send, proxy.bootstrap_servers, topic, seconds, "in-seconds")
         assert stored == RECORDS
@@ -91,3 +87,11 @@ async def test_500_records_in_seconds_are_seen_everywhere_and_rejected_nowhere(
     explained = capsys.readouterr().out
     assert "looks like seconds: multiply by 1,000" in explained
     assert "counted as far behind, rejected by nothing" in explained
+
+
+async def test_the_first_batch_to_a_topic_that_exists_since_before_the_start_is_counted(kafka, topic):
+    await kafka.create_topic(topic)
+    async with RunningProxy(kafka.bootstrap_servers) as proxy:
+        seconds = [Clock().now_ms() // 1_000] * RECORDS
+        assert await asyncio.to_thread(send, proxy.bootstrap_servers, topic, seconds, "nightly") == RECORDS
+        assert await metric(proxy, COUNTED) == RECORDS

@@ -10,7 +10,7 @@ from tsproxy.cluster.upstream import Upstream
 from tsproxy.config import load
 from tsproxy.config.document import parse_yaml
 from tsproxy.model.addresses import Address
-from tsproxy.proxy.brokers.discovery import ClusterFacts
+from tsproxy.proxy.brokers.facts import ClusterFacts
 from tsproxy.proxy.connections.listener import ProxyListener
 
 HOST = "127.0.0.1"

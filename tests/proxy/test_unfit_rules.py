@@ -6,7 +6,7 @@ import structlog
 
 from tests.config.files import SMALLEST, config_of
 from tests.proxy.world import until
-from tsproxy.proxy.brokers.discovery import VisibleTopics
+from tsproxy.proxy.brokers.facts import VisibleTopics
 from tsproxy.proxy.reload.unfit_rules import MOST_LOGGED, UnfitRules
 from tsproxy.testing.proxy import RunningProxy
 

@@ -13,7 +13,7 @@ from tsproxy.config import load
 from tsproxy.config.document import parse_yaml
 from tsproxy.model.addresses import Address
 from tsproxy.model.verdict import TopicLimits
-from tsproxy.proxy.brokers.discovery import ClusterFacts
+from tsproxy.proxy.brokers.facts import ClusterFacts
 from tsproxy.proxy.connections.drain import drain
 from tsproxy.proxy.reloadable import prepare_all
 

@@ -71,6 +71,10 @@ class View:
     requests must name their topics (Produce 12)."""
     may_describe: bool = True
     """False if the proxy's user may not describe every topic: then clients are offered Produce 12."""
+    reads_limits: bool = False
+    """True if limits come for each topic that is wanted: then the first request to a topic waits for them."""
+    unreadable_topics: frozenset[str] = frozenset()
+    """Topics whose limits will not come: the proxy may not read them, or does not understand them."""
     denied_ids: frozenset[bytes] = frozenset()
     """The ids of topics that the proxy's user may not describe, as far as clients have named them."""
 

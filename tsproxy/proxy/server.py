@@ -23,11 +23,12 @@ from tsproxy.cluster.upstream import Upstream
 from tsproxy.config.reloaded import Reloaded
 from tsproxy.config.settings import BrokersFrom, Config
 from tsproxy.model.addresses import Address
-from tsproxy.model.outcome import Totals
+from tsproxy.model.outcome import Outcome, Totals
 from tsproxy.proxy.admin.http import AdminHttp
 from tsproxy.proxy.admin.pages import pages
 from tsproxy.proxy.admin.report import Report, most
-from tsproxy.proxy.brokers.discovery import Cluster, ClusterFacts
+from tsproxy.proxy.brokers.discovery import Cluster
+from tsproxy.proxy.brokers.facts import ClusterFacts
 from tsproxy.proxy.brokers.learnt import LearntCluster
 from tsproxy.proxy.brokers.versions import BrokerVersions
 from tsproxy.proxy.clock_check.monitor import ClockMonitor
@@ -121,8 +122,8 @@ class Proxy:
             clock,
             self.metrics,
             Notes(log, clock),
-            self._recorder.book,
-            self._recorder.book_totals,
+            self._book,
+            self._book_totals,
             self._dead_letters.enqueue,
             self._cluster.want_topic,
             self._cluster.want_node,
@@ -398,6 +399,14 @@ class Proxy:
             return
         brokers = {listener.name: _ports(listener) for listener in self._listeners}
         self._announce("started", {"brokers": brokers, **self._where()})
+
+    def _book(self, outcome: Outcome) -> None:
+        self._cluster.topic_used(outcome.topic)
+        self._recorder.book(outcome)
+
+    def _book_totals(self, totals: Totals) -> None:
+        self._cluster.topic_used(totals.topic)
+        self._recorder.book_totals(totals)
 
     def _offer(self, produce_versions: Versions | None) -> None:
         for listener in self._listeners:

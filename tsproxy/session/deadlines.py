@@ -14,7 +14,7 @@ NODE_WAIT_MS: Final = 5_000
 
 
 class Wait(Enum):
-    NAME = "a request names a topic by an id whose name is not known yet"
+    NAME = "a request names a topic whose name or limits are not known yet"
     NODE = "an answer names a broker that has no listener yet"
     MUTE = "the client is muted (KIP-219)"
     DELAY = "a rejected request of a muted client is not answered yet"

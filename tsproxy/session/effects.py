@@ -178,6 +178,13 @@ class SessionCounter(StrEnum):
         "Each new topic causes one for each connection or so (Produce 13). Many: brokers answer the proxy's "
         "own connection late, or clients name ids that no topic has.",
     )
+    TOPIC_LIMITS_WAITS = (
+        "topic_limits_waits",
+        "requests",
+        "Requests that waited for the limits of a topic",
+        "The first request to each topic in a while causes one. Many: brokers answer the proxy's own "
+        "connection late, or clients name topics that do not exist.",
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,15 +1,26 @@
-"""The request of one session that waits for the names of its topics: `Naming`.
+"""The request of one session that waits for the names or the limits of its topics: `Naming`.
 
 `session.produce.names` says which names a request waits for, and for how long.
+
+Without a topic's limits the proxy judges next to nothing. A job that sends one batch a night to a topic would
+never be counted. So the first request to such a topic waits for the limits as it does for names, and is then
+judged by what is known.
 """
 
 from typing import Generic, TypeVar
 
-from tsproxy.model.produce import ProduceRequest
+from tsproxy.model.produce import ProduceRequest, TopicKey
 from tsproxy.session.deadlines import Wait
 from tsproxy.session.effects import CloseReason, Count, SessionCounter, TopicWanted
 from tsproxy.session.produce.judge_request import RequestVerdict
-from tsproxy.session.produce.names import MOST_WAITED_FOR, NAME_WAIT_MS, IdsGivenUp, is_awaited, is_denied
+from tsproxy.session.produce.names import (
+    MOST_WAITED_FOR,
+    NAME_WAIT_MS,
+    IdsGivenUp,
+    TopicsGivenUp,
+    is_awaited,
+    is_denied,
+)
 from tsproxy.session.state import State
 from tsproxy.session.states import Cause, SessionState
 from tsproxy.wire.k00_produce import TopicNames
@@ -23,7 +34,8 @@ class Naming(Generic[R]):
     def __init__(self, state: State) -> None:
         self._state = state
         self._given_up = IdsGivenUp()
-        self._held: tuple[R, frozenset[bytes]] | None = None
+        self._held: tuple[R, frozenset[TopicKey]] | None = None
+        self._without_limits = TopicsGivenUp()
 
     @property
     def names(self) -> TopicNames:
@@ -31,21 +43,24 @@ class Naming(Generic[R]):
         return self._given_up.names(self._state.view, self._state.deadlines.now_ms)
 
     def must_wait(self, request: R, asked: ProduceRequest, size: int) -> bool:
-        """True if the request is held until its names come. `asked` is the decoded request, `size` the size
-        of its frame."""
-        state = self._state
-        missing = self._given_up.missing(asked, state.view)
+        """True if the request is held until its names and limits come. `asked` is the decoded request, `size`
+        the size of its frame."""
+        state, view = self._state, self._state.view
+        ids, topics = self._given_up.missing(asked, view), self._without_limits.missing(asked, view)
+        missing: frozenset[TopicKey] = ids | topics
         if not missing:
             return False
         self._held = request, missing
         state.hold_request(Cause.UNNAMED, size)
         state.deadlines.start(Wait.NAME, NAME_WAIT_MS)
-        state.effects += [TopicWanted(topic_id) for topic_id in sorted(missing)]
-        state.effects.append(Count(SessionCounter.TOPIC_NAME_WAITS))
+        state.effects += [TopicWanted(topic_id) for topic_id in sorted(ids)]
+        state.effects += [TopicWanted(topic) for topic in sorted(topics)]
+        state.effects += [Count(SessionCounter.TOPIC_NAME_WAITS)] if ids else []
+        state.effects += [Count(SessionCounter.TOPIC_LIMITS_WAITS)] if topics else []
         return True
 
     def view_changed(self) -> R | None:
-        """The held request, if no name may still come for it."""
+        """The held request, if no name and no limits may still come for it."""
         view = self._state.view
         if self._held is None or any(is_awaited(each, view) for each in self._held[1]):
             return None
@@ -55,7 +70,8 @@ class Naming(Generic[R]):
         """The held request: its wait is over."""
         if self._held is None:
             return None
-        (request, _), self._held = self._held, None
+        (request, missing), self._held = self._held, None
+        self._without_limits.add(each for each in missing if isinstance(each, str))
         self._state.deadlines.cancel(Wait.NAME)
         self._state.release_request(Cause.NAMED)
         return request

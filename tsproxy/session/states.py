@@ -22,7 +22,7 @@ class SessionState(Enum):
     SASL_STEP = "a SASL request is in flight: nothing is taken before its answer", False, False, False
     RAW_TOKEN = "the next frame is a SASL token without a header (handshake v0)", True, False, False
     READY = "requests are taken", True, True, False
-    NAMING = "a request waits for the name of a topic that it names by id", False, False, True
+    NAMING = "a request waits for the name or the limits of a topic", False, False, True
     JUDGING = "a thread judges a request", False, False, True
     DELAYED = "a rejected request waits until its client is not muted any more", False, False, True
     ENDING = "no request is taken; earlier ones are still answered", False, False, False
@@ -42,8 +42,8 @@ class Cause(Enum):
     SASL_REQUEST_EXPECTED = "the broker has answered, and the client is not accepted yet"
     RAW_TOKEN_EXPECTED = "the same, and the next token has no header"  # noqa: S105  # words of a drawing
     ACCEPTED = "the broker has answered, and the client is accepted"
-    UNNAMED = "a request names a topic by an id whose name is not known yet"
-    NAMED = "the name is known, or the wait for it is over"
+    UNNAMED = "a request names a topic whose name or limits are not known yet"
+    NAMED = "they are known, or the wait for them is over"
     OFFLOADED = "a request is expensive to judge"
     JUDGED = "the thread has judged it"
     MUTED = "a request is rejected while its client should be muted"

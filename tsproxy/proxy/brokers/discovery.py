@@ -10,7 +10,7 @@ unreachable, the last known facts stay in force, and the connection is retried f
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from itertools import islice
 from types import MappingProxyType
 from typing import Final
@@ -20,6 +20,7 @@ import structlog
 from tsproxy.clock import Clock
 from tsproxy.cluster.admin_connection import (
     LAST_REJECTED_RETRY_MS,
+    TOPICS_A_REQUEST,
     AdminConnection,
     ConversationError,
     RejectedError,
@@ -30,11 +31,12 @@ from tsproxy.config.settings import Config, Listener, Upstream
 from tsproxy.model.addresses import Address
 from tsproxy.model.kafka import ApiKey, ErrorCode, TimestampType, is_topic_name
 from tsproxy.model.produce import TopicKey
-from tsproxy.model.verdict import TopicLimits
+from tsproxy.proxy.brokers.facts import ClusterFacts, VisibleTopics
 from tsproxy.proxy.brokers.links import PATIENCE_S, SHORT_PATIENCE_S, BrokerLinks
 from tsproxy.proxy.brokers.own_addresses import listener_at, own_listener
 from tsproxy.proxy.brokers.topic_ids import TopicIds
 from tsproxy.proxy.brokers.topics import FIRST_RETRY_MS, MAX_TOPICS, Topics
+from tsproxy.proxy.brokers.wanted import Wanted
 from tsproxy.proxy.notes import frames_of
 from tsproxy.proxy.reloadable import Commit
 from tsproxy.proxy.wait import wait_at_most
@@ -52,35 +54,17 @@ NODES_EVERY_MS: Final = 1_000
 TOPICS_PROBED: Final = 200
 STAMPED_TOPICS: Final = 20
 TOPIC_PROBED: Final = "tsproxy.probe"
+MOST_LISTED: Final = 20_000
+"""The most topics whose limits are read at the start."""
+LISTING_MS: Final = 2_000
+"""How long clients wait at the start for the limits of topics."""
+MOST_WANTED: Final = 400
+"""The most topics whose limits are read at once for requests that wait."""
+WANTED_EVERY_MS: Final = 20
 
 
 class PermissionDeniedError(Exception):
     """The proxy may not read the limits that it needs. The text says which permission to grant."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class VisibleTopics:
-    """The topics that the proxy's own user sees, without internal ones. Each reading makes a new object."""
-
-    names: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class ClusterFacts:
-    """All facts at one time. `topics`: limits of the topics in use. `topics_on_kafka_4`: the same limits as a
-    4.x broker would compute them. `visible`: all topics, as of the start or the last reload. `topic_names`:
-    the names of topics by id, None if they are never read. `may_describe` and `denied_ids` say which names
-    can be read."""
-
-    cluster_id: str | None = None
-    brokers: Mapping[int, Address] = field(default_factory=lambda: MappingProxyType({}))
-    topics: Mapping[str, TopicLimits] = field(default_factory=lambda: MappingProxyType({}))
-    needs_sasl: bool = False
-    topics_on_kafka_4: Mapping[str, TopicLimits] = field(default_factory=lambda: MappingProxyType({}))
-    visible: VisibleTopics | None = None
-    topic_names: Mapping[bytes, str] | None = None
-    may_describe: bool = True
-    denied_ids: frozenset[bytes] = frozenset()
 
 
 class Cluster:
@@ -106,6 +90,7 @@ class Cluster:
         self._facts = ClusterFacts(needs_sasl=upstream.sasl is not None, topic_names=MappingProxyType({}))
         self._is_reached = False
         self._is_own_address_logged = False
+        self._listed_ms = clock.monotonic_ms()
         self._listeners = listeners
         self._links = BrokerLinks(lambda: self._upstream, tls, self._publish_limits, self._request_brokers)
         self._may_read_limits = not reads_limits
@@ -119,6 +104,9 @@ class Cluster:
         self._trouble_logged_ms = self._trouble_since_ms = 0
         self._upstream = upstream
         self._wake = asyncio.Event()
+        self._wanted = Wanted[str]()
+        """Topics whose limits are wanted."""
+        self._wanted_read_ms = 0
 
     def prepare(self, config: Config) -> Commit:
         """A reload: addresses, user and interval take effect with the next connection. Limits that were not
@@ -147,11 +135,15 @@ class Cluster:
             return
         if not self._reads_limits or not is_topic_name(topic):
             return
-        if topic in self._facts.topics or topic in self._topics.absent:
+        self.topic_used(topic)
+        if topic in self._topics or topic in self._topics.unreadable:
             return
-        if len(self._facts.topics) + len(self._topics.new) < MAX_TOPICS:
-            self._topics.new[topic] = None
+        if self._topics.count < MAX_TOPICS and self._wanted.add(topic, address, self._clock.monotonic_ms()):
             self._wake.set()
+
+    def topic_used(self, topic: str) -> None:
+        """A producer has written to `topic`: its limits stay up to date."""
+        self._topics.used(topic, self._clock.monotonic_ms())
 
     def knows_topic(self, topic: str) -> bool:
         """True if a broker has described this topic."""
@@ -238,19 +230,21 @@ class Cluster:
             now_ms = self._clock.monotonic_ms()
             wait_ms = NODES_EVERY_MS if self._brokers_are_requested else self._upstream.refresh_ms
             due_ms = refreshed_ms + min(wait_ms, self._upstream.refresh_ms)
-            names_due_ms = self._topic_ids.due_ms
+            names_due_ms, limits_due_ms = self._topic_ids.due_ms, self._limits_due_ms
             if names_due_ms is not None and now_ms >= names_due_ms:
                 await self._read_names(connection)
+            elif limits_due_ms is not None and now_ms >= limits_due_ms:
+                await self._read_wanted(connection)
             elif now_ms >= due_ms:
                 refreshed_ms = await self._refresh(connection)
-            elif topics.new or (topics.absent and now_ms >= absent_due_ms):
-                await self._read_limits(connection, [*topics.new, *topics.absent])
+            elif topics.absent and now_ms >= absent_due_ms:
+                await self._read_limits(connection, [*topics.absent])
                 absent_due_ms = self._clock.monotonic_ms() + topics.retry_ms
                 topics.back_off(self._upstream.refresh_ms)
             else:
                 self._wake.clear()
                 next_ms = [due_ms, *([absent_due_ms] if topics.absent else [])]
-                next_ms += [] if names_due_ms is None else [names_due_ms]
+                next_ms += [each for each in (names_due_ms, limits_due_ms) if each is not None]
                 await wait_at_most((min(next_ms) - now_ms) / 1000, self._wake)
 
     async def _refresh(self, connection: AdminConnection) -> int:
@@ -266,6 +260,10 @@ class Cluster:
         self._reached()
         self._log_if_named_as_ours(answer.brokers)
         self._links.set_brokers(answer.brokers)
+        if not self._facts.brokers and self._reads_limits:
+            await self._read_first_limits(connection, visible.names)
+        elif self._clock.monotonic_ms() - self._listed_ms >= self._upstream.refresh_ms:
+            self._topics.forget_unused(self._clock.monotonic_ms())
         # Clients reach these brokers from here on, so the facts must already count unknown limits as unknown.
         changed = replace(
             self._with_limits(),
@@ -276,6 +274,37 @@ class Cluster:
         self._publish(changed)
         await self._read_limits(connection, self._topics.names)
         return self._clock.monotonic_ms()
+
+    async def _read_first_limits(self, connection: AdminConnection, topics: Sequence[str]) -> None:
+        """Read the limits of the topics that exist, in pieces, before the first client is served. In a large
+        cluster most topics are left: the first request to each of them waits for its limits. Limits
+        that may not be read are logged when somebody needs them."""
+        began_ms = self._clock.monotonic_ms()
+        for start in range(0, min(len(topics), MOST_LISTED), TOPICS_A_REQUEST):
+            answers = await connection.describe(topics[start : start + TOPICS_A_REQUEST])
+            self._topics.update([each for each in answers if each.error_code == ErrorCode.NONE])
+            if self._clock.monotonic_ms() - began_ms > LISTING_MS:
+                break
+        self._links.query(self._topics.examples)
+        await self._links.answered(SHORT_PATIENCE_S)
+        self._listed_ms = self._clock.monotonic_ms()
+
+    async def _read_wanted(self, connection: AdminConnection) -> None:
+        """Read the limits of topics that requests wait for."""
+        now_ms = self._wanted_read_ms = self._clock.monotonic_ms()
+        asked = self._wanted.take(now_ms, MOST_WANTED)
+        await self._read_limits(connection, asked, SHORT_PATIENCE_S)
+        for topic in asked:
+            self.topic_used(topic)
+        settled = {each for each in asked if each in self._topics or each in self._topics.unreadable}
+        self._wanted.found(settled)
+        self._wanted.missed([each for each in asked if each not in settled], now_ms)
+
+    @property
+    def _limits_due_ms(self) -> int | None:
+        """When to read the limits of wanted topics (monotonic ms); None if no topic is wanted."""
+        due_ms = self._wanted.due_ms
+        return None if due_ms is None else max(due_ms, self._wanted_read_ms + WANTED_EVERY_MS)
 
     async def _list_topics(self, connection: AdminConnection) -> tuple[str, ...]:
         """The names of all visible topics. Their ids are known from now on, so the first request that names a
@@ -301,7 +330,7 @@ class Cluster:
         names = await self._topic_ids.read(connection, self._clock.monotonic_ms())
         if self._topic_ids.denied - self._facts.denied_ids:
             self._request_brokers()  # the user may have lost its permission on every topic
-        if self._reads_limits and len(self._facts.topics) < MAX_TOPICS:
+        if self._reads_limits and self._topics.count < MAX_TOPICS:
             await self._read_limits(connection, [*names.values()], SHORT_PATIENCE_S)
         self._topic_ids.add(names)
         self._publish_limits()
@@ -317,8 +346,10 @@ class Cluster:
         self._publish_limits()
 
     def _publish_limits(self) -> None:
-        """Publish the limits that result from all answers about topics and of brokers."""
-        self._publish(self._with_limits())
+        """Publish the limits that result from all answers about topics and of brokers. Before the first
+        facts, brokers may answer while the limits of topics are read: clients are not let in yet."""
+        if self._facts.brokers:
+            self._publish(self._with_limits())
 
     def _with_limits(self) -> ClusterFacts:
         topics, on_kafka_4 = self._topics.limits(self._links.given)
@@ -326,6 +357,8 @@ class Cluster:
             self._facts,
             topics=topics,
             topics_on_kafka_4=on_kafka_4,
+            reads_limits=self._reads_limits,
+            unreadable_topics=frozenset(self._topics.unreadable),
             topic_names=self._topic_ids.names,
             may_describe=self._topic_ids.may_describe,
             denied_ids=self._topic_ids.denied,

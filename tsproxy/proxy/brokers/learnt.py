@@ -22,7 +22,7 @@ from tsproxy.config.settings import Config
 from tsproxy.config.settings import Upstream as Settings
 from tsproxy.model.addresses import Address
 from tsproxy.model.produce import TopicKey
-from tsproxy.proxy.brokers.discovery import ClusterFacts
+from tsproxy.proxy.brokers.facts import ClusterFacts
 from tsproxy.proxy.reloadable import Commit
 from tsproxy.proxy.trouble import Trouble
 from tsproxy.tls.contexts import CurrentTls
@@ -61,6 +61,9 @@ class LearntCluster:
 
     def want_topic(self, topic: TopicKey, address: str) -> None:
         """Does nothing: there is no connection that could read limits, or the name of an id."""
+
+    def topic_used(self, topic: str) -> None:
+        """Does nothing: no limits are read."""
 
     def knows_topic(self, _topic: str) -> bool:
         return False

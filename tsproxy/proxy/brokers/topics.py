@@ -1,7 +1,6 @@
 """The topics that producers write to, and the limits that result from brokers' answers about them."""
 
-from collections.abc import Mapping, Sequence
-from types import MappingProxyType
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 import structlog
@@ -26,10 +25,45 @@ log = structlog.get_logger()
 
 FIRST_RETRY_MS: Final = 250
 MAX_TOPICS: Final = 50_000
+"""The most topics whose limits are kept."""
+MAX_UNREADABLE: Final = 10_000
+USED_MS: Final = 10 * 60_000
+"""How long the limits of a topic are read again after its last batch. Then the next batch waits for them."""
 MAX_ABSENT: Final = 1_000
 """The most names without a topic that are queried again. Beyond this, the oldest ones are forgotten."""
 MOST_LOGGED: Final = 100
 """The most log lines about brokers that differ, since ten thousand topics may have the same differences."""
+
+
+class LimitsOf(Mapping[str, TopicLimits]):
+    """The limits of topics, by name. Topics with the same settings share their limits, and most topics have
+    no settings of their own, so a hundred thousand topics cost one dictionary."""
+
+    __slots__ = ("_by_own", "_owns")
+
+    def __init__(self, owns: Mapping[str, Own], by_own: Mapping[Own, TopicLimits]) -> None:
+        self._by_own = by_own
+        self._owns = owns
+
+    def __getitem__(self, topic: str) -> TopicLimits:
+        return self._by_own[self._owns[topic]]
+
+    def __contains__(self, topic: object) -> bool:
+        return topic in self._owns and self._owns[topic] in self._by_own  # type: ignore[index]  # it is in
+
+    def __iter__(self) -> Iterator[str]:
+        return (topic for topic, own in self._owns.items() if own in self._by_own)
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, LimitsOf):
+            return dict(self.items()) == other
+        is_same = self._owns is other._owns or self._owns == other._owns
+        return is_same and self._by_own == other._by_own
+
+    __hash__ = None  # type: ignore[assignment]  # as a dictionary
 
 
 class Topics:
@@ -37,8 +71,9 @@ class Topics:
         self.absent: dict[str, None] = {}
         """Topics without limits, because they do not exist or their limits cannot be read. They are queried
         again."""
-        self.new: dict[str, None] = {}
-        """Topics that no broker was queried for yet."""
+        self.unreadable: dict[str, None] = {}
+        """Topics whose limits the proxy may not read, or does not understand. If limits were known before,
+        they stay in force."""
         self.retry_ms = FIRST_RETRY_MS
         """How long to wait before absent topics are queried again."""
         self._differences: set[tuple[str, str, str]] = set()
@@ -46,16 +81,47 @@ class Topics:
         """The values of the broker on whose connection topics are read."""
         self._logged: set[tuple[str, str]] = set()
         self._owns: dict[str, Own] = {}
+        self._published: Mapping[str, Own] | None = None
+        """A copy of `_owns`, None if `_owns` has changed since."""
+        self._same: dict[Own, Own] = {}
+        """Each distinct `Own` once, so that topics with the same settings share it."""
+        self._used_ms: dict[str, int] = {}
+
+    @property
+    def count(self) -> int:
+        """The number of topics whose limits are known."""
+        return len(self._owns)
+
+    def __contains__(self, topic: str) -> bool:
+        """True if the topic's limits are known."""
+        return topic in self._owns
 
     @property
     def names(self) -> list[str]:
-        """All topics."""
-        return [*self._owns, *self.new, *self.absent]
+        """All topics whose limits are read again."""
+        return [*self._owns, *self.absent]
 
     @property
     def examples(self) -> tuple[str, ...]:
         """A few topics whose descriptions show all values of a broker that matter."""
         return examples(self._owns)
+
+    def used(self, topic: str, now_ms: int) -> None:
+        """A producer has written to the topic."""
+        if topic in self._owns:
+            self._used_ms[topic] = now_ms
+
+    def forget_unused(self, now_ms: int) -> None:
+        """Forget topics without a batch in a while. Nobody reads their limits again, so they may be old."""
+        self._used_ms = {
+            topic: at_ms
+            for topic, at_ms in self._used_ms.items()
+            if now_ms - at_ms < USED_MS and topic in self._owns
+        }
+        if len(self._used_ms) < len(self._owns):
+            self._owns = {topic: own for topic, own in self._owns.items() if topic in self._used_ms}
+            self._same = {own: own for own in self._owns.values()}
+            self._published = None
 
     def back_off(self, most_ms: int) -> None:
         """Double the wait for absent topics, which were queried now."""
@@ -64,7 +130,7 @@ class Topics:
     def update(self, answers: Sequence[TopicAnswer]) -> None:
         """Store the answers of one broker."""
         for answer in answers:
-            self.new.pop(answer.topic, None)
+            self.unreadable.pop(answer.topic, None)
             self._update(answer)
         self._given = given_by(answers) or self._given
 
@@ -75,36 +141,50 @@ class Topics:
                 topic_limits(answer.settings)
             except ValueError as error:
                 self._log_once("topic_limits_not_understood", answer.topic, error=str(error))
+                self._cannot_read(answer.topic)
             else:
-                self._owns[answer.topic] = own_of(answer)
+                own = own_of(answer)
+                if self._owns.get(answer.topic) != own:
+                    self._owns[answer.topic] = self._same.setdefault(own, own)
+                    self._published = None
                 self.absent.pop(answer.topic, None)
                 return
         elif answer.error_code == ErrorCode.TOPIC_AUTHORIZATION_FAILED:
             # The known limits stay in force: a lost permission must not end enforcement.
             self._log_once("topic_limits_denied", answer.topic, needs="DescribeConfigs on the topic")
-        elif answer.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
-            self._owns.pop(answer.topic, None)
+            self._cannot_read(answer.topic)
+        elif answer.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION and answer.topic in self._owns:
+            del self._owns[answer.topic]
+            self._published = None
         if answer.topic not in self._owns and answer.topic not in self.absent:
             self.absent[answer.topic] = None
             self.retry_ms = FIRST_RETRY_MS
             if len(self.absent) > MAX_ABSENT:
                 self.absent.pop(next(iter(self.absent)))
 
+    def _cannot_read(self, topic: str) -> None:
+        self.unreadable[topic] = None
+        if len(self.unreadable) > MAX_UNREADABLE:
+            del self.unreadable[next(iter(self.unreadable))]
+
     def limits(
         self, brokers: Mapping[int, Given | None]
     ) -> tuple[Mapping[str, TopicLimits], Mapping[str, TopicLimits]]:
         """The limits in force by topic, and the same as a 4.x broker would compute them. `brokers` has the
         values of each broker by node id, None for a broker without an answer."""
-        found = dict[Own, tuple[Together, list[Difference]] | None]()
-        limits, on_kafka_4 = dict[str, TopicLimits](), dict[str, TopicLimits]()
-        for topic, own in self._owns.items():
-            if own not in found:
-                known = self._together(own, brokers)
-                found[own] = None if known is None else (known, list(differences(known)))
-            if (both := found[own]) is not None:
-                limits[topic], on_kafka_4[topic] = both[0].limits, both[0].on_kafka_4
-                self._log_differences(topic, both[1])
-        return MappingProxyType(limits), MappingProxyType(on_kafka_4)
+        if self._published is None:
+            self._published = dict(self._owns)
+        limits, on_kafka_4 = dict[Own, TopicLimits](), dict[Own, TopicLimits]()
+        differing = dict[Own, Sequence[Difference]]()
+        for own in self._same:
+            if (known := self._together(own, brokers)) is not None:
+                limits[own], on_kafka_4[own] = known.limits, known.on_kafka_4
+                if found := list(differences(known)):
+                    differing[own] = found
+        if differing and len(self._differences) < MOST_LOGGED:
+            for topic, own in self._published.items():
+                self._log_differences(topic, differing.get(own, ()))
+        return LimitsOf(self._published, limits), LimitsOf(self._published, on_kafka_4)
 
     def _together(self, own: Own, brokers: Mapping[int, Given | None]) -> Together | None:
         """The limits, or None if the value of some broker is not understood."""

@@ -21,7 +21,7 @@ from tsproxy.model.addresses import Address
 from tsproxy.model.outcome import Peer
 from tsproxy.model.view import Endpoint, View
 from tsproxy.proxy.admin.report import Broker
-from tsproxy.proxy.brokers.discovery import ClusterFacts
+from tsproxy.proxy.brokers.facts import ClusterFacts
 from tsproxy.proxy.connections.broker_endpoints import Endpoints, EndpointsByHost, EndpointsByPort
 from tsproxy.proxy.connections.client_handshake import (
     TLS_HANDSHAKE_FAILED,
@@ -180,6 +180,8 @@ class ProxyListener:
             topic_names=facts.topic_names,
             may_describe=facts.may_describe,
             denied_ids=facts.denied_ids,
+            reads_limits=facts.reads_limits,
+            unreadable_topics=facts.unreadable_topics,
             produce_versions=self._produce_versions,
             limits=config.session_limits,
             policy=replace(self._context.timed(config.policy), is_suspended=self._is_suspended),

@@ -17,7 +17,7 @@ from tsproxy.config.patterns import meant_as_regex
 from tsproxy.config.settings import Config
 from tsproxy.model.policy import Rule, Waiver
 from tsproxy.policy.resolve import is_internal
-from tsproxy.proxy.brokers.discovery import VisibleTopics
+from tsproxy.proxy.brokers.facts import VisibleTopics
 from tsproxy.proxy.reloadable import Commit
 
 log = structlog.get_logger()

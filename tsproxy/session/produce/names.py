@@ -20,8 +20,8 @@ from itertools import islice
 from typing import Final, cast
 
 from tsproxy.model.addresses import counted_as
-from tsproxy.model.kafka import ApiKey, ErrorCode
-from tsproxy.model.produce import ProduceRequest
+from tsproxy.model.kafka import ApiKey, ErrorCode, is_topic_name
+from tsproxy.model.produce import ProduceRequest, TopicKey
 from tsproxy.model.verdict import Reason, Reject
 from tsproxy.model.view import View
 from tsproxy.wire.apis import APIS
@@ -30,8 +30,8 @@ from tsproxy.wire.k00_produce import NO_NAMES, TOPIC_IDS_FROM, TopicNames
 NAME_WAIT_MS: Final = 1_000
 SETTLE_MS: Final = 250
 MOST_WAITED_FOR: Final = 50
-"""The most ids of one request that are worth a question. All topics that exist at the start have names, so a
-request has a few new ones at most, or it has invented ones."""
+"""The most ids, and the most topics, of one request that are worth a question. All topics that exist at the
+start are known, so a request has a few new ones at most, or it has invented ones."""
 MOST_GIVEN_UP: Final = 1_000
 """The most ids that one session remembers because their names did not come in time."""
 MOST_ADDRESSES: Final = 10_000
@@ -121,11 +121,38 @@ class IdsGivenUp:
             del self._until_ms[each]
 
 
-def is_awaited(topic_id: bytes, view: View) -> bool:
-    """True if this id has no name yet, and may get one."""
-    if view.topic_names is None or topic_id in view.topic_names:
+class TopicsGivenUp:
+    """The topics of one session whose limits did not come in time. No other request waits for them: perhaps
+    they do not exist."""
+
+    __slots__ = ("_topics",)
+
+    def __init__(self) -> None:
+        self._topics: dict[str, None] = {}
+
+    def __len__(self) -> int:
+        return len(self._topics)
+
+    def add(self, topics: Iterable[str]) -> None:
+        self._topics.update(dict.fromkeys(topics))
+        while len(self._topics) > MOST_WAITED_FOR:
+            del self._topics[next(iter(self._topics))]
+
+    def missing(self, request: ProduceRequest, view: View) -> frozenset[str]:
+        """The topics for whose limits this request should wait."""
+        names = (topic.name for topic in request.topics)
+        found = (each for each in names if each not in self._topics and is_awaited(each, view))
+        return frozenset(islice(found, MOST_WAITED_FOR))
+
+
+def is_awaited(key: TopicKey, view: View) -> bool:
+    """True if this id has no name yet, or this topic no limits, and may get them."""
+    if isinstance(key, str):
+        known = key in view.topics or key in view.unreadable_topics
+        return view.reads_limits and view.policy.asks_broker and not known and is_topic_name(key)
+    if view.topic_names is None or key in view.topic_names:
         return False
-    return not is_denied(topic_id, view)
+    return not is_denied(key, view)
 
 
 def is_denied(topic_id: bytes, view: View) -> bool:

@@ -1,0 +1,123 @@
+"""The first request to a topic waits for the topic's limits: without them, next to nothing is judged."""
+
+from dataclasses import replace
+
+import pytest
+
+from tests.session.conversation import (
+    LIMITS,
+    NOW_MS,
+    Conversation,
+    Expected,
+    booked,
+    client,
+    later,
+    paused,
+    resumed,
+    to_broker,
+    to_client,
+    topic_wanted,
+    view_becomes,
+    view_of,
+)
+from tests.session.messages import out_of_range, produce, produced, rejected
+from tests.wire.batches import batch
+from tsproxy.model.policy import LimitsFrom, Policy
+from tsproxy.model.verdict import Reason
+from tsproxy.session.effects import Count, SessionCounter
+from tsproxy.session.produce.names import MOST_WAITED_FOR, NAME_WAIT_MS, TopicsGivenUp
+
+GOOD, IN_SECONDS = batch([NOW_MS]), batch([NOW_MS // 1_000])
+WAITED_FOR = Expected(Count, {"counter": SessionCounter.TOPIC_LIMITS_WAITS})
+VIEW = replace(view_of(), reads_limits=True)
+
+
+def with_new(view):
+    return replace(view, topics={**view.topics, "new": LIMITS})
+
+
+@pytest.mark.parametrize("uses_fast_path", [True, False])
+def test_the_first_batch_is_judged_by_the_topics_limits(uses_fast_path):
+    """A job that sends one batch a night has no second one."""
+    frame = produce({"new": {0: IN_SECONDS}})
+    said = produced({"new": {0: rejected(out_of_range(NOW_MS // 1_000))}})
+    assert (
+        Conversation(VIEW, uses_fast_path=uses_fast_path)
+        >> client(frame)
+        << topic_wanted("new")
+        << WAITED_FOR
+        << paused
+        >> view_becomes(with_new(VIEW))
+        << to_client(said)
+        << booked("rejected", topic="new", reason=Reason.TOO_OLD, limits=LIMITS)
+        << resumed
+    )
+
+
+def test_limits_that_do_not_come_are_waited_for_once():
+    """Perhaps the topic does not exist. Its broker judges the batch."""
+    frame, again = produce({"new": {0: GOOD}}), produce({"new": {0: GOOD}}, correlation_id=2)
+    assert (
+        Conversation(VIEW)
+        >> client(frame)
+        << topic_wanted("new")
+        << WAITED_FOR
+        << paused
+        >> later(NAME_WAIT_MS - 1)
+        >> later(1)
+        << to_broker(frame)
+        << topic_wanted("new")
+        << resumed
+        >> client(again)
+        << to_broker(again)
+        << topic_wanted("new")
+    )
+
+
+@pytest.mark.parametrize(
+    "view",
+    [
+        replace(VIEW, reads_limits=False),
+        replace(VIEW, unreadable_topics=frozenset(["new"])),
+        replace(VIEW, policy=Policy(limits_from=LimitsFrom.CONFIG)),
+    ],
+    ids=["nobody reads limits", "they may not be read", "no rule needs them"],
+)
+def test_nothing_waits_for_limits_that_will_not_come(view):
+    conversation, frame = Conversation(view), produce({"new": {0: GOOD}})
+    sent = conversation.session.client_bytes(frame, NOW_MS)[0]
+    assert sent.data == frame
+    assert not conversation.session.is_judging
+
+
+def test_the_wait_ends_when_it_turns_out_that_they_may_not_be_read():
+    frame = produce({"new": {0: GOOD}})
+    assert (
+        Conversation(VIEW)
+        >> client(frame)
+        << topic_wanted("new")
+        << WAITED_FOR
+        << paused
+        >> view_becomes(replace(VIEW, unreadable_topics=frozenset(["new"])))
+        << to_broker(frame)
+        << topic_wanted("new")
+        << resumed
+    )
+
+
+def test_names_that_no_topic_can_have_are_not_waited_for():
+    conversation, frame = Conversation(VIEW), produce({"no topic": {0: GOOD}, "x" * 300: {0: GOOD}})
+    assert conversation.session.client_bytes(frame, NOW_MS)[0].data == frame
+
+
+def test_a_request_for_many_topics_asks_for_a_few():
+    conversation = Conversation(VIEW)
+    frame = produce({f"invented-{number}": {0: GOOD} for number in range(2 * MOST_WAITED_FOR)})
+    effects = conversation.session.client_bytes(frame, NOW_MS)
+    assert len([each for each in effects if hasattr(each, "topic")]) == MOST_WAITED_FOR
+
+
+def test_a_session_remembers_a_few_topics_without_limits():
+    given_up = TopicsGivenUp()
+    given_up.add(f"invented-{number}" for number in range(10 * MOST_WAITED_FOR))
+    assert len(given_up) == MOST_WAITED_FOR
