@@ -2,9 +2,11 @@
 
 RFC 4180, UTF-8, a head with the names of report.json's keys. Text that a spreadsheet would take for a formula
 (a client may call itself `=HYPERLINK(…)`) begins with an apostrophe, as spreadsheets themselves mark text.
+Where the semicolon separates cells, a part of a text is a cell of its own, so it has its own apostrophe.
 """
 
 import csv
+import re
 from collections.abc import Iterator
 from io import StringIO
 from typing import Final
@@ -18,7 +20,9 @@ _REASON: Final = (
 )
 HEAD: Final = ("first_day", "last_day", "client_id", "principal", *_REASON, "topics", "addresses", "team")
 
-_FORMULA: Final = ("=", "+", "-", "@")
+_FORMULA: Final = re.compile(r"(^|[;,|])(?=[\s'\"]*[=+\-@＝＋－＠﹣﹢﹦﹫])")
+"""The beginning of a cell that a spreadsheet would compute, whatever separates its cells. Some take signs of
+full width for the usual ones."""
 
 
 def render(report: Report) -> str:
@@ -46,5 +50,4 @@ def _cell(value: object) -> object:
         return ""
     if not isinstance(value, str):
         return value
-    shown = bounded(value, 2_000)
-    return f"'{shown}" if shown.startswith(_FORMULA) else shown
+    return _FORMULA.sub(r"\1'", bounded(value, 2_000))

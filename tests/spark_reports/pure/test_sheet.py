@@ -41,6 +41,17 @@ def test_no_client_writes_a_formula_or_a_row(text):
         assert all(cell.isprintable() for cell in row.values())
 
 
+@pytest.mark.parametrize("sign", "=+-@＝＋－＠")  # signs of full width
+@pytest.mark.parametrize("before", ["", " ", "x;", "x; ", "x|", 'x";', "x;'", "x;y;"])
+def test_no_cell_begins_with_a_formula_whatever_separates_cells(before, sign):
+    """In many countries, spreadsheets read a file with the semicolon as separator."""
+    text = sheet.render(reports.hostile(f"{before}{sign}cmd|' /C calc'!A0;y"))
+    for separator in ",;|\t":
+        for row in csv.reader(StringIO(text, newline=""), delimiter=separator):
+            starts = [cell.strip(' "')[:1] for cell in row if not cell.lstrip("-").isdigit()]
+            assert not set(starts) & set("=+-@＝＋－＠"), (separator, row)
+
+
 def test_a_drift_behind_stays_a_number():
     assert any(int(row["drift_min_ms"]) < 0 for row in rows_of(reports.fixed()) if row["drift_min_ms"])
 
