@@ -45,12 +45,22 @@ class Table:
     def rows(self, spark: SparkSession) -> DataFrame:
         """All its rows, with the columns of TABLE_DDL. Raises AnalysisException if it does not exist."""
         match self.form:
-            case Form.ICEBERG:
-                return _of_this_version(spark.table(self.name))
-            case Form.DELTA:
-                return _of_this_version(spark.read.format("delta").load(self.name))
-            case _:
+            case Form.PARQUET:
                 return spark.read.schema(TABLE_DDL).parquet(self.name)
+            case _:
+                return _of_this_version(self._as_stored(spark))
+
+    def batches(self, spark: SparkSession) -> DataFrame:
+        """The column `batch_id` of a table of `stream`; null, or no such column, in a table of `compact`."""
+        if self.form is Form.PARQUET:
+            return spark.read.schema("batch_id STRING").parquet(self.name)
+        stored = self._as_stored(spark)
+        return stored.select(*[name for name in stored.columns if name == "batch_id"])
+
+    def _as_stored(self, spark: SparkSession) -> DataFrame:
+        if self.form is Form.ICEBERG:
+            return spark.table(self.name)
+        return spark.read.format(self.form.value).load(self.name)
 
     def holds(self, spark: SparkSession, day: date) -> bool:
         """True if there is a line of the day. The table must exist."""
@@ -65,16 +75,24 @@ class Table:
         path = context._jvm.org.apache.hadoop.fs.Path(name)
         return bool(path.getFileSystem(context._jsc.hadoopConfiguration()).exists(path))
 
-    def replace(self, rows: DataFrame, partitions: Sequence[str]) -> None:
-        """Replace the partitions of `rows`, and no others."""
+    def replace(
+        self, rows: DataFrame, partitions: Sequence[str], written_by: tuple[str, int] | None = None
+    ) -> None:
+        """Replace the partitions of `rows`, and no others.
+
+        `written_by`: a stream, and the number of its batch. Delta notes both, and writes no batch twice.
+        """
         if self.form is Form.ICEBERG:
             self._replace_in_catalog(rows, partitions)
             return
-        # This is set here and not by the session: without it, Spark would delete all other days.
-        rows.sparkSession.conf.set("spark.sql.sources.partitionOverwriteMode", "dynamic")
         writer = rows.write.format(self.form.value).mode("overwrite").partitionBy(*partitions)
+        # Without this option, Spark would delete all other days. A setting would outlast the command.
+        writer = writer.option("partitionOverwriteMode", "dynamic")
         if self.form is Form.DELTA:
             writer = writer.option("mergeSchema", "true")
+            if written_by is not None:
+                stream, number = written_by
+                writer = writer.option("txnAppId", stream).option("txnVersion", number)
         writer.option("compression", "zstd").save(self.name)
 
     def _replace_in_catalog(self, rows: DataFrame, partitions: Sequence[str]) -> None:

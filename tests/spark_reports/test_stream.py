@@ -1,6 +1,7 @@
 """The log as a stream: each line is in the table once, even after a crash at the worst moment."""
 
 import json
+import shutil
 from datetime import date
 
 import pytest
@@ -17,9 +18,18 @@ from tests.spark_reports.logs import counters, heartbeat, write
 FRIDAY = date(2026, 11, 20)
 
 
-def streamed(tmp_path, *more):
+def asked(tmp_path):
     options = ["--input", tmp_path / "in", "--output", tmp_path / "table", "--checkpoint", tmp_path / "state"]
-    assert main(["stream", *map(str, options), "--once", *more]) == 0
+    return list(map(str, options))
+
+
+def streamed(tmp_path, *more):
+    assert main(["stream", *asked(tmp_path), "--once", *more]) == 0
+
+
+def identity_of(checkpoint):
+    """The id that Spark gave to the stream of a checkpoint."""
+    return json.loads((checkpoint / "metadata").read_text())["id"]
 
 
 def lines_of(spark, tmp_path):
@@ -71,6 +81,74 @@ def test_a_batch_that_is_run_again_after_a_crash_is_there_once(spark, tmp_path):
     assert lines_of(spark, tmp_path) == before
 
 
+def test_a_stream_whose_checkpoint_was_lost_replaces_nothing(spark, tmp_path):
+    """The first file was deleted by then, as retention does it."""
+    first = write(tmp_path / "in" / "a.jsonl", counters(0), heartbeat(1), raw="garbage\n")
+    streamed(tmp_path)
+    before = lines_of(spark, tmp_path)
+    first.unlink()
+    shutil.rmtree(tmp_path / "state")
+    write(tmp_path / "in" / "b.jsonl", heartbeat(2), heartbeat(3))
+    streamed(tmp_path)
+    assert lines_of(spark, tmp_path) == [*before, ("2026-11-20", 2, ""), ("2026-11-20", 3, "")]
+
+
+def test_two_streams_into_one_table_replace_nothing_of_each_other(spark, tmp_path):
+    for name in ("one", "two"):
+        write(tmp_path / name / "a.jsonl", heartbeat(0, proxy=name), heartbeat(1, proxy=name))
+        streamed(tmp_path, "--input", str(tmp_path / name), "--checkpoint", str(tmp_path / f"state-{name}"))
+    assert [seq for _, seq, _ in lines_of(spark, tmp_path)] == [0, 0, 1, 1]
+
+
+def test_a_checkpoint_from_before_the_last_batches_stops_with_a_sentence(spark, tmp_path, capsys):
+    """It was restored from a backup. The stream would number other lines as batches that are written."""
+    write(tmp_path / "in" / "a.jsonl", heartbeat(0))
+    streamed(tmp_path)
+    shutil.copytree(tmp_path / "state", tmp_path / "backup")
+    write(tmp_path / "in" / "b.jsonl", heartbeat(1))
+    streamed(tmp_path)
+    shutil.rmtree(tmp_path / "state")
+    (tmp_path / "backup").rename(tmp_path / "state")
+    before = lines_of(spark, tmp_path)
+    write(tmp_path / "in" / "c.jsonl", heartbeat(2))
+    assert main(["stream", *asked(tmp_path), "--once"]) == 2
+    stderr = capsys.readouterr().err
+    assert "holds batch 1 of this stream, but the checkpoint" in stderr
+    assert "ends with batch 0" in stderr
+    assert stderr.count("\n") == 1
+    assert lines_of(spark, tmp_path) == before
+
+
+def test_a_table_whose_batches_do_not_name_their_stream_keeps_them(spark, tmp_path):
+    """Version 0.1.0 wrote such tables."""
+    write(tmp_path / "in" / "a.jsonl", heartbeat(0))
+    streamed(tmp_path)
+    [batch] = (tmp_path / "table" / "event_date=2026-11-20").iterdir()
+    batch.rename(batch.with_name("batch_id=0"))
+    shutil.rmtree(tmp_path / "state")
+    (tmp_path / "in" / "a.jsonl").unlink()
+    write(tmp_path / "in" / "b.jsonl", heartbeat(1))
+    streamed(tmp_path)
+    assert [seq for _, seq, _ in lines_of(spark, tmp_path)] == [0, 1]
+
+
+def test_a_stream_does_not_write_into_a_table_of_compact(spark, tmp_path, capsys):
+    """No reader could read a table with both kinds of partitions."""
+    write(tmp_path / "in" / "decisions-20261120T000000Z-a.jsonl", heartbeat(0))
+    made = ["--input", str(tmp_path / "in"), "--output", str(tmp_path / "table"), "--date", "2026-11-20"]
+    assert main(["compact", *made]) == 0
+    capsys.readouterr()
+    assert main(["stream", *asked(tmp_path), "--once"]) == 2
+    assert "was written by `compact`" in capsys.readouterr().err
+
+
+def test_the_folder_of_a_table_may_be_there_before_its_first_batch(spark, tmp_path):
+    (tmp_path / "table").mkdir()
+    write(tmp_path / "in" / "a.jsonl", heartbeat(0))
+    streamed(tmp_path)
+    assert lines_of(spark, tmp_path) == [("2026-11-20", 0, "")]
+
+
 def test_the_table_is_read_like_one_of_compact(spark, tmp_path):
     write(tmp_path / "in" / "a.jsonl", counters(0), heartbeat(1), counters(0))
     streamed(tmp_path)
@@ -85,8 +163,10 @@ def test_a_micro_batch_has_at_most_so_many_files(spark, tmp_path):
     for number in range(5):
         write(tmp_path / "in" / f"{number}.jsonl", heartbeat(number))
     streamed(tmp_path, "--max-files", "2")
-    batches = (tmp_path / "table" / "event_date=2026-11-20").iterdir()
-    assert sorted(path.name for path in batches) == ["batch_id=0", "batch_id=1", "batch_id=2"]
+    batches = list((tmp_path / "table" / "event_date=2026-11-20").iterdir())
+    [own] = {path.name.rpartition("-")[0] for path in batches}
+    assert own.removeprefix("batch_id=") == identity_of(tmp_path / "state")
+    assert sorted(path.name for path in batches) == [f"{own}-{number}" for number in range(3)]
     assert [seq for _, seq, _ in lines_of(spark, tmp_path)] == list(range(5))
 
 
