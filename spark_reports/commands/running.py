@@ -3,7 +3,7 @@
 import argparse
 import sys
 from collections.abc import Collection, Iterator, Sequence
-from contextlib import ExitStack, contextmanager, nullcontext, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from datetime import date, timedelta
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, Final
@@ -13,7 +13,7 @@ from spark_reports.commands.progress import Progress, tasks_of
 from spark_reports.exits import SparkUnavailableError, UsageError
 from spark_reports.log.completeness import period_text
 from spark_reports.report.files import local, require_writable, try_far
-from spark_reports.spark.session import spark_session
+from spark_reports.spark.session import settings, spark_session
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -60,7 +60,8 @@ def spark_at_work(
         try:
             for folder in writes:
                 _try_far(spark, folder)
-            with _skipping(spark) if getattr(options, "skip_damaged_files", False) else nullcontext():
+            skips = getattr(options, "skip_damaged_files", False)
+            with settings(spark, {_SKIPS_DAMAGED: "true"} if skips else {}):
                 yield spark
         except PySparkException as error:
             if error.getCondition() in _NOT_THERE:
@@ -96,18 +97,6 @@ def _try_far(spark: "SparkSession", folder: str) -> None:
     except Py4JJavaError as error:
         reason = explained(_causes(error.java_exception))
         raise SparkUnavailableError(f"{folder} cannot be written: {reason}") from error
-
-
-@contextmanager
-def _skipping(spark: "SparkSession") -> Iterator[None]:
-    """Inside the block, a damaged file is read as far as possible."""
-    before = str(spark.conf.get(_SKIPS_DAMAGED))
-    spark.conf.set(_SKIPS_DAMAGED, "true")
-    try:
-        yield
-    finally:
-        with suppress(Exception):  # a JVM that has ended has no settings; its error is reported anyway
-            spark.conf.set(_SKIPS_DAMAGED, before)
 
 
 def _causes(error: Any) -> list[str]:

@@ -8,7 +8,7 @@ start) goes to a file, which is shown if the start fails.
 import os
 import sys
 from collections.abc import Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from importlib import resources
 from importlib.util import find_spec
 from pathlib import Path
@@ -50,7 +50,7 @@ _TAIL_BYTES: Final = 2_000
 
 @contextmanager
 def spark_session(master: str | None = None, *, is_brief: bool = True) -> Iterator["SparkSession"]:
-    """A session in UTC. At the end, it is stopped if it was started here.
+    """A session in UTC. At the end, it is stopped if it was started here; else it has its own settings again.
 
     `master` is a URL of Spark's; None means spark-submit's, else `local[*]`. `is_brief`: many queries on
     little data. Raises SparkUnavailableError.
@@ -70,10 +70,10 @@ def spark_session(master: str | None = None, *, is_brief: bool = True) -> Iterat
         archive = class_archive.prepared()
         options = f"{_JVM_OPTIONS} {_BRIEF if is_brief else _LONG} {archive.options}"
         session = _start(master or "local[*]", options)
-    session.conf.set("spark.sql.session.timeZone", "UTC")
     jvm_names.keep(session)
     try:
-        yield session
+        with settings(session, _IN_UTC):
+            yield session
     except BaseException:
         class_archive.failed(session, archive)
         raise
@@ -83,6 +83,8 @@ def spark_session(master: str | None = None, *, is_brief: bool = True) -> Iterat
         if running is None:
             session.stop()
 
+
+_IN_UTC: Final[Mapping[str, str]] = MappingProxyType({"spark.sql.session.timeZone": "UTC"})
 
 _SMALL_QUERIES: Final[Mapping[str, str]] = MappingProxyType(
     {
@@ -111,8 +113,9 @@ def settings(session: "SparkSession", wanted: Mapping[str, str]) -> Iterator[Non
     try:
         yield
     finally:
-        for name, was in before.items():
-            session.conf.set(name, was)
+        with suppress(Exception):  # a JVM that has ended has no settings; its error is reported anyway
+            for name, was in before.items():
+                session.conf.set(name, was)
 
 
 def require_pyspark() -> None:

@@ -10,6 +10,7 @@ import pytest
 
 from spark_reports.cli import main
 from spark_reports.spark import class_archive
+from spark_reports.spark.session import settings
 from tests.spark_reports.day import DAY_MS, MIDNIGHT_MS, a_day
 from tests.spark_reports.logs import write
 
@@ -157,6 +158,22 @@ def test_every_path_may_be_on_another_file_system(spark, decisions, tmp_path, ca
     assert [row["team"] for row in report["owners"]["teams"]] == ["Pay", None]
     assert not any("viewfs" in path.name for path in Path.cwd().iterdir())
     assert main(["what-if", "--rollup", "viewfs://far/kept/rollup", "--date", "2026-11-20"]) == 0
+
+
+def test_in_a_notebook_the_session_is_afterwards_as_it_was(spark, decisions, tmp_path):
+    """Also if the command fails. The table is written with an option, so that the user's own writes replace
+    what they replaced before."""
+    with settings(spark, {"spark.sql.session.timeZone": "Europe/Berlin"}):
+        before = dict(spark.conf.getAll)
+        read, written = ["--input", str(decisions)], ["--output", str(tmp_path / "lines")]
+        assert main(["compact", *read, *written, "--date", "2026-11-20..2026-11-21"]) == 0
+        rollup = ["--rollup", str(tmp_path / "rollup"), "--skip-damaged-files"]
+        written = ["--output", str(tmp_path / "out"), "--format", "json", "--quiet"]
+        assert main(["daily", *read, *written, *rollup, "--date", "2026-11-20"]) == 0
+        assert main(["compact", "--input", "nowhere", "--output", str(tmp_path / "lines")]) == 2
+        after = dict(spark.conf.getAll)
+    assert {name: after[name] for name in before} == before
+    assert spark.conf.get("spark.sql.sources.partitionOverwriteMode").upper() == "STATIC"
 
 
 def test_a_file_system_that_spark_does_not_have_is_a_sentence(spark, decisions, capsys):
