@@ -14,6 +14,8 @@ from spark_reports.log import grouping
 from spark_reports.log.boots import BEATS
 from spark_reports.log.completeness import JITTER_MS, Boot, LineGap
 from spark_reports.log.grouping import Rows
+from spark_reports.log.read import FIRST_OF_COPIES
+from spark_reports.log.schema import COLUMNS
 from spark_reports.log.sequence import BOOT
 from spark_reports.log.set_aside import PROBLEMS_WITHOUT_IDENTITY
 from tsproxy.decisions.fields import EventName, LifecycleKind
@@ -31,11 +33,31 @@ def each_once(lines: Iterable[Mapping[str, Any]]) -> Rows:
         if not _is_identified(line):
             once.append(dict(line))
         elif (first := known.get(name)) is not None:
-            first["copies"] += line["copies"]
+            copies = first["copies"] + line["copies"]
+            if _order(line) < _order(first):
+                first.update(line)
+            first["copies"] = copies
         else:
             known[name] = dict(line)
             once.append(known[name])
     return once
+
+
+def _order(line: Mapping[str, Any]) -> list[str]:
+    return [line[name] or "" for name in FIRST_OF_COPIES]
+
+
+def conflicts(lines: Iterable[Mapping[str, Any]]) -> list[tuple[str, str, int]]:
+    """The identities of lines whose copies differ in a column of the log."""
+    first: dict[tuple[str, str, int], Mapping[str, Any]] = {}
+    found: dict[tuple[str, str, int], None] = {}
+    for line in lines:
+        if _is_identified(line):
+            name = (line["proxy"], line["boot"], line["seq"])
+            other = first.setdefault(name, line)
+            if other is not line and any(other[column] != line[column] for column in COLUMNS):
+                found[name] = None
+    return list(found)
 
 
 def _is_identified(line: Mapping[str, Any]) -> bool:

@@ -55,18 +55,26 @@ def lines(
         if size.is_small(marked, source.form, file_bytes):
             stack.enter_context(small_queries(spark))
             day_side = side(F.col("day"))
-            known = marked.coalesce(1).withColumns(
-                {**sequence.facts(day_side), **boots.facts(side), **files, **facts}
-            )
-            yield Collected(collected.each_once(frames.rows(known)))
+            wanted = {**sequence.facts(day_side), **boots.facts(side), **files, **facts}
+            marked = marked.coalesce(1)
+            found = frames.rows(marked.withColumns(wanted))
+            if conflicts := collected.conflicts(found):  # their facts are others
+                found = frames.rows(read.with_conflicts(marked, conflicts).withColumns(wanted))
+            yield Collected(collected.each_once(found))
             return
         stack.enter_context(size.spread(spark, file_bytes))
         if source.form is Form.JSON:
             frames.kept(stack, marked)
-        worded = frames.kept(stack, sequence.words(read.identified(marked), side(F.col("day"))))
+        once, worded = marked, _worded(stack, marked, side)
         dirty = sequence.repeated(worded)
-        once = marked if dirty.isEmpty() else frames.kept(stack, read.deduplicated(marked, dirty))
+        if not dirty.isEmpty():
+            once = frames.kept(stack, read.deduplicated(marked, dirty))
+            worded = _worded(stack, once, side)
         yield InSpark(once.withColumns(files), worded, side)
+
+
+def _worded(stack: ExitStack, marked: DataFrame, side: Side) -> DataFrame:
+    return frames.kept(stack, sequence.words(read.identified(marked), side(F.col("day"))))
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +99,7 @@ class InSpark:
 
     frame: DataFrame
     words: DataFrame
-    """`sequence.words` of the identified lines, duplicates included."""
+    """`sequence.words` of the identified lines."""
     side: Side
 
     def evidence(self, listed: int = GAPS_LISTED) -> Evidence:

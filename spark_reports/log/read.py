@@ -10,13 +10,17 @@ Lines are set aside for these reasons (`problem`):
     not_json         the line is not one JSON object with the schema's types
     no_identity      proxy, boot, seq, event or v is missing, or seq is no line number
     bad_instant      ts or interval_start is no instant, or interval_ms no length
-    bad_count        a count is negative or absurdly large, and would spoil a sum
+    bad_key          counters lack topic, verdict, error_code or is_final, or have a verdict nobody gives
+    bad_count        a count is negative or absurdly large, and would spoil a sum; or a histogram counts more
+                     than its line
     unknown_version  v is unknown: a newer proxy wrote the line
+    conflict         lines of one identity differ: nobody knows which of them the proxy wrote
 
 Spark's JSON reader accepts `{…}{…}` on one line and silently drops everything after the first object. The
 gap in `seq` shows it (`sequence`).
 """
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
@@ -30,7 +34,7 @@ from pyspark.sql import functions as F  # noqa: N812  # the name that all of Spa
 from spark_reports.exits import NoFilesError, UsageError
 from spark_reports.log import inputs, set_aside
 from spark_reports.log.grouping import Grouping, How, Measure
-from spark_reports.log.schema import COLUMNS, CORRUPT, READ_DDL
+from spark_reports.log.schema import COLUMNS, CORRUPT, IDENTITY, READ_DDL
 from spark_reports.log.sequence import BOOT
 from spark_reports.log.store import Form, Table
 from tsproxy.decisions.fields import SCHEMA_VERSION, EventName
@@ -64,6 +68,12 @@ EXAMPLES: Final = Grouping(
     where="is_set_aside",
 )
 """For the same keys, without usable lines: what is wrong with one such line."""
+
+CONFLICT: Final = "conflict"
+OF_A_COPY: Final = ("raw", "file", "hour", "day", "event_date")
+"""Columns in which copies of one line may differ, or which follow from others."""
+FIRST_OF_COPIES: Final = ("ts", "interval_start", "file")
+"""The copy of a line that is kept is the first one in this order, whichever file is read first."""
 
 _ABSURD_INTERVAL_MS: Final = 10**12
 """This is thirty years. Spark can still compute with an instant plus this length."""
@@ -193,7 +203,6 @@ def _days(source: Source) -> list[date]:
 
 def _problem() -> Column:
     """The reason why a line is unusable, or null."""
-    is_counters = F.col("event") == EventName.COUNTERS.value
     return (
         F.when(F.col(CORRUPT).isNotNull(), "not_json")
         .when(_any_null(*set_aside.IDENTIFYING), "no_identity")
@@ -201,7 +210,8 @@ def _problem() -> Column:
         .when(F.col("v") != SCHEMA_VERSION, "unknown_version")
         .when(~_is_instant(F.col("ts")), "bad_instant")
         .when(_has_interval() & ~(_is_instant(F.col("interval_start")) & _is_length()), "bad_instant")
-        .when(is_counters & _bad_counts(), "bad_count")
+        .when(set_aside.bad_key(), "bad_key")
+        .when(set_aside.bad_count(), "bad_count")
     )
 
 
@@ -232,12 +242,9 @@ def _is_length() -> Column:
     return F.coalesce(F.col("interval_ms").between(0, _ABSURD_INTERVAL_MS), F.lit(False))
 
 
-def _bad_counts() -> Column:
-    return reduce(Column.__or__, [~set_aside.is_count(name) for name in set_aside.COUNTS])
-
-
 def deduplicated(marked: DataFrame, dirty: DataFrame) -> DataFrame:
-    """Each line once, even if a log shipper delivered it several times; `copies` says how often.
+    """Each line once, even if a log shipper delivered it several times; `copies` says how often. If the
+    copies differ, none of them counts (`conflict`).
 
     `dirty`: the boots with a repeated line (BOOT). Only their lines are shuffled; all others, nearly always
     all lines, stay where they are. A line is aggregated as one struct: forty aggregates of one column each
@@ -245,23 +252,34 @@ def deduplicated(marked: DataFrame, dirty: DataFrame) -> DataFrame:
     """
     boots = F.broadcast(dirty)
     known = F.coalesce(~F.col("problem").isin(*set_aside.PROBLEMS_WITHOUT_IDENTITY), F.lit(True))
-    identity = [*BOOT, "seq"]
-    rest = [name for name in marked.columns if name not in (*identity, "copies")]
+    rest = [name for name in marked.columns if name not in (*IDENTITY, "copies", "problem")]
+    content = F.xxhash64(F.to_json(F.struct(*[name for name in rest if name not in OF_A_COPY])))
+    differ = F.min("content") != F.max("content")
     once = (
         marked.where(known)
         .join(boots, on=list(BOOT), how="left_semi")
-        .groupBy(*identity)
-        .agg(F.first(F.struct(*rest)).alias("line"), F.sum("copies").alias("copies"))
-        .select(*identity, "copies", "line.*")
+        .withColumn("content", content)
+        .groupBy(*IDENTITY)
+        .agg(
+            F.min_by(F.struct(*rest), F.struct(*FIRST_OF_COPIES)).alias("line"),
+            F.when(differ, CONFLICT).otherwise(F.max("problem")).alias("problem"),
+            F.sum("copies").alias("copies"),
+        )
+        .select(*IDENTITY, "copies", "problem", "line.*")
     )
     clean = marked.where(known).join(boots, on=list(BOOT), how="left_anti")
     unidentified = marked.where(~known)
     return clean.unionByName(unidentified).unionByName(once)
 
 
-def usable(all_lines: DataFrame) -> DataFrame:
-    """The lines without a problem."""
-    return all_lines.where(F.col("problem").isNull())
+def with_conflicts(marked: DataFrame, conflicts: Sequence[tuple[str, str, int]]) -> DataFrame:
+    """The lines, with the problem `conflict` for those of these identities, which are few."""
+    if not conflicts:
+        return marked
+    found = json.dumps([dict(zip(IDENTITY, each, strict=True)) for each in conflicts])
+    known = F.from_json(F.lit(found), "array<struct<proxy:string,boot:string,seq:bigint>>")
+    is_one = F.array_contains(known, F.struct(*IDENTITY))
+    return marked.withColumn("problem", F.when(is_one, CONFLICT).otherwise(F.col("problem")))
 
 
 def identified(all_lines: DataFrame) -> DataFrame:

@@ -27,7 +27,9 @@ def would_vanish(stored: DataFrame, coming: DataFrame, first: date, last: date) 
 
 
 def _numbers(lines: DataFrame) -> DataFrame:
-    """The numbers of the usable lines: `day`, BOOT, `word`, `bits`."""
+    """The numbers of the usable lines, and of lines in conflict, each of which is usable alone: `day`, BOOT,
+    `word`, `bits`."""
     word = F.shiftright("seq", 6).alias("word")
     bits = F.expr("bit_or(shiftleft(1L, cast(seq & 63 as int)))").alias("bits")
-    return read.usable(lines).groupBy("day", *BOOT, word).agg(bits)
+    counted = lines.where(F.col("problem").isNull() | (F.col("problem") == read.CONFLICT))
+    return counted.groupBy("day", *BOOT, word).agg(bits)

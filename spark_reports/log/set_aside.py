@@ -7,13 +7,16 @@ part that is left of it (`raw`).
 """
 
 from datetime import date, timedelta
+from functools import reduce
 from typing import Final
 
 from pyspark.sql import Column
 from pyspark.sql import functions as F  # noqa: N812  # the name that all of Spark's documentation uses
 
 from spark_reports.log.schema import SUMS
+from tsproxy.decisions.drift import EDGES, HISTOGRAM_NAME
 from tsproxy.decisions.fields import EventName
+from tsproxy.model.outcome import VerdictName
 
 _HOLD_NO_TOTALS: Final = (EventName.DECISION.value, EventName.LIFECYCLE.value)
 PROBLEMS_WITHOUT_IDENTITY: Final = ("not_json", "no_identity")
@@ -25,6 +28,12 @@ COUNTS: Final = (*SUMS, *_OPTIONAL)
 
 ABSURD_COUNT: Final = 10**15
 """A sum of thousands of such counts still fits in int64. No proxy counts so many in an interval."""
+
+KEY_FIELDS: Final = ("topic", "verdict", "error_code", "is_final")
+"""The fields of their key that all counters have. Tables are sorted by them."""
+_HISTOGRAMS: Final = ("ahead", "behind")
+BEATEN: Final = ("lines_dropped", "decisions_suppressed", "batches_folded")
+"""The counts of heartbeats."""
 
 _VALUE_CHARS: Final = 60
 _EXAMPLE_CHARS: Final = 300
@@ -61,9 +70,11 @@ def what_is_wrong() -> Column:
         .when(problem == "unknown_version", _named("v"))
         .when(problem == "bad_instant", F.concat_ws(", ", _named("ts"), *interval))
         .when(
-            problem == "bad_count",
-            F.concat_ws(", ", *[F.when(~is_count(name), _named(name)) for name in COUNTS]),
+            problem == "bad_key",
+            F.concat_ws(", ", *[F.when(~is_of_key(name), _named(name)) for name in KEY_FIELDS]),
         )
+        .when(problem == "conflict", F.lit("delivered with different contents"))
+        .when(problem == "bad_count", F.concat_ws(", ", *[_wrong(name, good) for name, good in _counts()]))
     )
     line = F.concat_ws(" ", "proxy", F.lit("boot"), "boot", F.lit("line"), "seq")
     named = F.when(problem == "no_identity", part).otherwise(F.concat_ws(": ", line, part))
@@ -76,9 +87,67 @@ def _named(name: str) -> Column:
     return F.concat_ws(" ", F.lit(name), value)
 
 
+def _wrong(name: str, is_good: Column) -> Column:
+    return F.when(~is_good, _named(name))
+
+
+def bad_key() -> Column:
+    """True for counters that lack a field of their key, or have a verdict that nobody gives; never null."""
+    is_counters = F.col("event") == EventName.COUNTERS.value
+    return is_counters & reduce(Column.__or__, [~is_of_key(name) for name in KEY_FIELDS])
+
+
+def is_of_key(name: str) -> Column:
+    """True if the field may be part of a key of counters; never null."""
+    is_there = F.col(name).isNotNull()
+    if name != "verdict":
+        return is_there
+    return is_there & F.col(name).isin(*[verdict.value for verdict in VerdictName])
+
+
+def bad_count() -> Column:
+    """True for counters and heartbeats with a count that would spoil a sum."""
+    return reduce(Column.__or__, [~is_good for _, is_good in _counts()])
+
+
+def _counts() -> list[tuple[str, Column]]:
+    """The fields of counters and heartbeats that hold counts, and whether they are good; true for lines of
+    other kinds, never null."""
+    is_counters, is_beat = [
+        F.col("event") == event.value for event in (EventName.COUNTERS, EventName.HEARTBEAT)
+    ]
+    return [
+        *((name, ~is_counters | is_count(name)) for name in COUNTS),
+        *((name, ~is_counters | _is_histogram(name)) for name in _HISTOGRAMS),
+        *((name, ~is_beat | is_count(name)) for name in BEATEN),
+    ]
+
+
 def is_count(name: str) -> Column:
     """True if the field is a count that spoils no sum, or if it is optional and missing; never null."""
     return F.coalesce(F.col(name).between(0, ABSURD_COUNT), F.lit(name in _OPTIONAL))
+
+
+def _is_histogram(name: str) -> Column:
+    """True if the buckets are counts, and together no more than the line counts; never null.
+
+    Nobody knows what the numbers of another version's histogram are. It is not read, so it spoils nothing.
+    """
+    too_many = F.lit(2 * ABSURD_COUNT)
+
+    def added(so_far: Column, bucket: Column) -> Column:
+        index, batches, records = [F.get(bucket, F.lit(place)) for place in range(3)]
+        is_good = (
+            (F.size(bucket) == len(("bucket", "batches", "records")))
+            & index.between(-len(EDGES), len(EDGES))
+            & batches.between(0, F.col("batches"))
+            & records.between(0, F.col("records"))
+        )
+        return F.least(F.when(is_good, so_far + records).otherwise(too_many), too_many)
+
+    total = F.aggregate(name, F.lit(0).cast("bigint"), added)
+    is_other = F.col("hist").isNotNull() & (F.col("hist") != HISTOGRAM_NAME)
+    return is_other | F.coalesce(F.col("hist").isNotNull() & (total <= F.col("records")), F.lit(False))
 
 
 def _hour_of(name: str) -> Column:

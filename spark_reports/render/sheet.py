@@ -2,7 +2,7 @@
 
 RFC 4180, UTF-8, a head with the names of report.json's keys. Text that a spreadsheet would take for a formula
 (a client may call itself `=HYPERLINK(…)`) begins with an apostrophe, as spreadsheets themselves mark text.
-Where the semicolon separates cells, a part of a text is a cell of its own, so it has its own apostrophe.
+A part of a text may have an apostrophe of its own, since it is a cell if the semicolon separates cells.
 """
 
 import csv

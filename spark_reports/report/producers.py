@@ -49,7 +49,7 @@ def with_rejections(tables: Tables, hours: Sequence[str]) -> list[Producer]:
                 client_software=_software(examples),
                 reasons=_client_reasons(reasons),
                 hours=aligned(by_hour, "rejected_records", hours),
-                examples=[example(e) for e in sorted(examples, key=lambda e: e["ts"])],
+                examples=[example(e) for e in sorted(examples, key=itemgetter("ts", "seq"))],
             )
         )
     return producers

@@ -26,6 +26,7 @@ from tsproxy.decisions.fields import LifecycleKind
 from tsproxy.model.outcome import VerdictName
 from tsproxy.model.verdict import Reason, Trait
 
+_DAY_MS: Final = 86_400_000
 _REJECTING: Final = (VerdictName.REJECTED.value, VerdictName.BROKER_REJECTED.value)
 
 
@@ -80,7 +81,9 @@ def flags_of_lifecycle() -> dict[str, Column]:
     kind = F.col("kind")
     return {
         "is_configuration": kind.isin(LifecycleKind.START.value, LifecycleKind.RELOAD.value),
-        "is_limits": kind == LifecycleKind.LIMITS.value,
+        "is_limits": (kind == LifecycleKind.LIMITS.value)
+        & F.col("topic").isNotNull()
+        & F.col("timestamp_type").isNotNull(),
     }
 
 
@@ -125,8 +128,10 @@ def rollup(counters: DataFrame) -> DataFrame:
 
 
 def _instant_ms(name: str) -> Column:
-    """The instant in ms since 1970; the start of the interval if the line has no such instant."""
-    return F.coalesce(*[instant_ms(instant) for instant in (name, "interval_start")])
+    """The instant in ms since 1970; the start of the interval if the line has no such instant, or one that is
+    more than a day away from it."""
+    began, found = instant_ms("interval_start"), instant_ms(name)
+    return F.when(found.between(began - _DAY_MS, began + _DAY_MS), found).otherwise(began)
 
 
 def only_topics(rolled: DataFrame, shown: DataFrame) -> DataFrame:

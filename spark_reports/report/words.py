@@ -124,8 +124,10 @@ PROBLEM_WORDS: Final[Mapping[str, str]] = MappingProxyType(
         "not_json": "not one JSON object: torn by a crash, or not written by the proxy",
         "no_identity": "without proxy, boot, seq, event or version",
         "bad_instant": "with an invalid time",
+        "bad_key": "that do not say which batches they count",
         "bad_count": "with an invalid count",
         "unknown_version": NEWER,
+        "conflict": "delivered several times with different contents: nobody knows which is right",
     }
 )
 """The problem of an unusable line (`log.read`)."""

@@ -32,8 +32,6 @@ def counters(seq, start_ms=MIDNIGHT_MS, **fields):
         "verdict": "accepted",
         "error_code": 0,
         "is_final": True,
-        "batches": 1,
-        "records": 10,
         "bad_records": 0,
         "collateral_records": 0,
         "bytes": 1000,
@@ -42,10 +40,22 @@ def counters(seq, start_ms=MIDNIGHT_MS, **fields):
         "last_ts": instant(start_ms + 1),
         "addresses": ["10.0.0.1"],
         "hist": "drift-v1",
-        "ahead": [[-4, 1, 10]],
-        "behind": [[-4, 1, 10]],
     }
-    return line(seq, "counters", start_ms + MINUTE_MS, **(own | fields))
+    return line(seq, "counters", start_ms + MINUTE_MS, **(own | _counted(fields) | fields))
+
+
+def _counted(fields):
+    """Counts and histograms that agree with those that are given."""
+    sides = [
+        [bucket for bucket in fields.get(side) or [] if bucket and None not in bucket[1:]]
+        for side in ("ahead", "behind")
+    ]
+    batches, records = (
+        fields.get(name, max(least, *(sum(sum(bucket[at : at + 1]) for bucket in side) for side in sides)))
+        for name, at, least in (("batches", 1, 1), ("records", 2, 10))
+    )
+    histograms = {side: [[-4, batches, records]] for side in ("ahead", "behind")}
+    return {"batches": batches, "records": records, **histograms}
 
 
 def text_of(lines):

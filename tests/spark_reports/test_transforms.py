@@ -26,12 +26,12 @@ TIMEOUT = {"verdict": "broker_rejected", "reason": "other", "error_code": 7, "ba
 
 @pytest.fixture
 def counters_of(spark, tmp_path):
-    """A DataFrame of usable counters lines."""
+    """A DataFrame of counters lines. Reports set spoilt ones aside; here they show that no table needs it."""
 
     def make(*lines):
         path = write(tmp_path / "a.jsonl", *[counters(seq, **fields) for seq, fields in enumerate(lines)])
         source = read.Source([str(path)], FRIDAY, FRIDAY)
-        return read.usable(read.marked_lines(spark, source))
+        return read.marked_lines(spark, source)
 
     return make
 
@@ -64,7 +64,7 @@ def test_examples_are_batches_that_were_rejected_for_good(spark, tmp_path):
         line(3, "decision", **own, **(TIMEOUT | {"verdict": "unconfirmed"}), is_final=True),
     ]
     source = read.Source([str(write(tmp_path / "a.jsonl", *lines))], FRIDAY, FRIDAY)
-    decisions = read.of_event(read.usable(read.marked_lines(spark, source)), EventName.DECISION)
+    decisions = read.of_event(read.marked_lines(spark, source), EventName.DECISION)
     [found] = frames.rows(transforms.examples(decisions, 2))
     assert (found["seq"], found["bad_ts"]) == (0, [5])
 

@@ -36,7 +36,7 @@ def read_days(request, spark, tmp_path_factory):
         totals = grouping.of_rows(groups.TOPICS, [row | {"topic": row["hour"][:10]} for row in usable])
         found = log.evidence(10**6)
     with both_ways.opened_large(spark, source, **asked) as log:
-        counted = transforms.rollup(read.of_event(read.usable(log.frame), EventName.COUNTERS))
+        counted = transforms.rollup(read.of_event(log.frame.where("problem IS NULL"), EventName.COUNTERS))
         by_day = counted.withColumn("topic", F.substring("hour", 1, 10))
         in_spark = frames.rows(frames.of_frame(groups.TOPICS, by_day))
         evidence = both_ways.agreed(found, log.evidence(10**6))
