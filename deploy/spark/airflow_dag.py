@@ -1,4 +1,5 @@
-"""Airflow 3: every morning yesterday's table and report, then the gates. For Airflow's own environment.
+"""Airflow 2.10 and later: every morning yesterday's table and report, then the gates. For Airflow's own
+environment.
 
 Needs apache-airflow-providers-apache-spark, a connection `spark_default`, and a Spark with `spark-submit` on
 the machines that run the tasks: the provider brings pyspark-client only, which has neither Spark nor
@@ -15,7 +16,15 @@ it is the day that is over.
 from datetime import UTC, datetime, timedelta
 
 from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator  # type: ignore[import-not-found]  # a package of Airflow
-from airflow.sdk import DAG, CronDataIntervalTimetable  # type: ignore[import-not-found]  # a package of Airflow
+
+try:
+    from airflow.sdk import DAG  # type: ignore[import-not-found]  # a package of Airflow
+except ImportError:  # Airflow 2
+    from airflow import DAG  # type: ignore[import-not-found]
+try:
+    from airflow.sdk import CronDataIntervalTimetable
+except ImportError:  # before Airflow 3.2
+    from airflow.timetables.interval import CronDataIntervalTimetable  # type: ignore[import-not-found]
 
 PACKAGES = "org.apache.hadoop:hadoop-aws:3.5.0"  # the version of Hadoop's jars in that Spark
 SPARK = {

@@ -11,7 +11,15 @@ import yaml
 FOLDER = Path(__file__).parents[2] / "deploy" / "spark"
 
 
-def of_airflow(day="2026-11-20"):
+AIRFLOW = {
+    "2.10": {"airflow": ["DAG"], "airflow.timetables.interval": ["CronDataIntervalTimetable"]},
+    "3.0": {"airflow.sdk": ["DAG"], "airflow.timetables.interval": ["CronDataIntervalTimetable"]},
+    "3.2": {"airflow.sdk": ["DAG", "CronDataIntervalTimetable"]},
+}
+"""Where each version of Airflow has the names that the DAG needs, from that version on."""
+
+
+def of_airflow(day="2026-11-20", version="3.2"):
     """(the DAG's arguments, its tasks: arguments of the command and options, edges between tasks), if the
     run's interval began on `day`. The file runs with as much of Airflow as it needs."""
     given, tasks, edges = {}, {}, []
@@ -36,9 +44,12 @@ def of_airflow(day="2026-11-20"):
 
     path = "airflow.providers.apache.spark.operators.spark_submit"
     names = [path.rsplit(".", n)[0] for n in range(5, -1, -1)]
-    stand_ins = {name: ModuleType(name) for name in [*names, "airflow.sdk"]}
-    stand_ins[path].SparkSubmitOperator, stand_ins["airflow.sdk"].DAG = Operator, Dag
-    stand_ins["airflow.sdk"].CronDataIntervalTimetable = timetable
+    stand_ins = {name: ModuleType(name) for name in [*names, "airflow.timetables", *AIRFLOW[version]]}
+    stand_ins[path].SparkSubmitOperator = Operator
+    for module, has in AIRFLOW[version].items():
+        for name in has:
+            setattr(stand_ins[module], name, {"DAG": Dag, "CronDataIntervalTimetable": timetable}[name])
+    stand_ins.setdefault("airflow.sdk", None)  # Airflow 2 has no such module
     with mock.patch.dict(sys.modules, stand_ins):
         runpy.run_path(str(FOLDER / "airflow_dag.py"))
     return given, tasks, edges
