@@ -40,7 +40,7 @@ def run(options: argparse.Namespace) -> int:
         stored = rollup.stored(spark, options.rollup, "producers", first=first, last=last)
         known = frames.rows(rollup.days(stored))
         facts = kept_days.read(spark, options.rollup, first, last)
-        changes = frames.rows(rollup.changes(stored, last, options.top)) if len(known) > 1 else []
+        changes = frames.rows(rollup.changes(stored, last).limit(options.top)) if len(known) > 1 else []
     first = last - timedelta(days=options.days - 1)
     shown = [day for day in known if day["day"] >= first.isoformat()]
     if not shown:

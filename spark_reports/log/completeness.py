@@ -124,10 +124,13 @@ class Completeness:
     """The times at which each proxy wrote heartbeats, in words. Empty if there are none, or too many."""
     is_over: bool
     """False if the period goes on. Then `complete_for` ends with the last heartbeats."""
+    is_future: bool
+    """True if the period has not begun by the reader's clock: that clock, or a proxy's, is wrong."""
 
     @property
     def state(self) -> State:
-        if self.lost_lines or self.missing_intervals or self.silent or self.headless or self.unusable:
+        lacks = self.lost_lines or self.missing_intervals or self.silent or self.headless or self.unusable
+        if lacks or self.is_future:
             return State.INCOMPLETE
         return State.COMPLETE_IN_PART if self.unheard else State.COMPLETE
 
@@ -169,6 +172,9 @@ class Completeness:
             if self.headless
             else "",
             unusable_in_words(self.unusable),
+            "its days lie in the future by this machine's clock, so that clock or a proxy's is wrong"
+            if self.is_future
+            else "",
         )
         yield from filter(None, texts)
 
@@ -217,6 +223,7 @@ def completeness(evidence: Evidence, first: date, last: date, now_ms: int) -> Co
             _without((begin_ms, counted_to_ms), (span for _, span in unheard)), is_one_day=first == last
         ),
         is_over=end_ms == midnight_ms,
+        is_future=now_ms < begin_ms,
     )
 
 

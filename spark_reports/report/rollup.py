@@ -174,8 +174,8 @@ def days(stored_producers: DataFrame) -> DataFrame:
     )
 
 
-def changes(stored_producers: DataFrame, day: date, count: int) -> DataFrame:
-    """The `count` clients whose rejections changed most on `day`, against the seven days before it.
+def changes(stored_producers: DataFrame, day: date) -> DataFrame:
+    """The clients whose rejections changed on `day`, against the seven days before it: most records first.
 
     CLIENT, `kind`, `records`, `rejected_records`, `records_before`, `rejected_before` (sums of those days):
 
@@ -207,5 +207,4 @@ def changes(stored_producers: DataFrame, day: date, count: int) -> DataFrame:
         .where(F.col("kind").isNotNull() & is_news)
         .withColumnRenamed("rejected_records_before", "rejected_before")
         .orderBy(F.desc("rejected_records"), F.desc("rejected_before"), *CLIENT)
-        .limit(count)
     )

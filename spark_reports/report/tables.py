@@ -25,7 +25,7 @@ TOPICS_COMPARED = 50
 """The number of topics whose drift is collected: the topics with most rejected records."""
 
 MOST_CHANGES: Final = 10_000
-"""The most clients with a change against the days before that are counted."""
+"""The most clients with a change against the days before that come to the driver."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,7 @@ def collect(sums: Sums, top: int, known: DataFrame | None = None, owned: int = 0
     topics = by_topic.table(groups.TOPICS)
     topic_clients = by_topic.table(groups.TOPIC_CLIENTS, CLIENTS_PER_TOPIC)
     lifecycle = sums.lifecycle({row["topic"] for row in topics if row["topic"] is not None})
-    changes = [] if known is None else frames.rows(rollup.changes(known, sums.source.last, MOST_CHANGES))
+    changes, new_producers = ([], 0) if known is None else _changes(rollup.changes(known, sums.source.last))
     return Tables(
         summary=counters.table(groups.SUMMARY)[0],
         topics=topics,
@@ -94,11 +94,19 @@ def collect(sums: Sums, top: int, known: DataFrame | None = None, owned: int = 0
         in_force=lifecycle.table(groups.IN_FORCE, top),
         days=[] if known is None else frames.rows(rollup.days(known)),
         changes=changes[:top],
-        new_producers=sum(row["kind"] == "new" for row in changes),
+        new_producers=new_producers,
         clients=counters.table(groups.PRODUCERS, owned) if owned else [],
         limits=lifecycle.table(groups.LIMITS),
         evidence=sums.evidence,
     )
+
+
+def _changes(changed: DataFrame) -> tuple[Rows, int]:
+    """The first changes, and how many of all are `new`. Spark counts them only if there are very many."""
+    found = frames.rows(changed.limit(MOST_CHANGES))
+    if len(found) < MOST_CHANGES:
+        return found, sum(row["kind"] == "new" for row in found)
+    return found, changed.where("kind = 'new'").count()
 
 
 def _worst(topic_clients: Rows) -> list[str]:

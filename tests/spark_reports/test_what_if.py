@@ -3,11 +3,15 @@
 import json
 import os
 import shutil
+from datetime import date
 from pathlib import Path
 
 import pytest
 
 from spark_reports.cli import main
+from spark_reports.log import frames
+from spark_reports.report import rollup as rollup_tables
+from spark_reports.report import tables
 from tests.spark_reports.day import DAY_MS, HOUR_MS, MIDNIGHT_MS
 from tests.spark_reports.logs import counters, line, write
 from tests.spark_reports.pure.test_html import Page
@@ -244,3 +248,15 @@ def test_rules_show_their_rejections_and_proxies_their_configuration(watched):
         own | {"kind": "reload", "mode": "['hostile']", "limits_from": None, "rules": [], "waivers": []},
         own | {"kind": "start"} | FACTS,
     ]
+
+
+def test_new_producers_are_counted_before_their_list_is_cut(spark, monkeypatch):
+    monkeypatch.setattr(tables, "MOST_CHANGES", 2)
+    known = [
+        {"client_id": f"c{n}", "principal": None, "records": 90, "rejected_records": 50, "day": "2026-11-20"}
+        for n in range(5)
+    ]
+    ddl = "client_id STRING, principal STRING, records BIGINT, rejected_records BIGINT, day STRING"
+    changed = rollup_tables.changes(frames.frame_of(spark, known, ddl), date(2026, 11, 20))
+    found, new = tables._changes(changed)
+    assert ([row["client_id"] for row in found], new) == (["c0", "c1"], 5)

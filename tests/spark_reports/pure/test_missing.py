@@ -1,9 +1,11 @@
 """Every rendering names the missing parts of a log one by one."""
 
 import copy
+from datetime import date
 
 import pytest
 
+from spark_reports.log.completeness import Evidence, State, completeness
 from spark_reports.render import html, markdown, terminal
 from spark_reports.report import missing
 from tests.spark_reports.reports import fixed
@@ -109,3 +111,12 @@ def test_the_terminal_shows_only_the_longest_time_without_heartbeats():
     assert "px-7 wrote no usable heartbeat" in shown
     assert "was down, or its log of that time is missing or unusable. And 2 times more." in shown
     assert "px-2" not in shown
+
+
+def test_a_day_that_lies_in_the_future_is_not_complete():
+    """A proxy's clock is ahead, or the reader's is behind."""
+    day, midnight_ms = date(2026, 11, 20), 1_795_132_800_000
+    found = completeness(Evidence([], [], []), day, day, midnight_ms - 1)
+    assert (found.state, found.is_complete) == (State.INCOMPLETE, False)
+    assert "its days lie in the future by this machine's clock" in found.sentence
+    assert completeness(Evidence([], [], []), day, day, midnight_ms).state is State.COMPLETE
