@@ -47,7 +47,8 @@ def add_writing(parser: argparse.ArgumentParser) -> None:
         type=arguments.positive,
         default=7,
         metavar="DAYS",
-        help="write these many days before again, too, if lines of them came late (default 7)",
+        help="of these many days before, write again those whose lines came late, and write those that the "
+        "table lacks (default 7)",
     )
     parser.add_argument(
         "--replace",
@@ -124,6 +125,10 @@ def in_words(done: "Compacted") -> str:
     return (
         f"{done.lines:,} lines, {done.duplicate_lines:,} duplicates left out, set aside: "
         f"{_set_aside(done) or 'none'}."
+        + "".join(
+            f"\nThe table held nothing of {day}, which was written now: no run had written it."
+            for day in done.made_up_days
+        )
         + "".join(f"\nLines came late for {day}, which was written again." for day in done.restated_days)
         + "".join(
             f"\nLines came late for {day}, which was not written again: the input lacks {lines:,} usable "

@@ -66,9 +66,10 @@ def reported(
     progress: Progress,
     *,
     is_again: bool = False,
+    writes_letters: bool = True,
 ) -> int | None:
     """Make the report of a day, write its files, and check the gates. If the report is made again
-    (`is_again`), no gates are checked and no letters are written.
+    (`is_again`), no gates are checked.
 
     Return OK, GATE_TRIPPED, FAILED if no line of the day can be used, or None if there is no line.
     """
@@ -76,7 +77,7 @@ def reported(
     place = folder(options.output, day)
     progress.show(f"making the report of {day}")
     try:
-        report = making.made(spark, options, source, place, writes_letters=not is_again)
+        report = making.made(spark, options, source, place, writes_letters=writes_letters)
     except NoFilesError:
         return None
     except NothingToReportError as error:

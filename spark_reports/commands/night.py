@@ -1,13 +1,14 @@
 """`spark_reports night`: all that a scheduler runs after a day, in one session.
 
-1. The table: `compact` writes the day, and restates days before it if lines came late for them.
+1. The table: `compact` writes the day, restates days before it if lines came late for them, and writes days
+   before it that the table lacks, because their night did not run.
 2. The reports of the restated days and of the day before, made again: only the next day's lines show that
-   lines at the end of a day are lost.
+   lines at the end of a day are lost. And the reports of the days that the table lacked.
 3. The report of the day.
 
-The exit code is 1 if the day has no usable line, else 3 if a gate tripped for the day. For the days before,
-gates are not checked again and letters (`--notify-dir`) are not written again: the night after each of these
-days has done both.
+The exit code is 1 if the day has no usable line, else 3 if a gate tripped for the day, or for a day that the
+table lacked. For other days before, gates are not checked again: the night after each of them has done so.
+Letters (`--notify-dir`) are written for the day alone: they would replace each other.
 """
 
 import argparse
@@ -19,7 +20,7 @@ from typing import Final
 from spark_reports import arguments
 from spark_reports.commands import compact, each, for_readers, making
 from spark_reports.commands.running import nothing_of, progress_of, spark_at_work
-from spark_reports.exits import NothingToReportError
+from spark_reports.exits import OK, NothingToReportError
 
 _EXAMPLES: Final = """example:
   spark_reports night --input s3a://lake/tsproxy --table s3a://lake/lines --rollup s3a://lake/rollup \\
@@ -63,13 +64,18 @@ def run(options: argparse.Namespace) -> int:
         progress.clear()
         if not options.quiet:
             sys.stdout.write(compact.in_words(done))
-        before = set(map(date.fromisoformat, done.restated_days))
+        made_up = set(map(date.fromisoformat, done.made_up_days))
+        before = made_up | set(map(date.fromisoformat, done.restated_days))
         if table.holds(spark, day_before := day - timedelta(days=1)):  # not in the first night
             before.add(day_before)
         of_day = Source([table.name], day, day, table.form)
+        codes = []
         for other in sorted(before):
-            each.reported(spark, options, replace(of_day, first=other, last=other), progress, is_again=True)
+            source = replace(of_day, first=other, last=other)
+            again = other not in made_up
+            code = each.reported(spark, options, source, progress, is_again=again, writes_letters=False)
+            codes.append(OK if again or code is None else code)
         code = each.reported(spark, options, of_day, progress)
     if code is None:
         raise NothingToReportError(nothing_of(day, day, options.input))
-    return each.worst([code, compact.status(options, done)])
+    return each.worst([*codes, code, compact.status(options, done)])

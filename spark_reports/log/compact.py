@@ -6,8 +6,8 @@ One pass reads the lines, marks the unusable ones and writes all of them: `probl
 line, and `file` where it came from. So unusable lines are part of the table, and nothing is lost. Lines of
 unknown time belong to the day on which their file was opened. A run replaces the partitions of its own days
 and no others, so it may be repeated. If it finds late lines for an earlier day (`late`), it also writes that
-day again. It does not replace a partition by a new one that lacks some of the old one's usable lines
-(`replacing`).
+day again, and if the table lacks such a day, it writes it. It does not replace a partition by a new one that
+lacks some of the old one's usable lines (`replacing`).
 
 Duplicates are looked for in the written table, by three of its columns. If a boot has a repeated line, the
 days are written again, with each line once. A reader in between sees duplicates, and `read` removes them.
@@ -59,6 +59,9 @@ class Compacted:
     """Lines by problem."""
     restated_days: list[str]
     """Days before the period that were written again because of late lines."""
+    made_up_days: list[str]
+    """Days before the period of which the table held no line: the run that should have written them did not
+    run."""
     vanished_lines: dict[str, int]
     """Days before the period with late lines that were not written again: the number of lines that the input
     lacks, by day."""
@@ -91,25 +94,31 @@ def compact(
     if not may_lose_lines and (vanished := _would_vanish(spark, source, table)):
         raise LinesWouldVanishError(_refusal(vanished))
     lines_before = _write(spark, source, table)
-    days = set(
+    days = dict(
         _late(spark, replace(source, first=first - timedelta(days=lookback_days), last=day_before), table)
     )
-    if _holds_fewer(spark, table, day_before, lines_before):
-        days.add(day_before)
-    restated, vanished = [], {}
-    for day in sorted(days):
+    if lines_before:
+        stored = _days_of(spark, table, day_before, day_before)
+        if stored.isEmpty() and _holds_before(spark, table, day_before):
+            days[day_before] = True
+        elif _holds_fewer(stored, day_before, lines_before):
+            days[day_before] = False
+    restated: list[str] = []
+    made_up: list[str] = []
+    not_written: dict[str, int] = {}
+    for day, is_missing in sorted(days.items()):
         before = replace(source, first=day, last=day)
         if lacking := _would_vanish(spark, before, table):
-            vanished |= lacking
+            not_written |= lacking
         else:
             _write(spark, before, table)
-            restated.append(day.isoformat())
-    return _held(_days_of(spark, table, first, last), restated, vanished)
+            (made_up if is_missing else restated).append(day.isoformat())
+    return _held(_days_of(spark, table, first, last), restated, made_up, not_written)
 
 
-def _late(spark: SparkSession, source: Source, table: Table) -> Iterator[date]:
-    """The days of the table that lack usable lines of the input. If the input is JSON lines, only days with
-    new files are compared."""
+def _late(spark: SparkSession, source: Source, table: Table) -> Iterator[tuple[date, bool]]:
+    """The days of which the table lacks usable lines of the input, and whether it lacks all of them. If the
+    input is JSON lines, only days with new files are compared."""
     stored = table.rows(spark).withColumnRenamed("event_date", "day")
     if source.form is Form.JSON:
         days = late.days_with_new_files(spark, source.inputs, stored, source.first, source.last)
@@ -117,11 +126,20 @@ def _late(spark: SparkSession, source: Source, table: Table) -> Iterator[date]:
         days = [source.first + timedelta(days=n) for n in range((source.last - source.first).days + 1)]
     for day in days:
         own = read.of_period(stored, day, day)
-        if not own.isEmpty():
-            of_day = replace(source, first=day, last=day)
-            coming = _dated(spark, of_day).withColumnRenamed("event_date", "day")
-            if replacing.would_vanish(coming, own, day, day):
-                yield day
+        is_missing = own.isEmpty()
+        if is_missing and not _holds_before(spark, table, day):
+            continue
+        of_day = replace(source, first=day, last=day)
+        coming = _dated(spark, of_day).withColumnRenamed("event_date", "day")
+        if replacing.would_vanish(coming, own, day, day):
+            yield day, is_missing
+
+
+def _holds_before(spark: SparkSession, table: Table, day: date) -> bool:
+    """True if the table holds an earlier day. Days before its first one were never wanted."""
+    stored = table.rows(spark)
+    earlier = (F.col("event_date") < day.isoformat()) & (F.col("event_date") > TIMELESS)
+    return not stored.where(earlier).isEmpty()
 
 
 def _would_vanish(spark: SparkSession, source: Source, table: Table) -> dict[str, int]:
@@ -250,13 +268,12 @@ def _days_of(spark: SparkSession, table: Table, first: date, last: date) -> Data
     return read.of_period(stored, first, last)
 
 
-def _holds_fewer(spark: SparkSession, table: Table, day: date, delivered: int) -> bool:
-    """True if the table has the day, but fewer of its lines than the `delivered` ones of the input.
+def _holds_fewer(stored: DataFrame, day: date, delivered: int) -> bool:
+    """True if there are lines of the day in the table, but fewer than the `delivered` ones of the input.
 
     Files that were opened before the day do not count: the input does not hold them.
     """
     opened_on = _opened_on(F.col("file"))
-    stored = _days_of(spark, table, day, day)
     counts = stored.agg(
         F.count("*").alias("all"),
         F.sum(F.when((opened_on == "") | (opened_on >= day.isoformat()), F.col("copies"))).alias("known"),
@@ -264,7 +281,7 @@ def _holds_fewer(spark: SparkSession, table: Table, day: date, delivered: int) -
     return bool(counts["all"]) and delivered > (counts["known"] or 0)
 
 
-def _held(stored: DataFrame, restated: list[str], vanished: dict[str, int]) -> Compacted:
+def _held(stored: DataFrame, restated: list[str], made_up: list[str], vanished: dict[str, int]) -> Compacted:
     counts = stored.groupBy("problem").agg(
         F.count("*").alias("lines"), F.sum(F.col("copies") - 1).alias("duplicates")
     )
@@ -274,5 +291,6 @@ def _held(stored: DataFrame, restated: list[str], vanished: dict[str, int]) -> C
         duplicate_lines=sum(row["duplicates"] for row in rows),
         quarantined_lines={row["problem"]: row["lines"] for row in rows if row["problem"] is not None},
         restated_days=restated,
+        made_up_days=made_up,
         vanished_lines=vanished,
     )

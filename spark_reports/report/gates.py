@@ -11,7 +11,7 @@ from types import MappingProxyType
 from typing import Final
 
 from spark_reports.log.completeness import State
-from spark_reports.report import missing, words
+from spark_reports.report import history, missing, words
 from spark_reports.report.headline import rejected_records
 from spark_reports.report.shape import Counts, Report
 
@@ -37,6 +37,7 @@ MEASURES: Final[Mapping[str, Callable[[Report], float]]] = MappingProxyType(
         "lines_unusable": lambda r: r["log"]["lines_unusable"],
         "incomplete": lambda r: missing.state(r["log"]) is State.INCOMPLETE,
         "unheard": lambda r: len(r["log"]["unheard"]),
+        "days_missing": lambda r: len(history.missing_days(r["history"])),
         "new_producers": lambda r: words.new_count(r["trend"]),
     }
 )

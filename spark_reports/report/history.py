@@ -7,7 +7,7 @@ Plain Python, no Spark, no files.
 """
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import date, timedelta
 from typing import Any, Final, TypedDict, get_type_hints
 
@@ -20,9 +20,10 @@ from spark_reports.report.shape_for_readers import History, PastDay, Usual
 DAYS_BEFORE: Final = 7
 
 _LACKS_PERCENT: Final = 1
-"""A log that lacks at most this part of its lines, intervals and processes is compared, too. In a fleet, some
-process is killed every day."""
+"""A log that lacks at most this part of its lines and of its time is compared, too. In a fleet, some process
+is killed every day: that leaves at most one interval uncounted."""
 
+_DAY_MS: Final = 86_400_000
 _ALIKE_PERCENT: Final = 25
 """A share is as usual if it differs from the median by at most this percentage of the median."""
 
@@ -84,7 +85,7 @@ def of_report(report: Report, days: Sequence[DayOfTrend], page: str | None) -> l
             DayFacts(
                 day=day,
                 state=state if is_over else NOT_OVER,
-                is_compared=is_over and records > 0 and _is_whole(report["log"]),
+                is_compared=is_over and records > 0 and _is_whole(report["log"], (last - first).days + 1),
                 records=records,
                 rejected_records=rejected,
                 producers_affected=affected,
@@ -97,17 +98,38 @@ def of_report(report: Report, days: Sequence[DayOfTrend], page: str | None) -> l
     return facts
 
 
-def _is_whole(log: LogQuality) -> bool:
+def _is_whole(log: LogQuality, days: int) -> bool:
     """True if nothing is missing from the times at which proxies wrote heartbeats, or too little to
-    matter."""
+    matter. `days`: the length of the period.
+
+    The number of killed processes says nothing: each one leaves at most an interval uncounted. If its proxy
+    is not heard afterwards, its last lines may not have come, so that time counts as well.
+    """
     if missing.state(log) is not State.INCOMPLETE:
         return True
+    uncounted = log["missing_intervals"] + log["silent_boots"]
     parts = (
         (log["lost_lines"] + log["lines_unusable"], log["lines"]),
-        (log["missing_intervals"], log["intervals"]),
-        (log["silent_boots"], log["boots"]),
+        (uncounted, log["intervals"]),
+        (sum(_unheard_ms(log)), days * _DAY_MS * log["proxies"]),
     )
     return all(100 * part <= _LACKS_PERCENT * whole for part, whole in parts)
+
+
+def _unheard_ms(log: LogQuality) -> Iterator[int]:
+    """The times without a heartbeat that follow a process without a stop line, at its proxy."""
+    for boot in log["silent"]:
+        after = boot["counted_to_ts"] or boot["last_ts"]
+        for span in log["unheard"]:
+            if span["proxy"] == boot["proxy"] and span["to_ts"] > after:
+                yield words.epoch_ms(span["to_ts"]) - words.epoch_ms(max(span["from_ts"], after))
+
+
+def missing_days(history: History | None) -> list[str]:
+    """The days before the last one that the rollup does not hold, after the first one that it holds."""
+    days = [] if history is None else history["days"][:-1]
+    known = [number for number, day in enumerate(days) if day["state"] != MISSING]
+    return [day["day"] for day in days[min(known, default=len(days)) :] if day["state"] == MISSING]
 
 
 def to_text(facts: DayFacts) -> str:
@@ -230,7 +252,9 @@ def _new(count: int) -> str:
 
 def _why_not(own: PastDay, before: Sequence[PastDay]) -> list[str]:
     if not own["is_compared"]:
-        return [f"The day itself: {reason(own)}."]
+        is_bound = own["records"] and own["state"] == State.INCOMPLETE
+        at_least = f"; at least {words.many(_counts(own)[0], 'record')} rejected" if is_bound else ""
+        return [f"The day itself: {reason(own)}{at_least}."]
     return _left_out(before)
 
 

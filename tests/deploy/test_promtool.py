@@ -185,6 +185,7 @@ WORLDS = [
     ),
     World("TsproxyReportMissing", {name("tsproxy_report_last_day_timestamp_seconds"): then(0, -54 * 3600)}),
     World("TsproxyReportIncomplete", {name("tsproxy_report_log_state", state="incomplete"): then(0, 1)}),
+    World("TsproxyReportDaysMissing", {name("tsproxy_report_days_missing"): then(0, 1)}),
 ]
 
 

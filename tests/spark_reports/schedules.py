@@ -16,7 +16,7 @@ AIRFLOW = {
     "3.0": {"airflow.sdk": ["DAG"], "airflow.timetables.interval": ["CronDataIntervalTimetable"]},
     "3.2": {"airflow.sdk": ["DAG", "CronDataIntervalTimetable"]},
 }
-"""Where each version of Airflow has the names that the DAG needs, from that version on."""
+"""The modules in which Airflow has the names that the DAG needs, from each version on."""
 
 
 def of_airflow(day="2026-11-20", version="3.2"):

@@ -1,6 +1,7 @@
 """The table holds the same lines as the JSON files, even if it is written again."""
 
 import json
+import shutil
 from collections import Counter
 from datetime import date, timedelta
 from itertools import groupby
@@ -178,6 +179,27 @@ def test_lines_that_came_late_make_the_day_before_be_written_again(spark, decisi
     friday = spark.read.parquet(str(table)).where("event_date = '2026-11-20' and problem is null")
     assert sorted(row["seq"] for row in friday.collect()) == [0, 1, 2, 9]
     assert compact(spark, [str(decisions)], SATURDAY, SATURDAY, Table(str(table))).restated_days == []
+
+
+def test_days_that_no_run_wrote_are_written_by_the_next_which_says_so(spark, tmp_path, capsys):
+    """Runs of two days did not happen: a machine was off. The first run writes no day before its own."""
+    for number in range(5):
+        day, own_ms = FRIDAY + (number - 1) * ONE_DAY, MIDNIGHT_MS + (number - 1) * DAY_MS
+        path = tmp_path / "in" / f"decisions-{day:%Y%m%d}T000000Z-a.jsonl"
+        write(path, counters(number, own_ms), heartbeat(10 + number, own_ms))
+    asked = ["--input", str(tmp_path / "in"), "--output", str(tmp_path / "table"), "--json", "--date"]
+    runs = (("2026-11-20", []), ("2026-11-23", ["2026-11-21", "2026-11-22"]), ("2026-11-23", []))
+    for day, made_up in runs:
+        assert main(["compact", *asked, day]) == 0
+        found = json.loads(capsys.readouterr().out)
+        assert (found["made_up_days"], found["restated_days"]) == (made_up, [])
+    days = {path.name for path in (tmp_path / "table").glob("event_date=*")}
+    assert days == {f"event_date=2026-11-{day}" for day in range(20, 24)}
+    shutil.rmtree(tmp_path / "table" / "event_date=2026-11-22")
+    asked.remove("--json")
+    assert main(["compact", *asked, "2026-11-23"]) == 0
+    said = "The table held nothing of 2026-11-22, which was written now: no run had written it.\n"
+    assert capsys.readouterr().out.endswith(said)
 
 
 def test_a_day_is_not_written_again_without_lines_that_the_table_holds(spark, decisions, tmp_path, capsys):

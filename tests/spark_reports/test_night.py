@@ -129,6 +129,21 @@ def test_a_night_makes_the_reports_of_days_whose_lines_came_late_again(run_day, 
     assert codes == [0, 0]
 
 
+def test_a_night_makes_up_for_one_that_did_not_run(run_day, tmp_path, spark, capsys):
+    """The machine was off in the second night. Gates of that day are checked now, and nobody else did."""
+    minutes = DAY_MS // MINUTE_MS
+    deliver(tmp_path, [a_life("px-1", 0, 3 * minutes, stops=False, every=60)], "2026-11-24")
+    run_day(DAYS[0])
+    write(tmp_path / "tsproxy" / "decisions-20261121T050000Z-px-9.jsonl", raw="garbage\n")
+    night = here(of_airflow(DAYS[2])[1]["night"][0], tmp_path)
+    capsys.readouterr()
+    assert main([*night, "--fail-on", "lines_unusable>0"]) == 3
+    printed = capsys.readouterr()
+    assert f"The table held nothing of {DAYS[1]}, which was written now" in printed.out
+    assert printed.err.startswith(f"spark_reports: quality gate: {DAYS[1]}: lines_unusable>0")
+    assert {path.name for path in (tmp_path / "reports").iterdir()} >= set(DAYS)
+
+
 def test_a_night_without_lines_of_its_day_fails_and_its_gates_fail_once_more(spark, tmp_path, capsys):
     """There is no report that a gate could check."""
     deliver(tmp_path, [a_life("px-1", 0, 60, stops=True)], "2026-11-21T01:00")

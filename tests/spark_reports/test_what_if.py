@@ -161,7 +161,10 @@ def test_days_that_are_missing_or_incomplete_are_not_compared_and_are_no_noughts
         missing = found["days"][: -len(records)]
         assert [(day["state"], day["records"]) for day in missing] == [("missing", None)] * (8 - len(records))
         assert (found["direction"], found["usual"]) == ("not_compared", None)
-        assert found["sentence"] == "Not compared with the days before. The day itself: incomplete."
+        assert found["sentence"] == (
+            "Not compared with the days before. The day itself: incomplete; at least "
+            f"{rejected[-1]} records rejected."
+        )
 
 
 def test_the_index_and_the_reports_link_to_each_other(rollup):
