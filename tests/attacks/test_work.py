@@ -296,7 +296,7 @@ def test_records_that_become_objects_are_judged_beside_the_loop_once_they_are_ma
 
 
 def test_few_records_that_become_objects_are_judged_on_the_loop():
-    few = produce({"t": {0: batch([NOW_MS] * 300, attributes=0x08)}})
+    few = produce({"t": {0: batch([NOW_MS] * 100, attributes=0x08)}})
     assert Judge not in map(type, session().client_bytes(few, NOW_MS))
 
 
