@@ -5,7 +5,8 @@
 Builds the native code with both sanitizers into a folder of its own (gcc is needed), and lets it read what
 the tests draw, each input in a buffer that ends exactly where its bytes end: a single byte read or written
 outside ends the run with a report. The readers in Python, and a session without the fast path, must give the
-same results.
+same results. Then whole connections run through the pipe on a simulated network, and sessions whose requests
+real threads judge. Both end at every point.
 """
 
 import argparse
@@ -33,6 +34,7 @@ def main() -> int:
     chosen = options.parse_args()
     if chosen.inside:
         read_corpus(chosen.seeds)
+        run_connections(chosen.seeds)
         return 0
     with tempfile.TemporaryDirectory() as folder:
         build(Path(folder))
@@ -134,6 +136,22 @@ def read_corpus(seeds: int) -> None:
     seconds = time.monotonic() - started
     print(
         f"{seeds} conversations and {inputs} record sets in {seconds:.0f} s: nothing read or written outside"
+    )
+
+
+def run_connections(seeds: int) -> None:
+    from tests.fastpath.judged_in_threads import judged_in_threads
+    from tests.simulated.world import run_world
+
+    started, connections = time.monotonic(), 0
+    for seed in range(seeds):
+        result = run_world(seed)
+        assert result.violation is None, f"world {seed}: {result.violation}"
+        connections += result.connections
+    judged = judged_in_threads(5 * seeds)
+    print(
+        f"{connections} connections through the pipe, {5 * seeds} sessions with {judged} requests judged in "
+        f"threads, in {time.monotonic() - started:.0f} s: nothing read or written outside"
     )
 
 

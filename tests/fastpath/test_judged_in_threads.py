@@ -1,0 +1,12 @@
+"""Sessions that threads judge, with native code: none crashes, whenever its connection ends."""
+
+import pytest
+
+from tests.fastpath.judged_in_threads import judged_in_threads
+from tests.fastpath.native import needs_native
+
+pytestmark = [needs_native, pytest.mark.slow]
+
+
+def test_sessions_that_threads_judge_may_end_at_any_moment():
+    assert judged_in_threads(100) > 200
