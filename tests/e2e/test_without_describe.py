@@ -18,9 +18,10 @@ from confluent_kafka.admin import (
     ResourceType,
 )
 
-from tests.attacks.attacker import port_of
+from tests.attacks.attacker import metric, port_of
 from tests.e2e.principals import AUTHORIZER
 from tests.e2e.test_versions_narrowed import offered
+from tests.proxy.running import page
 from tests.proxy.world import until
 from tsproxy.model.kafka import ApiKey
 from tsproxy.testing.java_producer import Acknowledged, JavaProducer, JavaRecord
@@ -148,3 +149,25 @@ async def offers(proxy, newest):
     """True if this is the newest version of Produce that a client of this address is offered now."""
     versions, _ = await offered(port_of(proxy))
     return versions[ApiKey.PRODUCE][1] == newest
+
+
+async def test_topics_whose_limits_may_not_be_read_are_a_number_and_a_warning(kafka, topic):
+    """Clients are served: brokers judge these topics alone."""
+    hidden = binding(AclOperation.DESCRIBE_CONFIGS, (topic, ResourcePatternType.LITERAL), DENY)
+    await kafka.create_topic(topic)
+    await kafka.create_topic("visible")
+    rights = (AclOperation.DESCRIBE_CONFIGS, AclOperation.DESCRIBE)
+    await allow(kafka, *(binding(each, ANY) for each in rights), hidden)
+    async with proxy_of(kafka) as proxy:
+        assert await metric(proxy, "tsproxy_topics_unreadable") == 0
+        await all_acknowledged(kafka, proxy, topic, "visible")
+        assert await metric(proxy, "tsproxy_topics_unreadable") == 1
+        _, ready = await page(proxy.admin_address, "/readyz?verbose")
+        assert f"limits of topics cannot be read: 1 ({topic})" in ready
+        await take_back(kafka, hidden)
+        await until(lambda: is_readable(proxy))
+    assert warnings_of(proxy).count("topic_limits_denied") == 1
+
+
+async def is_readable(proxy):
+    return await metric(proxy, "tsproxy_topics_unreadable") == 0

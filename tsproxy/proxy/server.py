@@ -43,7 +43,7 @@ from tsproxy.proxy.dead_letters.sender import DeadLetters
 from tsproxy.proxy.limits import descriptors
 from tsproxy.proxy.limits.process import ProcessLimits
 from tsproxy.proxy.logging import set_level
-from tsproxy.proxy.metrics.catalogue.brokers import BROKERS, BROKERS_NOT_SERVED, UPSTREAM_UP
+from tsproxy.proxy.metrics.catalogue import brokers as gauges
 from tsproxy.proxy.metrics.latency.sampler import Sampler
 from tsproxy.proxy.metrics.loop_lag import LoopLag
 from tsproxy.proxy.metrics.registry import Metrics
@@ -94,9 +94,10 @@ class Proxy:
         self._needs_all_ports = needs_all_ports
         self._members: tuple[str | None, tuple[int, ...]] | None = None
         self.metrics = Metrics(lambda topic: self._cluster.knows_topic(topic))
-        self._brokers = BROKERS.gauge(self.metrics.registry)
-        self._brokers_not_served = BROKERS_NOT_SERVED.gauge(self.metrics.registry)
-        self._upstream_up = UPSTREAM_UP.gauge(self.metrics.registry)
+        self._brokers = gauges.BROKERS.gauge(self.metrics.registry)
+        self._brokers_not_served = gauges.BROKERS_NOT_SERVED.gauge(self.metrics.registry)
+        self._upstream_up = gauges.UPSTREAM_UP.gauge(self.metrics.registry)
+        self._topics_unreadable = gauges.TOPICS_UNREADABLE.gauge(self.metrics.registry)
         self._stopping: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._lag = LoopLag()
         self.metrics.add(self._lag.histogram)
@@ -290,7 +291,8 @@ class Proxy:
         """A sentence for each problem that exists while clients are served. Forwarding data is more important
         than reporting on it: if these problems kept clients away, full disks on all machines would end all
         service."""
-        return [*self._recorder.warnings(), *self._dead_letters.warnings(), *self._sanity.warnings()]
+        parts = (self._recorder, self._dead_letters, self._sanity, self._cluster)
+        return [warning for part in parts for warning in part.warnings()]
 
     async def report(self) -> Report:
         """The state of this process now."""
@@ -369,6 +371,7 @@ class Proxy:
             return
         for listener in self._listeners:
             listener.apply_facts(facts)
+        self._topics_unreadable.set(len(facts.unreadable_topics))
         self._ineffective_rules.check(facts.topics)
         self._unfit_rules.check(facts.visible)
         if self._config.upstream.brokers_from is BrokersFrom.OWN_CONNECTION:

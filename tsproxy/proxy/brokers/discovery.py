@@ -149,6 +149,17 @@ class Cluster:
         """True if a broker has described this topic."""
         return topic in self._facts.topics
 
+    def warnings(self) -> list[str]:
+        """A sentence if limits of topics in use cannot be read."""
+        topics = sorted(self._topics.unreadable)
+        if not topics:
+            return []
+        shown = ", ".join(topics[:3]) + (", …" if len(topics) > 3 else "")
+        return [
+            f"limits of topics cannot be read: {len(topics):,} ({shown}); grant DescribeConfigs on "
+            "them to the user of upstream.admin"
+        ]
+
     def want_node(self, node_id: int, address: Address) -> None:
         """An answer named an unknown broker, or a broker with a new address: read the brokers again."""
         if self._facts.brokers.get(node_id) != address:

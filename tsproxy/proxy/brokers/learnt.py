@@ -65,6 +65,9 @@ class LearntCluster:
     def topic_used(self, topic: str) -> None:
         """Does nothing: no limits are read."""
 
+    def warnings(self) -> list[str]:
+        return []
+
     def knows_topic(self, _topic: str) -> bool:
         return False
 

@@ -33,6 +33,16 @@ BROKERS_NOT_SERVED: Final = gauge_row(
     "Alert above 0. `broker_not_served` in the log says why ([ports](operations.md#ports)).",
     Joined.HIGHEST,
 )
+TOPICS_UNREADABLE: Final = gauge_row(
+    "tsproxy_topics_unreadable",
+    (),
+    "topics",
+    "Topics that producers write to and whose limits the proxy may not read, or does not understand",
+    FROM_START,
+    "Above 0: limits that were known before stay in force, and brokers alone judge the others. "
+    "`topic_limits_denied` in the log names the topics: grant `DescribeConfigs` on them.",
+    Joined.HIGHEST,
+)
 ADDRESS_UNMAPPED: Final = counter_row(
     "tsproxy_address_unmapped",
     (),
