@@ -27,7 +27,7 @@ A_BARE_MESSAGE: Final = 100
 100,000 of them in a request, so they count as less than they cost."""
 
 AN_OBJECT: Final = 32 << 10
-"""What the event loop is charged for a record that becomes an object, in decompressed bytes. An object takes
+"""The price of a record that becomes an object on the event loop, in decompressed bytes. An object takes
 5 us. One read makes 128 of them there; the way to a thread costs no more than a dozen."""
 
 
