@@ -80,6 +80,8 @@ class Policies:
     def steps_for(self, topics: Iterable[str], now_ms: int) -> int:
         """The most steps (`NamePattern.steps`) that it takes to find the policies for these topics."""
         policy = self.view.policy
+        if not policy.client_steps:
+            return 0  # neither rules nor waivers
         missing = sum(self.kept(topic, now_ms) is None for topic in topics)
         of_client = policy.client_steps if missing and self._of_client is None else 0
         return of_client + missing * policy.topic_steps

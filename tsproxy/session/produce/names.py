@@ -140,6 +140,8 @@ class TopicsGivenUp:
 
     def missing(self, request: ProduceRequest, view: View) -> frozenset[str]:
         """The topics for whose limits this request should wait."""
+        if not _asks_for_limits(view):
+            return frozenset()
         names = (topic.name for topic in request.topics)
         found = (each for each in names if each not in self._topics and is_awaited(each, view))
         return frozenset(islice(found, MOST_WAITED_FOR))
@@ -149,10 +151,14 @@ def is_awaited(key: TopicKey, view: View) -> bool:
     """True if this id has no name yet, or this topic no limits, and may get them."""
     if isinstance(key, str):
         known = key in view.topics or key in view.unreadable_topics
-        return view.reads_limits and view.policy.asks_broker and not known and is_topic_name(key)
+        return not known and _asks_for_limits(view) and is_topic_name(key)
     if view.topic_names is None or key in view.topic_names:
         return False
     return not is_denied(key, view)
+
+
+def _asks_for_limits(view: View) -> bool:
+    return view.reads_limits and view.policy.asks_broker
 
 
 def is_denied(topic_id: bytes, view: View) -> bool:
