@@ -84,7 +84,7 @@ class Loop(asyncio.AbstractEventLoop):
     def __init__(self) -> None:
         self.now_s = 1_000.0
         self.jobs: deque[tuple[asyncio.Future, Callable[[], object]]] = deque()
-        """What threads are to do."""
+        """The work for threads."""
         self.ready: deque[asyncio.Handle] = deque()
         self._timers: list[tuple[float, int, asyncio.TimerHandle]] = []
         self._number = count()

@@ -14,7 +14,7 @@ FILLED = {
     "broken": "\udcff",
     "many dots": "._-",
 }
-"""What a name is filled with. `broken` are bytes that are no UTF-8."""
+"""The characters of a name. `broken` are bytes that are no UTF-8."""
 
 
 def name(kind: str, size: int, number: int) -> bytes:

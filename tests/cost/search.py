@@ -56,7 +56,7 @@ USUAL: Final = {"a_mib": 50.0, "at_once": 100.0, "beside": 1_000.0}
 
 
 def kind_of(genes: Genes) -> str:
-    """What is asked, and what is configured."""
+    """The requests, and the configuration."""
     asked = {_asked(part) for part in genes.parts}
     return f"{asked.pop() if len(asked) == 1 else 'mixed'}, {_configured(genes)}"
 

@@ -20,7 +20,7 @@ PATIENCE: Final = 40
 def store(rows: Iterable[Mapping[str, Any]]) -> int:
     """Shrinks what a search has left, and writes it with its bytecodes. Returns how many there are.
 
-    What is stored is small, since what a byte costs shows in 24 KB, and a test should not take long.
+    The stored sessions are small: the cost of a byte shows in 24 KB, and a test should not take long.
     """
     kept: dict[str, dict[str, Any]] = {}
     for row in rows:

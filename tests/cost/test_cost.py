@@ -20,7 +20,7 @@ A_BYTE = 4
 MOST_AT_ONCE = 8_000_000
 """Bytecodes in one turn of the event loop: 100 ms."""
 SLACK = 1.25
-"""A stored session may cost so much more than when it was stored. What makes it dearer should be known."""
+"""A stored session may cost so much more than when it was stored. Find the reason for more."""
 ROWS = {f"{row['kind']}, {row['measure']}": row for row in stored()}
 A_FEW = sorted(ROWS, key=lambda name: -ROWS[name]["ms"])[:12]
 
@@ -68,7 +68,7 @@ def test_a_planted_step_for_each_partition_is_seen(monkeypatch):
 
 
 def test_drawn_and_changed_sessions_run_to_their_ends():
-    """Whatever is drawn, the harness gives the product bytes, and the product raises nothing."""
+    """For any draw, the harness gives bytes to the product, and the product raises nothing."""
     random = Random(2026)
     for _ in range(40):
         genes = changed(drawn(random), random)

@@ -214,7 +214,7 @@ def _plain_count(part: Mapping[str, Any]) -> int:
 
 
 def _body(part: Mapping[str, Any], codec: int) -> bytes | None:
-    """What stands in place of records, if anything does."""
+    """The bytes in place of records, if there are any."""
     size = max(100, min(part["most_bytes"], value(part, "count") * 10))
     match value(part, "body"):
         case "shells":
