@@ -1,5 +1,6 @@
 """The first request to a topic waits for the topic's limits: without them, next to nothing is judged."""
 
+import gc
 from dataclasses import replace
 
 import pytest
@@ -7,6 +8,7 @@ import pytest
 from tests.session.conversation import (
     LIMITS,
     NOW_MS,
+    PEER,
     Conversation,
     Expected,
     booked,
@@ -26,6 +28,7 @@ from tsproxy.model.policy import LimitsFrom, Policy
 from tsproxy.model.verdict import Reason
 from tsproxy.session.effects import Count, SessionCounter
 from tsproxy.session.produce.names import MOST_WAITED_FOR, NAME_WAIT_MS, TopicsGivenUp
+from tsproxy.session.session import Session
 
 GOOD, IN_SECONDS = batch([NOW_MS]), batch([NOW_MS // 1_000])
 WAITED_FOR = Expected(Count, {"counter": SessionCounter.TOPIC_LIMITS_WAITS})
@@ -121,3 +124,21 @@ def test_a_session_remembers_a_few_topics_without_limits():
     given_up = TopicsGivenUp()
     given_up.add(f"invented-{number}" for number in range(10 * MOST_WAITED_FOR))
     assert len(given_up) == MOST_WAITED_FOR
+
+
+def test_a_held_request_is_released_when_the_session_ends():
+    """Its frame may have 100 MiB, and the session's objects may live until the next collection."""
+    session, frame = Session(PEER, VIEW), produce({"new": {0: GOOD}})
+
+    def holders():
+        return [
+            type(each)
+            for each in gc.get_objects()
+            if type(each).__name__ == "_Request" and each.frame == frame
+        ]
+
+    session.client_bytes(frame, NOW_MS)
+    assert session.is_judging
+    assert len(holders()) == 1
+    session.client_closed()
+    assert holders() == []

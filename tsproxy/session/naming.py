@@ -76,6 +76,10 @@ class Naming(Generic[R]):
         self._state.release_request(Cause.NAMED)
         return request
 
+    def forget(self) -> None:
+        """The session is over: release the held request with its bytes at once."""
+        self._held = None
+
     def judged(self, verdicts: RequestVerdict) -> None:
         """Want the names that this request lacked: the client sends these batches again."""
         if unnamed := verdicts.unnamed_topics:

@@ -177,6 +177,11 @@ class Requests:
             self._state.release_request(Cause.UNMUTED)
             self.apply_verdicts(verdicts, now_ms)
 
+    def forget_held(self) -> None:
+        """The session is over: release a held request with its bytes at once."""
+        self._delayed = None
+        self._naming.forget()
+
     def apply_verdicts(self, verdicts: RequestVerdict, now_ms: int) -> None:
         """A Produce request is judged: forward it, answer it, or both."""
         state, header = self._state, verdicts.header

@@ -306,6 +306,8 @@ class Session:
         return self._state.drain_totals()
 
     def _done(self) -> list[Effect]:
+        if self._state.is_closed:
+            self._requests.forget_held()
         if self.fast_path is not None:
             if self._fast_path_allowed() and not self._requests.buffered:
                 self._open_fast_path()
