@@ -74,10 +74,11 @@ async def test_every_version_of_api_versions_is_answered(kafka_440):
     async with RunningProxy(kafka_440.bootstrap_servers) as proxy:
         for version in [*range(100), -1, 32767]:
             header = struct.pack(">hhih", 18, version, 7, -1)
-            software = b"\x00\x04app\x021\x00" if version >= 3 else b""
-            payload = header + software
+            body = b"\x00\x04app\x021" if version >= 3 else b""
+            body += b"\x00\xff\xff\xff\xff" if version >= 5 else b""  # no cluster id, no node id (KIP-1242)
+            payload = header + body + (b"\x00" if version >= 3 else b"")
             told = await answer_to(port_of(proxy), struct.pack(">i", len(payload)) + payload)
 
             assert told is not None, version
             correlation_id, error_code = struct.unpack_from(">ih", told)
-            assert (correlation_id, error_code) == (7, 0 if 0 <= version <= 4 else 35)
+            assert (correlation_id, error_code) == (7, 0 if 0 <= version <= 5 else 35)

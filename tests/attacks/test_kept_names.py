@@ -28,6 +28,7 @@ NAMES = 10_000
 """The names of each kind that one session sends."""
 OWNERS = {
     "Ledger": 16 << 20,
+    "Examples": 16 << 20,
     "LimitsWritten": 1 << 20,
     "Offenders": 1 << 20,
     "Buffers": 1 << 20,

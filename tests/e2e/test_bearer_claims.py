@@ -29,6 +29,7 @@ pytestmark = pytest.mark.broker
 FULL = os.environ.get("TSPROXY_TEST") == "full"
 LISTENER = "listener.name.clients.oauthbearer"
 HANDLER = "org.apache.kafka.common.security.oauthbearer.OAuthBearerValidatorCallbackHandler"
+AUDIENCE, ISSUER = "this-cluster", "https://issuer.example.com"
 TOPICS = {"mallory": "mallory", "admin": "admin"}
 USERS = {"proxy": "password-of-the-proxy"}
 
@@ -54,7 +55,7 @@ def signed(claims, owner="issuer"):
     """`claims` as a dict, or as the text of JSON."""
     text = claims if isinstance(claims, str) else json.dumps(claims)
     now = int(time.time())
-    text = text[:-1] + f',"iat":{now},"exp":{now + 3600}}}'
+    text = text[:-1] + f',"iss":"{ISSUER}","aud":"{AUDIENCE}","iat":{now},"exp":{now + 3600}}}'
     part = encoded(b'{"alg":"RS256","kid":"own"}') + b"." + encoded(text.encode())
     return part + b"." + encoded(key_of(owner).sign(part, padding.PKCS1v15(), hashes.SHA256()))
 
@@ -81,6 +82,9 @@ async def kafka(request, tmp_path_factory):
         f"{LISTENER}.sasl.server.callback.handler.class": HANDLER,
         f"{LISTENER}.sasl.oauthbearer.jwks.endpoint.url": file.as_uri(),
         f"{LISTENER}.sasl.oauthbearer.sub.claim.name": "client_id",
+        # A 4.4 broker does not start without these two.
+        f"{LISTENER}.sasl.oauthbearer.expected.audience": AUDIENCE,
+        f"{LISTENER}.sasl.oauthbearer.expected.issuer": ISSUER,
     }
     with pytest.MonkeyPatch.context() as patch:
         # Such a file must be allowed to the virtual machine (since 3.9.1).

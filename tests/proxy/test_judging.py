@@ -153,7 +153,8 @@ async def test_a_broker_that_goes_while_a_batch_is_judged_ends_the_connection():
         the.broker.close()
         assert await the.client_sees_end()
     assert world.outcomes == []
-    assert world.logged.events() == []
+    [line] = world.logged.lines
+    assert (line["event"], line["reason"]) == ("session_closed", "broker_closed_early")
 
 
 @on_both_loops

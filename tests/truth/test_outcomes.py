@@ -231,8 +231,8 @@ def test_batches_behind_a_rejected_one_are_sent_again_and_counted_once(books):
     assert books.said(topic) == {("accepted", 0), (HERE, 32), (AGAIN, 45)}
 
 
-def test_records_for_a_topic_of_kafkas_own_are_rejected_by_the_broker(books):
+def test_records_for_a_topic_of_kafkas_own_are_rejected_with_a_brokers_error(books):
     assert books.told[INTERNAL] == {False: RECORDS}
     assert books.held[INTERNAL].total() == 0
-    assert books.said(INTERNAL) == {(THERE, 17)}
-    assert books.reported(INTERNAL)["records_broker_rejected"] == RECORDS
+    assert books.said(INTERNAL) == {(HERE, 17)}
+    assert books.reported(INTERNAL)["records_rejected"] == RECORDS
