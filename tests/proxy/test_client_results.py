@@ -102,6 +102,19 @@ def test_a_failure_is_logged_once_a_minute_with_its_remedy():
     assert "max.connections.per.ip" in lines[0]["advice"]
 
 
+def test_a_storm_of_failures_adds_up_all_rows_once_a_second(monkeypatch):
+    clock, looks = Hand(), []
+    counted = results(clock)
+    sums = counted.lately
+    monkeypatch.setattr(counted, "lately", lambda: looks.append(clock.ms) or sums())
+    for _ in range(100):
+        counted.book("public", BOOTSTRAP, Result.SERVED)
+    for _ in range(99):  # fewer than half of all, so there is no line
+        clock.ms += 20
+        counted.book("public", NO_BROKER, Result.HANDSHAKE_FAILED, "garbage")
+    assert len(looks) == 2
+
+
 def test_a_long_text_is_cut():
     counted = results()
     counted.book("public", "1", Result.BROKER_UNREACHABLE, "x" * 5_000)

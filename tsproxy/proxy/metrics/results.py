@@ -33,6 +33,7 @@ NO_BROKER: Final = ""
 LATELY_MS: Final = 120_000
 _STEP_MS: Final = 10_000
 LOG_AGAIN_MS: Final = 60_000
+LOOK_AGAIN_MS: Final = 1_000
 FEW: Final = 3
 """So many failed connections are reported, not fewer: one port scan must not raise a warning."""
 MAX_CHARS: Final = 200
@@ -102,7 +103,7 @@ class ConnectionResults(Collector):
         self._totals: Counter[tuple[str, str, Result]] = Counter()
         self._steps: OrderedDict[int, Counter[tuple[str, str, Result]]] = OrderedDict()
         self._texts: dict[tuple[str, str, Result], str] = {}
-        self._logged_ms: dict[tuple[str, str, Result], int] = {}
+        self._next_look_ms: dict[tuple[str, str, Result], int] = {}
 
     def book(self, listener: str, broker: str, result: Result, text: str = "") -> None:
         """Count one connection. `text` says more about a failure."""
@@ -114,10 +115,14 @@ class ConnectionResults(Collector):
         if result is Result.SERVED:
             return
         self._texts[key] = bounded(text, MAX_CHARS)
-        if now_ms >= self._logged_ms.get(key, now_ms):
-            failing = [each for each in failures(self.lately()) if (each.listener, each.broker) == key[:2]]
-            for each in (each for each in failing if each.result == result.label):
-                self._logged_ms[key] = now_ms + LOG_AGAIN_MS
+        # Strangers may fail as often as they like: the sums of all rows are made once a second at most.
+        is_few = sum(step[key] for step in self._steps.values()) < FEW
+        if is_few or now_ms < self._next_look_ms.get(key, now_ms):
+            return
+        self._next_look_ms[key] = now_ms + LOOK_AGAIN_MS
+        for each in failures(self.lately()):
+            if (each.listener, each.broker, each.result) == (listener, broker, result.label):
+                self._next_look_ms[key] = now_ms + LOG_AGAIN_MS
                 facts = {"listener": listener, "broker": broker} if broker else {"listener": listener}
                 more = {"failed": each.failed, "connections": each.connections, "error": each.text}
                 log.warning("clients_fail", result=result.label, **facts, **more, advice=result.advice)
