@@ -42,7 +42,7 @@ from tsproxy.model.produce import (
 from tsproxy.model.verdict import RecordError, TopicLimits
 from tsproxy.model.view import Endpoint, SessionLimits, View
 from tsproxy.policy.stream_time import StreamTimeGuard
-from tsproxy.wire import k00_produce, k01_fetch
+from tsproxy.wire import k00_produce, k01_k78_fetch
 from tsproxy.wire.apis import APIS
 from tsproxy.wire.headers import read_request_header
 
@@ -307,8 +307,9 @@ class Scene:
             head += b"\x00" if not self.oddly(2) else b"\x01\x05\x01x"
         if header.api_key != PRODUCE:
             body = self.random.randbytes(self.random.choice([0, 1, 30, 500]))
-            if k01_fetch.names_nodes(header.api_key, header.api_version) and not self.oddly(3):
-                body = any_body(self._aside)
+            layout = k01_k78_fetch.layout_of(header.api_key, header.api_version)
+            if layout is not None and not self.oddly(3):
+                body = any_body(self._aside, layout)
             self.answers += frame(head + body)
             return
         asked = k00_produce.read_request(header.api_version, payload[header.body_start :])

@@ -88,7 +88,7 @@ def read_corpus(seeds: int) -> None:
     from tests.wire.blobs import blobs
     from tests.wire.fetched import any_body
     from tsproxy.proxy.pipe import _native as pipe
-    from tsproxy.wire.readers import _native, _python
+    from tsproxy.wire.readers import Layout, _native, _python
 
     started, inputs = time.monotonic(), 0
     for key_size, value_size in itertools.product(range(60), range(4)):
@@ -115,12 +115,13 @@ def read_corpus(seeds: int) -> None:
             assert _native.record_errors(*answers, bool(seed & 1)) == _python.record_errors(
                 *answers, bool(seed & 1)
             )
-        fetched = bytearray(answer(FETCH, 16, any_body(random)))
+        layout = random.choice([*Layout])
+        fetched = bytearray(answer(FETCH, 16, any_body(random, layout)))
         fetched[random.randrange(4, len(fetched))] ^= 1 << random.randrange(8)
         at = random.randrange(len(fetched))
         walks = _native.FetchWalk(), _python.FetchWalk()
         for walk in walks:
-            walk.begin(len(fetched))
+            walk.begin(len(fetched), layout)
         for piece in (fetched[:at], fetched[at:]):
             sizes = {walk.advance(exact(bytes(piece))) for walk in walks}
             assert len(sizes) == 1, f"seed {seed}: the walks over a Fetch answer differ"

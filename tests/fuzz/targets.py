@@ -41,12 +41,12 @@ from tsproxy.session.reading import AnswerRead, NodeUnknown, Unreadable, read_be
 from tsproxy.session.session import Session
 from tsproxy.session.slots import MaskAddresses, NarrowVersions, RewriteAddresses
 from tsproxy.tls import x509
-from tsproxy.wire import addresses, k00_produce, k01_fetch, record_batch, record_set
+from tsproxy.wire import addresses, k00_produce, k01_k78_fetch, record_batch, record_set
 from tsproxy.wire.apis import APIS
 from tsproxy.wire.headers import RequestHeader
 from tsproxy.wire.masking import MASKED
 from tsproxy.wire.primitives import DecodeError
-from tsproxy.wire.readers import _native, _python
+from tsproxy.wire.readers import Layout, _native, _python
 
 SMALL: Final = SessionLimits(
     produce_frame=20_000,
@@ -261,12 +261,13 @@ def _answer_bodies() -> Iterator[bytes]:
 
 
 def fetched(data: bytes) -> None:
-    """The walk over a Fetch answer ends at one place, in whatever pieces it comes, natively and in Python."""
+    """The walk over an answer of Fetch or ShareFetch ends at one place, in whatever pieces it comes, natively
+    and in Python."""
     script = _Script(data)
-    cut, answer = script.byte() * 4, script.data
+    cut, layout, answer = script.byte() * 4, Layout(script.byte() % len(Layout)), script.data
     places = []
     for walk in (_native.FetchWalk(), _python.FetchWalk(), _native.FetchWalk()):
-        walk.begin(len(answer))
+        walk.begin(len(answer), layout)
         pieces = [answer] if len(places) == 2 else [answer[:cut], answer[cut:]]
         walked = 0
         for piece in pieces:
@@ -280,12 +281,13 @@ def fetched(data: bytes) -> None:
     walked, is_at_tail, is_bad, _ = places[2]
     if is_at_tail and not is_bad:
         with suppress(DecodeError):
-            assert len(k01_fetch.blank_tags(answer[walked:])) == len(answer) - walked
+            assert len(k01_k78_fetch.blank_tail(answer[walked:], layout)) == len(answer) - walked
 
 
 def _fetch_bodies() -> Iterator[bytes]:
     for seed in range(40):
-        yield bytes([seed]) + bytes(8) + any_body(Random(seed))
+        layout = Layout(seed % len(Layout))
+        yield bytes([seed, layout]) + bytes(8) + any_body(Random(seed), layout)
 
 
 # -- Everything else that strangers and operators write -----------------------------------------------

@@ -1,4 +1,5 @@
-"""Fetch from version 16 on: the answer streams, and what a broker says of brokers at its end is blanked."""
+"""Fetch from version 16 on, and ShareFetch: the answer streams, and what it says of brokers at its end is
+blanked."""
 
 import tracemalloc
 
@@ -18,28 +19,34 @@ from tests.session.conversation import (
     to_client,
     view_of,
 )
-from tests.session.messages import FETCH, HEARTBEAT, METADATA, answer, produce, produced, request
+from tests.session.messages import FETCH, HEARTBEAT, METADATA, SHARE_FETCH, answer, produce, produced, request
 from tests.wire.batches import batch, unsigned
 from tests.wire.fetched import (
+    GARBAGE_SHARE_TAILS,
     GARBAGE_TAILS,
+    NO_NODES,
     NO_TAGS,
+    SHARE_TAILS,
     TAILS,
     any_body,
     current_leader,
     fetched,
     node_endpoints,
     partition,
+    share_fetched,
+    share_partition,
     tags_of,
 )
 from tsproxy import fastpath
 from tsproxy.session.effects import CloseReason, CloseSession, SendToClient
 from tsproxy.session.session import Session
-from tsproxy.wire.k01_fetch import MOST_TAIL_BYTES, blank_tags
+from tsproxy.wire.k01_k78_fetch import MOST_TAIL_BYTES, blank_tail, layout_of
 
 VERSIONS = (16, 17, 18)
 MIB = 1 << 20
 
 MOVED = partition(None, 6, 0, tags=tags_of(current_leader(2, 5)))
+SHARED = [share_partition(None, 6, 0), share_partition(b"records", 0, 1, acquired=2)]
 PARTITIONS = [MOVED, partition(b"records", 0, 1, transactions=2)]
 NODES = TAILS["NodeEndpoints"]
 
@@ -47,8 +54,24 @@ each_version = pytest.mark.parametrize("version", VERSIONS)
 each_way = pytest.mark.parametrize("fast", [False, True] if fastpath.IS_AVAILABLE else [False])
 
 
-def told(tail, version=18, correlation_id=1):
+def blanked(tail, api_key=FETCH):
+    return blank_tail(tail, layout_of(api_key, 18))
+
+
+def told(tail, version=18, correlation_id=1, api_key=FETCH):
+    if api_key == SHARE_FETCH:
+        return answer(api_key, 2, share_fetched(SHARED, tail=tail), correlation_id)
     return answer(FETCH, version, fetched(PARTITIONS, tail=tail), correlation_id)
+
+
+def asked_of(api_key):
+    return request(api_key, 2 if api_key == SHARE_FETCH else 18)
+
+
+def each_of(tails, of_share):
+    pairs = [(FETCH, tail) for tail in tails.values()] + [(SHARE_FETCH, tail) for tail in of_share.values()]
+    names = [*tails, *(f"share: {name}" for name in of_share)]
+    return pytest.mark.parametrize(("api_key", "tail"), pairs, ids=names)
 
 
 class Way:
@@ -96,23 +119,24 @@ def test_an_answer_without_fields_of_its_own_streams_byte_for_byte(fast, version
 
 
 @each_way
-@pytest.mark.parametrize("tail", TAILS.values(), ids=TAILS)
-def test_fields_of_the_answer_are_blanked_wherever_it_is_cut(fast, tail):
-    whole, expected = told(tail), told(blank_tags(tail))
+@each_of(TAILS, SHARE_TAILS)
+def test_fields_of_the_answer_are_blanked_wherever_it_is_cut(fast, api_key, tail):
+    whole = told(tail, api_key=api_key)
+    expected = told(blanked(tail, api_key), api_key=api_key)
     for at in range(len(whole)):
-        way = Way(fast).asks(request(FETCH, 18), request(HEARTBEAT, correlation_id=2))
+        way = Way(fast).asks(asked_of(api_key), request(HEARTBEAT, correlation_id=2))
         way.says(whole[:at], whole[at:], answer(HEARTBEAT, correlation_id=2))
         assert way.sent == expected + answer(HEARTBEAT, correlation_id=2)
 
 
 @each_way
-@pytest.mark.parametrize("tail", TAILS.values(), ids=TAILS)
-def test_nothing_of_them_is_seen_before_they_are_whole_and_nothing_after(fast, tail):
-    whole, way = told(tail), Way(fast).asks(request(FETCH, 18))
+@each_of(TAILS, SHARE_TAILS)
+def test_nothing_of_them_is_seen_before_they_are_whole_and_nothing_after(fast, api_key, tail):
+    whole, way = told(tail, api_key=api_key), Way(fast).asks(asked_of(api_key))
     for at in range(len(whole) - 1):
         way.says(whole[at : at + 1])
     assert way.sent == whole[: len(whole) - len(tail)]
-    assert way.says(whole[-1:]).sent == told(blank_tags(tail))
+    assert way.says(whole[-1:]).sent == told(blanked(tail, api_key), api_key=api_key)
 
 
 @each_version
@@ -128,32 +152,35 @@ def test_a_client_reads_no_nodes_and_all_else(version):
 
 
 @each_way
-@pytest.mark.parametrize("tail", GARBAGE_TAILS.values(), ids=GARBAGE_TAILS)
-def test_an_end_that_is_no_fields_closes_the_connection(fast, tail):
-    way = Way(fast).asks(request(FETCH, 18), request(HEARTBEAT, correlation_id=2)).says(told(tail))
+@each_of(GARBAGE_TAILS, GARBAGE_SHARE_TAILS)
+def test_an_end_that_is_no_fields_closes_the_connection(fast, api_key, tail):
+    whole = told(tail, api_key=api_key)
+    way = Way(fast).asks(asked_of(api_key), request(HEARTBEAT, correlation_id=2)).says(whole)
     assert way.closed.reason is CloseReason.BAD_ANSWER
-    assert told(tail)[: -max(1, len(tail))].startswith(way.sent)
+    assert whole.startswith(way.sent)
     assert b"broker" not in way.sent
 
 
 @each_way
+@pytest.mark.parametrize("api_key", [FETCH, SHARE_FETCH])
 @given(random=st.randoms(use_true_random=False), data=st.data())
-def test_a_damaged_answer_shows_no_broker_or_is_cut_off(fast, random, data):
+def test_a_damaged_answer_shows_no_broker_or_is_cut_off(fast, api_key, random, data):
     """One byte is another one. The proxy and the client read the same then, wherever the answer's end is."""
-    whole = bytearray(answer(FETCH, 18, any_body(random)))
+    whole = bytearray(answer(api_key, 18, any_body(random, layout_of(api_key, 18))))
     at = data.draw(st.integers(8, len(whole) - 1))
     whole[at] = data.draw(st.integers(0, 255))
     cut = data.draw(st.integers(0, len(whole)))
-    way = Way(fast).asks(request(FETCH, 18)).says(bytes(whole[:cut]), bytes(whole[cut:]))
+    way = Way(fast).asks(asked_of(api_key)).says(bytes(whole[:cut]), bytes(whole[cut:]))
     assert (way.closed is None) == (len(way.sent) == len(whole))
     assert way.closed is None or way.closed.reason is CloseReason.BAD_ANSWER
 
 
 @each_way
+@pytest.mark.parametrize("api_key", [FETCH, SHARE_FETCH])
 @given(body=st.binary(max_size=200), cut=st.integers(0, 210))
-def test_whatever_a_broker_answers_is_forwarded_whole_or_closes(fast, body, cut):
-    whole = answer(FETCH, 16, body)
-    way = Way(fast).asks(request(FETCH, 16)).says(whole[:cut], whole[cut:])
+def test_whatever_a_broker_answers_is_forwarded_whole_or_closes(fast, api_key, body, cut):
+    whole = answer(api_key, 16, body)
+    way = Way(fast).asks(asked_of(api_key)).says(whole[:cut], whole[cut:])
     assert (way.closed is None) == (len(way.sent) == len(whole))
 
 
@@ -170,13 +197,20 @@ def test_an_end_that_is_too_long_closes_the_connection_at_once():
 
 
 @each_way
-def test_a_large_answer_is_not_held(fast):
+@pytest.mark.parametrize(
+    ("api_key", "body", "end"),
+    [
+        (FETCH, fetched([partition(b"")]), bytes(3)),
+        (SHARE_FETCH, share_fetched([share_partition(b"", acquired=0)]), b"\x01" + bytes(2) + NO_NODES),
+    ],
+)
+def test_a_large_answer_is_not_held(fast, api_key, body, end):
     """Its records pass by, one piece at a time."""
     records = 64 * MIB
-    empty = answer(FETCH, 18, fetched([partition(b"")]))
-    begun = empty[4:-4] + unsigned(records + 1)
-    begun = (len(begun) + records + 3).to_bytes(4, "big") + begun
-    way, piece = Way(fast).asks(request(FETCH, 18)), bytes(MIB)
+    empty = answer(api_key, 18, body)
+    begun = empty[4 : -1 - len(end)] + unsigned(records + 1)
+    begun = (len(begun) + records + len(end)).to_bytes(4, "big") + begun
+    way, piece = Way(fast).asks(asked_of(api_key)), bytes(MIB)
     way.says(begun)
     tracemalloc.start()
     for _ in range(records // MIB):
@@ -184,7 +218,7 @@ def test_a_large_answer_is_not_held(fast):
         assert way.says(piece).sent == piece
     most_bytes = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    way.says(b"\x00\x00\x00")
+    way.says(end)
     assert way.closed is None
     assert way.session.in_flight_requests == 0
     assert most_bytes < 4 * MIB
@@ -199,7 +233,7 @@ def test_answers_before_and_after_are_forwarded_in_turn(fast):
         request(FETCH, 18, correlation_id=4),
     ]
     answers = [told(NODES, 17, 1), answer(FETCH, 12, b"any", 2), told(NO_TAGS, 16, 3), told(NODES, 18, 4)]
-    expected = [told(blank_tags(NODES), 17, 1), *answers[1:3], told(blank_tags(NODES), 18, 4)]
+    expected = [told(blanked(NODES), 17, 1), *answers[1:3], told(blanked(NODES), 18, 4)]
     said = b"".join(answers)
     for size in (1, 7, 100, len(said)):
         way = Way(fast).asks(*asked).says(*(said[at : at + size] for at in range(0, len(said), size)))
@@ -208,7 +242,7 @@ def test_answers_before_and_after_are_forwarded_in_turn(fast):
 
 def test_an_answer_of_ours_waits_for_the_blanked_end():
     bad = produce({"t": {0: batch([0])}}, correlation_id=2)
-    asked, whole, expected = request(FETCH, 18), told(NODES), told(blank_tags(NODES))
+    asked, whole, expected = request(FETCH, 18), told(NODES), told(blanked(NODES))
     session = Session(PEER, view_of())
     session.client_bytes(asked + bad, NOW_MS)
     size = len(whole) - len(NODES)
@@ -241,6 +275,6 @@ def test_metadata_behind_it_is_read():
         METADATA, 0, b"\x00\x00\x00\x01" + b"\x00\x00\x00\x01" + b"\x00\x02b1\x00\x00\x23\x84" + bytes(4), 2
     )
     (sent,) = session.broker_bytes(told(node, 16) + metadata, NOW_MS)
-    assert sent.data.startswith(told(blank_tags(node), 16))
+    assert sent.data.startswith(told(blanked(node), 16))
     assert b"b1" not in sent.data
     assert b"proxy.example" in sent.data

@@ -1,11 +1,13 @@
-"""Fetch answers from version 16 on: their bodies, field by field, with the tagged fields at their end."""
+"""Answers of Fetch (from version 16 on) and ShareFetch: their bodies, field by field, and their ends."""
 
 import struct
 from random import Random
 
 from tests.wire.batches import unsigned
+from tsproxy.wire.readers import Layout
 
 NO_TAGS = b"\x00"
+NO_NODES = b"\x01\x00"
 
 
 def tags_of(*tagged):
@@ -52,6 +54,37 @@ def node_endpoints(*nodes):
     return 0, unsigned(len(nodes) + 1) + b"".join(endpoints)
 
 
+def share_partition(records=b"", error_code=0, index=0, acquired=1, tags=NO_TAGS):
+    """`acquired`: how many ranges of offsets; `records` may be None."""
+    return b"".join(
+        [
+            struct.pack(">ih", index, error_code),
+            b"\x05text",
+            struct.pack(">h", 0),
+            b"\x00",
+            struct.pack(">ii", 2, 5) + NO_TAGS,
+            unsigned(0 if records is None else len(records) + 1),
+            records or b"",
+            unsigned(acquired + 1) + (struct.pack(">qqh", 0, 9, 1) + NO_TAGS) * acquired,
+            tags,
+        ]
+    )
+
+
+def share_fetched(*topics, tail=NO_NODES, version=2):
+    """`topics`: a list of partitions each. `tail`: the nodes, and the answer's own tagged fields."""
+    bodies = (
+        bytes([n] * 16) + unsigned(len(topic) + 1) + b"".join(topic) + NO_TAGS
+        for n, topic in enumerate(topics)
+    )
+    timeout = struct.pack(">i", 30_000) if version else b""
+    return struct.pack(">ih", 0, 0) + b"\x00" + timeout + unsigned(len(topics) + 1) + b"".join(bodies) + tail
+
+
+def share_tail(*nodes, tags=NO_TAGS):
+    return node_endpoints(*nodes)[1] + tags
+
+
 def current_leader(leader_id, leader_epoch):
     """Tag 1 of a partition."""
     return 1, struct.pack(">ii", leader_id, leader_epoch) + NO_TAGS
@@ -68,6 +101,28 @@ TAILS = {
 }
 """Tails that name brokers, or might: sections of tagged fields that a client must not see."""
 
+SHARE_TAILS = {
+    "one node": share_tail((2, "broker-2.internal", 9092)),
+    "many nodes": share_tail(*((n, f"broker-{n}.internal", 9092) for n in range(300))),
+    "no nodes and a field": share_tail(tags=tags_of((0, b"broker-2.internal:9092"))),
+    "no nodes and an empty field": share_tail(tags=tags_of((0, b""))),
+    "both": share_tail((2, "broker-2.internal", 9092), tags=tags_of((300, b"broker-3.internal"))),
+    "a section of 131 bytes": share_tail((2, "b" * 117, 9092)),
+}
+"""The same for ShareFetch."""
+
+GARBAGE_SHARE_TAILS = {
+    "no count": b"",
+    "null": b"\x00\x00",
+    "no fields": b"\x01",
+    "a byte behind no fields": b"\x01\x00\x00",
+    "a node too few": b"\x03" + share_tail((2, "broker-2.internal", 9092))[1:],
+    "a byte behind the nodes": share_tail((2, "broker-2.internal", 9092)) + b"\x00",
+    "a count without end": b"\xff" * 9,
+    "half a node": b"\x02\x00\x00",
+    "a host that is null": b"\x02" + bytes(4) + b"\x00" + bytes(4) + b"\x00\x00\x00",
+}
+
 GARBAGE_TAILS = {
     "no count": b"",
     "a byte behind no fields": b"\x00\x00",
@@ -82,22 +137,24 @@ GARBAGE_TAILS = {
 }
 
 
-def any_body(random: Random) -> bytes:
-    """A Fetch body as a broker may write it, mostly without tagged fields of its own."""
+def any_body(random: Random, layout: Layout = Layout.FETCH) -> bytes:
+    """A body as a broker may write it, mostly without a tail that names something."""
 
     def a_partition():
-        return partition(
-            random.choice([None, b"", random.randbytes(30), random.randbytes(200)]),
-            random.choice([0, 6]),
-            random.randrange(9),
-            random.choice([None, None, 0, 2]),
-            random.choice(
-                [NO_TAGS, NO_TAGS, tags_of(current_leader(1, 5)), tags_of((0, b"x" * 12), (9, b""))]
-            ),
-        )
+        records = random.choice([None, b"", random.randbytes(30), random.randbytes(200)])
+        error_code, index = random.choice([0, 6]), random.randrange(9)
+        several = random.choice([None, None, 0, 2])
+        leader = tags_of(current_leader(1, 5))
+        tags = random.choice([NO_TAGS, NO_TAGS, leader, tags_of((0, b"x" * 12), (9, b""))])
+        if layout is Layout.FETCH:
+            return partition(records, error_code, index, several, tags)
+        return share_partition(records, error_code, index, several or 0, tags)
 
     topics = [
         [a_partition() for _ in range(random.choice([0, 1, 3]))] for _ in range(random.choice([0, 1, 1, 2]))
     ]
-    tail = random.choice([*TAILS.values()]) if random.randrange(4) == 0 else NO_TAGS
-    return fetched(*topics, tail=tail)
+    has_tail = random.randrange(4) == 0
+    if layout is Layout.FETCH:
+        return fetched(*topics, tail=random.choice([*TAILS.values()]) if has_tail else NO_TAGS)
+    tail = random.choice([*SHARE_TAILS.values()]) if has_tail else NO_NODES
+    return share_fetched(*topics, tail=tail, version=0 if layout is Layout.SHARE_FETCH_0 else 2)

@@ -147,7 +147,8 @@ def to_do(older, newer):
     """(what, where) for each change that a newer release asks for, by its message schemas."""
     layouts = {
         0: "wire/k00_produce.py, and NEWEST_PRODUCE of fastpath/_native",
-        1: "FetchWalk of wire/readers",
+        1: "wire/readers/streamed.py",
+        78: "wire/readers/streamed.py",
     }
     layouts |= dict.fromkeys(LAYOUTS, "the layout in wire/addresses.py")
     for (api_key, kind), schema in sorted(newer.items()):

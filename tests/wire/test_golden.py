@@ -28,7 +28,9 @@ from tsproxy.wire.headers import (
     response_body_start,
     response_header,
 )
+from tsproxy.wire.k01_k78_fetch import blank_tail
 from tsproxy.wire.primitives import DecodeError
+from tsproxy.wire.readers import FetchWalk, Layout
 from tsproxy.wire.record_batch import crc_is_valid, read_records
 from tsproxy.wire.record_set import scan
 
@@ -206,7 +208,6 @@ API_KEYS = {
     "metadata_response": 3,
     "find_coordinator_response": 10,
     "describe_cluster_response": 60,
-    "share_fetch_response": 78,
     "share_acknowledge_response": 79,
 }
 
@@ -226,6 +227,19 @@ def test_an_address_is_rewritten_in_place(name, version, data):
     rewritten = addresses.rewrite(API_KEYS[name], version, data, endpoint_of)
     assert rewritten == data.replace(f"b{node_id}".encode() + PORT, b"p9" + PROXY_PORT)
     assert told == [(node_id, f"b{node_id}", 9092)]
+
+
+@table("share_fetch_response")
+def test_the_nodes_of_a_share_fetch_become_zeros(name, version, data):
+    layout = Layout.SHARE_FETCH if version else Layout.SHARE_FETCH_0
+    walk, whole = FetchWalk(), bytes(8) + b"\x00" + data
+    walk.begin(len(whole), layout)
+    tail = whole[walk.advance(whole) :]
+    assert walk.is_at_tail
+    assert b"b2" + PORT in tail
+    blanked = blank_tail(tail, layout)
+    assert len(blanked) == len(tail)
+    assert b"b2" not in blanked
 
 
 # -- Record batches ---------------------------------------------------------------------------------

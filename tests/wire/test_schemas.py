@@ -19,6 +19,8 @@ from tests.wire.schemas import (
 from tsproxy.testing.jars import fetch_kafka_jars
 from tsproxy.wire.addresses import LAYOUTS, Kind
 from tsproxy.wire.apis import APIS, NEVER
+from tsproxy.wire.k01_k78_fetch import layout_of
+from tsproxy.wire.readers.streamed import NO_TAIL, STEPS, Number, Step
 
 pytestmark = pytest.mark.broker
 
@@ -63,10 +65,8 @@ KINDS = {
     "bool": Kind.INT8,
     "int16": Kind.INT16,
     "int32": Kind.INT32,
-    "int64": Kind.INT64,
     "uuid": Kind.UUID,
     "string": Kind.STRING,
-    "records": Kind.RECORDS,
 }
 ADDRESS_KINDS = {"host": Kind.HOST, "port": Kind.PORT}
 
@@ -112,39 +112,53 @@ def test_a_layout_is_its_schema_up_to_the_last_address(api_key, release):
         assert not holds_address(told[len(layout) :])
 
 
-def shape_of(fields, schema, version):
-    """The fields of one version, as a walk over bytes meets them: sizes, and what is counted."""
-    at, shape = 0, []
+SIZES = {"int8": 1, "int16": 2, "int32": 4, "int64": 8, "uuid": 16}
+
+
+def add_steps(steps, fields, schema, version, skip):
+    """Add the steps over the fields of one version. Returns how many bytes follow the last number."""
     for field in fields:
         if version not in Versions.of(field["versions"]) or "tag" in field:
             continue
         inside = fields_of(field, schema)
         if field["type"] in SIZES:
-            at += SIZES[field["type"]]
-            continue
-        assert field["type"].startswith("[]") or field["type"] == "records", field["name"]
-        shape += [at, (field["name"], *shape_of(inside, schema, version))]
-        at = 0
-    return (*shape, at)
+            skip += SIZES[field["type"]]
+        elif field["type"] in ("string", "records"):
+            steps.append(Step(skip, Number.BYTES))
+            skip = 0
+        elif field["type"].startswith("[]"):
+            is_nullable = version in Versions.of(field.get("nullableVersions", "none"))
+            place = len(steps)
+            steps.append(Step(skip, Number.NULLABLE if is_nullable else Number.ARRAY))
+            skip = add_steps(steps, inside, schema, version, 0)
+            steps[place] = steps[place]._replace(partner=len(steps))
+            steps.append(Step(skip, Number.TAGS, place))
+            skip = 0
+        else:
+            skip = add_steps(steps, inside, schema, version, skip)
+            steps.append(Step(skip, Number.TAGS))
+            skip = 0
+    return skip
 
 
-SIZES = {"int8": 1, "int16": 2, "int32": 4, "int64": 8, "uuid": 16}
-
-
-@pytest.mark.parametrize(("release", "newest"), [(NEWEST, 18), ("4.3.1", 18), ("3.9.1", 17)])
-def test_the_walk_over_fetch_answers_is_their_schema(release, newest):
-    """`FetchWalk` steps over so many bytes between one number and the next."""
-    schema = messages(release)[1, "response"]
-    assert Versions.of(schema["flexibleVersions"]).since <= 16
-    partition = (30, ("AbortedTransactions", 16), 4, ("Records", 0), 0)
-    for version in range(16, newest + 1):
-        assert shape_of(schema["fields"], schema, version) == (
-            10,
-            ("Responses", 16, ("Partitions", *partition), 0),
-            0,
-        )
-    tagged = [(f["name"], f["tag"], f["taggedVersions"]) for f in schema["fields"] if "tag" in f]
-    assert tagged == [("NodeEndpoints", 0, "16+")], "what names brokers is tagged, and so at the end"
+@pytest.mark.parametrize("release", RELEASES)
+@pytest.mark.parametrize("api_key", [1, 78])
+def test_the_walk_over_answers_that_stream_is_their_schema_up_to_the_nodes(api_key, release):
+    schema = messages(release)[api_key, "response"]
+    valid, flexible = Versions.of(schema["validVersions"]), Versions.of(schema["flexibleVersions"])
+    known = range(valid.since, min(valid.until, APIS[api_key].max_version) + 1)
+    streamed = {version: layout for version in known if (layout := layout_of(api_key, version)) is not None}
+    assert streamed
+    (place,) = (at for at, field in enumerate(schema["fields"]) if field["name"] == "NodeEndpoints")
+    is_tagged = schema["fields"][place].get("taggedVersions") == "16+"
+    assert is_tagged == (api_key == 1), "where tagged fields or an array stand, the tail begins"
+    assert all("tag" in field for field in schema["fields"][place + 1 :])
+    for version, layout in streamed.items():
+        steps = [Step(4 + 4, Number.TAGS)]
+        assert version in flexible
+        assert add_steps(steps, schema["fields"][:place], schema, version, 0) == 0
+        assert tuple(steps) == STEPS[layout]
+        assert NO_TAIL[layout] == (b"\x00" if is_tagged else b"\x01\x00")
 
 
 def holds_address(fields):

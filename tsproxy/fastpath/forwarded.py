@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from tsproxy.model.outcome import Peer
 from tsproxy.model.records import BatchFacts
 from tsproxy.model.verdict import TopicLimits
+from tsproxy.wire.readers.streamed import Layout
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,9 +34,11 @@ class ForwardedProduce:
 
 @dataclass(frozen=True, slots=True)
 class ForwardedFetch:
-    """A forwarded Fetch request. Its answer is forwarded as it comes, except an end that may name brokers."""
+    """A forwarded Fetch or ShareFetch. Its answer is forwarded as it comes, but for an end that may name
+    brokers."""
 
     correlation_id: int
+    layout: Layout
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 """The broker's answers in a session: `Answers`. The slot at the head of the queue says what is done with the
 next answer.
 
-Most answers are forwarded as they come, whatever their size. This includes Fetch answers: from version 16 on,
+Most answers are forwarded as they come, whatever their size. This includes answers of Fetch and ShareFetch:
 only their end is held and blanked, because this end may name brokers. An answer that must be read is held
 until it is whole. If the answer names a node that the proxy does not serve yet, it waits for that node, and
 all answers behind it wait, too.
@@ -135,7 +135,7 @@ class Answers:
             if correlation_id != slot.correlation_id:
                 raise DecodeError(f"correlation id {correlation_id} where {slot.correlation_id} is due")
         if isinstance(slot, PassThrough | BlankNodes):
-            stream.stream(names_nodes=isinstance(slot, BlankNodes))
+            stream.stream(slot.layout if isinstance(slot, BlankNodes) else None)
             return True
         payload = stream.whole(state.view.limits.share_answer)
         if payload is None:

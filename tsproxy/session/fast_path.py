@@ -67,7 +67,7 @@ def slot_of(
 ) -> PassThrough | BlankNodes | BookProduce:
     """The session's slot for a request that the fast path forwarded. It is made when the session needs it."""
     if isinstance(forwarded, ForwardedFetch):
-        return BlankNodes(forwarded.correlation_id)
+        return BlankNodes(forwarded.correlation_id, forwarded.layout)
     if isinstance(forwarded, ForwardedRelay):
         return PassThrough(forwarded.correlation_id)
     return BookProduce(forwarded.correlation_id, RequestVerdict.of_forwarded(forwarded))

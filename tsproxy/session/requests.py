@@ -55,7 +55,7 @@ from tsproxy.session.warnings import far_ahead, is_far_ahead, rule_failed
 from tsproxy.wire import (
     addresses,
     k00_produce,
-    k01_fetch,
+    k01_k78_fetch,
     k17_k36_sasl,
     k18_api_versions,
 )
@@ -308,8 +308,8 @@ class Requests:
         elif header.api_key in addresses.LAYOUTS:
             slot = RewriteAddresses(header.correlation_id, header.api_key, header.api_version)
             state.forward(request.frame, slot)
-        elif k01_fetch.names_nodes(header.api_key, header.api_version):
-            state.forward(request.frame, BlankNodes(header.correlation_id))
+        elif (layout := k01_k78_fetch.layout_of(header.api_key, header.api_version)) is not None:
+            state.forward(request.frame, BlankNodes(header.correlation_id, layout))
         else:
             state.forward(request.frame, PassThrough(header.correlation_id))
 

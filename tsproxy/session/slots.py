@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Final, Self
 
 from tsproxy.session.produce.judge_request import RequestVerdict
-from tsproxy.wire.readers import FetchWalk
+from tsproxy.wire.readers import FetchWalk, Layout
 
 _FEW: Final = 100
 _A_PARTITION: Final = 1 << 10
@@ -25,10 +25,11 @@ class PassThrough:
 
 @dataclass(frozen=True, slots=True)
 class BlankNodes:
-    """Fetch from version 16 on: the answer is forwarded as it comes, except for its end, which may name
-    brokers."""
+    """Fetch from version 16 on, and ShareFetch: the answer is forwarded as it comes, except for its end,
+    which may name brokers."""
 
     correlation_id: int
+    layout: Layout
 
 
 @dataclass(frozen=True, slots=True)

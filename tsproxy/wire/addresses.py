@@ -1,9 +1,10 @@
 """Rewrites broker addresses in answers, by one table of layouts and one walk over the bytes.
 
 Source: the message schemas of Kafka 4.4.0. In the versions that the proxy offers, these answers name
-brokers: Metadata, FindCoordinator, DescribeCluster, ShareFetch and ShareAcknowledge (all here), Produce from
-v10 (`k00_produce` decodes it anyway) and Fetch from v16 (`k01_fetch` blanks the names, because these answers
-stream). DescribeQuorum from v2 names controllers (`k55_describe_quorum` leaves the addresses out).
+brokers: Metadata, FindCoordinator, DescribeCluster and ShareAcknowledge (all here), Produce from v10
+(`k00_produce` decodes it anyway), Fetch from v16 and ShareFetch (`k01_k78_fetch` blanks the names,
+because these answers stream). DescribeQuorum from v2 names controllers (`k55_describe_quorum` leaves the
+addresses out).
 
 A layout lists a message's fields up to the last address. The bytes after it are copied. A struct with a
 `host` names its node first, so one pass can replace host and port. Unknown tagged fields are kept. Node ids
@@ -31,10 +32,8 @@ class Kind(Enum):
     INT8 = auto()
     INT16 = auto()
     INT32 = auto()
-    INT64 = auto()
     UUID = auto()
     STRING = auto()
-    RECORDS = auto()
     NODE_ID = auto()
     HOST = auto()
     PORT = auto()
@@ -102,42 +101,6 @@ LAYOUTS: Final[dict[int, tuple[Field, ...]]] = {
             fields=_endpoint("broker_id", _RACK, Field("is_fenced", Kind.INT8, since=2)),
         ),
     ),
-    ApiKey.SHARE_FETCH: (
-        Field("throttle_time_ms", Kind.INT32),
-        Field("error_code", Kind.INT16),
-        Field("error_message", Kind.STRING),
-        Field("acquisition_lock_timeout_ms", Kind.INT32, since=1),
-        Field(
-            "responses",
-            Kind.ARRAY,
-            fields=(
-                Field("topic_id", Kind.UUID),
-                Field(
-                    "partitions",
-                    Kind.ARRAY,
-                    fields=(
-                        Field("partition_index", Kind.INT32),
-                        Field("error_code", Kind.INT16),
-                        Field("error_message", Kind.STRING),
-                        Field("acknowledge_error_code", Kind.INT16),
-                        Field("acknowledge_error_message", Kind.STRING),
-                        _CURRENT_LEADER,
-                        Field("records", Kind.RECORDS),
-                        Field(
-                            "acquired_records",
-                            Kind.ARRAY,
-                            fields=(
-                                Field("first_offset", Kind.INT64),
-                                Field("last_offset", Kind.INT64),
-                                Field("delivery_count", Kind.INT16),
-                            ),
-                        ),
-                    ),
-                ),
-            ),
-        ),
-        _NODE_ENDPOINTS,
-    ),
     ApiKey.SHARE_ACKNOWLEDGE: (
         Field("throttle_time_ms", Kind.INT32),
         Field("error_code", Kind.INT16),
@@ -168,7 +131,7 @@ NO_NODE: Final = -1
 """The node id of an address without a node, for example if there is no coordinator. An answer then has (-1,
 "", -1), and this address is not rewritten."""
 
-_SIZES: Final = {Kind.INT8: 1, Kind.INT16: 2, Kind.INT32: 4, Kind.INT64: 8, Kind.UUID: 16}
+_SIZES: Final = {Kind.INT8: 1, Kind.INT16: 2, Kind.INT32: 4, Kind.UUID: 16}
 
 
 def rewrite(api_key: int, version: int, body: bytes | memoryview, endpoint_of: MapEndpoint) -> bytes:
@@ -217,8 +180,6 @@ class _Walk:
         match field.kind:
             case Kind.STRING:
                 reader.skip_nullable_string(self._flexible)
-            case Kind.RECORDS:
-                reader.nullable_bytes(self._flexible)
             case Kind.ARRAY:
                 for _ in range(reader.nullable_array(self._flexible) or 0):
                     self._struct(field.fields)

@@ -1,15 +1,15 @@
 """Cuts the broker's stream into answers. Some are streamed, and some are held until they are complete.
 
 The session decides this for each answer, by the slot at the head of its queue. A streamed answer costs no
-memory, however large it is. If a streamed answer may name brokers at its end (`k01_fetch`), only this end is
-held.
+memory, however large it is. If a streamed answer may name brokers at its end (`k01_k78_fetch`), only this
+end is held.
 """
 
 from typing import Protocol
 
-from tsproxy.wire.k01_fetch import MOST_TAIL_BYTES, blank_tags
+from tsproxy.wire.k01_k78_fetch import MOST_TAIL_BYTES, blank_tail
 from tsproxy.wire.primitives import DecodeError
-from tsproxy.wire.readers import FetchWalk
+from tsproxy.wire.readers import FetchWalk, Layout
 from tsproxy.wire.received import Received
 
 _SIZE_BYTES = 4
@@ -76,17 +76,17 @@ class AnswerStream:
         """Return the bytes up to `end` of `received`."""
         return self._received.take(end - self._received.pos) if end > self._received.pos else b""
 
-    def stream(self, *, names_nodes: bool = False) -> None:
+    def stream(self, layout: Layout | None) -> None:
         """Stream the next answer: `streamed` returns its bytes as they arrive.
 
-        `names_nodes`: the answer is a Fetch answer that may name brokers at its end. This end is blanked.
+        `layout`: the answer may name brokers at its end. This end is blanked.
         """
         size = _SIZE_BYTES + (self.size() or 0)
         self._in_flight.streaming = size
-        if names_nodes:
-            self._in_flight.fetch.begin(size)
-        else:
+        if layout is None:
             self._in_flight.fetch.end()
+        else:
+            self._in_flight.fetch.begin(size, layout)
 
     def streamed(self) -> tuple[bytes, bool]:
         """The bytes of the streamed answer that have arrived, and True if the answer ends with them. Raises
@@ -106,16 +106,16 @@ class AnswerStream:
         with memoryview(self._received.data)[self._received.pos :] as arrived:
             walked = walk.advance(arrived)
         if walk.is_bad:
-            raise DecodeError("a Fetch answer that does not fit its layout")
+            raise DecodeError("records of an answer that does not fit its layout")
         if not walk.is_at_tail:
             return self._received.take(walked)
         if walk.left > MOST_TAIL_BYTES:
-            raise DecodeError(f"a Fetch answer with {walk.left} bytes of tagged fields")
+            raise DecodeError(f"an answer with {walk.left} bytes behind its records")
         if len(self._received) < walked + walk.left:
             return self._received.take(walked)
-        data = self._received.take(walked + walk.left)
+        data, layout = self._received.take(walked + walk.left), walk.layout
         walk.end()
-        return data[:walked] + blank_tags(data[walked:])
+        return data[:walked] + blank_tail(data[walked:], layout)
 
     def whole(self, most: int) -> bytes | None:
         """The next answer without its size prefix, or None until it is complete. Raises DecodeError above

@@ -242,9 +242,11 @@ cdef int mend(uint8_t* at, uint8_t* end) except -1:
 
 
 cdef int check_fetched(const uint8_t* data, size_t size) except -1:
-    """The walk over a Fetch answer stops at the same byte, for the same reason, in whatever pieces it comes."""
+    """The walk over an answer of Fetch or ShareFetch stops at the same byte, for the same reason, in whatever
+    pieces it comes."""
     cdef Script script = Script(data, data + size)
     cdef int64_t step = 1 + <int64_t>number(&script, 1)
+    cdef int layout = <int>number(&script, 1) % 3
     cdef int64_t announced = <int64_t>number(&script, 1), taken, walked = 0
     cdef FetchPlace whole, pieces
     cdef const uint8_t* at = script.at
@@ -252,8 +254,8 @@ cdef int check_fetched(const uint8_t* data, size_t size) except -1:
     cdef uint8_t* copy
     if announced < 0xF0:
         announced = left(&script)
-    begin_fetch(&whole, announced)
-    begin_fetch(&pieces, announced)
+    begin_fetch(&whole, announced, layout)
+    begin_fetch(&pieces, announced, layout)
     end = walk_fetch(&whole, script.at, script.end)
     require(script.at <= end and end <= script.end, "the walk left the answer")
     while True:  # once for nothing, too
@@ -265,9 +267,9 @@ cdef int check_fetched(const uint8_t* data, size_t size) except -1:
         if walked < taken or at == script.end:
             break
     require(at == end, "the walk stops at another byte in pieces")
-    require(pieces.step == whole.step and pieces.left == whole.left, "the walk stops for another reason")
-    require(whole.step != TAIL or whole.left >= 3, "a tail without room for one field")
-    require(whole.step != OVER or announced == end - script.at, "the answer is over before its end")
+    require(pieces.phase == whole.phase and pieces.left == whole.left, "the walk stops for another reason")
+    require(whole.phase != TAIL or whole.left >= 2, "a tail without room for one field")
+    require(whole.phase != OVER or announced == end - script.at, "the answer is over before its end")
     return 0
 
 

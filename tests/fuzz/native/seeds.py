@@ -11,6 +11,7 @@ from tests.session.messages import FETCH, HEARTBEAT, accepted, answer, produced,
 from tests.wire.batches import CODECS, LZ4, ZSTD, batch
 from tests.wire.blobs import blobs
 from tests.wire.fetched import any_body
+from tsproxy.wire.readers import Layout
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +61,8 @@ def _messages() -> Iterator[bytes]:
 
 def _fetched() -> Iterator[bytes]:
     for seed in range(40):
-        yield bytes([seed * 6, 0]) + answer(FETCH, 16, any_body(Random(seed)))
+        layout = Layout(seed % len(Layout))
+        yield bytes([seed * 6, layout, 0]) + answer(FETCH, 16, any_body(Random(seed), layout))
 
 
 def _lz4() -> Iterator[bytes]:

@@ -17,7 +17,8 @@ SESSION_LIMITS: Final = keys_for(
         ),
         "other_frame": live(SIZE, "Largest request of any other kind."),
         "share_answer": live(
-            SIZE, "Largest answer of ShareFetch and ShareAcknowledge, which are held whole."
+            SIZE,
+            "Largest answer that is held whole, because the proxy reads it: Metadata, Produce and others.",
         ),
         "in_flight_requests": live(
             number(1, 1_000_000), "Requests of one connection that wait for an answer."

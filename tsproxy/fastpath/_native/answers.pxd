@@ -12,7 +12,7 @@ cdef class AnswerFilter:
     cdef bint is_slot_next(self) noexcept
     cdef bint begin(self, const uint8_t* at, const uint8_t* end) noexcept
     cdef bint is_forwardable(self, const uint8_t* payload, int64_t size) noexcept
-    cdef bint names_no_nodes(self, const uint8_t* at, int64_t size) noexcept
+    cdef bint names_no_nodes(self, const uint8_t* at, int64_t size, int layout) noexcept
     cdef int count_head(self) except -1
     cdef bint all_accepted(self, Cursor* answer, Entry* asked) noexcept
     cdef Py_ssize_t find(

@@ -8,7 +8,7 @@ from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
 from libc.stdint cimport int16_t, int32_t, int64_t, uint8_t, uint64_t
 from libc.string cimport memcmp
 
-from tsproxy.fastpath._native.in_flight cimport FETCH, PRODUCE, RELAY, SLOT, Entry, InFlight
+from tsproxy.fastpath._native.in_flight cimport FETCH, PRODUCE, RELAY, SHARE_FETCH, SLOT, Entry, InFlight
 from tsproxy.fastpath._native.table cimport Batch, Row, Table
 from tsproxy.fastpath._native.topic_key cimport FLEXIBLE_FROM, read_key_size
 from tsproxy.wire.readers._native.cursor cimport (
@@ -82,8 +82,8 @@ cdef class AnswerFilter:
         return behind != NULL and behind.kind == SLOT
 
     cdef bint begin(self, const uint8_t* at, const uint8_t* end) noexcept:
-        """True if the answer at `at` may be forwarded as far as it has come. It then streams. If a
-        Fetch answer is not whole, `fetch` decides how far it may be forwarded."""
+        """True if the answer at `at` may be forwarded as far as it has come. It then streams. If an
+        answer of Fetch or ShareFetch is not whole, `fetch` decides how far it may be forwarded."""
         cdef Entry* asked = self.in_flight.entry(0)
         cdef int64_t size
         end_fetch(&self.in_flight.fetch.place)
@@ -95,8 +95,8 @@ cdef class AnswerFilter:
                 return False
         elif asked == NULL or peek_int32(at + SIZE_BYTES) != asked.correlation_id:
             return False
-        elif asked.kind == FETCH:
-            begin_fetch(&self.in_flight.fetch.place, SIZE_BYTES + size)
+        elif FETCH <= asked.kind <= SHARE_FETCH:
+            begin_fetch(&self.in_flight.fetch.place, SIZE_BYTES + size, asked.kind - FETCH)
         elif asked.kind != RELAY:
             return False
         self.in_flight.streaming = SIZE_BYTES + size
@@ -110,15 +110,15 @@ cdef class AnswerFilter:
             return False
         if peek_int32(payload) != asked.correlation_id:
             return False
-        if asked.kind == FETCH:
-            return self.names_no_nodes(payload - SIZE_BYTES, SIZE_BYTES + size)
+        if FETCH <= asked.kind <= SHARE_FETCH:
+            return self.names_no_nodes(payload - SIZE_BYTES, SIZE_BYTES + size, asked.kind - FETCH)
         return asked.kind == RELAY or self.all_accepted(&answer, asked)
 
-    cdef bint names_no_nodes(self, const uint8_t* at, int64_t size) noexcept:
-        """True for a whole Fetch answer without tagged fields of its own."""
+    cdef bint names_no_nodes(self, const uint8_t* at, int64_t size, int layout) noexcept:
+        """True for a whole Fetch or ShareFetch answer without a tail that may name brokers."""
         cdef FetchPlace place
-        begin_fetch(&place, size)
-        return walk_fetch(&place, at, at + size) == at + size and place.step == OVER
+        begin_fetch(&place, size, layout)
+        return walk_fetch(&place, at, at + size) == at + size and place.phase == OVER
 
     cdef int count_head(self) except -1:
         """Count the head's batches (if it has any) as accepted, and remove the head."""

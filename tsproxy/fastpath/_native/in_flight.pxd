@@ -7,7 +7,9 @@ from tsproxy.wire.readers._native.fetch cimport FetchWalk
 cdef enum Kind:
     SLOT      # of the session; `owner` is the slot
     RELAY     # forwarded by the fast path; there is no `owner`
-    FETCH     # the same, and the end of its answer may name brokers
+    FETCH     # the same, and the end of its answer may name brokers; from here in the order of `Layout`
+    SHARE_FETCH_0
+    SHARE_FETCH
     PRODUCE   # forwarded by the fast path; `owner` is the table that it was forwarded by
 
 cdef struct Entry:

@@ -15,10 +15,12 @@ from tsproxy.wire.readers._native.fetch cimport FetchWalk
 
 from tsproxy.model.kafka import Codec
 from tsproxy.model.records import BatchFacts
+from tsproxy.wire.readers.streamed import Layout
 from tsproxy.fastpath.forwarded import ForwardedBatch, ForwardedFetch, ForwardedProduce, ForwardedRelay
 
 cdef Py_ssize_t SMALLEST = 8
 cdef Py_ssize_t MOST_KEPT = 512  # an empty ring of batches is freed if it has room for more
+cdef tuple LAYOUTS = tuple(Layout)
 cdef tuple CODECS = tuple(codec.name.lower() for codec in Codec)
 
 
@@ -165,8 +167,8 @@ cdef class InFlight:
         cdef Table table
         if entry.kind == RELAY:
             return ForwardedRelay(entry.correlation_id)
-        if entry.kind == FETCH:
-            return ForwardedFetch(entry.correlation_id)
+        if FETCH <= entry.kind <= SHARE_FETCH:
+            return ForwardedFetch(entry.correlation_id, LAYOUTS[entry.kind - FETCH])
         table = <Table>entry.owner
         batches = []
         for at in range(entry.batches):

@@ -12,7 +12,9 @@ from libc.stdint cimport INT64_MAX, INT64_MIN, int16_t, int32_t, int64_t, uint8_
 from libc.stdlib cimport qsort
 from libc.string cimport memcmp
 
-from tsproxy.fastpath._native.in_flight cimport FETCH, PRODUCE, RELAY, Entry, InFlight, Kind
+from tsproxy.fastpath._native.in_flight cimport (
+    FETCH, PRODUCE, RELAY, SHARE_FETCH, SHARE_FETCH_0, Entry, InFlight, Kind,
+)
 from tsproxy.fastpath._native.table cimport Batch, Row, Table
 from tsproxy.fastpath._native.time_range cimport Span, range_at
 from tsproxy.fastpath._native.topic_key cimport FLEXIBLE_FROM, TOPIC_IDS_FROM, read_key_size
@@ -32,7 +34,8 @@ cdef enum:
     NEWEST_PRODUCE = 13
     RECORD_ERRORS_FROM = 8       # from this version on, a broker's answer names the rejected records
     FETCH_KEY = 1
-    NODE_ENDPOINTS_FROM = 16     # as k01_fetch
+    SHARE_FETCH_KEY = 78
+    NODE_ENDPOINTS_FROM = 16     # as k01_k78_fetch
     ZSTD = 4                     # the last codec
     MOST_PARTITIONS = 20000      # as k00_produce
     MOST_COMPARED = 32           # so many are compared each with each; more are sorted first
@@ -155,7 +158,11 @@ cdef class RequestFilter:
             return 0
         if version >= <uint8_t>PyBytes_AS_STRING(self.relayed)[api_key]:
             return 0
-        kind = FETCH if api_key == FETCH_KEY and version >= NODE_ENDPOINTS_FROM else RELAY
+        kind = RELAY
+        if api_key == FETCH_KEY and version >= NODE_ENDPOINTS_FROM:
+            kind = FETCH
+        elif api_key == SHARE_FETCH_KEY:
+            kind = SHARE_FETCH if version else SHARE_FETCH_0
         self.in_flight.add(Entry(kind, version, 0, correlation_id, 0, now_ms, NULL))
         return 1
 

@@ -25,14 +25,15 @@ No bytes that a reader reads make it raise an error.
                          belongs to one thread
     Finder(base_timestamp, count, suspects, most)  .feed(data), .finish() -> Culprits
                          the suspect records of a batch that has no fault and comes in pieces
-    FetchWalk()          the walk over a Fetch answer (from version 16 on) that comes in pieces. It ends at
-                         the tail: the tagged fields of the answer itself, which follow the records. It
+    FetchWalk()          the walk over an answer of Fetch (from version 16 on) or ShareFetch that comes in
+                         pieces. It ends at the tail: the part behind the records that may name brokers. It
                          belongs to one connection
-        .begin(size)     an answer begins, of so many bytes with its size prefix
-        .advance(data)   how many bytes of `data` come before the tail, and are walked over. A tail without
-                         fields is walked over, too
+        .begin(size, layout)  an answer begins, of so many bytes with its size prefix
+        .layout          the layout of the latest answer
+        .advance(data)   how many bytes of `data` come before the tail, and are walked over. A tail that
+                         names nothing is walked over, too
         .left            how many bytes of the answer are not walked over
-        .is_at_tail      only the tail is left, and it has fields
+        .is_at_tail      only the tail is left, and it may name brokers
         .is_bad          the answer does not fit its layout
         .is_over         there is no answer, or nothing of it is left. It is true after .end(), too
 
@@ -42,6 +43,7 @@ Not here: buffers, decompression, verdicts, whole requests (see `tsproxy.fastpat
 import os
 
 from tsproxy.wire.readers.message_run import ANY, Bounds, MessageRun
+from tsproxy.wire.readers.streamed import Layout
 
 try:
     if os.environ.get("TSPROXY_NATIVE") == "off":
@@ -82,6 +84,7 @@ __all__ = [
     "Bounds",
     "FetchWalk",
     "Finder",
+    "Layout",
     "MessageRun",
     "StreamWalker",
     "find_outside",

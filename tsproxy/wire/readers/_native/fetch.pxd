@@ -1,19 +1,11 @@
-# The walk over a Fetch answer from version 16 on, up to the tagged fields of the answer itself: its tail.
+# The walk over a Fetch or ShareFetch answer, up to its tail: `streamed.py` has the steps of each layout.
 #
-# Everything of variable size has an unsigned varint before it. So the walk alternates: it steps over a known
-# number of bytes (records, too), and then reads a number. It keeps nothing of a piece.
+# A step skips a known number of bytes (records, too), and then reads a number. The walk keeps nothing of a piece.
 
 from libc.stdint cimport int64_t, uint8_t, uint64_t
 
-cdef enum Step:          # the number after the next `skip` bytes; from END on, no number follows
-    HEADER_TAGS
-    TOPICS
-    PARTITIONS
-    TRANSACTIONS
-    TRANSACTION_TAGS
-    RECORDS
-    PARTITION_TAGS
-    TOPIC_TAGS
+cdef enum Phase:         # the item after the bytes that are skipped; from END on, no number follows
+    NUMBER
     TAG
     TAG_SIZE
     END
@@ -21,26 +13,42 @@ cdef enum Step:          # the number after the next `skip` bytes; from END on, 
     BAD
     OVER
 
+cdef enum:               # as `Number` in streamed.py
+    BYTES = 0
+    ARRAY = 1
+    NULLABLE = 2
+    TAGS = 3
+
 cdef enum:
-    HEAD = 4 + 4                     # size, correlation_id
-    BODY = 4 + 2 + 4                 # throttle_time_ms, error_code, session_id
-    TOPIC = 16                       # topic_id
-    PARTITION = 4 + 2 + 8 + 8 + 8    # partition_index, error_code, high_watermark, two more offsets
-    TRANSACTION = 8 + 8              # producer_id, first_offset
-    REPLICA = 4                      # preferred_read_replica
-    SMALLEST_TAIL = 3                # the fewest bytes of a section that has a tagged field
+    MOST_STEPS = 16
+    MOST_DEPTH = 3       # arrays inside each other
+    MOST_TAIL = 2        # bytes of a tail that names nothing
+
+cdef struct Step:
+    int skip
+    int number
+    int partner
+
+cdef struct Answer:
+    Step[MOST_STEPS] steps
+    int count            # of the steps
+    uint8_t[MOST_TAIL] tail    # a tail that names nothing
+    int tail_size
 
 cdef struct FetchPlace:
+    const Answer* answer
     int64_t left            # bytes of the answer that are still to come
     int64_t skip
     uint64_t number         # the varint that is being read; `shift` is how many bits of it were read
     int shift
-    Step step
-    Step section            # whose tagged fields are read, if the step is TAG or TAG_SIZE
-    int64_t tags            # how many are still to come, with the current one, as in the next three
-    int64_t topics
-    int64_t partitions
-    int64_t transactions
+    Phase phase
+    int at                  # the step
+    int depth               # how many arrays the walk is in
+    int64_t tags            # how many are still to come, with the current one, as in the next line
+    int64_t[MOST_DEPTH] items
+
+
+cdef const Answer* answer_of(int layout) noexcept nogil
 
 
 cdef class FetchWalk:
@@ -50,98 +58,77 @@ cdef class FetchWalk:
 
 
 cdef inline void end_fetch(FetchPlace* place) noexcept nogil:
-    place.left = place.skip = 0
+    place.left = place.skip = place.tags = 0
     place.number = 0
-    place.shift = 0
-    place.step = place.section = OVER
-    place.tags = place.topics = place.partitions = place.transactions = 0
+    place.shift = place.at = place.depth = 0
+    place.phase = OVER
 
 
-cdef inline void begin_fetch(FetchPlace* place, int64_t size) noexcept nogil:
+cdef inline void go(FetchPlace* place, int at) noexcept nogil:
+    place.at = at
+    if at == place.answer.count:
+        place.phase = END
+    else:
+        place.phase = NUMBER
+        place.skip += place.answer.steps[at].skip
+
+
+cdef inline void begin_fetch(FetchPlace* place, int64_t size, int layout) noexcept nogil:
     end_fetch(place)
     place.left = size
-    place.step = HEADER_TAGS
-    place.skip = HEAD
+    place.answer = answer_of(layout)
+    go(place, 0)
 
 
-cdef inline void next_transaction(FetchPlace* place) noexcept nogil:
-    if place.transactions:
-        place.step = TRANSACTION_TAGS
-        place.skip += TRANSACTION
-    else:
-        place.step = RECORDS
-        place.skip += REPLICA
-
-
-cdef inline void next_partition(FetchPlace* place) noexcept nogil:
-    if place.partitions:
-        place.step = TRANSACTIONS
-        place.skip += PARTITION
-    else:
-        place.step = TOPIC_TAGS
-
-
-cdef inline void next_topic(FetchPlace* place) noexcept nogil:
-    if place.topics:
-        place.step = PARTITIONS
-        place.skip += TOPIC
-    else:
-        place.step = END
-
-
-cdef inline void next_tag(FetchPlace* place) noexcept nogil:
+cdef inline void next_tag(FetchPlace* place, const Step* step) noexcept nogil:
+    """Go to the next tagged field. Behind the last one of an item, go to the next item."""
     if place.tags:
-        place.step = TAG
-    elif place.section == HEADER_TAGS:
-        place.step = TOPICS
-        place.skip += BODY
-    elif place.section == TRANSACTION_TAGS:
-        place.transactions -= 1
-        next_transaction(place)
-    elif place.section == PARTITION_TAGS:
-        place.partitions -= 1
-        next_partition(place)
-    else:
-        place.topics -= 1
-        next_topic(place)
+        place.phase = TAG
+        return
+    if step.partner:
+        place.items[place.depth - 1] -= 1
+        if place.items[place.depth - 1]:
+            go(place, step.partner + 1)
+            return
+        place.depth -= 1
+    go(place, place.at + 1)
 
 
 cdef inline void take_number(FetchPlace* place, int64_t number) noexcept nogil:
     """Apply the number of the current step, and go to the next step."""
-    if place.step == TAG:
-        place.step = TAG_SIZE
-    elif place.step == TAG_SIZE:
+    cdef const Step* step = &place.answer.steps[place.at]
+    if place.phase == TAG:
+        place.phase = TAG_SIZE
+    elif place.phase == TAG_SIZE:
         place.skip = number
         place.tags -= 1
-        next_tag(place)
-    elif place.step == RECORDS:
-        place.step = PARTITION_TAGS
-        place.skip = number - 1 if number else 0
-    elif place.step == TRANSACTIONS:
-        place.transactions = number - 1 if number else 0
-        next_transaction(place)
-    elif place.step == TOPICS or place.step == PARTITIONS:
-        if number == 0:
-            place.step = BAD
-        elif place.step == TOPICS:
-            place.topics = number - 1
-            next_topic(place)
-        else:
-            place.partitions = number - 1
-            next_partition(place)
-    else:
-        place.section = place.step
+        next_tag(place, step)
+    elif step.number == TAGS:
         place.tags = number
-        next_tag(place)
+        next_tag(place, step)
+    elif step.number == BYTES:
+        go(place, place.at + 1)
+        place.skip += number - 1 if number else 0
+    elif number > 1:
+        place.items[place.depth] = number - 1
+        place.depth += 1
+        go(place, place.at + 1)
+    elif number == 0 and step.number == ARRAY:
+        place.phase = BAD
+    else:
+        go(place, step.partner + 1)
 
 
 cdef inline void take_byte(FetchPlace* place, uint8_t byte) noexcept nogil:
-    """Read one more byte of the current number, or the last byte of the answer."""
+    """Read one more byte of the current number, or of a tail that names nothing."""
     cdef uint64_t number
     cdef bint is_padded
     place.left -= 1
-    if place.step == END:
-        place.step = BAD if byte or place.left else OVER
+    if place.phase == END:
+        if byte != place.answer.tail[place.answer.tail_size - 1 - place.left]:
+            place.phase = BAD
+        elif place.left == 0:
+            place.phase = OVER
         return
     place.number |= <uint64_t>(byte & 0x7F) << place.shift
     if byte < 0x80:
@@ -150,11 +137,11 @@ cdef inline void take_byte(FetchPlace* place, uint8_t byte) noexcept nogil:
         place.number = 0
         place.shift = 0
         if is_padded or number >> 32:
-            place.step = BAD
+            place.phase = BAD
         else:
             take_number(place, <int64_t>number)
     elif place.shift == 28:
-        place.step = BAD
+        place.phase = BAD
     else:
         place.shift += 7
 
@@ -162,9 +149,9 @@ cdef inline void take_byte(FetchPlace* place, uint8_t byte) noexcept nogil:
 cdef inline const uint8_t* walk_fetch(FetchPlace* place, const uint8_t* at, const uint8_t* end) noexcept nogil:
     """The end of the bytes that are walked over: the walk stops at the tail or at a fault."""
     cdef int64_t size
-    while place.step < TAIL:
+    while place.phase < TAIL:
         if place.skip > place.left:
-            place.step = BAD
+            place.phase = BAD
             break
         size = place.skip if place.skip < end - at else end - at
         at += size
@@ -172,11 +159,11 @@ cdef inline const uint8_t* walk_fetch(FetchPlace* place, const uint8_t* at, cons
         place.left -= size
         if place.skip:
             break
-        if place.step == END and place.left >= SMALLEST_TAIL:
-            place.step = TAIL
+        if place.phase == END and place.left > place.answer.tail_size:
+            place.phase = TAIL
             break
         if place.left == 0:
-            place.step = BAD
+            place.phase = BAD
             break
         if at == end:
             break

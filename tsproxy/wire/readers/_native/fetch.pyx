@@ -1,19 +1,49 @@
 # cython: language_level=3, boundscheck=False, wraparound=False
-"""The walk over a Fetch answer, for Python and for the fast path. `fetch.pxd` describes it."""
+"""The walk over a Fetch or ShareFetch answer, for Python and for the fast path. `fetch.pxd` describes it."""
 
 from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
 from libc.stdint cimport int64_t, uint8_t
 
+from tsproxy.wire.readers.streamed import NO_TAIL, STEPS, Layout
+
+cdef tuple LAYOUTS = tuple(Layout)
+cdef Answer[3] ANSWERS
+
+
+cdef void copy_layouts():
+    """The layouts of `streamed.py` in C. Bounds are checked here, and nowhere later."""
+    assert len(Layout) == sizeof(ANSWERS) // sizeof(Answer)
+    for layout in Layout:
+        steps, tail = STEPS[layout], NO_TAIL[layout]
+        assert len(steps) <= MOST_STEPS and len(tail) <= MOST_TAIL
+        for at, step in enumerate(steps):
+            ANSWERS[<int>layout].steps[<int>at] = Step(step.skip, step.number, step.partner)
+        for at, byte in enumerate(tail):
+            ANSWERS[<int>layout].tail[<int>at] = byte
+        ANSWERS[<int>layout].count, ANSWERS[<int>layout].tail_size = len(steps), len(tail)
+
+
+copy_layouts()
+
+
+cdef const Answer* answer_of(int layout) noexcept nogil:
+    return &ANSWERS[layout]
+
 
 cdef class FetchWalk:
     def __cinit__(self):
+        self.place.answer = answer_of(Layout.FETCH)
         end_fetch(&self.place)
 
-    def begin(self, int64_t size):
-        begin_fetch(&self.place, size)
+    def begin(self, int64_t size, layout=Layout.FETCH):
+        begin_fetch(&self.place, size, layout)
 
     def end(self):
         end_fetch(&self.place)
+
+    @property
+    def layout(self):
+        return LAYOUTS[self.place.answer - ANSWERS]
 
     @property
     def left(self):
@@ -21,15 +51,15 @@ cdef class FetchWalk:
 
     @property
     def is_over(self):
-        return self.place.step == OVER
+        return self.place.phase == OVER
 
     @property
     def is_at_tail(self):
-        return self.place.step == TAIL
+        return self.place.phase == TAIL
 
     @property
     def is_bad(self):
-        return self.place.step == BAD
+        return self.place.phase == BAD
 
     def advance(self, data):
         cdef Py_buffer view
@@ -44,9 +74,9 @@ cdef class FetchWalk:
         """True if all `size` bytes come before the tail, and the tail does not follow. They are then walked
         over; else the walk stays where it was."""
         cdef FetchPlace before = self.place
-        if self.place.step == OVER:
+        if self.place.phase == OVER:
             return True
-        if walk_fetch(&self.place, at, at + size) == at + size and self.place.step not in (TAIL, BAD):
+        if walk_fetch(&self.place, at, at + size) == at + size and self.place.phase not in (TAIL, BAD):
             return True
         self.place = before
         return False
