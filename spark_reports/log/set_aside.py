@@ -13,7 +13,7 @@ from typing import Final
 from pyspark.sql import Column
 from pyspark.sql import functions as F  # noqa: N812  # the name that all of Spark's documentation uses
 
-from spark_reports.log.schema import SUMS
+from spark_reports.log.schema import OPTIONAL_SUMS, SUMS
 from tsproxy.decisions.drift import EDGES, HISTOGRAM_NAME
 from tsproxy.decisions.fields import EventName
 from tsproxy.model.outcome import VerdictName
@@ -23,8 +23,7 @@ PROBLEMS_WITHOUT_IDENTITY: Final = ("not_json", "no_identity")
 IDENTIFYING: Final = ("proxy", "boot", "seq", "event", "v")
 """A line in which one of these fields is missing has no identity, or none that can be read."""
 
-_OPTIONAL: Final = ("records_unread", "out_of_order_records")
-COUNTS: Final = (*SUMS, *_OPTIONAL)
+COUNTS: Final = (*SUMS, *OPTIONAL_SUMS)
 
 ABSURD_COUNT: Final = 10**15
 """A sum of thousands of such counts still fits in int64. No proxy counts so many in an interval."""
@@ -125,7 +124,7 @@ def _counts() -> list[tuple[str, Column]]:
 
 def is_count(name: str) -> Column:
     """True if the field is a count that spoils no sum, or if it is optional and missing; never null."""
-    return F.coalesce(F.col(name).between(0, ABSURD_COUNT), F.lit(name in _OPTIONAL))
+    return F.coalesce(F.col(name).between(0, ABSURD_COUNT), F.lit(name in OPTIONAL_SUMS))
 
 
 def _is_histogram(name: str) -> Column:

@@ -127,6 +127,7 @@ def _counts(rows: Rows) -> Counts:
         bad_records=_sum(rows, "bad_records", _is_rejection),
         collateral_records=_sum(rows, "collateral_records", _is_rejection),
         records_unread=_sum(rows, "records_unread", lambda r: bool(r["is_final"])),
+        records_limits_unknown=_sum(rows, "records_limits_unknown", lambda r: bool(r["is_final"])),
         batches_judged=_sum(rows, "batches", lambda r: bool(r["is_final"])),
         batches_rejected=_sum(rows, "batches", _is_rejection),
     )

@@ -58,7 +58,7 @@ WORST_TOPICS: Final = Grouping(
 TOPICS: Final = Grouping(
     keys=("topic", "verdict", "is_final"),
     measures={
-        **_sums(*SUMS, "records_unread"),
+        **_sums(*SUMS, "records_unread", "records_limits_unknown"),
         **_EXTREMES,
     },
 )

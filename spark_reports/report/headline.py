@@ -128,7 +128,7 @@ def details(
         _broker_only(reasons),
     ]
     first = [sentence for sentence in sentences if sentence][:3]
-    return [*first, *_unread(totals), *_far_behind(would_reject), *_new(trend)]
+    return [*first, *_unread(totals), *_limits_unknown(totals), *_far_behind(would_reject), *_new(trend)]
 
 
 def _unread(totals: Totals) -> list[str]:
@@ -141,6 +141,18 @@ def _unread(totals: Totals) -> list[str]:
     return [
         f"{words.many(unread, 'record')} ({share}) {were} checked by the header of the compressed batch "
         "alone (inspect.compressed: adaptive)."
+    ]
+
+
+def _limits_unknown(totals: Totals) -> list[str]:
+    """One sentence about records that only brokers judged, if there are any."""
+    unknown = totals.get("records_limits_unknown", 0)  # reports of an earlier tsproxy have none
+    if not unknown:
+        return []
+    were = "was" if unknown == 1 else "were"
+    return [
+        f"{words.many(unknown, 'record')} ({words.share(unknown, totals['records_judged'])}) {were} judged "
+        "by brokers alone, since the limits of the topic were not known."
     ]
 
 

@@ -33,6 +33,8 @@ class Counts(TypedDict):
     collateral_records: int
     records_unread: int
     """Judged records of unread batches: only the broker has read them (`inspect.compressed: adaptive`)."""
+    records_limits_unknown: int
+    """Judged records whose topic's own limits were not known: only the broker has applied them."""
     batches_judged: int
     batches_rejected: int
 

@@ -16,7 +16,7 @@ from pyspark.sql import functions as F  # noqa: N812  # the name that all of Spa
 
 from spark_reports.log import frames
 from spark_reports.log.grouping import Grouping, How, Measure
-from spark_reports.log.schema import KEY, SUMS
+from spark_reports.log.schema import KEY, OPTIONAL_SUMS, SUMS
 from spark_reports.log.sequence import instant_ms
 from spark_reports.report.few import ADDRESSES
 from spark_reports.report.groups import CLIENT, REASON
@@ -109,7 +109,7 @@ def times() -> dict[str, Column]:
 ROLLUP: Final = Grouping(
     keys=("hour", *(name for name in KEY if name != "folded")),
     measures={
-        **{name: Measure(How.SUM, (name,)) for name in (*SUMS, "records_unread", "out_of_order_records")},
+        **{name: Measure(How.SUM, (name,)) for name in (*SUMS, *OPTIONAL_SUMS)},
         **{name: Measure(How.LEAST, (name,)) for name in ("first_ms", "drift_min_ms")},
         **{
             name: Measure(How.GREATEST, (name,))

@@ -4,7 +4,8 @@ import asyncio
 import os
 import random
 import struct
-from itertools import pairwise
+
+import pytest
 
 from tests.attacks.attacker import HOST, answer_to, last_words, port_of, produce, resident_mib, until
 from tests.wire.batches import batch
@@ -13,7 +14,7 @@ from tsproxy.testing.proxy import RunningProxy
 
 FULL = os.environ.get("TSPROXY_TEST") == "full"
 STORM = 5_000 if FULL else 500
-STORMS = 5
+STORMS = 12
 AT_ONCE = 50
 
 TLS_HELLO = bytes.fromhex("16030100c8010000c40303") + bytes(200)
@@ -58,13 +59,15 @@ async def test_a_storm_of_garbage_costs_no_memory_and_few_lines_and_the_proxy_se
             async with turn:
                 assert await last_words(port_of(proxy), data, ends=True) == b""
 
-        sizes_mib = []
+        # How much is held at once is chance, and the largest so far stays: what leaks grows each time.
+        sizes_mib = [0.0]
         for _ in range(STORMS):
             await asyncio.gather(*(one() for _ in range(STORM)))
             sizes_mib.append(resident_mib(proxy))
-
-        # How much is held at once is chance, and the largest so far stays: what leaks grows each time.
-        assert min(later - sooner for sooner, later in pairwise(sizes_mib)) < 0.5, sizes_mib
+            if sizes_mib[-1] - sizes_mib[-2] < 0.5:
+                break
+        else:
+            pytest.fail(f"resident MiB after each storm: {sizes_mib}")
         assert await answer_to(port_of(proxy), produce(topic.encode(), batch([Clock().now_ms()])))
         assert len(proxy.log) < 50
 

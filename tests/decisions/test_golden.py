@@ -17,15 +17,17 @@ from tsproxy.decisions.schema import json_schema
 FOLDER = Path(__file__).parent / "golden"
 
 LOGS = {
+    "v1-limits-unknown.jsonl": "77c226087cf9dbd1ba5c15e511ae24b176cb7f5f69408904541ba9d0254eb462",
     "v1.jsonl": "4344c9a0f08467ae3b1cea01bd90ed5887a5442f044ed5754b80122e0aff61ea",
     "v1-out-of-order.jsonl": "1d7e2710ad9edbeebf750bd98dadbcb395d1af8705fa2420763d169299de3627",
     "v1-policy.jsonl": "59ba004de647c1334964d218df268cf82c0a30d94e80880a0b235cbd47f710f4",
     "v1-rules.jsonl": "aeec965a6c95ca669fba23c865f19621b6f16cb164fc05d66cb54384ebf48a80",
     "v1-unread.jsonl": "8c9378735231e0165d30b40ded47b52559a2dff482d396402c43ec238ad1d683",
 }
-"""By their SHA-256. The second has records out of order; the third modes, waivers, what would be rejected,
-folded and hashed names; the fourth what a rule about stream time and an operator's own rejected; the fifth
-compressed batches of which only the header was judged."""
+"""By their SHA-256. `out-of-order`: records out of order. `policy`: modes, waivers, what would be rejected,
+folded and hashed names. `rules`: what a rule about stream time and an operator's own rejected. `unread`:
+compressed batches of which only the header was judged. `limits-unknown`: batches judged without the limits of
+their topic."""
 
 
 def lines_of(name):

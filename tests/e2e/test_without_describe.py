@@ -152,7 +152,7 @@ async def offers(proxy, newest):
 
 
 async def test_topics_whose_limits_may_not_be_read_are_a_number_and_a_warning(kafka, topic):
-    """Clients are served: brokers judge these topics alone."""
+    """Clients are served: brokers judge these topics alone. Metrics and log count what they judged."""
     hidden = binding(AclOperation.DESCRIBE_CONFIGS, (topic, ResourcePatternType.LITERAL), DENY)
     await kafka.create_topic(topic)
     await kafka.create_topic("visible")
@@ -164,9 +164,15 @@ async def test_topics_whose_limits_may_not_be_read_are_a_number_and_a_warning(ka
         assert await metric(proxy, "tsproxy_topics_unreadable") == 1
         _, ready = await page(proxy.admin_address, "/readyz?verbose")
         assert f"limits of topics cannot be read: 1 ({topic})" in ready
+        assert await metric(proxy, 'tsproxy_records_limits_unknown_total{listener="default"}') == 1
         await take_back(kafka, hidden)
         await until(lambda: is_readable(proxy))
     assert warnings_of(proxy).count("topic_limits_denied") == 1
+    counted = {line["topic"]: line for line in proxy.decisions() if line["event"] == "counters"}
+    assert {name: line.get("records_limits_unknown") for name, line in counted.items()} == {
+        topic: 1,
+        "visible": None,
+    }
 
 
 async def is_readable(proxy):

@@ -12,6 +12,7 @@ from tests.session.conversation import (
     Conversation,
     Expected,
     booked,
+    broker,
     client,
     later,
     paused,
@@ -22,9 +23,9 @@ from tests.session.conversation import (
     view_becomes,
     view_of,
 )
-from tests.session.messages import out_of_range, produce, produced, rejected
+from tests.session.messages import accepted, out_of_range, produce, produced, rejected
 from tests.wire.batches import batch
-from tsproxy.model.policy import LimitsFrom, Policy
+from tsproxy.model.policy import LimitsFrom, Mode, Policy, RuleSettings, TimeLimit
 from tsproxy.model.verdict import Reason
 from tsproxy.session.effects import Count, SessionCounter
 from tsproxy.session.produce.names import MOST_WAITED_FOR, NAME_WAIT_MS, TopicsGivenUp
@@ -74,7 +75,27 @@ def test_limits_that_do_not_come_are_waited_for_once():
         >> client(again)
         << to_broker(again)
         << topic_wanted("new")
+        >> broker(produced({"new": {0: accepted()}}))
+        << to_client(produced({"new": {0: accepted()}}))
+        << booked("accepted", topic="new", limits=None, limits_unknown=True)
     )
+
+
+@pytest.mark.parametrize(
+    ("policy", "is_unknown"),
+    [
+        (Policy(defaults=RuleSettings(after=TimeLimit(3_600_000)), limits_from=LimitsFrom.STRICTER), True),
+        (Policy(mode=Mode.OFF), False),
+    ],
+    ids=["some limits are known, the topic's are not", "nothing was to be judged"],
+)
+def test_a_batch_is_booked_as_judged_without_the_limits_of_its_topic(policy, is_unknown):
+    conversation = Conversation(replace(VIEW, reads_limits=False, policy=policy), uses_fast_path=False)
+    frame, said = produce({"new": {0: GOOD}}), produced({"new": {0: accepted()}})
+    conversation >> client(frame) << to_broker(frame)
+    if is_unknown:
+        conversation << topic_wanted("new")
+    conversation >> broker(said) << to_client(said) << booked("accepted", limits_unknown=is_unknown)
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from pyspark.sql import functions as F  # noqa: N812  # the name that all of Spa
 from pyspark.testing import assertDataFrameEqual
 
 from spark_reports.log import frames, grouping, read
-from spark_reports.log.schema import KEY, SUMS
+from spark_reports.log.schema import KEY, OPTIONAL_SUMS, SUMS
 from spark_reports.report import few, groups, rollup, transforms, words
 from spark_reports.report.plain import ROWS
 from tests.spark_reports.day import MIDNIGHT_MS
@@ -89,7 +89,7 @@ def test_rollup_keeps_hours_apart_and_has_the_columns_it_promises(rolled_of):
     assert sorted(row["hour"] for row in rolled.collect()) == ["2026-11-20T00", "2026-11-20T05"]
     assert set(rolled.columns) == {
         "hour", *KEY, *SUMS, "first_ms", "last_ms", "drift_min_ms", "drift_max_ms",
-        "records_unread", "out_of_order_records", "out_of_order_max_ms",
+        *OPTIONAL_SUMS, "out_of_order_max_ms",
     } - {"folded"} | transforms.flags().keys()  # fmt: skip
 
 

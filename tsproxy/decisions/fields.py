@@ -168,6 +168,12 @@ COUNTS: Final = (
         "their times are those of the header",
         maybe=_DC,
     ),
+    Field(
+        "records_limits_unknown",
+        FieldType.INT,
+        "records that were judged while the topic's own limits were not known: only the broker applied them",
+        maybe=_C,
+    ),
 )
 
 _TIMES: Final = (

@@ -110,6 +110,7 @@ class Tally:
     bytes: int = 0
     requests: int = 0
     records_unread: int = 0
+    records_limits_unknown: int = 0
     first_ms: int | None = None
     last_ms: int | None = None
     drift_min_ms: int | None = None
@@ -129,6 +130,7 @@ class Tally:
         self.collateral_records += collateral_records(outcome)
         self.bytes += outcome.batch.batch_bytes
         self.records_unread += outcome.batch.records_unread
+        self.records_limits_unknown += outcome.records_limits_unknown
         self._add_request(outcome)
         self.first_ms = _least(self.first_ms, outcome.now_ms)
         self.last_ms = _greatest(self.last_ms, outcome.now_ms)
@@ -203,6 +205,7 @@ class Tally:
             "bytes": self.bytes,
             "requests": self.requests,
             "records_unread": self.records_unread or None,
+            "records_limits_unknown": self.records_limits_unknown or None,
             "first_ts": instant(self.first_ms or 0),
             "last_ts": instant(self.last_ms or 0),
             "drift_min_ms": self.drift_min_ms,
@@ -219,7 +222,7 @@ class Tally:
 
 _SUMS: Final = (
     *("batches", "records", "bad_records", "collateral_records", "bytes", "requests"),
-    *("records_unread", "out_of_order_records"),
+    *("records_unread", "records_limits_unknown", "out_of_order_records"),
 )
 _LEAST: Final = ("first_ms", "drift_min_ms")
 _GREATEST: Final = ("last_ms", "drift_max_ms", "out_of_order_max_ms")

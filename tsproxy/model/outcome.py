@@ -93,6 +93,8 @@ class Outcome:
     verdict: VerdictName
     limits: TopicLimits | None
     """None if the topic's limits were not known yet. Then only the broker judged the range of timestamps."""
+    limits_unknown: bool = False
+    """True if the topic's own limits were to be applied and were not known: only the broker applied them."""
     rule: str | None = None
     mode: Mode | None = None
     """The mode of the rule that decided; None if no rule had to decide."""
@@ -112,6 +114,10 @@ class Outcome:
     request: object = field(default_factory=object, repr=False, compare=False)
     """One object for all batches of a request. A correlation id does not distinguish requests, since a client
     may send the same id twice."""
+
+    @property
+    def records_limits_unknown(self) -> int:
+        return self.batch.records if self.limits_unknown else 0
 
 
 Bars = tuple[tuple[int, int, int], ...]

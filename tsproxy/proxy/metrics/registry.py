@@ -78,6 +78,7 @@ class Metrics:
         self._batches = batches.BATCHES.counter(registry)
         self._records = batches.RECORDS.counter(registry)
         self._unread = batches.RECORDS_UNREAD.counter(registry)
+        self._limits_unknown = batches.RECORDS_LIMITS_UNKNOWN.counter(registry)
         self._by_outcome: dict[tuple[str, str, str | None], tuple[Counter, Counter]] = {}
         self._bad_records = batches.BAD_RECORDS.counter(registry)
         self._candidate_bad_records = batches.CANDIDATE_BAD_RECORDS.counter(registry)
@@ -108,6 +109,8 @@ class Metrics:
         of_records.inc(outcome.batch.records)
         if outcome.batch.is_unread:
             self._unread.labels(outcome.peer.listener).inc(outcome.batch.records)
+        if outcome.limits_unknown:
+            self._limits_unknown.labels(outcome.peer.listener).inc(outcome.batch.records)
         self._drift.booked(outcome)
         self.rules.booked(outcome)
         if outcome.verdict is VerdictName.ACCEPTED:

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from tsproxy.model.kafka import ErrorCode
 from tsproxy.model.outcome import Culprit, CulpritColumns, Outcome, VerdictName
-from tsproxy.model.policy import CANDIDATE
+from tsproxy.model.policy import CANDIDATE, Mode
 from tsproxy.model.produce import PartitionProduceResponse, ProduceResponse
 from tsproxy.model.records import BatchFacts
 from tsproxy.model.sent_again import Fate, fate_of
@@ -187,6 +187,7 @@ def _outcome(decided: RequestVerdict, judged: PartitionVerdict, verdict: Verdict
         batch=judged.batch,
         verdict=verdict,
         limits=judged.limits,
+        limits_unknown=not judged.policy.is_known and judged.policy.mode is not Mode.OFF,
         request=decided.header,
         **why,
     )

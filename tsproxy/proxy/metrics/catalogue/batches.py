@@ -94,6 +94,16 @@ RECORDS_UNREAD: Final = counter_row(
     "With `inspect.compressed: adaptive`. Divided by `tsproxy_records_total` it is the share that nobody "
     "but the broker has read.",
 )
+RECORDS_LIMITS_UNKNOWN: Final = counter_row(
+    "tsproxy_records_limits_unknown",
+    ("listener",),
+    "records",
+    "Records that were judged while the limits of their topic were not known",
+    WITH_THE_FIRST,
+    "Only the broker applied the topic's limits, and no candidate counted the records. A few for topics that "
+    "were just created are normal. If it grows steadily, look for `topic_limits_denied` and "
+    "`broker_unreachable` in the log.",
+)
 TIMESTAMP_DRIFT: Final = histogram_row(
     "tsproxy_timestamp_drift_seconds",
     ("of",),
