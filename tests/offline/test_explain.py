@@ -145,3 +145,15 @@ def test_a_rule_that_fails_is_named_with_its_line_of_code():
     place = f"in-order: LookupError at test_explain.py:{Fails.culprits.__code__.co_firstlineno + 1}"
     assert f"failed     {place}" in as_text(found, NOW_MS, NOW_MS)
     assert explanation_as_json(found)["failed_rules"] == [place]
+
+
+def test_a_record_that_grows_too_large_is_rejected_before_its_timestamp_is_looked_at(explained):
+    """As a broker of 4.4.0 does: it meets the size first."""
+    asked = ("--topic", "orders", "--timestamp", "1", "--max-decompressed", "1MiB", "--record-bytes")
+    text = explained(*asked, "2MiB", "--before", "7d")
+    assert "reason     bad_record, error code 87 (INVALID_RECORD)" in text
+    assert "7d behind, any ahead, at most 1,048,576 bytes a record after decompression" in text
+    small = as_json(explained, *asked, "1MiB", "--before", "7d")
+    assert small["rejection"]["reason"] == "too_old"
+    assert small["limits"]["max_decompressed_message_bytes"] == 1 << 20
+    assert as_json(explained, *asked, "1MiB")["rejection"] is None
