@@ -1,6 +1,7 @@
 """A relay between real sockets: order, memory and endings, on both event loops."""
 
 import asyncio
+import contextlib
 import hashlib
 import socket
 import struct
@@ -10,11 +11,15 @@ import pytest
 from tests.fastpath.native import needs_native
 from tests.proxy.frames import API_VERSIONS, answer, request
 from tests.proxy.loops import on_both_loops
+from tests.proxy.running import HOST
 from tests.proxy.wire import MIB, is_reading, unsent_bytes, wire
-from tests.proxy.world import until
+from tests.proxy.world import PATIENCE_S, until
+from tsproxy.cluster.upstream import Upstream
+from tsproxy.model.addresses import Address
 from tsproxy.model.view import Endpoint, View
 from tsproxy.proxy.connections import relay as relay_module
 from tsproxy.proxy.connections.back_pressure import HIGH_WATER_BYTES
+from tsproxy.proxy.connections.protocol import RelayProtocol
 from tsproxy.session.session import Session
 
 READ_BYTES = 256 * 1024
@@ -229,6 +234,32 @@ async def test_without_a_broker_the_client_is_closed_and_the_reason_told():
         assert line["reason"] == "upstream_unavailable"
         assert line["text"] == "127.0.0.1:9092: Connection refused"
         assert (line["client"], line["client_port"]) == ("192.0.2.7", 5555)
+
+
+@on_both_loops
+async def test_a_broker_connection_that_is_made_and_then_given_up_leaves_nothing_behind(monkeypatch):
+    """The time for connecting is over in the same turn of the loop. uvloop closes what it has made without a
+    word to its protocol."""
+    async with wire(connected=False) as the, asyncio.timeout(PATIENCE_S):
+        broker, made = the.relay.broker, RelayProtocol.connection_made
+
+        async def connect():
+            await Upstream(None).connect([Address(HOST, server.sockets[0].getsockname()[1])], broker)
+
+        def made_too_late(protocol, transport):
+            made(protocol, transport)
+            connecting.cancel()
+
+        monkeypatch.setattr(RelayProtocol, "connection_made", made_too_late)
+        async with await asyncio.start_server(lambda *_: None, HOST, 0) as server:
+            connecting = asyncio.create_task(connect())
+            with contextlib.suppress(asyncio.CancelledError):
+                await connecting
+            the.relay.gave_up()
+            assert await the.client_sees_end()
+            the.client.close()
+            await the.ended.wait()
+    assert not broker.is_open
 
 
 @on_both_loops

@@ -106,6 +106,16 @@ class RelayProtocol(Pipe, asyncio.BufferedProtocol):
         except OSError:  # the other end is gone already
             transport.abort()
 
+    def disown(self) -> None:
+        """Forget a connection that was made and is not used, because connecting was given up.
+
+        uvloop has closed its handle then, and never calls `connection_lost` for it. Without this the end
+        would stay open for ever, with the number of a descriptor that the system gives to somebody else.
+        """
+        self.abort()
+        self.transport, self.is_open = None, False
+        self.detach()
+
     def abort(self) -> None:
         """Close at once. Bytes that were not sent are lost."""
         if self.transport is not None:

@@ -207,6 +207,7 @@ class Relay:
 
     def _no_broker(self, text: str) -> None:
         self._is_connecting = False
+        self.broker.disown()
         self.close(UPSTREAM_UNAVAILABLE, text)
         self._end_if_over()
 
