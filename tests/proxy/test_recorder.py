@@ -62,6 +62,19 @@ async def test_totals_are_asked_for_before_an_outcome_ends_the_interval_that_the
     assert rendered(metrics)[f"tsproxy_batches_total{{{accepted}}}"] == 22
 
 
+async def test_outcomes_that_are_older_than_the_interval_do_not_ask_all_sessions_each_time(tmp_path):
+    """A clock that has stepped back, or outcomes that waited. Each question goes to every connection."""
+    clock, asked = HandClock(), []
+    files = files_in(tmp_path, clock=clock)
+    decisions = DecisionLog("proxy", "boot", ACCEPTED.now_ms)
+    recorder = DecisionRecorder(decisions, files, Metrics(), clock, lambda: asked.append(1) or [])
+    recorder.start({})
+    for _ in range(100):
+        recorder.book(replace(ACCEPTED, now_ms=ACCEPTED.now_ms - 10 * MINUTE_MS))
+    assert not asked
+    assert await recorder.stop()
+
+
 async def test_very_many_outcomes_are_booked_in_turns_and_none_is_lost(tmp_path):
     """A request of 20,000 partitions must not hold up everybody while it is booked."""
     clock, metrics = HandClock(), Metrics()

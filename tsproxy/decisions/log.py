@@ -93,9 +93,9 @@ class DecisionLog:
     def book_totals(self, totals: Totals) -> Lines:
         """Count batches of the fast path in the open interval.
 
-        Totals grow until they are fetched. Fetch and book all of them before an interval ends (`is_due`),
-        so that each batch is counted in the interval of its own clock. A batch with a cause might have had
-        a decision line, so it counts as suppressed.
+        Totals grow until they are fetched. Fetch and book all of them before an interval ends (`is_over`,
+        `is_due`), so that each batch is counted in the interval of its own clock. A batch with a cause might
+        have had a decision line, so it counts as suppressed.
         """
         key = self._ledger.book_totals(totals)
         if totals.cause is not None:
@@ -108,9 +108,13 @@ class DecisionLog:
         """The privacy settings, also for code that writes addresses and principals elsewhere."""
         return self._privacy
 
+    def is_over(self, now_ms: int) -> bool:
+        """True if an outcome with this clock would end the interval."""
+        return now_ms >= self._ends_ms
+
     def is_due(self, now_ms: int) -> bool:
-        """True if `tick`, or an outcome with this clock, would end the interval."""
-        return now_ms >= self._ends_ms or now_ms < self._starts_ms - self._interval_ms
+        """True if `tick` would end the interval. It also does if the clock stepped back."""
+        return self.is_over(now_ms) or now_ms < self._starts_ms - self._interval_ms
 
     def tick(self, now_ms: int, writer: WriterHealth | None = None) -> Lines:
         """Counters and a heartbeat if an interval is over, else nothing. Call it about once a second.

@@ -106,7 +106,7 @@ class DecisionRecorder:
 
     def _book(self, outcome: Outcome) -> None:
         self._booked_now += 1
-        if self._log.is_due(outcome.now_ms):
+        if self._log.is_over(outcome.now_ms):
             self._book_all_totals()
         self._files.put(self._log.book(outcome))
         self._metrics.booked(outcome)
