@@ -59,6 +59,16 @@ class RawClient:
     async def frame(self, sent):
         """One frame there, and the payload of one back."""
         self._writer.write(sent)
+        return await self.read()
+
+    async def write(self, data):
+        """A piece, which the system sends at once."""
+        self._writer.write(data)
+        await self._writer.drain()
+        await asyncio.sleep(0)
+
+    async def read(self):
+        """The payload of the next frame."""
         size = struct.unpack(">i", await self._reader.readexactly(4))[0]
         return await self._reader.readexactly(size)
 

@@ -5,8 +5,10 @@ renewed (KIP-368). In `TSPROXY_TEST=full` Kafka 3.9.1 is met as well.
 """
 
 import asyncio
+import contextlib
 import itertools
 import os
+import struct
 import time
 import urllib.request
 from collections import Counter
@@ -19,9 +21,9 @@ from aiokafka.errors import InvalidTimestampError
 
 from tests.e2e.sasl import bearer, connect, plain, scram, unsecured_token
 from tests.planted import traces
-from tests.proxy.world import until
-from tests.session.messages import METADATA, produce
-from tests.wire.batches import batch
+from tests.proxy.world import PATIENCE_S, until
+from tests.session.messages import API_VERSIONS, METADATA, SASL_AUTHENTICATE, SASL_HANDSHAKE, produce, request
+from tests.wire.batches import batch, unsigned
 from tsproxy.testing.java_producer import Acknowledged, JavaProducer, JavaRecord
 from tsproxy.testing.kafka_cluster import KafkaCluster
 from tsproxy.testing.proxy import RunningProxy
@@ -299,3 +301,151 @@ def connections(proxy):
         for line in fetched(proxy, "/metrics").splitlines()
         if line.startswith("tsproxy_connections{")
     )
+
+
+# -- Requests that do not wait for the answers before them ---------------------------------------------
+
+LAST = 99
+"""The correlation id of the last request of a pipeline."""
+
+
+def handshake(mechanism, version=1):
+    name = mechanism.encode()
+    return request(SASL_HANDSHAKE, version, struct.pack(">h", len(name)) + name)
+
+
+def authenticate(token, version=1):
+    if version == 2:
+        return request(SASL_AUTHENTICATE, 2, unsigned(len(token) + 1) + token + b"\x00")
+    return request(SASL_AUTHENTICATE, version, struct.pack(">i", len(token)) + token)
+
+
+def raw(token):
+    return struct.pack(">i", len(token)) + token
+
+
+def produced(timestamp_ms):
+    return produce({"orders": {0: batch([timestamp_ms])}}, version=8)
+
+
+def metadata(correlation_id=1):
+    return request(METADATA, 1, bytes(4), correlation_id)
+
+
+VERSIONS = request(API_VERSIONS)
+NOBODY = b"\0alice\0" + WRONG.encode()
+ALICE = b"\0alice\0" + USERS["alice"].encode()
+
+
+def logins():
+    """Name -> a whole login with requests before and behind it, all at once."""
+    token = b"n,,\x01auth=Bearer " + unsecured_token("alice") + b"\x01\x01"
+    good, bad = produced(time.time_ns() // 1_000_000), produced(1)
+    for mechanism, said in (("PLAIN", ALICE), ("OAUTHBEARER", token)):
+        yield f"{mechanism}, raw", [handshake(mechanism, 0), raw(said), good, bad, good]
+        for version in (0, 1, 2):
+            asked = [VERSIONS, handshake(mechanism), authenticate(said, version), good, bad, good]
+            yield f"{mechanism}, SaslAuthenticate {version}", asked
+    yield "a wrong password", [handshake("PLAIN"), authenticate(NOBODY), good]
+    yield "a wrong password, raw", [handshake("PLAIN", 0), raw(NOBODY), good]
+    yield "a mechanism that nobody knows", [handshake("planted"), authenticate(ALICE), good]
+    yield "no handshake", [authenticate(ALICE), good]
+    yield "two handshakes", [handshake("PLAIN"), handshake("PLAIN"), authenticate(ALICE), good]
+    yield "a token of no mechanism", [handshake("PLAIN"), authenticate(b"\0\0\0"), good]
+    yield "versions between", [handshake("PLAIN"), VERSIONS, authenticate(ALICE), good]
+
+
+def renewals():
+    """The same for a session of alice by OAUTHBEARER that is old enough to be renewed."""
+    again, other = (b"n,,\x01auth=Bearer " + unsecured_token(name) + b"\x01\x01" for name in ("alice", "bob"))
+    good, bad, begun = produced(time.time_ns() // 1_000_000), produced(1), handshake("OAUTHBEARER")
+    for version in (0, 1, 2):
+        yield f"between requests, {version}", [good, bad, begun, authenticate(again, version), bad, good]
+    yield "with many before and behind", [good] * 9 + [begun, authenticate(again)] + [good, bad] * 9
+    yield "without a token", [begun, good]
+    yield "with a request before the token", [begun, good, authenticate(again), good]
+    yield "by another", [good, begun, authenticate(other), good]
+    yield "by another mechanism", [good, handshake("PLAIN"), authenticate(ALICE), good]
+    yield "without a handshake", [good, authenticate(again), good]
+    yield "twice at once", [begun, authenticate(again), begun, authenticate(again), good]
+
+
+async def answers(client, frames, pieces):
+    """The answers to `frames` and a last request, each in short, until the connection ends. `pieces`: so
+    many writes."""
+    asked = [*frames, metadata(LAST)]
+    data, found = b"".join(asked), []
+    size = -(-len(data) // pieces)
+    with contextlib.suppress(ConnectionError, asyncio.IncompleteReadError):
+        async with asyncio.timeout(PATIENCE_S):
+            for at in range(0, len(data), size):
+                await client.write(data[at : at + size])
+            for _ in asked:
+                found.append(await client.read())  # noqa: PERF401  # all that came before the end counts
+    return [in_short(frame, said) for frame, said in zip(asked, found, strict=False)]
+
+
+def in_short(asked, said):
+    """All of an answer that is the same in each connection of a client."""
+    api_key, version = struct.unpack_from(">hh", asked, 4)
+    match api_key:
+        case 0:
+            return "Produce", k00_produce.read_response(version, said[4:]).topics[0].partitions[0].error_code
+        case 3:
+            return "Metadata", int.from_bytes(said[:4], "big")
+        case 17 | 18:
+            return api_key, said[:6]
+        case 36:
+            return "SaslAuthenticate", said[: 6 + (version == 2)]
+    return "a raw token", said
+
+
+@pytest.mark.parametrize("pieces", [1, 40])
+async def test_every_form_of_a_login_passes_whatever_is_sent_behind_it(kafka, pieces):
+    """The answers are those of the broker alone, and a record that is too old is rejected in each form."""
+    asked = dict(logins())
+    async with proxy_of(kafka) as proxy:
+        direct, proxied = [
+            await asyncio.gather(*(login(address, frames, pieces) for frames in asked.values()))
+            for address in (kafka.bootstrap_servers, proxy.bootstrap_servers)
+        ]
+    assert dict(zip(asked, proxied, strict=True)) == dict(zip(asked, direct, strict=True))
+    told = [answer for answers in proxied for answer in answers]
+    assert told.count(("Produce", 32)) == 8
+    assert told.count(("Metadata", LAST)) >= 8
+
+
+async def login(address, frames, pieces):
+    client = await connect(address)
+    try:
+        return await answers(client, frames, pieces)
+    finally:
+        client.close()
+
+
+async def test_a_session_is_renewed_between_requests_that_are_sent_at_once(kafka, proxy):
+    """KIP-368. The answers are those of the broker alone."""
+    asked = dict(renewals())
+    ways = [kafka.bootstrap_servers, proxy.bootstrap_servers]
+    direct, proxied = await asyncio.gather(
+        *(asyncio.gather(*(renewal(address, frames) for frames in asked.values())) for address in ways)
+    )
+    told, by_broker = (dict(zip(asked, answered, strict=True)) for answered in (proxied, direct))
+    others, by_broker_then = told.pop("by another"), by_broker.pop("by another")
+    assert told == by_broker
+    assert [answers[-1] for answers in proxied[:4]] == [("Metadata", LAST)] * 4
+    # A broker delays its rejection, and serves meanwhile what came behind it, in the session of before.
+    assert ("Produce", 0) in by_broker_then[2:]
+    assert [name for name, _ in others] == ["Produce", 17, "SaslAuthenticate"]
+    assert others[2][1].endswith((58).to_bytes(2, "big"))
+
+
+async def renewal(address, frames):
+    client = await connect(address)
+    assert (await client.handshake("OAUTHBEARER"))[0] == 0
+    assert (await client.authenticate(exchange_of("OAUTHBEARER")))[0] == 0
+    await asyncio.sleep(1.1)  # brokers take a renewal once a second at most
+    try:
+        return await answers(client, frames, 1)
+    finally:
+        client.close()

@@ -6,6 +6,9 @@ from datetime import timedelta
 
 import pytest
 import structlog
+from cryptography import x509
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.serialization import Encoding
 
 from tests.in_process import run_command
 from tests.proxy.frames import answer
@@ -104,6 +107,47 @@ async def test_a_list_that_is_out_of_date_lets_nobody_in_and_says_so(certificate
     assert told["subject"] == "CN=tsproxy test authority"
     name = 'tsproxy_certificate_expiry_seconds{setting="listeners.default.tls.client_crl"}'
     assert -2 * DAY.total_seconds() - 60 < world.metric(name) < -2 * DAY.total_seconds() + 60
+
+
+def authority(folder, name, above=None):
+    """An authority of its own, which another one may have signed."""
+    folder.mkdir()
+    made = CertificateAuthority(folder, name)
+    signer = above or made
+    builder = signer._builder(made._name, made._key.public_key(), -DAY, 2 * DAY)
+    builder = builder.add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+    made.certificate.write_bytes(builder.sign(signer._key, SHA256()).public_bytes(Encoding.PEM))
+    return made
+
+
+@on_both_loops
+async def test_the_authorities_above_the_clients_own_are_not_looked_up(
+    certificates, crl, impatient, tmp_path
+):
+    """The authority that signs clients has a list. The one above it has none, and then revokes it."""
+    above = authority(tmp_path / "above", "above")
+    below = authority(tmp_path / "below", "below", above)
+    (tmp_path / "both.pem").write_bytes(above.certificate.read_bytes() + below.certificate.read_bytes())
+    contexts = {}
+    for name in ("kept", "revoked"):
+        identity = below.issue(name)
+        contexts[name] = ssl.create_default_context(cafile=certificates.certificate)
+        contexts[name].load_cert_chain(identity.certificate, identity.key)
+        crl.write_bytes(below.revocations(identity))
+    text = listener(certificates, crl).replace(str(certificates.certificate), str(tmp_path / "both.pem"))
+    async with echoing_broker() as broker:
+        config = config_of([broker], text)
+        async with (
+            Watched(config) as watched,
+            front_of(config, World(), tls=watched.tls) as proxy_listener,
+        ):
+            proxy_listener.open()
+            assert await is_let_in(proxy_listener.address, contexts["kept"])
+            assert not await is_let_in(proxy_listener.address, contexts["revoked"])
+            before = watched.tls()
+            crl.write_bytes(below.revocations() + above.revocations(below))
+            await until(lambda: watched.tls() is not before)
+            assert await is_let_in(proxy_listener.address, contexts["kept"])
 
 
 @pytest.mark.parametrize("content", ["a certificate", "nothing", "damaged"])

@@ -7,8 +7,12 @@ import pytest
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 from aiokafka.errors import InvalidTimestampError
 
+from tests.attacks.attacker import answer_to, port_of
+from tests.differential.message_sets import Message, write_messages
 from tests.proxy.running import page, until_page
 from tests.proxy.world import until
+from tests.session.messages import produce
+from tests.wire.batches import batch
 from tsproxy.clock import Clock
 from tsproxy.testing.proxy import RunningProxy
 
@@ -156,6 +160,22 @@ async def test_what_clients_send_to_the_dead_letter_topic_is_not_copied_into_it(
             await rejected(producer, topic, [b"", b"1"])
         await until_page(proxy, "/metrics", 200, 'tsproxy_dead_letters_lost_total{reason="own_topic"} 1.0')
     assert await letters(kafka_440, topic) == {0: []}
+
+
+async def test_records_that_cannot_be_copied_are_counted_by_their_reason(kafka_391, topic):
+    """Messages of magic 1, and culprits beyond those that a rejection lists."""
+    dead, ahead_ms = f"{topic}.dead", Clock().now_ms() + 2 * DAY_MS
+    for name in (topic, dead):
+        await kafka_391.create_topic(name, config=LIMITED)
+    old = write_messages([Message(1, ahead_ms, b"k", b"v")])
+    settings = {"limits.culprits_listed": "2", "policy.defaults.message.timestamp.after.max.ms": "1h"}
+    async with proxy_of(kafka_391, dead, **settings) as proxy:
+        for version, records in ((2, old), (8, batch([ahead_ms] * 5))):
+            assert await answer_to(port_of(proxy), produce({topic: {0: records}}, version=version))
+        await until_page(proxy, "/metrics", 200, 'tsproxy_dead_letters_lost_total{reason="unreadable"} 1.0')
+        await until_page(proxy, "/metrics", 200, 'tsproxy_dead_letters_lost_total{reason="not_listed"} 3.0')
+        await until_page(proxy, "/metrics", 200, "tsproxy_dead_letters_total 2.0")
+    assert len((await letters(kafka_391, dead))[0]) == 2
 
 
 async def test_a_topic_that_rejects_letters_does_not_hold_up_those_behind_them(kafka_440, topic):
