@@ -244,7 +244,8 @@ async def test_a_broker_connection_that_is_made_and_then_given_up_leaves_nothing
         broker, made = the.relay.broker, RelayProtocol.connection_made
 
         async def connect():
-            await Upstream(None).connect([Address(HOST, server.sockets[0].getsockname()[1])], broker)
+            address = Address(HOST, server.sockets[0].getsockname()[1])
+            await Upstream(None).connect([address], broker, broker.disown)
 
         def made_too_late(protocol, transport):
             made(protocol, transport)
@@ -255,6 +256,7 @@ async def test_a_broker_connection_that_is_made_and_then_given_up_leaves_nothing
             connecting = asyncio.create_task(connect())
             with contextlib.suppress(asyncio.CancelledError):
                 await connecting
+            assert broker.transport is None
             the.relay.gave_up()
             assert await the.client_sees_end()
             the.client.close()

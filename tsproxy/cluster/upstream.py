@@ -48,14 +48,26 @@ class Upstream:
         self._on_connected = on_connected
         self._tls = tls
 
-    async def connect(self, addresses: Sequence[Address], protocol: asyncio.BaseProtocol) -> None:
-        """Connect `protocol` to the first address that answers. Raises UpstreamError if none does."""
+    async def connect(
+        self,
+        addresses: Sequence[Address],
+        protocol: asyncio.BaseProtocol,
+        disown: Callable[[], None] = lambda: None,
+    ) -> None:
+        """Connect `protocol` to the first address that answers. Raises UpstreamError if none does.
+
+        `disown` is called if an attempt fails. The time may be over in the turn of the loop in which the
+        connection is made, after `connection_made`. uvloop never calls `connection_lost` then.
+        """
         reasons = []
         for address in addresses:
             try:
                 async with asyncio.timeout(CONNECT_S):
                     await self._connect_by_name(address, lambda: protocol)
-            except CONNECT_ERRORS as error:
+            except BaseException as error:
+                disown()
+                if not isinstance(error, CONNECT_ERRORS):
+                    raise
                 reasons.append(f"{address}: {connect_text(error, over_tls=self._tls is not None)}")
             else:
                 self._on_connected(address)

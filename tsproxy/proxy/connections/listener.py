@@ -290,7 +290,7 @@ class ProxyListener:
         target = targets(handshake)
         relay.broker_name = target.broker
         try:
-            await self._upstream.connect(target.addresses, relay.broker)
+            await self._upstream.connect(target.addresses, relay.broker, relay.broker.disown)
         except UpstreamError as error:
             relay.upstream_unavailable(str(error))
         except BaseException:  # cancelled, or an error in our code

@@ -109,10 +109,13 @@ class RelayProtocol(Pipe, asyncio.BufferedProtocol):
     def disown(self) -> None:
         """Forget a connection that was made and is not used, because connecting was given up.
 
-        uvloop has closed its handle then, and never calls `connection_lost` for it. Without this the end
-        would stay open for ever, with the number of a descriptor that the system gives to somebody else.
+        Otherwise this end would stay open for ever, with the number of a descriptor that the system gives to
+        somebody else. asyncio's own loop would tell it later that the connection is lost, which may by then
+        be the one to another address.
         """
-        self.abort()
+        if self.transport is not None:
+            self.transport.set_protocol(asyncio.BaseProtocol())
+            self.transport.abort()
         self.transport, self.is_open = None, False
         self.detach()
 

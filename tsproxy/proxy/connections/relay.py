@@ -207,7 +207,6 @@ class Relay:
 
     def _no_broker(self, text: str) -> None:
         self._is_connecting = False
-        self.broker.disown()
         self.close(UPSTREAM_UNAVAILABLE, text)
         self._end_if_over()
 
