@@ -2,9 +2,9 @@
 
 from collections.abc import Collection, Iterator, Mapping
 
-from spark_reports.commands.running import days_in_words
 from spark_reports.log.completeness import State
 from spark_reports.report.history import NOT_OVER, DayFacts
+from spark_reports.report.words import days_in_words
 
 
 def sentences(facts: Mapping[str, DayFacts], there: Collection[str]) -> Iterator[str]:

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Final
 
 from spark_reports.commands import making
 from spark_reports.commands.progress import Progress
-from spark_reports.commands.running import days_in_words, progress_of, spark_at_work
+from spark_reports.commands.running import progress_of, spark_at_work
 from spark_reports.exits import FAILED, GATE_TRIPPED, OK, NoFilesError, NothingToReportError
+from spark_reports.report import words
 from spark_reports.report.shape import Report
 
 if TYPE_CHECKING:
@@ -51,7 +52,7 @@ def run(options: argparse.Namespace, first: date, last: date) -> int:
 
 
 def _no_lines(options: argparse.Namespace, days: Sequence[str]) -> str:
-    return f"no decision log lines of {days_in_words(days)} (UTC) under {' '.join(options.input)}"
+    return f"no decision log lines of {words.days_in_words(days)} (UTC) under {' '.join(options.input)}"
 
 
 def folder(output: str, day: date) -> str:

@@ -12,6 +12,7 @@ from spark_reports.commands.failures import explained
 from spark_reports.commands.progress import Progress, tasks_of
 from spark_reports.exits import SparkUnavailableError, UsageError
 from spark_reports.log.completeness import period_text
+from spark_reports.report import words
 from spark_reports.report.files import local, require_writable, try_far
 from spark_reports.spark.session import settings, spark_session
 
@@ -111,7 +112,7 @@ def _causes(error: Any) -> list[str]:
 def nothing_of(first: date, last: date, inputs: Sequence[str]) -> str:
     """The error text for inputs that exist, but hold no line of the days. It names the days of files that are
     in directories of this machine."""
-    there = days_in_words(sorted(set(_days_of_files(inputs))))
+    there = words.days_in_words(sorted(set(_days_of_files(inputs))))
     others = f"; there are files of {there}" if there else ""
     return (
         f"no decision log lines of {period_text(first, last)} under {' '.join(inputs)}: days are UTC, and of "
@@ -133,14 +134,3 @@ def missing_days(first: date, last: date, there: Collection[str]) -> list[str]:
     """The days from `first` to `last`, such as `2026-11-20`, that are not in `there`."""
     days = (first + timedelta(days=n) for n in range((last - first).days + 1))
     return [day.isoformat() for day in days if day.isoformat() not in there]
-
-
-def days_in_words(days: Sequence[str]) -> str:
-    """`2026-11-14 to 2026-11-19, 2026-11-21`: days in their order, consecutive ones as one span."""
-    spans: list[list[str]] = []
-    for day in days:
-        if spans and date.fromisoformat(day) - date.fromisoformat(spans[-1][-1]) == timedelta(days=1):
-            spans[-1] = [spans[-1][0], day]
-        else:
-            spans.append([day])
-    return ", ".join(" to ".join(span) for span in spans)

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from spark_reports import arguments
 from spark_reports.commands import doubtful_days
-from spark_reports.commands.running import days_in_words, missing_days, spark_at_work
+from spark_reports.commands.running import missing_days, spark_at_work
 from spark_reports.exits import OK, NothingToReportError
 from spark_reports.report import kept_days, words
 
@@ -71,7 +71,7 @@ def _text(
         f"{words.share(day['rejected_records'], day['records']):>8} {day['producers_affected']:>10,}"
         for day in shown
     ]
-    lines += [f"The rollup holds nothing of {days_in_words(missing)}."] if missing else []
+    lines += [f"The rollup holds nothing of {words.days_in_words(missing)}."] if missing else []
     lines += doubts
     lines += [
         f"{change['kind']:>10}: {words.short(words.client(change['client_id']), 60)}, "

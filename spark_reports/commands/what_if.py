@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from spark_reports import arguments
 from spark_reports.commands import doubtful_days
-from spark_reports.commands.running import days_in_words, missing_days, spark_at_work
+from spark_reports.commands.running import missing_days, spark_at_work
 from spark_reports.exits import OK, NothingToReportError
 from spark_reports.log.completeness import period_text
 from spark_reports.report import kept_days, what_if, words
@@ -101,7 +101,7 @@ def _text(answer: dict[str, Any], doubts: list[str]) -> str:
     batches = words.many(answer["batches"], "batch", "batches")
     lines = [f"{words.many(whole, 'record')} with timestamps, in {batches}."]
     if answer["missing_days"]:
-        lines.append(f"The rollup holds nothing of {days_in_words(answer['missing_days'])}.")
+        lines.append(f"The rollup holds nothing of {words.days_in_words(answer['missing_days'])}.")
     lines += doubts
     if answer["after_ms"] is None and answer["before_ms"] is None:
         lines += [f"{'limit':>8} {'farther ahead':>24} {'farther behind':>24}"]

@@ -27,6 +27,7 @@ interval of a boot are cut short, so a boot of a second shows an interval of a s
 _PATIENCE: Final = 3
 """A boot that wrote no stop line counts as dead after this many intervals without a line."""
 _TIMES_NAMED: Final = 3
+_DAY_MS: Final = 86_400_000
 _MIDNIGHT: Final = "T00:00:00.000Z"
 _UNKNOWN_VERSION: Final = "unknown_version"
 
@@ -225,6 +226,33 @@ def completeness(evidence: Evidence, first: date, last: date, now_ms: int) -> Co
         is_over=end_ms == midnight_ms,
         is_future=now_ms < begin_ms,
     )
+
+
+def days_without_log(evidence: Evidence, first: date, last: date, now_ms: int) -> list[str]:
+    """The days of the period, such as `2026-11-20`, of which no proxy has left a heartbeat, as far as they
+    have begun by the reader's clock."""
+    lost: dict[str, list[Interval]] = {}
+    for gap in evidence.gaps:
+        if gap["after_ts"] is not None and gap["before_ts"] is not None:
+            lost.setdefault(gap["boot"], []).append((_ms(gap["after_ts"]), _ms(gap["before_ts"])))
+    heard = [span for row in evidence.boots for span in _heard_but(row, lost.get(row["boot"], ()))]
+    days = (first + timedelta(days=number) for number in range((last - first).days + 1))
+    return [
+        day.isoformat()
+        for day in days
+        if (begin_ms := _midnight_ms(day)) < now_ms
+        and not any(from_ms < begin_ms + _DAY_MS and to_ms > begin_ms + JITTER_MS for from_ms, to_ms in heard)
+    ]
+
+
+def _heard_but(row: Boot, lost: Iterable[Interval]) -> list[Interval]:
+    """The times that the boot covers with heartbeats, without those of its lost lines."""
+    from_ms, to_ms = _heard(row)
+    return [(from_ms, to_ms)] if from_ms == to_ms else _without((from_ms, to_ms), lost)
+
+
+def _ms(ts: str) -> int:
+    return round(datetime.fromisoformat(ts).timestamp() * 1000)
 
 
 def _counted_to_ms(rows: Sequence[Boot], end_ms: int, now_ms: int) -> int:

@@ -7,7 +7,13 @@ from operator import itemgetter
 from typing import Any, Final, cast
 
 from spark_reports.log import delivered
-from spark_reports.log.completeness import GAPS_LISTED, Evidence, by_problem, completeness
+from spark_reports.log.completeness import (
+    GAPS_LISTED,
+    Evidence,
+    by_problem,
+    completeness,
+    days_without_log,
+)
 from spark_reports.log.grouping import Rows
 from spark_reports.report import reasons, what_if, words
 from spark_reports.report.headline import details, headline
@@ -65,7 +71,9 @@ def assemble(tables: Tables, first: date, last: date, now_ms: int) -> Report:
         first_day=first.isoformat(),
         last_day=last.isoformat(),
         is_over=instant(now_ms)[:10] > last.isoformat(),
-        headline=headline(totals, producers, causes, log["state"]),
+        headline=headline(
+            totals, producers, causes, log["state"], _missing_days(tables, first, last, now_ms)
+        ),
         details=details(totals, producers, causes, trend=trend, would_reject=would_reject),
         log=log,
         totals=totals,
@@ -302,6 +310,11 @@ def _limits(rows: Rows, topics: Sequence[str]) -> list[Limits]:
     place = {topic: number for number, topic in enumerate(topics)}
     shown = [Limits(**row) for row in rows if row["topic"] in place]  # type: ignore[typeddict-item]  # its keys are the columns
     return sorted(shown, key=lambda row: (place[row["topic"]], row["first_ts"]))
+
+
+def _missing_days(tables: Tables, first: date, last: date, now_ms: int) -> list[str]:
+    """The days that a report of several days lacks. A report of one day says itself what it lacks."""
+    return [] if first == last else days_without_log(tables.evidence, first, last, now_ms)
 
 
 def quality(evidence: Evidence, first: date, last: date, now_ms: int) -> LogQuality:

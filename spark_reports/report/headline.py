@@ -22,8 +22,21 @@ _WRONG_UNIT: Final = "the wrong time unit"
 
 
 def headline(
-    totals: Totals, producers: Sequence[Producer], reasons: Sequence[ReasonRow], state: str = State.COMPLETE
+    totals: Totals,
+    producers: Sequence[Producer],
+    reasons: Sequence[ReasonRow],
+    state: str = State.COMPLETE,
+    missing_days: Sequence[str] = (),
 ) -> str:
+    """The days that the report lacks, and what it says of the others."""
+    told = _of_all(totals, producers, reasons, state)
+    if not missing_days:
+        return told
+    verb = "is" if len(missing_days) == 1 else "are"
+    return f"{words.days_in_words(missing_days)} {verb} missing from the log. {told}"
+
+
+def _of_all(totals: Totals, producers: Sequence[Producer], reasons: Sequence[ReasonRow], state: str) -> str:
     """The share of rejected records, the cause of most of them, and the number of records in a wrong unit if
     that is not the main cause.
 

@@ -5,7 +5,7 @@ The sentences of report.json and all renderers use it, so that HTML, Markdown an
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import date, datetime, timedelta
 from types import MappingProxyType
 from typing import Final
 
@@ -423,3 +423,14 @@ def days(report: Report) -> str:
     """`2026-11-20`, or `2026-11-20 to 2026-11-21`."""
     first, last = report["first_day"], report["last_day"]
     return first if first == last else f"{first} to {last}"
+
+
+def days_in_words(days: Sequence[str]) -> str:
+    """`2026-11-14 to 2026-11-19, 2026-11-21`: days in their order, consecutive ones as one span."""
+    spans: list[list[str]] = []
+    for day in days:
+        if spans and date.fromisoformat(day) - date.fromisoformat(spans[-1][-1]) == timedelta(days=1):
+            spans[-1] = [spans[-1][0], day]
+        else:
+            spans.append([day])
+    return ", ".join(" to ".join(span) for span in spans)
