@@ -95,8 +95,9 @@ simulate: .venv/stamp ## CONNECTIONS on a simulated loop, clock and network: fau
 	$(BIN)/python -m tests.simulated --connections $(CONNECTIONS) --seed $(SEED) --adversaries $(ADVERSARIES)
 
 ROUNDS ?= 10
-chaos: java .venv/stamp ## ROUNDS of faults by SEED on real brokers, proxy and producers; root for a full disk, libfaketime for clocks
-	$(BIN)/python -m tests.chaos --rounds $(ROUNDS) --seed $(SEED)
+ATTACKERS ?= 0
+chaos: java .venv/stamp ## ROUNDS of faults by SEED on real brokers, proxy and producers, with ATTACKERS; root for disks, libfaketime for clocks
+	$(BIN)/python -m tests.chaos --rounds $(ROUNDS) --seed $(SEED) --attackers $(ATTACKERS)
 
 soak: MINUTES = 60
 soak: java .venv/stamp ## MINUTES of mixed traffic by SEED, reloads and restarts: memory, descriptors and tasks must not grow

@@ -5,6 +5,8 @@
     relay      carries bytes between two addresses, and cuts, delays or narrows the connections
     faults     the table of faults: how each begins and how it ends
     producers  the clients, and the callbacks that each of them received
+    attackers  hostile clients beside them
+    totals     watches the metrics' totals, which must not fall
     stored     the records in the brokers' log, with the producer that wrote each batch
     verdict    compares producers, log and decision log: the counts that must be zero
     rounds     one round: traffic, faults, recovery, verdict

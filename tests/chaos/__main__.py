@@ -25,7 +25,7 @@ from tests.chaos.world import World
 ROUNDS_A_LIFE = 5
 
 
-async def run(rounds, seed, only, folder, is_enough):
+async def run(rounds, seed, only, attackers, folder, is_enough):
     """Yield each life as soon as it has ended, at least one, until `is_enough()`."""
     async with World(folder) as world:
         names = [name for name in possible(world) if not only or name in only]
@@ -34,7 +34,7 @@ async def run(rounds, seed, only, folder, is_enough):
             print(f"left out, because this machine does not allow them: {', '.join(left_out)}", flush=True)
         for first in range(seed, seed + rounds, ROUNDS_A_LIFE):
             seeds = range(first, min(first + ROUNDS_A_LIFE, seed + rounds))
-            life = await live(world, f"chaos-{first}", seeds, names)
+            life = await live(world, f"chaos-{first}", seeds, names, attackers)
             if life.is_clean:
                 shutil.rmtree(world.kept)
             yield life
@@ -46,9 +46,10 @@ def summed(lives):
     """The table's row: how much was tried, and the sums."""
     every = [each for life in lives for each in life.rounds]
     recoveries = sorted(each.recovery_s for each in every)
-    counts = Counter()
+    counts, attacks = Counter(), Counter()
     for life in lives:
         counts.update({name: n for name, n in asdict(life.verdict).items() if name != "examples"})
+        attacks.update(life.attacks)
     return {
         "rounds": len(every),
         "faults": dict(Counter(name for each in every for name in each.faults).most_common()),
@@ -56,6 +57,7 @@ def summed(lives):
         "stored": sum(life.stored for life in lives),
         "sent_again": sum(life.sent_again for life in lives),
         **counts,
+        "attacks": dict(attacks),
         "not_recovered": sum(bool(each.not_recovered) for each in every),
         "recovery_s": {
             "median": statistics.median(recoveries),
@@ -80,7 +82,12 @@ async def main(options):
     lives, begun = [], time.monotonic()
     with tempfile.TemporaryDirectory(prefix="tsproxy-chaos-") as folder:
         async for life in run(
-            options.rounds, options.seed, set(options.faults or ()), Path(folder), _enough(options.minutes)
+            options.rounds,
+            options.seed,
+            set(options.faults or ()),
+            options.attackers,
+            Path(folder),
+            _enough(options.minutes),
         ):
             lives.append(life)
             print(json.dumps(life.as_line()), flush=True)
@@ -95,6 +102,7 @@ if __name__ == "__main__":
     parser.add_argument("--rounds", type=int, default=10)
     parser.add_argument("--seed", type=int, default=2026)
     parser.add_argument("--minutes", type=float, default=float("inf"), help="begin nothing after so long")
+    parser.add_argument("--attackers", type=int, default=0, help="so many hostile clients beside the others")
     parser.add_argument("--faults", nargs="*", choices=sorted(FAULTS), help="only these")
     parser.add_argument(
         "--keep",

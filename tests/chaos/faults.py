@@ -106,6 +106,19 @@ async def fill_disk(world, chance):
     filler.unlink()
 
 
+async def read_only_disk(world, chance):
+    world.cover_disk()
+    await asyncio.sleep(chance.uniform(1, 5))
+    world.uncover_disk()
+
+
+async def lose_disk(world, chance):
+    """The disk vanishes with what is on it, and comes back."""
+    world.lose_disk()
+    await asyncio.sleep(chance.uniform(1, 5))
+    world.return_disk()
+
+
 async def step_clock(world, chance):
     world.step_clock(chance.choice([-TWO_HOURS_S, TWO_HOURS_S]))
     await asyncio.sleep(chance.uniform(1, 4))
@@ -167,6 +180,8 @@ FAULTS = {
         narrow_link,
         lose_bytes,
         fill_disk,
+        read_only_disk,
+        lose_disk,
         step_clock,
         renew_certificates,
         reload_config,
@@ -174,6 +189,9 @@ FAULTS = {
         exhaust_memory,
     )
 }
+
+OF_DISKS = frozenset({"fill_disk", "read_only_disk", "lose_disk"})
+"""Only one of these at a time, too: the others act on the disk that one has taken away."""
 
 OF_BROKERS = frozenset({"kill_broker", "stop_broker", "restart_broker"})
 """Only one of these at a time, or the cluster has no majority."""
@@ -186,6 +204,8 @@ KEEP_CONNECTIONS = frozenset(
         "delay",
         "narrow_link",
         "fill_disk",
+        "read_only_disk",
+        "lose_disk",
         "step_clock",
         "renew_certificates",
         "reload_config",
@@ -197,7 +217,7 @@ answers that again, and the decision log counts it again."""
 
 def possible(world):
     """The names of the faults that this machine allows."""
-    left_out = set() if world.has_disk else {"fill_disk"}
+    left_out = set() if world.has_disk else OF_DISKS
     left_out |= set() if world.has_clock else {"step_clock"}
     return [name for name in FAULTS if name not in left_out]
 
@@ -205,7 +225,7 @@ def possible(world):
 def drawn(chance, names):
     """One fault, or two at once."""
     chosen = chance.sample(names, min(len(names), chance.choice([1, 1, 2])))
-    if len(OF_BROKERS.intersection(chosen)) == 2:
+    if any(len(each.intersection(chosen)) == 2 for each in (OF_BROKERS, OF_DISKS)):
         return chosen[:1]
     return chosen
 

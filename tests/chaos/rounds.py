@@ -9,9 +9,11 @@ import time
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 
+from tests.chaos.attackers import MOST_OF_AN_ADDRESS, WORKERS, Attackers
 from tests.chaos.faults import FAULTS, KEEP_CONNECTIONS, drawn
 from tests.chaos.producers import clients
 from tests.chaos.stored import read_log
+from tests.chaos.totals import Totals
 from tests.chaos.verdict import Verdict, judge, read_decisions
 from tests.proxy.world import until
 
@@ -44,6 +46,8 @@ class Life:
     stored: int
     sent_again: int
     """Records of clients that were rejected, stored again under another epoch: the client's own doing."""
+    attacks: dict
+    """How often each attack was made."""
 
     @property
     def is_clean(self):
@@ -53,17 +57,18 @@ class Life:
         return {**asdict(self), "is_clean": self.is_clean}
 
 
-async def live(world, topic, seeds, names):
-    """Run a round for each seed, then compare."""
+async def live(world, topic, seeds, names, attackers=0):
+    """Run a round for each seed, with so many attackers beside it, then compare."""
     await world.kafka.create_topic(topic, partitions=PARTITIONS, replication=3, config=TOPIC_CONFIG)
     await world.is_ready()
     running = clients(topic, *world.options())
-    tasks = [asyncio.create_task(each.run()) for each in running]
+    hostile, totals = Attackers(world.address, topic, attackers, seeds[0]), Totals(world)
+    tasks = [asyncio.create_task(each.run()) for each in (*running, hostile, totals)]
     try:
         await _answered(running)
         rounds = [await _round(world, running, seed, names) for seed in seeds]
     finally:
-        for each in running:
+        for each in (*running, hostile, totals):
             each.stop()
         await asyncio.gather(*tasks)
     lines = await _finished_decisions(world, topic)
@@ -73,6 +78,9 @@ async def live(world, topic, seeds, names):
     counts_are_exact = all(KEEP_CONNECTIONS.issuperset(each.faults) for each in rounds)
     verdict = judge(told, log, lines, topic, counts_are_exact=counts_are_exact)
     verdict.add("leaked", len(leaked), leaked[:1])
+    verdict.add("fallen", len(totals.fallen), totals.fallen[:1])
+    over = hostile.most_served - MOST_OF_AN_ADDRESS - WORKERS  # each worker's share is rounded up
+    verdict.add("over_limit", max(0, over), hostile.most_served)
     return Life(
         topic,
         rounds,
@@ -82,6 +90,7 @@ async def live(world, topic, seeds, names):
         sent_again=sum(
             log.in_more_epochs(value) for each in told if each.has_forbidden for value in each.sent
         ),
+        attacks=dict(hostile.tried),
     )
 
 

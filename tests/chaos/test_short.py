@@ -1,4 +1,4 @@
-"""The short form of `make chaos`: two rounds, and one without the proxy's rules, which must not be clean."""
+"""The short form of `make chaos`: two rounds with attackers. One without the proxy's rules must not be clean."""
 
 import pytest
 
@@ -11,11 +11,12 @@ pytestmark = pytest.mark.broker
 FAULTS = ["cut_clients", "kill_worker"]
 
 
-async def test_clients_are_cut_and_workers_killed(tmp_path):
+async def test_clients_are_cut_and_workers_killed_while_others_attack(tmp_path):
     async with World(tmp_path) as world:
-        life = await live(world, "short", range(2), FAULTS)
+        life = await live(world, "short", range(2), FAULTS, attackers=2)
     assert life.is_clean, life.as_line()
     assert life.acknowledged
+    assert life.attacks
     assert life.stored
 
 

@@ -6,6 +6,7 @@ import pytest
 
 from tests.chaos.producers import Told
 from tests.chaos.stored import Log
+from tests.chaos.totals import Totals
 from tests.chaos.verdict import judge, names_a_gap, read_decisions
 
 FIRST, SECOND = (7, 0), (7, 1)
@@ -129,3 +130,11 @@ def test_a_log_that_names_its_gap(lines):
 def test_half_a_line_of_a_killed_process_is_left_out(tmp_path: Path):
     (tmp_path / "decisions-1.jsonl").write_text('{"seq": 0}\n{"seq": 1')
     assert read_decisions(tmp_path) == [{"seq": 0}]
+
+
+def test_a_total_that_falls_while_its_supervisor_lives_is_named():
+    totals = Totals(None)
+    for supervisor, count in ((1, 5), (1, 7), (2, 0), (2, 3), (2, 2)):
+        page = f'# TYPE a_total counter\na_total{{of="x"}} {count}.0\na_gauge {-count}\n'
+        totals.compare(supervisor, page)
+    assert totals.fallen == ['a_total{of="x"} 3.0 -> 2.0']

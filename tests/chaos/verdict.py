@@ -27,6 +27,10 @@ class Verdict:
     """Stored and in no line of the decision log, although no process ended without its last line."""
     leaked: int = 0
     """Secrets in a log or in the decision log."""
+    fallen: int = 0
+    """Totals that fell while the supervisor lived."""
+    over_limit: int = 0
+    """Connections of one address beyond `limits.connections_per_address`."""
     examples: list = field(default_factory=list)
 
     @property

@@ -11,9 +11,11 @@ import shutil
 import signal
 import subprocess
 import sys
+import urllib.request
 from contextlib import AsyncExitStack, suppress
 from pathlib import Path
 
+from tests.chaos.attackers import MOST_OF_AN_ADDRESS
 from tests.chaos.relay import Relays
 from tests.planted import traces_in_folder
 from tests.proxy.running import page
@@ -25,11 +27,12 @@ from tsproxy.testing.ports import free_ports
 
 HOST, CLIENTS_FACE, BROKERS_FACE = "127.0.0.1", "127.0.0.2", "127.0.0.3"
 PORTS_A_LISTENER = 5
-DISK_BYTES = 16 << 20
+DISK_BYTES = 256 << 20
 PATIENCE_S = 240
 RESTART_DELAY_S = 0.2
 """A service manager starts the proxy again after so long (RestartSec)."""
 FAKETIME = Path("/usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1")
+ROTATE = "10s"
 TOKEN = "planted-Jw7qXn2LrT9cVb4K"
 BROKER_PROPERTIES = {
     "broker.session.timeout.ms": "3000",
@@ -64,6 +67,7 @@ class World:
         self._may_run.set()
         self._authority = CertificateAuthority(folder, "chaos")
         self._clock = folder / "clock"
+        self._disk = folder / "disk"
         self._folder = folder
         self._names = 0
         self._process = None
@@ -97,6 +101,17 @@ class World:
         ca = self._authority.certificate
         plain, tls = (f"{CLIENTS_FACE}:{port}" for port in (self._plain, self._tls))
         return ClientOptions(plain), ClientOptions(tls, "SSL", ca)
+
+    @property
+    def address(self):
+        """Host and port of the proxy's own plain listener, without a relay before it."""
+        return HOST, self._plain
+
+    @property
+    def metrics(self):
+        """A request for the page of metrics."""
+        headers = {"Authorization": f"Bearer {TOKEN}"}
+        return urllib.request.Request(f"http://{self._admin}/metrics", headers=headers)
 
     @property
     def supervisor(self):
@@ -140,9 +155,16 @@ class World:
         """Move the decision log to `kept/name`, between two lives of the proxy."""
         folder = self.kept / name
         folder.mkdir(parents=True)
+        self._move_decisions(folder)
+        if self.has_disk:  # what was written while the disk was away lies below it
+            self.lose_disk()
+            self._move_decisions(folder)
+            self.return_disk()
+        return folder
+
+    def _move_decisions(self, folder):
         for file in self.decisions.iterdir():
             shutil.move(file, folder)
-        return folder
 
     def step_clock(self, seconds):
         """Set the proxy's clock so far from the real one."""
@@ -168,8 +190,9 @@ class World:
             f"upstream: {{ bootstrap_servers: [{self.kafka.bootstrap_servers}] }}\n"
             f"listeners:\n  - {listener}\n  - {with_tls[:-2]}, {tls} }}\n"
             f"{POLICY}"
-            f"decisions: {{ directory: {self.decisions}, interval: 1s }}\n"
-            f"limits: {{ drain_timeout: 5s, idle: {600 + number % 60}s }}\n"
+            f"decisions: {{ directory: {self.decisions}, interval: 1s, rotate: {{ every: {ROTATE} }} }}\n"
+            f"limits: {{ drain_timeout: 5s, idle: {600 + number % 60}s, "
+            f"connections_per_address: {MOST_OF_AN_ADDRESS} }}\n"
             f"admin: {{ bind: {self._admin}, token: {TOKEN} }}\nworkers: 2\n"
         )
         new.replace(self.config)
@@ -191,12 +214,29 @@ class World:
         return [int(each.name) for each in Path("/proc").glob("[0-9]*") if config in _command_line(each)]
 
     def _mounted(self, stack):
-        """A disk of its own for the decision log, which a fault can fill; needs root."""
-        mount = ["mount", "-t", "tmpfs", "-o", f"size={DISK_BYTES}", "tmpfs", str(self.decisions)]
-        if os.geteuid() != 0 or subprocess.run(mount, capture_output=True, check=False).returncode:
+        """A disk of its own for the decision log, which a fault can fill or take away; needs root."""
+        self._disk.mkdir()
+        mount = ("mount", "-t", "tmpfs", "-o", f"size={DISK_BYTES}", "tmpfs", self._disk)
+        if os.geteuid() != 0 or _run(*mount) != 0:
             return False
-        stack.callback(subprocess.run, ["umount", str(self.decisions)], check=False)
+        stack.callback(_run, "umount", self._disk)
+        self.return_disk()
+        stack.callback(self.lose_disk)
         return True
+
+    def lose_disk(self):
+        """Take the disk away, also from a process that writes to it. The folder below it is there then."""
+        _run("umount", "--lazy", self.decisions)
+
+    def return_disk(self):
+        _run("mount", "--bind", self._disk, self.decisions)
+
+    def cover_disk(self):
+        """Put a read-only disk before it. (A disk that is written to cannot be made read-only.)"""
+        _run("mount", "-t", "tmpfs", "-o", "ro", "tmpfs", self.decisions)
+
+    def uncover_disk(self):
+        _run("umount", self.decisions)
 
     async def _keep_running(self):
         """Run the proxy for ever, as a service manager does."""
@@ -217,6 +257,10 @@ class World:
             await self.end_proxy()
         finally:
             running.cancel()
+
+
+def _run(*command):
+    return subprocess.run([*map(str, command)], capture_output=True, check=False).returncode
 
 
 def _command_line(process):

@@ -41,5 +41,5 @@ def names(folder):
     return sorted(path.name for path in folder.iterdir())
 
 
-def lines(folder):
-    return [json.loads(line) for path in sorted(folder.glob("*.jsonl")) for line in path.open()]
+def lines(folder, pattern="*.jsonl"):
+    return [json.loads(line) for path in sorted(folder.glob(pattern)) for line in path.open()]

@@ -1,7 +1,9 @@
 """Real disks that are full, real limits on files, a real SIGKILL: whole lines, and none lost in silence."""
 
 import asyncio
+import subprocess
 import sys
+from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
 
@@ -53,6 +55,61 @@ async def test_a_disk_that_stays_full_leaves_a_readable_file_and_the_right_count
     assert found == list(range(len(found)))
     assert 0 < len(found) < 400
     assert (files.written, files.dropped) == (len(found), 400 - len(found))
+
+
+async def test_a_disk_that_becomes_read_only_is_told_of_and_waited_for(small_disk, monkeypatch):
+    """Another disk is mounted over it, since the system makes none read-only that is written to."""
+    monkeypatch.setattr(files_room, "RETRY_S", 0.01)
+    files = files_in(small_disk)
+    with structlog.testing.capture_logs() as told:
+        files.start()
+        files.put([{"n": 1}])
+        await until(lambda: files.written == 1)
+        with mounted("-t", "tmpfs", "-o", "ro", "tmpfs", small_disk):
+            files.put([{"n": 2}, {"n": 3}])
+            await until(files.problem)
+            assert "Read-only file system" in files.problem()
+        await until(lambda: files.written == 3)
+        await until(lambda: files.problem() is None)  # the thread says so after it has written
+        assert files.stop(10)
+
+    events = ["decision_file_removed", "decision_log_stopped", "decision_log_resumed"]
+    assert [line["event"] for line in told] == events
+    assert [line["n"] for line in lines(small_disk)] == [2, 3]
+    assert [line["n"] for line in lines(small_disk, "*.open")] == [1], "a proxy that tidies closes it"
+    assert files.dropped == 0
+
+
+async def test_a_disk_that_vanishes_and_comes_back_costs_no_line(small_disk, tmp_path):
+    """Meanwhile the lines are in the folder below it."""
+    disk, folder = small_disk, tmp_path / "decisions"
+    folder.mkdir()
+    files = files_in(folder)
+    with structlog.testing.capture_logs() as told:
+        with mounted("--bind", disk, folder):
+            files.start()
+            files.put([{"n": 1}])
+            await until(lambda: files.written == 1)
+        files.put([{"n": 2}])
+        await until(lambda: files.written == 2)
+        with mounted("--bind", disk, folder):
+            files.put([{"n": 3}])
+            await until(lambda: files.written == 3)
+            assert files.stop(10)
+
+    assert [line["event"] for line in told] == ["decision_file_removed"] * 2
+    assert [line["bytes_lost"] for line in told] == [0, 0]
+    assert sorted(line["n"] for line in lines(disk, "*.jsonl*")) == [1, 3]
+    assert [line["n"] for line in lines(folder, "*.open")] == [2]
+
+
+@contextmanager
+def mounted(*arguments):
+    subprocess.run(["mount", *map(str, arguments)], check=True)
+    try:
+        yield
+    finally:
+        subprocess.run(["umount", "--lazy", str(arguments[-1])], check=True)
 
 
 LIMITED = """

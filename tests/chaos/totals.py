@@ -1,0 +1,54 @@
+"""Watches the totals of `/metrics`: a total that falls while its supervisor lives looks like a restart."""
+
+import asyncio
+import urllib.error
+import urllib.request
+
+EVERY_S = 0.5
+PATIENCE_S = 5
+
+
+class Totals:
+    """`run` reads the page of `world` again and again. `fallen` names the totals that fell."""
+
+    def __init__(self, world):
+        self.fallen = []
+        self.pages = 0
+        self._world = world
+        self._last = (None, {})
+        self._stopping = asyncio.Event()
+
+    def stop(self):
+        self._stopping.set()
+
+    async def run(self):
+        while not self._stopping.is_set():
+            supervisor = self._world.supervisor
+            try:
+                text = await asyncio.to_thread(_page, self._world.metrics)
+            except OSError:
+                text = None
+            if text is not None and supervisor == self._world.supervisor:
+                self.pages += 1
+                self.compare(supervisor, text)
+            await asyncio.sleep(EVERY_S)
+
+    def compare(self, supervisor, text):
+        """Compare a page with the one before it."""
+        now = totals(text)
+        before = self._last[1] if self._last[0] == supervisor else {}
+        self.fallen += [
+            f"{name} {was} -> {now.get(name)}" for name, was in before.items() if now.get(name, 0) < was
+        ]
+        self._last = supervisor, now
+
+
+def totals(text):
+    """The counters of a page, by their lines without the value."""
+    lines = (line.rpartition(" ") for line in text.splitlines() if not line.startswith("#"))
+    return {name: float(value) for name, _, value in lines if name.partition("{")[0].endswith("_total")}
+
+
+def _page(request):
+    with urllib.request.urlopen(request, timeout=PATIENCE_S) as answer:
+        return answer.read().decode()
