@@ -161,14 +161,6 @@ def test_the_build_says_its_version():
     assert any(f'version="{__version__}"' in line for line in rendered(Metrics()))
 
 
-def test_an_address_that_could_not_be_mapped_is_counted():
-    metrics = Metrics()
-    metrics.session_closed("public", "address_unmapped")
-    metrics.session_closed("public", "peer_closed")
-
-    assert rendered(metrics)["tsproxy_address_unmapped_total"] == 1
-
-
 def test_two_sets_of_metrics_do_not_share_anything():
     one, other = Metrics(), Metrics()
     one.handshake_failed("public")

@@ -1,4 +1,4 @@
-"""No client is ever told how to slip past the proxy: every address is mapped, or the session ends."""
+"""No client is ever told how to slip past the proxy: every address is mapped, or left out."""
 
 import struct
 from dataclasses import fields, is_dataclass, replace
@@ -13,6 +13,7 @@ from tests.session.conversation import (
     NOW_MS,
     PEER,
     Conversation,
+    Expected,
     booked,
     broker,
     broker_held,
@@ -45,7 +46,7 @@ from tests.wire.strategies import a_few
 from tsproxy.model.produce import NodeEndpoint
 from tsproxy.model.view import Endpoint
 from tsproxy.session.deadlines import NODE_WAIT_MS
-from tsproxy.session.effects import CloseReason, CloseSession, NodeWanted, SendToClient
+from tsproxy.session.effects import CloseReason, CloseSession, Count, NodeWanted, SendToClient, SessionCounter
 from tsproxy.session.session import Session
 from tsproxy.wire.k33_k44_alter_configs import REPLACEMENT
 
@@ -100,7 +101,7 @@ def test_no_byte_of_a_brokers_address_reaches_a_client(api_key, version, cls, da
         effects += session.deadline_passed(deadline_ms)
     sent = b"".join(effect.data for effect in effects if isinstance(effect, SendToClient))
     assert not [part for part in HIDDEN if part in sent]
-    is_mapped = api_key in (FETCH, 78) or (-1 not in nodes and set(known) >= set(nodes))
+    is_mapped = api_key in (FETCH, 78) or -1 not in nodes
     assert bool(sent) == is_mapped
     assert any(isinstance(effect, CloseSession) for effect in effects) != is_mapped
 
@@ -209,7 +210,11 @@ def metadata(node_id, host="b1", port=9092, correlation_id=1):
     return answer(METADATA, 0, b"\x00\x00\x00\x01" + node + bytes(4), correlation_id)
 
 
-def test_an_answer_that_names_an_unknown_node_fails_closed_and_asks_for_it():
+NO_BROKERS = answer(METADATA, 0, bytes(8))
+LEFT_OUT = Expected(Count, {"counter": SessionCounter.ANSWERS_WITHOUT_BROKERS})
+
+
+def test_an_answer_that_names_an_unknown_node_waits_for_it_and_then_leaves_it_out():
     asked = request(METADATA)
     assert (
         Conversation(view_of(nodes=[1]))
@@ -220,9 +225,32 @@ def test_an_answer_that_names_an_unknown_node_fails_closed_and_asks_for_it():
         << node_wanted(7)
         >> later(NODE_WAIT_MS - 1)
         >> later(1)
-        << closed(CloseReason.ADDRESS_UNMAPPED, text="an answer named node 7, which has no listener")
+        << to_client(NO_BROKERS)
+        << LEFT_OUT
+        << broker_released
         >> view_becomes(view_of(nodes=[7]))
         >> later(NODE_WAIT_MS)
+        >> client(asked)
+        << to_broker(asked)
+        >> broker(metadata(7))
+        << to_client(metadata(7, "proxy.example", 9199))
+    )
+
+
+def test_a_node_that_cannot_be_served_is_left_out_at_once():
+    """Every client would lose its connection otherwise, also those that do not need this broker."""
+    asked = request(METADATA)
+    assert (
+        Conversation(replace(view_of(nodes=[1]), unserved=frozenset([7])))
+        >> client(asked)
+        << to_broker(asked)
+        >> broker(metadata(7))
+        << to_client(NO_BROKERS)
+        << LEFT_OUT
+        >> client(asked)
+        << to_broker(asked)
+        >> broker(metadata(1))
+        << to_client(metadata(1, "proxy.example", 9193))
     )
 
 
@@ -326,7 +354,9 @@ def test_answers_before_the_one_with_the_unknown_node_still_leave():
         << broker_held
         << node_wanted(7)
         >> later(NODE_WAIT_MS)
-        << closed(CloseReason.ADDRESS_UNMAPPED)
+        << to_client(answer(METADATA, 0, bytes(8), 2))
+        << LEFT_OUT
+        << broker_released
     )
 
 
@@ -349,8 +379,7 @@ def test_a_produce_answer_tells_new_leaders_at_the_proxy(version, split):
     assert sent.data == produced({"t": told}, version, node_endpoints=at_proxy)
 
 
-def test_a_produce_answer_that_names_an_unknown_node_fails_closed():
-    """The batch is unconfirmed: the client never heard what became of it."""
+def test_a_produce_answer_that_names_an_unknown_node_is_answered_without_it():
     asked = produce({"t": {0: GOOD}}, 10)
     own = produced({"t": {0: {"error_code": 6}}}, 10, node_endpoints=(NodeEndpoint(7, "b7", 9092, None),))
     assert (
@@ -361,8 +390,10 @@ def test_a_produce_answer_that_names_an_unknown_node_fails_closed():
         << broker_held
         << node_wanted(7)
         >> later(NODE_WAIT_MS)
-        << booked("unconfirmed")
-        << closed(CloseReason.ADDRESS_UNMAPPED)
+        << to_client(produced({"t": {0: {"error_code": 6}}}, 10, node_endpoints=()))
+        << booked("broker_rejected")
+        << LEFT_OUT
+        << broker_released
     )
 
 

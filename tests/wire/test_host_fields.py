@@ -191,7 +191,9 @@ def test_every_treatment_is_where_the_table_says():
     def treated(how):
         return {api_key for (api_key, _), treatment in TREATED.items() if treatment == how}
 
-    assert treated(REWRITTEN) == {0, *LAYOUTS}, "Produce has a reader of its own"
+    assert treated(REWRITTEN) == {0, *(key for key in LAYOUTS if LAYOUTS[key])}, (
+        "Produce has a reader of its own"
+    )
     assert treated(BLANKED) == {
         key for key, api in APIS.items() if layout_of(key, api.max_version) is not None
     }

@@ -66,7 +66,7 @@ def _node_ids(listener: Listener, brokers: Mapping[int, Address]) -> Iterator[Fi
     first_id, count = min(brokers), max(brokers) - min(brokers) + 1
     yield PORTS.problem(
         f"listener {listener.name}: node {few([*map(str, outside)])} has no port: its id is outside first_id "
-        f"{ports.first_id} and count {ports.count}, and then no client gets in",
+        f"{ports.first_id} and count {ports.count}, so clients cannot reach its partitions",
         f"set listeners[].brokers.first_id: {first_id} and count: {max(count, ports.count)}",
     )
 

@@ -47,14 +47,16 @@ class View:
     `topics` has the limits by topic name; topics whose limits are not known yet are absent.
     `topics_on_kafka_4` has the same limits as a 4.x broker would compute them. `endpoints` has the proxy's
     addresses by node id. If the proxy does not listen for a node, the node is absent: an answer that names
-    this node waits, and then the connection closes. `brokers` has the nodes' real addresses, as far as the
-    proxy knows them. No client gets these addresses.
+    this node waits for it, unless the node is in `unserved`, and then leaves it out. `brokers` has the nodes'
+    real addresses, as far as the proxy knows them. No client gets these addresses.
     """
 
     endpoints: Mapping[int, Endpoint] = field(default_factory=lambda: MappingProxyType({}))
     topics: Mapping[str, TopicLimits] = field(default_factory=lambda: MappingProxyType({}))
     limits: SessionLimits = SessionLimits()
     policy: Policy = NO_POLICY
+    unserved: frozenset[int] = frozenset()
+    """The ids of nodes that the proxy has tried to serve and could not. Answers leave them out."""
     broker_needs_sasl: bool = False
     """True if nothing may be judged before the broker has authenticated the client."""
     bearer_claim: str = "sub"

@@ -151,7 +151,9 @@ class Proxy:
             stamped_topics=self._cluster.stamped_topics,
         )
         self.metrics.add(self._sanity)
-        self._unserved = UnservedEndpoints(self._listeners, self._count_brokers)
+        self._unserved = UnservedEndpoints(
+            self._listeners, self._count_brokers, self._cluster.request_brokers
+        )
         self._admin = AdminHttp(
             pages(self),
             lambda: self.config.admin,
@@ -281,9 +283,9 @@ class Proxy:
         if self._stopping.done():
             not_ready.append("the proxy stops")
         not_ready += [
-            f"listener {listener.name} does not serve node {node_id}"
+            f"listener {listener.name} serves no broker"
             for listener in self._listeners
-            for node_id in listener.unserved
+            if listener.unserved and not listener.served_count
         ]
         return not_ready
 
@@ -291,7 +293,7 @@ class Proxy:
         """A sentence for each problem that exists while clients are served. Forwarding data is more important
         than reporting on it: if these problems kept clients away, full disks on all machines would end all
         service."""
-        parts = (self._recorder, self._dead_letters, self._sanity, self._cluster)
+        parts = (self._recorder, self._dead_letters, self._sanity, self._cluster, self._unserved)
         return [warning for part in parts for warning in part.warnings()]
 
     async def report(self) -> Report:

@@ -4,7 +4,7 @@ next answer.
 Most answers are forwarded as they come, whatever their size. This includes answers of Fetch and ShareFetch:
 only their end is held and blanked, because this end may name brokers. An answer that must be read is held
 until it is whole. If the answer names a node that the proxy does not serve yet, it waits for that node, and
-all answers behind it wait, too.
+all answers behind it wait, too. If the node is not served in time, the answer leaves it out.
 """
 
 from functools import partial
@@ -15,11 +15,13 @@ from tsproxy.model.view import View
 from tsproxy.session.deadlines import NODE_WAIT_MS, Wait
 from tsproxy.session.effects import (
     CloseReason,
+    Count,
     HoldBroker,
     NodeWanted,
     ReadAnswer,
     ReleaseBroker,
     SaslFailed,
+    SessionCounter,
 )
 from tsproxy.session.reading import (
     MOST_READ_HERE,
@@ -65,6 +67,8 @@ class Answers:
         self._seen: View | None = None
         """The view of the latest attempt to read `_waiting` or `_reading`."""
         self._waiting: tuple[Readable, bytes] | None = None
+        self._has_waited = False
+        """True if the answer in `_waiting` has waited for as long as an answer may."""
         self._wanted: NodeWanted | None = None
 
     @property
@@ -98,11 +102,9 @@ class Answers:
             state.owes_totals = True
 
     def give_up(self) -> None:
-        """Close the session: no listener serves the node that the answer waits for. The client never gets
-        this answer."""
-        if self._wanted is not None:
-            text = f"an answer named node {self._wanted.node_id}, which has no listener"
-            self._state.close(CloseReason.ADDRESS_UNMAPPED, text)
+        """No listener serves the node that the answer waits for: the answer leaves out all such nodes."""
+        self._seen, self._has_waited = None, True
+        self.take()
 
     def _take_step(self) -> bool:
         """Take one step with the broker's bytes. Returns False if something must come first: more bytes,
@@ -178,10 +180,14 @@ class Answers:
         )
         if cost > self._room:
             self._reading = slot, payload
-            state.effects.append(ReadAnswer(partial(read_beside, slot, payload, state.view)))
+            state.effects.append(
+                ReadAnswer(partial(read_beside, slot, payload, state.view, waits=not self._has_waited))
+            )
             return False
         self._room -= cost
-        return self._pass_on(slot, payload, read_answer(slot, payload, state.view))
+        return self._pass_on(
+            slot, payload, read_answer(slot, payload, state.view, waits=not self._has_waited)
+        )
 
     def read(self, read: AnswerRead | NodeUnknown | Unreadable) -> None:
         """Take the result of the job of a `ReadAnswer` effect."""
@@ -213,8 +219,11 @@ class Answers:
             state.learn_answer(slot.verdicts, read.booked)
         if read.offers is not None:
             state.offered(read.offers)
+        if read.left_out:
+            state.effects.append(Count(SessionCounter.ANSWERS_WITHOUT_BROKERS))
         if self._waiting is not None:
             self._waiting = self._wanted = None
+            self._has_waited = False
             state.deadlines.cancel(Wait.NODE)
             state.effects.append(ReleaseBroker())
         state.send_to_client(read.frame)

@@ -10,7 +10,7 @@ from enum import Enum
 from typing import Final
 
 NODE_WAIT_MS: Final = 5_000
-"""How long an answer waits for a listener of the broker that it names. Then the session closes."""
+"""How long an answer waits for a listener of the broker that it names. Then the answer leaves it out."""
 
 
 class Wait(Enum):

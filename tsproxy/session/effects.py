@@ -24,7 +24,6 @@ class CloseReason(StrEnum):
     FRAME_TOO_LARGE = "frame_too_large"
     UNSUPPORTED_REQUEST = "unsupported_request"
     ACKS_ZERO_REJECTED = "acks_zero_rejected"
-    ADDRESS_UNMAPPED = "address_unmapped"
     BAD_ANSWER = "bad_answer"
     TOO_MANY_IN_FLIGHT = "too_many_in_flight"
     SASL_FAILED = "sasl_failed"
@@ -185,6 +184,13 @@ class SessionCounter(StrEnum):
         "The first request to each topic in a while causes one. Many: brokers answer the proxy's own "
         "connection late, or clients name topics that do not exist.",
     )
+    ANSWERS_WITHOUT_BROKERS = (
+        "answers_without_brokers",
+        "answers",
+        "Answers from which a broker was left out, because no port here leads to it",
+        "Partitions that this broker leads are not available to clients here. `broker_not_served` in the log "
+        "says why: mostly `listeners[].brokers.count` is too small, or `first_id` is not the lowest id.",
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,7 +211,7 @@ class TopicWanted:
 class HoldBroker:
     """An answer waits for a node to be served: stop reading from the broker until `ReleaseBroker`.
 
-    The wait ends with a view that has the node, or at the session's deadline: then the session closes.
+    The wait ends with a view that has the node, or at the session's deadline.
     """
 
 

@@ -12,8 +12,10 @@ from tsproxy.model.view import Endpoint, View
 from tsproxy.session.produce.answer import settle
 from tsproxy.session.slots import BookProduce, MaskAddresses, NarrowVersions, RewriteAddresses
 from tsproxy.wire import addresses, k18_api_versions
+from tsproxy.wire.addresses import NO_NODE
 from tsproxy.wire.headers import frame, response_body_start
 from tsproxy.wire.k18_api_versions import BrokerVersions
+from tsproxy.wire.left_out import leave_out
 from tsproxy.wire.masking import MASKED
 from tsproxy.wire.primitives import DecodeError
 
@@ -40,17 +42,18 @@ class Node:
 class AnswerRead:
     """An answer that was read. `frame` is sent to the client. `booked` are the outcomes of the forwarded
     batches. `moved` are nodes whose addresses differ from those in the view. `offers` are the versions that
-    the broker offers, if the answer contains them."""
+    the broker offers, if the answer contains them. `left_out`: a broker was left out."""
 
     frame: bytes
     booked: tuple[Outcome, ...] = ()
     moved: tuple[Node, ...] = ()
     offers: BrokerVersions | None = None
+    left_out: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class NodeUnknown:
-    """The answer names a node that the proxy does not listen for."""
+    """The answer names a node that the proxy does not listen for, perhaps because it is new."""
 
     node: Node
 
@@ -67,12 +70,28 @@ class _NodeUnknownError(Exception):
         self.node = node
 
 
-def read_answer(slot: Readable, payload: bytes, view: View) -> AnswerRead | NodeUnknown:
+def read_answer(
+    slot: Readable, payload: bytes, view: View, *, waits: bool = True
+) -> AnswerRead | NodeUnknown:
     """The answer for the client, made from `payload`, the broker's answer to `slot`'s request. Raises
-    DecodeError."""
+    DecodeError.
+
+    `waits`: the result is NodeUnknown if the answer names a new node. Else such a node is left out, like the
+    nodes in `view.unserved`.
+    """
     moved: list[Node] = []
+    was_left_out = False
+
+    def is_left_out(node_id: int) -> bool:
+        nonlocal was_left_out
+        if node_id == NO_NODE or node_id in view.endpoints or (waits and node_id not in view.unserved):
+            return False
+        was_left_out = True
+        return True
 
     def endpoint_of(node_id: int, host: str, port: int) -> Endpoint:
+        if node_id == NO_NODE:
+            raise DecodeError("an address without a node id")
         named = Endpoint(host, port)
         endpoint = view.endpoints.get(node_id)
         if endpoint is None:
@@ -86,11 +105,13 @@ def read_answer(slot: Readable, payload: bytes, view: View) -> AnswerRead | Node
     try:
         match slot:
             case BookProduce():
-                answer, outcomes = settle(slot.verdicts, payload, endpoint_of)
+                answer, outcomes = settle(slot.verdicts, payload, endpoint_of, is_left_out)
                 booked = tuple(outcomes)
             case RewriteAddresses():
                 start = response_body_start(slot.api_key, slot.api_version, payload)
-                body = memoryview(payload)[start:]
+                body: bytes | memoryview = memoryview(payload)[start:]
+                if view.unserved or not waits:
+                    body = leave_out(slot.api_key, slot.api_version, body, is_left_out)
                 rewritten = addresses.rewrite(slot.api_key, slot.api_version, body, endpoint_of)
                 answer = frame(payload[:start] + rewritten)
             case MaskAddresses():
@@ -105,12 +126,14 @@ def read_answer(slot: Readable, payload: bytes, view: View) -> AnswerRead | Node
                 answer = frame(payload[:start] + narrowed)
     except _NodeUnknownError as error:
         return NodeUnknown(error.node)
-    return AnswerRead(answer, booked, tuple(moved), offers)
+    return AnswerRead(answer, booked, tuple(moved), offers, was_left_out)
 
 
-def read_beside(slot: Readable, payload: bytes, view: View) -> AnswerRead | NodeUnknown | Unreadable:
+def read_beside(
+    slot: Readable, payload: bytes, view: View, *, waits: bool = True
+) -> AnswerRead | NodeUnknown | Unreadable:
     """The same as `read_answer`, but with `Unreadable` in place of a DecodeError."""
     try:
-        return read_answer(slot, payload, view)
+        return read_answer(slot, payload, view, waits=waits)
     except DecodeError as error:
         return Unreadable(str(error))

@@ -269,6 +269,7 @@ class Session:
                     self._requests.take(now_ms)
                 case Wait.NODE:
                     self._answers.give_up()
+                    self._requests.take(now_ms)
                 case Wait.MUTE:
                     state.effects.append(UnmuteClient())
                 case Wait.DELAY:

@@ -4,7 +4,7 @@ Source: the message schemas of Kafka 4.4.0. In the versions that the proxy offer
 brokers: Metadata, FindCoordinator, DescribeCluster and ShareAcknowledge (all here), Produce from v10
 (`k00_produce` decodes it anyway), Fetch from v16 and ShareFetch (`k01_k78_fetch` blanks the names,
 because these answers stream). DescribeQuorum from v2 names controllers (`k55_describe_quorum` leaves the
-addresses out).
+addresses out). DescribeTopicPartitions has no address, but ids of leaders (`left_out`).
 
 A layout lists a message's fields up to the last address. The bytes after it are copied. A struct with a
 `host` names its node first, so one pass can replace host and port. Unknown tagged fields are kept. Node ids
@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Final
 
-from tsproxy.model.kafka import ApiKey
+from tsproxy.model.kafka import ApiKey, ErrorCode
 from tsproxy.model.view import Endpoint
 from tsproxy.wire import primitives as put
 from tsproxy.wire.apis import APIS, NEVER
@@ -27,13 +27,18 @@ MapEndpoint = Callable[[int, str, int], Endpoint]
 
 
 class Kind(Enum):
-    """The layout of a field. NODE_ID, HOST and PORT are an int32, a string and an int32."""
+    """The layout of a field. NODE_ID, HOST and PORT are an int32, a string and an int32. BROKER_ID is the id
+    of a broker without its address. `left_out` alone uses the arrays of broker ids."""
 
     INT8 = auto()
     INT16 = auto()
     INT32 = auto()
     UUID = auto()
     STRING = auto()
+    BROKER_ID = auto()
+    INT32_ARRAY = auto()
+    REPLICAS = auto()
+    OFFLINE_REPLICAS = auto()
     NODE_ID = auto()
     HOST = auto()
     PORT = auto()
@@ -43,13 +48,17 @@ class Kind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """One field. It is present from version `since` up to and including `until`."""
+    """One field. It is present from version `since` up to and including `until`.
+
+    `if_left_out`: the error code in this field if the broker that its struct names is left out (`left_out`).
+    """
 
     name: str
     kind: Kind
     since: int = 0
     until: int = NEVER
     fields: tuple["Field", ...] = ()
+    if_left_out: int | None = None
 
 
 def _endpoint(node_id: str, *more: Field) -> tuple[Field, ...]:
@@ -71,7 +80,7 @@ LAYOUTS: Final[dict[int, tuple[Field, ...]]] = {
     ),
     ApiKey.FIND_COORDINATOR: (
         Field("throttle_time_ms", Kind.INT32, since=1),
-        Field("error_code", Kind.INT16, until=3),
+        Field("error_code", Kind.INT16, until=3, if_left_out=ErrorCode.COORDINATOR_NOT_AVAILABLE),
         Field("error_message", Kind.STRING, since=1, until=3),
         Field("node_id", Kind.NODE_ID, until=3),
         Field("host", Kind.HOST, until=3),
@@ -83,7 +92,7 @@ LAYOUTS: Final[dict[int, tuple[Field, ...]]] = {
             fields=(
                 Field("key", Kind.STRING),
                 *_endpoint("node_id"),
-                Field("error_code", Kind.INT16),
+                Field("error_code", Kind.INT16, if_left_out=ErrorCode.COORDINATOR_NOT_AVAILABLE),
                 Field("error_message", Kind.STRING),
             ),
         ),
@@ -94,7 +103,7 @@ LAYOUTS: Final[dict[int, tuple[Field, ...]]] = {
         Field("error_message", Kind.STRING),
         Field("endpoint_type", Kind.INT8, since=1),
         Field("cluster_id", Kind.STRING),
-        Field("controller_id", Kind.INT32),
+        Field("controller_id", Kind.BROKER_ID),
         Field(
             "brokers",
             Kind.ARRAY,
@@ -125,13 +134,23 @@ LAYOUTS: Final[dict[int, tuple[Field, ...]]] = {
         ),
         _NODE_ENDPOINTS,
     ),
+    ApiKey.DESCRIBE_TOPIC_PARTITIONS: (),
 }
 
 NO_NODE: Final = -1
 """The node id of an address without a node, for example if there is no coordinator. An answer then has (-1,
 "", -1), and this address is not rewritten."""
 
-_SIZES: Final = {Kind.INT8: 1, Kind.INT16: 2, Kind.INT32: 4, Kind.UUID: 16}
+SIZES: Final = {
+    Kind.INT8: 1,
+    Kind.INT16: 2,
+    Kind.INT32: 4,
+    Kind.UUID: 16,
+    Kind.BROKER_ID: 4,
+    Kind.NODE_ID: 4,
+    Kind.PORT: 4,
+}
+"""The sizes of fields that always have the same size, in bytes."""
 
 
 def rewrite(api_key: int, version: int, body: bytes | memoryview, endpoint_of: MapEndpoint) -> bytes:
@@ -188,7 +207,7 @@ class _Walk:
             case Kind.PORT:
                 pass  # read together with its host
             case kind:
-                reader.skip(_SIZES[kind])
+                reader.skip(SIZES[kind])
 
     def _struct(self, fields: tuple[Field, ...]) -> None:
         self.fields(fields)

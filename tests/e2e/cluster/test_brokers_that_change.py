@@ -1,15 +1,14 @@
 """Brokers come, go and move while the proxy runs, and no client ever hears of a broker's own address."""
 
 import asyncio
-import contextlib
 
 import pytest
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
+from aiokafka.admin import AIOKafkaAdminClient
 from aiokafka.conn import create_conn
-from aiokafka.errors import KafkaError
 from aiokafka.protocol.metadata import MetadataRequest
 
-from tests.proxy.world import until
+from tests.proxy.running import page
 from tsproxy.testing.ports import free_ports
 from tsproxy.testing.proxy import RunningProxy
 
@@ -65,7 +64,6 @@ async def test_a_broker_that_joins_is_served_before_any_client_hears_of_it(three
         await kafka.create_topic(topic, partitions=6, replication=1)
         await produces_and_consumes(proxy, topic)
         assert await told(proxy.bootstrap_servers) == brokers
-        assert not [line for line in proxy.log if line.get("reason") == "address_unmapped"]
 
 
 async def starts_on_another_port(kafka, node_id):
@@ -102,15 +100,40 @@ async def produces_and_consumes(proxy, topic):
     assert values == {str(n).encode() for n in range(6)}
 
 
-async def test_a_broker_that_cannot_be_served_is_told_to_nobody(kafka_440, tmp_path):
+@pytest.mark.broker
+async def test_a_broker_without_a_port_is_left_out_and_the_others_serve(three_brokers, topic, tmp_path):
+    kafka = three_brokers
+    await kafka.create_topic(topic, partitions=6, replication=1)
     config = tmp_path / "tsproxy.yaml"
     config.write_text(
-        f"upstream: {{ bootstrap_servers: ['{kafka_440.bootstrap_servers}'] }}\n"
-        "listeners: [{ bind: '127.0.0.1:0', brokers: { count: 1 } }]\n"  # node 0 alone; the broker is 1
+        f"upstream: {{ bootstrap_servers: [{kafka.bootstrap_servers}] }}\n"
+        "listeners: [{ bind: '127.0.0.1:0', brokers: { ports_from: 0, count: 3 } }]\n"  # nodes 0 to 2
     )
+    admin = AIOKafkaAdminClient(bootstrap_servers=kafka.bootstrap_servers)
+    await admin.start()
+    direct = await partitions_of(admin, topic)
+    await admin.close()
     async with RunningProxy(config=config) as proxy:
-        with contextlib.suppress(KafkaError):  # the connection is closed in place of an answer
-            raise AssertionError(await told(proxy.bootstrap_servers))
+        assert (await told(proxy.bootstrap_servers)).keys() == {1, 2}
 
-        [line] = await until(lambda: [e for e in proxy.log if e.get("reason") == "address_unmapped"])
-        assert line["text"] == "an answer named node 1, which has no listener"
+        admin = AIOKafkaAdminClient(bootstrap_servers=proxy.bootstrap_servers)
+        await admin.start()
+        described = await partitions_of(admin, topic)
+        await admin.close()
+        led_by_3 = {number for number, (_, leader) in direct.items() if leader == 3}
+        assert len(led_by_3) == 2
+        assert described == {n: (5, -1) if n in led_by_3 else direct[n] for n in direct}
+
+        async with AIOKafkaProducer(bootstrap_servers=proxy.bootstrap_servers) as producer:
+            for partition in direct.keys() - led_by_3:
+                await producer.send_and_wait(topic, b"x", partition=partition)
+        status, text = await page(proxy.admin_address, "/readyz?verbose")
+        assert status == 200
+        assert "listener default does not serve node 3" in text
+        assert "the 3 from 0 to 2" in text
+
+
+async def partitions_of(admin, topic):
+    """Partition -> (error code, leader), as Metadata has them."""
+    [described] = await admin.describe_topics([topic])
+    return {each["partition"]: (each["error_code"], each["leader"]) for each in described["partitions"]}

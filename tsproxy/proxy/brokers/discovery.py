@@ -92,7 +92,7 @@ class Cluster:
         self._is_own_address_logged = False
         self._listed_ms = clock.monotonic_ms()
         self._listeners = listeners
-        self._links = BrokerLinks(lambda: self._upstream, tls, self._publish_limits, self._request_brokers)
+        self._links = BrokerLinks(lambda: self._upstream, tls, self._publish_limits, self.request_brokers)
         self._may_read_limits = not reads_limits
         self._on_facts = on_facts
         self._on_reachable = on_reachable
@@ -163,7 +163,7 @@ class Cluster:
     def want_node(self, node_id: int, address: Address) -> None:
         """An answer named an unknown broker, or a broker with a new address: read the brokers again."""
         if self._facts.brokers.get(node_id) != address:
-            self._request_brokers()
+            self.request_brokers()
 
     def client_connected(self, address: Address) -> None:
         """A client has connected to `address`."""
@@ -340,7 +340,7 @@ class Cluster:
         deleted, so they are read again, and published together with the name."""
         names = await self._topic_ids.read(connection, self._clock.monotonic_ms())
         if self._topic_ids.denied - self._facts.denied_ids:
-            self._request_brokers()  # the user may have lost its permission on every topic
+            self.request_brokers()  # the user may have lost its permission on every topic
         if self._reads_limits and self._topics.count < MAX_TOPICS:
             await self._read_limits(connection, [*names.values()], SHORT_PATIENCE_S)
         self._topic_ids.add(names)
@@ -388,7 +388,7 @@ class Cluster:
             log.info("upstream_reached")
             self._trouble = None
 
-    def _request_brokers(self) -> None:
+    def request_brokers(self) -> None:
         """Read the brokers again, since an answer named an unknown broker, or a connection was lost or came
         back."""
         self._brokers_are_requested = True

@@ -71,6 +71,9 @@ class LearntCluster:
     def knows_topic(self, _topic: str) -> bool:
         return False
 
+    def request_brokers(self) -> None:
+        """Does nothing: there is no connection that could read the brokers."""
+
     def client_connected(self, _address: Address) -> None:
         """Does nothing: no limits of brokers are read here."""
 

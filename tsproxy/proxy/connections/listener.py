@@ -106,8 +106,7 @@ class ProxyListener:
 
     @property
     def unserved(self) -> dict[int, str]:
-        """The brokers of the cluster that are not served here, with the reasons. Answers name every broker of
-        the cluster, so one unserved broker keeps all clients out."""
+        """The brokers of the cluster that are not served here, with the reasons. Answers leave them out."""
         return {n: text for n, text in sorted(self._unserved.items()) if n in self._facts.brokers}
 
     @property
@@ -174,6 +173,7 @@ class ProxyListener:
         config, facts = self._config, self._facts
         self._view = View(
             endpoints=MappingProxyType(self._served.endpoints(self._listener.advertised_host)),
+            unserved=frozenset(self._unserved),
             brokers=MappingProxyType({n: Endpoint(at.host, at.port) for n, at in self._brokers.items()}),
             topics=facts.topics,
             topics_on_kafka_4=facts.topics_on_kafka_4,

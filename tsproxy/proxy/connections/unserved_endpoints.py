@@ -1,8 +1,8 @@
 """Retries every second to serve brokers that a listener cannot serve, mostly because a port is busy.
 
-Every Metadata answer names every broker of the cluster, and none may name an unserved broker. So one broker
-with a busy port keeps all clients out, and the proxy must get the port as soon as it is free. The log names
-the unserved brokers each minute for as long as that lasts.
+Answers leave an unserved broker out, so clients cannot reach the partitions that it leads. The proxy must get
+the port as soon as it is free, and must notice soon that the broker has left the cluster. The log names the
+unserved brokers each minute for as long as that lasts.
 """
 
 import asyncio
@@ -22,13 +22,29 @@ LOG_EVERY_MS: Final = 60_000
 
 
 class UnservedEndpoints:
-    """Retries unserved brokers. `changed` is called when more brokers are served than before."""
+    """Retries unserved brokers. `changed` is called when more brokers are served than before, and
+    `read_brokers` to find out whether the unserved brokers are still there."""
 
-    def __init__(self, proxy_listeners: Sequence[ProxyListener], changed: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        proxy_listeners: Sequence[ProxyListener],
+        changed: Callable[[], None],
+        read_brokers: Callable[[], None],
+    ) -> None:
         self._changed = changed
+        self._read_brokers = read_brokers
         self._proxy_listeners = proxy_listeners
         self._since_ms: dict[str, int] = {}
         """By listener: the time when unserved brokers were first found, or last logged."""
+
+    def warnings(self) -> list[str]:
+        """A sentence for each broker that a listener does not serve."""
+        return [
+            f"listener {listener.name} does not serve node {node_id}, so clients cannot reach the partitions "
+            f"that it leads: {text}"
+            for listener in self._proxy_listeners
+            for node_id, text in listener.unserved.items()
+        ]
 
     async def run(self, clock: Clock) -> None:
         """Retry every second, for ever."""
@@ -45,6 +61,8 @@ class UnservedEndpoints:
         has_more = [proxy_listener.serve_missing() for proxy_listener in self._proxy_listeners]
         if any(has_more):
             self._changed()
+        if any(proxy_listener.unserved for proxy_listener in self._proxy_listeners):
+            self._read_brokers()
         for proxy_listener in self._proxy_listeners:
             self._log_unserved(proxy_listener, now_ms)
 
@@ -59,5 +77,5 @@ class UnservedEndpoints:
                 listener=proxy_listener.name,
                 node_ids=list(unserved),
                 errors=list(dict.fromkeys(unserved.values())),
-                advice="answers that name them are held back and then end the connection: no client gets in",
+                advice="answers leave them out: clients here cannot reach the partitions that they lead",
             )

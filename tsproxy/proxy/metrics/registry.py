@@ -18,13 +18,13 @@ from tsproxy.model.outcome import Outcome, RejectionCause, Totals, VerdictName
 from tsproxy.model.policy import CANDIDATE
 from tsproxy.proxy.limits.limit import Limit
 from tsproxy.proxy.metrics.busiest_topics import BusiestTopics
-from tsproxy.proxy.metrics.catalogue import batches, brokers, connections, decision_log, process
+from tsproxy.proxy.metrics.catalogue import batches, connections, decision_log, process
 from tsproxy.proxy.metrics.drift import DriftMetric
 from tsproxy.proxy.metrics.latency.timings import Timings
 from tsproxy.proxy.metrics.rules import RuleMetric
 from tsproxy.proxy.metrics.topics import TopicMetric
 from tsproxy.proxy.pipe import Tally
-from tsproxy.session.effects import CloseReason, SessionCounter
+from tsproxy.session.effects import SessionCounter
 
 _OUTCOME_LABELS: Final = ("listener", "verdict", "reason")
 _FAULT_LABELS: Final = ("reason", "unit")
@@ -90,7 +90,6 @@ class Metrics:
         self._limits_reached = connections.LIMITS.counter(registry)
         for limit in Limit:  # from the start at 0, so that the first one shows as an increase
             self._limits_reached.labels(limit)
-        self._address_unmapped = brokers.ADDRESS_UNMAPPED.counter(registry)
         self.rule_failures = batches.RULE_FAILURES.counter(registry)
         self.timings = Timings()
         self._drift = DriftMetric()
@@ -169,8 +168,6 @@ class Metrics:
 
     def session_closed(self, listener: str, reason: str) -> None:
         self._closed.labels(listener, reason).inc()
-        if reason == CloseReason.ADDRESS_UNMAPPED:
-            self._address_unmapped.inc()
 
     def limit_reached(self, limit: Limit) -> None:
         self._limits_reached.labels(limit).inc()

@@ -26,6 +26,7 @@ from tsproxy.session.produce.verdicts import PartitionVerdict
 from tsproxy.wire import k00_produce, readers
 from tsproxy.wire.addresses import MapEndpoint
 from tsproxy.wire.headers import frame, response_body_start, response_header
+from tsproxy.wire.left_out import IsLeftOut
 
 _THROTTLE_FROM: Final = 1
 """The version from which answers have a throttle time."""
@@ -63,7 +64,9 @@ def with_throttle(decided: RequestVerdict) -> bytes:
     return answer[:at] + decided.throttle_ms.to_bytes(4, "big") + answer[at + 4 :]
 
 
-def settle(decided: RequestVerdict, payload: bytes, endpoint_of: MapEndpoint) -> tuple[bytes, list[Outcome]]:
+def settle(
+    decided: RequestVerdict, payload: bytes, endpoint_of: MapEndpoint, is_left_out: IsLeftOut
+) -> tuple[bytes, list[Outcome]]:
     """(the frame for the client, the outcome of each forwarded batch).
 
     The broker's answer is forwarded as it came unless it names nodes or rejections must be merged in.
@@ -77,7 +80,11 @@ def settle(decided: RequestVerdict, payload: bytes, endpoint_of: MapEndpoint) ->
     if response.node_endpoints is not None:
         response = replace(
             response,
-            node_endpoints=tuple(_mapped(node, endpoint_of) for node in response.node_endpoints),
+            node_endpoints=tuple(
+                _mapped(node, endpoint_of)
+                for node in response.node_endpoints
+                if not is_left_out(node.node_id)
+            ),
         )
     return _frame_of(decided, payload[:body_start], response), booked
 

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from tsproxy.proxy.metrics.described import FROM_START, Joined, counter_row, gauge_row
+from tsproxy.proxy.metrics.described import FROM_START, Joined, gauge_row
 
 TITLE: Final = "Brokers"
 
@@ -28,7 +28,7 @@ BROKERS_NOT_SERVED: Final = gauge_row(
     "tsproxy_brokers_not_served",
     ("listener",),
     "brokers",
-    "Brokers of the cluster that a listener cannot serve: each of them keeps all its clients out",
+    "Brokers of the cluster that a listener cannot serve: its clients cannot reach their partitions",
     "when the cluster has answered for the first time",
     "Alert above 0. `broker_not_served` in the log says why ([ports](operations.md#ports)).",
     Joined.HIGHEST,
@@ -42,14 +42,4 @@ TOPICS_UNREADABLE: Final = gauge_row(
     "Above 0: limits that were known before stay in force, and brokers alone judge the others. "
     "`topic_limits_denied` in the log names the topics: grant `DescribeConfigs` on them.",
     Joined.HIGHEST,
-)
-ADDRESS_UNMAPPED: Final = counter_row(
-    "tsproxy_address_unmapped",
-    (),
-    "answers",
-    "Answers that named a broker which the proxy cannot serve; the connection was closed",
-    FROM_START,
-    "Alert on any increase: no client bypasses the proxy, but these clients get no answer. "
-    "`listeners[].brokers.count` is too small or `first_id` is not the lowest id (`broker_not_served` says "
-    "which), or a port is taken.",
 )
