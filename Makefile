@@ -49,7 +49,7 @@ test-clients: java .venv/stamp ## the clients that need Go and Node, before a re
 	TSPROXY_CLIENTS=foreign $(BIN)/python -m pytest tests/clients
 
 test-deploy: java .venv/stamp ## chart, alerts and dashboard with Prometheus's and Kubernetes' own tools, which Go builds first
-	TSPROXY_DEPLOY=tools $(BIN)/python -m pytest tests/deploy
+	TSPROXY_DEPLOY=tools $(BIN)/python -m pytest tests/deploy --timeout=1800  # the first tests build the tools
 
 lint: .venv/stamp ## ruff, mypy --strict, import layers
 	$(BIN)/ruff check $(CODE)
