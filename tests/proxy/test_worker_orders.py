@@ -1,4 +1,4 @@
-"""A worker whose orders crash drains, and its log says why."""
+"""A worker says that it has heard an order. One whose orders crash drains, and its log says why."""
 
 import asyncio
 import socket
@@ -7,6 +7,30 @@ from structlog.testing import capture_logs
 
 from tsproxy.proxy.workers.channel import Channel
 from tsproxy.proxy.workers.worker import _obey
+
+
+class Slow:
+    """A proxy whose report takes longer than the supervisor waits."""
+
+    async def report(self):
+        await asyncio.Event().wait()
+
+    def close(self):
+        pass
+
+
+async def test_a_worker_says_that_it_has_heard_an_order_before_it_answers():
+    """A report may take long on a machine that is overloaded. No worker is killed for that."""
+    here, there = socket.socketpair()
+    channel, supervisor = await Channel.over(here), await Channel.over(there)
+    supervisor.send({"order": "report", "id": 1})
+    obeying = asyncio.create_task(_obey(channel, Slow()))
+    async with asyncio.timeout(30):
+        assert await anext(supervisor.lines()) == {"event": "heard"}
+    obeying.cancel()
+    await asyncio.gather(obeying, return_exceptions=True)
+    await channel.close()
+    await supervisor.close()
 
 
 class NoMemory:

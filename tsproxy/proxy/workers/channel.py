@@ -7,6 +7,7 @@ It closes when either process ends, for whatever reason, and the other process r
                 | {"order": "stop_now"}
                 | {"order": "prepare", "id": 8, "config": ...} | {"order": "commit"} | {"order": "abandon"}
     worker:     {"event": "started", ...} | {"event": "failed", "text"} | {"event": "stopped", ...}
+                | {"event": "heard"} before each order
                 | {"event": "report", "id": 7, "report": {...}}
                 | {"event": "ready", "id": 7, "not_ready": [...]}
                 | {"event": "prepared", "id": 8, "problems": [...]}

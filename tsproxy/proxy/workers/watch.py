@@ -1,8 +1,9 @@
-"""Decides whether a worker hangs: whether it has left several requests in a row without an answer.
+"""Decides whether a worker hangs: whether it has left several requests in a row without a word.
 
 This module counts requests, not seconds. After a machine was suspended, or the supervisor could not run, only
-one answer is late, however long that took. A worker that starts reads names and certificates before it
-answers requests, so it may take longer.
+one answer is late, however long that took. A worker whose loop turns says that it has heard a request before
+it answers, since its report may take long on a machine that is overloaded. A worker that starts reads names
+and certificates before it answers requests, so it may take longer.
 """
 
 from typing import Final

@@ -65,6 +65,8 @@ async def _obey(channel: Channel, proxy: Proxy) -> None:
     prepared: Commit | None = None
     try:
         async for line in channel.lines():
+            # A report may take long on a machine that is overloaded. The loop of this worker turns.
+            channel.send({"event": "heard"})
             match line["order"]:
                 case "prepare":
                     prepared, problems = _prepared(proxy, line["config"])
