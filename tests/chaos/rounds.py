@@ -6,6 +6,7 @@ A round is: the faults, then the recovery, which is the time until each client h
 import asyncio
 import random
 import time
+from collections import Counter
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 
@@ -46,6 +47,8 @@ class Life:
     stored: int
     sent_again: int
     """Records of clients that were rejected, stored again under another epoch: the client's own doing."""
+    failed: dict
+    """Client -> how many of its records failed, by the error that it was told."""
     attacks: dict
     """How often each attack was made."""
 
@@ -90,6 +93,7 @@ async def live(world, topic, seeds, names, attackers=0):
         sent_again=sum(
             log.in_more_epochs(value) for each in told if each.has_forbidden for value in each.sent
         ),
+        failed={each.client: dict(Counter(each.failed.values())) for each in told if each.failed},
         attacks=dict(hostile.tried),
     )
 

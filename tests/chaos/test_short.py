@@ -1,4 +1,4 @@
-"""The short form of `make chaos`: two rounds with attackers. One without the proxy's rules must not be clean."""
+"""The short form of `make chaos`: two rounds with attackers. One without rules must not be clean."""
 
 import pytest
 
