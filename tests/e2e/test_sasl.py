@@ -398,6 +398,16 @@ def in_short(said):
             return correlation_id, said[:7] if correlation_id != LAST else b""
 
 
+def differing(asked, proxied, direct):
+    """What is answered otherwise than by the broker alone. A broker that closes with requests unread resets the
+    connection, and its last answers may be lost. The proxy passes them on."""
+    return {
+        name: (ours, brokers)
+        for name, ours, brokers in zip(asked, proxied, direct, strict=True)
+        if ours != brokers and (brokers[-1:] == [(LAST, b"")] or ours[: len(brokers)] != brokers)
+    }
+
+
 @pytest.mark.parametrize("pieces", [1, 40])
 async def test_every_form_of_a_login_passes_whatever_is_sent_behind_it(kafka, pieces):
     """The answers are those of the broker alone, and a record that is too old is rejected in each form."""
@@ -407,7 +417,7 @@ async def test_every_form_of_a_login_passes_whatever_is_sent_behind_it(kafka, pi
             await asyncio.gather(*(login(address, frames, pieces) for frames in asked.values()))
             for address in (kafka.bootstrap_servers, proxy.bootstrap_servers)
         ]
-    assert dict(zip(asked, proxied, strict=True)) == dict(zip(asked, direct, strict=True))
+    assert differing(asked, proxied, direct) == {}
     told = [answer for answers in proxied for answer in answers]
     assert told.count(("Produce", 32)) == 8
     assert told.count((LAST, b"")) >= 8
@@ -428,12 +438,10 @@ async def test_a_session_is_renewed_between_requests_that_are_sent_at_once(kafka
     direct, proxied = await asyncio.gather(
         *(asyncio.gather(*(renewal(address, frames) for frames in asked.values())) for address in ways)
     )
-    told, by_broker = (dict(zip(asked, answered, strict=True)) for answered in (proxied, direct))
-    others, by_broker_then = told.pop("by another"), by_broker.pop("by another")
-    assert told == by_broker
+    # A broker delays the rejection of another name, and may serve meanwhile what came behind it.
+    assert differing(asked, proxied, direct).keys() <= {"by another"}
     assert [answers[-1] for answers in proxied[:4]] == [(LAST, b"")] * 4
-    # A broker delays its rejection, and serves meanwhile what came behind it, in the session of before.
-    assert ("Produce", 0) in by_broker_then[2:]
+    others = proxied[[*asked].index("by another")]
     assert [name for name, _ in others] == ["Produce", SASL_HANDSHAKE, SASL_AUTHENTICATE]
     assert others[2][1][4:6] == (58).to_bytes(2, "big")
 
