@@ -399,7 +399,7 @@ def in_short(said):
 
 
 def differing(asked, proxied, direct):
-    """What is answered otherwise than by the broker alone. A broker that closes with requests unread resets the
+    """The answers that are not the broker's own. A broker that closes while requests are unread resets the
     connection, and its last answers may be lost. The proxy passes them on."""
     return {
         name: (ours, brokers)
