@@ -21,6 +21,8 @@ class Family:
     words: Callable[[ClientOptions, str], dict] = lambda options, _: plain_words(options)
     needs: tuple[str, ...] = ()
     """Tools beside Python and Java."""
+    takes_minutes: bool = False
+    """Whether its program may take minutes to build: it plays only in TSPROXY_CLIENTS=all."""
     knows_transactions: bool = False
     versions: tuple[str, ...] = ("4.4.0", "3.9.1")
 
@@ -62,11 +64,17 @@ FAMILIES = (
     Family("franz-go", lambda _: foreign.go_program("franz"), needs=("go",), knows_transactions=True),
     Family("sarama", lambda _: foreign.go_program("sarama"), needs=("go",)),
     Family("kafkajs", lambda _: foreign.node_program(), needs=("node", "npm")),
+    Family(
+        "confluent-kafka-javascript",
+        lambda _: foreign.confluent_program(),
+        needs=("node", "npm"),
+        takes_minutes=True,
+    ),
 )
 
 _ASKED_FOR = {
     "": lambda family: not family.needs,
-    "foreign": lambda family: bool(family.needs),
+    "foreign": lambda family: bool(family.needs) and not family.takes_minutes,
     "all": lambda _: True,
 }[os.environ.get("TSPROXY_CLIENTS", "")]
 

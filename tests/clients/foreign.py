@@ -24,12 +24,28 @@ def node_program():
     return ["node", _made("node", lambda folder: _run(folder, "npm", "ci", "--silent")) / "client.mjs"]
 
 
-def _made(name, make):
-    """A copy of the sources with what was made of them; complete from the moment that it is there."""
-    sources = PROGRAMS / name
+def confluent_program():
+    """The command of programs/node-confluent/confluent.mjs.
+
+    Its package downloads a library, or compiles librdkafka where it cannot: that takes minutes, and needs the
+    headers of OpenSSL, zlib, zstd, curl and SASL. CKJS_LINKING=dynamic keeps it from downloading the sources
+    of these.
+    """
+
+    def install(folder):
+        _run(folder, "npm", "ci", "--silent", CKJS_LINKING="dynamic")
+
+    return ["node", _made("node-confluent", install, beside="node") / "confluent.mjs"]
+
+
+def _made(name, make, beside=None):
+    """A copy of the sources with what was made of them; complete from the moment that it is there. It has the
+    files of the folder `beside`, too, if its programs share code with these."""
+    sources = [PROGRAMS / each for each in (beside, name) if each]
     digest = hashlib.sha256()
-    for file in sorted(path for path in sources.rglob("*") if path.is_file()):
-        digest.update(str(file.relative_to(sources)).encode() + b"\0" + file.read_bytes() + b"\0")
+    for folder in sources:
+        for file in sorted(path for path in folder.rglob("*") if path.is_file()):
+            digest.update(str(file.relative_to(folder)).encode() + b"\0" + file.read_bytes() + b"\0")
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache", "tsproxy")
     folder = cache / f"clients-{name}-{digest.hexdigest()[:8]}"
     cache.mkdir(parents=True, exist_ok=True)
@@ -38,19 +54,26 @@ def _made(name, make):
         if not folder.is_dir():
             with tempfile.TemporaryDirectory(dir=cache, prefix=f"clients-{name}-") as unfinished:
                 copy = Path(unfinished, "made")
-                shutil.copytree(sources, copy)
+                for each in sources:
+                    shutil.copytree(each, copy, dirs_exist_ok=True)
                 make(copy)
                 copy.rename(folder)
     return folder
 
 
-def _run(folder, *command):
+def _run(folder, *command, **environment):
     if shutil.which(command[0]) is None:
         raise RuntimeError(
             f"{command[0]} is not installed, and TSPROXY_CLIENTS asks for clients that need it"
         )
     done = subprocess.run(
-        command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False
+        command,
+        cwd=folder,
+        env=os.environ | environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
     )
     if done.returncode != 0:
         raise RuntimeError(f"{' '.join(command)} failed:\n{done.stdout[-4000:]}")

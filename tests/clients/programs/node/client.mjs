@@ -1,11 +1,10 @@
 // kafkajs behind the lines of protocol.py.
-import { createInterface } from "node:readline";
 import { readFileSync } from "node:fs";
 import kafkajs from "kafkajs";
+import { PATIENCE_MS, poll, serve } from "./lines.mjs";
 
 const { Kafka, logLevel, Partitioners } = kafkajs;
 const PARTITIONS = 3;
-const PATIENCE_MS = 120_000;
 const PATIENT = { initialRetryTime: 100, maxRetryTime: 1000, retries: 100 };
 
 const options = {};
@@ -68,13 +67,7 @@ const commands = {
     await consumer.run({ eachMessage: async ({ message }) => seen.add(message.value.toString()) });
   },
 
-  async poll(count) {
-    const end = Date.now() + PATIENCE_MS;
-    while (seen.size < Number(count) && Date.now() < end) {
-      await new Promise((resolve) => setTimeout(resolve, 20));
-    }
-    return [...seen].sort();
-  },
+  poll: (count) => poll(seen, count),
 
   async offsets(topic) {
     const ends = await asked(() => admin.fetchTopicOffsets(topic));
@@ -114,16 +107,4 @@ function tls() {
   return Object.fromEntries(named.map(([name, path]) => [name, readFileSync(path, "utf8")]));
 }
 
-for await (const line of createInterface({ input: process.stdin })) {
-  const [command, ...words] = line.split("\t");
-  if (command === "option") {
-    options[words[0]] = words[1];
-    continue;
-  }
-  try {
-    console.log(["done", ...((await commands[command](...words)) ?? [])].join("\t"));
-  } catch (error) {
-    console.log(`failed\t${error}`.replaceAll("\n", " "));
-  }
-  if (command === "close") process.exit(0);
-}
+await serve(commands, options);
