@@ -110,9 +110,9 @@ def frames_of_session(records):
     names = strange_names("topic")
     valid = (f"{MARK}valid-{n}-".ljust(249, "t") for n in count())
     for n in range(NAMES // 40):
-        topics = {next(names): {0: records} for _ in range(20)}
-        topics |= {next(valid): {0: records} for _ in range(20)}
-        yield produce(topics, correlation_id=n)
+        yield produce({next(names): {0: records} for _ in range(20)}, correlation_id=n)
+    for n in range(5):  # few requests: for each with a new topic, the proxy asks for all that it knows
+        yield produce({next(valid): {0: records} for _ in range(NAMES // 10)}, correlation_id=n)
     for n, name in zip(range(NAMES // 20), strange_names("client"), strict=False):
         yield produce({"t": {0: records}}, correlation_id=n, client_id=name.replace("\U0001f600", "y"))
     for n, name in zip(range(NAMES // 50), strange_names("transaction"), strict=False):
