@@ -11,7 +11,11 @@ from tests.clients.foreign import PROGRAMS
 from tests.session.messages import API_VERSIONS, PRODUCE, request
 
 GO = dict(re.findall(r"^\s(\S+) v(\S+)$", (PROGRAMS / "go" / "go.mod").read_text(), re.MULTILINE))
-NODE = json.loads((PROGRAMS / "node" / "package.json").read_text())["dependencies"]
+NODE = {
+    name: pinned
+    for folder in ("node", "node-confluent")
+    for name, pinned in json.loads((PROGRAMS / folder / "package.json").read_text())["dependencies"].items()
+}
 USED = {
     "Java": "from the broker's own jars",
     "Java, share group": "4.4.0",
@@ -21,6 +25,7 @@ USED = {
     "franz-go": GO["github.com/twmb/franz-go"],
     "sarama": GO["github.com/IBM/sarama"],
     "kafkajs": NODE["kafkajs"],
+    "confluent-kafka-javascript": NODE["@confluentinc/kafka-javascript"],
 }
 
 
