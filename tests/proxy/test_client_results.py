@@ -216,5 +216,7 @@ async def test_brokers_that_close_the_connections_of_all_clients_are_named():
     assert "max.connections.per.ip" in headline
     labels = 'broker="bootstrap",listener="default",result="broker_closed_early"'
     assert counted[f"tsproxy_client_connections_total{{{labels}}}"] >= 3
+    assert counted['tsproxy_broker_connections{broker="bootstrap",listener="default"}'] >= 1
+    assert counted['tsproxy_broker_connect_seconds_count{broker="bootstrap"}'] >= 12
     lines = [line for line in proxy.log if line["event"] == "clients_fail"]
     assert lines[0]["result"] == "broker_closed_early"

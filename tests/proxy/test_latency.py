@@ -43,7 +43,8 @@ class Told(Timings):
         super().__init__()
         self.all = []
 
-    def took(self, api, inside_us, upstream_us):
+    def took(self, api, broker, inside_us, upstream_us):
+        assert broker == "2"
         self.all.append((api, inside_us, upstream_us))
 
 
@@ -53,7 +54,7 @@ class World:
     def __init__(self):
         self.client, self.broker, self.queue, self.clock = End(), End(), Queue(), Ticks()
         self.logged = Told()
-        self.watch = Stopwatch(self.client, self.broker, self.queue, self.logged, self.clock)
+        self.watch = Stopwatch(self.client, self.broker, self.queue, self.logged, self.clock, "2")
 
     def reads(self, end, us, *, api_key=-1, forwards=0, answers=0):
         if end.watch is not None:
@@ -147,8 +148,10 @@ def test_in_the_middle_of_a_request_nothing_is_taken_for_the_beginning_of_one():
 
 def test_times_are_shown_as_histograms_in_seconds():
     metrics = Metrics()
-    metrics.timings.took("Produce", 150, 3_000)
-    metrics.timings.took("Produce", 90, None)
+    metrics.timings.took("Produce", "2", 150, 3_000)
+    metrics.timings.took("Produce", "2", 90, None)
+    metrics.timings.took("Fetch", "2", 90, 500_000)
+    metrics.timings.connected("3", 2_000_000)
 
     found = rendered(metrics)
     assert found['tsproxy_request_seconds_bucket{api="Produce",le="0.0001"}'] == 1
@@ -156,6 +159,10 @@ def test_times_are_shown_as_histograms_in_seconds():
     assert found['tsproxy_request_seconds_sum{api="Produce"}'] == pytest.approx(0.00024)
     assert found['tsproxy_upstream_seconds_count{api="Produce"}'] == 1
     assert found['tsproxy_upstream_seconds_bucket{api="Produce",le="0.005"}'] == 1
+    assert found['tsproxy_broker_produce_seconds_count{broker="2"}'] == 1, "Fetch waits by design"
+    assert found['tsproxy_broker_produce_seconds_bucket{broker="2",le="0.003"}'] == 1
+    assert found['tsproxy_broker_connect_seconds_bucket{broker="3",le="1.0"}'] == 0
+    assert found['tsproxy_broker_connect_seconds_bucket{broker="3",le="3.0"}'] == 1
 
 
 class Counted:

@@ -14,7 +14,10 @@ from tsproxy.proxy.admin import live
 from tsproxy.proxy.admin.senders import LATELY_MS, senders
 from tsproxy.proxy.clock_check.offsets import Offset
 from tsproxy.proxy.metrics.catalogue.clock import CLOCK_OFFSET, CLOCK_OFFSET_MARGIN
+from tsproxy.proxy.metrics.catalogue.connections import BROKER_CONNECTIONS
+from tsproxy.proxy.metrics.latency.timings import Timings
 from tsproxy.proxy.metrics.offenders import SHOWN, Offenders
+from tsproxy.proxy.metrics.results import Lately
 from tsproxy.proxy.metrics.totals import families_now
 
 MINUTE_MS = 60_000
@@ -74,6 +77,21 @@ def test_the_clock_says_what_it_knows_a_number_with_its_margin_or_none(offsets, 
 
     assert ("from brokers'" in text) == bool(says)
     assert (says or "") in text
+
+
+def test_one_bad_broker_is_seen_in_its_row():
+    opened, timings = BROKER_CONNECTIONS.levels(), Timings()
+    opened.add_metric(["public", "1"], 3)
+    opened.add_metric(["public", "2"], 80)
+    timings.connected("1", 2_900_000)
+    timings.took("Produce", "1", 100, 900_000)
+    timings.took("Produce", "2", 100, 900)
+    report = report_of()
+    failed = Lately("public", "1", "broker_unreachable", 4, "no answer within 10 s")
+    families = {**report.families, **families_now([opened, *timings.collect()])}
+    text = text_of(replace(report, families=families, lately=(failed,)))
+
+    assert "public1kafka-1:9092proxy:91933≤ 3 s≤ 1 sno answer within 10 s" in text
 
 
 def test_two_mistakes_of_one_producer_are_one_producer():

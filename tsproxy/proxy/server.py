@@ -47,7 +47,7 @@ from tsproxy.proxy.metrics.catalogue import brokers as gauges
 from tsproxy.proxy.metrics.latency.sampler import Sampler
 from tsproxy.proxy.metrics.loop_lag import LoopLag
 from tsproxy.proxy.metrics.registry import Metrics
-from tsproxy.proxy.metrics.results import ConnectionResults
+from tsproxy.proxy.metrics.results import ConnectionResults, OpenConnections
 from tsproxy.proxy.metrics.tasks import Tasks
 from tsproxy.proxy.metrics.totals import families_now
 from tsproxy.proxy.notes import Notes
@@ -119,6 +119,7 @@ class Proxy:
         self._limits = ProcessLimits(descriptors.share_of(config), clock)
         self._results = ConnectionResults(clock)
         self.metrics.add(self._results)
+        self.metrics.add(OpenConnections(self._relays))
         context = ConnectionContext(
             clock,
             self.metrics,
@@ -282,12 +283,7 @@ class Proxy:
             not_ready.append("the cluster does not answer the proxy's own connection")
         if self._stopping.done():
             not_ready.append("the proxy stops")
-        not_ready += [
-            f"listener {listener.name} serves no broker"
-            for listener in self._listeners
-            if listener.unserved and not listener.served_count
-        ]
-        return not_ready
+        return not_ready + self._unserved.not_ready()
 
     def warnings(self) -> list[str]:
         """A sentence for each problem that exists while clients are served. Forwarding data is more important

@@ -23,8 +23,9 @@ from tsproxy.proxy.admin.report import Report
 from tsproxy.proxy.admin.senders import Sender, senders
 from tsproxy.proxy.admin.troubles import troubles
 from tsproxy.proxy.clock_check.offsets import offset_text
+from tsproxy.proxy.metrics.catalogue.connections import BROKER_CONNECTIONS
 from tsproxy.proxy.metrics.drift import NAME as DRIFT
-from tsproxy.proxy.metrics.latency.timings import INSIDE, UPSTREAM
+from tsproxy.proxy.metrics.latency.timings import CONNECT, INSIDE, PRODUCE, UPSTREAM
 from tsproxy.proxy.metrics.registry import SENT_AGAIN
 from tsproxy.proxy.metrics.results import failures
 
@@ -51,7 +52,7 @@ def page(config: Config, report: Report) -> str:
         _senders(bad, report.now_ms),
         _cards(numbers),
         _two(_drift(numbers), _outcomes(numbers)),
-        _two(_latency(numbers), _brokers(report)),
+        _two(_latency(numbers), _brokers(report, numbers)),
         _two(_connections(report, numbers), _endings(numbers)),
     )
     head = element(
@@ -341,12 +342,20 @@ def _latency(numbers: Numbers) -> Markup | None:
     return _section("Latency", head, rows) if rows else None
 
 
-def _brokers(report: Report) -> Markup:
-    rows = [
-        (each.listener, each.node_id, each.upstream, each.served_at or "not served")
-        for each in report.brokers
-    ]
-    return _section("Brokers", ("listener", "#node", "the broker", "as clients know it"), rows)
+def _brokers(report: Report, numbers: Numbers) -> Markup:
+    failed = {(each.listener, each.broker): each.text for each in report.lately if each.text}
+    open_now = BROKER_CONNECTIONS.name
+    by_broker = numbers.by("broker", open_now, f"{CONNECT}_bucket", f"{PRODUCE}_bucket")
+    rows: list[tuple[str | int, ...]] = []
+    for each in report.brokers:
+        broker = str(each.node_id)
+        its = by_broker.get(broker, Numbers({}))
+        clients = its.sum(open_now, listener=each.listener)
+        times = (_seconds(its.quantile(name, 0.99)) for name in (CONNECT, PRODUCE))
+        facts = (each.listener, each.node_id, each.upstream, each.served_at or "not served")
+        rows.append((*facts, f"{clients:,.0f}", *times, failed.get((each.listener, broker), "")))
+    more = ("#clients", "#to connect, 99 %", "#Produce, 99 %", "failed in the last minutes")
+    return _section("Brokers", ("listener", "#node", "the broker", "as clients know it", *more), rows)
 
 
 def _connections(report: Report, numbers: Numbers) -> Markup:

@@ -17,6 +17,15 @@ class Numbers:
         found = self._rows.get(sample, ())
         return [(has, value) for has, value in found if labels.items() <= has.items()]
 
+    def by(self, label: str, *samples: str) -> "dict[str, Numbers]":
+        """The values of these samples, apart for each value of the label, which all of them have."""
+        parts: dict[str, Numbers] = {}
+        for sample in samples:
+            for has, value in self._rows.get(sample, ()):
+                part = parts.setdefault(has[label], Numbers({}))
+                part._rows.setdefault(sample, []).append((has, value))
+        return parts
+
     def sum(self, sample: str, **labels: str) -> float:
         return sum(value for _, value in self.rows(sample, **labels))
 

@@ -112,12 +112,12 @@ class SessionDriver:
         self.peer = peer
         self.session = _session_of(peer, self.session.view, self._context)
 
-    def time_next(self) -> None:
-        """Measure how long the next request takes, for the metrics."""
+    def time_next(self, broker: str) -> None:
+        """Measure how long the next request takes, for the metrics. `broker` has this name there."""
         if self._stopwatch is None:
             context = self._context
             self._stopwatch = Stopwatch(
-                self.client, self.broker, self.session, context.metrics.timings, context.clock
+                self.client, self.broker, self.session, context.metrics.timings, context.clock, broker
             )
         self._stopwatch.arm()
 

@@ -289,6 +289,8 @@ class ProxyListener:
         log.debug("client_connected", **_who(handshake.peer))
         target = targets(handshake)
         relay.broker_name = target.broker
+        clock, timings = self._context.clock, self._context.metrics.timings
+        began_us = clock.monotonic_us()
         try:
             await self._upstream.connect(target.addresses, relay.broker, relay.broker.disown)
         except UpstreamError as error:
@@ -297,6 +299,7 @@ class ProxyListener:
             relay.gave_up()
             raise
         else:
+            timings.connected(target.broker, clock.monotonic_us() - began_us)
             relay.upstream_connected()
 
     def _ended(self, relay: Relay) -> None:

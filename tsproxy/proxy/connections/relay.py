@@ -164,7 +164,7 @@ class Relay:
     def time_next(self) -> None:
         """Measure how long the next request takes, for the metrics."""
         if self._stage is Stage.RELAYING:
-            self._driver.time_next()
+            self._driver.time_next(self.broker_name)
 
     # The connection to the broker is made.
 

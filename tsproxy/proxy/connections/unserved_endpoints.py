@@ -37,6 +37,14 @@ class UnservedEndpoints:
         self._since_ms: dict[str, int] = {}
         """By listener: the time when unserved brokers were first found, or last logged."""
 
+    def not_ready(self) -> list[str]:
+        """A sentence for each listener that serves no broker at all."""
+        return [
+            f"listener {listener.name} serves no broker"
+            for listener in self._proxy_listeners
+            if listener.unserved and not listener.served_count
+        ]
+
     def warnings(self) -> list[str]:
         """A sentence for each broker that a listener does not serve."""
         return [

@@ -9,10 +9,10 @@ health check of a load balancer, does not count.
 """
 
 from collections import Counter, OrderedDict
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from enum import Enum
-from typing import Final
+from typing import Final, Protocol
 
 import structlog
 from prometheus_client.metrics_core import Metric
@@ -20,7 +20,8 @@ from prometheus_client.registry import Collector
 
 from tsproxy.clock import Clock
 from tsproxy.decisions.text import bounded
-from tsproxy.proxy.metrics.catalogue.connections import CLIENT_CONNECTIONS
+from tsproxy.model.outcome import Peer
+from tsproxy.proxy.metrics.catalogue.connections import BROKER_CONNECTIONS, CLIENT_CONNECTIONS
 
 log = structlog.get_logger()
 
@@ -147,6 +148,30 @@ class ConnectionResults(Collector):
     def _forget(self, now_ms: int) -> None:
         while self._steps and next(iter(self._steps)) <= (now_ms - LATELY_MS) // _STEP_MS:
             self._steps.popitem(last=False)
+
+
+class Connected(Protocol):
+    """A connection of a client."""
+
+    @property
+    def peer(self) -> Peer: ...
+
+    @property
+    def broker_name(self) -> str: ...
+
+
+class OpenConnections(Collector):
+    """The open connections of one process, by broker. Each scrape counts them."""
+
+    def __init__(self, connections: Callable[[], Iterable[Connected]]) -> None:
+        self._connections = connections
+
+    def collect(self) -> Iterable[Metric]:
+        family = BROKER_CONNECTIONS.levels()
+        open_now = Counter((each.peer.listener, each.broker_name) for each in self._connections())
+        for labels, count in open_now.items():
+            family.add_metric(labels, count)
+        yield family
 
 
 @dataclass(frozen=True, slots=True)

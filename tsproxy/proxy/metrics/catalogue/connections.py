@@ -27,6 +27,15 @@ SESSIONS_CLOSED: Final = counter_row(
     "something else speaks there, often TLS to a plain port. "
     "`sasl_failed`: [failed logins](operations.md#failed-logins).",
 )
+BROKER_CONNECTIONS: Final = gauge_row(
+    "tsproxy_broker_connections",
+    ("listener", "broker"),
+    "connections",
+    "Open connections of clients, by the broker's node id (or `bootstrap`) to which they lead",
+    WITH_THE_FIRST,
+    "One broker has none where others have many: clients cannot reach it, or it leads no partition.",
+    Joined.SUM,
+)
 CLIENT_CONNECTIONS: Final = counter_row(
     "tsproxy_client_connections",
     ("listener", "broker", "result"),

@@ -22,6 +22,23 @@ UPSTREAM_SECONDS: Final = histogram_row(
     WITH_THE_FIRST,
     "Grows: the brokers are slow, not the proxy. Fetch waits by design.",
 )
+BROKER_CONNECT_SECONDS: Final = histogram_row(
+    "tsproxy_broker_connect_seconds",
+    ("broker",),
+    "seconds",
+    "Time to connect to a broker for a client, by its node id (or `bootstrap`), with the TLS handshake",
+    WITH_THE_FIRST,
+    "One broker is slower than the others: look at that broker, or at the network to it. Failed tries are in "
+    "`tsproxy_client_connections_total`.",
+)
+BROKER_PRODUCE_SECONDS: Final = histogram_row(
+    "tsproxy_broker_produce_seconds",
+    ("broker",),
+    "seconds",
+    "Time from a forwarded Produce request to the broker's whole answer, by broker (the same sample)",
+    WITH_THE_FIRST,
+    "One broker is slower than the others: look at its disks, its replication and its network.",
+)
 EVENT_LOOP_LAG: Final = histogram_row(
     "tsproxy_event_loop_lag_seconds",
     (),

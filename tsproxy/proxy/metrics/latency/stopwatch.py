@@ -27,12 +27,13 @@ class _State(Enum):
 
 
 class Stopwatch:
-    """The stopwatch of a connection with these two ends."""
+    """The stopwatch of a connection with these two ends. `broker` is the name of its broker in metrics."""
 
     __slots__ = (
         "_answers",
         "_api",
         "_began_us",
+        "_broker",
         "_came_us",
         "_clock",
         "_inside_us",
@@ -45,10 +46,11 @@ class Stopwatch:
     )
 
     def __init__(
-        self, requests: Pipe, answers: Pipe, session: Session, timings: Timings, clock: Clock
+        self, requests: Pipe, answers: Pipe, session: Session, timings: Timings, clock: Clock, broker: str
     ) -> None:
         self._answers = answers
         self._api = ""
+        self._broker = broker
         self._began_us = self._came_us = self._inside_us = self._sent_us = 0
         self._clock = clock
         self._number = 0
@@ -120,4 +122,4 @@ class Stopwatch:
 
     def _record(self, upstream_us: int | None) -> None:
         self._state = _State.IDLE
-        self._timings.took(self._api, self._inside_us, upstream_us)
+        self._timings.took(self._api, self._broker, self._inside_us, upstream_us)
