@@ -1,4 +1,4 @@
-"""The short form of `make chaos`: two rounds, and two with an attacker. One without rules must not be clean."""
+"""The short form of `make chaos`: two rounds, two with an attacker, and one without rules, which is not clean."""
 
 import pytest
 
