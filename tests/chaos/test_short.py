@@ -1,4 +1,4 @@
-"""The short form of `make chaos`: two rounds, two with an attacker, and one without rules, which is not clean."""
+"""The short form of `make chaos`: two rounds, also with an attacker, and one without rules."""
 
 import pytest
 
