@@ -74,11 +74,14 @@ listeners:
 
 @pytest.mark.broker
 @pytest.mark.full_only("three brokers of its own; above, brokers of one version restart under load")
-async def test_a_rolling_upgrade_loses_and_doubles_nothing_and_lets_nothing_pass(topic):
-    """From 4.3.1 to 4.4.0, broker by broker. All the while, no record of a year ahead is stored."""
-    async with KafkaCluster("4.3.1", nodes=3) as kafka:
+@pytest.mark.parametrize("before", ["4.3.1", "3.9.1"])
+async def test_a_rolling_upgrade_loses_and_doubles_nothing_and_lets_nothing_pass(topic, before):
+    """To 4.4.0, broker by broker, so the cluster is mixed meanwhile. No record of a year ahead is stored. The
+    topic has the limit that 4.4.0 has by default, since 3.9.1 has none."""
+    async with KafkaCluster(before, nodes=3) as kafka:
         await kafka.create_topic(topic, partitions=6, replication=3, config={"min.insync.replicas": "2"})
-        await kafka.create_topic(f"{topic[:200]}.ahead", partitions=3, replication=3)
+        limit = {"message.timestamp.after.max.ms": "3600000"}
+        await kafka.create_topic(f"{topic[:200]}.ahead", partitions=3, replication=3, config=limit)
         async with (
             RunningProxy(kafka.bootstrap_servers) as proxy,
             under_load(topic, ClientOptions(proxy.bootstrap_servers, "PLAINTEXT")) as load,
