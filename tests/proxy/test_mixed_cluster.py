@@ -5,6 +5,7 @@ import pytest
 from aiokafka import AIOKafkaProducer
 from aiokafka.errors import InvalidTimestampError
 
+from tests.offline.commands import tsproxy
 from tests.proxy.running import limits_are_known
 from tests.proxy.world import until
 from tsproxy.clock import Clock
@@ -39,7 +40,7 @@ def after_limits(proxy):
     return [line.get("after_max_ms") for line in proxy.decisions() if line.get("kind") == "limits"]
 
 
-async def test_in_a_roll_from_3_9_to_4_each_record_ends_as_its_leader_would_have_it(topic):
+async def test_in_a_roll_from_3_9_to_4_each_record_ends_as_its_leader_would_have_it(topic, capsys):
     """Kafka 3.9 takes any time by default, 4.x one hour ahead (KIP-1030)."""
     async with KafkaCluster(nodes=[OLD, NEW], versions={OLD: "3.9.1"}) as kafka:
         await kafka.create_topic(topic, partitions=2)
@@ -60,6 +61,12 @@ async def test_in_a_roll_from_3_9_to_4_each_record_ends_as_its_leader_would_have
                 (topic, "message.timestamp.after.max.ms")
             ]
             assert differ[0]["brokers"] == {str(OLD): "unlimited", str(NEW): "1h"}
+
+        upstream = ("--upstream", f"{node.host}:{node.port}")
+        scanned = await tsproxy(capsys, "scan", *upstream, "--topics", topic, "--ahead", "90m", "--json")
+        [old_ones] = [partition for partition, is_taken in directly.items() if is_taken]
+        found = [(each["partition"], each["is_still_taken"]) for each in scanned.json["findings"]]
+        assert found == [(old_ones, True)], "the leader's limits count, not those of the broker that is asked"
 
 
 async def test_a_broker_that_comes_back_with_other_limits_is_judged_by_none_of_its_old_ones(topic):

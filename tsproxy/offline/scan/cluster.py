@@ -58,7 +58,9 @@ class Answers:
     visible_topics: int
     newest: tuple[PartitionOffset, ...]
     unread: tuple[Unread, ...]
-    settings: Mapping[str, Settings | None]
+    settings: Mapping[TopicPartition, Settings | None]
+    """The topic's configuration as the partition's leader describes it, since brokers may differ. None if it
+    may not be read."""
 
 
 async def query_cluster(
@@ -104,6 +106,7 @@ class _Inquiry:
     progress: Callable[[str], None]
     newest: list[PartitionOffset] = field(default_factory=list)
     unread: dict[TopicPartition, str] = field(default_factory=dict)
+    settings: dict[TopicPartition, Settings | None] = field(default_factory=dict)
 
     async def answers(self) -> Answers:
         first = await self.connections.to_any()
@@ -122,7 +125,7 @@ class _Inquiry:
             visible_topics=layout.visible_topics,
             newest=tuple(self.newest),
             unread=tuple(Unread(*partition, why) for partition, why in sorted(self.unread.items())),
-            settings=await self._settings(first),
+            settings=self.settings,
         )
 
     async def _query_leaders(self, layout: "_Layout", partitions: set[TopicPartition]) -> set[TopicPartition]:
@@ -143,6 +146,7 @@ class _Inquiry:
             try:
                 connection = await self.connections.to(leader)
                 found = await newest_timestamps(connection, chunk)
+                await self._read_settings(connection, found)
             except ConversationError as error:
                 self._not_read([*chunk, *remaining], str(error))
                 return again
@@ -164,10 +168,11 @@ class _Inquiry:
     def _not_read(self, partitions: Iterable[TopicPartition], why: str) -> None:
         self.unread.update(dict.fromkeys(partitions, why))
 
-    async def _settings(self, connection: AdminConnection) -> dict[str, Settings | None]:
-        topics = sorted({one.topic for one in self.newest if one.offset >= 0})
-        answers = await connection.describe(topics, CONFIG_NAMES)
-        return {each.topic: each.settings if each.error_code == 0 else None for each in answers}
+    async def _read_settings(self, leader: AdminConnection, found: Iterable[PartitionOffset]) -> None:
+        led = [one for one in found if one.error_code == ErrorCode.NONE and one.offset >= 0]
+        answers = await leader.describe(sorted({one.topic for one in led}), CONFIG_NAMES)
+        of_topic = {each.topic: each.settings if each.error_code == 0 else None for each in answers}
+        self.settings |= {(one.topic, one.partition): of_topic.get(one.topic) for one in led}
 
 
 @dataclass(frozen=True, slots=True)

@@ -70,9 +70,9 @@ def survey(answers: Answers, now_ms: int, ahead_ms: int) -> Survey:
 
 
 def _finding(
-    one: PartitionOffset, settings: Mapping[str, Settings | None], now_ms: int, ahead_ms: int
+    one: PartitionOffset, settings: Mapping[tuple[str, int], Settings | None], now_ms: int, ahead_ms: int
 ) -> Finding | None:
-    retention, limits = _understood(settings.get(one.topic))
+    retention, limits = _understood(settings.get((one.topic, one.partition)))
     risk = hazard(one.timestamp_ms, retention, now_ms, ahead_ms)
     if risk is None:
         return None
