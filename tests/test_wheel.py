@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-pytestmark = pytest.mark.slow  # builds the wheel twice
+pytestmark = pytest.mark.slow  # builds the wheel
 
 ROOT = Path(__file__).parent.parent
 SOURCES = ("tsproxy", "spark_reports", "pyproject.toml", "setup.py", "README.md", "LICENSE")
@@ -17,22 +17,25 @@ PRINT_VARIANTS = (
 )
 BUILT = ("*.so", "__pycache__", "*.egg-info", "build")
 TRANSLATED = "*.c"
+NO_COMPILER = {"CC": "/bin/false", "CXX": "/bin/false"}
+UNOPTIMISED = {"CFLAGS": "-O0"}
+"""To optimise is two thirds of building the native code, and `make` has built it as users do."""
 FULL = os.environ.get("TSPROXY_TEST") == "full"
 
 
-def install(folder: Path, environment: dict[str, str], root: Path = ROOT) -> Path:
-    """Build the wheel from the sources in `root` alone and install it into a folder of its own.
+def install(folder: Path, environment: dict[str, str]) -> Path:
+    """Build the wheel from the sources alone and install it into a folder of its own.
 
     Cython translates what has changed since `make` translated it; with TSPROXY_TEST=full it translates all.
     """
     source, site = folder / "source", folder / "site"
-    ignored = shutil.ignore_patterns(*BUILT, *((TRANSLATED,) if FULL and root == ROOT else ()))
+    ignored = shutil.ignore_patterns(*BUILT, *((TRANSLATED,) if FULL else ()))
     for name in SOURCES:
-        if (root / name).is_dir():
-            shutil.copytree(root / name, source / name, ignore=ignored)
+        if (ROOT / name).is_dir():
+            shutil.copytree(ROOT / name, source / name, ignore=ignored)
         else:
             source.mkdir(exist_ok=True)
-            shutil.copy(root / name, source / name)
+            shutil.copy(ROOT / name, source / name)
     pip = [sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check", "--no-input"]
     build = [*pip, "wheel", "--no-deps", "--no-build-isolation", "--wheel-dir", str(folder), str(source)]
     subprocess.run(build, check=True, env={**os.environ, **environment}, capture_output=True)
@@ -43,8 +46,8 @@ def install(folder: Path, environment: dict[str, str], root: Path = ROOT) -> Pat
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Not optimised, which is two thirds of building it: `make` has built it as users do."""
-    return install(tmp_path_factory.mktemp("native"), {"CFLAGS": "-O0"})
+    """As on a machine without a compiler, since compiling takes most of the time."""
+    return install(tmp_path_factory.mktemp("python"), NO_COMPILER)
 
 
 def run(site: Path, *arguments: str) -> str:
@@ -84,11 +87,10 @@ def _data(folder: Path) -> list[Path]:
     return [path for path in folder.rglob("*") if path.is_file() and path.suffix not in generated]
 
 
-def test_with_a_compiler_readers_and_pipe_are_native(site: Path) -> None:
-    assert run(site, "-c", PRINT_VARIANTS) == "native native\n"
+def test_without_a_compiler_the_install_still_works_in_python(site: Path) -> None:
+    assert run(site, "-c", PRINT_VARIANTS) == "python python\n"
 
 
-def test_without_a_compiler_the_install_still_works_in_python(site: Path, tmp_path: Path) -> None:
-    """From the sources that were built already: Cython need not translate them once more."""
-    python = install(tmp_path, {"CC": "/bin/false", "CXX": "/bin/false"}, root=site.parent / "source")
-    assert run(python, "-c", PRINT_VARIANTS) == "python python\n"
+@pytest.mark.full_only("compiles all again; `make` has compiled it, and tests/fastpath/test_choice.py looks")
+def test_with_a_compiler_readers_and_pipe_are_native(tmp_path: Path) -> None:
+    assert run(install(tmp_path, UNOPTIMISED), "-c", PRINT_VARIANTS) == "native native\n"

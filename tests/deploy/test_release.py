@@ -275,7 +275,7 @@ def tagged(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.broker
 @pytest.mark.spark
 @pytest.mark.timeout(3_600)
-@pytest.mark.full_only("builds the wheel twice, two minutes of CPU; tests/test_wheel.py builds it once")
+@pytest.mark.full_only("builds the wheel twice, two minutes of CPU; tests/test_wheel.py builds one")
 def test_a_release_is_built_twice_tested_and_complete(tagged: Path):
     output_of("make", "-C", str(ROOT), ".venv/release/stamp")
     command = [sys.executable, "-m", "deploy.release", "--wheels", "native", "--audit", "skip"]
