@@ -39,7 +39,7 @@ class Proxy:
 
     name: str
     command: Callable[[Place], Command]
-    start_s: float = 20.0
+    start_s: float = 60.0
     """The time limit until it accepts connections."""
 
 
@@ -208,4 +208,4 @@ PEERS: Final = {
 
 def peer(name: str, program: Path) -> Proxy:
     """The row of a further proxy, whose program (for Kroxylicious a start script) is `program`."""
-    return Proxy(name, PEERS[name](program.resolve()), start_s=60.0)
+    return Proxy(name, PEERS[name](program.resolve()))
