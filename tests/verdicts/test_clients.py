@@ -14,6 +14,7 @@ from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 from aiokafka.errors import KafkaError
 from confluent_kafka import KafkaException, Producer
 
+from tests import full_only
 from tests.differential.lines import now_ms
 from tests.verdicts.rows import DAY, HOUR, KEEP, limits
 from tsproxy.testing.java_producer import (
@@ -35,6 +36,11 @@ pytestmark = pytest.mark.timeout(func_only=True)
 """The first of these tests starts its broker as well, and each with Java two more processes that compile
 before they send. On a machine that others keep busy all that together took five minutes; the broker's start
 has a bound of its own."""
+
+
+@pytest.fixture(params=full_only.brokers("test_rows.py compares the bytes that clients get of 3.9.1 as well"))
+def kafka(request: pytest.FixtureRequest) -> KafkaCluster:
+    return request.getfixturevalue(request.param)
 
 
 @asynccontextmanager
