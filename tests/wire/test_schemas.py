@@ -85,8 +85,8 @@ def as_schema_says(fields, schema, version):
         inside = tuple(as_schema_says(fields_of(field, schema), schema, version))
         if field["type"].startswith("[]"):
             kind = Kind.ARRAY if inside else None
-        elif "host" in names and field.get("entityType") == "brokerId":
-            kind = Kind.NODE_ID
+        elif field.get("entityType") == "brokerId":
+            kind = Kind.NODE_ID if "host" in names else Kind.BROKER_ID
         else:
             kind = ADDRESS_KINDS.get(name) or KINDS.get(field["type"], Kind.STRUCT)
         yield name, kind, inside
