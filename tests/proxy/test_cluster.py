@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import ssl
+from collections import Counter
 
 import pytest
 import structlog
@@ -12,12 +13,13 @@ from aiokafka.errors import InvalidTimestampError
 from tests.proxy.world import until
 from tsproxy.clock import Clock
 from tsproxy.cluster import upstream
-from tsproxy.cluster.admin_connection import ConversationError, connected
+from tsproxy.cluster.admin_connection import ConversationError, TopicAnswer, connected
 from tsproxy.cluster.topic_limits import ANY_RECORD_SIZE
 from tsproxy.config.settings import Password, Sasl, SaslMechanism, Secret, Upstream, UpstreamTls
 from tsproxy.model.addresses import Address
-from tsproxy.model.kafka import TimestampType
+from tsproxy.model.kafka import ErrorCode, TimestampType
 from tsproxy.proxy.brokers.discovery import Cluster, PermissionDeniedError
+from tsproxy.proxy.brokers.topics import Topics
 from tsproxy.testing.kafka_cluster import KafkaCluster
 from tsproxy.testing.ports import free_ports
 from tsproxy.tls.contexts import upstream_context
@@ -243,6 +245,24 @@ async def test_names_of_topics_that_never_come_are_bounded(kafka_440, monkeypatc
         await until(lambda: learned.logged and not learned.cluster._wanted)
 
         assert len(learned.cluster._topics.absent) == 5
+
+
+def test_each_name_that_never_comes_costs_the_broker_few_queries():
+    """Also while a client brings ever new ones: a new name does not begin the others anew."""
+    topics, queried, refresh_ms = Topics(), Counter(), 60_000
+    for now_ms in range(0, 30_000, 50):
+        if now_ms < 15_000:
+            topics.update([absent(f"never-{now_ms}")], now_ms)
+        due = topics.due_absent(now_ms, refresh_ms)
+        topics.update(map(absent, due), now_ms)
+        queried.update(due)
+    assert len(topics.absent) == len(queried) == 300
+    assert max(queried.values()) <= 7  # after 0.25, 0.75, 1.75 … 31.75 s
+    assert min(queried.values()) >= 5
+
+
+def absent(topic):
+    return TopicAnswer(topic, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, {})
 
 
 async def test_limits_of_topics_that_exist_are_known_before_the_first_client_is_served(kafka_440, topic):

@@ -234,7 +234,7 @@ class Cluster:
     async def _converse(self, connection: AdminConnection) -> None:
         """Refresh at intervals, and earlier if something is requested. Ends only with an error."""
         topics = self._topics
-        absent_due_ms = refreshed_ms = await self._refresh(connection)
+        refreshed_ms = await self._refresh(connection)
         while True:
             if connection.has_ended:
                 raise ConversationError("the broker closed the connection")
@@ -242,21 +242,20 @@ class Cluster:
             wait_ms = NODES_EVERY_MS if self._brokers_are_requested else self._upstream.refresh_ms
             due_ms = refreshed_ms + min(wait_ms, self._upstream.refresh_ms)
             names_due_ms, limits_due_ms = self._topic_ids.due_ms, self._limits_due_ms
+            absent_due_ms = topics.absent_due_ms
             if names_due_ms is not None and now_ms >= names_due_ms:
                 await self._read_names(connection)
             elif limits_due_ms is not None and now_ms >= limits_due_ms:
                 await self._read_wanted(connection)
             elif now_ms >= due_ms:
                 refreshed_ms = await self._refresh(connection)
-            elif topics.absent and now_ms >= absent_due_ms:
-                await self._read_limits(connection, [*topics.absent])
-                absent_due_ms = self._clock.monotonic_ms() + topics.retry_ms
-                topics.back_off(self._upstream.refresh_ms)
+            elif absent_due_ms is not None and now_ms >= absent_due_ms:
+                await self._read_limits(connection, topics.due_absent(now_ms, self._upstream.refresh_ms))
             else:
                 self._wake.clear()
-                next_ms = [due_ms, *([absent_due_ms] if topics.absent else [])]
-                next_ms += [each for each in (names_due_ms, limits_due_ms) if each is not None]
-                await wait_at_most((min(next_ms) - now_ms) / 1000, self._wake)
+                others = (names_due_ms, limits_due_ms, absent_due_ms)
+                next_ms = min([due_ms, *(each for each in others if each is not None)])
+                await wait_at_most((next_ms - now_ms) / 1000, self._wake)
 
     async def _refresh(self, connection: AdminConnection) -> int:
         """Read all known and requested facts. Returns the time when they were read (monotonic ms)."""
@@ -293,7 +292,8 @@ class Cluster:
         began_ms = self._clock.monotonic_ms()
         for start in range(0, min(len(topics), MOST_LISTED), TOPICS_A_REQUEST):
             answers = await connection.describe(topics[start : start + TOPICS_A_REQUEST])
-            self._topics.update([each for each in answers if each.error_code == ErrorCode.NONE])
+            described = [each for each in answers if each.error_code == ErrorCode.NONE]
+            self._topics.update(described, self._clock.monotonic_ms())
             if self._clock.monotonic_ms() - began_ms > LISTING_MS:
                 break
         self._links.query(self._topics.examples)
@@ -351,7 +351,7 @@ class Cluster:
     ) -> None:
         if not topics:
             return
-        self._topics.update(await connection.describe(topics))
+        self._topics.update(await connection.describe(topics), self._clock.monotonic_ms())
         self._links.query(self._topics.examples)
         await self._links.answered(patience_s)
         self._publish_limits()

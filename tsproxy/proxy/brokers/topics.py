@@ -1,7 +1,7 @@
 """The topics that producers write to, and the limits that result from brokers' answers about them."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 import structlog
 
@@ -66,16 +66,21 @@ class LimitsOf(Mapping[str, TopicLimits]):
     __hash__ = None  # type: ignore[assignment]  # as a dictionary
 
 
+class _Retry(NamedTuple):
+    """When an absent topic is queried again (monotonic ms), and how long it waits for that."""
+
+    due_ms: int
+    wait_ms: int
+
+
 class Topics:
     def __init__(self) -> None:
-        self.absent: dict[str, None] = {}
-        """Topics without limits, because they do not exist or their limits cannot be read. They are queried
-        again."""
+        self.absent: dict[str, _Retry] = {}
+        """Topics without limits, because they do not exist or their limits cannot be read. Each is queried
+        again, later each time, so names that clients invent cost the broker a few queries each."""
         self.unreadable: dict[str, None] = {}
         """Topics whose limits the proxy may not read, or does not understand. If limits were known before,
         they stay in force."""
-        self.retry_ms = FIRST_RETRY_MS
-        """How long to wait before absent topics are queried again."""
         self._differences: set[tuple[str, str, str]] = set()
         self._given = Given({}, frozenset(), frozenset())
         """The values of the broker on whose connection topics are read."""
@@ -123,18 +128,28 @@ class Topics:
             self._same = {own: own for own in self._owns.values()}
             self._published = None
 
-    def back_off(self, most_ms: int) -> None:
-        """Double the wait for absent topics, which were queried now."""
-        self.retry_ms = min(2 * self.retry_ms, most_ms)
+    @property
+    def absent_due_ms(self) -> int | None:
+        """When to query an absent topic again (monotonic ms); None if there is none."""
+        return min((each.due_ms for each in self.absent.values()), default=None)
 
-    def update(self, answers: Sequence[TopicAnswer]) -> None:
+    def due_absent(self, now_ms: int, most_ms: int) -> list[str]:
+        """The absent topics that are queried now. Each waits twice as long before the next query, `most_ms`
+        at most."""
+        due = [topic for topic, retry in self.absent.items() if retry.due_ms <= now_ms]
+        for topic in due:
+            wait_ms = min(2 * self.absent[topic].wait_ms, most_ms)
+            self.absent[topic] = _Retry(now_ms + wait_ms, wait_ms)
+        return due
+
+    def update(self, answers: Sequence[TopicAnswer], now_ms: int) -> None:
         """Store the answers of one broker."""
         for answer in answers:
             self.unreadable.pop(answer.topic, None)
-            self._update(answer)
+            self._update(answer, now_ms)
         self._given = given_by(answers) or self._given
 
-    def _update(self, answer: TopicAnswer) -> None:
+    def _update(self, answer: TopicAnswer, now_ms: int) -> None:
         """Store one topic's answer, or keep the topic for another query."""
         if answer.error_code == ErrorCode.NONE:
             try:
@@ -157,8 +172,7 @@ class Topics:
             del self._owns[answer.topic]
             self._published = None
         if answer.topic not in self._owns and answer.topic not in self.absent:
-            self.absent[answer.topic] = None
-            self.retry_ms = FIRST_RETRY_MS
+            self.absent[answer.topic] = _Retry(now_ms + FIRST_RETRY_MS, FIRST_RETRY_MS)
             if len(self.absent) > MAX_ABSENT:
                 self.absent.pop(next(iter(self.absent)))
 
