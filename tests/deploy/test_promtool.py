@@ -63,6 +63,7 @@ HEALTHY = {
     name("tsproxy_upstream_up"): steady(1),
     name("tsproxy_brokers", listener="public"): steady(3),
     name("tsproxy_brokers_not_served", listener="public"): steady(0),
+    name("tsproxy_address_unmapped_total"): steady(0),
     clients("served", "2"): rising(30),
     clients("login_failed", "2"): rising(1),
     clients("handshake_failed", ""): rising(2),
@@ -119,6 +120,7 @@ WORLDS = [
     World("TsproxyMissing", {name("up"): GONE}),
     World("TsproxyUpstreamDown", {name("tsproxy_upstream_up"): then(1, 0)}),
     World("TsproxyBrokersNotServed", {name("tsproxy_brokers_not_served", listener="public"): then(0, 1)}),
+    World("TsproxyAddressUnmapped", {name("tsproxy_address_unmapped_total"): once_more()}, 35),
     World("TsproxyWorkerNotReady", {name("tsproxy_worker_ready", worker="1"): then(1, 0)}),
     World("TsproxyWorkerRestarts", {name("tsproxy_worker_restarts_total", worker="1"): once_more()}, 35),
     World(

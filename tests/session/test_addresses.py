@@ -211,7 +211,7 @@ def metadata(node_id, host="b1", port=9092, correlation_id=1):
 
 
 NO_BROKERS = answer(METADATA, 0, bytes(8))
-LEFT_OUT = Expected(Count, {"counter": SessionCounter.ANSWERS_WITHOUT_BROKERS})
+LEFT_OUT = Expected(Count, {"counter": SessionCounter.ADDRESS_UNMAPPED})
 
 
 def test_an_answer_that_names_an_unknown_node_waits_for_it_and_then_leaves_it_out():

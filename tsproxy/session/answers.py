@@ -220,7 +220,7 @@ class Answers:
         if read.offers is not None:
             state.offered(read.offers)
         if read.left_out:
-            state.effects.append(Count(SessionCounter.ANSWERS_WITHOUT_BROKERS))
+            state.effects.append(Count(SessionCounter.ADDRESS_UNMAPPED))
         if self._waiting is not None:
             self._waiting = self._wanted = None
             self._has_waited = False

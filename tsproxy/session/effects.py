@@ -245,8 +245,8 @@ class SessionCounter(StrEnum):
         "The first request to each topic in a while causes one. Many: brokers answer the proxy's own "
         "connection late, or clients name topics that do not exist.",
     )
-    ANSWERS_WITHOUT_BROKERS = (
-        "answers_without_brokers",
+    ADDRESS_UNMAPPED = (
+        "address_unmapped",
         "answers",
         "Answers from which a broker was left out, because no port here leads to it",
         "Partitions that this broker leads are not available to clients here. `broker_not_served` in the log "
