@@ -117,7 +117,7 @@ def _text(answer: dict[str, Any], doubts: list[str]) -> str:
             lines.append(f"{limit:>16}: {_between(answer[side]['records'], whole)} would be rejected")
     lines.append(f"{'either':>16}: {_between(answer['either']['records'], whole)}")
     lines += [
-        f"{words.short(words.client(row['client_id']), 40):>40}: {row['records']:,} records"
+        f"{words.short(words.client(row['client_id']), 40):>40}: {words.many(row['records'], 'record')}"
         for row in answer["producers"]
     ]
     return "\n".join(lines) + "\n"
@@ -125,8 +125,10 @@ def _text(answer: dict[str, Any], doubts: list[str]) -> str:
 
 def _between(records: Between, whole: int) -> str:
     low, high = records["at_least"], records["at_most"]
-    least = f"{low:,} ({words.share(low, whole)})" if whole else f"{low:,}"
-    return f"{least} records" if low == high else f"between {least} and {high:,} records"
+    share = f" ({words.share(low, whole)})" if whole else ""
+    if low == high:
+        return f"{low:,}{share} {'record' if low == 1 else 'records'}"
+    return f"between {low:,}{share} and {words.many(high, 'record')}"
 
 
 def _java(glob: str) -> str:

@@ -93,15 +93,19 @@ def _balance(report: Report, paint: _Paint, width: int) -> list[str]:
     totals = report["totals"]
     checked = totals["records_judged"]
     digits = len(words.count(checked))
-    lines = [f"{words.count(checked)} records checked ="]
+    lines = [f"{words.many(checked, 'record')} checked ="]
     for records, text, kind in parts_of(totals):
         cells = round(_BAR_CELLS * records / checked) if checked else 0
         bar = paint("█" * max(cells, 1 if records else 0), kind)
         part = words.share(records, checked)
         lines.append(f"  {words.count(records):>{digits}}  {text:<23} {part:>7}  {bar}".rstrip())
-    rejected, batches = words.count(totals["batches_rejected"]), words.count(totals["batches_judged"])
-    bad, good = words.count(totals["bad_records"]), words.count(totals["collateral_records"])
-    summary = f"Rejected: {rejected} of {batches} batches, with {bad} bad records and {good} good ones."
+    rejected, batches = (
+        words.count(totals["batches_rejected"]),
+        words.many(totals["batches_judged"], "batch", "batches"),
+    )
+    bad = words.many(totals["bad_records"], "bad record")
+    good = words.many(totals["collateral_records"], "good one")
+    summary = f"Rejected: {rejected} of {batches}, with {bad} and {good}."
     return [*lines, *wrap(summary, width), *wrap(sent_again(totals), width)]
 
 

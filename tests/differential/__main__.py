@@ -43,7 +43,7 @@ def slices(batches: int) -> list[int]:
     return [batches] if batches < MOST_SLICES else [-(-batches // MOST_SLICES)] * MOST_SLICES
 
 
-def show(version: str, tally: Tally, shown: int = 10) -> str:
+def show(version: str, tally: Tally, shown: int = 1_000) -> str:
     """A run in words."""
     codes = ", ".join(f"{code}: {n}" for code, n in sorted(tally.codes.items()))
     lines = [

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from tsproxy.decisions.fields import EventName
 from tsproxy.decisions.text import bounded
-from tsproxy.offline.words import span
+from tsproxy.offline.words import many, span
 
 Line = Mapping[str, Any]
 
@@ -36,7 +36,8 @@ def _decision(line: Line) -> str:
 
 def _why(line: Line) -> str:
     """`3 of 20 records too_far_ahead (56 years ahead, looks like microseconds), rule payments`."""
-    why = f"{line.get('bad_records', 0):,} of {line.get('records', 0):,} records {line.get('reason', '')}"
+    records = many(line.get("records", 0), "record")
+    why = f"{line.get('bad_records', 0):,} of {records} {line.get('reason', '')}"
     seen = [_drift(line)]
     if unit := line.get("unit_guess"):
         seen.append(f"unit {unit}")
@@ -55,7 +56,8 @@ def _drift(line: Line) -> str:
 
 def _counters(line: Line) -> str:
     who = line.get("client_id", "nobody named")
-    counts = f"{line.get('records', 0):,} records in {line.get('batches', 0):,} batches"
+    batches = many(line.get("batches", 0), "batch", "batches")
+    counts = f"{many(line.get('records', 0), 'record')} in {batches}"
     verdict = f"{line.get('verdict')} {line.get('reason', '')}".rstrip()
     return f"counted  {line.get('topic')}  {who}  {counts} {verdict}"
 

@@ -10,7 +10,7 @@ _LAST_DATED_MS: Final = 253_402_300_799_999
 """The end of the year 9999, where calendars (and Python) end."""
 _FIRST_DATED_MS: Final = -62_135_596_800_000
 
-_SPANS: Final = ((_YEAR_MS, "years"), (86_400_000, "days"), (3_600_000, "h"), (60_000, "min"), (1_000, "s"))
+_SPANS: Final = ((_YEAR_MS, "year"), (86_400_000, "day"), (3_600_000, "h"), (60_000, "min"), (1_000, "s"))
 
 
 def instant(at_ms: int) -> str:
@@ -25,8 +25,15 @@ def span(length_ms: int) -> str:
     for unit_ms, name in _SPANS:
         if length_ms >= unit_ms:
             length = length_ms / unit_ms
-            return f"{length:,.0f} {name}" if length >= 10 else f"{round(length, 1):g} {name}"
+            number = f"{length:,.0f}" if length >= 10 else f"{round(length, 1):g}"
+            is_many = number != "1" and name in ("year", "day")
+            return f"{number} {name}{'s' if is_many else ''}"
     return f"{length_ms} ms"
+
+
+def many(count: int, one: str, some: str | None = None) -> str:
+    """`1 record`, `2,000 records`. `some` is the plural if it is not `one` with an s."""
+    return f"{count:,} {one if count == 1 else some or one + 's'}"
 
 
 def table(rows: Sequence[Sequence[str]], numbers: Collection[int] = ()) -> Iterator[str]:

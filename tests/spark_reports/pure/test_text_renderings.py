@@ -97,3 +97,14 @@ def test_markdown_names_changed_clients_and_rules_in_force():
 def test_a_long_list_of_only_counted_batches_is_cut_and_says_so():
     text = terminal.render(reports.fixed() | {"would_reject": reports.fixed()["would_reject"] * 4})
     assert "and 3 more like this in report.json" in text
+
+
+def test_one_bad_record_is_no_plural():
+    report = reports.fixed()
+    report["totals"] |= {
+        "batches_rejected": 1,
+        "batches_judged": 1,
+        "bad_records": 1,
+        "collateral_records": 1,
+    }
+    assert "Rejected: 1 of 1 batch, with 1 bad record and 1 good one." in terminal.render(report)
