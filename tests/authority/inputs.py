@@ -77,7 +77,7 @@ INPUTS = (
         "the brokers' addresses",
         Who.BROKER,
         "nothing about a batch",
-        ("View.endpoints", "View.brokers"),
+        ("View.endpoints", "View.unserved", "View.brokers"),
     ),
     Input(
         "the client's address, or the PROXY header of a trusted load balancer",
