@@ -45,13 +45,23 @@ def in_seconds(now_ms=NOW_MS, **facts):
         ),
         (
             report_of(rejected("a"), rejected("b"), warnings=["the disk is full"]),
-            "attention Clients are served, 2 producers sent bad times in the last 5 minutes, 1 warning",
+            "attention Clients are served, 2 producers sent bad times in the last 5 minutes. "
+            "Warning: the disk is full",
+        ),
+        (
+            report_of(warnings=["the disk is full", "the clock is wrong", "a file is missing"]),
+            "attention Clients are served, no bad times in the last 5 minutes. "
+            "Warning: the disk is full (and 2 more)",
         ),
         (
             report_of(rejected("a", NOW_MS - LATELY_MS)),
             "ready Clients are served, no bad times in the last 5 minutes",
         ),
-        (report_of(not_ready=["no broker"]), "not ready Clients cannot be served"),
+        (report_of(not_ready=["no broker"]), "not ready Clients cannot be served: no broker"),
+        (
+            report_of(not_ready=["no broker", "the proxy stops"]),
+            "not ready Clients cannot be served: no broker (and 1 more)",
+        ),
     ],
 )
 def test_the_first_sentence_says_whether_it_is_well(report, says):

@@ -77,7 +77,7 @@ def _head(config: Config, report: Report, numbers: Numbers, bad: Sequence[Sender
     """The head of the page: the proxy's state in one sentence, some facts, and the problems if there are
     any."""
     warnings = troubles(report)
-    kind, sentence = _state(report, len(warnings), bad)
+    kind, sentence = _state(report, warnings, bad)
     facts = [
         f"tsproxy {__version__}",
         f"mode {config.policy.mode.value}",
@@ -106,10 +106,10 @@ class _Kind(Enum):
         return str(self.value)
 
 
-def _state(report: Report, warnings: int, bad: Sequence[Sender]) -> tuple[_Kind, str]:
+def _state(report: Report, warnings: Sequence[str], bad: Sequence[Sender]) -> tuple[_Kind, str]:
     """The state, and the sentence that says why."""
     if report.not_ready:
-        return _Kind.trouble, "Clients cannot be served"
+        return _Kind.trouble, f"Clients cannot be served: {_first(report.not_ready)}"
     failing = failures(report.lately)
     if failing:
         return _Kind.warned, failing[0].sentence
@@ -122,9 +122,16 @@ def _state(report: Report, warnings: int, bad: Sequence[Sender]) -> tuple[_Kind,
         parts += ["nothing rejected in the last 5 minutes", f"{_producers(lately)} only counted"]
     else:
         parts.append("no bad times in the last 5 minutes")
+    sentence = ", ".join(parts)
     if warnings:
-        parts.append(_many(warnings, "warning"))
-    return (_Kind.warned if now or warnings else _Kind.good), ", ".join(parts)
+        sentence += f". Warning: {_first(warnings)}"
+    return (_Kind.warned if now or warnings else _Kind.good), sentence
+
+
+def _first(problems: Sequence[str]) -> str:
+    """The most serious problem, and the number of the others."""
+    others = len(problems) - 1
+    return f"{problems[0]} (and {others} more)" if others else problems[0]
 
 
 def _producers(several: Sequence[Sender]) -> str:
