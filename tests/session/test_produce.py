@@ -19,6 +19,7 @@ from tests.session.conversation import (
     to_client,
     topic_wanted,
     view_becomes,
+    view_by,
     view_of,
 )
 from tests.session.messages import (
@@ -31,13 +32,14 @@ from tests.session.messages import (
     rejected,
 )
 from tests.wire.batches import CODECS, batch
+from tsproxy.decisions.events import culprit_span_ms
 from tsproxy.model.kafka import TimestampType
 from tsproxy.model.outcome import Culprit
-from tsproxy.model.policy import Mode, Policy
+from tsproxy.model.policy import Choice, Mode, Policy
 from tsproxy.model.records import BatchFacts
 from tsproxy.model.verdict import Reason, TopicLimits, UnitGuess
 from tsproxy.model.view import View
-from tsproxy.session.effects import CloseReason
+from tsproxy.session.effects import CloseReason, Emit
 
 GOOD = batch([NOW_MS, NOW_MS - SECOND_MS])
 AHEAD_MS = NOW_MS + 2 * HOUR_MS
@@ -162,6 +164,14 @@ def test_every_culprit_is_named_in_the_order_of_the_batch():
         << to_client(produced({"t": {0: rejected(*errors)}}))
         << booked("rejected", bad_records=3, culprits=tuple(Culprit(i, times[i]) for i in (0, 2, 4)))
     )
+
+
+def test_a_culprit_without_a_timestamp_is_named_and_has_no_part_in_their_range():
+    conversation = Conversation(view_by("r", no_timestamp=Choice.REJECT))
+    effects = conversation.session.client_bytes(produce({"t": {0: batch([-1, AHEAD_MS])}}), NOW_MS)
+    (outcome,) = (effect.outcome for effect in effects if isinstance(effect, Emit))
+    assert outcome.culprits == (Culprit(0, -1), Culprit(1, AHEAD_MS))
+    assert culprit_span_ms(outcome) == (AHEAD_MS, AHEAD_MS)
 
 
 def test_culprits_above_the_limit_are_counted_but_not_listed():

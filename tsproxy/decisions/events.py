@@ -5,7 +5,6 @@ larger int. Every text that a client chose is bounded. Nulls are left out.
 """
 
 from collections.abc import Mapping, Sequence
-from operator import attrgetter
 from typing import Final
 
 from tsproxy.decisions.drift import drift_ms
@@ -20,8 +19,10 @@ from tsproxy.model.verdict import TopicLimits
 Event = dict[str, object]
 """One line of the log before encoding: str, int, bool, lists of these, and `facts` as a mapping."""
 
+Span = tuple[int, int]
+"""Smallest and largest, both included."""
+
 CULPRITS_LISTED: Final = 20
-_TIMESTAMP_MS: Final = attrgetter("timestamp_ms")
 _MESSAGE_CHARS: Final = 1_000
 
 _EXEMPLARY: Final = frozenset({VerdictName.REJECTED, VerdictName.BROKER_REJECTED, VerdictName.REPAIRED})
@@ -69,28 +70,30 @@ def culprit_times_ms(outcome: Outcome) -> Sequence[int]:
     """The known timestamps of the culprits, without -1, which is no timestamp (KIP-32)."""
     if isinstance(outcome.culprits, CulpritColumns):
         return outcome.culprits.timestamps_ms
-    times = list(map(_TIMESTAMP_MS, outcome.culprits))  # in C: there may be 10,000, on the event loop
-    if None in times or NO_TIMESTAMP in times:
-        return [time_ms for time_ms in times if time_ms is not None and time_ms != NO_TIMESTAMP]
-    return times
+    times = (culprit.timestamp_ms for culprit in outcome.culprits)
+    return [time_ms for time_ms in times if time_ms is not None and time_ms != NO_TIMESTAMP]
 
 
-def drift_range_ms(outcome: Outcome) -> tuple[int, int] | None:
+def culprit_span_ms(outcome: Outcome) -> Span | None:
+    """Smallest and largest timestamp of the culprits; None if no culprit has one."""
+    times = culprit_times_ms(outcome)
+    return (min(times), max(times)) if times else None
+
+
+def drift_range_ms(outcome: Outcome) -> Span | None:
     """Smallest and largest drift of the culprits, or of the whole batch if no culprit is named.
 
     None if no such record has a timestamp.
     """
-    if outcome.culprits:
-        times = culprit_times_ms(outcome)
-        span = (min(times), max(times)) if times else None
-    else:
-        span = batch_span_ms(outcome)
-    if span is None:
-        return None
-    return drift_ms(span[0], outcome.now_ms), drift_ms(span[1], outcome.now_ms)
+    return _drift_of(culprit_span_ms(outcome), outcome)
 
 
-def batch_span_ms(outcome: Outcome) -> tuple[int, int] | None:
+def _drift_of(culprits_ms: Span | None, outcome: Outcome) -> Span | None:
+    span = culprits_ms if outcome.culprits else batch_span_ms(outcome)
+    return (drift_ms(span[0], outcome.now_ms), drift_ms(span[1], outcome.now_ms)) if span else None
+
+
+def batch_span_ms(outcome: Outcome) -> Span | None:
     """Smallest and largest timestamp of the batch; None if no record has one."""
     low, high = outcome.batch.min_timestamp_ms, outcome.batch.max_timestamp_ms
     return None if low is None or high is None else (low, high)
@@ -99,8 +102,8 @@ def batch_span_ms(outcome: Outcome) -> tuple[int, int] | None:
 def decision(outcome: Outcome, suppressed: int, privacy: Privacy) -> Event:
     """The event of one batch that was rejected or repaired, or would have been; with up to 20 culprits."""
     peer, batch, listed = outcome.peer, outcome.batch, outcome.culprits[:CULPRITS_LISTED]
-    times = culprit_times_ms(outcome)
-    drift = drift_range_ms(outcome)
+    span = culprit_span_ms(outcome)
+    drift = _drift_of(span, outcome)
     return fit(
         {
             "listener": peer.listener,
@@ -138,8 +141,8 @@ def decision(outcome: Outcome, suppressed: int, privacy: Privacy) -> Event:
             "bad_index": [saturated(c.batch_index) for c in listed],
             "bad_index_truncated": True if len(outcome.culprits) > CULPRITS_LISTED else None,
             "bad_ts": [saturated(c.timestamp_ms) for c in listed if c.timestamp_ms is not None],
-            "bad_ts_min": min(times, default=None),
-            "bad_ts_max": max(times, default=None),
+            "bad_ts_min": span[0] if span else None,
+            "bad_ts_max": span[1] if span else None,
             "drift_min_ms": drift[0] if drift else None,
             "drift_max_ms": drift[1] if drift else None,
             "suppressed": suppressed,

@@ -47,7 +47,7 @@ class Culprit:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CulpritColumns(Sequence[Culprit]):
-    """Culprits whose timestamps are all known, as columns."""
+    """Culprits that all have a timestamp, as columns. None is -1, which is no timestamp (KIP-32)."""
 
     positions: Sequence[int]
     timestamps_ms: Sequence[int]

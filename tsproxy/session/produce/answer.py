@@ -58,8 +58,8 @@ def with_throttle(decided: RequestVerdict) -> bytes:
     """`decided.answer` with the throttle time, which was computed later. At most an empty section of tags
     follows the throttle time."""
     version, answer = decided.header.api_version, decided.answer
-    if version < _THROTTLE_FROM:
-        return answer
+    if version < _THROTTLE_FROM or not decided.throttle_ms:
+        return answer  # not copied: it has a text for each culprit, so up to megabytes
     at = len(answer) - 4 - (version >= k00_produce.FLEXIBLE_FROM)
     return answer[:at] + decided.throttle_ms.to_bytes(4, "big") + answer[at + 4 :]
 

@@ -8,9 +8,10 @@ come, or when the error leaves open whether the client sends the records again (
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from operator import attrgetter
 from typing import Any, Final
 
-from tsproxy.model.kafka import ErrorCode
+from tsproxy.model.kafka import NO_TIMESTAMP, ErrorCode
 from tsproxy.model.outcome import Culprit, CulpritColumns, Outcome, VerdictName
 from tsproxy.model.policy import CANDIDATE, Mode
 from tsproxy.model.produce import PartitionProduceResponse, ProduceResponse
@@ -21,6 +22,9 @@ from tsproxy.policy.broker_reasons import reason_of_answer
 from tsproxy.policy.units import guess_unit
 from tsproxy.session.produce.judge_request import RequestVerdict
 from tsproxy.session.produce.verdicts import PartitionVerdict
+
+_BATCH_INDEX: Final = attrgetter("batch_index")
+_TIMESTAMP_MS: Final = attrgetter("timestamp_ms")
 
 
 def of_rejections(decided: RequestVerdict) -> Iterator[Outcome]:
@@ -212,7 +216,12 @@ def _culprits(rejection: Reject) -> Sequence[Culprit]:
     if isinstance(rejection.violations, OutOfRange):
         outside = rejection.violations.outside
         return CulpritColumns(outside.positions, outside.timestamps_ms)
-    return tuple(Culprit(v.batch_index, v.timestamp_ms) for v in rejection.violations)
+    # In C, because there may be 10,000.
+    positions = tuple(map(_BATCH_INDEX, rejection.violations))
+    times_ms = tuple(map(_TIMESTAMP_MS, rejection.violations))
+    if None in times_ms or NO_TIMESTAMP in times_ms:
+        return tuple(map(Culprit, positions, times_ms))
+    return CulpritColumns(positions, times_ms)
 
 
 def _bad_records(judged: PartitionVerdict, rejection: Reject) -> int:
