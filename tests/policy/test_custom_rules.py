@@ -2,7 +2,9 @@
 
 import json
 import re
+from dataclasses import fields
 from datetime import datetime
+from pathlib import Path
 from time import sleep
 from types import SimpleNamespace
 
@@ -26,7 +28,7 @@ from tests.session.conversation import (
 )
 from tests.session.messages import accepted, produce, produced, rejected
 from tests.wire.batches import CODECS, batch
-from tsproxy.model.custom_rule import CustomRule, OnError
+from tsproxy.model.custom_rule import CustomRule, OnError, RuleContext, StreamTime
 from tsproxy.model.policy import Mode
 from tsproxy.model.verdict import Reason, TopicLimits
 from tsproxy.policy.custom_rules import consult
@@ -246,6 +248,13 @@ def test_the_documents_test_of_it_passes(tmp_path, monkeypatch):
     found: dict = {}
     exec(OWN_TEST, found)  # as the document shows it
     found["test_in_order"]()
+
+
+@pytest.mark.parametrize("of", [RuleContext, StreamTime, TopicLimits])
+def test_the_page_names_whatever_a_rule_gets(of):
+    page = (Path(__file__).parents[2] / "docs" / "how-to" / "write-a-rule.md").read_text(encoding="utf-8")
+    table = page.partition("| `context.` |")[2].partition("\n\n")[0]
+    assert {field.name for field in fields(of)} <= set(re.findall(r"`(\w+)`", table))
 
 
 def test_a_clock_that_is_moved_moves_what_a_rule_is_told():
