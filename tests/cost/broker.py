@@ -98,8 +98,8 @@ def _laid_out(layout: tuple[Field, ...], version: int, key: int, wish: Wish) -> 
                 return put.int32(9_092)
             case Kind.STRING:
                 return text
-            case Kind.RECORDS:
-                return unsigned(1)
+            case Kind.INT32_ARRAY | Kind.REPLICAS | Kind.OFFLINE_REPLICAS:
+                return put.array(0, flexible)
             case Kind.STRUCT:
                 return fields(each.fields, 1) + (b"\x00" if flexible else b"")
             case Kind.ARRAY:

@@ -24,6 +24,15 @@ def test_any_text_becomes_printable_utf8_of_bounded_length(text):
     result.encode("utf-8")
 
 
+quoted = st.one_of(st.sampled_from("\\'\"\0x"), st.characters(codec=None, categories=None))
+
+
+@given(st.text(quoted, max_size=60))
+def test_each_unprintable_character_is_escaped_and_no_other(text):
+    one_by_one = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+    assert bounded(text, 1_000) == one_by_one
+
+
 @given(st.text(st.characters(categories=["L", "N", "P"]), max_size=NAME_CHARS))
 def test_an_ordinary_name_is_left_alone(text):
     assert bounded(text) == text

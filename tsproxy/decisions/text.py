@@ -23,14 +23,18 @@ def bounded(text: str, max_chars: int = NAME_CHARS) -> str:
     if len(text) <= max_chars and text.isprintable():
         return text
     # Escaping never makes text shorter, so characters beyond `max_chars` are not needed.
-    escaped = "".join(c if c.isprintable() else _escape(c) for c in text[:max_chars])
+    escaped = "\\".join(map(_escaped, text[:max_chars].split("\\")))
     if len(text) <= max_chars and len(escaped) <= max_chars:
         return escaped
     return f"{escaped[:max_chars]}…{digest_of(text)}"
 
 
-def _escape(character: str) -> str:
-    return character.encode("unicode_escape").decode("ascii")
+def _escaped(text: str) -> str:
+    """`text`, which has no backslash, as `repr` prints it: in C, since a client id is escaped for each batch.
+
+    With the quotation mark at the end, `repr` begins with an apostrophe and escapes each other one.
+    """
+    return repr(text + '"')[1:-2].replace("\\'", "'")
 
 
 def bounded_or_none(text: str | None) -> str | None:
