@@ -33,7 +33,6 @@ from benchmarks.spark_jobs import (
     run_job,
     spin_s,
 )
-from spark_reports.spark import class_archive
 
 _IN_TURN: Final = ("floor", "daily-2k", "daily-100k", "daily")
 _ROUNDS: Final = 3
@@ -88,7 +87,7 @@ def part(
         "floor": "the floor: a bare session that adds up a thousand rows",
         "daily-2k": f"`daily` over {_SMALL:,} counters",
         "daily-2k-rollup": "the same with `--rollup`",
-        SUBMITTED: "the same without, by spark-submit with its own defaults and no archive of classes",
+        SUBMITTED: "the same without, by spark-submit with its own defaults",
         "daily-100k": f"`daily` over {_MIDDLE:,} counters",
         "daily-100k-x10": f"the same keys and intervals, ten times the records: {tenfold:.2f} times",
         "daily": f"`daily --rollup` over a compacted day of {sizes.rows:,} counters",
@@ -112,7 +111,7 @@ def part(
                 "`make bench-reports` writes this part; do not edit it. Measured "
                 f"{datetime.now(UTC):%Y-%m-%d} on {platform.machine()} with {os.cpu_count()} cores, "
                 f"{MASTER}. Each job runs in a process of its own. Its figures include the start of the "
-                "session, with both options that `docs/reports.md` names for repeated runs. CPU seconds are "
+                "session, with the option that `docs/reports.md` names for repeated runs. CPU seconds are "
                 "those of the JVM (all threads, with compilers and collectors) and of the driver. The next "
                 "column has them as a multiple of the floor: what Spark costs before it does anything. The "
                 f"size is the JVM's largest. The floor and three `daily` jobs ran {_ROUNDS} times in turn; "
@@ -151,8 +150,6 @@ _EXPLAINED: Final = (
             "code that runs a hundred times as often as by default, and loops over lines that run ten times "
             "as often: the tasks' own time fell by half. These options are not the default "
             "(`docs/reports.md` has them).",
-            "A third of the CPU time of a small day went into finding and checking classes in Spark's jars. "
-            "Now an archive of them is kept from run to run, if `SPARK_REPORTS_CACHE` names a folder.",
             "A small day was asked 27 queries, and most of its cost was to plan them. Now it is one query "
             "and one task: Spark reads the lines and says everything about each single one, and plain Python "
             "makes the rest. With eight queries, it was 2.7 times the floor.",
@@ -221,8 +218,6 @@ def measure(place: Path, sizes: Sizes) -> tuple[dict[str, Figures], list[float]]
         return measured(name, place)
 
     write_log(place / "2k", _SMALL, 25)
-    for _ in range(2):  # the second run writes the archive of classes
-        measured("daily-2k", place)
     write_log(place / "large", sizes.lines, 25)
     for name in ("bare", "compact"):
         found[name] = measured_beside(name)
@@ -264,7 +259,6 @@ def main() -> int:
     load_before = os.getloadavg()[0]
     with tempfile.TemporaryDirectory(prefix="tsproxy-bench-", dir=options.place) as made:
         os.environ["SPARK_LOCAL_DIRS"] = made  # for data that does not fit into memory
-        os.environ[class_archive.PLACE] = str(Path(made, "classes"))
         os.environ["JDK_JAVA_OPTIONS"] = later_compilation()
         found, spins_s = measure(Path(made), sizes)
     text = part(found, sizes, (load_before, os.getloadavg()[0]), spins_s)

@@ -40,7 +40,7 @@ TOGETHER = {
 """The beginning of a test's path -> the unit of all tests that share one Spark session, or three brokers."""
 APART = (
     "tests/spark_reports/pure/",
-    *(f"tests/spark_reports/test_{name}.py" for name in ("submit", "stream_kafka", "class_archive")),
+    *(f"tests/spark_reports/test_{name}.py" for name in ("submit", "stream_kafka")),
 )
 """The parts of those of `TOGETHER` that need nothing of them. The last ones start Sparks of their own."""
 

@@ -1,1 +1,1 @@
-"""The Spark session: how it starts, its settings, and the optional archive of its classes."""
+"""The Spark session: how it starts, and its settings."""

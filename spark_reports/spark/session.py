@@ -18,7 +18,7 @@ from types import MappingProxyType
 from typing import IO, TYPE_CHECKING, Final
 
 from spark_reports.exits import SparkUnavailableError
-from spark_reports.spark import class_archive, connect, jvm_names
+from spark_reports.spark import connect
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -59,7 +59,7 @@ def spark_session(master: str | None = None, *, is_brief: bool = True) -> Iterat
     connect.require_none(master)
     from pyspark.sql import SparkSession
 
-    running, archive = SparkSession.getActiveSession(), class_archive.Archive()
+    running = SparkSession.getActiveSession()
     submitted = "PYSPARK_GATEWAY_PORT" in os.environ
     if running is not None:
         session = running
@@ -67,18 +67,10 @@ def spark_session(master: str | None = None, *, is_brief: bool = True) -> Iterat
         builder = SparkSession.builder.appName("spark_reports")
         session = (builder.master(master) if master else builder).getOrCreate()
     else:
-        archive = class_archive.prepared()
-        options = f"{_JVM_OPTIONS} {_BRIEF if is_brief else _LONG} {archive.options}"
-        session = _start(master or "local[*]", options)
-    jvm_names.keep(session)
+        session = _start(master or "local[*]", f"{_JVM_OPTIONS} {_BRIEF if is_brief else _LONG}")
     try:
         with settings(session, _IN_UTC):
             yield session
-    except BaseException:
-        class_archive.failed(session, archive)
-        raise
-    else:
-        class_archive.succeeded(session, archive)
     finally:
         if running is None:
             session.stop()

@@ -17,19 +17,12 @@ import py4j
 import pyspark
 
 from deploy.spark import pyfiles
-from spark_reports.spark import class_archive
 
 SPARK_HOME = Path(pyspark.__file__).parent
 MAIN = Path(pyfiles.__file__).with_name("main.py")
 _STARTS_WITHIN_S = 300
 _BRIEF = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"
 """The option for JVMs that live for seconds: half of the code that they would compile never runs."""
-
-
-def _java_options():
-    """For each of these JVMs; with the archive of Spark's classes where an earlier test has left one."""
-    archive = class_archive.mapped()
-    return f"{_BRIEF} {class_archive.mapping(archive)}" if archive else _BRIEF
 
 
 def bare_python(folder):
@@ -50,8 +43,8 @@ def submit(folder, master, *arguments, jars=None, settings=None):
     python = bare_python(folder)
     common = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1",
                 "spark.ui.enabled": "false", "spark.executor.memory": "512m",
-                "spark.driver.extraJavaOptions": _java_options(),
-                "spark.executor.extraJavaOptions": _java_options(),
+                "spark.driver.extraJavaOptions": _BRIEF,
+                "spark.executor.extraJavaOptions": _BRIEF,
                 "spark.sql.shuffle.partitions": "2"}  # fmt: skip
     command = [str(SPARK_HOME / "bin" / "spark-submit"), "--master", master]
     for name, value in {**common, **(settings or {})}.items():
@@ -91,7 +84,7 @@ def _running(folder, name, program, *arguments):
     environment = os.environ | {
         "SPARK_LOCAL_IP": "127.0.0.1",
         "SPARK_NO_DAEMONIZE": "1",
-        "SPARK_DAEMON_JAVA_OPTS": _java_options(),
+        "SPARK_DAEMON_JAVA_OPTS": _BRIEF,
     }
     with log.open("wb") as written:
         process = subprocess.Popen(

@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from spark_reports.cli import main
-from spark_reports.spark import class_archive
 from spark_reports.spark.session import settings
 from tests.spark_reports.day import DAY_MS, MIDNIGHT_MS, a_day
 from tests.spark_reports.logs import write
@@ -29,16 +28,9 @@ def decisions(tmp_path_factory):
 
 @pytest.mark.spark
 @pytest.mark.timeout(1_800)  # two starts of Java, on a machine that may be busy
-@pytest.mark.full_only("one more start of Java; the demo runs `daily` so, test_class_archive.py has damage")
-def test_in_a_process_of_its_own_a_command_prints_its_answer_and_nothing_else(
-    decisions, tmp_path, monkeypatch
-):
-    """The command as a user types it. A damaged archive of Spark's classes (`class_archive`) does no harm."""
-    monkeypatch.setenv(class_archive.PLACE, str(tmp_path / "cache"))
-    note = class_archive.prepared().note
-    damaged = note.with_name(f"{note.stem}-10.jsa")
-    damaged.write_bytes(b"no archive")
-    assert class_archive.mapped() == damaged
+@pytest.mark.full_only("one more start of Java; the demo runs `daily` so, the other tests in this process")
+def test_in_a_process_of_its_own_a_command_prints_its_answer_and_nothing_else(decisions, tmp_path):
+    """The command as a user types it."""
     done = in_a_process("compact", "--input", decisions, "--output", tmp_path / "out")
     assert (done.returncode, done.stderr) == (0, "")
     assert re.fullmatch(r"[1-9]\d* lines, 0 duplicates left out, set aside: none\.\n", done.stdout)
