@@ -4,7 +4,11 @@ import asyncio
 import os
 import signal
 import socket
+import subprocess
+import sys
+from contextlib import ExitStack, contextmanager, suppress
 from http import HTTPStatus
+from pathlib import Path
 
 import pytest
 from aiokafka import AIOKafkaProducer
@@ -16,10 +20,16 @@ from tests.proxy.world import until
 from tsproxy.clock import Clock
 from tsproxy.proxy.admin.pages import pages
 from tsproxy.proxy.service_manager import ServiceManager
+from tsproxy.proxy.workers import member as members
 from tsproxy.proxy.workers.channel import Channel
 from tsproxy.proxy.workers.member import Member
 from tsproxy.proxy.workers.watch import MISSED_AT_START, MISSED_IN_LIFE, Silence
 from tsproxy.testing.proxy import RunningProxy
+
+UNKNOWN = 0
+"""A process of which the system does not tell how long it waited."""
+IS_COUNTED = Path("/proc/self/schedstat").exists()
+"""Whether it tells that at all."""
 
 
 async def test_a_worker_that_hangs_is_killed_and_another_takes_its_place(kafka_440, topic):
@@ -49,10 +59,10 @@ def test_a_worker_hangs_when_it_has_missed_some_questions_in_a_row_more_while_it
     silence = Silence()
     if was_heard:
         silence.message_received()
-    for _ in range(most - 1):
-        silence.answer_missed()
+    for now_ms in range(most - 1):
+        silence.answer_missed(UNKNOWN, now_ms)
         assert not silence.is_too_long
-    silence.answer_missed()
+    silence.answer_missed(UNKNOWN, most)
     assert silence.is_too_long
 
     silence.message_received()
@@ -66,8 +76,8 @@ async def test_a_worker_that_is_heard_again_does_not_hang():
     member._channel, worker = await Channel.over(ours), await Channel.over(theirs)
     try:
         member._receive({"event": "started"})
-        for _ in range(MISSED_IN_LIFE):
-            member._silence.answer_missed()
+        for now_ms in range(MISSED_IN_LIFE):
+            member._silence.answer_missed(UNKNOWN, now_ms)
         assert member.hangs
 
         member._receive({"event": "started"})
@@ -75,6 +85,54 @@ async def test_a_worker_that_is_heard_again_does_not_hang():
         assert not member.hangs
     finally:
         await worker.close()
+        await member._channel.close()
+
+
+SPINS = (sys.executable, "-c", "while True: pass")
+
+
+@contextmanager
+def without_a_core(pid):
+    """Another process has the one core that process `pid` may use, and goes before it."""
+    every_core = os.sched_getaffinity(0)
+    core = {min(every_core)}
+    with ExitStack() as stack:
+        greedy = stack.enter_context(subprocess.Popen(SPINS))
+        stack.callback(greedy.kill)
+        os.sched_setaffinity(greedy.pid, core)
+        _place(pid, core, os.SCHED_IDLE)
+        stack.callback(_place, pid, every_core, os.SCHED_OTHER)
+        yield
+
+
+def _place(pid, cores, scheduler):
+    for thread in map(int, os.listdir(f"/proc/{pid}/task")):
+        os.sched_setaffinity(thread, cores)
+        os.sched_setscheduler(thread, scheduler, os.sched_param(0))
+
+
+@pytest.mark.skipif(not IS_COUNTED, reason="only Linux counts how long processes wait for a core")
+async def test_a_worker_that_waits_for_a_core_is_not_killed(monkeypatch):
+    """It misses a hundred requests. Then it stops, and waits no more: a few further ones are enough."""
+    monkeypatch.setattr(members, "REPORT_S", 0.01)
+    ours, theirs = socket.socketpair()
+    member = Member(1, None, Clock(), lambda _: None, asyncio.Lock())
+    member._channel = await Channel.over(ours)
+    member._process = worker = await asyncio.create_subprocess_exec(*SPINS)
+    try:
+        member._receive({"event": "started"})
+        with without_a_core(worker.pid):
+            for _ in range(100):
+                await member.look_after()
+                assert not member.hangs
+        os.kill(worker.pid, signal.SIGSTOP)
+        while not member.hangs:
+            await member.look_after()
+        assert await worker.wait() == -signal.SIGKILL
+    finally:
+        with suppress(ProcessLookupError):
+            worker.kill()
+        theirs.close()
         await member._channel.close()
 
 

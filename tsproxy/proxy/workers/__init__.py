@@ -3,6 +3,7 @@
     supervisor   starts the workers, restarts those that end, stops them; has the admin port
     member       one worker from the supervisor's side: its processes, its reports, its restarts
     watch        decides when a worker that does not answer hangs
+    core_waits   how long a process has waited for a core
     worker       the process on the other end: a whole proxy that executes the supervisor's orders
     channel      messages between the two, over a socket pair that closes when either of them ends
     addresses    the ports, chosen once and the same for all

@@ -143,11 +143,11 @@ class Member:
         """Call `report`, and kill a process that has missed too many reports in a row. A process that
         has the order to stop is exempt."""
         process = self._process
-        if await self.report() or process is not self._process or self._stopping.is_set():
+        if await self.report() or process is None or process is not self._process or self._stopping.is_set():
             return
         was_known = self.hangs
-        self._silence.answer_missed()
-        if process is None or not self.hangs or was_known:
+        self._silence.answer_missed(process.pid, self._clock.monotonic_ms())
+        if not self.hangs or was_known:
             return
         self._failure = f"worker {self.number} hung and was killed"
         advice = "it is killed and started anew"
