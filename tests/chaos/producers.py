@@ -5,6 +5,8 @@ every rule rejects. A client that is never rejected sends only good ones.
 """
 
 import asyncio
+import logging
+import re
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -29,6 +31,8 @@ _PATIENT = {
     "retry.backoff.ms": 100,
     "log_level": 0,
 }
+_BUMPED = re.compile(r"partition drain in state Assigned for PID\{Id:(\d+),Epoch:(\d+)\} epoch bump .*: (.*)")
+_TIMED_OUT = re.compile(r"\d+ message\(s\) timed out on ")
 
 
 @dataclass
@@ -44,6 +48,9 @@ class Told:
     acknowledged: set = field(default_factory=set)
     failed: dict = field(default_factory=dict)
     transactions: list = field(default_factory=list)
+    given_up: set = field(default_factory=set)
+    """(producer id, epoch) of each epoch that the client ended because records had timed out. librdkafka then
+    sends the records that are left in its next epoch, also those whose answers it has missed."""
     every_forbidden: int = EVERY_FORBIDDEN
     """One of so many batches, of a client that has forbidden ones."""
 
@@ -75,13 +82,29 @@ class ThreadedClient(Client):
             await asyncio.get_running_loop().run_in_executor(thread, self.send)
 
 
+class EpochsGivenUp(logging.Handler):
+    """Reads librdkafka's log (`debug: eos`) for `told.given_up`."""
+
+    def __init__(self, told):
+        super().__init__()
+        self._told = told
+
+    def emit(self, record):
+        if (bumped := _BUMPED.search(record.getMessage())) and _TIMED_OUT.match(bumped[3]):
+            self._told.given_up.add((int(bumped[1]), int(bumped[2])))
+
+    def producer(self, options):
+        """A producer whose log comes here."""
+        log = logging.Logger(self._told.client)
+        log.addHandler(self)
+        return Producer({**options, "debug": "eos", "log_level": 7}, logger=log)
+
+
 class LibrdkafkaClient(ThreadedClient):
     """librdkafka, with any acks. Waits of its own decide when it sends again."""
 
     def send(self):
-        told = self.told
-        more = {"enable.idempotence": told.is_idempotent, "acks": told.acks, "client.id": told.client}
-        producer = Producer({**self._options.librdkafka(), **_PATIENT, **more})
+        told, producer = self.told, self._producer()
         number = 0
         while not self._stopping.is_set():
             values, is_forbidden = told.values(number)
@@ -90,6 +113,11 @@ class LibrdkafkaClient(ThreadedClient):
             number += 1
             self._rest(producer)
         producer.flush(FLUSH_S)
+
+    def _producer(self, **options):
+        told = self.told
+        more = {"enable.idempotence": told.is_idempotent, "acks": told.acks, "client.id": told.client}
+        return EpochsGivenUp(told).producer({**self._options.librdkafka(), **_PATIENT, **more, **options})
 
     def _rest(self, producer):
         """Wait between two batches, or until there is an answer."""

@@ -36,8 +36,8 @@ class Relays:
         self.delay_s = 0.0
         self.bytes_per_s = None
         self._face, self._target = face, target
-        self._flowing = asyncio.Event()
-        self._flowing.set()
+        self._asking, self._answering = asyncio.Event(), asyncio.Event()
+        self.heal()
         self._links = set()
         self._servers = []
         self._tasks = set()
@@ -56,11 +56,17 @@ class Relays:
 
     def heal(self):
         self.delay_s, self.bytes_per_s = 0.0, None
-        self._flowing.set()
+        self._asking.set()
+        self._answering.set()
 
     def stall(self):
         """Bytes wait, and connections stay open, until `heal`."""
-        self._flowing.clear()
+        self._asking.clear()
+        self._answering.clear()
+
+    def stall_answers(self):
+        """As `stall`, but what comes from `face` passes."""
+        self._answering.clear()
 
     def cut_soon(self, chance: random.Random, share, most_bytes):
         """Resets a share of the connections, each after at most `most_bytes` more bytes."""
@@ -84,16 +90,19 @@ class Relays:
         link = _Link((writer, ours))
         self._links.add(link)
         try:
-            await asyncio.gather(self._pump(link, reader, ours), self._pump(link, theirs, writer))
+            await asyncio.gather(
+                self._pump(link, reader, ours, self._asking),
+                self._pump(link, theirs, writer, self._answering),
+            )
         except OSError:
             link.reset()
         finally:
             self._links.discard(link)
             link.close()
 
-    async def _pump(self, link, reader, writer):
+    async def _pump(self, link, reader, writer, flowing):
         while data := await reader.read(CHUNK_BYTES):
-            await self._flowing.wait()
+            await flowing.wait()
             if self.delay_s or self.bytes_per_s:
                 await asyncio.sleep(self.delay_s + len(data) / (self.bytes_per_s or float("inf")))
             if link.bytes_left is not None and link.bytes_left <= len(data):

@@ -46,9 +46,12 @@ class Life:
     acknowledged: int
     stored: int
     sent_again: int
-    """Records of clients that were rejected, stored again under another epoch: the client's own doing."""
+    """Records of clients that were rejected, or had given up others, stored again under another epoch: the
+    client's own doing."""
     failed: dict
     """Client -> how many of its records failed, by the error that it was told."""
+    given_up: dict
+    """Client -> how many of its epochs it ended because records had timed out."""
     attacks: dict
     """How often each attack was made."""
 
@@ -91,9 +94,11 @@ async def live(world, topic, seeds, names, attackers=0):
         acknowledged=sum(len(each.acknowledged) for each in told),
         stored=sum(map(len, log.by_value.values())),
         sent_again=sum(
-            log.in_more_epochs(value) for each in told if each.has_forbidden for value in each.sent
-        ),
+            log.in_more_epochs(value) for each in told if not each.transactions for value in each.sent
+        )
+        - verdict.doubled_clean,
         failed={each.client: dict(Counter(each.failed.values())) for each in told if each.failed},
+        given_up={each.client: len(each.given_up) for each in told if each.given_up},
         attacks=dict(hostile.tried),
     )
 

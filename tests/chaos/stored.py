@@ -31,9 +31,11 @@ class Log:
         """The number of times by which one producer epoch stored the value too often."""
         return sum(count - 1 for count in Counter(self.by_value.get(value, ())).values())
 
-    def in_more_epochs(self, value):
-        """The number of further producers, or epochs of one, that stored the value again."""
-        return max(0, len(set(self.by_value.get(value, ()))) - 1)
+    def in_more_epochs(self, value, given_up=frozenset()):
+        """The number of further producers, or epochs of one, that stored the value again after an epoch that
+        is not in `given_up`."""
+        *earlier, _ = dict.fromkeys(self.by_value.get(value, [None]))
+        return sum(epoch not in given_up for epoch in earlier)
 
 
 async def read_log(kafka, topic):

@@ -58,6 +58,20 @@ def test_a_client_that_is_never_rejected_may_not():
     assert found(client(), [*BOTH, ("c:0", SECOND)]) == {"doubled_clean"}
 
 
+def test_a_client_that_gave_up_other_records_may_store_a_record_again_in_its_next_epoch():
+    assert found(client(given_up={FIRST}), [*BOTH, ("c:0", SECOND)]) == set()
+
+
+def test_it_may_not_in_an_epoch_after_one_that_it_did_not_give_up():
+    third = (7, 2)
+    told = client(given_up={FIRST, third}, failed={"c:2": "_MSG_TIMED_OUT"})
+    assert found(told, [*BOTH, ("c:0", SECOND), ("c:0", third)]) == {"doubled_clean"}
+
+
+def test_a_record_that_is_acknowledged_once_and_stored_twice_is_doubled_though_others_were_given_up():
+    assert found(client(given_up={FIRST}), [*BOTH, ("c:0", FIRST)]) == {"doubled"}
+
+
 def test_a_forbidden_record_that_is_stored():
     told = client()
     told.sent.add("c:2:forbidden")

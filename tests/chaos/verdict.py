@@ -16,7 +16,8 @@ class Verdict:
     doubled: int = 0
     """Stored twice by one producer epoch."""
     doubled_clean: int = 0
-    """Stored twice by an idempotent client that was never rejected, in any epochs."""
+    """Stored again in another epoch by an idempotent client that was never rejected, and had not given up the
+    epoch before."""
     forbidden: int = 0
     """Forbidden and stored."""
     torn: int = 0
@@ -66,7 +67,7 @@ def _judge_client(told, log, verdict):
     for value in told.sent:
         verdict.add("doubled", log.doubled(value), value)
         if not told.has_forbidden and not told.transactions:
-            verdict.add("doubled_clean", max(0, len(log.by_value.get(value, ())) - 1), value)
+            verdict.add("doubled_clean", log.in_more_epochs(value, told.given_up), value)
 
 
 def _judge_transaction(values, outcome, log, verdict):
