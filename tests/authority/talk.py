@@ -73,7 +73,7 @@ class Talk:
     def seen(self) -> tuple[bytes, bytes, list[tuple[str, str, int]]]:
         """All that the broker and the client got, and what was booked."""
         self.booked += [
-            (totals.verdict.value, totals.topic, totals.batches) for totals in self._session.drain_totals()
+            (totals.key.verdict.value, totals.topic, totals.batches) for totals in self._session.drain_totals()
         ]
         return bytes(self.to_broker), bytes(self.to_client), self.booked
 

@@ -256,7 +256,6 @@ class Connection:
             _METRICS,
             Notes(self.log, clock),
             recorder.book,
-            recorder.book_totals,
             *(lambda *_: None for _ in ("enqueue", "want_topic", "want_node")),
             ProcessLimits(config.connection_limits, clock),
             judges=self.judges,

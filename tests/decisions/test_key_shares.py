@@ -10,6 +10,7 @@ from tests.decisions.test_ledger import drained
 from tsproxy.decisions import DecisionLog
 from tsproxy.decisions.key_shares import KeyShares
 from tsproxy.decisions.ledger import Ledger, Tally
+from tsproxy.decisions.totals import Totals
 
 ATTACKER = "10.6.6.6"
 KEYS = 200
@@ -29,7 +30,7 @@ def test_a_client_with_ever_new_names_leaves_the_others_named():
     """0.6 MB a minute of one client, and no other client was named in the decision log."""
     log = DecisionLog("px", "boot", NOON_MS, max_keys=KEYS)
     booked = [*map(invented, range(10_000)), *map(good, range(50))]
-    lines = [line for each in booked for line in log.book(each)] + [*log.stop(NOON_MS + 55_000)]
+    lines = [line for each in booked for line in log.book(Totals.of(each))] + [*log.stop(NOON_MS + 55_000)]
     counters = [line for line in lines if line["event"] == "counters"]
     named_in = {
         event: {line.get("client_id") for line in lines if line["event"] == event}
@@ -48,8 +49,8 @@ def test_a_client_with_ever_new_names_leaves_the_others_named():
 def test_the_addresses_of_one_network_count_as_one():
     log = DecisionLog("px", "boot", NOON_MS, max_keys=KEYS)
     for n in range(1_000):
-        log.book(rejected(peer=named(f"c{n}", client_address=f"2001:db8::{n:x}")))
-    log.book(good(1))
+        log.book(Totals.of(rejected(peer=named(f"c{n}", client_address=f"2001:db8::{n:x}"))))
+    log.book(Totals.of(good(1)))
     assert "good-1" in {line.get("client_id") for line in log.stop(NOON_MS) if line["event"] == "counters"}
 
 
@@ -76,7 +77,9 @@ def test_nothing_is_lost_or_doubled_when_keys_are_given_up(booked, most, data):
     ledger = Ledger(most)
     for each in booked:
         address = data.draw(st.sampled_from(["10.0.0.1", "10.0.0.2", "10.0.0.3"]))
-        ledger.book(rejected(peer=named(each.peer.client_id, client_address=address), topic=each.topic))
+        ledger.book(
+            Totals.of(rejected(peer=named(each.peer.client_id, client_address=address), topic=each.topic))
+        )
     events = drained(ledger)
     assert sum(event["batches"] for event in events) == len(booked)
     assert sum(sum(row[1] for row in event["ahead"]) for event in events) == len(booked)
@@ -84,15 +87,15 @@ def test_nothing_is_lost_or_doubled_when_keys_are_given_up(booked, most, data):
 
 @given(st.lists(outcomes(), max_size=20), st.lists(outcomes(), max_size=20))
 def test_merged_tallies_count_what_one_would_have_counted(some, others):
-    one, other, whole = Tally(), Tally(), Tally()
+    one, other, whole = (Tally(first_ms=NOON_MS, last_ms=NOON_MS) for _ in range(3))
     for each in some:
-        one.add(each)
-        whole.add(each)
+        one.add(Totals.of(each))
+        whole.add(Totals.of(each))
     for each in others:
-        other.add(each)
-        whole.add(each)
+        other.add(Totals.of(each))
+        whole.add(Totals.of(each))
     one.merge(other)
-    for name in Tally.__slots__:
+    for name in Tally.__dataclass_fields__:
         if name not in ("_last_request", "addresses"):
             assert getattr(one, name) == getattr(whole, name), name
     assert len(one.addresses) == len(whole.addresses)

@@ -1,7 +1,6 @@
 """The ledger's one promise: what is drained is what was booked, to the record."""
 
 from collections import Counter
-from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -9,11 +8,11 @@ from hypothesis import strategies as st
 
 from tests.decisions.outcomes import HOUR_MS, NOON_MS, batch, named, outcome, outcomes, rejected
 from tsproxy.decisions.drift import THRESHOLDS_MS, bucket
-from tsproxy.decisions.events import collateral_records
 from tsproxy.decisions.ledger import ADDRESSES_LISTED, Ledger, counters
 from tsproxy.decisions.privacy import Privacy
 from tsproxy.decisions.text import instant
-from tsproxy.model.outcome import RejectionCause, Totals, VerdictName
+from tsproxy.decisions.totals import Totals, bar
+from tsproxy.model.outcome import VerdictName
 from tsproxy.model.policy import Mode
 
 ADDED_UP = ("batches", "records", "bad_records", "collateral_records", "bytes")
@@ -29,7 +28,9 @@ def truth(booked):
     sums = Counter()
     for o in booked:
         ending = (o.verdict, o.reason, o.error_code, o.is_final)
-        values = (1, o.batch.records, o.bad_records, collateral_records(o), o.batch.batch_bytes)
+        is_rejected = o.verdict in (VerdictName.REJECTED, VerdictName.BROKER_REJECTED)
+        collateral = max(0, o.batch.records - o.bad_records) if is_rejected else 0
+        values = (1, o.batch.records, o.bad_records, collateral, o.batch.batch_bytes)
         sums.update({(ending, name): value for name, value in zip(ADDED_UP, values, strict=True)})
     return sums
 
@@ -48,7 +49,7 @@ def test_the_sum_of_all_counters_is_the_sum_of_all_outcomes(booked, max_keys, dr
     ledger = Ledger(max_keys)
     events = []
     for number, o in enumerate(booked, 1):
-        ledger.book(o)
+        ledger.book(Totals.of(o))
         if number % drain_every == 0:
             events += drained(ledger)
     events += drained(ledger)
@@ -60,7 +61,7 @@ def test_the_sum_of_all_counters_is_the_sum_of_all_outcomes(booked, max_keys, dr
 def test_both_histograms_hold_every_batch_that_carries_a_time(booked, max_keys):
     ledger = Ledger(max_keys)
     for o in booked:
-        ledger.book(o)
+        ledger.book(Totals.of(o))
     timed = [o for o in booked if o.batch.min_timestamp_ms is not None]
     events = drained(ledger)
     for side in ("ahead", "behind"):
@@ -72,7 +73,7 @@ def test_both_histograms_hold_every_batch_that_carries_a_time(booked, max_keys):
 def test_ahead_goes_by_a_batchs_largest_drift_and_behind_by_its_smallest():
     """Kafka rejects whole batches, so the extremes decide."""
     ledger = Ledger()
-    ledger.book(outcome(batch=batch(records=3, low=NOON_MS - HOUR_MS, high=NOON_MS + 2 * HOUR_MS)))
+    ledger.book(Totals.of(outcome(batch=batch(records=3, low=NOON_MS - HOUR_MS, high=NOON_MS + 2 * HOUR_MS))))
     (event,) = drained(ledger)
     assert event["ahead"] == [[bucket(2 * HOUR_MS), 1, 3]]
     assert event["behind"] == [[bucket(-HOUR_MS), 1, 3]]
@@ -80,7 +81,7 @@ def test_ahead_goes_by_a_batchs_largest_drift_and_behind_by_its_smallest():
 
 def test_a_batch_without_times_is_counted_but_has_no_drift():
     ledger = Ledger()
-    ledger.book(outcome(batch=batch(records=4, low=None, high=None)))
+    ledger.book(Totals.of(outcome(batch=batch(records=4, low=None, high=None))))
     (event,) = drained(ledger)
     assert (event["records"], event["ahead"], event["behind"]) == (4, [], [])
     assert "drift_min_ms" not in event
@@ -88,7 +89,7 @@ def test_a_batch_without_times_is_counted_but_has_no_drift():
 
 def test_drift_of_a_rejected_batch_is_that_of_its_culprits():
     ledger = Ledger()
-    ledger.book(rejected([NOON_MS + 2 * HOUR_MS, NOON_MS + 3 * HOUR_MS], records=50))
+    ledger.book(Totals.of(rejected([NOON_MS + 2 * HOUR_MS, NOON_MS + 3 * HOUR_MS], records=50)))
     (event,) = drained(ledger)
     assert (event["drift_min_ms"], event["drift_max_ms"]) == (2 * HOUR_MS, 3 * HOUR_MS)
     assert (event["bad_records"], event["collateral_records"]) == (2, 48)
@@ -97,7 +98,7 @@ def test_drift_of_a_rejected_batch_is_that_of_its_culprits():
 def test_past_the_limit_names_are_folded_and_how_it_ended_is_kept():
     ledger = Ledger(max_keys=2)
     for n in range(10):
-        ledger.book(rejected(peer=named(f"hostile-{n}"), topic=f"topic-{n}"))
+        ledger.book(Totals.of(rejected(peer=named(f"hostile-{n}"), topic=f"topic-{n}")))
     assert ledger.batches_folded == 8
     events = drained(ledger)
     assert [e.get("folded") for e in events] == [None, None, True]
@@ -108,14 +109,14 @@ def test_past_the_limit_names_are_folded_and_how_it_ended_is_kept():
 
 def test_a_client_really_called_other_is_not_taken_for_the_folded_ones():
     ledger = Ledger(max_keys=1)
-    ledger.book(outcome(topic="other", peer=named("other")))
-    ledger.book(outcome(topic="other", peer=named("other-2")))
+    ledger.book(Totals.of(outcome(topic="other", peer=named("other"))))
+    ledger.book(Totals.of(outcome(topic="other", peer=named("other-2"))))
     assert [e.get("folded") for e in drained(ledger)] == [None, True]
 
 
 def test_names_of_32_kilobytes_do_not_grow_a_line():
     ledger = Ledger()
-    ledger.book(outcome(topic="t" * 32_000, peer=named("\udcff" * 32_000, principal="p" * 32_000)))
+    ledger.book(Totals.of(outcome(topic="t" * 32_000, peer=named("\udcff" * 32_000, principal="p" * 32_000))))
     (event,) = drained(ledger)
     assert len(str(event)) < 2_000
 
@@ -124,7 +125,7 @@ def test_requests_are_counted_once_however_many_partitions_they_bring():
     ledger = Ledger()
     one, other = object(), object()
     for request in (one, one, one, other, other):
-        ledger.book(outcome(request=request))
+        ledger.book(Totals.of(outcome(request=request)))
     (event,) = drained(ledger)
     assert (event["requests"], event["batches"]) == (2, 5)
 
@@ -132,7 +133,7 @@ def test_requests_are_counted_once_however_many_partitions_they_bring():
 def test_addresses_are_listed_up_to_a_bound_and_the_rest_is_owned_up_to():
     ledger = Ledger()
     for n in range(ADDRESSES_LISTED + 3):
-        ledger.book(outcome(peer=named(client_address=f"10.0.0.{n}")))
+        ledger.book(Totals.of(outcome(peer=named(client_address=f"10.0.0.{n}"))))
     (event,) = drained(ledger)
     assert len(event["addresses"]) == ADDRESSES_LISTED
     assert event["addresses_truncated"] is True
@@ -141,44 +142,38 @@ def test_addresses_are_listed_up_to_a_bound_and_the_rest_is_owned_up_to():
 def test_what_the_producer_sends_again_by_itself_is_counted_apart():
     ledger = Ledger()
     for is_final in (False, True, False):
-        ledger.book(outcome(VerdictName.BROKER_REJECTED, error_code=7, is_final=is_final))
+        ledger.book(Totals.of(outcome(VerdictName.BROKER_REJECTED, error_code=7, is_final=is_final)))
     assert {e["is_final"]: e["batches"] for e in drained(ledger)} == {False: 2, True: 1}
 
 
 def totals_of(outcomes_of_one_key):
-    """The totals of many accepted outcomes, as the fast path counts them (each of a request of its own)."""
-    drifts = [
-        (o.batch.min_timestamp_ms - o.now_ms, o.batch.max_timestamp_ms - o.now_ms)
-        for o in outcomes_of_one_key
-    ]
-    ahead, behind = Counter(), Counter()
-    for o, (low, high) in zip(outcomes_of_one_key, drifts, strict=True):
-        ahead[bucket(high), "batches"] += 1
-        ahead[bucket(high), "records"] += o.batch.records
-        behind[bucket(low), "batches"] += 1
-        behind[bucket(low), "records"] += o.batch.records
-    first = outcomes_of_one_key[0]
+    """The totals of many outcomes, as the fast path counts them (each of a request of its own)."""
+    first, last = outcomes_of_one_key[0], outcomes_of_one_key[-1]
+    ahead, behind, drifts = Counter(), Counter(), []
+    for o in outcomes_of_one_key:
+        low, high = o.batch.min_timestamp_ms - o.now_ms, o.batch.max_timestamp_ms - o.now_ms
+        ahead[bucket(high)] += bar(1, o.batch.records)
+        behind[bucket(low)] += bar(1, o.batch.records)
+        drifts += [c.timestamp_ms - o.now_ms for c in o.culprits] or [low, high]
+    records = sum(o.batch.records for o in outcomes_of_one_key)
+    bad = sum(o.bad_records for o in outcomes_of_one_key)
     return Totals(
+        key=Totals.of(first).key,
         peer=first.peer,
-        topic=first.topic,
         limits=first.limits,
-        batches=len(outcomes_of_one_key),
-        records=sum(o.batch.records for o in outcomes_of_one_key),
-        bytes=sum(o.batch.batch_bytes for o in outcomes_of_one_key),
         requests=len(outcomes_of_one_key),
+        culprit_ms=last.culprits[0].timestamp_ms if last.culprits else None,
+        batches=len(outcomes_of_one_key),
+        records=records,
+        bad_records=bad,
+        collateral_records=records - bad if first.verdict is VerdictName.REJECTED else 0,
+        bytes=sum(o.batch.batch_bytes for o in outcomes_of_one_key),
         first_ms=min(o.now_ms for o in outcomes_of_one_key),
         last_ms=max(o.now_ms for o in outcomes_of_one_key),
-        drift_min_ms=min(low for low, _ in drifts),
-        drift_max_ms=max(high for _, high in drifts),
-        ahead=bars(ahead),
-        behind=bars(behind),
-    )
-
-
-def bars(counted):
-    return tuple(
-        (index, counted[index, "batches"], counted[index, "records"])
-        for index in sorted({i for i, _ in counted})
+        drift_min_ms=min(drifts),
+        drift_max_ms=max(drifts),
+        ahead=dict(ahead),
+        behind=dict(behind),
     )
 
 
@@ -197,25 +192,11 @@ def test_totals_count_as_the_outcomes_do_that_they_stand_for(booked, data):
     cut = data.draw(st.integers(0, len(booked)))
     one_by_one, together = Ledger(), Ledger()
     for o in booked:
-        one_by_one.book(o)
+        one_by_one.book(Totals.of(o))
     for part in (booked[:cut], booked[cut:]):
         if part:
-            together.book_totals(totals_of(part))
+            together.book(totals_of(part))
     assert drained(together) == drained(one_by_one)
-
-
-def blame_of(outcomes_of_one_key):
-    first, last = outcomes_of_one_key[0], outcomes_of_one_key[-1]
-    return RejectionCause(
-        rule=first.rule,
-        mode=first.mode,
-        reason=first.reason,
-        unit_guess=first.unit_guess,
-        error_code=first.error_code,
-        would_reject=first.would_reject,
-        bad_records=sum(o.bad_records for o in outcomes_of_one_key),
-        culprit_ms=last.culprits[0].timestamp_ms,
-    )
 
 
 @pytest.mark.parametrize("would", [False, True])
@@ -227,14 +208,14 @@ def test_so_do_totals_of_what_was_rejected_or_would_be(would):
     booked = [rejected(times, **facts) for _ in range(3)]
     one_by_one, together = Ledger(), Ledger()
     for o in booked:
-        one_by_one.book(o)
-    together.book_totals(replace(totals_of(booked), cause=blame_of(booked)))
+        one_by_one.book(Totals.of(o))
+    together.book(totals_of(booked))
     assert drained(together) == drained(one_by_one)
 
 
 def test_totals_past_the_bound_of_keys_are_folded_with_all_their_batches():
     ledger = Ledger(max_keys=0)
-    ledger.book_totals(totals_of([outcome(), outcome()]))
+    ledger.book(totals_of([outcome(), outcome()]))
     assert ledger.batches_folded == 2
     (event,) = drained(ledger)
     assert (event["topic"], event["folded"], event["batches"]) == ("other", True, 2)
@@ -281,7 +262,7 @@ def test_what_other_limits_would_reject_is_exact_for_each_side_and_bounded_for_b
     """At every bound that people set, straight from the counters that are written."""
     ledger = Ledger()
     for o in booked:
-        ledger.book(o)
+        ledger.book(Totals.of(o))
     events = drained(ledger)
     beyond = {
         "ahead": [row for e in events for row in e["ahead"] if row[0] > bucket(after)],

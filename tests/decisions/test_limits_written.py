@@ -7,13 +7,14 @@ import pytest
 from tests.decisions.outcomes import NOON_MS, PEER, named, outcome, rejected
 from tsproxy.decisions import DecisionLog
 from tsproxy.decisions.limits_written import MOST_UNPROVEN, MOST_UNPROVEN_OF_ADDRESS, LimitsWritten
+from tsproxy.decisions.totals import Totals
 from tsproxy.model.verdict import TopicLimits
 
 LIMITS = TopicLimits(after_max_ms=1)
 
 
 def topics_told(log, *booked):
-    lines = [line for each in booked for line in log.book(each)]
+    lines = [line for each in booked for line in log.book(Totals.of(each))]
     return [line["topic"] for line in lines if line["event"] == "lifecycle"]
 
 
@@ -28,7 +29,7 @@ def test_invented_topics_leave_little_behind(log):
     try:
         before = tracemalloc.get_traced_memory()[0]
         for n in range(1_000):
-            log.book(rejected(topic=f"{n}-" + "\U0001f600" * 8_000))
+            log.book(Totals.of(rejected(topic=f"{n}-" + "\U0001f600" * 8_000)))
         assert tracemalloc.get_traced_memory()[0] - before < 4 << 20
     finally:
         tracemalloc.stop()

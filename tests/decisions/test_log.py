@@ -1,5 +1,7 @@
 """A boot of the decision log: contiguous, covered by heartbeats, few examples, exact counts."""
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -7,7 +9,8 @@ from hypothesis import strategies as st
 from tests.decisions.outcomes import HOUR_MS, NOON_MS, batch, named, outcome, outcomes, rejected
 from tsproxy.decisions import DecisionLog, LifecycleKind, WriterHealth
 from tsproxy.decisions.examples import Examples
-from tsproxy.model.outcome import Culprit, RejectionCause, Totals, VerdictName
+from tsproxy.decisions.totals import Totals
+from tsproxy.model.outcome import Culprit, VerdictName
 from tsproxy.model.token_bucket import Rate
 from tsproxy.model.verdict import Reason, TopicLimits
 
@@ -23,7 +26,7 @@ def of(event, lines):
 
 
 def decisions_of(log, *booked):
-    return [line for o in booked for line in of("decision", log.book(o))]
+    return [line for o in booked for line in of("decision", log.book(Totals.of(o)))]
 
 
 @given(st.lists(st.one_of(outcomes(), st.integers(-300_000, 300_000)), max_size=40))
@@ -36,7 +39,7 @@ def test_seq_counts_every_line_and_heartbeats_cover_the_boot(steps):
         if isinstance(step, int):
             lines += log.tick(NOON_MS + step)
         else:
-            lines += log.book(step)
+            lines += log.book(Totals.of(step))
             batches += 1
     lines += log.stop(NOON_MS + 300_000)
     assert [line["seq"] for line in lines] == list(range(len(lines)))
@@ -79,7 +82,7 @@ def test_a_rejected_batch_is_one_decision_with_who_where_and_why():
 
 def test_what_is_null_is_not_written():
     log = new_log()
-    lines = log.book(rejected()) + log.stop(NOON_MS)
+    lines = log.book(Totals.of(rejected())) + log.stop(NOON_MS)
     assert all(value is not None for line in lines for value in line.values())
 
 
@@ -127,9 +130,8 @@ def test_examples_of_one_key_are_few_and_say_how_many_they_stand_for():
 def test_batches_that_were_rejected_without_a_look_count_as_suppressed_examples():
     log = new_log(examples=Examples(NOON_MS, per_key=Rate(burst=1, refill_ms=10_000)))
     decisions_of(log, rejected(rule="topic-limits"))
-    cause = RejectionCause("topic-limits", None, Reason.TOO_FAR_AHEAD, None, 32, False, 9, NOON_MS * 1000)
-    spans = (9, 90, 9_000, 9, NOON_MS, NOON_MS, 1, 1, (), (), cause)
-    log.book_totals(Totals(rejected().peer, "orders", None, *spans))
+    one = Totals.of(rejected(rule="topic-limits"))
+    log.book(replace(one, example=None, batches=9, records=90, bad_records=9))
     (line,) = decisions_of(log, rejected(rule="topic-limits", now_ms=NOON_MS + 10_000))
     (heartbeat,) = of("heartbeat", log.stop(NOON_MS + 10_000))
     assert (line["suppressed"], heartbeat["decisions_suppressed"]) == (9, 9)
@@ -164,7 +166,7 @@ def test_batches_answered_late_earn_no_examples_by_their_older_clock():
 
 def test_intervals_end_on_the_clocks_own_minutes():
     log = new_log(NOON_MS + 10_500)
-    log.book(outcome(now_ms=NOON_MS + 11_000))
+    log.book(Totals.of(outcome(now_ms=NOON_MS + 11_000)))
     assert not log.tick(NOON_MS + 59_999)
     counters, heartbeat = log.tick(NOON_MS + 60_400)
     assert (counters["interval_start"], counters["interval_ms"]) == ("2026-11-20T12:00:10.500Z", 49_500)
@@ -179,8 +181,8 @@ def test_intervals_end_on_the_clocks_own_minutes():
 def test_a_batch_of_the_next_hour_never_falls_into_the_last_ones_counts():
     """Even where the tick comes late: the batch's own clock ends the interval."""
     log = new_log(NOON_MS - 1_000)
-    log.book(outcome(now_ms=NOON_MS - 500))
-    lines = log.book(outcome(now_ms=NOON_MS + 1)) + log.stop(NOON_MS + 2)
+    log.book(Totals.of(outcome(now_ms=NOON_MS - 500)))
+    lines = log.book(Totals.of(outcome(now_ms=NOON_MS + 1))) + log.stop(NOON_MS + 2)
     assert [(c["interval_start"][:13], c["batches"]) for c in of("counters", lines)] == [
         ("2026-11-20T11", 1),
         ("2026-11-20T12", 1),
@@ -195,7 +197,7 @@ def test_an_idle_proxy_says_every_interval_that_it_lives():
 
 def test_a_clock_set_back_by_an_hour_does_not_stop_the_intervals():
     log = new_log()
-    log.book(outcome())
+    log.book(Totals.of(outcome()))
     counters, _ = log.tick(NOON_MS - HOUR_MS)
     assert counters["batches"] == 1
     (heartbeat,) = log.tick(NOON_MS - HOUR_MS + MINUTE_MS)
@@ -211,7 +213,7 @@ def test_the_writers_health_stands_in_the_heartbeat():
 
 def test_stopping_on_the_boundary_of_an_interval_loses_no_count():
     log = new_log()
-    log.book(outcome())
+    log.book(Totals.of(outcome()))
     lines = log.stop(NOON_MS + MINUTE_MS + 300, WriterHealth(lines_dropped=7))
     assert [line["batches"] for line in of("counters", lines)] == [1]
     assert [line["lines_dropped"] for line in of("heartbeat", lines)] == [7, 7]
@@ -221,7 +223,7 @@ def test_a_topics_limits_are_told_once_a_day_and_when_they_change():
     log = new_log()
 
     def told(now_ms, limits):
-        lines = log.book(outcome(now_ms=now_ms, limits=limits))
+        lines = log.book(Totals.of(outcome(now_ms=now_ms, limits=limits)))
         return [line.get("after_max_ms") for line in of("lifecycle", lines)]
 
     hour, day = TopicLimits(after_max_ms=HOUR_MS), TopicLimits(after_max_ms=24 * HOUR_MS)
@@ -234,7 +236,7 @@ def test_a_topics_limits_are_told_once_a_day_and_when_they_change():
 
 def test_stop_leaves_nothing_uncounted_and_says_goodbye():
     log = new_log()
-    log.book(outcome(batch=batch(records=3)))
+    log.book(Totals.of(outcome(batch=batch(records=3))))
     lines = list(log.stop(NOON_MS + 5))
     assert [line["event"] for line in lines] == ["counters", "heartbeat", "lifecycle"]
     assert lines[-1]["kind"] == "stop"

@@ -8,6 +8,7 @@ from tests.decisions.conformance import complaints
 from tests.decisions.outcomes import NOON_MS, named, outcome, rejected
 from tsproxy.decisions import DecisionLog, Privacy, Redaction
 from tsproxy.decisions.schema import json_schema
+from tsproxy.decisions.totals import Totals
 
 SALT = b"s" * 32
 ALICE = named(principal="User:alice", client_address="10.9.8.7")
@@ -15,7 +16,7 @@ ALICE = named(principal="User:alice", client_address="10.9.8.7")
 
 def written(privacy, *outcomes):
     log = DecisionLog("px", "boot", NOON_MS, privacy=privacy)
-    lines = [line for each in outcomes for line in log.book(each)] + list(log.stop(NOON_MS + 5))
+    lines = [line for each in outcomes for line in log.book(Totals.of(each))] + list(log.stop(NOON_MS + 5))
     for line in lines:
         assert complaints(line, json_schema()) == []
     return lines

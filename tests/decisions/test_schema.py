@@ -16,6 +16,7 @@ from tsproxy.decisions import DecisionLog, LifecycleKind
 from tsproxy.decisions.__main__ import main
 from tsproxy.decisions.fields import FIELDS, FieldType
 from tsproxy.decisions.schema import TYPE_FORMS, json_schema, markdown_table, spark_ddl
+from tsproxy.decisions.totals import Totals
 
 SCHEMA = json_schema()
 DOCUMENT = Path(__file__).parents[2] / "docs" / "decision-log.md"
@@ -48,7 +49,7 @@ def test_every_line_of_a_log_conforms_to_the_schema(booked):
     log = DecisionLog("px", "boot", NOON_MS - 200_000, interval_ms=50_000)
     lines = [log.lifecycle(LifecycleKind.START, NOON_MS, {"version": "0.1.0", "rules": []})]
     for outcome in booked:
-        lines += log.book(outcome)
+        lines += log.book(Totals.of(outcome))
     lines += log.stop(NOON_MS + 200_000)
     for line in lines:
         assert complaints(line, SCHEMA) == []

@@ -7,6 +7,7 @@ import pytest
 
 from tests.decisions.outcomes import NOON_MS, named, rejected
 from tsproxy.decisions import DecisionLog
+from tsproxy.decisions.totals import Totals
 
 MINUTE_MS = 60_000
 MAX_KEYS = 200
@@ -28,7 +29,7 @@ def stormed(log, name, batches):
     """Every batch from a client, for a topic, by a principal of a name of its own."""
     for n in range(batches):
         peer = named(name(n), principal=name(n), client_software=name(n))
-        yield from log.book(rejected(peer=peer, topic=name(n), now_ms=NOON_MS + n))
+        yield from log.book(Totals.of(rejected(peer=peer, topic=name(n), now_ms=NOON_MS + n)))
 
 
 @pytest.mark.parametrize("storm", STORMS)
@@ -57,7 +58,7 @@ def test_memory_does_not_grow_with_the_names_of_a_storm():
         for minute in range(6):
             for n in range(1_000):
                 now_ms = NOON_MS + minute * MINUTE_MS + n
-                log.book(rejected(peer=named(name(1_000 * minute + n)), now_ms=now_ms))
+                log.book(Totals.of(rejected(peer=named(name(1_000 * minute + n)), now_ms=now_ms)))
             sizes.append(tracemalloc.get_traced_memory()[0])
     finally:
         tracemalloc.stop()

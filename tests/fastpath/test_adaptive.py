@@ -14,6 +14,7 @@ from tests.wire.batches import CODECS, LZ4, NONE, ZSTD, batch
 from tsproxy import fastpath
 from tsproxy.decisions import Privacy
 from tsproxy.decisions.ledger import Ledger, counters
+from tsproxy.decisions.totals import Totals
 from tsproxy.fastpath.adaptive import ONE_READ_OF, PAUSE_MS, READ_ALL_MS, TRUSTED_AFTER
 from tsproxy.model.custom_rule import CustomRule
 from tsproxy.model.kafka import ErrorCode
@@ -92,10 +93,10 @@ class Producer:
         sent = [b"".join(e.data for e in effects if isinstance(e, to)) for to in (SendToBroker, SendToClient)]
         for effect in effects:
             if isinstance(effect, Emit):
-                self.ledger.book(effect.outcome)
+                self.ledger.book(Totals.of(effect.outcome))
                 self.outcomes.append(effect.outcome)
         for totals in self.session.drain_totals():
-            self.ledger.book_totals(totals)
+            self.ledger.book(totals)
         return sent
 
     def counted(self):

@@ -10,9 +10,10 @@ from tests.session.conversation import DAY_MS, HOUR_MS, LIMITS, NOW_MS, PEER, id
 from tests.session.messages import HEARTBEAT, produce, request
 from tests.wire.batches import GZIP, batch
 from tsproxy import fastpath
+from tsproxy.decisions.totals import key_of
 from tsproxy.fastpath import Rejection
 from tsproxy.model.kafka import LONG_MAX, LONG_MIN, ErrorCode
-from tsproxy.model.outcome import RejectionCause
+from tsproxy.model.outcome import VerdictName
 from tsproxy.model.policy import Mode
 from tsproxy.model.verdict import Reason
 from tsproxy.policy import timestamps
@@ -32,7 +33,15 @@ TOO_FAR_AHEAD = Rejection(
     highest_ms=AHEAD_MS + HOUR_MS,
     from_ms=NOW_MS,
     until_ms=NOW_MS + 1000,
-    cause=RejectionCause("topic-limits", Mode.ENFORCE, Reason.TOO_FAR_AHEAD, None, 32, False, 0, 0),
+    key=key_of(
+        PEER,
+        "t",
+        VerdictName.REJECTED,
+        reason=Reason.TOO_FAR_AHEAD,
+        error_code=32,
+        rule="topic-limits",
+        mode=Mode.ENFORCE,
+    ),
     error_message=timestamps.REJECTED,
     culprits_listed=100,
 )
@@ -73,7 +82,7 @@ def test_each_batch_is_counted_with_its_culprits():
     assert rejecting.rejects(*asked) == sum(map(len, asked))
     (totals,) = rejecting.table.drain()
     assert (totals.batches, totals.records, totals.requests) == (3, 9, 3)
-    assert (totals.cause.bad_records, totals.cause.culprit_ms) == (6, AHEAD_MS)
+    assert (totals.bad_records, totals.culprit_ms) == (6, AHEAD_MS)
     assert (totals.drift_min_ms, totals.drift_max_ms) == (2 * HOUR_MS, 2 * HOUR_MS + 3)
     assert rejecting.table.drain() == []
     assert (rejecting.in_flight.answered, len(rejecting.in_flight)) == (3, 0)
@@ -185,11 +194,11 @@ def test_one_read_names_only_so_many():
 
 def test_sides_and_units_of_one_topic_stand_beside_each_other():
     rejecting = Rejecting()
-    cause = replace(TOO_FAR_AHEAD.cause, reason=Reason.TOO_OLD)
-    rejecting.table.repeat(replace(TOO_FAR_AHEAD, lowest_ms=0, highest_ms=NOW_MS, cause=cause))
+    key = TOO_FAR_AHEAD.key._replace(reason=Reason.TOO_OLD)
+    rejecting.table.repeat(replace(TOO_FAR_AHEAD, lowest_ms=0, highest_ms=NOW_MS, key=key))
     asked = [produce({"t": {0: batch([each])}}) for each in (AHEAD_MS, OLD_MS, AHEAD_MS)]
     assert rejecting.rejects(*asked) == sum(map(len, asked))
-    assert [(each.cause.reason, each.batches) for each in rejecting.table.drain()] == [
+    assert [(each.key.reason, each.batches) for each in rejecting.table.drain()] == [
         (Reason.TOO_FAR_AHEAD, 2),
         (Reason.TOO_OLD, 1),
     ]

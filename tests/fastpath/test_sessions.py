@@ -17,6 +17,7 @@ from tests.session.messages import answer, produce, produced, request
 from tests.wire.batches import CODECS, batch
 from tsproxy.decisions import Privacy
 from tsproxy.decisions.ledger import Ledger, counters
+from tsproxy.decisions.totals import Totals
 from tsproxy.model.outcome import Outcome, VerdictName
 from tsproxy.session.effects import (
     Effect,
@@ -81,12 +82,12 @@ class Spectator:
                     waiting += self.session.answer_read(job(), now_ms)
                     self.book_totals()
                 case Emit(outcome) if outcome.verdict is VerdictName.ACCEPTED:
-                    self.ledger.book(outcome)
+                    self.ledger.book(Totals.of(outcome))
                 case Emit(outcome) if outcome.verdict is VerdictName.REJECTED:
-                    self.ledger.book(outcome)
+                    self.ledger.book(Totals.of(outcome))
                     self.rejected.append(outcome)
                 case Emit(outcome):
-                    self.ledger.book(outcome)
+                    self.ledger.book(Totals.of(outcome))
                     others.append(effect)
                 case _:
                     others.append(effect)
@@ -94,8 +95,8 @@ class Spectator:
 
     def book_totals(self) -> None:
         for totals in self.session.drain_totals():
-            self.ledger.book_totals(totals)
-            if totals.verdict is VerdictName.ACCEPTED:
+            self.ledger.book(totals)
+            if totals.key.verdict is VerdictName.ACCEPTED:
                 self.passed += totals.batches
             else:
                 self.rejections += totals.batches

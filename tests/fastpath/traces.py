@@ -8,9 +8,10 @@ from typing import Any
 from tests.fastpath.conversations import LIMITS, TOPICS, Scene
 from tests.session.conversation import PEER, id_of
 from tsproxy import fastpath
+from tsproxy.decisions.totals import key_of
 from tsproxy.fastpath import Rejection
 from tsproxy.model.kafka import LONG_MAX, LONG_MIN
-from tsproxy.model.outcome import RejectionCause
+from tsproxy.model.outcome import VerdictName
 from tsproxy.model.policy import Mode
 from tsproxy.model.records import RecordFacts
 from tsproxy.model.verdict import TopicLimits, reason_out_of_range
@@ -142,7 +143,15 @@ def _rejection(
         highest_ms=highest_ms,
         from_ms=now_ms,
         until_ms=now_ms + pick.choice([1, 5_000]),
-        cause=RejectionCause("topic-limits", Mode.ENFORCE, reason, None, pick.choice([32, 87]), False, 0, 0),
+        key=key_of(
+            PEER,
+            topic,
+            VerdictName.REJECTED,
+            reason=reason,
+            error_code=pick.choice([32, 87]),
+            rule="topic-limits",
+            mode=Mode.ENFORCE,
+        ),
         error_message=pick.choice(["", "rejected", "ü" * 200]),
         culprits_listed=(3, 10_000)[now_ms % 2],
     )

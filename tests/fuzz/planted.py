@@ -18,6 +18,7 @@ from tests.session.messages import ALL_VERSIONS, frame, produce, request
 from tests.wire.batches import CODECS, batch, record
 from tsproxy.config import ConfigError
 from tsproxy.decisions import DecisionLog
+from tsproxy.decisions.totals import Totals
 from tsproxy.session.effects import Effect, Emit, Judge, SendToBroker
 from tsproxy.session.session import Session
 
@@ -126,7 +127,7 @@ def _told(session: Session, effects: list[Effect]) -> list[object]:
             case Judge(job):
                 waiting += session.judged(job(), NOW_MS)
             case Emit(outcome) as effect:
-                told += [effect, *map(orjson.dumps, log.book(outcome))]
+                told += [effect, *map(orjson.dumps, log.book(Totals.of(outcome)))]
             case effect:
                 told.append(effect)
     return [*told, *map(orjson.dumps, log.stop(NOW_MS))]

@@ -29,6 +29,7 @@ from tsproxy.config import ConfigError
 from tsproxy.config.document import parse_yaml
 from tsproxy.decisions import DecisionLog
 from tsproxy.decisions.schema import json_schema
+from tsproxy.decisions.totals import Totals
 from tsproxy.model.records import Suspects
 from tsproxy.model.view import SessionLimits, View
 from tsproxy.proxy.connections import proxy_protocol
@@ -359,7 +360,7 @@ def decisions(data: bytes) -> None:
     facts = {"peer": peer, "topic": topic, "transactional_id": user or None, "partition": kind}
     log = DecisionLog("proxy", "boot", NOW_MS)
     made = rejected(times, **facts) if is_rejected else outcome(batch=any_batch(high=max(times)), **facts)
-    for line in (*log.book(made), *log.tick(NOW_MS + 60_000), *log.stop(NOW_MS + 60_001)):
+    for line in (*log.book(Totals.of(made)), *log.tick(NOW_MS + 60_000), *log.stop(NOW_MS + 60_001)):
         raw = orjson.dumps(line)
         assert b"\n" not in raw
         assert json.loads(raw) == line

@@ -2,7 +2,8 @@
 
 from dataclasses import replace
 
-from tsproxy.model.outcome import Outcome, Peer, Totals, VerdictName
+from tsproxy.decisions.totals import Totals, bar
+from tsproxy.model.outcome import Outcome, Peer, VerdictName
 from tsproxy.model.records import BatchFacts
 from tsproxy.model.verdict import Reason, UnitGuess
 
@@ -29,7 +30,7 @@ REJECTED = replace(
 
 TOTALS = Totals(
     peer=ACCEPTED.peer,
-    topic=ACCEPTED.topic,
+    key=Totals.of(ACCEPTED).key,
     limits=ACCEPTED.limits,
     batches=20,
     records=300,
@@ -39,8 +40,8 @@ TOTALS = Totals(
     last_ms=ACCEPTED.now_ms,
     drift_min_ms=0,
     drift_max_ms=0,
-    ahead=((0, 20, 300),),
-    behind=((0, 20, 300),),
+    ahead={0: bar(20, 300)},
+    behind={0: bar(20, 300)},
 )
 
 

@@ -13,7 +13,8 @@ from tests.proxy.measured import REJECTED
 from tsproxy.config.document import parse_yaml
 from tsproxy.config.load import load
 from tsproxy.decisions.privacy import Privacy, Redaction
-from tsproxy.model.outcome import Culprit, RejectionCause, Totals, VerdictName
+from tsproxy.decisions.totals import Totals
+from tsproxy.model.outcome import Culprit, VerdictName
 from tsproxy.proxy.admin import live
 from tsproxy.proxy.admin.access import WITHOUT_TOKEN
 from tsproxy.proxy.admin.http import Answer
@@ -76,8 +77,8 @@ def names(rows):
 
 def test_the_same_fault_of_the_same_client_is_one_row():
     offenders = Offenders()
-    offenders.book(rejected(bad_records=2, culprits=(Culprit(0, -1), Culprit(1, 77))))
-    offenders.book(rejected(now_ms=NOW_MS + 5, bad_records=3, culprits=(Culprit(0, 88),)))
+    offenders.book(Totals.of(rejected(bad_records=2, culprits=(Culprit(0, -1), Culprit(1, 77)))))
+    offenders.book(Totals.of(rejected(now_ms=NOW_MS + 5, bad_records=3, culprits=(Culprit(0, 88),))))
 
     [row] = offenders.highest(NOW_MS + 5)
     assert (row.batches, row.bad_records) == (2, 5)
@@ -87,10 +88,11 @@ def test_the_same_fault_of_the_same_client_is_one_row():
 
 def test_batches_rejected_without_a_look_are_in_their_row_as_well():
     offenders, one = Offenders(), rejected(bad_records=2, culprits=(Culprit(0, 77),))
-    offenders.book(one)
-    cause = RejectionCause(one.rule, one.mode, one.reason, one.unit_guess, one.error_code, False, 40, 99)
-    totals = (20, 20 * one.batch.records, 0, 20, NOW_MS, NOW_MS + 5, None, None, (), (), cause)
-    offenders.book_totals(Totals(one.peer, one.topic, one.limits, *totals))
+    offenders.book(Totals.of(one))
+    more = replace(
+        Totals.of(one), example=None, batches=20, bad_records=40, culprit_ms=99, last_ms=NOW_MS + 5
+    )
+    offenders.book(more)
 
     [row] = offenders.highest(NOW_MS + 5)
     assert (row.batches, row.bad_records, row.last_ms, row.timestamp_ms) == (21, 42, NOW_MS + 5, 99)
@@ -98,8 +100,8 @@ def test_batches_rejected_without_a_look_are_in_their_row_as_well():
 
 def test_who_is_at_it_now_comes_before_who_was_worse_long_ago():
     offenders = Offenders()
-    offenders.book(rejected("yesterday", NOW_MS - 100 * HALF_LIFE_MS, bad_records=1_000_000))
-    offenders.book(rejected("now", NOW_MS, bad_records=1))
+    offenders.book(Totals.of(rejected("yesterday", NOW_MS - 100 * HALF_LIFE_MS, bad_records=1_000_000)))
+    offenders.book(Totals.of(rejected("now", NOW_MS, bad_records=1)))
 
     assert names(offenders.highest(NOW_MS)) == ["now", "yesterday"]
 
@@ -115,7 +117,7 @@ def test_who_is_at_it_now_comes_before_who_was_worse_long_ago():
 )
 def test_what_is_nobodys_fault_makes_no_row(outcome):
     offenders = Offenders()
-    offenders.book(outcome)
+    offenders.book(Totals.of(outcome))
 
     assert offenders.highest(NOW_MS) == []
 
@@ -123,8 +125,8 @@ def test_what_is_nobodys_fault_makes_no_row(outcome):
 def test_a_storm_of_names_hides_nobody_and_loses_no_count():
     offenders = Offenders()
     for n in range(10 * MOST_ROWS):
-        offenders.book(rejected("steady", bad_records=10))
-        offenders.book(rejected(f"name-{n}"))
+        offenders.book(Totals.of(rejected("steady", bad_records=10)))
+        offenders.book(Totals.of(rejected(f"name-{n}")))
 
     rows = offenders.highest(NOW_MS)
     assert names(rows)[0] == "steady"
@@ -136,7 +138,7 @@ def test_a_storm_of_names_hides_nobody_and_loses_no_count():
 def test_persons_are_shown_as_in_the_decision_log():
     offenders = Offenders(Privacy(Redaction.DROP, Redaction.HASH, b"salt"))
     peer = replace(REJECTED.peer, principal="User:alice")
-    offenders.book(replace(REJECTED, peer=peer, now_ms=NOW_MS))
+    offenders.book(Totals.of(replace(REJECTED, peer=peer, now_ms=NOW_MS)))
 
     [row] = offenders.highest(NOW_MS)
     assert row.client_address == ""
@@ -149,8 +151,8 @@ def test_persons_are_shown_as_in_the_decision_log():
 def report_of(*outcomes, served_at="proxy:9193", not_ready=(), warnings=()):
     offenders, metrics = Offenders(), Metrics()
     for outcome in outcomes:
-        offenders.book(outcome)
-        metrics.booked(outcome)
+        offenders.book(Totals.of(outcome))
+        metrics.book(Totals.of(outcome))
     return Report(
         not_ready=tuple(not_ready),
         families=families_now(metrics.families()),

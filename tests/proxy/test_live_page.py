@@ -7,6 +7,7 @@ import pytest
 from tests.proxy.measured import REJECTED
 from tests.proxy.test_admin_pages import CONFIG, HOSTILE, NOW_MS, Tags, rejected, report_of
 from tests.spark_reports import browser
+from tsproxy.decisions.totals import Totals
 from tsproxy.model.outcome import Culprit, VerdictName
 from tsproxy.model.policy import CANDIDATE
 from tsproxy.model.verdict import Reason, UnitGuess
@@ -113,7 +114,7 @@ def test_two_mistakes_of_one_producer_are_one_producer():
 def test_more_producers_than_are_shown_are_said_to_be_more():
     offenders = Offenders()
     for number in range(SHOWN + 2):
-        offenders.book(rejected(f"name-{number}"))
+        offenders.book(Totals.of(rejected(f"name-{number}")))
     report = replace(report_of(), offenders=tuple(offenders.highest(NOW_MS)))
 
     assert f"more than {SHOWN} producers sent bad times" in text_of(report)

@@ -8,8 +8,9 @@ from tests.decisions.outcomes import outcome
 from tests.proxy.measured import ACCEPTED, REJECTED, TOTALS, rendered
 from tsproxy import __version__
 from tsproxy.decisions.drift import bucket
+from tsproxy.decisions.totals import Totals, bar
 from tsproxy.model.kafka import ErrorCode
-from tsproxy.model.outcome import RejectionCause, VerdictName
+from tsproxy.model.outcome import VerdictName
 from tsproxy.model.policy import CANDIDATE, Mode
 from tsproxy.model.verdict import Reason
 from tsproxy.proxy.metrics.busiest_topics import MOST_SHOWN
@@ -27,22 +28,21 @@ def test_batches_that_were_rejected_or_would_be_count_together_as_they_do_one_by
         mode=Mode.AUDIT,
         would_reject=would,
     )
-    cause = RejectionCause(rule, Mode.AUDIT, one.reason, one.unit_guess, 0 if would else 32, would, 15, 0)
     each, together = Metrics(lambda _: True), Metrics(lambda _: True)
     for _ in range(3):
-        each.booked(one)
-    bars = ((0, 3, 3 * one.batch.records),)
-    together.booked_totals(
-        replace(TOTALS, batches=3, records=3 * one.batch.records, cause=cause, ahead=bars, behind=bars)
-    )
+        each.book(Totals.of(one))
+    records = 3 * one.batch.records
+    bars = {0: bar(3, records)}
+    counted = {"batches": 3, "records": records, "bad_records": 15, "ahead": bars, "behind": bars}
+    together.book(replace(TOTALS, key=Totals.of(one).key, **counted))
     assert rendered(together) == rendered(each)
 
 
 def test_batches_and_records_are_counted_by_how_they_ended():
     metrics = Metrics()
-    metrics.booked(ACCEPTED)
-    metrics.booked(ACCEPTED)
-    metrics.booked(REJECTED)
+    metrics.book(Totals.of(ACCEPTED))
+    metrics.book(Totals.of(ACCEPTED))
+    metrics.book(Totals.of(REJECTED))
 
     found = rendered(metrics)
     accepted = 'listener="public",reason="",verdict="accepted"'
@@ -57,8 +57,8 @@ def test_batches_and_records_are_counted_by_how_they_ended():
 def test_what_is_let_pass_and_would_be_rejected_is_counted_apart():
     metrics = Metrics()
     would = replace(REJECTED, verdict=VerdictName.ACCEPTED, would_reject=True)
-    metrics.booked(replace(would, rule=CANDIDATE))
-    metrics.booked(replace(would, rule="own", mode=Mode.AUDIT))
+    metrics.book(Totals.of(replace(would, rule=CANDIDATE)))
+    metrics.book(Totals.of(replace(would, rule="own", mode=Mode.AUDIT)))
 
     found = rendered(metrics)
     labels = 'reason="too_far_ahead",unit="nanoseconds"'
@@ -79,7 +79,7 @@ def test_what_is_let_pass_and_would_be_rejected_is_counted_apart():
 )
 def test_records_of_a_batch_that_may_come_again_are_not_called_bad(ending):
     metrics = Metrics()
-    metrics.booked(replace(REJECTED, **ending))
+    metrics.book(Totals.of(replace(REJECTED, **ending)))
 
     found = rendered(metrics)
     assert not [name for name in found if name.startswith("tsproxy_bad_records_total{")]
@@ -88,10 +88,12 @@ def test_records_of_a_batch_that_may_come_again_are_not_called_bad(ending):
 
 def test_what_clients_choose_makes_no_series():
     metrics = Metrics()
-    metrics.booked(ACCEPTED)
+    metrics.book(Totals.of(ACCEPTED))
     before = len(rendered(metrics))
     for n in range(1_000):
-        metrics.booked(replace(ACCEPTED, topic=f"t{n}", peer=replace(ACCEPTED.peer, client_id=f"c{n}")))
+        metrics.book(
+            Totals.of(replace(ACCEPTED, topic=f"t{n}", peer=replace(ACCEPTED.peer, client_id=f"c{n}")))
+        )
 
     # There are a few topics that a broker has taken records for (test_operators_metrics.py).
     assert len(rendered(metrics)) == before + MOST_SHOWN - 1
@@ -99,9 +101,9 @@ def test_what_clients_choose_makes_no_series():
 
 def test_a_topic_has_a_series_of_its_own_where_it_is_known_to_exist():
     metrics = Metrics(lambda topic: topic == "described")
-    metrics.booked(replace(ACCEPTED, topic="written"))
+    metrics.book(Totals.of(replace(ACCEPTED, topic="written")))
     for topic in ("described", "written", "made up", "other"):
-        metrics.booked(replace(REJECTED, topic=topic))
+        metrics.book(Totals.of(replace(REJECTED, topic=topic)))
 
     found = rendered(metrics)
     assert found['tsproxy_topic_bad_records_total{topic="described"}'] == 5
@@ -112,8 +114,8 @@ def test_a_topic_has_a_series_of_its_own_where_it_is_known_to_exist():
 def test_the_topics_with_most_bad_records_keep_their_series_and_the_sum_stays_exact():
     metrics = Metrics(lambda _: True)
     for n in range(1_000):
-        metrics.booked(replace(REJECTED, topic=f"t{n}"))
-        metrics.booked(replace(REJECTED, topic="worst"))
+        metrics.book(Totals.of(replace(REJECTED, topic=f"t{n}")))
+        metrics.book(Totals.of(replace(REJECTED, topic="worst")))
 
     series = {name: value for name, value in rendered(metrics).items() if "topic_bad_records" in name}
     assert len(series) <= 2 * MOST_TOPICS + 1
@@ -136,7 +138,7 @@ DRIFTS_MS = {
 def test_a_batch_counts_at_the_first_bound_that_its_newest_time_does_not_pass(drift_ms, bound):
     metrics = Metrics()
     batch = replace(ACCEPTED.batch, min_timestamp_ms=-(2**40), max_timestamp_ms=drift_ms)
-    metrics.booked(replace(ACCEPTED, batch=batch))
+    metrics.book(Totals.of(replace(ACCEPTED, batch=batch)))
 
     found = rendered(metrics)
     bounds = [name for name, value in found.items() if "drift" in name and 'of="newest"' in name and value]
@@ -148,11 +150,9 @@ def test_batches_that_come_as_totals_count_where_they_would_have_counted_one_by_
     one_by_one, together = Metrics(), Metrics()
     for drift_ms in DRIFTS_MS:
         batch = replace(ACCEPTED.batch, min_timestamp_ms=drift_ms, max_timestamp_ms=drift_ms)
-        one_by_one.booked(replace(ACCEPTED, batch=batch))
-    bars = tuple((bucket(drift_ms), 1, 38) for drift_ms in DRIFTS_MS)
-    together.booked_totals(
-        replace(TOTALS, batches=len(bars), records=38 * len(bars), ahead=bars, behind=bars)
-    )
+        one_by_one.book(Totals.of(replace(ACCEPTED, batch=batch)))
+    bars = {bucket(drift_ms): bar(1, 38) for drift_ms in DRIFTS_MS}
+    together.book(replace(TOTALS, batches=len(bars), records=38 * len(bars), ahead=bars, behind=bars))
 
     assert rendered(one_by_one) == rendered(together)
 
@@ -173,13 +173,15 @@ def test_two_sets_of_metrics_do_not_share_anything():
 def test_what_clients_send_again_is_no_rejection_and_is_named():
     """A healthy cluster answers 51 while an earlier transaction ends."""
     metrics = Metrics()
-    metrics.booked(
-        outcome(
-            VerdictName.BROKER_REJECTED,
-            reason=Reason.OTHER,
-            error_code=ErrorCode.CONCURRENT_TRANSACTIONS,
-            bad_records=10,
-            is_final=False,
+    metrics.book(
+        Totals.of(
+            outcome(
+                VerdictName.BROKER_REJECTED,
+                reason=Reason.OTHER,
+                error_code=ErrorCode.CONCURRENT_TRANSACTIONS,
+                bad_records=10,
+                is_final=False,
+            )
         )
     )
     counted = {

@@ -32,12 +32,12 @@ async def test_each_is_answered_none_goes_on_and_all_are_counted():
             the.broker.recv(1)
 
         drained = the.relay.drain_totals()
-        totals = [each for each in (*the.world.totals, *drained) if each.cause is not None]
+        totals = [each for each in (*the.world.totals, *drained) if each.bad_records]
         assert totals or not fastpath.IS_AVAILABLE, "most of them were counted together"
         assert len(the.world.outcomes) + sum(each.batches for each in totals) == 21
         assert (
             sum(each.bad_records for each in the.world.outcomes)
-            + sum(each.cause.bad_records for each in totals)
+            + sum(each.bad_records for each in totals)
             == 3 * 21
         )
 

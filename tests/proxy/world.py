@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from tsproxy.clock import Clock
 from tsproxy.config.settings import ConnectionLimits
+from tsproxy.decisions.totals import Totals
 from tsproxy.proxy.connections.context import ConnectionContext
 from tsproxy.proxy.limits.process import ProcessLimits
 from tsproxy.proxy.metrics.registry import Metrics
@@ -54,8 +55,7 @@ class World:
             clock,
             self.metrics,
             Notes(self.logged, clock),
-            self.outcomes.append,
-            self.totals.append,
+            lambda booked: (self.totals if isinstance(booked, Totals) else self.outcomes).append(booked),
             self.dead.append,
             lambda topic, _: self.topics.append(topic),
             lambda node_id, _: self.nodes.append(node_id),

@@ -81,8 +81,7 @@ def test_a_rejection_that_the_fast_path_repeats_is_counted_as_one():
     again = produce({"t": {0: BAD}}, correlation_id=2)
     assert session.fast_path.rejecter.reject(again, NOW_MS)[0] == len(again)
     (totals,) = session.drain_totals()
-    assert (totals.verdict, totals.batches, totals.cause.bad_records) == (VerdictName.REJECTED, 1, 1)
-    assert totals.cause.would_reject is False
+    assert (totals.key.verdict, totals.batches, totals.bad_records) == (VerdictName.REJECTED, 1, 1)
 
 
 def test_the_beginning_of_a_request_goes_back_to_the_fast_path():

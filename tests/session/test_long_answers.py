@@ -8,6 +8,7 @@ from tests.session.messages import out_of_range, produce, produced, rejected
 from tests.wire.batches import batch
 from tsproxy.decisions.events import decision
 from tsproxy.decisions.privacy import Privacy
+from tsproxy.decisions.totals import Totals
 from tsproxy.session.effects import Emit, ReadAnswer, SendToClient
 from tsproxy.session.session import Session
 from tsproxy.wire import k00_produce, readers
@@ -73,7 +74,7 @@ def test_the_lowest_and_the_highest_time_of_all_are_told():
     times[MANY // 2], times[-2] = 7, NOW_MS * 1000
     told = {"t": {0: rejected(*(out_of_range(time_ms, n) for n, time_ms in enumerate(times)))}}
     _, (outcome,) = answered({"t": {0: RECORDS}}, told)
-    line = decision(outcome, 0, Privacy())
+    line = decision(Totals.of(outcome), outcome, 0, Privacy())
 
     assert (line["bad_ts_min"], line["bad_ts_max"]) == (7, NOW_MS * 1000)
     assert (line["bad_index"], line["bad_ts"]) == (list(range(20)), times[:20])

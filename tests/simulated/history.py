@@ -10,7 +10,8 @@ from tests.planted import traces
 from tests.session.conversation import id_of
 from tests.session.messages import API_VERSIONS, PRODUCE, SASL_AUTHENTICATE, SASL_HANDSHAKE
 from tests.simulated.requests import KNOWN, PLANTED, UNKNOWN, Asked, Kind
-from tsproxy.model.outcome import Outcome, Totals
+from tsproxy.decisions.totals import Totals
+from tsproxy.model.outcome import Outcome
 from tsproxy.wire import k00_produce
 from tsproxy.wire.headers import read_request_header, response_body_start
 from tsproxy.wire.primitives import DecodeError
@@ -58,6 +59,12 @@ class History:
     """The proxy ended in the middle of an answer, and not by a reset."""
     gave_up: bool = False
     """The client had no more patience."""
+
+    def book(self, booked: Outcome | Totals) -> None:
+        if isinstance(booked, Totals):
+            self.totals.append(booked)
+        else:
+            self.outcomes.append(booked)
 
     def lose(self, fault: str) -> None:
         self.faults.append(fault)

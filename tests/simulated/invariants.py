@@ -10,6 +10,7 @@ from tests.session.conversation import NOW_MS, id_of
 from tests.simulated.history import History, ViolationError
 from tests.simulated.requests import PLANTED, UNKNOWN, Asked, Kind
 from tsproxy.decisions import DecisionLog
+from tsproxy.decisions.totals import Totals
 from tsproxy.model.kafka import unnamed_topic
 from tsproxy.model.outcome import VerdictName
 
@@ -71,7 +72,7 @@ def _check_counts(history: History, taken: list[Asked]) -> None:
     for outcome in history.outcomes:
         booked[outcome.verdict] += 1
     for totals in history.totals:
-        booked[totals.verdict] += totals.batches
+        booked[totals.key.verdict] += totals.batches
     rejected, accepted = booked[VerdictName.REJECTED], booked[VerdictName.ACCEPTED]
     forwarded = sum(booked.values()) - rejected
     sent = sum(len(one.batches) for one in taken)
@@ -157,7 +158,12 @@ def check_leftovers(world) -> None:
 def _check_secrets(world) -> None:
     """No log line, line of the decision log or text of an end has anything of a login or of a record."""
     log = DecisionLog("proxy", "boot", NOW_MS)
-    lines = [line for client in world.clients for each in client.history.outcomes for line in log.book(each)]
+    lines = [
+        line
+        for client in world.clients
+        for each in client.history.outcomes
+        for line in log.book(Totals.of(each))
+    ]
     told = {"log": world.logged, "decision log": [*lines, *log.stop(NOW_MS)], "loop": world.loop.complaints}
     for place, all_lines in told.items():
         if found := traces(all_lines, PLANTED):

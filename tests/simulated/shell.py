@@ -88,7 +88,6 @@ class Shell:
             lambda _: None,
             lambda _: None,
             lambda _: None,
-            lambda _: None,
             lambda *_: None,
             ProcessLimits(self._settings.connection_limits, self.clock),
             judges=SimulatedJudges(self.loop, self.draws.stream("judges")),

@@ -230,8 +230,7 @@ class World:
             self.clock,
             _METRICS,
             Notes(self._log, self.clock),
-            lambda outcome: self._history_of(outcome.peer).outcomes.append(outcome),
-            lambda totals: self._history_of(totals.peer).totals.append(totals),
+            lambda booked: self._history_of(booked.peer).book(booked),
             lambda _: None,
             self._changes.want_topic,
             self._changes.want_node,
@@ -292,7 +291,7 @@ class World:
         """The decision log asks all connections for what the fast path has counted."""
         for relay in tuple(self.listener.relays):
             for totals in relay.drain_totals():
-                self._history_of(totals.peer).totals.append(totals)
+                self._history_of(totals.peer).book(totals)
 
     def renew_certificate(self) -> None:
         self._certificate += 1

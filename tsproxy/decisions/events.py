@@ -4,36 +4,23 @@ These are pure functions. Every int is saturated to int64, because Spark marks a
 larger int. Every text that a client chose is bounded. Nulls are left out.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Final
 
-from tsproxy.decisions.drift import drift_ms
 from tsproxy.decisions.fields import LifecycleKind
 from tsproxy.decisions.privacy import Privacy, Redaction
 from tsproxy.decisions.text import bounded
-from tsproxy.model.kafka import LONG_MAX, LONG_MIN, NO_TIMESTAMP
+from tsproxy.decisions.totals import Totals, culprit_times_ms
+from tsproxy.model.kafka import LONG_MAX, LONG_MIN
 from tsproxy.model.names import NAME_CHARS
-from tsproxy.model.outcome import CulpritColumns, Outcome, VerdictName
+from tsproxy.model.outcome import Outcome
 from tsproxy.model.verdict import TopicLimits
 
 Event = dict[str, object]
 """One line of the log before encoding: str, int, bool, lists of these, and `facts` as a mapping."""
 
-Span = tuple[int, int]
-"""Smallest and largest, both included."""
-
 CULPRITS_LISTED: Final = 20
 _MESSAGE_CHARS: Final = 1_000
-
-_EXEMPLARY: Final = frozenset({VerdictName.REJECTED, VerdictName.BROKER_REJECTED, VerdictName.REPAIRED})
-
-
-def is_exemplary(outcome: Outcome) -> bool:
-    """True if the outcome may get a decision line. All others are only counted."""
-    return outcome.verdict in _EXEMPLARY or outcome.would_reject
-
-
-_REJECTED: Final = frozenset({VerdictName.REJECTED, VerdictName.BROKER_REJECTED})
 
 
 def saturated(value: int) -> int:
@@ -59,51 +46,11 @@ def fit(facts: Mapping[str, object]) -> Event:
     return event
 
 
-def collateral_records(outcome: Outcome) -> int:
-    """Number of good records that were rejected because they shared a batch with culprits."""
-    if outcome.verdict not in _REJECTED:
-        return 0
-    return max(0, outcome.batch.records - outcome.bad_records)
-
-
-def culprit_times_ms(outcome: Outcome) -> Sequence[int]:
-    """The known timestamps of the culprits, without -1, which is no timestamp (KIP-32)."""
-    if isinstance(outcome.culprits, CulpritColumns):
-        return outcome.culprits.timestamps_ms
-    times = (culprit.timestamp_ms for culprit in outcome.culprits)
-    return [time_ms for time_ms in times if time_ms is not None and time_ms != NO_TIMESTAMP]
-
-
-def culprit_span_ms(outcome: Outcome) -> Span | None:
-    """Smallest and largest timestamp of the culprits; None if no culprit has one."""
-    times = culprit_times_ms(outcome)
-    return (min(times), max(times)) if times else None
-
-
-def drift_range_ms(outcome: Outcome) -> Span | None:
-    """Smallest and largest drift of the culprits, or of the whole batch if no culprit is named.
-
-    None if no such record has a timestamp.
-    """
-    return _drift_of(culprit_span_ms(outcome), outcome)
-
-
-def _drift_of(culprits_ms: Span | None, outcome: Outcome) -> Span | None:
-    span = culprits_ms if outcome.culprits else batch_span_ms(outcome)
-    return (drift_ms(span[0], outcome.now_ms), drift_ms(span[1], outcome.now_ms)) if span else None
-
-
-def batch_span_ms(outcome: Outcome) -> Span | None:
-    """Smallest and largest timestamp of the batch; None if no record has one."""
-    low, high = outcome.batch.min_timestamp_ms, outcome.batch.max_timestamp_ms
-    return None if low is None or high is None else (low, high)
-
-
-def decision(outcome: Outcome, suppressed: int, privacy: Privacy) -> Event:
-    """The event of one batch that was rejected or repaired, or would have been; with up to 20 culprits."""
+def decision(totals: Totals, outcome: Outcome, suppressed: int, privacy: Privacy) -> Event:
+    """The event of one batch that was rejected or repaired, or would have been; with up to 20 culprits.
+    `totals` are those of the outcome."""
     peer, batch, listed = outcome.peer, outcome.batch, outcome.culprits[:CULPRITS_LISTED]
-    span = culprit_span_ms(outcome)
-    drift = _drift_of(span, outcome)
+    times = culprit_times_ms(outcome)
     return fit(
         {
             "listener": peer.listener,
@@ -127,7 +74,7 @@ def decision(outcome: Outcome, suppressed: int, privacy: Privacy) -> Event:
             "rule": outcome.rule,
             "mode": outcome.mode,
             "waiver": outcome.waiver,
-            "would_reject": True if outcome.would_reject else None,
+            "would_reject": totals.key.would_reject,
             "reason": outcome.reason,
             "unit_guess": outcome.unit_guess,
             "error_code": outcome.error_code,
@@ -135,16 +82,16 @@ def decision(outcome: Outcome, suppressed: int, privacy: Privacy) -> Event:
             "is_final": outcome.is_final,
             "records": batch.records,
             "bad_records": outcome.bad_records,
-            "collateral_records": collateral_records(outcome),
+            "collateral_records": totals.collateral_records,
             "records_unread": batch.records_unread or None,
             "now_ms": outcome.now_ms,
             "bad_index": [saturated(c.batch_index) for c in listed],
             "bad_index_truncated": True if len(outcome.culprits) > CULPRITS_LISTED else None,
             "bad_ts": [saturated(c.timestamp_ms) for c in listed if c.timestamp_ms is not None],
-            "bad_ts_min": span[0] if span else None,
-            "bad_ts_max": span[1] if span else None,
-            "drift_min_ms": drift[0] if drift else None,
-            "drift_max_ms": drift[1] if drift else None,
+            "bad_ts_min": min(times, default=None),
+            "bad_ts_max": max(times, default=None),
+            "drift_min_ms": totals.drift_min_ms,
+            "drift_max_ms": totals.drift_max_ms,
             "suppressed": suppressed,
             "limits_known": outcome.limits is not None,
             **_limits(outcome.limits),

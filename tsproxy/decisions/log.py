@@ -15,16 +15,17 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
-from tsproxy.decisions.events import Event, decision, fit, is_exemplary, lifecycle, topic_limits
+from tsproxy.decisions.events import Event, decision, fit, lifecycle, topic_limits
 from tsproxy.decisions.examples import Examples
 from tsproxy.decisions.fields import SCHEMA_VERSION, EventName, LifecycleKind
-from tsproxy.decisions.ledger import MAX_KEYS, Key, Ledger, Tally, counters
+from tsproxy.decisions.ledger import MAX_KEYS, Ledger, Tally, counters
 from tsproxy.decisions.limits_written import LimitsWritten
 from tsproxy.decisions.lines import Lines, Made
 from tsproxy.decisions.privacy import Privacy
 from tsproxy.decisions.text import bounded, instant
+from tsproxy.decisions.totals import Key, Totals
 from tsproxy.model.addresses import counted_as
-from tsproxy.model.outcome import Outcome, Totals, VerdictName
+from tsproxy.model.outcome import VerdictName
 
 INTERVAL_MS: Final = 60_000
 NOTHING: Final = Lines()
@@ -73,35 +74,36 @@ class DecisionLog:
         self._seq = 0
         self._begin(now_ms)
 
-    def book(self, outcome: Outcome) -> Lines:
-        """Count one batch. Returns the lines that are now due, usually none."""
-        self._now_ms = max(self._now_ms, outcome.now_ms)
-        lines: list[Made] = self._end_interval() if self._now_ms >= self._ends_ms else []
-        lines += self._limits_lines(outcome, outcome.now_ms)
-        key = self._ledger.book(outcome)
-        if is_exemplary(outcome):
-            address = counted_as(outcome.peer.client_address)
-            suppressed = self._examples.admit(key, address, self._now_ms)
-            if suppressed is None:
-                self._suppressed += 1
-            else:
-                self._written += 1
-                facts = decision(outcome, suppressed, self._privacy)
-                lines.append(self._line(EventName.DECISION, outcome.now_ms, facts))
-        return Lines(lines) if lines else NOTHING
+    def book(self, totals: Totals) -> Lines:
+        """Count batches. Returns the lines that are now due, usually none.
 
-    def book_totals(self, totals: Totals) -> Lines:
-        """Count batches of the fast path in the open interval.
-
-        Totals grow until they are fetched. Fetch and book all of them before an interval ends (`is_over`,
-        `is_due`), so that each batch is counted in the interval of its own clock. A batch with a cause might
-        have had a decision line, so it counts as suppressed.
+        Totals with an example bring the clock, and end the interval if it is over. The totals of the fast
+        path grow until they are fetched, and are counted in the open interval. So fetch and book all of them
+        before an interval ends (`is_over`, `is_due`): then each batch is in the interval of its own clock.
+        Batches without an example count as suppressed if they might have had a decision line.
         """
-        key = self._ledger.book_totals(totals)
-        if totals.cause is not None:
+        lines: list[Made] = []
+        outcome = totals.example
+        if outcome is not None:
+            self._now_ms = max(self._now_ms, outcome.now_ms)
+            if self._now_ms >= self._ends_ms:
+                lines = self._end_interval()
+        lines += self._limits_lines(totals)
+        key = self._ledger.book(totals)
+        if not totals.key.is_exemplary:
+            return Lines(lines) if lines else NOTHING
+        if outcome is None:
             self._suppressed += totals.batches
             self._examples.suppress(key, totals.batches)
-        return Lines(self._limits_lines(totals, totals.last_ms))
+            return Lines(lines)
+        suppressed = self._examples.admit(key, counted_as(totals.peer.client_address), self._now_ms)
+        if suppressed is None:
+            self._suppressed += 1
+        else:
+            self._written += 1
+            facts = decision(totals, outcome, suppressed, self._privacy)
+            lines.append(self._line(EventName.DECISION, outcome.now_ms, facts))
+        return Lines(lines)
 
     @property
     def privacy(self) -> Privacy:
@@ -190,14 +192,15 @@ class DecisionLog:
         lines.append(self._line(EventName.HEARTBEAT, self._now_ms, fit(heartbeat)))
         return lines
 
-    def _limits_lines(self, booked: Outcome | Totals, now_ms: int) -> list[Made]:
+    def _limits_lines(self, totals: Totals) -> list[Made]:
         """A line if a topic's limits are seen for the first time today, or have changed."""
-        topic, limits, address = booked.topic, booked.limits, booked.peer.client_address
+        key, limits = totals.key, totals.limits
         if limits is None:
             return []
-        if not self._limits.must_write(topic, limits, address, exists=booked.verdict in _STORED):
+        exists = key.verdict in _STORED
+        if not self._limits.must_write(key.topic, limits, totals.peer.client_address, exists=exists):
             return []
-        return [self._line(EventName.LIFECYCLE, now_ms, topic_limits(topic, limits))]
+        return [self._line(EventName.LIFECYCLE, totals.last_ms, topic_limits(key.topic, limits))]
 
     def _line(self, event: EventName, now_ms: int, facts: Event) -> Event:
         line = {**self._start_of_line(event, now_ms), "seq": self._seq, **facts}

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from tsproxy.model.outcome import RejectionCause
+from tsproxy.decisions.totals import Key
 from tsproxy.model.verdict import TopicLimits
 
 
@@ -13,7 +13,7 @@ class Rejection:
 
     Another batch with no other fault is rejected in the same way on two conditions. The time of its first
     culprit is from `lowest_ms` to `highest_ms`, and the clock shows `from_ms` or later, but not yet
-    `until_ms`. The answer has the cause's error code and `error_message`, and lists all culprits. The session
+    `until_ms`. The answer has the key's error code and `error_message`, and lists all culprits. The session
     handles a request with more than `culprits_listed` culprits. Times in ms.
     """
 
@@ -23,7 +23,7 @@ class Rejection:
     highest_ms: int
     from_ms: int
     until_ms: int
-    cause: RejectionCause
+    key: Key
     error_message: str
     culprits_listed: int
     topic_id: bytes | None = None

@@ -22,8 +22,9 @@ from tsproxy.clock import Clock
 from tsproxy.cluster.upstream import Upstream
 from tsproxy.config.reloaded import Reloaded
 from tsproxy.config.settings import BrokersFrom, Config
+from tsproxy.decisions.totals import Totals
 from tsproxy.model.addresses import Address
-from tsproxy.model.outcome import Outcome, Totals
+from tsproxy.model.outcome import Outcome
 from tsproxy.proxy.admin.http import AdminHttp
 from tsproxy.proxy.admin.pages import pages
 from tsproxy.proxy.admin.report import Report, most
@@ -125,7 +126,6 @@ class Proxy:
             self.metrics,
             Notes(log, clock),
             self._book,
-            self._book_totals,
             self._dead_letters.enqueue,
             self._cluster.want_topic,
             self._cluster.want_node,
@@ -401,13 +401,9 @@ class Proxy:
         brokers = {listener.name: _ports(listener) for listener in self._listeners}
         self._announce("started", {"brokers": brokers, **self._where()})
 
-    def _book(self, outcome: Outcome) -> None:
-        self._cluster.topic_used(outcome.topic)
-        self._recorder.book(outcome)
-
-    def _book_totals(self, totals: Totals) -> None:
-        self._cluster.topic_used(totals.topic)
-        self._recorder.book_totals(totals)
+    def _book(self, booked: Outcome | Totals) -> None:
+        self._cluster.topic_used(booked.topic)
+        self._recorder.book(booked)
 
     def _offer(self, produce_versions: Versions | None) -> None:
         for listener in self._listeners:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from tsproxy.clock import Clock
 from tsproxy.config.settings import Config, Decisions
 from tsproxy.decisions import DecisionLog, Privacy
-from tsproxy.model.outcome import Totals
+from tsproxy.decisions.totals import Totals
 from tsproxy.proxy.decision_log.files import DecisionFiles
 from tsproxy.proxy.decision_log.recorder import DecisionRecorder
 from tsproxy.proxy.decision_log.salt import salt_of

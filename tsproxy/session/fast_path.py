@@ -17,10 +17,10 @@ from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 from tsproxy import fastpath
+from tsproxy.decisions.totals import Totals, key_of
 from tsproxy.fastpath import ForwardedFetch, ForwardedProduce, ForwardedRelay, Rejection
 from tsproxy.model.kafka import Codec, is_topic_name, is_unnamed
-from tsproxy.model.outcome import Peer, RejectionCause, Totals
-from tsproxy.model.policy import TopicPolicy
+from tsproxy.model.outcome import Peer, VerdictName
 from tsproxy.model.records import RecordFacts
 from tsproxy.model.verdict import Reject, TopicLimits
 from tsproxy.model.view import SessionLimits
@@ -193,7 +193,16 @@ class FastPath:
                 highest_ms=repeatable.highest_ms,
                 from_ms=repeatable.from_ms,
                 until_ms=repeatable.until_ms,
-                cause=_cause(policy, verdict),
+                key=key_of(
+                    verdicts.peer,
+                    judged.topic,
+                    VerdictName.REJECTED,
+                    reason=verdict.reason,
+                    unit_guess=verdict.unit_guess,
+                    error_code=int(verdict.error_code),
+                    rule=policy.rule,
+                    mode=policy.mode,
+                ),
                 error_message=verdict.error_message or "",
                 culprits_listed=policies.view.limits.culprits_listed,
                 topic_id=judged.topic_id,
@@ -269,19 +278,6 @@ class FastPath:
 def _names_ids(verdicts: RequestVerdict) -> bool:
     """True if the request names its topics by id."""
     return verdicts.header.api_version >= TOPIC_IDS_FROM
-
-
-def _cause(policy: TopicPolicy, verdict: Reject) -> RejectionCause:
-    return RejectionCause(
-        rule=policy.rule,
-        mode=policy.mode,
-        reason=verdict.reason,
-        unit_guess=verdict.unit_guess,
-        error_code=int(verdict.error_code),
-        would_reject=False,
-        bad_records=0,
-        culprit_ms=0,
-    )
 
 
 def _throttle_of(throttle: Throttle, peer: Peer, most_ms: int) -> "CountRejected":

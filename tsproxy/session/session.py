@@ -12,7 +12,8 @@ from dataclasses import replace
 from typing import assert_never
 
 from tsproxy import fastpath
-from tsproxy.model.outcome import Peer, Totals
+from tsproxy.decisions.totals import Totals
+from tsproxy.model.outcome import Peer
 from tsproxy.model.view import View
 from tsproxy.session.answers import Answers
 from tsproxy.session.deadlines import Wait

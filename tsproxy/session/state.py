@@ -6,8 +6,9 @@ Both halves add bytes and effects here; `take_effects` returns them once an even
 from collections.abc import Collection, Iterable
 from typing import Final
 
+from tsproxy.decisions.totals import Totals
 from tsproxy.model.kafka import ApiKey
-from tsproxy.model.outcome import Outcome, Peer, Totals, VerdictName
+from tsproxy.model.outcome import Outcome, Peer, VerdictName
 from tsproxy.model.transitions import after
 from tsproxy.model.view import View
 from tsproxy.session.deadlines import Deadlines, Wait

@@ -1,9 +1,10 @@
 from collections.abc import Callable
 from typing import Any, Protocol
 
+from tsproxy.decisions.totals import Totals
 from tsproxy.fastpath.forwarded import ForwardedFetch, ForwardedProduce, ForwardedRelay
 from tsproxy.fastpath.rejection import Rejection
-from tsproxy.model.outcome import Peer, Totals
+from tsproxy.model.outcome import Peer
 from tsproxy.model.produce import TopicKey
 from tsproxy.model.records import RecordFacts
 from tsproxy.model.verdict import TopicLimits
@@ -104,7 +105,7 @@ class Table:
     def was_in_order(self, key: TopicKey) -> None:
         """The broker has accepted a compressed batch of the topic that the session had read."""
     def repeat(self, rejection: Rejection) -> None:
-        """Repeat this rejection, in place of an earlier one with the same cause."""
+        """Repeat this rejection, in place of an earlier one with the same key."""
     def drain(self) -> list[Totals]:
         """The totals of the batches that were accepted or rejected since the last drain."""
 

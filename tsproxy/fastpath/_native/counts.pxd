@@ -39,4 +39,4 @@ cdef int add(
     Counts* counts, int64_t records, int64_t size, Span times, Span at_fault, int64_t request,
     int64_t now_ms,
 ) except -1
-cdef object take_totals(Counts* counts, peer, topic, limits, cause)
+cdef object take_totals(Counts* counts, key, peer, limits, int64_t bad_records, culprit_ms)

@@ -5,7 +5,7 @@ from cpython.mem cimport PyMem_Free, PyMem_Realloc
 from libc.stdint cimport INT64_MAX, INT64_MIN, int32_t, int64_t
 
 from tsproxy.decisions.drift import EDGES
-from tsproxy.model.outcome import Totals
+from tsproxy.decisions.totals import Totals, bar
 
 cdef enum:
     MOST_EDGES = 256
@@ -61,16 +61,12 @@ cdef int count(Histogram* histogram, int32_t bucket, int64_t records) except -1:
     return 0
 
 
-cdef tuple bars_of(Histogram* histogram):
+cdef dict histogram_of(Histogram* histogram):
     cdef int32_t at
-    return tuple(
-        sorted(
-            [
-                (histogram.bars[at].bucket, histogram.bars[at].batches, histogram.bars[at].records)
-                for at in range(histogram.count)
-            ]
-        )
-    )
+    return {
+        histogram.bars[at].bucket: bar(histogram.bars[at].batches, histogram.bars[at].records)
+        for at in range(histogram.count)
+    }
 
 
 cdef void begin(Counts* counts) noexcept:
@@ -117,25 +113,27 @@ cdef int add(
     return 0
 
 
-cdef object take_totals(Counts* counts, peer, topic, limits, cause):
-    """The counts as `Totals`. The counts begin at zero again."""
+cdef object take_totals(Counts* counts, key, peer, limits, int64_t bad_records, culprit_ms):
+    """The counts as `Totals`. The counts begin at zero again. All batches with `bad_records` were rejected."""
     has_times = counts.drift_min_ms <= counts.drift_max_ms
     totals = Totals(
+        key=key,
         peer=peer,
-        topic=topic,
         limits=limits,
+        requests=counts.requests,
+        culprit_ms=culprit_ms,
         batches=counts.batches,
         records=counts.records,
+        bad_records=bad_records,
+        collateral_records=counts.records - bad_records if bad_records else 0,
         bytes=counts.bytes,
-        requests=counts.requests,
+        records_unread=counts.records_unread,
         first_ms=counts.first_ms,
         last_ms=counts.last_ms,
         drift_min_ms=counts.drift_min_ms if has_times else None,
         drift_max_ms=counts.drift_max_ms if has_times else None,
-        ahead=bars_of(&counts.ahead),
-        behind=bars_of(&counts.behind),
-        cause=cause,
-        records_unread=counts.records_unread,
+        ahead=histogram_of(&counts.ahead),
+        behind=histogram_of(&counts.behind),
     )
     begin(counts)
     return totals

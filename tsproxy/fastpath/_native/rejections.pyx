@@ -1,10 +1,8 @@
 # cython: language_level=3, boundscheck=False, wraparound=False
 """The rejections of one topic that may be repeated: their limits, their times, and how many there were.
 
-There is one `Kind` for each cause that the session has given: for each side and each unit.
+There is one `Kind` for each key that the session has given: for each side and each unit.
 """
-
-from dataclasses import replace
 
 from libc.stdint cimport int32_t, int64_t
 from libc.string cimport memset
@@ -38,7 +36,7 @@ cdef class Rejections:
         cdef Kind* kind
         if rejection.limits != self.limits:
             return
-        while at < len(self.rejections) and self.rejections[at].cause != rejection.cause:
+        while at < len(self.rejections) and self.rejections[at].key != rejection.key:
             at += 1
         if at == MOST_KINDS:
             return
@@ -48,7 +46,7 @@ cdef class Rejections:
             self.messages.append(None)
             begin(&kind.counts)
         self.rejections[at], self.messages[at] = rejection, rejection.error_message.encode()
-        kind.error_code = rejection.cause.error_code
+        kind.error_code = rejection.key.error_code
         kind.first_ms = Span(rejection.lowest_ms, rejection.highest_ms)
         kind.from_ms, kind.until_ms = rejection.from_ms, rejection.until_ms
         self.until_ms = max(self.until_ms, kind.until_ms)
@@ -57,13 +55,14 @@ cdef class Rejections:
     def drain(self, peer):
         cdef int at
         cdef Kind* kind
+        cdef Counts* counts
         totals = []
         for at in range(len(self.rejections)):
             kind = &self.kinds[at]
             if kind.counts.batches:
-                rejection = self.rejections[at]
-                cause = replace(rejection.cause, bad_records=kind.bad_records, culprit_ms=kind.culprit_ms)
-                totals.append(take_totals(&kind.counts, peer, rejection.topic, self.limits, cause))
+                key, counts = self.rejections[at].key, &kind.counts
+                each = take_totals(counts, key, peer, self.limits, kind.bad_records, kind.culprit_ms)
+                totals.append(each)
                 kind.bad_records = 0
         return totals
 

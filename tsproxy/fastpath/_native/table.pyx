@@ -9,7 +9,9 @@ from libc.string cimport memcmp, memset
 
 from os import urandom
 
+from tsproxy.decisions.totals import key_of
 from tsproxy.fastpath import adaptive
+from tsproxy.model.outcome import VerdictName
 
 from tsproxy.fastpath._native.counts cimport add, bars_bytes, begin, release, take_totals
 from tsproxy.fastpath._native.rejections cimport Rejections
@@ -115,7 +117,10 @@ cdef class Table:
         cdef Py_ssize_t at
         cdef Rejections rejections
         totals = [
-            take_totals(&self.rows[at].counts, self.peer, self.topics[at], self.limits[at], None)
+            take_totals(
+                &self.rows[at].counts, key_of(self.peer, self.topics[at], VerdictName.ACCEPTED), self.peer,
+                self.limits[at], 0, None,
+            )
             for at in range(self.count)
             if self.rows[at].counts.batches
         ]

@@ -14,8 +14,8 @@ from typing import Final
 
 from tsproxy import __version__
 from tsproxy.config.settings import Config
-from tsproxy.decisions.ledger import Key
 from tsproxy.decisions.text import instant
+from tsproxy.decisions.totals import Key
 from tsproxy.model.markup import Content, Markup, element, join, raw
 from tsproxy.model.verdict import Reason
 from tsproxy.proxy.admin.numbers import Numbers

@@ -5,9 +5,10 @@ from concurrent.futures import Executor
 from dataclasses import dataclass, field
 
 from tsproxy.clock import Clock
+from tsproxy.decisions.totals import Totals
 from tsproxy.model.addresses import Address
 from tsproxy.model.dead_letter import RejectedBatch
-from tsproxy.model.outcome import Outcome, Totals
+from tsproxy.model.outcome import Outcome
 from tsproxy.model.policy import Policy
 from tsproxy.model.produce import TopicKey
 from tsproxy.proxy.connections.answer_reader import READERS
@@ -31,8 +32,7 @@ class ConnectionContext:
     clock: Clock
     metrics: Metrics
     notes: Notes
-    book: Callable[[Outcome], None]
-    book_totals: Callable[[Totals], None]
+    book: Callable[[Outcome | Totals], None]
     enqueue: Callable[[RejectedBatch], None]
     want_topic: Callable[[TopicKey, str], None]
     """(topic, the address for which it counts)"""

@@ -9,8 +9,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import assert_never
 
+from tsproxy.decisions.totals import Totals
 from tsproxy.model.addresses import Address, counted_as
-from tsproxy.model.outcome import Peer, Totals
+from tsproxy.model.outcome import Peer
 from tsproxy.model.view import View
 from tsproxy.proxy.connections.answer_reader import Read, Reading
 from tsproxy.proxy.connections.back_pressure import Hold
@@ -150,7 +151,7 @@ class SessionDriver:
 
     def _book_totals(self) -> None:
         for totals in self.session.drain_totals():
-            self._context.book_totals(totals)
+            self._context.book(totals)
 
     def _set_deadline(self) -> None:
         """Set the timer for the session's next deadline. There is one timer for all of them."""

@@ -10,7 +10,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Final
 
-from tsproxy.model.outcome import Peer, Totals
+from tsproxy.decisions.totals import Totals
+from tsproxy.model.outcome import Peer
 from tsproxy.model.transitions import after
 from tsproxy.model.view import View
 from tsproxy.proxy.connections.back_pressure import Hold

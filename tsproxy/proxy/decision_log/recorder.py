@@ -13,7 +13,8 @@ import structlog
 from tsproxy.clock import Clock
 from tsproxy.config.settings import Config
 from tsproxy.decisions import DecisionLog, LifecycleKind, Privacy, WriterHealth
-from tsproxy.model.outcome import Outcome, Totals
+from tsproxy.decisions.totals import Totals
+from tsproxy.model.outcome import Outcome
 from tsproxy.proxy.decision_log.files import DecisionFiles
 from tsproxy.proxy.decision_log.topic import DecisionTopic
 from tsproxy.proxy.metrics.offenders import Offenders
@@ -82,14 +83,18 @@ class DecisionRecorder:
     def privacy(self) -> Privacy:
         return self._log.privacy
 
-    def book(self, outcome: Outcome) -> None:
-        """Record the outcome of one batch. If very many end at once, some are recorded a little later."""
+    def book(self, booked: Outcome | Totals) -> None:
+        """Record the outcome of one batch, or batches of one session that the fast path has counted. If very
+        many outcomes come at once, some are recorded a little later."""
+        if isinstance(booked, Totals):
+            self._record(booked)
+            return
         if self._booked_now == 0:
             asyncio.get_running_loop().call_soon(self._next_turn)
         if self._waiting or self._booked_now >= MOST_AT_ONCE:
-            self._waiting.append(outcome)
+            self._waiting.append(booked)
         else:
-            self._book(outcome)
+            self._book(booked)
 
     def _next_turn(self) -> None:
         self._booked_now = 0
@@ -107,20 +112,17 @@ class DecisionRecorder:
     def _book(self, outcome: Outcome) -> None:
         self._booked_now += 1
         if self._log.is_over(outcome.now_ms):
-            self._book_all_totals()
-        self._files.put(self._log.book(outcome))
-        self._metrics.booked(outcome)
-        self.offenders.book(outcome)
+            self._record_all_totals()
+        self._record(Totals.of(outcome))
 
-    def book_totals(self, totals: Totals) -> None:
-        """Record the batches of one session that have ended in the same way since its last totals."""
-        self._files.put(self._log.book_totals(totals))
-        self._metrics.booked_totals(totals)
-        self.offenders.book_totals(totals)
+    def _record(self, totals: Totals) -> None:
+        self._files.put(self._log.book(totals))
+        self._metrics.book(totals)
+        self.offenders.book(totals)
 
-    def _book_all_totals(self) -> None:
+    def _record_all_totals(self) -> None:
         for totals in self._drain():
-            self.book_totals(totals)
+            self._record(totals)
 
     def record_lifecycle(self, kind: LifecycleKind, facts: Mapping[str, object]) -> None:
         """Write a lifecycle line about the proxy itself."""
@@ -137,7 +139,7 @@ class DecisionRecorder:
             try:
                 now_ms = self._clock.now_ms()
                 if self._log.is_due(now_ms):
-                    self._book_all_totals()
+                    self._record_all_totals()
                     self._catch_up()
                 self._files.put(self._log.tick(now_ms, self._health()))
             except Exception as error:
@@ -147,7 +149,7 @@ class DecisionRecorder:
     async def stop(self) -> bool:
         """Write the last lines, close the file, and send the lines that the topic does not have yet. False if
         the disk took too long. The next start sends the lines that the topic does not have by then."""
-        self._book_all_totals()
+        self._record_all_totals()
         self._catch_up()
         self._files.put(self._log.stop(self._clock.now_ms(), self._health()))
         is_written = await asyncio.to_thread(self._files.stop, LAST_LINES_S)
@@ -163,7 +165,7 @@ class DecisionRecorder:
 
     def measure(self) -> None:
         """Update the metrics from the sessions and the files."""
-        self._book_all_totals()
+        self._record_all_totals()
         self._catch_up()
         self._metrics.decision_log_writable = self._files.problem() is None
         self._metrics.decision_files_deleted = self._files.files_deleted

@@ -13,9 +13,8 @@ from typing import Final
 from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
-from tsproxy.decisions.drift import EDGES, bucket, drift_ms
-from tsproxy.decisions.events import batch_span_ms
-from tsproxy.model.outcome import Bars, Outcome, Totals
+from tsproxy.decisions.drift import EDGES
+from tsproxy.decisions.totals import Histogram, Totals, batches_and_records
 from tsproxy.proxy.metrics.catalogue.batches import TIMESTAMP_DRIFT
 
 NAME: Final = TIMESTAMP_DRIFT.name
@@ -43,14 +42,8 @@ class DriftMetric(Collector):
         self._newest = [0] * (len(_UPPER_MS) + 1)
         self._oldest = [0] * (len(_UPPER_MS) + 1)
 
-    def booked(self, outcome: Outcome) -> None:
-        """Count one batch of any outcome. A batch without timestamps does not count."""
-        if (span := batch_span_ms(outcome)) is not None:
-            oldest, newest = (drift_ms(time_ms, outcome.now_ms) for time_ms in span)
-            _count(self._oldest, ((bucket(oldest), 1, 0),))
-            _count(self._newest, ((bucket(newest), 1, 0),))
-
-    def booked_totals(self, totals: Totals) -> None:
+    def book(self, totals: Totals) -> None:
+        """Count batches of any outcome. A batch without timestamps does not count."""
         _count(self._newest, totals.ahead)
         _count(self._oldest, totals.behind)
 
@@ -65,6 +58,6 @@ class DriftMetric(Collector):
         yield family
 
 
-def _count(counts: list[int], bars: Bars) -> None:
-    for index, batches, _ in bars:
-        counts[bisect_left(_UPPER_MS, _highest_ms(index))] += batches
+def _count(counts: list[int], histogram: Histogram) -> None:
+    for index, number in histogram.items():
+        counts[bisect_left(_UPPER_MS, _highest_ms(index))] += batches_and_records(number)[0]

@@ -11,11 +11,10 @@ from dataclasses import dataclass, field, replace
 from math import exp2
 from typing import Any, Final
 
-from tsproxy.decisions.events import is_exemplary
-from tsproxy.decisions.ledger import OTHER, Key, folded, key_of, key_of_totals
+from tsproxy.decisions.ledger import OTHER, folded
 from tsproxy.decisions.privacy import Privacy
-from tsproxy.model.kafka import NO_TIMESTAMP, ErrorCode
-from tsproxy.model.outcome import Outcome, Peer, RejectionCause, Totals, VerdictName
+from tsproxy.decisions.totals import Key, Totals
+from tsproxy.model.outcome import VerdictName
 
 HALF_LIFE_MS: Final = 10 * 60_000
 MOST_ROWS: Final = 200
@@ -77,25 +76,25 @@ class Offenders:
     privacy: Privacy = field(default_factory=Privacy)
     _rows: dict[Key, Offender] = field(default_factory=dict)
 
-    def book(self, outcome: Outcome) -> None:
-        """Count a batch that tsproxy rejected, that a broker rejected for good, or that would have been
+    def book(self, totals: Totals) -> None:
+        """Count batches that tsproxy rejected, that a broker rejected for good, or that would have been
         rejected. Other batches do not count."""
-        is_ours = outcome.verdict is VerdictName.REJECTED
-        if not is_exemplary(outcome) or not (outcome.is_final or is_ours):
+        key = totals.key
+        if not key.is_exemplary or not (key.is_final or key.verdict is VerdictName.REJECTED):
             return
-        self._add(_row(self._shown(key_of(outcome)), outcome, self._address(outcome.peer)))
-
-    def book_totals(self, totals: Totals) -> None:
-        """Count many such batches."""
-        if totals.cause is not None:
-            key = self._shown(key_of_totals(totals))
-            self._add(_row_of_totals(key, totals, totals.cause, self._address(totals.peer)))
-
-    def _shown(self, key: Key) -> Key:
-        return key._replace(principal=self.privacy.principal(key.principal))
-
-    def _address(self, peer: Peer) -> str:
-        return self.privacy.address(peer.client_address) or ""
+        self._add(
+            Offender(
+                key=key._replace(principal=self.privacy.principal(key.principal)),
+                batches=totals.batches,
+                records=totals.records,
+                bad_records=totals.bad_records,
+                first_ms=totals.first_ms,
+                last_ms=totals.last_ms,
+                score=float(totals.bad_records),
+                client_address=self.privacy.address(totals.peer.client_address) or "",
+                timestamp_ms=totals.culprit_ms,
+            )
+        )
 
     def _add(self, row: Offender) -> None:
         known = self._rows.get(row.key)
@@ -106,35 +105,6 @@ class Offenders:
     def highest(self, now_ms: int) -> list[Offender]:
         """The first rows, and one for all others if there are more."""
         return highest(self._rows.values(), now_ms, SHOWN)
-
-
-def _row(key: Key, outcome: Outcome, client_address: str) -> Offender:
-    times = (c.timestamp_ms for c in outcome.culprits if c.timestamp_ms not in (None, NO_TIMESTAMP))
-    return Offender(
-        key=key,
-        batches=1,
-        records=outcome.batch.records,
-        bad_records=outcome.bad_records,
-        first_ms=outcome.now_ms,
-        last_ms=outcome.now_ms,
-        score=float(outcome.bad_records),
-        client_address=client_address,
-        timestamp_ms=next(times, outcome.batch.max_timestamp_ms),
-    )
-
-
-def _row_of_totals(key: Key, totals: Totals, cause: RejectionCause, client_address: str) -> Offender:
-    return Offender(
-        key=key,
-        batches=totals.batches,
-        records=totals.records,
-        bad_records=cause.bad_records,
-        first_ms=totals.first_ms,
-        last_ms=totals.last_ms,
-        score=float(cause.bad_records),
-        client_address=client_address,
-        timestamp_ms=cause.culprit_ms,
-    )
 
 
 def highest(rows: Iterable[Offender], now_ms: int, most: int) -> list[Offender]:
@@ -158,10 +128,6 @@ REST: Final = folded(
         client_id=None,
         principal=None,
         verdict=VerdictName.REJECTED,
-        reason=None,
-        unit_guess=None,
-        error_code=int(ErrorCode.NONE),
-        is_final=True,
     )
 )
 """The key of the row for all others."""

@@ -13,8 +13,9 @@ from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
 from tsproxy import __version__
+from tsproxy.decisions.totals import Key, Totals
 from tsproxy.model.kafka import ErrorCode
-from tsproxy.model.outcome import Outcome, RejectionCause, Totals, VerdictName
+from tsproxy.model.outcome import VerdictName
 from tsproxy.model.policy import CANDIDATE
 from tsproxy.proxy.limits.limit import Limit
 from tsproxy.proxy.metrics.busiest_topics import BusiestTopics
@@ -31,26 +32,26 @@ _FAULT_LABELS: Final = ("reason", "unit")
 _TAKEN: Final = frozenset({VerdictName.ACCEPTED, VerdictName.REPAIRED})
 
 
-def _has_fault(outcome: Outcome) -> bool:
-    """True if records of the batch are at fault. Records are not at fault if a broker rejected the batch and
-    the client may send it again, or if the batch is unconfirmed."""
-    if outcome.would_reject:
+def _has_fault(key: Key) -> bool:
+    """True if records of the batches are at fault. They are not if a broker rejected the batch and the client
+    may send it again, or if the batch is unconfirmed."""
+    if key.would_reject:
         return True
-    if outcome.verdict is VerdictName.BROKER_REJECTED:
-        return outcome.is_final
-    return outcome.verdict is not VerdictName.UNCONFIRMED
+    if key.verdict is VerdictName.BROKER_REJECTED:
+        return key.is_final
+    return key.verdict is not VerdictName.UNCONFIRMED
 
 
 SENT_AGAIN: Final = "sent_again"
 """The label of batches that met an error after which clients send them again by themselves."""
 
 
-def _verdict_and_reason(outcome: Outcome) -> tuple[str, str | None]:
-    """The labels of a batch. A batch that its client sends again was not rejected for good, so it is counted
+def _verdict_and_reason(key: Key) -> tuple[str, str | None]:
+    """The labels of batches. A batch that its client sends again was not rejected for good, so it is counted
     apart, with the name of the error (`concurrent_transactions`)."""
-    if not outcome.is_final:
-        return SENT_AGAIN, ErrorCode(outcome.error_code).name.lower()
-    return outcome.verdict, None if outcome.would_reject else outcome.reason
+    if not key.is_final:
+        return SENT_AGAIN, ErrorCode(key.error_code).name.lower()
+    return key.verdict, None if key.would_reject else key.reason
 
 
 class Metrics:
@@ -101,54 +102,35 @@ class Metrics:
         for collector in (self.timings, self._drift, *by_topic, self.rules, _Plain(self)):
             registry.register(collector)
 
-    def booked(self, outcome: Outcome) -> None:
-        """Count one batch that has ended."""
-        of_batches, of_records = self._counters(outcome.peer.listener, *_verdict_and_reason(outcome))
-        of_batches.inc()
-        of_records.inc(outcome.batch.records)
-        if outcome.batch.is_unread:
-            self._unread.labels(outcome.peer.listener).inc(outcome.batch.records)
-        if outcome.limits_unknown:
-            self._limits_unknown.labels(outcome.peer.listener).inc(outcome.batch.records)
-        self._drift.booked(outcome)
-        self.rules.booked(outcome)
-        if outcome.verdict is VerdictName.ACCEPTED:
-            self._topics.accepted(outcome.topic)
-        if outcome.verdict in _TAKEN:
-            self._busiest.add(outcome.topic, outcome.batch.records)
-        if outcome.out_of_order_records:  # only accepted batches have them: the topic exists
-            self._out_of_order.accepted(outcome.topic)
-            self._out_of_order.add(outcome.topic, outcome.out_of_order_records)
-        if outcome.bad_records and _has_fault(outcome):
-            self._faulty(outcome.topic, outcome)
-
-    def _faulty(self, topic: str, why: Outcome | RejectionCause) -> None:
-        counter = self._fault_counter(why)
-        counter.labels(why.reason or "", why.unit_guess or "").inc(why.bad_records)
-        if counter is self._bad_records:
-            self._topics.add(topic, why.bad_records)
-
-    def _fault_counter(self, why: Outcome | RejectionCause) -> Counter:
-        if not why.would_reject:
-            return self._bad_records
-        return self._candidate_bad_records if why.rule == CANDIDATE else self._audited_bad_records
-
-    def booked_totals(self, totals: Totals) -> None:
-        """Count many batches with equal outcomes."""
-        cause, verdict = totals.cause, totals.verdict
-        reason = None if cause is None or cause.would_reject else cause.reason
-        of_batches, of_records = self._counters(totals.peer.listener, verdict, reason)
+    def book(self, totals: Totals) -> None:
+        """Count batches that have ended."""
+        key = totals.key
+        of_batches, of_records = self._counters(key.listener, *_verdict_and_reason(key))
         of_batches.inc(totals.batches)
         of_records.inc(totals.records)
         if totals.records_unread:
-            self._unread.labels(totals.peer.listener).inc(totals.records_unread)
-        self._drift.booked_totals(totals)
-        self.rules.booked_totals(totals)
-        if verdict is VerdictName.ACCEPTED:
-            self._topics.accepted(totals.topic)
-            self._busiest.add(totals.topic, totals.records)
-        if cause is not None:
-            self._faulty(totals.topic, cause)
+            self._unread.labels(key.listener).inc(totals.records_unread)
+        if totals.records_limits_unknown:
+            self._limits_unknown.labels(key.listener).inc(totals.records_limits_unknown)
+        self._drift.book(totals)
+        self.rules.book(totals)
+        if key.verdict is VerdictName.ACCEPTED:
+            self._topics.accepted(key.topic)
+        if key.verdict in _TAKEN:
+            self._busiest.add(key.topic, totals.records)
+        if totals.out_of_order_records:  # only accepted batches have them: the topic exists
+            self._out_of_order.accepted(key.topic)
+            self._out_of_order.add(key.topic, totals.out_of_order_records)
+        if totals.bad_records and _has_fault(key):
+            counter = self._fault_counter(key)
+            counter.labels(key.reason or "", key.unit_guess or "").inc(totals.bad_records)
+            if counter is self._bad_records:
+                self._topics.add(key.topic, totals.bad_records)
+
+    def _fault_counter(self, key: Key) -> Counter:
+        if not key.would_reject:
+            return self._bad_records
+        return self._candidate_bad_records if key.rule == CANDIDATE else self._audited_bad_records
 
     def _counters(self, listener: str, verdict: str, reason: str | None) -> tuple[Counter, Counter]:
         key = (listener, verdict, reason)

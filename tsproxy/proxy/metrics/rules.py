@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
-from tsproxy.model.outcome import Outcome, Totals
+from tsproxy.decisions.totals import Totals
 from tsproxy.model.policy import Mode, Policy
 from tsproxy.proxy.metrics.catalogue.batches import RULE_BAD_RECORDS, RULE_HITS
 
@@ -27,14 +27,10 @@ class RuleMetric(Collector):
             if mode is not Mode.OFF:
                 self._count(rule.name, mode, 0, 0)
 
-    def booked(self, outcome: Outcome) -> None:
-        if outcome.rule is not None and outcome.mode is not None:
-            self._count(outcome.rule, outcome.mode, 1, outcome.bad_records)
-
-    def booked_totals(self, totals: Totals) -> None:
-        cause = totals.cause
-        if cause is not None:
-            self._count(cause.rule, cause.mode, totals.batches, cause.bad_records)
+    def book(self, totals: Totals) -> None:
+        key = totals.key
+        if key.rule is not None and key.mode is not None:
+            self._count(key.rule, key.mode, totals.batches, totals.bad_records)
 
     def _count(self, rule: str, mode: Mode, batches: int, records: int) -> None:
         key = (rule, mode.value)
