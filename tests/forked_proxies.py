@@ -256,13 +256,13 @@ def _keep_open(kept: Mapping[int, int]) -> None:
     os.close(nowhere)
 
 
-async def _start_worker(address: str, theirs: socket.socket) -> _Forked:
+async def _start_worker(address: str, inherited: Sequence[int]) -> _Forked:
     """As the supervisor's own `_start`, by a fork."""
     from tsproxy.proxy.workers.channel import VARIABLE
 
-    environment = {**os.environ, VARIABLE: str(theirs.fileno())}
-    inherited = {number: number for number in (_STDERR, theirs.fileno())}
-    return await _fork(address, sys.orig_argv, environment, inherited, in_new_session=True)
+    environment = {**os.environ, VARIABLE: str(inherited[0])}
+    descriptors = {number: number for number in (_STDERR, *inherited)}
+    return await _fork(address, sys.orig_argv, environment, descriptors, in_new_session=True)
 
 
 if __name__ == "__main__":

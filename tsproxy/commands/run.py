@@ -48,6 +48,7 @@ def _run(parser: argparse.ArgumentParser, options: argparse.Namespace) -> int:
     from tsproxy.proxy import summary
     from tsproxy.proxy.logging import LogFormat, configure_logging
     from tsproxy.proxy.loop import LoopName, run
+    from tsproxy.proxy.passed_sockets import PassedSockets
     from tsproxy.proxy.process import serve
     from tsproxy.proxy.service_manager import ServiceManager
     from tsproxy.proxy.startup import StartError
@@ -69,7 +70,9 @@ def _run(parser: argparse.ArgumentParser, options: argparse.Namespace) -> int:
         config = source.read()
         manager = ServiceManager.of(os.environ)
         show = partial(summary.show, config, LogFormat(options.log_format))
-        main = partial(supervise if config.workers > 1 else serve, config, source, manager, show)
+        passed_sockets = PassedSockets.of(os.environ)
+        run_all = supervise if config.workers > 1 else serve
+        main = partial(run_all, config, source, manager, show, passed_sockets)
     configure_logging(LogFormat(options.log_format), worker, config.log_level)
     try:
         run(LoopName(options.loop), main)

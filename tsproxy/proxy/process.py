@@ -16,6 +16,7 @@ from tsproxy.config.settings import Config
 from tsproxy.config.source import Source
 from tsproxy.proxy import native_code
 from tsproxy.proxy.brokers.discovery import PermissionDeniedError
+from tsproxy.proxy.passed_sockets import PassedSockets
 from tsproxy.proxy.ports import ListenError
 from tsproxy.proxy.reload.reloader import Reloader
 from tsproxy.proxy.server import Proxy, cancelled
@@ -27,14 +28,17 @@ log = structlog.get_logger()
 Show = Callable[[Mapping[str, Any]], None]
 
 
-async def serve(config: Config, source: Source, manager: ServiceManager, show: Show) -> None:
+async def serve(
+    config: Config, source: Source, manager: ServiceManager, show: Show, passed_sockets: PassedSockets
+) -> None:
     """Run the proxy until SIGTERM or SIGINT, then stop it gracefully. Reload it when `source` changes.
     `show` is called with the facts of the start.
 
     Raises ConfigError for unusable certificates, and StartError.
     """
     try:
-        proxy = Proxy(config, Clock(), partial(_announce, manager, show))
+        passed_sockets.check(config)
+        proxy = Proxy(config, Clock(), partial(_announce, manager, show), passed_sockets=passed_sockets)
         reloader = Reloader(source, config, proxy.adopt, manager)
         proxy.metrics.add(reloader)
         loop = asyncio.get_running_loop()

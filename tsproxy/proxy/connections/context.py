@@ -18,6 +18,7 @@ from tsproxy.proxy.limits.process import ProcessLimits
 from tsproxy.proxy.metrics.registry import Metrics
 from tsproxy.proxy.metrics.results import ConnectionResults
 from tsproxy.proxy.notes import Notes
+from tsproxy.proxy.passed_sockets import PassedSockets
 from tsproxy.proxy.pipe import Buffers
 from tsproxy.session.penalties import Penalties
 from tsproxy.session.produce.names import NamesOnly
@@ -45,6 +46,7 @@ class ConnectionContext:
     stream_times: StreamTimes = field(default_factory=StreamTimes)
     judges: JudgePool = field(default_factory=JudgePool)
     readers: Executor = field(default_factory=lambda: DaemonThreads(READERS, "reader"))
+    passed_sockets: PassedSockets = field(default_factory=PassedSockets)
     results: ConnectionResults = field(default_factory=lambda: ConnectionResults(Clock()))
     timed: Callable[[Policy], Policy] = lambda policy: policy
     """Returns the same policy, with custom rules that are measured."""

@@ -78,7 +78,7 @@ class ProxyListener:
         self._is_suspended = False
         self._produce_versions: tuple[int, int] | None = None
         self._view = View(limits=config.session_limits, policy=context.timed(config.policy))
-        self._bootstrap = Port(listener.bind, self._into(self._bootstrap_targets), is_shared=self._is_shared)
+        self._bootstrap = self._port(listener.bind, self._bootstrap_targets)
         self._served = self._serving()
 
     @property
@@ -210,10 +210,13 @@ class ProxyListener:
         return EndpointsByPort(brokers, self._open_port)
 
     def _open_port(self, node_id: int, number: int) -> Port:
-        address = Address(self._listener.bind.host, number)
-        port = Port(address, self._into(partial(self._target, node_id)), is_shared=self._is_shared)
+        port = self._port(Address(self._listener.bind.host, number), partial(self._target, node_id))
         port.open()
         return port
+
+    def _port(self, address: Address, targets: Targets) -> Port:
+        passed = self._context.passed_sockets.at(address)
+        return Port(address, self._into(targets), is_shared=self._is_shared, passed=passed)
 
     def _serve(self, node_id: int) -> None:
         try:

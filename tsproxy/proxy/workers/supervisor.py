@@ -31,6 +31,7 @@ from tsproxy.proxy.metrics.catalogue.process import WORKER_READY, WORKER_RESTART
 from tsproxy.proxy.metrics.tasks import Tasks
 from tsproxy.proxy.metrics.totals import families_now, joined
 from tsproxy.proxy.notes import frames_of
+from tsproxy.proxy.passed_sockets import PassedSockets
 from tsproxy.proxy.ports import ListenError
 from tsproxy.proxy.reload.certificates import credentials_of_admin, look, sources_of_admin
 from tsproxy.proxy.reload.reloader import Reloader
@@ -48,7 +49,9 @@ REPORT_EVERY_S: Final = 1.0
 """The interval of reports. If a worker is killed, the metrics lose its counts since its last report."""
 
 
-async def supervise(config: Config, source: Source, manager: ServiceManager, show: Show) -> None:
+async def supervise(
+    config: Config, source: Source, manager: ServiceManager, show: Show, passed_sockets: PassedSockets
+) -> None:
     """Run `config.workers` workers until a signal stops them, then stop them gracefully. Reload all of them
     when `source` changes. `show` is called with the facts of the start.
 
@@ -56,8 +59,9 @@ async def supervise(config: Config, source: Source, manager: ServiceManager, sho
     """
     check_files(config)
     try:
-        with reserved(config) as shared:
-            await Supervisor(shared, source, manager, Clock(), show).run()
+        passed_sockets.check(config)
+        with reserved(config, passed_sockets) as shared:
+            await Supervisor(shared, source, manager, Clock(), show, passed_sockets).run()
     except ListenError as error:
         raise StartError(str(error)) from error
 
@@ -66,7 +70,13 @@ class Supervisor:
     """Runs the workers. `config` has real ports, which stay reserved while it runs."""
 
     def __init__(
-        self, config: Config, source: Source, manager: ServiceManager, clock: Clock, show: Show
+        self,
+        config: Config,
+        source: Source,
+        manager: ServiceManager,
+        clock: Clock,
+        show: Show,
+        passed_sockets: PassedSockets,
     ) -> None:
         self._credentials = credentials = credentials_of_admin(config)
         self._admin = AdminHttp(
@@ -85,7 +95,14 @@ class Supervisor:
         self._stopping = asyncio.Event()
         for_workers = _without_admin_port(config)
         self._members = [
-            Member(number, for_workers, clock, partial(self._log_started, number), changing=changing)
+            Member(
+                number,
+                for_workers,
+                clock,
+                partial(self._log_started, number),
+                changing=changing,
+                passed_sockets=passed_sockets,
+            )
             for number in range(1, config.workers + 1)
         ]
 
