@@ -72,9 +72,8 @@ class Talk:
     @property
     def seen(self) -> tuple[bytes, bytes, list[tuple[str, str, int]]]:
         """All that the broker and the client got, and what was booked."""
-        self.booked += [
-            (totals.key.verdict.value, totals.topic, totals.batches) for totals in self._session.drain_totals()
-        ]
+        totals = self._session.drain_totals()
+        self.booked += [(each.key.verdict.value, each.topic, each.batches) for each in totals]
         return bytes(self.to_broker), bytes(self.to_client), self.booked
 
     def _perform(self, effects) -> None:

@@ -36,8 +36,7 @@ async def test_each_is_answered_none_goes_on_and_all_are_counted():
         assert totals or not fastpath.IS_AVAILABLE, "most of them were counted together"
         assert len(the.world.outcomes) + sum(each.batches for each in totals) == 21
         assert (
-            sum(each.bad_records for each in the.world.outcomes)
-            + sum(each.bad_records for each in totals)
+            sum(each.bad_records for each in the.world.outcomes) + sum(each.bad_records for each in totals)
             == 3 * 21
         )
 

@@ -71,9 +71,12 @@ def batches_and_records(number: int) -> tuple[int, int]:
 
 @dataclass(slots=True, kw_only=True)
 class Sums:
-    """What is counted of batches. Drift in ms is timestamp minus clock, saturated as in `drift-v1`. The range
-    of drift is that of the culprits, or of all records if there are no culprits; None if no record has a
-    timestamp. `ahead` is by the newest timestamp of each batch, `behind` by its oldest."""
+    """Everything that is counted about batches.
+
+    Drift in ms is timestamp minus clock, saturated as in `drift-v1`. The range of drift is that of the
+    culprits, or of all records if there are no culprits; None if no record has a timestamp. `ahead` is by the
+    newest timestamp of each batch, `behind` by its oldest.
+    """
 
     batches: int = 0
     records: int = 0

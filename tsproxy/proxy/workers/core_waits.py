@@ -13,7 +13,7 @@ _NS_A_MS: Final = 1_000_000
 
 
 class CoreWaits:
-    """The waits of a process from now on. Where the system does not count them, there are none."""
+    """The waits of a process from now on. There are none if the system does not count them."""
 
     __slots__ = ("_began_ms", "_first_ms", "_folder", "_ran_last", "_still_since_ms", "_waited_ns")
 
