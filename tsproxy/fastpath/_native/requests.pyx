@@ -25,6 +25,7 @@ from tsproxy.wire.readers._native.cursor cimport (
 )
 from tsproxy.wire.readers._native.walk cimport FINE, Walked, walk_records
 
+from tsproxy.wire import k00_produce, k01_k78_fetch
 from tsproxy.wire.apis import APIS
 
 cdef enum:
@@ -35,11 +36,11 @@ cdef enum:
     RECORD_ERRORS_FROM = 8       # from this version on, a broker's answer names the rejected records
     FETCH_KEY = 1
     SHARE_FETCH_KEY = 78
-    NODE_ENDPOINTS_FROM = 16     # as k01_k78_fetch
     ZSTD = 4                     # the last codec
-    MOST_PARTITIONS = 20000      # as k00_produce
     MOST_COMPARED = 32           # so many are compared each with each; more are sorted first
 
+cdef int16_t NODE_ENDPOINTS_FROM = k01_k78_fetch.NODE_ENDPOINTS_FROM
+cdef int32_t MOST_PARTITIONS = k00_produce.MOST_PARTITIONS
 cdef bytes FLEXIBLE_BY_KEY = bytes(
     min(APIS[key].flexible_from, 255) if key in APIS else 255 for key in range(max(APIS) + 1)
 )

@@ -7,9 +7,10 @@ from tsproxy.wire.readers._native.cursor cimport Cursor, read_string_size
 from tsproxy.wire.readers._native.put cimport put_raw, put_string
 
 cdef enum:
-    FLEXIBLE_FROM = 9        # as k00_produce
-    TOPIC_IDS_FROM = 13
     TOPIC_ID_BYTES = 16
+
+cdef int16_t FLEXIBLE_FROM
+cdef int16_t TOPIC_IDS_FROM
 
 
 cdef inline int64_t read_key_size(Cursor* cursor, int16_t version) noexcept nogil:
