@@ -268,7 +268,7 @@ async def test_who_is_trusted_changes_with_a_reload():
         front_of(config_of([broker], FROM_ELSEWHERE), World()) as proxy_listener,
     ):
         proxy_listener.open()
-        proxy_listener.prepare(config_of([broker], PROXIED))()
+        proxy_listener.apply(config_of([broker], PROXIED))
         assert await addressed(proxy_listener, tcp4("192.0.2.7", 4711)) == ("192.0.2.7", 4711)
 
 

@@ -87,10 +87,10 @@ def test_changed_code_is_reported_at_a_reload_and_stays_as_it_was(tmp_path, monk
     monkeypatch.syspath_prepend(tmp_path)
     config = configured(__import__("rule_on_disk").InOrder())
     watch = CustomRuleWatch(config)
-    assert logged(watch.prepare(config)) == []
+    assert logged(lambda: watch.apply(config)) == []
     file.write_text(CUSTOM_RULE + "# new")
-    [line] = logged(watch.prepare(config))
+    [line] = logged(lambda: watch.apply(config))
     assert (line["event"], line["name"], line["file"]) == ("rule_code_changed", "own", str(file))
     file.unlink()
-    assert logged(watch.prepare(config)) == []
+    assert logged(lambda: watch.apply(config)) == []
     del sys.modules["rule_on_disk"]

@@ -27,8 +27,8 @@ def test_each_is_told_once_until_the_rules_change():
     rules = IneffectiveRules(config)
     assert logged_by(lambda: rules.check({"t": KNOWN}), lambda: rules.check({"t": KNOWN})) == [("lax", "t")]
     assert logged_by(lambda: rules.check({"t": KNOWN, "u": KNOWN})) == [("lax", "u")]
-    assert logged_by(rules.prepare(config)) == []
-    assert logged_by(rules.prepare(other)) == [("lax", "t"), ("lax", "u")]
+    assert logged_by(lambda: rules.apply(config)) == []
+    assert logged_by(lambda: rules.apply(other)) == [("lax", "t"), ("lax", "u")]
 
 
 def test_of_ten_thousand_topics_not_all_are_told():

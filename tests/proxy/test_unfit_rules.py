@@ -50,9 +50,9 @@ async def test_nothing_is_said_while_no_topic_is_seen():
 async def test_each_is_told_once_until_the_rules_change():
     rules = UnfitRules(rule_for("payments"))
     assert len(await logged_by(rules)) == 1
-    rules.prepare(rule_for("payments"))()
+    rules.apply(rule_for("payments"))
     assert await logged_by(rules) == []
-    rules.prepare(rule_for("bills"))()
+    rules.apply(rule_for("bills"))
     assert len(await logged_by(rules)) == 1
 
 

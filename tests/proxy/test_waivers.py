@@ -80,5 +80,5 @@ def test_one_that_a_reload_takes_away_is_no_longer_counted():
     waivers, _, metrics = waivers_at(UNTIL_MS)
     waivers.log_ends()
     config = config_of(SMALLEST + WAIVER)
-    waivers.prepare(replace(config, policy=replace(config.policy, waivers=())))()
+    waivers.apply(replace(config, policy=replace(config.policy, waivers=())))
     assert SERIES not in rendered(metrics)

@@ -15,7 +15,6 @@ from tsproxy.model.addresses import Address
 from tsproxy.model.verdict import TopicLimits
 from tsproxy.proxy.brokers.facts import ClusterFacts
 from tsproxy.proxy.connections.drain import drain
-from tsproxy.proxy.reloadable import prepare_all
 
 USUAL = TopicLimits(before_max_ms=DAY_MS, after_max_ms=HOUR_MS)
 STRICT = replace(USUAL, after_max_ms=SHORT_LIMIT_MS)
@@ -125,8 +124,8 @@ class Changes:
         if name == TIGHT:
             self._world.excuses.append("tight limits")
         self._world.set_lenient("reload", name == LENIENT)
-        prepares = (self._world.limits.prepare, self._world.listener.prepare)
-        prepare_all(lambda prepare=prepare: prepare(config(name)) for prepare in prepares)()
+        self._world.limits.apply(config(name))
+        self._world.listener.apply(config(name))
         self._world.set_strict_from_now()
 
     def _suspend(self) -> None:

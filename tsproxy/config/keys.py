@@ -66,7 +66,7 @@ class Key:
 
     In the tree, `path` is the whole path (`listeners[].bind`). In a declaration it is the part below the
     section, and empty if it follows from the field's name. If a key `is_live`, a reload puts its new value
-    into use. Declare a key live only if its component adopts new values (`prepare`). Every other key keeps
+    into use. Declare a key live only if its component adopts new values (`apply`). Every other key keeps
     its value until the proxy is restarted, and the log says so.
     """
 

@@ -5,7 +5,7 @@ Modules that hold the process together:
     server          connects all parts of one process: start, reload, drain, stop
     process         runs the proxy as the only process; `workers` runs several
     startup         opens the decision log, and refuses to start without it
-    reloadable      how a part adopts new settings: prepare, then commit
+    reloadable      how the parts adopt new settings
     loop            chooses the event loop: uvloop or asyncio
     ports           listening sockets; `outgoing_ports` reads the system's range for outgoing connections
     passed_sockets  listening sockets that a service manager keeps open

@@ -23,7 +23,6 @@ from tsproxy.config.settings import Config
 from tsproxy.model.custom_rule import CustomRule, RuleContext, TimestampRule
 from tsproxy.model.policy import Policy, Rule
 from tsproxy.proxy.metrics.catalogue.batches import RULE_SECONDS
-from tsproxy.proxy.reloadable import Commit
 
 log = structlog.get_logger()
 
@@ -89,16 +88,12 @@ class CustomRuleWatch:
                     longest_ms=round(1000 * each.longest_s, 3),
                 )
 
-    def prepare(self, config: Config) -> Commit:
-        """A reload, which cannot fail."""
+    def apply(self, config: Config) -> None:
+        """A reload."""
         code = _code_of(config.policy)
-
-        def commit() -> None:
-            for name, now in code.items():
-                if self._loaded.setdefault(name, now) != now:
-                    log.warning("rule_code_changed", name=name, file=now[0], advice="restart to load it")
-
-        return commit
+        for name, now in code.items():
+            if self._loaded.setdefault(name, now) != now:
+                log.warning("rule_code_changed", name=name, file=now[0], advice="restart to load it")
 
 
 class _Timed:

@@ -11,7 +11,6 @@ import asyncio
 import contextlib
 import platform
 from collections.abc import Callable, Coroutine, Mapping
-from functools import partial
 from typing import Any, Final
 
 import structlog
@@ -22,6 +21,7 @@ from tsproxy.clock import Clock
 from tsproxy.cluster.upstream import Upstream
 from tsproxy.config.reloaded import Reloaded
 from tsproxy.config.settings import BrokersFrom, Config
+from tsproxy.decisions import LifecycleKind
 from tsproxy.decisions.totals import Totals
 from tsproxy.model.addresses import Address
 from tsproxy.model.outcome import Outcome
@@ -58,7 +58,7 @@ from tsproxy.proxy.reload.certificates import Certificates
 from tsproxy.proxy.reload.ineffective_rules import IneffectiveRules
 from tsproxy.proxy.reload.unfit_rules import UnfitRules
 from tsproxy.proxy.reload.waivers import Waivers
-from tsproxy.proxy.reloadable import Commit, prepare_all
+from tsproxy.proxy.reloadable import Commit, Reloadable
 from tsproxy.proxy.startup import in_force, not_writable, recorder_of
 from tsproxy.tls.contexts import CurrentTls
 from tsproxy.wire.k18_api_versions import Versions
@@ -248,29 +248,31 @@ class Proxy:
             self.stop()
 
     def prepare(self, config: Config) -> Commit:
-        """Prepare all parts as one (`reload`). Raises ConfigError if one of them fails."""
-        prepares = [
-            self._certificates.prepare,
-            self._cluster.prepare,
-            self._limits.prepare,
-            self._offers.prepare,
-            self._waivers.prepare,
-            self._ineffective_rules.prepare,
-            self._unfit_rules.prepare,
-            self._custom_rules.prepare,
-            self._dead_letters.prepare,
-            self._sanity.prepare,
-            *(listener.prepare for listener in self._listeners),
-        ]
-        commit_parts = prepare_all(partial(prepare, config) for prepare in prepares)
-        recorder = self._recorder.prepare(config, in_force(config))
+        """Prepare another configuration: read its certificates, the one part of a reload that may fail.
+        Raises ConfigError; then nothing has changed."""
+        use_certificates = self._certificates.prepare(config)
 
         def commit() -> None:
             self._config = config
             self.metrics.rules.know(config.policy)
             set_level(config.log_level)
-            commit_parts()
-            recorder()
+            use_certificates()
+            parts: list[Reloadable] = [
+                self._cluster,
+                self._limits,
+                self._offers,
+                self._waivers,
+                self._ineffective_rules,
+                self._unfit_rules,
+                self._custom_rules,
+                self._dead_letters,
+                self._sanity,
+                *self._listeners,
+                self._recorder,
+            ]
+            for part in parts:
+                part.apply(config)
+            self._recorder.record_lifecycle(LifecycleKind.RELOAD, in_force(config))
 
         return commit
 

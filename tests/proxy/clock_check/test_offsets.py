@@ -112,12 +112,12 @@ async def test_a_reload_that_takes_the_probe_away_lets_everything_be_enforced_ag
     sane = Sane(config(kafka_440, topic), Skewed(by_ms=HOUR_MS))
     async with sane.running():
         await until(lambda: sane.suspended == [True])
-        sane.monitor.prepare(
+        sane.monitor.apply(
             config_of(
                 f"upstream: {{ bootstrap_servers: ['{kafka_440.bootstrap_servers}'] }}\n"
                 "listeners: [{ bind: 127.0.0.1:9192 }]\n"
             )
-        )()
+        )
         assert sane.suspended == [True, False]
 
 
@@ -128,7 +128,7 @@ WITH_PROBE = config_of(SMALLEST + "clock: { when_beyond: audit, probe: { topic: 
 async def test_what_brokers_wrote_anyway_never_suspends_even_if_a_probe_is_configured_later():
     sane = Sane(WITHOUT_PROBE, Clock())
     sane.monitor.offsets = offsets_of(HOUR_MS)
-    sane.monitor.prepare(WITH_PROBE)()
+    sane.monitor.apply(WITH_PROBE)
 
     assert (sane.suspended, sane.monitor.offsets) == ([], {})
 

@@ -53,7 +53,7 @@ async def test_who_is_in_a_hurry_need_not_wait_for_what_waits(sender):
 
 async def test_after_a_reload_without_the_section_nothing_more_is_taken(sender):
     config = config_of(SMALLEST)
-    sender.prepare(config)()
+    sender.apply(config)
     sender.enqueue(DEAD)
     assert sender.waiting.first is None
     assert list(sender.collect()) == []

@@ -38,7 +38,6 @@ from tsproxy.proxy.brokers.topic_ids import TopicIds
 from tsproxy.proxy.brokers.topics import FIRST_RETRY_MS, MAX_TOPICS, Topics
 from tsproxy.proxy.brokers.wanted import Wanted
 from tsproxy.proxy.notes import frames_of
-from tsproxy.proxy.reloadable import Commit
 from tsproxy.proxy.wait import wait_at_most
 from tsproxy.tls.contexts import CurrentTls
 from tsproxy.wire.k03_metadata import VERSION as NAMES_IDS_FROM
@@ -108,19 +107,15 @@ class Cluster:
         """Topics whose limits are wanted."""
         self._wanted_read_ms = 0
 
-    def prepare(self, config: Config) -> Commit:
+    def apply(self, config: Config) -> None:
         """A reload: addresses, user and interval take effect with the next connection. Limits that were not
         read before are queried when topics need them. If the proxy may not read limits, it does not end as at
         the start, but logs this for each topic."""
-
-        def commit() -> None:
-            self._upstream = config.upstream
-            self._listeners = config.listeners
-            self._reads_limits = config.policy.asks_broker
-            self._facts = replace(self._facts, visible=None)  # rules may name other topics: read them again
-            self._wake.set()
-
-        return commit
+        self._upstream = config.upstream
+        self._listeners = config.listeners
+        self._reads_limits = config.policy.asks_broker
+        self._facts = replace(self._facts, visible=None)  # rules may name other topics: read them again
+        self._wake.set()
 
     def want_topic(self, topic: TopicKey, address: str) -> None:
         """A producer at `address` writes to `topic`: read its limits, and keep them up to date. If `topic` is

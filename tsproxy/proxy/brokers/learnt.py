@@ -23,7 +23,6 @@ from tsproxy.config.settings import Upstream as Settings
 from tsproxy.model.addresses import Address
 from tsproxy.model.produce import TopicKey
 from tsproxy.proxy.brokers.facts import ClusterFacts
-from tsproxy.proxy.reloadable import Commit
 from tsproxy.proxy.trouble import Trouble
 from tsproxy.tls.contexts import CurrentTls
 
@@ -51,13 +50,9 @@ class LearntCluster:
         self._upstream = upstream
         self._trouble = Trouble("upstream_unreachable", "upstream_reached", logs_changes=True)
 
-    def prepare(self, config: Config) -> Commit:
+    def apply(self, config: Config) -> None:
         """A reload: other bootstrap addresses."""
-
-        def commit() -> None:
-            self._upstream = config.upstream
-
-        return commit
+        self._upstream = config.upstream
 
     def want_topic(self, topic: TopicKey, address: str) -> None:
         """Does nothing: there is no connection that could read limits, or the name of an id."""

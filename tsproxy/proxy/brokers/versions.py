@@ -16,7 +16,6 @@ from tsproxy.cluster.admin_connection import ConversationError, connected
 from tsproxy.config.settings import Config, Upstream
 from tsproxy.model.addresses import Address
 from tsproxy.proxy.notes import frames_of
-from tsproxy.proxy.reloadable import Commit
 from tsproxy.proxy.wait import wait_at_most
 from tsproxy.tls.contexts import CurrentTls
 from tsproxy.wire.k18_api_versions import Versions, produce_versions
@@ -51,13 +50,9 @@ class BrokerVersions:
             self._publish()
             self._wake.set()
 
-    def prepare(self, config: Config) -> Commit:
+    def apply(self, config: Config) -> None:
         """A reload: later queries use the new upstream settings."""
-
-        def commit() -> None:
-            self._upstream = config.upstream
-
-        return commit
+        self._upstream = config.upstream
 
     async def run(self) -> None:
         """Query the brokers, for ever."""

@@ -28,7 +28,6 @@ from tsproxy.proxy.metrics.catalogue.clock import (
     ENFORCEMENT_SUSPENDED,
 )
 from tsproxy.proxy.notes import frames_of
-from tsproxy.proxy.reloadable import Commit
 from tsproxy.proxy.trouble import Trouble
 from tsproxy.proxy.wait import wait_at_most
 from tsproxy.tls.contexts import CurrentTls
@@ -96,19 +95,15 @@ class ClockMonitor(Collector):
         self._tls = tls
         self._trouble = Trouble("clock_not_measured", None, logs_changes=True)
 
-    def prepare(self, config: Config) -> Commit:
-        """A reload; it cannot fail."""
-
-        def commit() -> None:
-            was_probed, self._config = self._config.clock.probe is not None, config
-            if config.clock.probe is None:
-                self.offsets = self._stamps.offsets(self._clock.monotonic_ms())
-            elif not was_probed:
-                self.offsets = {}  # until the probe has measured
-            self._judge()
-            self._changed.set()
-
-        return commit
+    def apply(self, config: Config) -> None:
+        """A reload."""
+        was_probed, self._config = self._config.clock.probe is not None, config
+        if config.clock.probe is None:
+            self.offsets = self._stamps.offsets(self._clock.monotonic_ms())
+        elif not was_probed:
+            self.offsets = {}  # until the probe has measured
+        self._judge()
+        self._changed.set()
 
     async def run(self) -> None:
         """Runs for ever."""

@@ -34,7 +34,6 @@ from tsproxy.proxy.connections.relay import Relay
 from tsproxy.proxy.limits.limit import Limit
 from tsproxy.proxy.metrics.results import BOOTSTRAP, NO_BROKER, Result
 from tsproxy.proxy.ports import ListenError, Port
-from tsproxy.proxy.reloadable import Commit
 from tsproxy.tls.contexts import CurrentTls
 
 log = structlog.get_logger()
@@ -156,17 +155,13 @@ class ProxyListener:
         self._produce_versions = produce_versions
         self._renew_view()
 
-    def prepare(self, config: Config) -> Commit:
+    def apply(self, config: Config) -> None:
         """A reload: every session uses the new settings from its next bytes on. New frame sizes apply to new
         connections."""
         [listener] = [each for each in config.listeners if each.name == self.name]
-
-        def commit() -> None:
-            self._config = config
-            self._listener = listener
-            self._renew_view()
-
-        return commit
+        self._config = config
+        self._listener = listener
+        self._renew_view()
 
     def _renew_view(self) -> None:
         """Give every session the current facts and configuration."""

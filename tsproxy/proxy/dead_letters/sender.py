@@ -32,7 +32,6 @@ from tsproxy.proxy.metrics.catalogue.decision_log import (
     DEAD_LETTERS_UP,
     DEAD_LETTERS_WAITING,
 )
-from tsproxy.proxy.reloadable import Commit
 from tsproxy.proxy.trouble import Trouble
 from tsproxy.proxy.wait import wait_at_most
 from tsproxy.tls.contexts import CurrentTls
@@ -98,15 +97,11 @@ class DeadLetters(Collector):
     def start(self) -> None:
         self._task = asyncio.get_running_loop().create_task(self._run())
 
-    def prepare(self, config: Config) -> Commit:
-        """A reload, which cannot fail. The next connection uses the new brokers and user."""
-
-        def commit() -> None:
-            self._config = config
-            self._topic = config.dead_letters.topic if config.dead_letters else self._topic
-            self._changed.set()
-
-        return commit
+    def apply(self, config: Config) -> None:
+        """A reload. The next connection uses the new brokers and user."""
+        self._config = config
+        self._topic = config.dead_letters.topic if config.dead_letters else self._topic
+        self._changed.set()
 
     def enqueue(self, dead: RejectedBatch) -> None:
         """Queue a rejected batch. This only checks and counts; reading and sending happen later."""

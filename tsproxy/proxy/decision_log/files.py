@@ -21,7 +21,6 @@ from tsproxy.decisions import Lines
 from tsproxy.decisions.events import Event
 from tsproxy.proxy.decision_log.rotation import FileRotation
 from tsproxy.proxy.notes import frames_of
-from tsproxy.proxy.reloadable import Commit
 from tsproxy.proxy.trouble import Trouble
 
 log = structlog.get_logger()
@@ -86,13 +85,9 @@ class DecisionFiles:
         self._rotation.open()
         self._thread.start()
 
-    def prepare(self, config: Config) -> Commit:
+    def apply(self, config: Config) -> None:
         """A reload changes when files are closed and deleted. It applies to the current file at once."""
-
-        def commit() -> None:
-            self._rotation.settings = config.decisions
-
-        return commit
+        self._rotation.settings = config.decisions
 
     def put(self, lines: Queued) -> None:
         """Queue lines in their order, all or none. Never waits."""

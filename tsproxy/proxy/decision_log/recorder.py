@@ -20,7 +20,6 @@ from tsproxy.proxy.decision_log.topic import DecisionTopic
 from tsproxy.proxy.metrics.offenders import Offenders
 from tsproxy.proxy.metrics.registry import Metrics
 from tsproxy.proxy.notes import frames_of
-from tsproxy.proxy.reloadable import Commit
 
 log = structlog.get_logger()
 
@@ -66,18 +65,11 @@ class DecisionRecorder:
             self._topic.start()
         self.record_lifecycle(LifecycleKind.START, facts)
 
-    def prepare(self, config: Config, facts: Mapping[str, object]) -> Commit:
-        """A reload. `facts` describe the new configuration."""
-        files = self._files.prepare(config)
-        topic = self._topic.prepare(config) if self._topic is not None else None
-
-        def commit() -> None:
-            files()
-            if topic is not None:
-                topic()
-            self.record_lifecycle(LifecycleKind.RELOAD, facts)
-
-        return commit
+    def apply(self, config: Config) -> None:
+        """A reload."""
+        self._files.apply(config)
+        if self._topic is not None:
+            self._topic.apply(config)
 
     @property
     def privacy(self) -> Privacy:

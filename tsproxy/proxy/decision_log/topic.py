@@ -20,7 +20,6 @@ from aiokafka.errors import MessageSizeTooLargeError
 from tsproxy.cluster.kafka_producer import connected_producer
 from tsproxy.config.settings import Config, TopicSettings, Upstream
 from tsproxy.proxy.decision_log.unsent import Unsent
-from tsproxy.proxy.reloadable import Commit
 from tsproxy.proxy.trouble import Trouble
 from tsproxy.proxy.wait import wait_at_most
 from tsproxy.tls.contexts import CurrentTls
@@ -60,13 +59,9 @@ class DecisionTopic:
         """True if the last send succeeded."""
         return self._trouble.is_up
 
-    def prepare(self, config: Config) -> Commit:
+    def apply(self, config: Config) -> None:
         """A reload. The next connection uses the new user, token and addresses."""
-
-        def commit() -> None:
-            self._upstream = config.upstream
-
-        return commit
+        self._upstream = config.upstream
 
     def start(self) -> None:
         """Begin to send. Raises OSError if the position cannot be stored in the folder."""

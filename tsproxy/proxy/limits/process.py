@@ -8,7 +8,6 @@ from tsproxy.proxy.limits.admission import Admission
 from tsproxy.proxy.limits.connection_monitor import ConnectionMonitor, Memory, MonitoredConnection
 from tsproxy.proxy.limits.descriptors import share_of
 from tsproxy.proxy.limits.limit import Limit
-from tsproxy.proxy.reloadable import Commit
 
 
 class ProcessLimits:
@@ -55,16 +54,12 @@ class ProcessLimits:
         """Check all connections once a second, for ever."""
         await self._connection_monitor.run()
 
-    def prepare(self, config: Config) -> Commit:
+    def apply(self, config: Config) -> None:
         """A reload. The limits also apply to existing connections, but a lower maximum closes none of
         them."""
         limits = share_of(config)
-
-        def commit() -> None:
-            self._limits = self._admission.limits = self._connection_monitor.limits = limits
-            self.memory.limit = limits.buffered
-
-        return commit
+        self._limits = self._admission.limits = self._connection_monitor.limits = limits
+        self.memory.limit = limits.buffered
 
     def _all(self) -> KeysView[MonitoredConnection]:
         return self._connections.keys()

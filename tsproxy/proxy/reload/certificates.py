@@ -19,7 +19,7 @@ from typing import Final
 import structlog
 
 from tsproxy.clock import Clock
-from tsproxy.config.problems import ConfigError
+from tsproxy.config.problems import ConfigError, Problem
 from tsproxy.config.settings import Config, ServerTls, UpstreamTls
 from tsproxy.config.source import Look, look_at
 from tsproxy.proxy.metrics.catalogue.configuration import (
@@ -28,7 +28,7 @@ from tsproxy.proxy.metrics.catalogue.configuration import (
 )
 from tsproxy.proxy.metrics.registry import Metrics
 from tsproxy.proxy.notes import frames_of
-from tsproxy.proxy.reloadable import Commit, prepare_all
+from tsproxy.proxy.reloadable import Commit
 from tsproxy.tls.certificate_expiry import CRL, ends_of, files_of
 from tsproxy.tls.contexts import server_context, upstream_context
 
@@ -141,7 +141,7 @@ class Certificates:
         self.admin = credentials_of_admin(config)
 
     def prepare(self, config: Config) -> Commit:
-        """A reload: read all files that the new configuration names. Raises ConfigError.
+        """A reload: read all files that the new configuration names. Raises ConfigError with all problems.
 
         A restart is needed to switch TLS on or off for a listener, the upstream or the admin port.
         """
@@ -155,7 +155,21 @@ class Certificates:
             steps.append(partial(self.upstream.prepare, Sources.of_upstream(config.upstream.tls)))
         if self.admin is not None and (sources := sources_of_admin(config)) is not None:
             steps.append(partial(self.admin.prepare, sources))
-        return prepare_all(steps)
+        commits: list[Commit] = []
+        problems: list[Problem] = []
+        for prepare in steps:
+            try:
+                commits.append(prepare())
+            except ConfigError as error:
+                problems += error.problems
+        if problems:
+            raise ConfigError(*problems)
+
+        def commit() -> None:
+            for each in commits:
+                each()
+
+        return commit
 
     async def watch(self) -> None:
         """Check the files, for ever."""

@@ -10,7 +10,6 @@ from tsproxy.config.values import bound_text
 from tsproxy.model.policy import TimeLimit
 from tsproxy.model.verdict import TopicLimits
 from tsproxy.policy.review import IneffectiveRule, ineffective_rules
-from tsproxy.proxy.reloadable import Commit
 
 log = structlog.get_logger()
 
@@ -26,16 +25,12 @@ class IneffectiveRules:
         self._topics: Mapping[str, TopicLimits] = {}
         self._logged: set[tuple[str, str, str]] = set()
 
-    def prepare(self, config: Config) -> Commit:
-        """A reload, which cannot fail."""
-
-        def commit() -> None:
-            if config.policy != self._policy:
-                self._policy, self._logged = config.policy, set()
-                topics, self._topics = self._topics, {}
-                self.check(topics)
-
-        return commit
+    def apply(self, config: Config) -> None:
+        """A reload."""
+        if config.policy != self._policy:
+            self._policy, self._logged = config.policy, set()
+            topics, self._topics = self._topics, {}
+            self.check(topics)
 
     def check(self, topics: Mapping[str, TopicLimits]) -> None:
         """Check the rules against the current limits of topics in use."""

@@ -1,8 +1,8 @@
 """Reads the configuration again while the proxy runs, and applies it completely or not at all.
 
-`Reloader` decides when to reload: at SIGHUP, and when the file has changed. `proxy.reloadable` says how parts
-apply new settings. `server.Proxy` consists of such parts and is such a part itself. With workers, the
-supervisor orders every worker to prepare. Then all workers commit, or none does.
+`Reloader` decides when to reload: at SIGHUP, and when the file has changed. `server.Proxy` prepares what may
+fail, and then applies the rest (`proxy.reloadable`). With workers, the supervisor orders every worker to
+prepare. Then all workers commit, or none does.
 """
 
 import asyncio

@@ -18,7 +18,6 @@ from tsproxy.config.settings import Config
 from tsproxy.model.policy import Rule, Waiver
 from tsproxy.policy.resolve import is_internal
 from tsproxy.proxy.brokers.facts import VisibleTopics
-from tsproxy.proxy.reloadable import Commit
 
 log = structlog.get_logger()
 
@@ -36,14 +35,10 @@ class UnfitRules:
         self._logged: set[tuple[str, str]] = set()
         self._visible: VisibleTopics | None = None
 
-    def prepare(self, config: Config) -> Commit:
-        """A reload, which cannot fail."""
-
-        def commit() -> None:
-            if config.policy != self._policy:
-                self._policy, self._logged = config.policy, set()
-
-        return commit
+    def apply(self, config: Config) -> None:
+        """A reload."""
+        if config.policy != self._policy:
+            self._policy, self._logged = config.policy, set()
 
     def check(self, visible: VisibleTopics | None) -> None:
         """Use the cluster's topics from the last reading."""

@@ -14,7 +14,6 @@ from tsproxy.config.settings import Config
 from tsproxy.model.policy import Waiver
 from tsproxy.proxy.metrics.catalogue.batches import WAIVER_EXPIRY
 from tsproxy.proxy.metrics.registry import Metrics
-from tsproxy.proxy.reloadable import Commit
 
 log = structlog.get_logger()
 
@@ -32,14 +31,10 @@ class Waivers:
         self._waivers = config.policy.waivers
         self._logged_ms: dict[Waiver, int] = {}
 
-    def prepare(self, config: Config) -> Commit:
-        """A reload, which cannot fail."""
-
-        def commit() -> None:
-            self._waivers = config.policy.waivers
-            self.log_ends()
-
-        return commit
+    def apply(self, config: Config) -> None:
+        """A reload."""
+        self._waivers = config.policy.waivers
+        self.log_ends()
 
     async def watch(self) -> None:
         """Runs for ever."""
