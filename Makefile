@@ -24,12 +24,20 @@ java:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "tsproxy needs Python 3.11 or newer: install it, or name one: make PYTHON=python3.12 …")'
 	@$(PYTHON) -m tsproxy.testing.java
 
+# The one that Python builds extensions with, unless CC names another.
+COMPILER = $(firstword $(if $(filter environment command,$(origin CC)),$(CC),$(shell $(PYTHON) -c 'import sysconfig; print(sysconfig.get_config_var("CC"))')))
+
 .venv/stamp: requirements.lock pyproject.toml setup.py $(wildcard tsproxy/wire/readers/_native/*.p[xy][dx] tsproxy/fastpath/_native/*.p[xy][dx] tsproxy/proxy/pipe/*.pyx) | java
 	@echo "Installing the packages of requirements.lock into .venv: 535 MB, once. This takes some minutes."
 	@$(PYTHON) -m venv .venv
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.lock
 	@echo "Building tsproxy's native code."
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@if ! command -v $(COMPILER) >/dev/null; then \
+	    echo "There is no C compiler ($(COMPILER)), so one is installed into .venv as a package: 90 MB."; \
+	    $(BIN)/python -m pip install --quiet --disable-pip-version-check ziglang==0.17.1; \
+	    export CC="$(CURDIR)/$(BIN)/python -m ziglang cc"; \
+	fi; \
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
 	@touch $@
 
 demo: java .venv/stamp ## real producers -> tsproxy -> Apache Kafka -> decision log -> Spark report, proving itself

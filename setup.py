@@ -1,6 +1,5 @@
-"""The native code, which an installation can do without: then everything takes the slow path.
+"""The native code. All else stands in pyproject.toml, Cython among it.
 
-All else stands in pyproject.toml, Cython among it. `optional` makes a missing compiler a warning.
 The long description is README.md without the links and pictures that lead into the repository: a package
 index has no repository beside it.
 """
@@ -11,6 +10,8 @@ from glob import glob
 from pathlib import Path
 
 from setuptools import Extension, setup
+from setuptools.command.build_ext import build_ext
+from setuptools.errors import CCompilerError, ExecError, PlatformError
 
 READERS = "tsproxy/wire/readers/_native"
 FAST_PATH = "tsproxy/fastpath/_native"
@@ -37,7 +38,22 @@ def _alone(prose: str) -> str:
     return prose
 
 
+class BuildNative(build_ext):
+    """Says what to install if the native code cannot be built."""
+
+    def run(self) -> None:
+        try:
+            super().run()
+        except (CCompilerError, ExecError, PlatformError) as error:
+            raise SystemExit(
+                f"{error}\nTo build tsproxy from source, install a C compiler and the header files of "
+                "Python (Debian and Ubuntu: apt-get install gcc python3-dev; Fedora: dnf install gcc "
+                "python3-devel). A wheel of tsproxy needs neither."
+            ) from None
+
+
 setup(
+    cmdclass={"build_ext": BuildNative},
     options={"build_ext": {"parallel": os.cpu_count()}},
     long_description=long_description(Path("README.md").read_text(encoding="utf-8")),
     long_description_content_type="text/markdown",
@@ -46,7 +62,6 @@ setup(
             source.removesuffix(".pyx").replace("/", "."),
             [source],
             depends=sorted(glob(f"{READERS}/*.pxd") + glob(f"{FAST_PATH}/*.pxd")),
-            optional=True,
         )
         for source in sorted(glob(f"{READERS}/*.pyx") + glob(f"{FAST_PATH}/*.pyx") + glob(f"{PIPE}/*.pyx"))
     ],

@@ -111,7 +111,7 @@ def nginx_stream_module(nginx: Path) -> Path:
     return module
 
 
-def tsproxy(*flags: str, environment: tuple[str, ...] = ()) -> Callable[[Place], Command]:
+def tsproxy(*flags: str) -> Callable[[Place], Command]:
     """A command for tsproxy with its defaults: enforcement, throttling, decision log, metrics."""
 
     def command(place: Place) -> Command:
@@ -131,7 +131,7 @@ admin: {{ bind: "127.0.0.1:0" }}
 """
         )
         program = Path(sys.executable).with_name("tsproxy")
-        return ("env", *environment, program, "run", "--config", config, *flags)
+        return (program, "run", "--config", config, *flags)
 
     return command
 
@@ -184,10 +184,6 @@ AGAIN: Final = Proxy("haproxy, again", HAPROXY.command)
 TSPROXY: Final = Proxy("tsproxy", tsproxy("--loop", "uvloop"))
 TSPROXY_ASYNCIO: Final = Proxy("tsproxy, asyncio", tsproxy("--loop", "asyncio"))
 UNTHROTTLED: Final = ("--loop", "uvloop", "--set", "limits.throttle=off")
-TSPROXY_PYTHON: Final = Proxy(
-    "tsproxy, no native code", tsproxy("--loop", "uvloop", environment=("TSPROXY_NATIVE=off",))
-)
-"""An installation without a compiler."""
 
 PROXIES: Final = (
     HAPROXY,
@@ -196,7 +192,6 @@ PROXIES: Final = (
     Proxy("nginx stream", _nginx),
     TSPROXY,
     TSPROXY_ASYNCIO,
-    TSPROXY_PYTHON,
 )
 
 PEERS: Final = {

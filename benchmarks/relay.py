@@ -12,7 +12,7 @@ from benchmarks.bench import Bench, Running, direct
 from benchmarks.frames import TWO_HOURS_MS, Shape
 from benchmarks.loads import KB1, KB100, LOADS, Load
 from benchmarks.processes import ProgramError
-from benchmarks.proxies import AGAIN, TSPROXY, TSPROXY_ASYNCIO, TSPROXY_PYTHON, UNTHROTTLED, Proxy, tsproxy
+from benchmarks.proxies import AGAIN, TSPROXY, TSPROXY_ASYNCIO, UNTHROTTLED, Proxy, tsproxy
 from benchmarks.rounds import Spread, in_rounds, ratio, spread
 from benchmarks.sections import Plot, Section, verdict
 from benchmarks.tools import MissingError
@@ -201,12 +201,11 @@ def scaling(bench: Bench) -> Section:
 
 
 def latency(bench: Bench) -> Section:
-    """Latency at half of what tsproxy can carry, requests sent at appointed times. Native code only."""
+    """Latency at half of what tsproxy can carry, requests sent at appointed times."""
     load = Load(KB1, 64, 5)
-    proxies = [proxy for proxy in bench.proxies if proxy is not TSPROXY_PYTHON]
     with ExitStack() as stack:
         sink = stack.enter_context(bench.sink())
-        targets = {proxy.name: stack.enter_context(bench.proxy(proxy, sink)) for proxy in proxies}
+        targets = {proxy.name: stack.enter_context(bench.proxy(proxy, sink)) for proxy in bench.proxies}
         targets["no proxy"] = direct(sink)
         ceiling = spread(
             [bench.load(load, targets[TSPROXY.name]).requests_per_s for _ in range(bench.effort.rounds)]
@@ -216,7 +215,7 @@ def latency(bench: Bench) -> Section:
             bench.effort.rounds,
             {name: partial(bench.load, load, target, rate=rate) for name, target in targets.items()},
         )
-    base = proxies[0].name
+    base = bench.proxies[0].name
     rows = []
     for name, results in runs.items():
         ratios = (

@@ -28,8 +28,8 @@ from typing import Any
 
 from tsproxy.testing import proxy
 
-FIXED = ("PYTHON", "LD_", "MALLOC_", "OPENSSL_", "SSL_", "TSPROXY_")
-"""How variables begin that Python, a library or a module of the program reads once, when it starts."""
+FIXED = ("PYTHON", "LD_", "MALLOC_", "OPENSSL_", "SSL_")
+"""How variables begin that Python or a library reads once, when it starts."""
 IMPORTED = (
     "tsproxy.cli",
     "tsproxy.proxy.process",

@@ -85,12 +85,10 @@ async def test_a_signal_to_one_whose_end_is_not_heard_yet_is_no_error(tmp_path):
         assert await process.wait() == 2
 
 
-async def test_a_variable_that_is_read_at_import_is_heeded(start, tmp_path):
-    process = await started(start, *RUN, "--decisions", tmp_path, TSPROXY_NATIVE="off")
-    await until_event(process, "native_code_missing")
-    process.send_signal(signal.SIGTERM)
-
-    assert await process.wait() == 0
+async def test_a_variable_that_python_reads_when_it_starts_is_heeded(start, tmp_path):
+    process = await started(start, "check", tmp_path / "missing.yaml", PYTHONVERBOSE="1")
+    assert b"import 'tsproxy.cli'" in await process.stderr.read()
+    assert await process.wait() == 2
 
 
 async def test_it_inherits_nothing_that_is_open(start, tmp_path):

@@ -17,7 +17,6 @@ from tests.attacks.attacker import (
     resident_mib,
     until,
 )
-from tests.fastpath.native import needs_native
 from tests.session.conversation import (
     LIMITS,
     NOW_MS,
@@ -133,7 +132,6 @@ def test_more_partitions_or_topics_than_a_broker_can_lead_are_rejected(topics):
     assert f"more than {MOST_PARTITIONS} partitions" in close.text
 
 
-@needs_native
 @pytest.mark.parametrize(("count", "passes"), [(MOST_PARTITIONS, True), (MOST_PARTITIONS + 1, False)])
 def test_the_fast_path_forwards_as_many_partitions_as_the_session(count, passes):
     table = fastpath.Table(replace(PEER, client_id="app"), None, 1000)

@@ -4,7 +4,6 @@ import struct
 
 import pytest
 
-from tests.fastpath.native import needs_native
 from tests.session.conversation import NOW_MS, PEER, Conversation, client, closed, noted, view_of
 from tests.session.messages import API_VERSIONS, METADATA, PRODUCE, SASL_AUTHENTICATE, SASL_HANDSHAKE, frame
 from tests.session.test_sasl import authenticate, authenticated, handshake, shaken
@@ -108,7 +107,6 @@ def test_a_session_holds_no_more_of_a_strangers_than_one_frame_and_one_read():
     assert session.held_bytes <= 4 + SASL_FRAME + len(read)
 
 
-@needs_native
 def test_the_fast_path_is_closed_to_strangers_and_keeps_nothing_of_theirs():
     session = stranger()
     requests = session.fast_path.requests

@@ -9,11 +9,8 @@ from tests.cost.connection import Cost, ignored, run
 from tests.cost.genes import CLUSTER, DOMAINS, Genes, changed, drawn, frozen, simpler
 from tests.cost.search import MEASURES, Search, kept, kind_of, shrunk, size_of
 from tests.cost.stored import bytecodes_of, genes_of, stored
-from tests.fastpath.native import needs_native
 from tests.full_only import variations
 from tsproxy.decisions import DecisionLog
-
-pytestmark = needs_native
 
 A_BYTE = 4
 """Bytecodes for each byte received: 50 ms a MiB, if CPython runs 84 million a second. It runs 40 to 100."""

@@ -87,15 +87,16 @@ def read_corpus(seeds: int) -> None:
     from tests.wire.batches import LZ4, ZSTD
     from tests.wire.blobs import blobs
     from tests.wire.fetched import any_body
-    from tsproxy.proxy.pipe import _native as pipe
-    from tsproxy.wire.readers import Layout, _native, _python
+    from tests.wire.readers import reference
+    from tsproxy.wire.readers import Layout, _native
 
     started, inputs = time.monotonic(), 0
     for key_size, value_size in itertools.product(range(60), range(4)):
         last = record(7, 0, bytes(key_size), bytes(value_size))
-        assert _native.walk(exact(last), 0, 1, True) == _python.walk(last, 0, 1, True), (key_size, value_size)
+        facts = reference.walk(last, 0, 1, True)
+        assert _native.walk(exact(last), 0, 1, True) == facts, (key_size, value_size)
     for seed in range(seeds):
-        whole_requests_go_on(pipe, seed)
+        whole_requests_go_on(seed)
         converse(seed, buffer=exact)
         assert trace(seed, exact) == trace(seed), f"seed {seed}: other results from another buffer"
         random = Random(seed)
@@ -105,35 +106,35 @@ def read_corpus(seeds: int) -> None:
             cut, count = data[: random.randint(0, len(data))], random.randint(-1, 100)
             for must_fit in (True, False):
                 facts = _native.walk(exact(cut), 0, count, must_fit)
-                assert facts == _python.walk(bytes(cut), 0, count, must_fit), f"seed {seed}: the walks differ"
+                assert facts == reference.walk(bytes(cut), 0, count, must_fit), f"seed {seed}: walks differ"
                 inputs += 1
             search = (0, count, 1 << 38, 1 << 39, random.randint(0, 100))
             outside = _native.find_outside(exact(cut), *search)
-            assert outside == _python.find_outside(bytes(cut), *search), f"seed {seed}: other culprits"
+            assert outside == reference.find_outside(bytes(cut), *search), f"seed {seed}: other culprits"
             columns = outside.positions, outside.timestamps_ms, outside.offset_deltas
             answers = (*columns, random.getrandbits(63), (b"a", bytes(random.randint(0, 300)), b""))
-            assert _native.record_errors(*answers, bool(seed & 1)) == _python.record_errors(
+            assert _native.record_errors(*answers, bool(seed & 1)) == reference.record_errors(
                 *answers, bool(seed & 1)
             )
         layout = random.choice([*Layout])
         fetched = bytearray(answer(FETCH, 16, any_body(random, layout)))
         fetched[random.randrange(4, len(fetched))] ^= 1 << random.randrange(8)
         at = random.randrange(len(fetched))
-        walks = _native.FetchWalk(), _python.FetchWalk()
+        walks = _native.FetchWalk(), reference.FetchWalk()
         for walk in walks:
             walk.begin(len(fetched), layout)
         for piece in (fetched[:at], fetched[at:]):
             sizes = {walk.advance(exact(bytes(piece))) for walk in walks}
             assert len(sizes) == 1, f"seed {seed}: the walks over a Fetch answer differ"
         for block in blobs(LZ4, seed, 5):
-            assert _native.lz4_size(exact(block[7:])) == _python.lz4_size(block[7:]), f"seed {seed}: lz4"
+            assert _native.lz4_size(exact(block[7:])) == reference.lz4_size(block[7:]), f"seed {seed}: lz4"
             for shift in range(17):
                 shifted = exact(bytes(shift) + block)[shift:]
-                assert _native.holds_zeros(shifted) == _python.holds_zeros(block), f"seed {seed}: zeros"
+                assert _native.holds_zeros(shifted) == reference.holds_zeros(block), f"seed {seed}: zeros"
         for frame in blobs(ZSTD, seed, 5):
             for blocks_at in (6, 8):
                 answers = blocks_at, 1 << random.choice([10, 40])
-                assert _native.zstd_size(exact(frame), *answers) == _python.zstd_size(frame, *answers), seed
+                assert _native.zstd_size(exact(frame), *answers) == reference.zstd_size(frame, *answers), seed
     seconds = time.monotonic() - started
     print(
         f"{seeds} conversations and {inputs} record sets in {seconds:.0f} s: nothing read or written outside"

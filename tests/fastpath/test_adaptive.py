@@ -7,7 +7,6 @@ from itertools import pairwise
 import pytest
 
 from tests.fastpath.conversations import RejectsOdd
-from tests.fastpath.native import needs_native
 from tests.session.conversation import DAY_MS, HOUR_MS, LIMITS, NOW_MS, PEER, view_by, view_of
 from tests.session.messages import accepted, produce, produced
 from tests.wire.batches import CODECS, LZ4, NONE, ZSTD, batch
@@ -26,8 +25,6 @@ from tsproxy.session.events import ViewChanged
 from tsproxy.session.penalties import Penalties
 from tsproxy.session.session import Session
 
-pytestmark = needs_native
-
 GOOD = (NOW_MS, NOW_MS + 5)
 ADAPTIVE = partial(view_by, "adaptive", inspect_compressed=Inspect.ADAPTIVE)
 HIDDEN = (NOW_MS, NOW_MS - 3 * DAY_MS, NOW_MS + 5)
@@ -39,7 +36,7 @@ LYING = {"timestamps_ms": (NOW_MS, NOW_MS + 9 * HOUR_MS), "max_timestamp": NOW_M
 @pytest.fixture(autouse=True)
 def _the_same_draw(monkeypatch):
     """With this seed, the first draws after trust is earned read nothing."""
-    monkeypatch.setattr(fast_path.fastpath, "Table", partial(fastpath.Table, seed=1))
+    monkeypatch.setattr(fast_path, "Table", partial(fastpath.Table, seed=1))
 
 
 def failed(error):

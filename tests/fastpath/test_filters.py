@@ -5,7 +5,6 @@ from dataclasses import replace
 
 import pytest
 
-from tests.fastpath.native import needs_native
 from tests.session.conversation import DAY_MS, HOUR_MS, LIMITS, NOW_MS, PEER, id_of
 from tests.session.messages import (
     ALL_VERSIONS,
@@ -24,8 +23,6 @@ from tsproxy.decisions.totals import bar
 from tsproxy.fastpath import ForwardedProduce, ForwardedRelay
 from tsproxy.session.produce.budget import DecompressionBudget
 from tsproxy.session.requests import RELAYED
-
-pytestmark = needs_native
 
 PEER_APP = replace(PEER, client_id="app")
 

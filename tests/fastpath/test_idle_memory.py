@@ -4,7 +4,6 @@ import tracemalloc
 
 import pytest
 
-from tests.fastpath.native import needs_native
 from tests.fastpath.test_filters import Filters
 from tests.session.conversation import NOW_MS
 from tests.session.messages import produce, produced
@@ -12,8 +11,6 @@ from tests.wire.batches import batch
 from tsproxy import fastpath
 from tsproxy.session.produce.budget import DecompressionBudget
 from tsproxy.session.requests import RELAYED
-
-pytestmark = needs_native
 
 KEPT_BYTES = 100_000
 GOOD = batch([NOW_MS], key=None, value=None)

@@ -3,9 +3,8 @@
 import pytest
 
 from tests.fastpath.judged_in_threads import judged_in_threads
-from tests.fastpath.native import needs_native
 
-pytestmark = [needs_native, pytest.mark.slow]
+pytestmark = pytest.mark.slow
 
 
 def test_sessions_that_threads_judge_may_end_at_any_moment():

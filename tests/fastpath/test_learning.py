@@ -12,7 +12,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.fastpath.conversations import BoundedOdd, RejectsOdd
-from tests.fastpath.native import needs_native
 from tests.session.conversation import DAY_MS, HOUR_MS, LIMITS, NOW_MS, PEER, view_of
 from tests.session.messages import produce
 from tests.wire.batches import GZIP, NONE, batch, wrap
@@ -31,8 +30,6 @@ from tsproxy.session.produce.verdicts import judge_all
 from tsproxy.session.requests import RELAYED
 from tsproxy.wire import k00_produce
 from tsproxy.wire.headers import read_request_header
-
-pytestmark = needs_native
 
 APP = replace(PEER, client_id="app")
 

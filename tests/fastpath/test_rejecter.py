@@ -5,7 +5,6 @@ from importlib import import_module
 
 import pytest
 
-from tests.fastpath.native import needs_native
 from tests.session.conversation import DAY_MS, HOUR_MS, LIMITS, NOW_MS, PEER, id_of, view_of
 from tests.session.messages import HEARTBEAT, produce, request
 from tests.wire.batches import GZIP, batch
@@ -21,8 +20,6 @@ from tsproxy.session.effects import SendToClient
 from tsproxy.session.produce.budget import DecompressionBudget
 from tsproxy.session.requests import RELAYED
 from tsproxy.session.session import Session
-
-pytestmark = needs_native
 
 AHEAD_MS, OLD_MS = NOW_MS + 2 * HOUR_MS, NOW_MS - 2 * DAY_MS
 AHEAD = batch([AHEAD_MS] * 3)

@@ -11,7 +11,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.fastpath.conversations import Scene
-from tests.fastpath.native import needs_native
 from tests.session.conversation import NOW_MS, PEER, view_of
 from tests.session.messages import answer, produce, produced, request
 from tests.wire.batches import CODECS, batch
@@ -34,8 +33,6 @@ from tsproxy.session.produce import budget, cost
 from tsproxy.session.session import Session
 from tsproxy.wire import one_shot
 from tsproxy.wire.apis import APIS
-
-pytestmark = needs_native
 
 seeds = st.integers(0, 2**32 - 1)
 

@@ -25,6 +25,7 @@ from tests.session.messages import ALL_VERSIONS, produce
 from tests.wire.batches import CODECS, batch
 from tests.wire.blobs import blobs
 from tests.wire.fetched import any_body
+from tests.wire.readers import reference
 from tsproxy.config import ConfigError
 from tsproxy.config.document import parse_yaml
 from tsproxy.decisions import DecisionLog
@@ -47,7 +48,7 @@ from tsproxy.wire.apis import APIS
 from tsproxy.wire.headers import RequestHeader
 from tsproxy.wire.masking import MASKED
 from tsproxy.wire.primitives import DecodeError
-from tsproxy.wire.readers import Layout, _native, _python
+from tsproxy.wire.readers import Layout, _native
 
 SMALL: Final = SessionLimits(
     produce_frame=20_000,
@@ -153,14 +154,14 @@ def records(data: bytes) -> None:
     low, high = NOW_MS - 10 ** (script.byte() % 19), NOW_MS
     plain = script.data
     for must_fit in (True, False):
-        assert _native.walk(plain, base, count, must_fit) == _python.walk(plain, base, count, must_fit)
-    if _python.walk(plain, base, count, True).fault is None:
+        assert _native.walk(plain, base, count, must_fit) == reference.walk(plain, base, count, must_fit)
+    if reference.walk(plain, base, count, True).fault is None:
         found = _native.find_outside(plain, base, count, low, high, most)
-        assert found == _python.find_outside(plain, base, count, low, high, most)
+        assert found == reference.find_outside(plain, base, count, low, high, most)
         suspects = Suspects(low, high)
         cut = len(plain) // 3
         results = []
-        for readers in (_native, _python):
+        for readers in (_native, reference):
             finder = readers.Finder(base, count, suspects, most)
             finder.feed(plain[:cut])
             finder.feed(plain[cut:])
@@ -267,7 +268,7 @@ def fetched(data: bytes) -> None:
     script = _Script(data)
     cut, layout, answer = script.byte() * 4, Layout(script.byte() % len(Layout)), script.data
     places = []
-    for walk in (_native.FetchWalk(), _python.FetchWalk(), _native.FetchWalk()):
+    for walk in (_native.FetchWalk(), reference.FetchWalk(), _native.FetchWalk()):
         walk.begin(len(answer), layout)
         pieces = [answer] if len(places) == 2 else [answer[:cut], answer[cut:]]
         walked = 0

@@ -4,15 +4,12 @@ from random import Random
 
 import pytest
 
-from tests.fastpath.native import needs_native
 from tests.fuzz.corpora import found, stored
 from tests.fuzz.planted import secrets
 from tests.fuzz.targets import TARGETS
 from tests.session.test_sasl import SECRET
 from tsproxy.config.settings import Secret
 from tsproxy.session import sasl
-
-pytestmark = needs_native
 
 
 @pytest.mark.parametrize("name", TARGETS)

@@ -12,7 +12,6 @@ import pytest
 
 from tests.e2e.test_policy import CUSTOM_RULE, OWN_TEST, install
 from tests.fastpath.conversations import BoundedOdd, RejectsOdd
-from tests.fastpath.native import needs_native
 from tests.session.conversation import (
     HOUR_MS,
     NOW_MS,
@@ -215,7 +214,6 @@ def is_forwarded(session, asked):
     return session.fast_path.requests.forward_read(asked, NOW_MS) == len(asked)
 
 
-@needs_native
 @pytest.mark.parametrize(("rule", "passes"), [(RejectsOdd(), False), (BoundedOdd(), True)])
 def test_the_fast_path_forwards_only_what_a_rule_says_that_it_always_accepts(rule, passes):
     session, asked, told = session_of(rule), asked_of(GOOD), produced({"t": {0: {}}})
@@ -225,7 +223,6 @@ def test_the_fast_path_forwards_only_what_a_rule_says_that_it_always_accepts(rul
     assert not is_forwarded(session, asked_of(BAD))
 
 
-@needs_native
 def test_bounds_that_make_no_sense_are_none():
     for bounds in (lambda: (-1, 5), lambda: (1,), lambda: 1 / 0, lambda: ("1h", None)):
         rule = RejectsOdd()

@@ -1,4 +1,4 @@
-"""Both pipes: whole requests are forwarded as they came; the native one keeps no more than what came."""
+"""Whole requests are forwarded as they came, and a pipe keeps no more than what came."""
 
 import socket
 from random import Random
@@ -10,17 +10,10 @@ from hypothesis import strategies as st
 from tests.session.conversation import NOW_MS, PEER, view_of
 from tests.session.messages import HEARTBEAT, METADATA, produce, produced, request
 from tests.wire.batches import batch
-from tsproxy import fastpath
-from tsproxy.proxy.pipe import Buffers, _python
+from tsproxy.proxy.pipe import Buffers, Pipe, Tally
 from tsproxy.proxy.pipe.buffers import MOST_READY, MOST_SPARE_BYTES, READ_BYTES
 from tsproxy.session.effects import SendToBroker
 from tsproxy.session.session import Session
-
-VARIANTS = [_python]
-if fastpath.IS_AVAILABLE:
-    from tsproxy.proxy.pipe import _native
-
-    VARIANTS.append(_native)
 
 KIB = 1024
 
@@ -53,12 +46,12 @@ class Transport:
         self.written += data
 
 
-def ends(variant, buffers, transport):
+def ends(buffers, transport):
     """The client's end, with a session behind it, and the broker's; what goes there is in `transport`."""
 
-    class Client(variant.Pipe):
+    class Client(Pipe):
         def __init__(self):
-            super().__init__(buffers, variant.Tally(), Clock())
+            super().__init__(buffers, Tally(), Clock())
             self.session = Session(PEER, view_of(), uses_fast_path=True)
             self.asked = []
 
@@ -73,7 +66,7 @@ def ends(variant, buffers, transport):
         def failed(self, error):
             raise error
 
-    client, broker = Client(), variant.Pipe(buffers, variant.Tally(), Clock())
+    client, broker = Client(), Pipe(buffers, Tally(), Clock())
     broker.attach(transport)
     client.other = broker
     if client.session.fast_path is not None:
@@ -103,11 +96,8 @@ def of_size(size, correlation_id=1):
 
 ONE = of_size(10)
 
-on_both = pytest.mark.parametrize("variant", VARIANTS, ids=lambda variant: variant.NAME)
-on_native = pytest.mark.parametrize("variant", VARIANTS[1:], ids=lambda variant: variant.NAME)
 
-
-def whole_requests_go_on(variant, seed):
+def whole_requests_go_on(seed):
     """One client's requests, in reads of some size; after each, the broker has what is whole, no more."""
     pick = Random(seed)
     sizes = [pick.choice([1, 500, 40 * KIB, 300 * KIB]) for _ in range(pick.randint(1, 6))]
@@ -117,7 +107,7 @@ def whole_requests_go_on(variant, seed):
     ends_of = [sum(map(len, requests[: n + 1])) for n in range(len(requests))]
     data = b"".join(requests)
     transport = Transport()
-    client = ends(variant, Buffers(), transport)
+    client = ends(Buffers(), transport)
 
     for come in receive(client, data, pick.choice([3 * KIB + 1, 100_000, READ_BYTES])):
         assert transport.written == data[: max((end for end in ends_of if end <= come), default=0)]
@@ -128,10 +118,9 @@ def rejected(correlation_id):
     return produce({"t": {0: batch([NOW_MS + 10**9])}}, correlation_id=correlation_id)
 
 
-@on_native
-def test_what_is_rejected_never_goes_on_and_is_answered_at_the_end_it_came_from(variant):
+def test_what_is_rejected_never_goes_on_and_is_answered_at_the_end_it_came_from():
     went_on, answers = Transport(), Transport()
-    client = ends(variant, Buffers(), went_on)
+    client = ends(Buffers(), went_on)
     client.attach(answers)
     client.session.broker_bytes(produced({"t": {0: {}}}), NOW_MS)
     (told, *_) = client.session.client_bytes(rejected(7), NOW_MS)
@@ -145,10 +134,9 @@ def test_what_is_rejected_never_goes_on_and_is_answered_at_the_end_it_came_from(
     assert (client.asked, client.kept) == ([], 0)
 
 
-@on_native
-def test_silence_that_a_rejection_costs_is_told_behind_its_answer(variant):
+def test_silence_that_a_rejection_costs_is_told_behind_its_answer():
     answers, silences = Transport(), []
-    client = ends(variant, Buffers(), Transport())
+    client = ends(Buffers(), Transport())
     client.attach(answers)
     client.session.broker_bytes(produced({"t": {0: {}}}), NOW_MS)
     client.session.client_bytes(rejected(7), NOW_MS)
@@ -163,16 +151,14 @@ def test_silence_that_a_rejection_costs_is_told_behind_its_answer(variant):
     assert client.session.is_judging
 
 
-@on_both
 @given(seed=st.integers(0, 2**32 - 1))
-def test_whole_requests_go_on_as_they_came_and_no_broker_sees_the_beginning_of_one(variant, seed):
-    whole_requests_go_on(variant, seed)
+def test_whole_requests_go_on_as_they_came_and_no_broker_sees_the_beginning_of_one(seed):
+    whole_requests_go_on(seed)
 
 
-@on_native
-def test_a_large_request_is_kept_by_the_pipe_and_the_session_never_hears_of_it(variant):
+def test_a_large_request_is_kept_by_the_pipe_and_the_session_never_hears_of_it():
     transport = Transport()
-    client = ends(variant, Buffers(), transport)
+    client = ends(Buffers(), transport)
     large = of_size(3_000_000)
     for come in receive(client, large + large[: len(large) // 2]):
         assert client.announced in (None, len(large))
@@ -182,11 +168,10 @@ def test_a_large_request_is_kept_by_the_pipe_and_the_session_never_hears_of_it(v
     assert client.take_kept() == large[: len(large) // 2]
 
 
-@on_native
-def test_the_beginning_of_a_request_comes_back_from_the_session_to_the_pipe(variant):
+def test_the_beginning_of_a_request_comes_back_from_the_session_to_the_pipe():
     """Otherwise one odd request among many in flight would send all that follow the long way."""
     transport = Transport()
-    client = ends(variant, Buffers(), transport)
+    client = ends(Buffers(), transport)
     odd = request(METADATA, 12)
     data = odd + of_size(1000)
     list(receive(client, data[:-1]))
@@ -196,14 +181,13 @@ def test_the_beginning_of_a_request_comes_back_from_the_session_to_the_pipe(vari
     assert len(client.asked) == 1
 
 
-@on_both
-def test_what_the_socket_does_not_take_waits_in_the_transport_in_its_order(variant):
+def test_what_the_socket_does_not_take_waits_in_the_transport_in_its_order():
     """The buffer is read into again at once: nothing that waits may lie in it."""
     inside, outside = socket.socketpair()
     with inside, outside:
         inside.setblocking(False)
         transport = Transport(inside)
-        client = ends(variant, Buffers(), transport)
+        client = ends(Buffers(), transport)
         outside.recv(1 << 20)
         data = b"".join(of_size(50_000, n) for n in range(40))
         for _ in receive(client, data):
@@ -216,14 +200,13 @@ def test_what_the_socket_does_not_take_waits_in_the_transport_in_its_order(varia
         assert sent + transport.written == data
 
 
-@on_both
-def test_a_transport_that_closes_is_left_alone(variant):
+def test_a_transport_that_closes_is_left_alone():
     """Its socket's number may be another connection's in a moment."""
     inside, outside = socket.socketpair()
     with inside, outside:
         outside.setblocking(False)
         transport = Transport(inside)
-        client = ends(variant, Buffers(), transport)
+        client = ends(Buffers(), transport)
         outside.recv(1 << 20)
         transport.closing = True
         list(receive(client, ONE))
@@ -232,8 +215,7 @@ def test_a_transport_that_closes_is_left_alone(variant):
         assert not transport.written
 
 
-@on_native
-def test_a_thousand_connections_that_announce_much_and_send_little_hold_little(variant):
+def test_a_thousand_connections_that_announce_much_and_send_little_hold_little():
     lent = []
 
     class Watched(Buffers):
@@ -242,7 +224,7 @@ def test_a_thousand_connections_that_announce_much_and_send_little_hold_little(v
             return lent[-1]
 
     buffers = Watched()
-    clients = [ends(variant, buffers, Transport()) for _ in range(1000)]
+    clients = [ends(buffers, Transport()) for _ in range(1000)]
     beginning = of_size(500_000)[:100]
     for client in clients:
         list(receive(client, beginning))

@@ -208,25 +208,6 @@ async def test_sigterm_ends_a_proxy_that_still_waits_for_its_cluster(tmp_path):
     assert lines[0]["admin"] == "off"
 
 
-@pytest.mark.parametrize("flags", [(), ("--workers", "2")], ids=["one process", "workers"])
-async def test_a_proxy_without_its_native_half_says_so_once_at_start(tmp_path, flags):
-    process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "tsproxy", "run", "--admin", "off", "--decisions", str(tmp_path), *flags),
-        *("--upstream", f"{HOST}:{free_ports(1)[0]}", "--listen", f"{HOST}:0", "--log-format", "json"),
-        stderr=asyncio.subprocess.PIPE,
-        env=os.environ | {"TSPROXY_NATIVE": "off"},
-    )
-    lines = []
-    while "upstream_unreachable" not in [line["event"] for line in lines]:
-        lines.append(json.loads(await asyncio.wait_for(process.stderr.readline(), PATIENCE_S)))
-    process.terminate()
-    lines += [json.loads(line) for line in (await process.stderr.read()).splitlines()]
-    await process.wait()
-
-    (told,) = [line for line in lines if line["event"] == "native_code_missing"]
-    assert told["missing"] == ["readers", "fastpath", "pipe"]
-
-
 @pytest.fixture
 def taken():
     with socket.socket() as listening:

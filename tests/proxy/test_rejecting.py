@@ -11,7 +11,6 @@ from tests.proxy.world import until
 from tests.session.conversation import DAY_MS, view_of
 from tests.session.messages import produce
 from tests.wire.batches import batch
-from tsproxy import fastpath
 from tsproxy.session.events import Throttled
 from tsproxy.session.session import Session
 
@@ -33,7 +32,7 @@ async def test_each_is_answered_none_goes_on_and_all_are_counted():
 
         drained = the.relay.drain_totals()
         totals = [each for each in (*the.world.totals, *drained) if each.bad_records]
-        assert totals or not fastpath.IS_AVAILABLE, "most of them were counted together"
+        assert totals, "most of them were counted together"
         assert len(the.world.outcomes) + sum(each.batches for each in totals) == 21
         assert (
             sum(each.bad_records for each in the.world.outcomes) + sum(each.bad_records for each in totals)
@@ -41,7 +40,6 @@ async def test_each_is_answered_none_goes_on_and_all_are_counted():
         )
 
 
-@pytest.mark.skipif(not fastpath.IS_AVAILABLE, reason="without native code nothing is rejected inside a read")
 async def test_a_mistake_of_ours_while_the_fast_path_rejects_ends_that_connection_alone(monkeypatch):
     """The connection is closed while native code is in the middle of a read, and goes on after it."""
     asked = produce({"t": {0: batch([time.time_ns() // 1_000_000 + DAY_MS])}}, version=9)

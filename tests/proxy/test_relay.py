@@ -8,7 +8,6 @@ import struct
 
 import pytest
 
-from tests.fastpath.native import needs_native
 from tests.proxy.frames import API_VERSIONS, answer, request
 from tests.proxy.loops import on_both_loops
 from tests.proxy.running import HOST
@@ -207,7 +206,6 @@ async def test_a_broker_that_resets_the_connection_ends_the_clients():
         assert await the.client_sees_end()
 
 
-@needs_native
 @on_both_loops
 async def test_a_connection_that_ends_gives_back_the_memory_of_its_unfinished_request():
     """At once, even if the client stays and says nothing: the next connection reads into it."""

@@ -4,7 +4,6 @@ from dataclasses import replace
 
 import pytest
 
-from tests.fastpath.native import needs_native
 from tests.session.conversation import HOUR_MS, NOW_MS, PEER, view_of
 from tests.session.messages import HEARTBEAT, accepted, produce, produced, request
 from tests.session.test_sasl import handshake, shaken
@@ -13,8 +12,6 @@ from tsproxy.model.outcome import VerdictName
 from tsproxy.session.effects import Judge, SendToClient
 from tsproxy.session.fast_path import MOST_LEARNT
 from tsproxy.session.session import Session
-
-pytestmark = needs_native
 
 GOOD, BAD = batch([NOW_MS]), batch([NOW_MS + 2 * HOUR_MS])
 

@@ -37,7 +37,6 @@ from tests.wire.fetched import (
     share_partition,
     tags_of,
 )
-from tsproxy import fastpath
 from tsproxy.session.effects import CloseReason, CloseSession, SendToClient
 from tsproxy.session.session import Session
 from tsproxy.wire.k01_k78_fetch import MOST_TAIL_BYTES, blank_tail, layout_of
@@ -51,7 +50,7 @@ PARTITIONS = [MOVED, partition(b"records", 0, 1, transactions=2)]
 NODES = TAILS["NodeEndpoints"]
 
 each_version = pytest.mark.parametrize("version", VERSIONS)
-each_way = pytest.mark.parametrize("fast", [False, True] if fastpath.IS_AVAILABLE else [False])
+each_way = pytest.mark.parametrize("fast", [False, True])
 
 
 def blanked(tail, api_key=FETCH):

@@ -4,7 +4,6 @@ import tracemalloc
 
 import pytest
 
-from tests.fastpath.native import needs_native
 from tests.session.conversation import HOUR_MS, NOW_MS, PEER, view_of
 from tests.session.messages import accepted, produce, produced
 from tests.wire.batches import batch
@@ -57,7 +56,6 @@ def test_topics_that_do_not_exist_leave_nothing():
     assert session.held_bytes == 0
 
 
-@needs_native
 def test_a_topic_of_which_a_broker_accepts_batches_is_forwarded_though_nobody_knows_its_limits():
     session = session_with(view_of(topics=(), policy=FROM_CONFIG))
     session.client_bytes(produce({"t": {0: GOOD}}, correlation_id=1), NOW_MS)
@@ -69,7 +67,6 @@ def test_a_topic_of_which_a_broker_accepts_batches_is_forwarded_though_nobody_kn
     assert session.fast_path.requests.forward_read(again, NOW_MS) == len(again)
 
 
-@needs_native
 def test_rows_of_topics_that_exist_are_few_and_counted():
     session = session_with(view_of(topics=EXISTING))
     for n in range(3):
@@ -79,7 +76,6 @@ def test_rows_of_topics_that_exist_are_few_and_counted():
     assert session.held_bytes >= 256 * A_ROW - FREE_BYTES
 
 
-@needs_native
 def test_rejections_of_topics_that_nobody_knows_are_few():
     session = session_with(view_of(topics=(), policy=FROM_CONFIG))
     for n in range(0, 1_000, 10):
@@ -98,7 +94,6 @@ def test_policies_of_topics_that_nobody_knows_are_few():
     assert len(policies) <= MOST_KEPT
 
 
-@needs_native
 def test_tables_that_are_retired_are_counted_until_their_requests_are_answered():
     """A client may call itself something else in each request."""
     session = session_with(view_of(topics=EXISTING))
@@ -146,7 +141,6 @@ def grown_by(act):
         tracemalloc.stop()
 
 
-@needs_native
 @pytest.mark.parametrize("length", [10, 249])
 def test_rejections_are_counted_as_the_memory_that_they_take(length):
     """Names of 256 topics with seven kinds of times took 1.5 MiB, and 242 KiB were counted."""
@@ -173,7 +167,6 @@ def test_policies_are_counted_as_the_memory_that_they_take(length):
     assert grown <= policies.held_bytes + 8_000
 
 
-@needs_native
 def test_a_long_transactional_id_is_counted():
     session = session_with(view_of())
     for n, transactional_id in enumerate(("short", "\U0001f600" * 8_000)):

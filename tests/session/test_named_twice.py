@@ -5,7 +5,6 @@ A broker stores the last of its batches and answers once (`tests/verdicts/test_n
 
 import pytest
 
-from tests.fastpath.native import needs_native
 from tests.fastpath.test_filters import Filters
 from tests.session.conversation import NOW_MS, PEER, view_of
 from tests.session.messages import produce_entries, produced
@@ -58,7 +57,6 @@ MANY = {
 """Partitions, each once, in an order that a client may write them in."""
 
 
-@needs_native
 @pytest.mark.parametrize("order", MANY.values(), ids=MANY)
 def test_in_whichever_order_each_once_passes_and_one_twice_does_not(order):
     once = [("t", [(n, GOOD) for n in order])]
@@ -68,7 +66,6 @@ def test_in_whichever_order_each_once_passes_and_one_twice_does_not(order):
         assert not passes([*once, ("t", [(double, OTHER)])])
 
 
-@needs_native
 def test_a_topic_named_twice_with_other_partitions_passes():
     assert passes([("t", [(0, GOOD)]), ("u", [(0, GOOD), (1, GOOD)]), ("t", [(1, GOOD)])])
     assert passes([("t", [(n, GOOD) for n in range(40)]), ("t", [(n, GOOD) for n in range(40, 80)])])

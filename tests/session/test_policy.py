@@ -6,7 +6,6 @@ from functools import partial
 
 import pytest
 
-from tests.fastpath.native import needs_native
 from tests.session.conversation import (
     DAY_MS,
     HOUR_MS,
@@ -185,7 +184,6 @@ def test_a_waiver_lets_pass_until_it_ends_and_then_no_more():
     assert conversation >> at(NOW_MS + 1) >> client(second) << to_client(said) << booked("rejected")
 
 
-@needs_native
 def test_under_a_waiver_the_fast_path_forwards_what_needs_none_and_nothing_else_before_or_after_its_end():
     waiver = Waiver("backfill", Match(), NOW_MS + 1, "data-platform", "OPS-123")
     good = produce({"t": {0: GOOD}})

@@ -5,7 +5,6 @@ from functools import partial
 
 import pytest
 
-from tests.fastpath.native import needs_native
 from tests.fastpath.test_sessions import Spectator
 from tests.session.conversation import (
     HOUR_MS,
@@ -190,7 +189,6 @@ def test_records_older_than_one_before_them_are_counted_with_the_latest_of_them(
     assert conversation << booked("accepted", out_of_order_records=2, out_of_order_max_ms=5)
 
 
-@needs_native
 def test_a_topic_whose_stream_is_followed_never_takes_the_fast_path():
     seen = view(limits=TopicLimits(before_max_ms=HOUR_MS, after_max_ms=HOUR_MS))
     assert fast_path_bounds(of_anybody(seen).of("t", NOW_MS)) is None

@@ -5,7 +5,6 @@ from dataclasses import replace
 
 import pytest
 
-from tests.fastpath.native import needs_native
 from tests.session.conversation import (
     HOUR_MS,
     LIMITS,
@@ -103,7 +102,6 @@ def test_an_answer_that_offers_nothing_but_another_try_says_nothing_of_produce()
     assert not closes(session.client_bytes(produce({"t": {0: GOOD}}, version=12, correlation_id=2), NOW_MS))
 
 
-@needs_native
 def test_the_fast_path_forwards_no_version_that_would_be_closed():
     """Also where it had passed before: a view that changes is told to it at once."""
     session = Session(PEER, view_of(), uses_fast_path=True)
@@ -118,7 +116,6 @@ def test_the_fast_path_forwards_no_version_that_would_be_closed():
     assert told.facts["reason"] == "unsupported_request", "it closes once the earlier ones are answered"
 
 
-@needs_native
 def test_the_fast_path_keeps_to_the_versions_that_the_broker_supports():
     table = fastpath.Table(PEER, None, 1000)
     table.add("t", LIMITS, LIMITS.before_max_ms, LIMITS.after_max_ms)

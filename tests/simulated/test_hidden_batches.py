@@ -9,7 +9,6 @@ from random import Random
 
 import pytest
 
-from tests.fastpath.native import needs_native
 from tests.session.conversation import DAY_MS
 from tests.session.messages import API_VERSIONS, produce, request
 from tests.simulated.shell import Shell
@@ -18,7 +17,7 @@ from tsproxy.fastpath.adaptive import ONE_READ_OF, READ_ALL_MS, TRUSTED_AFTER
 from tsproxy.model.kafka import ErrorCode
 from tsproxy.wire import k00_produce
 
-pytestmark = [needs_native, pytest.mark.slow]
+pytestmark = pytest.mark.slow
 
 FALSE_ALARM = 1e-7
 """How often each side of the bounds would be exceeded by a proxy that keeps its promise."""

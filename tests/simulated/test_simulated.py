@@ -1,19 +1,16 @@
 """Simulated worlds: the invariants hold in them, the same seed is the same world, and a mistake is found."""
 
 import os
-import re
 import subprocess
 import sys
 
 import pytest
 
 from tests.authority.inputs import INPUTS
-from tests.fastpath.native import needs_native
 from tests.planted import traces
 from tests.simulated.mistakes import (
     HOSTILE_MISTAKES,
     MISTAKES,
-    forgets_what_the_fast_path_counted,
     leaves_a_timer,
     takes_a_lost_client_for_a_full_one,
 )
@@ -71,28 +68,12 @@ def test_a_mistake_that_only_a_hostile_client_meets_is_found(plant, monkeypatch)
     assert found.violation.name in HOSTILE_MISTAKES[plant], f"seed {found.seed}: {found.violation}"
 
 
-@needs_native
 def test_a_client_that_is_lost_while_it_is_full_ends(monkeypatch):
     """This world has one. If it has none any more, another seed has: see the mistake."""
     seed, adversaries = 20_000_083, 8
     assert run_world(seed, adversaries=adversaries).violation is None
     takes_a_lost_client_for_a_full_one(monkeypatch)
     assert run_world(seed, adversaries=adversaries).violation.name == "never_ends"
-
-
-def test_the_invariants_hold_without_native_code():
-    """The pipe and the readers in Python serve an installation without a compiler."""
-    run = subprocess.run(
-        [sys.executable, "-m", "tests.simulated", "--connections", "300", "--seed", "7000"],
-        env={**os.environ, "TSPROXY_NATIVE": "off"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert run.returncode == 0, run.stdout + run.stderr
-    assert re.search(r"^3\d\d connections \(0 hostile\) in \d+ worlds \(.*\): 0 failed$", run.stdout, re.M), (
-        run.stdout
-    )
 
 
 def test_the_same_seed_is_the_same_world_in_any_process():
@@ -113,10 +94,7 @@ def test_the_same_seed_is_the_same_world_in_any_process():
 
 @pytest.mark.parametrize(
     "plant",
-    [
-        pytest.param(plant, marks=needs_native if plant is forgets_what_the_fast_path_counted else ())
-        for plant in MISTAKES
-    ],
+    MISTAKES,
     ids=lambda plant: plant.__name__,
 )
 def test_a_mistake_is_found(plant, monkeypatch):

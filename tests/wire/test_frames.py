@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tsproxy.fastpath import InFlight
 from tsproxy.model.kafka import ApiKey
-from tsproxy.session.slots import SlotQueue
 from tsproxy.wire.answers import AnswerStream
 from tsproxy.wire.frames import FrameTooLargeError, NotKafkaError, RequestFrames, looks_like
 from tsproxy.wire.headers import frame
@@ -155,7 +155,7 @@ def test_memory_grows_with_the_bytes_received_never_with_the_size_announced():
 def test_answers_stream_or_are_held_wherever_the_stream_is_cut(answers, cuts):
     """A streamed answer passes as it comes, its size with it; a held one comes whole, without."""
     answers = [(b"\x00\x00\x00\x07" + body, is_held) for body, is_held in answers]
-    stream = AnswerStream(SlotQueue())
+    stream = AnswerStream(InFlight(id))
     passed, due = [b""], list(answers)
     for chunk in chunks_of(b"".join(frame(payload) for payload, _ in answers), cuts):
         stream.feed(chunk)
@@ -183,14 +183,14 @@ def test_answers_stream_or_are_held_wherever_the_stream_is_cut(answers, cuts):
 
 
 def test_a_held_answer_above_the_limit_is_rejected_as_soon_as_its_size_is_known():
-    stream = AnswerStream(SlotQueue())
+    stream = AnswerStream(InFlight(id))
     stream.feed(struct.pack(">ii", 1001, 7))
     with pytest.raises(DecodeError, match="1001"):
         stream.whole(most=1000)
 
 
 def test_an_answer_of_negative_size_is_rejected():
-    stream = AnswerStream(SlotQueue())
+    stream = AnswerStream(InFlight(id))
     stream.feed(b"\xff\xff\xff\xff")
     with pytest.raises(DecodeError):
         stream.size()
@@ -198,7 +198,7 @@ def test_an_answer_of_negative_size_is_rejected():
 
 @pytest.mark.parametrize("size", range(4))
 def test_an_answer_without_room_for_a_correlation_id_is_rejected(size):
-    stream = AnswerStream(SlotQueue())
+    stream = AnswerStream(InFlight(id))
     stream.feed(frame(bytes(size)))
     with pytest.raises(DecodeError):
         stream.correlation_id()

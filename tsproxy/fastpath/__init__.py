@@ -12,9 +12,8 @@ decisions, so that nearly every request costs a microsecond instead of a hundred
 * It **rejects** batches for some seconds after the session has rejected one, for the same reason and with the
   same words. To do so, it finds culprits, checks CRCs and writes answers.
 
-It leaves everything else to the session. Without native code, the session does everything (`IS_AVAILABLE`).
-`tests/fastpath/test_sessions.py` checks that the results are the same: a session with the fast path sends and
-counts what a session without it does.
+It leaves everything else to the session. `tests/fastpath/test_sessions.py` checks that the results are the
+same: a session with the fast path sends and counts what a session without it does.
 
     RequestFilter    how many bytes of what the client sent may be forwarded
     AnswerFilter     how many bytes of what the broker sent may be forwarded
@@ -31,24 +30,11 @@ to get the words of a rejection (once a millisecond), and to make a slot of a fo
 Not here: buffers, decompression, first decisions. No bytes that are read here raise an error.
 """
 
+from tsproxy.fastpath._native import AnswerFilter, InFlight, Rejecter, RequestFilter, Table
 from tsproxy.fastpath.forwarded import ForwardedBatch, ForwardedFetch, ForwardedProduce, ForwardedRelay
 from tsproxy.fastpath.rejection import Rejection
-from tsproxy.wire import readers
-
-IS_AVAILABLE = False
-"""True if the native code was built, and is not turned off."""
-
-try:
-    if readers.NAME != "native":
-        raise ImportError("no native code is wanted")
-    from tsproxy.fastpath._native import AnswerFilter, InFlight, Rejecter, RequestFilter, Table
-
-    IS_AVAILABLE = True
-except ImportError:
-    pass
 
 __all__ = [
-    "IS_AVAILABLE",
     "AnswerFilter",
     "ForwardedBatch",
     "ForwardedFetch",

@@ -14,7 +14,6 @@ import structlog
 from tsproxy.clock import Clock
 from tsproxy.config.settings import Config
 from tsproxy.config.source import Source
-from tsproxy.proxy import native_code
 from tsproxy.proxy.brokers.discovery import PermissionDeniedError
 from tsproxy.proxy.passed_sockets import PassedSockets
 from tsproxy.proxy.ports import ListenError
@@ -62,7 +61,6 @@ async def serve(
 def _announce(manager: ServiceManager, show: Show, what: str, facts: Mapping[str, Any]) -> None:
     log.info(f"proxy_{what}", **facts)
     if what == "starting":
-        native_code.log_variant()
         manager.waiting()
     elif what == "started":
         manager.ready()

@@ -16,9 +16,18 @@ from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Final
 
-from tsproxy import fastpath
 from tsproxy.decisions.totals import Totals, key_of
-from tsproxy.fastpath import ForwardedFetch, ForwardedProduce, ForwardedRelay, Rejection
+from tsproxy.fastpath import (
+    AnswerFilter,
+    ForwardedFetch,
+    ForwardedProduce,
+    ForwardedRelay,
+    InFlight,
+    Rejecter,
+    Rejection,
+    RequestFilter,
+    Table,
+)
 from tsproxy.model.kafka import Codec, is_topic_name, is_unnamed
 from tsproxy.model.outcome import Peer, VerdictName
 from tsproxy.model.records import RecordFacts
@@ -39,8 +48,7 @@ from tsproxy.wire.frames import RequestFrames
 from tsproxy.wire.k00_produce import TOPIC_IDS_FROM
 from tsproxy.wire.record_batch import read_small
 
-if TYPE_CHECKING:  # an installation without native code has none of these
-    from tsproxy.fastpath import InFlight, Table
+if TYPE_CHECKING:  # it is in the stub alone
     from tsproxy.fastpath._native import Throttle as CountRejected
 
 _KEYS: Final = range(max(APIS) + 1)
@@ -81,13 +89,13 @@ class FastPath:
     def __init__(
         self, relayed: bytes, limits: SessionLimits, throttle: Throttle, penalties: Penalties
     ) -> None:
-        self.slots: InFlight = fastpath.InFlight(slot_of)
+        self.slots = InFlight(slot_of)
         """The queue of requests in flight, which the session uses as well."""
-        self.requests = fastpath.RequestFilter(
+        self.requests = RequestFilter(
             self.slots, relayed, limits.produce_frame, limits.other_frame, DecompressionBudget
         )
-        self.answers = fastpath.AnswerFilter(self.slots)
-        self.rejecter = fastpath.Rejecter(self.requests)
+        self.answers = AnswerFilter(self.slots)
+        self.rejecter = Rejecter(self.requests)
         """The caller must try it before `requests`."""
         self._throttle, self._penalties = throttle, penalties
         self._retired: list[Table] = []
@@ -146,7 +154,7 @@ class FastPath:
                 table.was_in_order(judged.topic_key)
 
     def _add(
-        self, table: "Table", verdicts: RequestVerdict, policies: Policies, existing: Container[str]
+        self, table: Table, verdicts: RequestVerdict, policies: Policies, existing: Container[str]
     ) -> None:
         """Learn the topics that are in `existing` and whose policies were found for this request, at most
         MOST_LEARNT. The others take the slow path once more."""
@@ -209,7 +217,7 @@ class FastPath:
             )
             self._table_for(verdicts, policies).repeat(rejection)
 
-    def _table_for(self, verdicts: RequestVerdict, policies: Policies) -> "Table":
+    def _table_for(self, verdicts: RequestVerdict, policies: Policies) -> Table:
         """The table that fits this request. It is a new one if the current table does not fit, or there is
         none."""
         table = self.requests.table
@@ -217,7 +225,7 @@ class FastPath:
             self.forget()
             limits = policies.view.limits
             most_ms = limits.throttle_ms
-            table = fastpath.Table(
+            table = Table(
                 verdicts.peer,
                 verdicts.transactional_id,
                 limits.records_per_batch,
@@ -230,7 +238,7 @@ class FastPath:
         return table
 
     @staticmethod
-    def _is_for(table: "Table", verdicts: RequestVerdict) -> bool:
+    def _is_for(table: Table, verdicts: RequestVerdict) -> bool:
         return (
             table.peer == verdicts.peer
             and table.transactional_id == verdicts.transactional_id

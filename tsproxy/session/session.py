@@ -11,7 +11,6 @@ ends in a clean close; the same bytes at the same time give the same effects.
 from dataclasses import replace
 from typing import assert_never
 
-from tsproxy import fastpath
 from tsproxy.decisions.totals import Totals
 from tsproxy.model.outcome import Peer
 from tsproxy.model.view import View
@@ -58,7 +57,7 @@ class Session:
         names_only: NamesOnly | None = None,
     ) -> None:
         """All sessions of a process share `throttle`, `penalties`, `stream_times` and `names_only`, because a
-        client may have several sessions. `uses_fast_path` has no effect if there is no native code."""
+        client may have several sessions. Tests turn the fast path off, to compare."""
         throttle = throttle if throttle is not None else Throttle()
         sent_times = SentTimes(stream_times if stream_times is not None else StreamTimes())
         self.fast_path: FastPath | None = None
@@ -69,7 +68,7 @@ class Session:
         beginning of a request (`awaits_more`), and tries again when the rest has come. So the caller
         assembles a large request, not the session.
         """
-        if uses_fast_path and fastpath.IS_AVAILABLE:
+        if uses_fast_path:
             penalties = penalties if penalties is not None else Penalties()
             self.fast_path = FastPath(RELAYED, view.limits, throttle, penalties)
         names_only = names_only if names_only is not None else NamesOnly()

@@ -4,12 +4,11 @@ Rules are synchronous, so a local answer is ready when its slot is made; the hea
 always the request that the broker is answering now. That is why a FIFO is enough.
 """
 
-from collections import deque
 from dataclasses import dataclass
 from typing import Final, Self
 
 from tsproxy.session.produce.judge_request import RequestVerdict
-from tsproxy.wire.readers import FetchWalk, Layout
+from tsproxy.wire.readers import Layout
 
 _FEW: Final = 100
 _A_PARTITION: Final = 1 << 10
@@ -108,49 +107,3 @@ Held = (
 """Slots whose answers are held until they are whole."""
 
 Slot = PassThrough | BlankNodes | Local | Held
-
-
-class SlotQueue:
-    """The queue of requests in flight, in order. With the fast path, its `InFlight` is used instead.
-
-    `answered`: how many requests have left the queue. `streaming`: how many bytes of the head's answer
-    are still to come, if it is forwarded as it comes. `fetch`: the position in the head's answer, if that
-    answer is forwarded as it comes and may name brokers.
-    """
-
-    __slots__ = ("_queue", "answered", "fetch", "streaming")
-
-    def __init__(self) -> None:
-        self._queue: deque[Slot] = deque()
-        self.answered = 0
-        self.streaming = 0
-        self.fetch = FetchWalk()
-
-    def __len__(self) -> int:
-        return len(self._queue)
-
-    def push(self, slot: Slot) -> None:
-        self._queue.append(slot)
-
-    def head(self) -> Slot | None:
-        """The slot of the request that is answered next."""
-        return self._queue[0] if self._queue else None
-
-    own_head = head
-    """The head if it is a slot of the session. Here, all slots are."""
-
-    def last(self) -> Slot | None:
-        """The slot that was pushed last."""
-        return self._queue[-1] if self._queue else None
-
-    def pop(self) -> None:
-        """Remove the head."""
-        self._queue.popleft()
-        self.answered += 1
-
-    def clear(self) -> list[Slot]:
-        """Remove all slots, and return them in order."""
-        slots = list(self._queue)
-        self.answered += len(slots)
-        self._queue.clear()
-        return slots

@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable
 from typing import Final
 
 from tsproxy.decisions.totals import Totals
+from tsproxy.fastpath import InFlight
 from tsproxy.model.kafka import ApiKey
 from tsproxy.model.outcome import Outcome, Peer, VerdictName
 from tsproxy.model.transitions import after
@@ -22,13 +23,13 @@ from tsproxy.session.effects import (
     SendToBroker,
     SendToClient,
 )
-from tsproxy.session.fast_path import FastPath
+from tsproxy.session.fast_path import FastPath, slot_of
 from tsproxy.session.policies import Policies
 from tsproxy.session.produce import outcomes
 from tsproxy.session.produce.judge_request import RequestVerdict
 from tsproxy.session.produce.names import NamesOnly, newest_taken
 from tsproxy.session.sasl import SaslWatch
-from tsproxy.session.slots import BookProduce, Local, Slot, SlotQueue
+from tsproxy.session.slots import BookProduce, Local, Slot
 from tsproxy.session.states import TRANSITIONS, Cause, SessionState, first_state
 from tsproxy.session.stream_times import SentTimes
 from tsproxy.session.throttle import Throttle
@@ -55,7 +56,7 @@ class State:
         self.peer = peer
         self.view = view
         self.fast_path = fast_path
-        self.slots = SlotQueue() if fast_path is None else fast_path.slots
+        self.slots = InFlight(slot_of) if fast_path is None else fast_path.slots
         self.sasl = SaslWatch(view.broker_needs_sasl, peer.principal, view.bearer_claim)
         self.throttle = throttle
         self.stream_times = stream_times

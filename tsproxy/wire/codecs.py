@@ -298,6 +298,10 @@ def zstd_keeps_to_window(frame: bytes | memoryview, window: int) -> bool:
     For a match that reaches back further, a decoder with a buffer for the whole frame copies the original
     bytes. A decoder with a buffer for one window has overwritten these bytes, and copies the newer ones.
     Brokers use either decoder, depending on sizes and on their version.
+
+    To decode both ways and compare was tried, and finds too little. libzstd's stream keeps a block more than
+    the window, so both decoders agreed on 376 of 400 frames whose matches reached 6 to 16 bytes too far. A
+    decoder that keeps less reads other bytes.
     """
     return readers.zstd_size(frame, zstandard.frame_header_size(frame), window) >= 0
 

@@ -1,15 +1,12 @@
-"""The native finder keeps nothing of a long record. The Python version keeps all of it."""
-
-import pytest
+"""The finder keeps nothing of a long record."""
 
 from tests.wire.readers.long_record import MIB, TIMESTAMP_DELTA_MS, VALUE_BYTES, fed_with
 from tests.wire.readers.test_finder import NOW_MS, rows
-from tests.wire.readers.variants import VARIANTS, name_of
 from tsproxy.model.records import Suspects
+from tsproxy.wire import readers
 
 
-@pytest.mark.parametrize("variant", [each for each in VARIANTS if each.NAME != "python"], ids=name_of)
-def test_nothing_of_a_long_record_is_kept(variant):
-    finder = variant.Finder(NOW_MS, 1, Suspects(highest_ms=0), 1)
+def test_nothing_of_a_long_record_is_kept():
+    finder = readers.Finder(NOW_MS, 1, Suspects(highest_ms=0), 1)
     assert fed_with(finder) < MIB
     assert rows(finder.finish()) == [(0, NOW_MS + TIMESTAMP_DELTA_MS, 0, -1, VALUE_BYTES)]

@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from tests.differential.message_sets import Message, wrapper, write_message, write_messages
 from tests.session.conversation import DAY_MS, HOUR_MS, NOW_MS
+from tests.wire.readers import reference
 from tests.wire.readers.byte_strings import longs
 from tests.wire.readers.variants import VARIANTS, name_of
 from tsproxy.model.kafka import LONG_MAX, NO_TIMESTAMP, Codec
@@ -17,7 +18,7 @@ from tsproxy.session.produce import bare_messages
 from tsproxy.session.produce.verdicts import judge_all
 from tsproxy.wire import readers
 from tsproxy.wire.headers import RequestHeader
-from tsproxy.wire.readers import ANY, Bounds, MessageRun, _python
+from tsproxy.wire.readers import ANY, Bounds, MessageRun
 
 times = st.sampled_from([NOW_MS, NOW_MS - 1, NOW_MS - 2 * DAY_MS, NOW_MS + 2 * HOUR_MS, -1, -2, 0]) | longs
 texts = st.none() | st.binary(max_size=9)
@@ -52,7 +53,7 @@ bounds = st.builds(
     bounds=st.just(ANY) | bounds,
 )
 def test_any_bytes_give_the_run_that_the_python_version_finds(variant, data, start, magic, bounds):
-    expected = _python.messages(data, start, magic, bounds)
+    expected = reference.messages(data, start, magic, bounds)
     assert variant.messages(memoryview(data), start, magic, bounds) == expected
 
 

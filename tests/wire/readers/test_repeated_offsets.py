@@ -2,7 +2,7 @@
 
 import pytest
 
-from tsproxy.wire.readers._python.zstd import _offset
+from tests.wire.readers.reference.zstd import _offset
 
 OFFSETS = {
     "a new one": (4 + 3, 1, 4, [4, 10, 20]),

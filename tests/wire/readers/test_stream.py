@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.wire.readers import reference
 from tests.wire.readers.byte_strings import longs, plain_records, record
 from tests.wire.readers.long_record import MIB, TIMESTAMP_DELTA_MS, fed_with
 from tests.wire.readers.variants import VARIANTS, name_of
 from tsproxy.model.records import Fault, RecordFacts
-from tsproxy.wire.readers import _python
 
 NOW_MS = 1_790_000_000_000
 
@@ -37,7 +37,7 @@ def in_pieces(walker, pieces, base_timestamp, count, lengths_must_fit):
 def test_any_pieces_give_the_facts_of_the_whole(walker, data, base_timestamp, count, lengths_must_fit, cuts):
     at = [0, *sorted(cuts), max([len(data), *cuts])]
     pieces = [data[start:end] for start, end in itertools.pairwise(at)]
-    whole = _python.walk(data, base_timestamp, count, lengths_must_fit)
+    whole = reference.walk(data, base_timestamp, count, lengths_must_fit)
     assert in_pieces(walker, pieces, base_timestamp, count, lengths_must_fit) == whole
     views = [memoryview(piece) for piece in pieces]
     assert in_pieces(walker, views, base_timestamp, count, lengths_must_fit) == whole
@@ -48,7 +48,7 @@ def test_one_byte_at_a_time_gives_the_facts_of_the_whole(
     walker, data, base_timestamp, count, lengths_must_fit
 ):
     pieces = [data[at : at + 1] for at in range(len(data))]
-    whole = _python.walk(data, base_timestamp, count, lengths_must_fit)
+    whole = reference.walk(data, base_timestamp, count, lengths_must_fit)
     assert in_pieces(walker, pieces, base_timestamp, count, lengths_must_fit) == whole
 
 
@@ -56,7 +56,7 @@ def test_a_batch_cut_anywhere_is_the_same_fault(walker):
     whole = b"".join(record(i, i, b"key", b"value" * i, ((b"name", None),)) for i in range(30))
     for end in range(len(whole)):
         facts = in_pieces(walker, (whole[: end // 2], whole[end // 2 : end]), NOW_MS, 30, True)
-        assert facts == _python.walk(whole[:end], NOW_MS, 30, True)
+        assert facts == reference.walk(whole[:end], NOW_MS, 30, True)
         assert facts.fault in (Fault.PREMATURE_END, Fault.MALFORMED_RECORD)
 
 

@@ -1,17 +1,12 @@
-"""Both versions of the readers, so that each test runs on each."""
+"""The readers, and the reference in plain Python that they are compared with: each test runs on both."""
 
 from types import ModuleType
 
-from tsproxy.wire.readers import _python
+from tests.wire.readers import reference
+from tsproxy.wire.readers import _native as native
 
-try:
-    from tsproxy.wire.readers import _native as native
-except ImportError:
-    native = None
-
-VARIANTS: tuple[ModuleType, ...] = (_python,) if native is None else (_python, native)
-"""The Python version alone if the native one was not built: `tests/fastpath/test_choice.py` says so."""
+VARIANTS: tuple[ModuleType, ...] = (reference, native)
 
 
 def name_of(variant: ModuleType) -> str:
-    return variant.NAME
+    return variant.__name__.rpartition(".")[2].strip("_")

@@ -1,7 +1,4 @@
-"""The fast path in Cython. `__init__.pyi` describes each name.
-
-The import raises ImportError if the fast path was not built.
-"""
+"""The fast path in Cython. `__init__.pyi` describes each name."""
 
 from tsproxy.fastpath._native.answers import AnswerFilter
 from tsproxy.fastpath._native.in_flight import InFlight

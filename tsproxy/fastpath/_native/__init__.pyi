@@ -29,8 +29,7 @@ class Penalties(Protocol):
 class InFlight:
     """The queue of requests in flight: the session's slots, and the requests that the fast path forwarded.
 
-    It does what `session.slots.SlotQueue` does. `slot_of` makes a slot of a forwarded request whose answer
-    the session must read.
+    `slot_of` makes a slot of a forwarded request whose answer the session must read.
     """
 
     streaming: int
@@ -39,19 +38,23 @@ class InFlight:
     def fetch(self) -> FetchWalk:
         """The walk over such an answer if the answer may name brokers; else the walk is over."""
     @property
-    def answered(self) -> int: ...
+    def answered(self) -> int:
+        """How many requests have left the queue."""
     def __init__(
         self, slot_of: Callable[[ForwardedProduce | ForwardedFetch | ForwardedRelay], Any]
     ) -> None: ...
     def __len__(self) -> int: ...
     def push(self, slot: object) -> None: ...
-    def head(self) -> Any: ...
+    def head(self) -> Any:
+        """The slot of the request that is answered next, None if there is none."""
     def own_head(self) -> Any:
         """The head if it is a slot of the session, else None."""
     def last(self) -> Any:
         """The slot that was pushed last, None if there is none or a request was forwarded since."""
-    def pop(self) -> None: ...
-    def clear(self) -> list[Any]: ...
+    def pop(self) -> None:
+        """Remove the head."""
+    def clear(self) -> list[Any]:
+        """Remove all slots, and return them in order."""
 
 class Table:
     """A row for each topic of one connection, made for one `peer` and `transactional_id`.

@@ -1,5 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False
-"""A pipe that takes the fast path. `_python.py` describes the interface.
+"""A pipe that takes the fast path. `_native.pyi` describes the interface.
 
 Bytes that the filters let through are sent by `other` in one write, straight from the buffer into which they
 were read. The beginning of a request is kept until the end of the request has come.
@@ -38,8 +38,6 @@ cdef extern from *:
     #endif
     """
     int MSG_NOSIGNAL
-
-NAME = "native"
 
 cdef Py_ssize_t READ_BYTES = _READ_BYTES
 cdef Py_ssize_t SIZE_BYTES = 4

@@ -21,7 +21,6 @@ from tsproxy.config.reloaded import Reloaded
 from tsproxy.config.settings import Config
 from tsproxy.config.source import Source
 from tsproxy.model.addresses import Address
-from tsproxy.proxy import native_code as variant
 from tsproxy.proxy.admin.http import AdminHttp
 from tsproxy.proxy.admin.pages import pages
 from tsproxy.proxy.admin.report import Report, together
@@ -139,7 +138,6 @@ class Supervisor:
             self._admin_address = self._admin.start(self._config.admin.bind)
         upstream = [str(each) for each in self._config.upstream.bootstrap_servers]
         log.info("proxy_starting", upstream=upstream, **self._where())
-        variant.log_variant()
         self._manager.waiting()
         lives = [loop.create_task(member.run()) for member in self._members]
         stopping, watching = loop.create_task(self._stopping.wait()), loop.create_task(self._watch())

@@ -1,9 +1,4 @@
-"""The readers in Cython. The package describes each; `_python` is the same in Python.
-
-The import raises ImportError if they were not built.
-"""
-
-from typing import Final
+"""The readers in Cython. `__init__.pyi` describes each."""
 
 from tsproxy.wire.readers._native.culprits import find_outside, record_errors, skim_errors
 from tsproxy.wire.readers._native.fetch import FetchWalk
@@ -14,10 +9,7 @@ from tsproxy.wire.readers._native.stream import StreamWalker
 from tsproxy.wire.readers._native.walk import walk
 from tsproxy.wire.readers._native.zstd import zstd_size
 
-NAME: Final[str] = "native"
-
 __all__ = [
-    "NAME",
     "FetchWalk",
     "Finder",
     "StreamWalker",

@@ -86,7 +86,7 @@ cdef const uint8_t* whole_record(const uint8_t* at, const uint8_t* end, One* one
 
 
 cdef class Finder:
-    """Finds the suspect records of a batch. `tsproxy.wire.readers` describes it."""
+    """Finds the suspect records of a batch. `__init__.pyi` describes it."""
 
     cdef Stream stream
     cdef Wanted wanted

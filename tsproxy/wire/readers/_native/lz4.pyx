@@ -1,5 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False
-"""The decompressed size of a block of lz4, from its sequences: see `_python/lz4.py`."""
+"""The decompressed size of a block of lz4, from its sequences."""
 
 from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
 from libc.stdint cimport int64_t, uint8_t, uint64_t, uintptr_t

@@ -1,5 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False
-"""The decompressed size of a frame of zstd, from its sequences: see `_python/zstd.py`.
+"""The decompressed size of a frame of zstd, from its sequences.
 
 No read leaves the frame: a `Cursor` reads sections, and `read_bits` reads bits.
 """

@@ -1,4 +1,4 @@
-"""The walk in steps: `_native/stream.pxd` in Python.
+"""The walk in steps: `stream.pxd` in Python.
 
 It reads a record field by field if the end of a piece cuts the record.
 """
@@ -25,7 +25,7 @@ class _Field(IntEnum):
 
 
 class StreamWalker:
-    """The walk over records that come in pieces. `tsproxy.wire.readers` describes it."""
+    """The walk over records that come in pieces. The stub of `wire/readers/_native` describes it."""
 
     __slots__ = (
         "_base_timestamp",

@@ -1,4 +1,4 @@
-"""The walk over a Fetch or ShareFetch answer: `_native/fetch.pxd` in Python."""
+"""The walk over a Fetch or ShareFetch answer: `fetch.pxd` in Python."""
 
 from enum import IntEnum, auto
 
@@ -18,7 +18,7 @@ class _Phase(IntEnum):
 
 
 class FetchWalk:
-    """The walk over a Fetch or ShareFetch answer. `tsproxy.wire.readers` describes it."""
+    """The walk over a Fetch or ShareFetch answer. The stub of `wire/readers/_native` describes it."""
 
     __slots__ = (
         "_at",
