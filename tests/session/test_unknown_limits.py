@@ -29,6 +29,7 @@ from tsproxy.model.policy import LimitsFrom, Mode, Policy, RuleSettings, TimeLim
 from tsproxy.model.verdict import Reason
 from tsproxy.session.effects import Count, SessionCounter
 from tsproxy.session.produce.names import MOST_WAITED_FOR, NAME_WAIT_MS, TopicsGivenUp
+from tsproxy.session.request import Request
 from tsproxy.session.session import Session
 
 GOOD, IN_SECONDS = batch([NOW_MS]), batch([NOW_MS // 1_000])
@@ -152,11 +153,7 @@ def test_a_held_request_is_released_when_the_session_ends():
     session, frame = Session(PEER, VIEW), produce({"new": {0: GOOD}})
 
     def holders():
-        return [
-            type(each)
-            for each in gc.get_objects()
-            if type(each).__name__ == "_Request" and each.frame == frame
-        ]
+        return [type(each) for each in gc.get_objects() if isinstance(each, Request) and each.frame == frame]
 
     session.client_bytes(frame, NOW_MS)
     assert session.is_judging

@@ -31,6 +31,7 @@ from tsproxy.session.events import (
 )
 from tsproxy.session.fast_path import FastPath
 from tsproxy.session.penalties import Penalties
+from tsproxy.session.produce.flow import ProduceFlow
 from tsproxy.session.produce.judge_request import Judgement
 from tsproxy.session.produce.names import NamesOnly
 from tsproxy.session.reading import AnswerRead, NodeUnknown, Unreadable
@@ -73,7 +74,8 @@ class Session:
             self.fast_path = FastPath(RELAYED, view.limits, throttle, penalties)
         names_only = names_only if names_only is not None else NamesOnly()
         self._state = State(peer, view, self.fast_path, throttle, sent_times, names_only)
-        self._requests = Requests(self._state, view.limits)
+        self._produce = ProduceFlow(self._state)
+        self._requests = Requests(self._state, self._produce, view.limits)
         self._answers = Answers(self._state)
 
     @property
@@ -238,7 +240,7 @@ class Session:
         self._state.forget_fast_path()
         self._state.offer_versions()
         if self._state.current is SessionState.NAMING:
-            self._requests.names_changed(now_ms)
+            self._produce.names_changed(now_ms)
             self._requests.take(now_ms)
         if self._answers.waits and not self._state.is_closed:
             self._answers.take()
@@ -247,7 +249,7 @@ class Session:
     def _request_judged(self, judgement: Judgement, now_ms: int) -> None:
         if self._state.current is SessionState.JUDGING:
             self._state.release_request(Cause.JUDGED)
-            self._requests.judged(judgement, now_ms)
+            self._produce.judged(judgement, now_ms)
             self._requests.take(now_ms)
 
     def _answer_decoded(self, read: AnswerRead | NodeUnknown | Unreadable, now_ms: int) -> None:
@@ -265,7 +267,7 @@ class Session:
         while (wait := state.deadlines.take_passed()) is not None:
             match wait:
                 case Wait.NAME:
-                    self._requests.names_missing(now_ms)
+                    self._produce.names_missing(now_ms)
                     self._requests.take(now_ms)
                 case Wait.NODE:
                     self._answers.give_up()
@@ -273,7 +275,7 @@ class Session:
                 case Wait.MUTE:
                     state.effects.append(UnmuteClient())
                 case Wait.DELAY:
-                    self._requests.delay_over(now_ms)
+                    self._produce.delay_over(now_ms)
                     self._requests.take(now_ms)
                 case _:
                     assert_never(wait)
@@ -308,7 +310,7 @@ class Session:
 
     def _done(self) -> list[Effect]:
         if self._state.is_closed:
-            self._requests.forget_held()
+            self._produce.forget_held()
         if self.fast_path is not None:
             if self._fast_path_allowed() and not self._requests.buffered:
                 self._open_fast_path()

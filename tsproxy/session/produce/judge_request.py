@@ -40,8 +40,6 @@ class RequestVerdict:
     rejected: tuple[PartitionVerdict, ...]
     throttle_ms: int = 0
     """How long the client is throttled because of this request."""
-    was_delayed: bool = False
-    """True if the request was delayed because the client was throttled already."""
     dead: tuple[RejectedBatch, ...] = ()
     """The rejected batches whose rules copy rejected batches."""
     answer: bytes = b""
