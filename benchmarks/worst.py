@@ -29,8 +29,7 @@ from tsproxy.model.produce import (
 )
 from tsproxy.model.verdict import RecordError, TopicLimits
 from tsproxy.model.view import Endpoint, View
-from tsproxy.session.effects import Judge, ReadAnswer
-from tsproxy.session.events import AnswerDecoded, BrokerBytes, ClientBytes, Event, RequestJudged
+from tsproxy.session.effects import Effect, Judge, ReadAnswer
 from tsproxy.session.session import Session
 from tsproxy.wire import k00_produce, primitives
 from tsproxy.wire.headers import frame
@@ -94,22 +93,22 @@ def _run(made: Input) -> tuple[float, float]:
     session = Session(_PEER, view, uses_fast_path=True)
     steps: list[float] = []
 
-    def step(event: Event) -> None:
+    def step(call: Callable[..., list[Effect]], *arguments: object) -> None:
         began = time.thread_time()
-        effects = session.feed(event, _NOW_MS)
+        effects = call(*arguments)
         steps.append(time.thread_time() - began)
         for effect in effects:
             if isinstance(effect, Judge):
-                step(RequestJudged(effect.job()))
+                step(session.judged, effect.job(), _NOW_MS)
             elif isinstance(effect, ReadAnswer):
-                step(AnswerDecoded(effect.job()))
+                step(session.answer_read, effect.job(), _NOW_MS)
 
     if made.asked:
-        step(ClientBytes(made.asked))
+        step(session.client_bytes, made.asked, _NOW_MS)
     steps.clear()
-    received = BrokerBytes if made.asked else ClientBytes
+    take = session.broker_bytes if made.asked else session.client_bytes
     for start in range(0, len(made.data), _READ):
-        step(received(made.data[start : start + _READ]))
+        step(take, made.data[start : start + _READ], _NOW_MS)
     return sum(steps), max(steps)
 
 

@@ -1,4 +1,6 @@
-"""The tables of states: without a state that is never reached or never left."""
+"""The tables of states: drawn in ARCHITECTURE.md, and without a state that is never reached or never left."""
+
+from pathlib import Path
 
 import pytest
 
@@ -8,6 +10,7 @@ from tsproxy.proxy.connections.stages import Stage
 from tsproxy.session import states
 from tsproxy.session.states import SessionState, first_state
 
+ARCHITECTURE = Path(__file__).parents[1] / "ARCHITECTURE.md"
 TABLES = {
     "states of a session": (states.TRANSITIONS, [SessionState.AUTHENTICATING, SessionState.READY]),
     "stages of a connection": (stages.TRANSITIONS, [Stage.CONNECTING]),
@@ -15,14 +18,20 @@ TABLES = {
 ENDS = {"states of a session": SessionState.CLOSED, "stages of a connection": Stage.CLOSING}
 
 
-def drawing(name):
-    """The table as a Mermaid state diagram, for ARCHITECTURE.md."""
-    table, first = TABLES[name]
+def diagram(table, *first):
+    """The table as a Mermaid state diagram that begins with the states `first`."""
     lines = ["stateDiagram-v2", *(f"    [*] --> {state.name}" for state in first)]
     for state, row in table.items():
         for cause, following in row.items():
             lines.append(f"    {state.name} --> {following.name}: {cause.name.lower().replace('_', ' ')}")
-    return "\n".join(["```mermaid", *lines, "```"])
+    return "\n".join(lines) + "\n"
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_the_drawing_in_architecture_is_that_of_the_table(name):
+    table, first = TABLES[name]
+    drawn = f"<!-- {name} -->\n```mermaid\n{diagram(table, *first)}```\n"
+    assert drawn in ARCHITECTURE.read_text(), f"ARCHITECTURE.md should have:\n{drawn}"
 
 
 @pytest.mark.parametrize("name", TABLES)

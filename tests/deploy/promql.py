@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass
 
 WORDS = frozenset({"and", "or", "unless", "bool", "offset", "inf"})
-AGGREGATIONS = frozenset({"sum", "max", "min", "avg", "count", "topk"})
+AGGREGATIONS = frozenset({"sum", "max", "min", "avg", "count", "topk", "quantile"})
 FUNCTIONS = frozenset(
     {"rate", "increase", "histogram_quantile", "avg_over_time", "max_over_time", "absent", "time", "abs"}
     | {"label_values", "clamp_min", "changes", "vector"}

@@ -1,6 +1,7 @@
 """Rules, alerts and the dashboard, read and run by Prometheus's own tool.
 
 Each alert has a world in which one thing is wrong from minute 30 on. It must fire there, and no other alert.
+So has each incident: tests/incidents sees that a real proxy shows the series of its world.
 The world in which nothing is wrong must be quiet. `promtool test rules` plays all of them.
 """
 
@@ -11,6 +12,7 @@ import yaml
 
 from tests.deploy.go_tools import PROMTOOL, needs_tools
 from tests.deploy.test_monitoring import ALERTS, PROMETHEUS, QUERIES
+from tests.incidents.catalogue import INCIDENTS
 
 pytestmark = needs_tools
 
@@ -96,6 +98,12 @@ HEALTHY = {
     name("tsproxy_request_seconds_bucket", api="Produce", le="0.001"): rising(590),
     name("tsproxy_request_seconds_bucket", api="Produce", le="0.1"): rising(600),
     name("tsproxy_request_seconds_bucket", api="Produce", le="+Inf"): rising(600),
+    **{
+        name("tsproxy_broker_produce_seconds_bucket", broker=broker, le=le): rising(300)
+        for broker in "123"
+        for le in ("0.1", "1", "+Inf")
+    },
+    name("tsproxy_broker_names_unresolved"): steady(0),
     name("tsproxy_event_loop_lag_seconds_bucket", le="0.001"): rising(240),
     name("tsproxy_event_loop_lag_seconds_bucket", le="0.1"): rising(240),
     name("tsproxy_event_loop_lag_seconds_bucket", le="+Inf"): rising(240),
@@ -113,16 +121,16 @@ class World:
     alert: str
     differs: dict[str, str]
     minute: int = 45
+    of: str = ""
+    """The incident that the world is of."""
 
 
 WORLDS = [
     World("TsproxyDown", {name("up"): then(1, 0)}),
     World("TsproxyMissing", {name("up"): GONE}),
     World("TsproxyUpstreamDown", {name("tsproxy_upstream_up"): then(1, 0)}),
-    World("TsproxyBrokersNotServed", {name("tsproxy_brokers_not_served", listener="public"): then(0, 1)}),
     World("TsproxyAddressUnmapped", {name("tsproxy_address_unmapped_total"): once_more()}, 35),
     World("TsproxyWorkerNotReady", {name("tsproxy_worker_ready", worker="1"): then(1, 0)}),
-    World("TsproxyWorkerRestarts", {name("tsproxy_worker_restarts_total", worker="1"): once_more()}, 35),
     World(
         "TsproxyInternalError",
         {
@@ -134,29 +142,25 @@ WORLDS = [
     ),
     World("TsproxyRejectionsRising", {REJECTED: f"0+120x90 10800+6000x{MINUTES - 90}"}, 120),
     World("TsproxyEnforcementSuspended", {name("tsproxy_enforcement_suspended"): then(0, 1)}),
-    World("TsproxyClockSuspected", {name("tsproxy_clock_suspected", by="brokers"): then(0, 1)}),
     World("TsproxyRuleFailures", {name("tsproxy_rule_failures_total"): once_more()}, 35),
     World(
         "TsproxyWaiverEndsSoon",
         {name("tsproxy_waiver_expiry_seconds", waiver="backfill"): rising(-60, 172_800 + 60 * FROM)},
     ),
-    World("TsproxyDecisionLogNotWritable", {name("tsproxy_decision_log_writable"): then(1, 0)}),
     World("TsproxyDecisionsDropped", {name("tsproxy_decisions_dropped_total"): once_more()}, 35),
-    World("TsproxyDecisionTopicDown", {name("tsproxy_decision_topic_up"): then(1, 0)}),
     World("TsproxyDeadLettersDown", {name("tsproxy_dead_letters_up"): then(1, 0)}),
     World(
         "TsproxyDeadLettersLost",
         {name("tsproxy_dead_letters_lost_total", reason="queue_full"): once_more()},
         35,
     ),
-    World("TsproxyClientsFail", {clients("broker_closed_early", "2"): from_then(5)}),
+    World("TsproxyClientsFail", {clients("broker_unreachable", "2"): from_then(5)}),
     World("TsproxyClientsFail", {clients("login_failed", "2"): from_then(40)}),
     World("TsproxyClientsFail", {clients("handshake_failed", ""): from_then(90)}),
     World(
         "TsproxyCertificatesNotReloaded",
         {name("tsproxy_certificates_last_reload_successful", section="upstream.tls"): then(1, 0)},
     ),
-    World("TsproxyConfigReloadFailed", {name("tsproxy_config_last_reload_successful"): then(1, 0)}),
     World(
         "TsproxyCertificateExpiresSoon",
         {
@@ -170,7 +174,6 @@ WORLDS = [
         "TsproxyCertificateExpires",
         {name("tsproxy_certificate_expiry_seconds", setting="listeners[0].tls"): then(8_640_000, -5)},
     ),
-    World("TsproxyConnectionsRejected", {name("tsproxy_limits_total", limit="connections"): once_more()}, 35),
     World("TsproxyBuffersNearlyFull", {name("tsproxy_buffered_bytes"): then(50_000_000, 900_000_000)}),
     World("TsproxyFileDescriptorsFew", {name("process_open_fds"): then(4_000, 60_000)}),
     World(
@@ -183,10 +186,27 @@ WORLDS = [
         {name("tsproxy_event_loop_lag_seconds_bucket", le="0.001"): "0+240x29 6960+120x150"},
         60,
     ),
+    World(
+        "TsproxyBrokerSlow",
+        {
+            name("tsproxy_broker_produce_seconds_bucket", broker="3", le="0.1"): "0+300x29 8700+200x150",
+        },
+        60,
+    ),
     World("TsproxyReportMissing", {name("tsproxy_report_last_day_timestamp_seconds"): then(0, -54 * 3600)}),
     World("TsproxyReportIncomplete", {name("tsproxy_report_log_state", state="incomplete"): then(0, 1)}),
     World("TsproxyReportDaysMissing", {name("tsproxy_report_days_missing"): then(0, 1)}),
 ]
+
+
+def world_of(incident):
+    """The world of an incident: the series that a real proxy shows meanwhile."""
+    series = incident.series
+    ill = from_then(5) if series.ill is None else then(f"{series.well:g}", f"{series.ill:g}")
+    return World(incident.alert, {name(series.metric, **series.labels): ill}, of=incident.name)
+
+
+WORLDS += map(world_of, INCIDENTS.values())
 
 
 def firing(minute, alerts):
@@ -234,7 +254,7 @@ def test_each_alert_has_its_world():
     assert {world.alert for world in WORLDS} == {rule["alert"] for rule in ALERTS}
 
 
-@pytest.mark.parametrize("world", WORLDS, ids=lambda world: world.alert)
+@pytest.mark.parametrize("world", WORLDS, ids=lambda world: f"{world.alert} {world.of}".strip())
 def test_an_alert_fires_in_its_world_alone_and_not_before(tmp_path, world):
     series = HEALTHY | world.differs
     test(tmp_path, group(series, [firing(FROM - 1, []), firing(world.minute, [world.alert])]))

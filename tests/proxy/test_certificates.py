@@ -247,6 +247,27 @@ def test_a_certificate_that_has_ended_is_an_error_and_counts_below_zero(certific
     assert left_s == pytest.approx(-86_400, abs=60)
 
 
+def test_the_end_of_a_certificate_is_logged_at_once_although_its_nearness_was_an_hour_before(
+    certificates, files
+):
+    clock = Ahead()
+    files.put(certificates.issue("ending", starts=-2 * DAY, lasts=2 * DAY + timedelta(hours=1)))
+    with structlog.testing.capture_logs() as logs:
+        watched = Certificates(config_of([f"{HOST}:9092"], files.listener()), World().metrics, clock)
+        watched.log_ends()
+        clock.by_ms = 3_700_000
+        watched.log_ends()
+        watched.log_ends()
+    assert [line["event"] for line in logs] == ["certificate_ends_soon", "certificate_expired"]
+
+
+class Ahead(Clock):
+    by_ms = 0
+
+    def now_ms(self):
+        return super().now_ms() + self.by_ms
+
+
 async def test_files_that_stay_unusable_become_an_error_and_a_metric(files):
     metrics, clock = World().metrics, Clock()
     watch = Certificates(config_of([f"{HOST}:9092"], files.listener()), metrics, clock)

@@ -180,6 +180,21 @@ async def test_a_broker_that_closes_before_its_first_answer_is_a_reason_of_its_o
         assert the.world.metric(closed) == 1
 
 
+async def test_a_broker_that_does_not_answer_is_counted_once_and_the_answer_may_still_come():
+    async with wire() as the:
+        assert not the.relay.is_owed_first_answer  # nobody has asked
+        await the.client_sends(request(1))
+        await the.broker_gets(len(request(1)))
+        assert the.relay.is_owed_first_answer
+        the.relay.broker_is_silent()
+        the.relay.broker_is_silent()
+        assert counted_by(the) == [(BOOTSTRAP, "broker_silent", 1)]
+        await the.broker_sends(answer(1))
+        await the.client_gets(len(answer(1)))
+        assert not the.relay.is_owed_first_answer
+        assert counted_by(the) == [(BOOTSTRAP, "broker_silent", 1)]
+
+
 async def test_a_client_that_leaves_before_an_answer_does_not_count():
     async with wire() as the:
         the.client.close()

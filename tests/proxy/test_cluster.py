@@ -77,7 +77,7 @@ async def test_brokers_and_the_clusters_id_are_discovered(kafka):
         assert learned.facts.brokers == {1: Address(node.host, node.port)}
         assert learned.facts.cluster_id
         assert learned.facts.needs_sasl is False
-        assert learned.reachable == [True]
+        assert learned.reachable == [None]
 
 
 async def test_the_limits_of_a_wanted_topic_are_read_at_once(kafka, topic):
@@ -315,13 +315,13 @@ async def test_the_cluster_is_waited_for_lost_and_found_again(topic):
                 assert learned.logged == []
                 await kafka.start_node(1)
                 await learned.limits_of(topic)
-                assert learned.reachable[-1] is True
+                assert learned.reachable[-1] is None
 
                 await kafka.stop_node(1)
-                await until(lambda: learned.reachable[-1] is False)
+                await until(lambda: learned.reachable[-1] is not None)
                 assert topic in learned.facts.topics
                 await kafka.start_node(1)
-                await until(lambda: learned.reachable[-1] is True)
+                await until(lambda: learned.reachable[-1] is None)
     events = [line["event"] for line in logs]
     assert events.count("upstream_reached") == 2
     # One line when it goes away; another only where the reason changes (rejected, then closing).

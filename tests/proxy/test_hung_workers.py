@@ -70,6 +70,28 @@ def test_a_worker_hangs_when_it_has_missed_some_questions_in_a_row_more_while_it
     assert not silence.is_too_long
 
 
+async def test_a_page_does_not_wait_for_a_worker_that_has_not_answered_the_last_time(monkeypatch):
+    """Otherwise every page waits for as long, one after the other, and ends without an answer."""
+    ours, theirs = socket.socketpair()
+    member = Member(1, None, Clock(), lambda _: None, asyncio.Lock())
+    member._channel, worker = await Channel.over(ours), await Channel.over(theirs)
+    asked = []
+    monkeypatch.setattr(member, "_ask", lambda order: asked.append(order) or asyncio.sleep(0, True))
+    try:
+        member._receive({"event": "started"})
+        assert await member.report()
+        member._silence.answer_missed(UNKNOWN, 0)
+        assert not await member.report()
+        await member.not_ready()
+        assert asked == ["report"]
+        member._receive({"event": "ready", "not_ready": []})
+        await member.not_ready()
+        assert asked == ["report", "ready"]
+    finally:
+        await worker.close()
+        await member._channel.close()
+
+
 async def test_a_worker_that_is_heard_again_does_not_hang():
     ours, theirs = socket.socketpair()
     member = Member(1, None, Clock(), lambda _: None, asyncio.Lock())

@@ -36,10 +36,15 @@ class Connection:
     held_bytes: int = 0
     unfinished: Unfinished | None = None
     is_owed_answers: bool = False
+    is_owed_first_answer: bool = False
     was_heard: bool = False
     stats: ConnectionStats = field(default_factory=ConnectionStats)
     ended: list[Limit] = field(default_factory=list)
+    silences: int = 0
     text: str = ""
+
+    def broker_is_silent(self):
+        self.silences += 1
 
     def exceeded(self, limit, text):
         self.ended.append(limit)
@@ -118,6 +123,22 @@ def test_each_of_several_workers_keeps_its_share_rounded_up():
 
     assert (share.connections, share.connections_per_address, share.buffered) == (3, 1, 26)
     assert (share.idle_ms, share.stalled_frame_ms) == (LIMITS.idle_ms, LIMITS.stalled_frame_ms)
+
+
+# -- Silent brokers ---------------------------------------------------------------------------------
+
+
+def test_a_broker_is_silent_when_its_first_answer_is_missing_for_five_seconds():
+    asked, answered = Connection(is_owed_first_answer=True), Connection(is_owed_first_answer=True)
+    monitor = patrol_over(asked, answered)
+    monitor.look(0)
+    answered.is_owed_first_answer = False
+    monitor.look(4 * SECOND)
+    assert (asked.silences, answered.silences) == (0, 0)
+    answered.is_owed_first_answer = True
+    monitor.look(5 * SECOND)
+    assert (asked.silences, answered.silences) == (1, 0)
+    assert not asked.ended
 
 
 # -- Stalled frames ---------------------------------------------------------------------------------

@@ -354,6 +354,26 @@ async def test_a_client_that_only_looks_at_a_tls_port_leaves_nothing_behind(serv
         await until(lambda: world.logged.of("tls_handshake_failed"))
         await until(lambda: not proxy_listener.relays)
         assert not any(connections(world).values())
+        assert proxy_listener._context.results.lately() == []
+
+
+@on_both_loops
+async def test_a_client_that_does_not_trust_the_certificate_is_counted_although_it_says_nothing(
+    server_identity,
+):
+    """Python's asyncio closes without an alert."""
+    world = World()
+    async with (
+        echoing_broker() as broker,
+        front_of(config_of([broker]), world, tls=tls_of(server_identity)) as proxy_listener,
+    ):
+        proxy_listener.open()
+        with pytest.raises((ssl.SSLError, ConnectionError)):
+            await ask(proxy_listener.address, ssl.create_default_context())
+
+        await until(lambda: world.logged.of("tls_handshake_failed"))
+        [counted] = proxy_listener._context.results.lately()
+        assert (counted.result, counted.connections) == ("handshake_failed", 1)
 
 
 def test_a_port_in_use_is_told_with_what_to_do():

@@ -46,13 +46,11 @@ def in_seconds(now_ms=NOW_MS, **facts):
         ),
         (
             report_of(rejected("a"), rejected("b"), warnings=["the disk is full"]),
-            "attention Clients are served, 2 producers sent bad times in the last 5 minutes. "
-            "Warning: the disk is full",
+            "attention The disk is full. 2 producers sent bad times in the last 5 minutes",
         ),
         (
             report_of(warnings=["the disk is full", "the clock is wrong", "a file is missing"]),
-            "attention Clients are served, no bad times in the last 5 minutes. "
-            "Warning: the disk is full (and 2 more)",
+            "attention The disk is full (and 2 more). No bad times in the last 5 minutes",
         ),
         (
             report_of(rejected("a", NOW_MS - LATELY_MS)),

@@ -44,6 +44,24 @@ def test_a_metric_that_shows_a_problem_is_a_warning(row, labels, well, ill, text
     assert text in sentence
 
 
+@pytest.mark.parametrize("setting", ["listeners.public.tls.certificate", "listeners.public.tls.client_ca"])
+@pytest.mark.parametrize(("left_s", "is_known"), [(-1, True), (60, False)])
+def test_a_certificate_that_is_over_is_the_cause_of_failed_handshakes(setting, left_s, is_known):
+    """Java's clients say `certificate unknown`."""
+    metrics = Metrics()
+    CERTIFICATE_EXPIRY.gauge(metrics.registry).labels(setting).set(left_s)
+    rows = [
+        Lately(name, "", "handshake_failed", 9, "alert certificate unknown") for name in ("public", "publi")
+    ]
+    report = Report((), families_now(metrics.families()), lately=tuple(rows))
+    said = {
+        name: next(s for s in troubles(report) if f"listener {name} " in s) for name in ("public", "publi")
+    }
+    assert (f"fail: a certificate of {setting} has expired. Renew it" in said["public"]) is is_known
+    assert ("alert certificate unknown" in said["public"]) is not is_known
+    assert "alert certificate unknown" in said["publi"]
+
+
 def test_a_proxy_without_problems_has_none():
     assert troubles(NOTHING) == []
 

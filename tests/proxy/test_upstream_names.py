@@ -36,9 +36,26 @@ async def test_a_known_broker_is_reached_while_no_name_server_answers(server, mo
     with pytest.raises(UpstreamError, match="no name"):
         await upstream.connect(broker, asyncio.Protocol())
     names.error = None
-    await upstream.connect(broker, asyncio.Protocol())
+    assert await upstream.connect(broker, asyncio.Protocol()) == broker[0]
+    assert upstream.warnings() == []
     names.error = socket.EAI_AGAIN
     await upstream.connect(broker, asyncio.Protocol())
+    assert upstream.unresolved == broker
+    [warning] = upstream.warnings()
+    assert warning.startswith("no name server answers for broker: ")
+    names.error = None
+    await upstream.connect(broker, asyncio.Protocol())
+    assert upstream.warnings() == []
+
+
+async def test_a_name_that_nobody_asks_for_any_more_is_not_warned_of_for_ever(server, monkeypatch):
+    names, upstream = Names(asyncio.get_running_loop(), monkeypatch), Upstream(None)
+    names.error = socket.EAI_AGAIN
+    with pytest.raises(UpstreamError):
+        await upstream.connect([Address("broker", server)], asyncio.Protocol())
+    assert upstream.unresolved
+    monkeypatch.setattr("tsproxy.cluster.upstream.REMEMBERED_S", 0)
+    assert not upstream.unresolved
 
 
 async def test_a_name_that_does_not_exist_is_not_tried_at_its_old_address(server, monkeypatch):

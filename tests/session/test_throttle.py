@@ -10,7 +10,6 @@ from tests.session.conversation import (
     PEER,
     Conversation,
     Expected,
-    Session,
     booked,
     broker,
     client,
@@ -32,6 +31,7 @@ from tsproxy.model.view import View
 from tsproxy.session.effects import CloseSession, DelayRequest, MuteClient, SendToClient, UnmuteClient
 from tsproxy.session.events import DeadlinePassed, Throttled
 from tsproxy.session.produce import answer
+from tsproxy.session.session import Session
 from tsproxy.session.throttle import BYTES_A_MS, FREE_MS, MOST_CLIENTS, Throttle
 
 GOOD = batch([NOW_MS])

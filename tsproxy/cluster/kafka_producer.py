@@ -15,6 +15,9 @@ from tsproxy.tls.contexts import CurrentTls
 
 _REQUEST_TIMEOUT_MS: Final = 10_000
 _CLOSE_S: Final = 2.0
+_METADATA_MS: Final = 5_000
+"""How often brokers are asked for their topics. A topic that is gone is noticed before it is needed."""
+_PATIENCE_S: Final = 5.0
 
 
 @asynccontextmanager
@@ -31,6 +34,7 @@ async def connected_producer(
         bootstrap_servers=[str(server) for server in servers or upstream.bootstrap_servers],
         client_id=client_id,
         request_timeout_ms=_REQUEST_TIMEOUT_MS,
+        metadata_max_age_ms=_METADATA_MS,
         **security_options(tls() if tls else None, upstream.sasl),
         **options,
     )
@@ -41,3 +45,13 @@ async def connected_producer(
         with suppress(KafkaError, TimeoutError):
             async with asyncio.timeout(_CLOSE_S):
                 await producer.stop()
+
+
+async def partitions_of(producer: AIOKafkaProducer, topic: str) -> int:
+    """The topic's number of partitions, by what brokers said some seconds ago at most. Raises TimeoutError if
+    they do not know the topic."""
+    try:
+        async with asyncio.timeout(_PATIENCE_S):
+            return len(await producer.partitions_for(topic))
+    except TimeoutError:
+        raise TimeoutError("brokers do not know the topic") from None

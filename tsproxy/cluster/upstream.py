@@ -26,6 +26,9 @@ CONNECT_S: Final = 10.0
 MOST_HOSTS: Final = 1_000
 """The most brokers whose last address is kept."""
 
+REMEMBERED_S: Final = 120.0
+"""How long a name that was not resolved is warned of, if nobody asks for it again."""
+
 CONNECT_ERRORS: Final = (OSError, TimeoutError, UnicodeError)
 """The errors that connecting raises; UnicodeError is for a host name that no DNS can have."""
 
@@ -38,7 +41,7 @@ class Upstream:
     """Connects to brokers; `tls` is None for plain connections. `on_connected` is called with each address
     that was reached, before a byte of its client is judged."""
 
-    __slots__ = ("_last_hosts", "_names_resolve", "_on_connected", "_tls")
+    __slots__ = ("_last_hosts", "_names_resolve", "_on_connected", "_tls", "_unresolved")
 
     def __init__(
         self, tls: CurrentTls | None, on_connected: Callable[[Address], None] = lambda _: None
@@ -47,14 +50,35 @@ class Upstream:
         self._names_resolve = True
         self._on_connected = on_connected
         self._tls = tls
+        self._unresolved: dict[Address, float] = {}
+        """The names that no name server answered for, and when."""
+
+    @property
+    def unresolved(self) -> list[Address]:
+        """The brokers for whose names no name server answers now."""
+        oldest_s = _now_s() - REMEMBERED_S
+        self._unresolved = {each: at_s for each, at_s in self._unresolved.items() if at_s > oldest_s}
+        return list(self._unresolved)
+
+    def warnings(self) -> list[str]:
+        """A sentence if no name server answers."""
+        names = [each.host for each in self.unresolved]
+        if not names:
+            return []
+        shown = ", ".join(names[:3]) + (", …" if len(names) > 3 else "")
+        return [
+            f"no name server answers for {shown}: clients are connected to the address that a broker had "
+            "last, if there is one. Repair the name service"
+        ]
 
     async def connect(
         self,
         addresses: Sequence[Address],
         protocol: asyncio.BaseProtocol,
         disown: Callable[[], None] = lambda: None,
-    ) -> None:
-        """Connect `protocol` to the first address that answers. Raises UpstreamError if none does.
+    ) -> Address:
+        """Connect `protocol` to the first address that answers, and return it. Raises UpstreamError if none
+        does.
 
         `disown` is called if an attempt fails. The time may be over in the turn of the loop in which the
         connection is made, after `connection_made`. uvloop never calls `connection_lost` then.
@@ -71,14 +95,18 @@ class Upstream:
                 reasons.append(f"{address}: {connect_text(error, over_tls=self._tls is not None)}")
             else:
                 self._on_connected(address)
-                return
+                return address
         raise UpstreamError("; ".join(reasons) or "no broker is known")
 
     async def _connect_by_name(self, address: Address, factory: Callable[[], asyncio.BaseProtocol]) -> None:
         try:
             transport = await self._connect(address.host, address, factory)
         except socket.gaierror as error:
-            last_host = self._last_hosts.get(address) if error.errno == socket.EAI_AGAIN else None
+            if error.errno != socket.EAI_AGAIN:
+                raise
+            if address in self._unresolved or len(self._unresolved) < MOST_HOSTS:
+                self._unresolved[address] = _now_s()
+            last_host = self._last_hosts.get(address)
             if last_host is None:
                 raise
             if self._names_resolve:
@@ -87,6 +115,7 @@ class Upstream:
             await self._connect(last_host, address, factory)
         else:
             self._names_resolve = True
+            self._unresolved.pop(address, None)
             if (peer := transport.get_extra_info("peername")) is not None:  # None: it has ended already
                 self._last_hosts[address] = peer[0]
                 if len(self._last_hosts) > MOST_HOSTS:
@@ -109,6 +138,10 @@ class Upstream:
             ssl_handshake_timeout=HANDSHAKE_S,
         )
         return transport
+
+
+def _now_s() -> float:
+    return asyncio.get_running_loop().time()
 
 
 def connect_text(error: Exception, *, over_tls: bool) -> str:

@@ -22,6 +22,7 @@ from tsproxy.cluster.upstream import Upstream
 from tsproxy.config.reloaded import Reloaded
 from tsproxy.config.settings import BrokersFrom, Config
 from tsproxy.decisions import LifecycleKind
+from tsproxy.decisions.text import bounded
 from tsproxy.decisions.totals import Totals
 from tsproxy.model.addresses import Address
 from tsproxy.model.outcome import Outcome
@@ -66,6 +67,10 @@ from tsproxy.wire.k18_api_versions import Versions
 log = structlog.get_logger()
 
 
+NOT_ASKED: Final = ""
+"""No broker was asked yet."""
+MOST_SHOWN: Final = 300
+"""The most characters of an error text in a sentence."""
 JUDGES_END_S: Final = 1.0
 """How long a thread that judges may take to notice that it must end: it checks after each piece."""
 
@@ -98,13 +103,15 @@ class Proxy:
         self._is_closing = asyncio.Event()
         self._is_draining = False
         self._is_open = False
-        self._is_reachable = False
+        self._unreachable: str | None = NOT_ASKED
+        """Why the cluster cannot be reached; None if it can."""
         self._needs_all_ports = needs_all_ports
         self._members: tuple[str | None, tuple[int, ...]] | None = None
         self.metrics = Metrics(lambda topic: self._cluster.knows_topic(topic))
         self._brokers = gauges.BROKERS.gauge(self.metrics.registry)
         self._brokers_not_served = gauges.BROKERS_NOT_SERVED.gauge(self.metrics.registry)
         self._upstream_up = gauges.UPSTREAM_UP.gauge(self.metrics.registry)
+        self._names_unresolved = gauges.BROKER_NAMES_UNRESOLVED.gauge(self.metrics.registry)
         self._topics_unreadable = gauges.TOPICS_UNREADABLE.gauge(self.metrics.registry)
         self._stopping: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._lag = LoopLag()
@@ -124,7 +131,9 @@ class Proxy:
         self.metrics.add(self._dead_letters)
         self._cluster = self._cluster_of(config, tls)
         self._offers = BrokerVersions(config.upstream, tls, self._offer)
-        self._limits = ProcessLimits(descriptors.share_of(config), clock)
+        self._limits = ProcessLimits(
+            descriptors.share_of(config), clock, is_lowered=descriptors.lowers(config)
+        )
         self._results = ConnectionResults(clock)
         self.metrics.add(self._results)
         self.metrics.add(OpenConnections(self._relays))
@@ -144,11 +153,9 @@ class Proxy:
         self._judges = context.judges
         self._limits.memory.beside = lambda: context.judges.abandoned_bytes
         shown = {name: credentials.current for name, credentials in certificates.listeners.items()}
+        self._upstream = upstream = Upstream(tls, self._cluster.client_connected)
         self._listeners = [
-            ProxyListener(
-                each, config, shown.get(each.name), Upstream(tls, self._cluster.client_connected), context
-            )
-            for each in config.listeners
+            ProxyListener(each, config, shown.get(each.name), upstream, context) for each in config.listeners
         ]
         self._sanity = ClockMonitor(
             config,
@@ -289,8 +296,9 @@ class Proxy:
         not_ready = []
         if not self._is_open:
             not_ready.append("brokers are not known yet: clients are not let in")
-        if not self._is_reachable:
-            not_ready.append("the cluster does not answer the proxy's own connection")
+        if self._unreachable is not None:
+            why = f": {bounded(self._unreachable, MOST_SHOWN)}" if self._unreachable else ""
+            not_ready.append(f"the cluster does not answer the proxy's own connection{why}")
         if self._stopping.done():
             not_ready.append("the proxy stops")
         return not_ready + self._unserved.not_ready()
@@ -299,12 +307,20 @@ class Proxy:
         """A sentence for each problem that exists while clients are served. Forwarding data is more important
         than reporting on it: if these problems kept clients away, full disks on all machines would end all
         service."""
-        parts = (self._recorder, self._dead_letters, self._sanity, self._cluster, self._unserved)
+        parts = (
+            self._upstream,
+            self._unserved,
+            self._sanity,
+            self._cluster,
+            self._recorder,
+            self._dead_letters,
+        )
         return [warning for part in parts for warning in part.warnings()]
 
     async def report(self) -> Report:
         """The state of this process now."""
         self._recorder.measure()
+        self._names_unresolved.set(len(self._upstream.unresolved))
         self.metrics.buffered_bytes = self._limits.memory.held_bytes + self._judges.abandoned_bytes
         now_ms = self._clock.now_ms()
         return Report(
@@ -423,9 +439,9 @@ class Proxy:
         for listener in self._listeners:
             listener.suspend(is_suspended)
 
-    def _set_reachable(self, is_reachable: bool) -> None:
-        self._is_reachable = is_reachable
-        self._upstream_up.set(is_reachable)
+    def _set_reachable(self, problem: str | None) -> None:
+        self._unreachable = problem
+        self._upstream_up.set(problem is None)
 
     def _relays(self) -> list[Relay]:
         return [relay for listener in self._listeners for relay in listener.relays]

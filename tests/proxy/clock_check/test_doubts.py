@@ -15,6 +15,7 @@ from tsproxy.clock import Clock
 from tsproxy.proxy import clock_check
 from tsproxy.proxy.brokers.discovery import Cluster
 from tsproxy.proxy.clock_check.doubts import Doubts, Witness
+from tsproxy.proxy.clock_check.monitor import STEP_REMEMBERED_MS
 from tsproxy.proxy.clock_check.offsets import Offset
 from tsproxy.proxy.clock_check.system_clock import meaning
 from tsproxy.proxy.server import Proxy
@@ -62,7 +63,39 @@ def test_the_kernel_warns_together_with_the_brokers():
     doubts.put(Witness.KERNEL, "nothing keeps it")
     doubts.put(Witness.BROKERS, "it is 2 h behind")
 
-    assert doubts.warnings == ["nothing keeps it", "it is 2 h behind"]
+    assert doubts.warnings == ["it is 2 h behind", "nothing keeps it"]
+
+
+@pytest.mark.parametrize(("step_ms", "side"), [(-2 * HOUR_MS, "back"), (2 * HOUR_MS, "forward")])
+def test_a_step_that_no_broker_confirms_is_a_warning_until_one_does(step_ms, side):
+    """The clock was set back by 2 h. Every producer was rejected, so no group committed, and no broker wrote
+    a time."""
+    clock = Skewed()
+    monitor = Sane(config_of(SMALLEST), clock).monitor
+    clock.by_ms = step_ms
+    with structlog.testing.capture_logs() as logs:
+        assert monitor._has_stepped()
+        monitor._check_step()
+    assert logged_by(logs) == ["step"]
+    text = f"this machine's clock was set {side} by 7,200.0 s, and no broker's time confirms it"
+    assert monitor.warnings() == [text]
+    monitor.offsets = {1: Offset(0, 1)}
+    monitor._check_step()
+    assert monitor.warnings() == []
+
+
+def test_a_doubt_about_a_step_ends_after_ten_minutes_and_a_small_step_raises_none():
+    clock = Skewed()
+    monitor = Sane(config_of(SMALLEST), clock).monitor
+    clock.by_ms = 900
+    assert monitor._has_stepped()
+    assert monitor.warnings() == []
+    clock.by_ms = HOUR_MS
+    assert monitor._has_stepped()
+    assert monitor.warnings()
+    monitor._step_doubted_ms -= STEP_REMEMBERED_MS + 1
+    monitor._check_step()
+    assert monitor.warnings() == []
 
 
 # -- Clients -----------------------------------------------------------------------------------------
@@ -70,7 +103,7 @@ def test_the_kernel_warns_together_with_the_brokers():
 
 def test_nothing_that_clients_send_comes_to_the_comparison_of_clocks():
     """A client may send any timestamps, and 2,000 of their ids were 250 MiB that nobody counted."""
-    assert {witness.value for witness in Witness} == {"kernel", "brokers"}
+    assert {witness.value for witness in Witness} == {"kernel", "step", "brokers"}
     for module in Path(clock_check.__file__).parent.glob("*.py"):
         assert "tsproxy.model.outcome" not in module.read_text(encoding="utf-8"), module.name
 

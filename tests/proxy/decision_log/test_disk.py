@@ -3,7 +3,7 @@
 import asyncio
 import subprocess
 import sys
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from itertools import count
 from pathlib import Path
 
@@ -41,6 +41,29 @@ async def test_a_full_disk_is_told_of_waited_for_and_costs_no_line(small_disk, t
 
     assert [line["event"] for line in told] == ["decision_log_stopped", "decision_log_resumed"]
     assert [line["n"] for line in lines(small_disk / "log")] == list(range(40))
+    assert files.dropped == 0
+
+
+async def test_a_full_disk_is_told_of_before_a_line_needs_it(small_disk, monkeypatch):
+    """Lines may be a minute apart. A line that still fits does not end the warning."""
+    monkeypatch.setattr(files_room, "LOOK_EVERY_S", 0.01)
+    monkeypatch.setattr(files_room, "RETRY_S", 0.01)
+    ballast = small_disk / "ballast"
+    files = files_in(small_disk / "log")
+    files.start()
+    files.put([{"n": 0}])
+    await until(lambda: files.written == 1)
+    assert files.problem() is None
+    with suppress(OSError), ballast.open("wb", buffering=0) as file:
+        while True:
+            file.write(b"x" * 4096)
+    await until(files.problem)
+    files.put([{"n": 1}])
+    await until(lambda: files.written == 2)
+    assert "No space left on device" in files.problem()
+    ballast.unlink()
+    await until(lambda: files.problem() is None)
+    assert files.stop(10)
     assert files.dropped == 0
 
 

@@ -27,7 +27,6 @@ from tsproxy.proxy.metrics.catalogue.connections import BROKER_CONNECTIONS
 from tsproxy.proxy.metrics.drift import NAME as DRIFT
 from tsproxy.proxy.metrics.latency.timings import CONNECT, INSIDE, PRODUCE, UPSTREAM
 from tsproxy.proxy.metrics.registry import SENT_AGAIN
-from tsproxy.proxy.metrics.results import failures
 
 _STYLE: Final = files(__package__).joinpath("live.css").read_text(encoding="utf-8")
 _SCRIPT: Final = files(__package__).joinpath("live.js").read_text(encoding="utf-8")
@@ -110,28 +109,29 @@ def _state(report: Report, warnings: Sequence[str], bad: Sequence[Sender]) -> tu
     """The state, and the sentence that says why."""
     if report.not_ready:
         return _Kind.trouble, f"Clients cannot be served: {_first(report.not_ready)}"
-    failing = failures(report.lately)
-    if failing:
-        return _Kind.warned, failing[0].sentence
     lately = [each for each in bad if each.sends_now(report.now_ms)]
     now = [each for each in lately if not each.is_only_counted]
-    parts = ["Clients are served"]
+    parts = []
     if now:
         parts.append(f"{_producers(now)} sent bad times in the last 5 minutes")
     elif lately:
         parts += ["nothing rejected in the last 5 minutes", f"{_producers(lately)} only counted"]
     else:
         parts.append("no bad times in the last 5 minutes")
-    sentence = ", ".join(parts)
+    about_times = ", ".join(parts)
     if warnings:
-        sentence += f". Warning: {_first(warnings)}"
-    return (_Kind.warned if now or warnings else _Kind.good), sentence
+        return _Kind.warned, f"{_capital(_first(warnings).removesuffix('.'))}. {_capital(about_times)}"
+    return (_Kind.warned if now else _Kind.good), f"Clients are served, {about_times}"
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]
 
 
 def _first(problems: Sequence[str]) -> str:
     """The most serious problem, and the number of the others."""
     others = len(problems) - 1
-    return f"{problems[0]} (and {others} more)" if others else problems[0]
+    return f"{problems[0].removesuffix('.')} (and {others} more)" if others else problems[0]
 
 
 def _producers(several: Sequence[Sender]) -> str:

@@ -7,12 +7,27 @@ from collections.abc import Iterator
 
 from tsproxy.proxy.admin.numbers import Numbers
 from tsproxy.proxy.admin.report import Report
-from tsproxy.proxy.metrics.results import failures
+from tsproxy.proxy.metrics.results import Failure, Result, failures
 
 
 def troubles(report: Report) -> list[str]:
     """The most serious problem first."""
-    return [*(each.sentence for each in failures(report.lately)), *report.warnings, *_of_metrics(report)]
+    failing = (each.sentence(_known_cause(each, report)) for each in failures(report.lately))
+    return [*failing, *report.warnings, *_of_metrics(report)]
+
+
+def _known_cause(failure: Failure, report: Report) -> str:
+    """The cause of failed handshakes, if the proxy knows it better than the other side. Java's clients call a
+    certificate that has expired an unknown one."""
+    if failure.result != Result.HANDSHAKE_FAILED.label:
+        return ""
+    for labels, left_s in Numbers(report.families).rows("tsproxy_certificate_expiry_seconds"):
+        if left_s <= 0 and labels["setting"].startswith(f"listeners.{failure.listener}."):
+            return (
+                f"a certificate of {labels['setting']} has expired. Renew it; the proxy reads the new file "
+                "by itself."
+            )
+    return ""
 
 
 def _of_metrics(report: Report) -> Iterator[str]:

@@ -68,7 +68,8 @@ class PermissionDeniedError(Exception):
 
 class Cluster:
     """Publishes facts about the cluster. `on_facts` is called with each new `ClusterFacts`; the first one has
-    at least one broker.
+    at least one broker. `on_reachable` is called with the reason why no broker answers, or None when one
+    does.
 
     With `reads_limits` False it reads no limits of topics.
     """
@@ -79,7 +80,7 @@ class Cluster:
         tls: CurrentTls | None,
         clock: Clock,
         on_facts: Callable[[ClusterFacts], None],
-        on_reachable: Callable[[bool], None],
+        on_reachable: Callable[[str | None], None],
         *,
         reads_limits: bool = True,
         listeners: Sequence[Listener] = (),
@@ -378,7 +379,7 @@ class Cluster:
     def _reached(self) -> None:
         if not self._is_reached:
             self._is_reached = True
-            self._on_reachable(True)
+            self._on_reachable(None)
         if self._trouble is not None:
             log.info("upstream_reached")
             self._trouble = None
@@ -392,7 +393,7 @@ class Cluster:
     def _log_trouble(self, text: str) -> None:
         """Log one line when the cluster becomes unreachable, one when the reason changes, and one now and
         then while it lasts."""
-        self._on_reachable(False)
+        self._on_reachable(text)
         now_ms = self._clock.monotonic_ms()
         if self._trouble is None:
             self._trouble_since_ms = now_ms

@@ -41,7 +41,7 @@ class LearntCluster:
         upstream: Settings,
         tls: CurrentTls | None,
         on_facts: Callable[[ClusterFacts], None],
-        on_reachable: Callable[[bool], None],
+        on_reachable: Callable[[str | None], None],
     ) -> None:
         self._connector = Upstream(tls)
         self._facts = ClusterFacts(needs_sasl=upstream.needs_sasl)
@@ -93,24 +93,25 @@ class LearntCluster:
         """Accept clients, then check for ever whether brokers are reachable."""
         self._publish()
         while True:
-            is_reachable = await self._is_reachable()
-            self._on_reachable(is_reachable)
-            await asyncio.sleep(self._upstream.refresh_ms / 1000 if is_reachable else AGAIN_S)
+            problem = await self._problem()
+            self._on_reachable(problem)
+            await asyncio.sleep(AGAIN_S if problem else self._upstream.refresh_ms / 1000)
 
     def _publish(self) -> None:
         self._on_facts(self._facts)
 
-    async def _is_reachable(self) -> bool:
+    async def _problem(self) -> str | None:
+        """Why no broker can be reached; None if one can."""
         addresses = dict.fromkeys((*self._upstream.bootstrap_servers, *self._facts.brokers.values()))
         end = _End()
         try:
             await self._connector.connect(tuple(addresses), end)
         except UpstreamError as error:
             self._trouble.failed(error, advice="tried again for ever")
-            return False
+            return str(error)
         end.close()
         self._trouble.over()
-        return True
+        return None
 
 
 class _End(asyncio.Protocol):

@@ -1,7 +1,7 @@
 """The reasons to doubt this proxy's clock. Each change is logged once.
 
 The kernel's word alone is information: in a virtual machine or a container the host often keeps the clock
-right, and the kernel is never told. It becomes a warning if the brokers say that the clock is off.
+right, and the kernel is never told. It becomes a warning if another witness doubts the clock, too.
 """
 
 from collections.abc import Iterable
@@ -16,9 +16,11 @@ log = structlog.get_logger()
 
 
 class Witness(StrEnum):
-    """The source of a doubt: the kernel, or brokers by their own times."""
+    """The source of a doubt: the kernel, a step that no broker's time has explained yet, or brokers by their
+    own times."""
 
     KERNEL = "kernel"
+    STEP = "step"
     BROKERS = "brokers"
 
 
@@ -38,10 +40,10 @@ class Doubts:
 
     @property
     def warnings(self) -> list[str]:
-        """A sentence for each doubt; none if only the kernel has one."""
-        if Witness.BROKERS not in self._texts:
+        """A sentence for each doubt, the brokers' first; none if only the kernel has one."""
+        if not self._texts.keys() - {Witness.KERNEL}:
             return []
-        return [self._texts[witness] for witness in Witness if witness in self._texts]
+        return [self._texts[witness] for witness in reversed(Witness) if witness in self._texts]
 
     def collect(self) -> Iterable[Metric]:
         family = CLOCK_SUSPECTED.levels()

@@ -39,6 +39,8 @@ LOOK_EVERY_S: Final = 1.0
 RETRY_S: Final = 2.0
 PATIENCE_S: Final = 10.0
 """How long one measurement of all brokers may take."""
+STEP_REMEMBERED_MS: Final = 10 * 60_000
+"""How long a step is a reason for doubt, if brokers write nothing by which the clock could be compared."""
 LISTEN_AGAIN_S: Final = 2.0
 LISTEN_EVERY_S: Final = 30.0
 EAGER_LISTENS: Final = 15
@@ -90,6 +92,8 @@ class ClockMonitor(Collector):
         self._changed = asyncio.Event()
         """Set at a step of the clock, or at a new configuration."""
         self._steps = Steps(clock)
+        self._step_doubted_ms: int | None = None
+        """Since when a step is a reason for doubt."""
         self._suspend = suspend
         self._emit = emit
         self._tls = tls
@@ -124,11 +128,32 @@ class ClockMonitor(Collector):
         while True:
             await asyncio.sleep(LOOK_EVERY_S)
             self._has_stepped()
+            self._check_step()
             self._check_kernel()
 
     def _check_kernel(self) -> None:
         is_doubtful = self._kernel_is_synchronised() is False
         self._doubts.put(Witness.KERNEL, _NOT_SYNCHRONISED if is_doubtful else None)
+
+    def _check_step(self) -> None:
+        """End the doubt about a step. Without a broker's time nobody can tell whether it was right."""
+        since_ms = self._step_doubted_ms
+        if since_ms is not None and (
+            self.offsets or self._clock.monotonic_ms() - since_ms > STEP_REMEMBERED_MS
+        ):
+            self._step_doubted_ms = None
+            self._doubts.put(Witness.STEP, None)
+
+    def _doubt_step(self, step_ms: int) -> None:
+        """Producers whose clocks are right may all be rejected from now on. Then groups have nothing to
+        commit, and brokers write no time that would show it."""
+        if self.offsets or abs(step_ms) <= self._config.clock.max_offset_ms:
+            return
+        self._step_doubted_ms = self._clock.monotonic_ms()
+        side = "back" if step_ms < 0 else "forward"
+        far = f"{abs(step_ms) / 1000:,.1f} s"
+        text = f"this machine's clock was set {side} by {far}, and no broker's time confirms it"
+        self._doubts.put(Witness.STEP, text)
 
     def _has_stepped(self) -> bool:
         """True if the clock was set since the last check. Then it logs the step and starts a new
@@ -144,6 +169,7 @@ class ClockMonitor(Collector):
             node_id: Offset(each.ms + step_ms, each.error_ms + 1) for node_id, each in self.offsets.items()
         }
         self._judge()
+        self._doubt_step(step_ms)
         self._listens_left = EAGER_LISTENS
         self._changed.set()
         return True

@@ -68,6 +68,8 @@ async def shake_hands(
     """
     if listener.proxy_protocol is not None:
         peer = await _behind_load_balancer(connection, peer, listener.proxy_protocol, patience_s)
+    if tls is not None:
+        await _first_byte(connection, peer, patience_s)
     transport = await _connected(connection, peer, tls, patience_s, protocol)
     handshake = transport.get_extra_info("ssl_object")
     if handshake is None:
@@ -118,6 +120,31 @@ async def _exactly(connection: socket.socket, size: int) -> bytes:
     return data
 
 
+async def _first_byte(connection: socket.socket, peer: Peer, patience_s: float) -> None:
+    """Wait until the client has sent a byte, which stays unread. Raises HandshakeError.
+
+    A health check sends nothing. A client that leaves after its first byte was not content. Python's asyncio,
+    for one, says nothing when it rejects a certificate.
+    """
+    loop, is_readable = asyncio.get_running_loop(), asyncio.Event()
+    loop.add_reader(connection, is_readable.set)
+    try:
+        async with asyncio.timeout(patience_s):
+            await is_readable.wait()
+        has_left = not connection.recv(1, socket.MSG_PEEK)
+    except TimeoutError:
+        raise _too_slow(peer, patience_s) from None
+    except OSError:
+        has_left = True
+    finally:
+        loop.remove_reader(connection)
+        if not is_readable.is_set():
+            connection.close()
+    if has_left:
+        connection.close()
+        raise HandshakeError(TLS_HANDSHAKE_FAILED, peer, handshake_text(OSError()), has_left=True)
+
+
 async def _connected(
     connection: socket.socket,
     peer: Peer,
@@ -133,12 +160,15 @@ async def _connected(
             ssl_handshake_timeout=patience_s if tls else None,
         )
     except ConnectionAbortedError:  # both loops raise this at the time limit
-        text = f"no TLS handshake within {patience_s:g} s (limits.handshake): does the other side speak TLS?"
-        raise HandshakeError(TLS_HANDSHAKE_FAILED, peer, text, Limit.HANDSHAKE) from None
+        raise _too_slow(peer, patience_s) from None
     except (OSError, TimeoutError) as error:
-        has_left = not isinstance(error, ssl.SSLError | TimeoutError)
-        raise HandshakeError(TLS_HANDSHAKE_FAILED, peer, handshake_text(error), has_left=has_left) from None
+        raise HandshakeError(TLS_HANDSHAKE_FAILED, peer, handshake_text(error)) from None
     return transport
+
+
+def _too_slow(peer: Peer, patience_s: float) -> HandshakeError:
+    text = f"no TLS handshake within {patience_s:g} s (limits.handshake): does the other side speak TLS?"
+    return HandshakeError(TLS_HANDSHAKE_FAILED, peer, text, Limit.HANDSHAKE)
 
 
 def _principal(handshake: ssl.SSLObject, listener: Listener) -> str | None:

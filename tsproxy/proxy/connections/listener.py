@@ -290,7 +290,7 @@ class ProxyListener:
         clock, timings = self._context.clock, self._context.metrics.timings
         began_us = clock.monotonic_us()
         try:
-            await self._upstream.connect(target.addresses, relay.broker, relay.broker.disown)
+            reached = await self._upstream.connect(target.addresses, relay.broker, relay.broker.disown)
         except UpstreamError as error:
             relay.upstream_unavailable(str(error))
         except BaseException:  # cancelled, or an error in our code
@@ -298,6 +298,7 @@ class ProxyListener:
             raise
         else:
             timings.connected(target.broker, clock.monotonic_us() - began_us)
+            relay.broker_address = str(reached)
             relay.upstream_connected()
 
     def _ended(self, relay: Relay) -> None:
@@ -308,7 +309,8 @@ class ProxyListener:
     def _rejected(self, peer: Peer, limit: Limit) -> None:
         self._warn("connection_rejected", peer, {"limit": limit.value})
         self._context.metrics.limit_reached(limit)
-        self._context.results.book(self.name, NO_BROKER, Result.LIMIT_REACHED, f"limits.{limit}")
+        text = self._context.limits.text(limit)
+        self._context.results.book(self.name, NO_BROKER, Result.LIMIT_REACHED, text)
 
     def _turned_away(self, error: HandshakeError) -> None:
         self._warn(error.event, error.peer, {"error": str(error)})

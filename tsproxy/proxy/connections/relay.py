@@ -67,6 +67,7 @@ class Relay:
         "_stage",
         "_timer",
         "broker",
+        "broker_address",
         "broker_name",
         "client",
         "stats",
@@ -86,6 +87,8 @@ class Relay:
         self._on_end: Callable[[Relay], None] | None = on_end
         self._stage = Stage.CONNECTING
         self._timer: asyncio.TimerHandle | None = None
+        self.broker_address = ""
+        """The address at which the broker was reached."""
         self.broker_name = BOOTSTRAP
         """The broker in counts of results: a node id, or BOOTSTRAP."""
         self.stats = ConnectionStats()
@@ -151,6 +154,15 @@ class Relay:
     def _is_reading_answer(self) -> bool:
         """True while a thread reads an answer."""
         return self._stage is not Stage.CLOSING and self._session.is_reading_answer
+
+    @property
+    def is_owed_first_answer(self) -> bool:
+        """True if the broker has a request and has not sent a byte yet."""
+        return not self._has_answer and not self._is_booked and self.is_owed_answers
+
+    def broker_is_silent(self) -> None:
+        """The broker should have sent its first answer by now. The connection stays: the answer may come."""
+        self.book(Result.BROKER_SILENT, self.broker_address)
 
     def drain_totals(self) -> list[Totals]:
         """The batches that the fast path has counted since the last call."""
@@ -335,7 +347,7 @@ class Relay:
         if reason == CloseReason.SASL_FAILED:
             self.book(Result.LOGIN_FAILED)
         elif self._was_closed_early:
-            self.book(Result.BROKER_CLOSED_EARLY)
+            self.book(Result.BROKER_CLOSED_EARLY, self.broker_address)
             reason = BROKER_CLOSED_EARLY
         return reason
 

@@ -18,7 +18,7 @@ from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
 from tsproxy.clock import Clock
-from tsproxy.cluster.kafka_producer import connected_producer
+from tsproxy.cluster.kafka_producer import connected_producer, partitions_of
 from tsproxy.config.settings import Config
 from tsproxy.decisions.privacy import Privacy
 from tsproxy.model.dead_letter import RejectedBatch
@@ -39,6 +39,8 @@ from tsproxy.tls.contexts import CurrentTls
 log = structlog.get_logger()
 
 CLIENT_ID: Final = "tsproxy-dead-letters"
+LOOK_EVERY_S: Final = 1.0
+"""How often to see whether the topic is still there, while nothing is rejected."""
 RETRY_S: Final = 1.0
 PATIENCE_S: Final = 5.0
 REJECTIONS: Final = 3
@@ -153,12 +155,16 @@ class DeadLetters(Collector):
         # Not idempotent: after a rejection, the producer's sequence numbers would not be those that brokers
         # expect.
         return connected_producer(
-            self._config.upstream, self._tls, CLIENT_ID, acks="all", max_batch_size=2 * CHUNK_BYTES
+            self._config.upstream,
+            self._tls,
+            CLIENT_ID,
+            acks="all",
+            max_batch_size=2 * CHUNK_BYTES,
         )
 
     async def _send_all(self, producer: AIOKafkaProducer) -> None:
         """Send until the queue is empty and the proxy stops."""
-        await self._partitions(producer)  # so that a missing topic is noticed before the first copy
+        await partitions_of(producer, self._topic)  # so that a missing topic is noticed before the first copy
         self._trouble.over(topic=self._topic)
         while True:
             sending = self._sending = self._sending or self._next_batch()
@@ -170,7 +176,9 @@ class DeadLetters(Collector):
             elif self._ending.is_set():
                 return
             else:
-                await self._wait_for_changes()
+                self._changed.clear()
+                await wait_at_most(LOOK_EVERY_S, self._changed)
+                await partitions_of(producer, self._topic)
 
     def _next_batch(self) -> _Sending | None:
         dead = self.waiting.first
@@ -195,7 +203,7 @@ class DeadLetters(Collector):
         """Send the next chunk: it is accepted, dropped or split. Raises errors after which a retry makes
         sense."""
         records, topic, loop = sending.due[-1], self._topic, asyncio.get_running_loop()
-        partitions = await self._partitions(producer)
+        partitions = await partitions_of(producer, topic)
         packed = await loop.run_in_executor(self._thread, _packed, producer.create_batch(), records)
         partition = sending.dead.partition % partitions
         try:
@@ -214,14 +222,6 @@ class DeadLetters(Collector):
             self.sent += len(records)
             self._trouble.over(topic=self._topic)
         sending.finish(records)
-
-    async def _partitions(self, producer: AIOKafkaProducer) -> int:
-        """The topic's number of partitions. Raises TimeoutError if the topic does not exist."""
-        try:
-            async with asyncio.timeout(PATIENCE_S):
-                return len(await producer.partitions_for(self._topic))
-        except TimeoutError:
-            raise TimeoutError("brokers do not know the topic") from None
 
     async def _acknowledged(self, future: "asyncio.Future[object]") -> None:
         """Wait for the answer, and log a line if this takes long. Raises the error that the answer holds."""

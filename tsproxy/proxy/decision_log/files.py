@@ -6,8 +6,11 @@ dropped and counted. Their `seq` is then missing from the log, and the next hear
 reports the failure while it lasts, and the operators' log has one line about it.
 """
 
+import os
 import threading
 from collections.abc import Sequence
+from errno import ENOSPC
+from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import Final
 
@@ -27,6 +30,8 @@ log = structlog.get_logger()
 
 QUEUE_LINES: Final = 20_000
 RETRY_S: Final = 1.0
+LOOK_EVERY_S: Final = 5.0
+"""How often to see whether the disk is full. Lines may be a minute apart."""
 PATIENCE_MS: Final = 10_000
 """A disk that takes longer than this for one line counts as hanging."""
 
@@ -48,6 +53,7 @@ class DecisionFiles:
         self._clock = clock
         self._busy_since_ms: int | None = None
         self._handed_over = 0
+        self._is_full = False
         self._overflowed = 0
         self._queue: SimpleQueue[Queued | None] = SimpleQueue()
         self._rejected = 0
@@ -115,9 +121,8 @@ class DecisionFiles:
             self._write_all(lines)
             self._keep_time()
             try:
-                lines = self._queue.get(
-                    timeout=RETRY_S if self._trouble.text else self._rotation.seconds_left()
-                )
+                pause_s = RETRY_S if self._trouble.text else LOOK_EVERY_S
+                lines = self._queue.get(timeout=min(pause_s, self._rotation.seconds_left()))
             except Empty:
                 lines = ()
         self._rotation.close()
@@ -144,7 +149,8 @@ class DecisionFiles:
                 self._failed(error)
             else:
                 self.written += 1
-                self._trouble.over(lines_lost=self.dropped)
+                if not self._is_full:
+                    self._trouble.over(lines_lost=self.dropped)
                 return
             finally:
                 self._busy_since_ms = None
@@ -158,13 +164,32 @@ class DecisionFiles:
         self._busy_since_ms = self._clock.monotonic_ms()
         try:
             self._rotation.keep_time()
+            self._look_at_room()
         except OSError as error:
             self._failed(error)
         finally:
             self._busy_since_ms = None
 
+    def _look_at_room(self) -> None:
+        """Tell of a full disk before a line needs it."""
+        was_full, self._is_full = self._is_full, is_full(self._rotation.settings.directory)
+        if self._is_full:
+            self._failed(OSError(ENOSPC, os.strerror(ENOSPC)))
+        elif was_full:
+            self._trouble.over(lines_lost=self.dropped)
+
     def _failed(self, error: OSError) -> None:
         self._trouble.failed(error.strerror or str(error), lines_lost=self.dropped)
+
+
+def is_full(folder: Path) -> bool:
+    """True if no block of the disk is free for this user. False if that is not known: the next line tells."""
+    try:
+        disk = os.statvfs(folder)
+    except OSError:
+        return False
+    free = disk.f_bfree if os.geteuid() == 0 else disk.f_bavail
+    return disk.f_blocks > 0 and free == 0  # some file systems count nothing
 
 
 def _log_loss(count: int, lines: int) -> None:

@@ -17,7 +17,7 @@ import structlog
 from aiokafka import AIOKafkaProducer
 from aiokafka.errors import MessageSizeTooLargeError
 
-from tsproxy.cluster.kafka_producer import connected_producer
+from tsproxy.cluster.kafka_producer import connected_producer, partitions_of
 from tsproxy.config.settings import Config, TopicSettings, Upstream
 from tsproxy.proxy.decision_log.unsent import Unsent
 from tsproxy.proxy.trouble import Trouble
@@ -100,6 +100,7 @@ class DecisionTopic:
         """Send until all lines are sent and the proxy stops."""
         while self._unsent:
             chunks = [await self._send_chunk(producer, unsent) for unsent in self._unsent]
+            await partitions_of(producer, self._settings.name)  # lines may be a minute apart
             self._trouble.over(topic=self._settings.name)
             if any(chunks):
                 continue

@@ -8,6 +8,8 @@ second, and costs nothing per byte.
   which the proxy itself does not read, because the broker accepts no more, does not count.
 * *Idle*: no byte from either end for `idle`, and no missing answer. The proxy does not limit how long a
   broker may take for an answer.
+* *Silent broker*: it has a request and has not sent a byte for SILENT_MS since it was connected. This closes
+  nothing; it is counted among the results of new connections.
 * *Buffered*: all connections together hold more than `buffered`, counted while bytes arrive, when a thread
   has made an answer, and once a second (`Memory`). The proxy closes the connection that holds most, and
   stalled ones first, so that good clients continue.
@@ -29,6 +31,8 @@ from tsproxy.wire.frames import Unfinished
 log = structlog.get_logger()
 
 LOOK_S: Final = 1.0
+SILENT_MS: Final = 5_000
+"""A broker that takes longer for its first answer is silent. Clients give up after 10 s or more."""
 SLOWEST_BYTES_PER_MS: Final = (1 << 20) / 1000
 """A frame may take a second per MiB in addition to `stalled_frame`."""
 
@@ -37,6 +41,8 @@ SLOWEST_BYTES_PER_MS: Final = (1 << 20) / 1000
 class ConnectionStats:
     """The state of a connection between two checks. Times are monotonic ms."""
 
+    asked_ms: int | None = None
+    """Since when the first answer of the broker is missing."""
     heard_ms: int | None = None
     frame: int | None = None
     frame_since_ms: int = 0
@@ -61,6 +67,12 @@ class MonitoredConnection(Protocol):
 
     @property
     def is_owed_answers(self) -> bool: ...
+
+    @property
+    def is_owed_first_answer(self) -> bool: ...
+
+    def broker_is_silent(self) -> None:
+        """The broker has not sent its first answer for SILENT_MS. Called again each second."""
 
     def exceeded(self, limit: Limit, text: str) -> None:
         """Close the connection, which has exceeded `limit`. `text` is for the log."""
@@ -160,6 +172,7 @@ class ConnectionMonitor:
                 connection.was_heard = False
                 stats.heard_ms = now_ms
             self._look_at_frame(connection, now_ms)
+            self._look_at_broker(connection, now_ms)
             self._look_at_silence(connection, now_ms - stats.heard_ms)
 
     def _look_at_frame(self, connection: MonitoredConnection, now_ms: int) -> None:
@@ -173,6 +186,15 @@ class ConnectionMonitor:
             seconds = (now_ms - stats.frame_since_ms) // 1000
             of = "a request" if frame.announced is None else f"the {frame.announced} that it announced"
             connection.exceeded(Limit.STALLED_FRAME, f"in {seconds} s came {frame.received} bytes of {of}")
+
+    def _look_at_broker(self, connection: MonitoredConnection, now_ms: int) -> None:
+        stats = connection.stats
+        if not connection.is_owed_first_answer:
+            stats.asked_ms = None
+        elif stats.asked_ms is None:
+            stats.asked_ms = now_ms
+        elif now_ms - stats.asked_ms >= SILENT_MS:
+            connection.broker_is_silent()
 
     def _patience_ms(self, frame: Unfinished) -> float:
         return self.limits.stalled_frame_ms + (frame.announced or 0) / SLOWEST_BYTES_PER_MS

@@ -67,6 +67,11 @@ def share_of(config: Config) -> ConnectionLimits:
     return replace(configured, connections=min(configured.connections, max(1, fitting(config, granted))))
 
 
+def lowers(config: Config) -> bool:
+    """True if the system grants too few open files for the default number of connections."""
+    return share_of(config).connections < _configured(config).connections
+
+
 def check(config: Config) -> None:
     """Log one line if the configured connections need more open files than the system grants, or, without a
     configured number, if very few connections are possible."""

@@ -6,15 +6,17 @@ from tsproxy.clock import Clock
 from tsproxy.config.settings import Config, ConnectionLimits
 from tsproxy.proxy.limits.admission import Admission
 from tsproxy.proxy.limits.connection_monitor import ConnectionMonitor, Memory, MonitoredConnection
-from tsproxy.proxy.limits.descriptors import share_of
+from tsproxy.proxy.limits.descriptors import lowers, share_of
 from tsproxy.proxy.limits.limit import Limit
 
 
 class ProcessLimits:
-    """Enforces limits. `limits` are the limits of this process, which are one worker's share of the total."""
+    """Enforces limits. `limits` are the limits of this process, which are one worker's share of the total.
+    With `is_lowered`, the system grants too few open files for more connections."""
 
-    def __init__(self, limits: ConnectionLimits, clock: Clock) -> None:
+    def __init__(self, limits: ConnectionLimits, clock: Clock, *, is_lowered: bool = False) -> None:
         self._connections: dict[MonitoredConnection, str] = {}
+        self._is_lowered = is_lowered
         self._limits = limits
         self._admission = Admission(limits)
         self.memory = Memory(self._all, limits.buffered)
@@ -33,6 +35,13 @@ class ProcessLimits:
         """None if one more client of `address` may connect; then call `join`. Otherwise the limit that
         forbids the connection."""
         return self._admission.admit(address)
+
+    def text(self, limit: Limit) -> str:
+        """The limit's key and value, and where the value comes from if it is not the configured one."""
+        if limit is not Limit.CONNECTIONS:
+            return f"limits.{limit}"
+        why = ", as few as the system's limit of file descriptors allows: raise LimitNOFILE or ulimit -n"
+        return f"limits.{limit}: {self._limits.connections:,}{why if self._is_lowered else ''}"
 
     def join(self, connection: MonitoredConnection, address: str) -> None:
         """Monitor an admitted connection until it leaves."""
@@ -60,6 +69,7 @@ class ProcessLimits:
         limits = share_of(config)
         self._limits = self._admission.limits = self._connection_monitor.limits = limits
         self.memory.limit = limits.buffered
+        self._is_lowered = lowers(config)
 
     def _all(self) -> KeysView[MonitoredConnection]:
         return self._connections.keys()

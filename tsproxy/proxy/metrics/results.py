@@ -59,23 +59,31 @@ class Result(Enum):
         "compare the broker's max.connections.per.ip (all clients have the proxy's address), "
         "max.connections and connection creation rates with the number of clients",
     )
+    BROKER_SILENT = (
+        "broker_silent",
+        0.1,
+        "does not answer",
+        "see whether the broker hangs, and whether it limits the rate of new connections "
+        "(max.connection.creation.rate; all clients have the proxy's address)",
+    )
     LOGIN_FAILED = (
         "login_failed",
         0.5,
         "rejects their logins",
-        "sasl_failed in the log names the clients",
+        "see sasl_failed in the log, which names the clients",
     )
     HANDSHAKE_FAILED = (
         "handshake_failed",
         0.5,
         "the TLS handshake or the PROXY header fails",
-        "the log names the clients; compare the listener's certificate with what clients trust",
+        "compare the listener's certificate with what clients trust; tls_handshake_failed in the log names "
+        "the clients",
     )
     LIMIT_REACHED = (
         "limit_reached",
         0.1,
         "a limit of the proxy rejects them",
-        "connection_rejected in the log names the limit",
+        "see connection_rejected in the log, which names the clients",
     )
 
     def __init__(self, label: str, reported_from: float, meaning: str, advice: str) -> None:
@@ -185,17 +193,21 @@ class Failure:
     connections: int
     text: str
 
-    @property
-    def sentence(self) -> str:
-        """Such as: 9 of 10 new clients of listener public fail: broker 2 cannot be reached (…). Check …"""
+    def sentence(self, cause: str = "") -> str:
+        """Such as: 9 of 10 new clients of listener public fail: broker 2 cannot be reached (…). Check …
+
+        `cause` replaces what the other side says, if the proxy knows better.
+        """
         result = _BY_LABEL[self.result]
+        whose = f"{self.failed} of {self.connections} new clients of listener {self.listener} fail"
+        if cause:
+            return f"{whose}: {cause}"
         broker = {NO_BROKER: "", BOOTSTRAP: "every bootstrap server "}.get(
             self.broker, f"broker {self.broker} "
         )
         if self.broker == BOOTSTRAP and result is not Result.BROKER_UNREACHABLE:
             broker = "a bootstrap server "
         text = f" ({self.text})" if self.text else ""
-        whose = f"{self.failed} of {self.connections} new clients of listener {self.listener} fail"
         return f"{whose}: {broker}{result.meaning}{text}. {result.advice[:1].upper()}{result.advice[1:]}."
 
 

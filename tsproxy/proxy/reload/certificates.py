@@ -188,7 +188,9 @@ class Certificates:
         for end in (end for credentials in self._all() for end in credentials.ends):
             left_s = end.expires_s - now_s
             self._expiry.labels(end.setting).set(left_s)
-            if now_s < end.warn_s or now_s < self._warned_s.get(end.setting, 0.0) + WARN_AGAIN_S:
+            warned_s = self._warned_s.get(end.setting, 0.0)
+            has_just_ended = warned_s < end.expires_s <= now_s
+            if now_s < end.warn_s or (now_s < warned_s + WARN_AGAIN_S and not has_just_ended):
                 continue
             self._warned_s[end.setting] = now_s
             facts = {"setting": end.setting, "file": str(end.file), "subject": end.subject}

@@ -118,7 +118,7 @@ class Member:
             if self._started_ms is not None and self._clock.monotonic_ms() - self._started_ms >= HEALTHY_MS:
                 retry_ms = FIRST_RETRY_MS
             log.error("worker_ended", worker=self.number, error=end, restart_in_ms=retry_ms)
-            self._latest = _not_ready(end)
+            self._latest = _not_ready(end.removeprefix(f"worker {self.number} "))
             if await wait_at_most(retry_ms / 1000, self._stopping):
                 return
             retry_ms = min(2 * retry_ms, LAST_RETRY_MS)
@@ -126,13 +126,15 @@ class Member:
 
     async def not_ready(self) -> tuple[str, ...]:
         """The reasons why no client should connect to this worker now."""
-        await self._ask("ready")
+        if not self._silence.has_missed:
+            await self._ask("ready")
         return self._with_number(self._latest.not_ready)
 
     async def report(self) -> bool:
         """Request a report for `known`. Returns False if the worker has not answered in time; `known` then
-        says this."""
-        return await self._ask("report")
+        says this. Nobody waits for a worker that has not answered the last time: `look_after` asks it again,
+        and otherwise every page would be late while a worker hangs."""
+        return not self._silence.has_missed and await self._ask("report")
 
     async def _ask(self, order: str) -> bool:
         try:
@@ -143,10 +145,11 @@ class Member:
         return True
 
     async def look_after(self) -> None:
-        """Call `report`, and kill a process that has missed too many reports in a row. A process that
+        """Request a report, and kill a process that has missed too many reports in a row. A process that
         has the order to stop is exempt."""
         process = self._process
-        if await self.report() or process is None or process is not self._process or self._stopping.is_set():
+        has_answered = await self._ask("report")
+        if has_answered or process is None or process is not self._process or self._stopping.is_set():
             return
         was_known = self.hangs
         self._silence.answer_missed(process.pid, self._clock.monotonic_ms())

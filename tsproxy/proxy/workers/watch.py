@@ -35,6 +35,11 @@ class Silence:
         most = MISSED_IN_LIFE if self._has_begun else MISSED_AT_START
         return round(self._missed * (1 - self._waited)) >= most
 
+    @property
+    def has_missed(self) -> bool:
+        """True if the process has left the last request without an answer."""
+        return self._missed > 0
+
     def message_received(self) -> None:
         """The worker has sent a message."""
         self._has_begun = True

@@ -33,6 +33,16 @@ BROKERS_NOT_SERVED: Final = gauge_row(
     "Alert above 0. `broker_not_served` in the log says why ([ports](operations.md#ports)).",
     Joined.HIGHEST,
 )
+BROKER_NAMES_UNRESOLVED: Final = gauge_row(
+    "tsproxy_broker_names_unresolved",
+    (),
+    "brokers",
+    "Brokers for whose names no name server answers",
+    FROM_START,
+    "Alert above 0: clients are connected to the address that a broker had last, if there is one. "
+    "`broker_name_not_resolved` in the log has the names. Repair the name service.",
+    Joined.HIGHEST,
+)
 TOPICS_UNREADABLE: Final = gauge_row(
     "tsproxy_topics_unreadable",
     (),

@@ -10,7 +10,8 @@ CLOCK_SUSPECTED: Final = gauge_row(
     "tsproxy_clock_suspected",
     ("by",),
     "0 or 1",
-    "1 while the operating system's kernel or the brokers contradict the proxy's clock",
+    "1 while the operating system's kernel, the brokers, or a step that no broker confirms contradict the "
+    "proxy's clock",
     FROM_START,
     'Alert on 1 with `by="brokers"`: check NTP on this machine. A slow clock rejects good records '
     "([policy.md](policy.md#the-proxys-clock)).",
