@@ -10,7 +10,6 @@ import gc
 import sys
 from collections import Counter, deque
 from itertools import count
-from pathlib import Path
 from types import BuiltinFunctionType, CodeType, FrameType, FunctionType, ModuleType
 
 from tests.attacks.attacker import HOST, PATIENCE_S
@@ -22,7 +21,6 @@ from tsproxy.config.load import load
 from tsproxy.proxy.server import Proxy
 
 MARK = "kept-"
-ROOT = Path(__file__).parents[2]
 MARK_BYTES = MARK.encode()
 NAMES = 10_000
 """The names of each kind that one session sends."""
@@ -36,8 +34,7 @@ OWNERS = {
     "AdminConnection": 1 << 20,
     "Topics": 16 << 20,
 }
-"""The types that keep names, and the most bytes of marked names in each. `ARCHITECTURE.md` has a table of
-their bounds."""
+"""The types that keep names, and the most bytes of marked names in each."""
 MOST_ELSEWHERE = 32 << 10
 NO_WAY: tuple[type, ...] = (type, ModuleType, FunctionType, CodeType, FrameType, BuiltinFunctionType)
 """The walk does not go through these: everything can be reached from a class or a module."""
@@ -177,9 +174,3 @@ def test_a_container_that_nobody_thought_of_is_found():
 
     (path,) = too_much(kept_by_path(Proxy()))
     assert path.endswith("list > Holder > dict")
-
-
-def test_the_page_has_a_row_for_each_owner():
-    rows = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8").split("\n")
-    for owner in OWNERS:
-        assert any(row.startswith(f"| `{owner}` |") for row in rows), owner

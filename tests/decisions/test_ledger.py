@@ -1,14 +1,15 @@
 """The ledger's one promise: what is drained is what was booked, to the record."""
 
 from collections import Counter
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.decisions.outcomes import HOUR_MS, NOON_MS, batch, named, outcome, outcomes, rejected
-from tsproxy.decisions.drift import THRESHOLDS_MS, bucket
-from tsproxy.decisions.ledger import ADDRESSES_LISTED, Ledger, counters
+from tsproxy.decisions.drift import EDGES, THRESHOLDS_MS, bucket
+from tsproxy.decisions.ledger import ADDRESSES_LISTED, KEYS, Ledger, counters
 from tsproxy.decisions.privacy import Privacy
 from tsproxy.decisions.text import instant
 from tsproxy.decisions.totals import Totals, bar
@@ -276,3 +277,22 @@ def test_what_other_limits_would_reject_is_exact_for_each_side_and_bounded_for_b
     for n, union in enumerate(rejected_by(booked, before, after)):
         one, other = told["ahead"][n], told["behind"][n]
         assert max(one, other) <= union <= min(one + other, in_all[n])
+
+
+@pytest.mark.parametrize("clients", [1, 3, 40])
+def test_the_sums_stay_exact_when_histograms_fill_the_memory(clients):
+    """Few keys come first. Then each batch of them brings a new bucket."""
+    ledger, booked, keys = Ledger(), [], set()
+    ledger._room.ceiling = replace(KEYS, most_bytes=200_000)
+    for n in range(40 * clients, 0, -1):
+        peer = named(f"c{n % clients}", client_address=f"10.0.0.{n % clients}")
+        drift_ms = EDGES[n // clients + 100]
+        booked.append(outcome(peer=peer, batch=batch(low=NOON_MS - drift_ms, high=NOON_MS + drift_ms)))
+        keys.add(ledger.book(Totals.of(booked[-1])))
+        assert ledger.held_bytes <= 200_000
+    taken = ledger.take()
+    assert ledger.held_bytes == 0
+    assert {key for key, _ in taken} <= keys
+    assert any(key.folded for key, _ in taken) == (clients == 40)
+    interval = {"interval_start": instant(NOON_MS), "interval_ms": 60_000}
+    assert told([counters(key, tally, interval, Privacy()) for key, tally in taken]) == truth(booked)

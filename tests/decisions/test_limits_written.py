@@ -6,7 +6,7 @@ import pytest
 
 from tests.decisions.outcomes import NOON_MS, PEER, named, outcome, rejected
 from tsproxy.decisions import DecisionLog
-from tsproxy.decisions.limits_written import MOST_UNPROVEN, MOST_UNPROVEN_OF_ADDRESS, LimitsWritten
+from tsproxy.decisions.limits_written import MOST_UNPROVEN_OF_ADDRESS, UNPROVEN, LimitsWritten
 from tsproxy.decisions.totals import Totals
 from tsproxy.model.verdict import TopicLimits
 
@@ -58,7 +58,7 @@ def test_names_of_all_addresses_together_are_few():
     written = LimitsWritten()
     for n in range(10_000):
         written.must_write(f"t{n}", LIMITS, f"10.0.{n % 256}.1", exists=False)
-    assert len(written) == MOST_UNPROVEN
+    assert len(written) == UNPROVEN.most
 
 
 def test_a_topic_that_was_only_rejected_is_not_written_again_once_it_is_accepted(log):

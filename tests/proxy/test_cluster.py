@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import ssl
 from collections import Counter
+from dataclasses import replace
 
 import pytest
 import structlog
@@ -19,7 +20,7 @@ from tsproxy.config.settings import Password, Sasl, SaslMechanism, Secret, Upstr
 from tsproxy.model.addresses import Address
 from tsproxy.model.kafka import ErrorCode, TimestampType
 from tsproxy.proxy.brokers.discovery import Cluster, PermissionDeniedError
-from tsproxy.proxy.brokers.topics import Topics
+from tsproxy.proxy.brokers.topics import ABSENT, Topics
 from tsproxy.testing.kafka_cluster import KafkaCluster
 from tsproxy.testing.ports import free_ports
 from tsproxy.tls.contexts import upstream_context
@@ -238,7 +239,7 @@ async def test_a_name_that_no_topic_can_have_does_no_harm(kafka_440, topic):
 
 
 async def test_names_of_topics_that_never_come_are_bounded(kafka_440, monkeypatch):
-    monkeypatch.setattr("tsproxy.proxy.brokers.topics.MAX_ABSENT", 5)
+    monkeypatch.setattr("tsproxy.proxy.brokers.topics.ABSENT", replace(ABSENT, most=5))
     async with learning(upstream_of(kafka_440)) as learned:
         for n in range(50):
             learned.cluster.want_topic(f"never-{n}", ADDRESS)

@@ -5,6 +5,7 @@ import io
 import json
 import logging
 import sys
+from dataclasses import replace
 
 import pytest
 import structlog
@@ -62,7 +63,7 @@ def test_a_text_of_a_clients_own_is_short_and_printable(text):
 
 
 def test_the_number_of_clients_remembered_is_bounded(monkeypatch):
-    monkeypatch.setattr(notes, "MAX_ADDRESSES", 3)
+    monkeypatch.setattr(notes, "BUDGETS", replace(notes.BUDGETS, most=3))
     kept = Notes(Logged(), HandClock())
     for n in range(100):
         kept.warn(f"192.0.2.{n}", "client_rejected", {})

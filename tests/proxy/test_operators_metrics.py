@@ -14,7 +14,7 @@ from tests.proxy.running import one_process, page, pids, series, until_page
 from tests.proxy.test_reload import replace, text_of
 from tests.proxy.world import until
 from tsproxy.clock import Clock
-from tsproxy.proxy.metrics.busiest_topics import MOST_KNOWN, MOST_SHOWN, OTHER, BusiestTopics
+from tsproxy.proxy.metrics.busiest_topics import ACCEPTED, MOST_SHOWN, OTHER, BusiestTopics
 from tsproxy.proxy.metrics.catalogue.batches import TOPIC_RECORDS
 from tsproxy.proxy.metrics.catalogue.sections import ALL
 from tsproxy.proxy.metrics.described import FROM_START
@@ -188,13 +188,13 @@ def test_however_many_topics_there_are_the_sum_is_exact_and_series_are_few():
 
 def test_topics_that_are_too_many_to_remember_and_one_called_other_are_others():
     busiest = BusiestTopics(TOPIC_RECORDS)
-    for n in range(MOST_KNOWN):
+    for n in range(ACCEPTED.most):
         busiest.add(f"t{n}", 0)
     busiest.add("one more", 7)
     busiest.add(OTHER, 5)
 
     assert samples(busiest)[OTHER] == 12
-    assert len(busiest._had) == MOST_KNOWN
+    assert len(busiest._had) == ACCEPTED.most
 
 
 async def test_tasks_are_counted_while_they_live():

@@ -11,7 +11,7 @@ from tests.session.conversation import NOW_MS, PEER, view_of
 from tests.session.messages import HEARTBEAT, METADATA, produce, produced, request
 from tests.wire.batches import batch
 from tsproxy.proxy.pipe import Buffers, Pipe, Tally
-from tsproxy.proxy.pipe.buffers import MOST_READY, MOST_SPARE_BYTES, READ_BYTES
+from tsproxy.proxy.pipe.buffers import MOST_READY, READ_BYTES, SPARE
 from tsproxy.session.effects import SendToBroker
 from tsproxy.session.session import Session
 
@@ -251,7 +251,7 @@ def test_no_memory_is_taken_for_what_is_only_announced(seed):
         came = sum(2 * max(received, KIB) for _, received in held.values())
         assert (
             sum(len(buffer) for buffer, _ in held.values())
-            <= came + MOST_READY * READ_BYTES + 2 * MOST_SPARE_BYTES
+            <= came + MOST_READY * READ_BYTES + 2 * SPARE.most_bytes
         )
 
 
@@ -265,4 +265,4 @@ def test_large_buffers_are_used_again_and_no_more_are_kept_than_a_bound():
     spare = []
     while (each := buffers.spare(1)) is not None:
         spare.append(each)
-    assert MOST_SPARE_BYTES // 2 < sum(map(len, spare)) <= MOST_SPARE_BYTES
+    assert SPARE.most_bytes // 2 < sum(map(len, spare)) <= SPARE.most_bytes

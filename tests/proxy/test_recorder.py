@@ -10,6 +10,7 @@ from tests.proxy.measured import ACCEPTED, TOTALS, rendered
 from tests.proxy.world import until
 from tsproxy.config.settings import Retention
 from tsproxy.decisions import DecisionLog, LifecycleKind
+from tsproxy.proxy.decision_log.files import QUEUE
 from tsproxy.proxy.decision_log.recorder import MOST_AT_ONCE, DecisionRecorder
 from tsproxy.proxy.metrics.registry import Metrics
 
@@ -90,10 +91,12 @@ async def test_very_many_outcomes_are_booked_in_turns_and_none_is_lost(tmp_path)
     for _ in range(many):
         recorder.book(ACCEPTED)
     assert booked() == MOST_AT_ONCE
+    assert recorder.waiting_bytes >= 500 * (many - MOST_AT_ONCE), "their requests are not counted any more"
     await asyncio.sleep(0)
     recorder.book(ACCEPTED)
     assert MOST_AT_ONCE < booked() <= 2 * MOST_AT_ONCE
     await until(lambda: booked() == many + 1)
+    assert recorder.waiting_bytes == 0
     await asyncio.sleep(0)
     for _ in range(many):
         recorder.book(ACCEPTED)
@@ -119,7 +122,7 @@ async def test_what_was_dropped_and_what_was_deleted_is_told_by_metrics_and_the_
     recorder = DecisionRecorder(DecisionLog("proxy", "boot", clock.now_ms()), files, metrics, clock, list)
     recorder.start({})
     with monkeypatch.context() as full:
-        full.setattr("tsproxy.proxy.decision_log.files.QUEUE_LINES", 0)
+        full.setattr("tsproxy.proxy.decision_log.files.QUEUE", replace(QUEUE, most=0))
         recorder.record_lifecycle(LifecycleKind.RELOAD, {})
     assert await recorder.stop()
     recorder.measure()

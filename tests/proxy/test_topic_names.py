@@ -1,5 +1,7 @@
 """The names of topic ids, read from a real broker on the proxy's own connection."""
 
+from dataclasses import replace
+
 from tests.differential.run import id_of
 from tests.proxy.test_cluster import ADDRESS, learning, upstream_of
 from tests.proxy.world import until
@@ -66,7 +68,7 @@ async def test_ids_that_no_topic_has_cause_a_few_questions_whoever_invents_them(
 
 
 def test_what_is_kept_is_bounded(monkeypatch):
-    monkeypatch.setattr(module, "MOST_IDS", 10)
+    monkeypatch.setattr(module, "NAMES", replace(module.NAMES, most=10))
     ids = TopicIds()
     for number in range(100):
         ids.add({number.to_bytes(16, "big"): f"t{number}"})

@@ -7,9 +7,10 @@ import pytest
 from tests.session.conversation import HOUR_MS, NOW_MS, PEER, view_of
 from tests.session.messages import accepted, produce, produced
 from tests.wire.batches import batch
+from tsproxy.model.custom_rule import StreamTime
 from tsproxy.model.policy import LimitsFrom, Policy, RuleSettings, TimeLimit
 from tsproxy.session.effects import Judge, ReadAnswer
-from tsproxy.session.policies import MOST_KEPT, MOST_UNKNOWN, Policies
+from tsproxy.session.policies import KEPT, MOST_UNKNOWN, Policies
 from tsproxy.session.session import Session
 from tsproxy.session.state import FREE_BYTES
 
@@ -91,7 +92,7 @@ def test_policies_of_topics_that_nobody_knows_are_few():
         assert len(policies) <= MOST_UNKNOWN + 100
     for topic in EXISTING:
         policies.of(topic, NOW_MS)
-    assert len(policies) <= MOST_KEPT
+    assert len(policies) <= KEPT.most
 
 
 def test_tables_that_are_retired_are_counted_until_their_requests_are_answered():
@@ -172,3 +173,14 @@ def test_a_long_transactional_id_is_counted():
     for n, transactional_id in enumerate(("short", "\U0001f600" * 8_000)):
         ask(session, produce({"t": {0: GOOD}}, correlation_id=n, transactional_id=transactional_id))
     assert session.fast_path.held_bytes > 4 * 32_000
+
+
+def test_what_a_session_keeps_of_ids_topics_and_partitions_beside_its_policies_is_counted():
+    session = Session(PEER, view_of())
+    before = session.held_bytes
+    state = session._state
+    state.ids_given_up.add([n.to_bytes(16, "big") for n in range(1_000)], NOW_MS)
+    state.topics_given_up.add([f"t{n}".ljust(249, "t") for n in range(50)])
+    for n in range(1_000):
+        state.stream_times._sent.put((f"t{n}".ljust(249, "t"), n), StreamTime(NOW_MS, NOW_MS))
+    assert session.held_bytes - before > 500_000

@@ -5,7 +5,7 @@ import gc
 import pytest
 
 from tsproxy.fastpath.adaptive import READ_ALL_MS
-from tsproxy.session.penalties import MOST_ADDRESSES, MOST_TOPICS, Penalties
+from tsproxy.session.penalties import KEPT, MOST_TOPICS, Penalties
 
 ADDRESS = "192.0.2.1"
 NOW_MS = 1_767_225_600_000
@@ -60,9 +60,9 @@ def test_a_penalty_that_is_over_makes_room():
 def test_of_very_many_addresses_none_gets_rid_of_its_penalty():
     penalties = Penalties()
     penalties.add(ADDRESS, ["t"], NOW_MS)
-    for number in range(MOST_ADDRESSES):
+    for number in range(KEPT.most):
         penalties.add(f"host-{number}", ["t"], NOW_MS + 1)
-    assert len(penalties) == MOST_ADDRESSES
+    assert len(penalties) == KEPT.most
     assert until_ms(penalties) == OVER_MS
     assert until_ms(penalties, "somebody new") == OVER_MS
 

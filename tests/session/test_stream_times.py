@@ -213,7 +213,7 @@ def test_beside_the_loop_it_is_judged_by_what_was_known_when_the_request_was_who
 
 
 def test_no_more_partitions_are_kept_than_that(monkeypatch):
-    monkeypatch.setattr(stream_times, "MOST_PARTITIONS", 3)
+    monkeypatch.setattr(stream_times, "ACCEPTED", replace(stream_times.ACCEPTED, most=3))
     known = StreamTimes()
     for partition in (0, 1, 2, 0, 3):
         known.accepted(("t", partition), OLD_MS, NOW_MS)
@@ -221,7 +221,7 @@ def test_no_more_partitions_are_kept_than_that(monkeypatch):
 
 
 def test_a_client_that_writes_to_very_many_partitions_makes_no_session_grow(monkeypatch):
-    monkeypatch.setattr(stream_times, "MOST_SENT", 3)
+    monkeypatch.setattr(stream_times, "SENT", replace(stream_times.SENT, most=3))
     conversation = Conversation(view())
     for correlation_id in range(1, 9):
         sent = produce({f"made-up-{correlation_id}": {0: batch([OLD_MS])}}, correlation_id=correlation_id)

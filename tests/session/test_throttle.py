@@ -32,7 +32,7 @@ from tsproxy.session.effects import CloseSession, DelayRequest, MuteClient, Send
 from tsproxy.session.events import DeadlinePassed, Throttled
 from tsproxy.session.produce import answer
 from tsproxy.session.session import Session
-from tsproxy.session.throttle import BYTES_A_MS, FREE_MS, MOST_CLIENTS, Throttle
+from tsproxy.session.throttle import BYTES_A_MS, DEBTS, FREE_MS, Throttle
 
 GOOD = batch([NOW_MS])
 BAD = batch([NOW_MS + 2 * HOUR_MS])
@@ -119,11 +119,11 @@ def test_who_owes_nothing_any_more_is_forgotten():
 
 def test_of_very_many_clients_those_are_forgotten_that_were_longest_not_rejected():
     throttle = Throttle()
-    for number in range(MOST_CLIENTS + 10):
+    for number in range(DEBTS.most + 10):
         throttle.rejected(replace(PEER, client_address=str(number)), FREE + 1, 0, NOW_MS, 1_000)
         throttle.rejected(PEER, FREE + 1, 0, NOW_MS, 1_000)
 
-    assert len(throttle) == MOST_CLIENTS
+    assert len(throttle) == DEBTS.most
     assert throttle.mute_ms(PEER, NOW_MS, 1_000) == 1_000
     assert throttle.mute_ms(replace(PEER, client_address="0"), NOW_MS, 1_000) == 0
 

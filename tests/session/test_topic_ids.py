@@ -47,8 +47,8 @@ from tsproxy.model.policy import NO_POLICY, Match, Mode, NamePattern, Policy, Ru
 from tsproxy.model.verdict import Reason
 from tsproxy.session.effects import CloseReason, Count, Emit, SendToBroker, SessionCounter, TopicWanted
 from tsproxy.session.produce.names import (
-    MOST_ADDRESSES,
-    MOST_GIVEN_UP,
+    ADDRESSES,
+    GIVEN_UP_IDS,
     MOST_WAITED_FOR,
     NAME_WAIT_MS,
     SETTLE_MS,
@@ -371,9 +371,9 @@ def test_a_client_that_leaves_while_its_request_waits_leaves_nothing():
 
 def test_a_session_remembers_a_bounded_number_of_ids_that_have_no_name():
     given_up = IdsGivenUp()
-    for number in range(MOST_GIVEN_UP + 1):
+    for number in range(GIVEN_UP_IDS.most + 1):
         given_up.add([number.to_bytes(16, "big")], 0)
-        assert len(given_up) <= MOST_GIVEN_UP
+        assert len(given_up) <= GIVEN_UP_IDS.most
     given_up.add([], SETTLE_MS)
     assert not len(given_up)
 
@@ -462,6 +462,6 @@ def test_the_wait_ends_when_the_id_turns_out_to_be_denied():
 
 def test_the_addresses_that_use_names_only_are_bounded():
     names_only = NamesOnly()
-    for number in range(MOST_ADDRESSES + 10):
+    for number in range(ADDRESSES.most + 10):
         names_only.add(f"2001:db8:{number:x}::1")
-    assert len(names_only) == MOST_ADDRESSES
+    assert len(names_only) == ADDRESSES.most

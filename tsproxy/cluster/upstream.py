@@ -15,6 +15,7 @@ from typing import Final
 import structlog
 
 from tsproxy.model.addresses import Address
+from tsproxy.model.bounded import A_PLACE, Bounded, Ceiling
 from tsproxy.tls.contexts import HANDSHAKE_S, CurrentTls, handshake_text
 
 log = structlog.get_logger()
@@ -23,8 +24,13 @@ CONNECT_S: Final = 10.0
 """How long one address may take, including name lookup and TLS handshake."""
 
 
-MOST_HOSTS: Final = 1_000
-"""The most brokers whose last address is kept."""
+LAST_HOSTS: Final = Ceiling(
+    "the addresses that brokers had last",
+    most=1_000,
+    most_bytes=1 << 20,
+    when_full="the oldest is forgotten: it needs a name server again",
+    entry_bytes=A_PLACE + 500,
+)
 
 REMEMBERED_S: Final = 120.0
 """How long a name that was not resolved is warned of, if nobody asks for it again."""
@@ -46,7 +52,7 @@ class Upstream:
     def __init__(
         self, tls: CurrentTls | None, on_connected: Callable[[Address], None] = lambda _: None
     ) -> None:
-        self._last_hosts: dict[Address, str] = {}
+        self._last_hosts = Bounded[Address, str](LAST_HOSTS)
         self._names_resolve = True
         self._on_connected = on_connected
         self._tls = tls
@@ -104,7 +110,7 @@ class Upstream:
         except socket.gaierror as error:
             if error.errno != socket.EAI_AGAIN:
                 raise
-            if address in self._unresolved or len(self._unresolved) < MOST_HOSTS:
+            if address in self._unresolved or len(self._unresolved) < LAST_HOSTS.most:
                 self._unresolved[address] = _now_s()
             last_host = self._last_hosts.get(address)
             if last_host is None:
@@ -117,9 +123,7 @@ class Upstream:
             self._names_resolve = True
             self._unresolved.pop(address, None)
             if (peer := transport.get_extra_info("peername")) is not None:  # None: it has ended already
-                self._last_hosts[address] = peer[0]
-                if len(self._last_hosts) > MOST_HOSTS:
-                    del self._last_hosts[next(iter(self._last_hosts))]
+                self._last_hosts.put(address, peer[0])
 
     async def _connect(
         self, host: str, address: Address, factory: Callable[[], asyncio.BaseProtocol]

@@ -8,16 +8,29 @@ written few lines lately. So a client that is rejected all the time leaves room 
 from collections.abc import Hashable
 from typing import Final, TypeVar
 
+from tsproxy.model.bounded import A_PLACE, Bounded, Ceiling
 from tsproxy.model.token_bucket import Bucket, Rate
 
 K = TypeVar("K", bound=Hashable)
 
+_A_BUCKET: Final = A_PLACE + 160
+BY_KEY: Final = Ceiling(
+    "the rate of decision lines by key of the ledger; no names, but hashes",
+    most=20_000,
+    most_bytes=8 << 20,
+    when_full="a new key gets no line until others are idle; the counters have its batches",
+    entry_bytes=_A_BUCKET,
+)
+BY_ADDRESS: Final = Ceiling(
+    "the rate of decision lines by address",
+    most=5_000,
+    most_bytes=2 << 20,
+    when_full="new addresses share one rate",
+    entry_bytes=_A_BUCKET,
+)
 PER_KEY: Final = Rate(burst=5, refill_ms=30_000)
 TOGETHER: Final = Rate(burst=200, refill_ms=100)
 """Ten lines a second: in a storm of rejections about 8 KB/s of log, whatever the number of clients."""
-
-MOST_ADDRESSES: Final = 5_000
-"""More addresses share one bucket."""
 
 
 class Examples:
@@ -26,14 +39,20 @@ class Examples:
     def __init__(self, now_ms: int, per_key: Rate = PER_KEY, together: Rate = TOGETHER) -> None:
         self._per_key = per_key
         self._together = Bucket.full(together, now_ms)
-        self._buckets: dict[Hashable, Bucket] = {}
-        self._addresses: dict[str, Bucket] = {}
+        self._buckets = Bounded[int, Bucket](BY_KEY)
+        self._addresses = Bounded[str, Bucket](BY_ADDRESS)
+        self._other_addresses = Bucket.full(together, now_ms)
 
     def admit(self, key: Hashable, address: str, now_ms: int) -> int | None:
         """Number of lines suppressed since the key's last line, or None if this line is suppressed, too.
         `address` is the client's (`counted_as`)."""
-        bucket = _bucket_of(self._buckets, key, self._per_key, now_ms)
-        of_address = self._of_address(address, now_ms)
+        bucket = _bucket_of(self._buckets, hash(key), self._per_key, now_ms)
+        of_address = _bucket_of(self._addresses, address, self._together.rate, now_ms)
+        if bucket is None:
+            return None
+        if of_address is None:
+            of_address = self._other_addresses
+            of_address.earn(now_ms)
         self._together.earn(now_ms)
         has_room = self._together.is_half_full or of_address.is_half_full
         if not (bucket.has_one and self._together.has_one and has_room):
@@ -45,15 +64,10 @@ class Examples:
         suppressed, bucket.suppressed = bucket.suppressed, 0
         return suppressed
 
-    def _of_address(self, address: str, now_ms: int) -> Bucket:
-        is_new = address not in self._addresses
-        shared = "" if is_new and len(self._addresses) >= MOST_ADDRESSES else address
-        return _bucket_of(self._addresses, shared, self._together.rate, now_ms)
-
     def suppress(self, key: Hashable, lines: int) -> None:
         """Count lines that were never requested as suppressed. The key's next line reports them, unless the
         bucket is dropped before (`forget_idle`)."""
-        if (bucket := self._buckets.get(key)) is not None:
+        if (bucket := self._buckets.get(hash(key))) is not None:
             bucket.suppressed += lines
 
     def forget_idle(self, now_ms: int) -> None:
@@ -65,15 +79,17 @@ class Examples:
         _forget_full(self._addresses, now_ms)
 
 
-def _bucket_of(buckets: dict[K, Bucket], key: K, rate: Rate, now_ms: int) -> Bucket:
+def _bucket_of(buckets: Bounded[K, Bucket], key: K, rate: Rate, now_ms: int) -> Bucket | None:
+    """The key's bucket; None if there is no room for a new one."""
     bucket = buckets.get(key)
     if bucket is None:
-        bucket = buckets[key] = Bucket.full(rate, now_ms)
+        bucket = Bucket.full(rate, now_ms)
+        return bucket if buckets.add(key, bucket) else None
     bucket.earn(now_ms)
     return bucket
 
 
-def _forget_full(buckets: dict[K, Bucket], now_ms: int) -> None:
+def _forget_full(buckets: Bounded[K, Bucket], now_ms: int) -> None:
     for key, bucket in list(buckets.items()):
         if bucket.credit_ms + max(0, now_ms - bucket.at_ms) >= bucket.rate.full_ms:
-            del buckets[key]
+            buckets.pop(key)

@@ -13,35 +13,31 @@ K = TypeVar("K", bound=Hashable)
 
 
 class KeyShares(Generic[K]):
-    """The keys of each address (`counted_as`), oldest first. Together they are at most `most`."""
+    """The keys of each address (`counted_as`), oldest first."""
 
-    __slots__ = ("_count", "_keys_of", "_largest", "most")
+    __slots__ = ("_keys_of", "_largest")
 
-    def __init__(self, most: int) -> None:
-        self.most = most
-        self._count = 0
+    def __init__(self) -> None:
         self._keys_of: dict[str, list[K]] = {}
         self._largest = ""
 
-    def __len__(self) -> int:
-        return self._count
-
-    def add(self, key: K, address: str) -> bool:
-        """Keep a new key, if there is room. If not, `give_up` may make room."""
-        if self._count >= self.most:
-            return False
+    def add(self, key: K, address: str) -> None:
         self._keys_of.setdefault(address, []).append(key)
-        self._count += 1
-        return True
 
-    def give_up(self, address: str) -> K | None:
-        """Remove the newest key of the address with the most keys. None if `address` has about as many."""
-        enough = self._number_of(address) + 1
+    def give_up_for(self, address: str) -> K | None:
+        """Remove the newest key of the address with the most keys, in favour of `address`. None if `address`
+        has about as many."""
+        return self._give_up(self._number_of(address) + 1)
+
+    def give_up(self) -> K | None:
+        """Remove the newest key of the address with the most keys. None if there is no key."""
+        return self._give_up(0)
+
+    def _give_up(self, enough: int) -> K | None:
         if self._number_of(self._largest) <= enough:  # it has given up keys since it was the largest
             self._largest = max(self._keys_of, key=self._number_of, default="")
         if self._number_of(self._largest) <= enough:
             return None
-        self._count -= 1
         return self._keys_of[self._largest].pop()
 
     def _number_of(self, address: str) -> int:

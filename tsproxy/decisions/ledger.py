@@ -2,13 +2,14 @@
 
 `book` adds totals. `take` returns the tally of each key and starts again from zero. `counters` makes
 the event of one key. The sum over all events is the sum over all booked outcomes. The number of keys is
-bounded, and shared out by address (`key_shares`). Beyond the bound, the client and the topic of a batch are
-folded into `other` (with `folded` true). The outcome is kept, so totals by verdict and reason stay exact
-however many names clients use.
+bounded, and so is their memory (`KEYS`). Both are shared out by address (`key_shares`). Beyond the bound,
+the client and the topic of a batch are folded into `other` (with `folded` true). The outcome is kept, so
+totals by verdict and reason stay exact however many names clients use.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from sys import getsizeof
 from typing import Final
 
 from tsproxy.decisions.drift import HISTOGRAM_NAME
@@ -18,9 +19,18 @@ from tsproxy.decisions.privacy import Privacy
 from tsproxy.decisions.text import instant
 from tsproxy.decisions.totals import Histogram, Key, Sums, Totals, batches_and_records
 from tsproxy.model.addresses import counted_as
+from tsproxy.model.bounded import A_PLACE, Ceiling, Room
 
 OTHER: Final = "other"
-MAX_KEYS: Final = 5_000
+KEYS: Final = Ceiling(
+    "the keys of an interval by topic, client id and principal, with their counts and histograms",
+    most=5_000,
+    most_bytes=48 << 20,
+    when_full="the address with the most keys gives up one; its batches are counted as `other`",
+    entry_bytes=A_PLACE + 2_800,
+)
+_A_BAR: Final = 128
+"""The memory of one bucket of a histogram."""
 ADDRESSES_LISTED: Final = 8
 
 
@@ -36,7 +46,14 @@ class Tally(Sums):
     requests: int = 0
     addresses: set[str] = field(default_factory=set)
     addresses_truncated: bool | None = None
+    held_bytes: int = 0
+    """As the ledger counts this tally."""
     _last_request: object = None
+
+    @property
+    def bars(self) -> int:
+        """The number of buckets in both histograms."""
+        return len(self.ahead) + len(self.behind)
 
     def add(self, totals: Totals) -> None:
         """Count these batches. A request is counted once: its outcomes are booked in a row, so it is enough
@@ -94,26 +111,37 @@ def _rows(histogram: Histogram) -> list[list[int]]:
     return [[index, *batches_and_records(histogram[index])] for index in sorted(histogram)]
 
 
-def _empty(first: Sums) -> Tally:
+def _empty(first: Sums, held_bytes: int = 0) -> Tally:
     """A tally whose first batches are those of `first`. It does not count them yet."""
-    return Tally(first_ms=first.first_ms, last_ms=first.last_ms)
+    return Tally(first_ms=first.first_ms, last_ms=first.last_ms, held_bytes=held_bytes)
+
+
+def _bytes_of_names(key: Key) -> int:
+    return getsizeof(key.topic) + getsizeof(key.client_id) + getsizeof(key.principal)
 
 
 class Ledger:
     """Counts batches under at most `max_keys` keys an interval, and further ones under folded keys."""
 
-    def __init__(self, max_keys: int = MAX_KEYS) -> None:
-        self._shares: KeyShares[Key] = KeyShares(max_keys)
+    def __init__(self, max_keys: int = KEYS.most) -> None:
+        self._room = Room(replace(KEYS, most=max_keys))
+        self._shares = KeyShares[Key]()
         self._tallies: dict[Key, Tally] = {}
         self._folded: dict[Key, Tally] = {}
         self.batches_folded = 0
         """Number of batches of the interval whose names were folded into `other`."""
 
+    @property
+    def held_bytes(self) -> int:
+        """The memory of the keys of this interval, without the folded ones."""
+        return self._room.held_bytes
+
     def book(self, totals: Totals) -> Key:
         """Count these batches. Returns the key that they are counted under."""
         key, tally = self._tally(totals)
+        bars = tally.bars
         tally.add(totals)
-        return key
+        return key if tally.bars == bars else self._grown(key, tally, tally.bars - bars)
 
     def _tally(self, totals: Totals) -> tuple[Key, Tally]:
         """The key under which these batches are counted, and its tally."""
@@ -121,25 +149,40 @@ class Ledger:
         tally = self._tallies.get(key)
         if tally is not None:
             return key, tally
-        address = counted_as(totals.peer.client_address)
-        if len(self._shares) >= self._shares.most and (given_up := self._shares.give_up(address)):
+        address, size = counted_as(totals.peer.client_address), _bytes_of_names(key) + KEYS.entry_bytes
+        if not self._room.takes(size) and (given_up := self._shares.give_up_for(address)):
             self._fold(given_up)
-        if self._shares.add(key, address):
-            tally = self._tallies[key] = _empty(totals)
+        if self._room.takes(size):
+            self._room.add(size)
+            self._shares.add(key, address)
+            tally = self._tallies[key] = _empty(totals, size)
             return key, tally
         self.batches_folded += totals.batches
         key = folded(key)
         return key, self._folded.setdefault(key, _empty(totals))
 
+    def _grown(self, key: Key, tally: Tally, bars: int) -> Key:
+        """Count so many new buckets. If there is no room for them, keys are given up, perhaps this one.
+        Returns the key that its batches are counted under now."""
+        if key.folded:
+            return key
+        tally.held_bytes += bars * _A_BAR
+        self._room.held_bytes += bars * _A_BAR
+        while self._room.is_over and (given_up := self._shares.give_up()):
+            self._fold(given_up)
+        return key if key in self._tallies else folded(key)
+
     def _fold(self, key: Key) -> None:
         tally = self._tallies.pop(key)
+        self._room.remove(tally.held_bytes)
         self.batches_folded += tally.batches
         self._folded.setdefault(folded(key), _empty(tally)).merge(tally)
 
     def take(self) -> list[tuple[Key, Tally]]:
         """Return all tallies, folded ones last, and empty the ledger."""
         taken = [*self._tallies.items(), *self._folded.items()]
-        self._tallies, self._folded, self._shares = {}, {}, KeyShares(self._shares.most)
+        self._tallies, self._folded, self._shares = {}, {}, KeyShares()
+        self._room.clear()
         self.batches_folded = 0
         return taken
 

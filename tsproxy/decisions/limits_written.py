@@ -9,54 +9,64 @@ from collections import Counter
 from typing import Final
 
 from tsproxy.model.addresses import counted_as
+from tsproxy.model.bounded import A_PLACE, Bounded, Ceiling
 from tsproxy.model.kafka import is_topic_name
 from tsproxy.model.verdict import TopicLimits
 
-MOST_TOPICS: Final = 5_000
-MOST_UNPROVEN: Final = 500
-"""The most topics that no broker has accepted a batch for."""
+PROVEN: Final = Ceiling(
+    "topics whose limits were written today, and that a broker has accepted a batch for",
+    most=5_000,
+    most_bytes=4 << 20,
+    when_full="the limits of further topics are not written today",
+    entry_bytes=A_PLACE + 200,
+)
+UNPROVEN: Final = Ceiling(
+    "topics whose limits were written today, and that perhaps do not exist",
+    most=500,
+    most_bytes=1 << 20,
+    when_full="the limits of further topics are not written before a broker accepts a batch",
+    entry_bytes=A_PLACE + 400,
+)
 MOST_UNPROVEN_OF_ADDRESS: Final = 100
 
 
 class LimitsWritten:
-    """Topics by name, with the limits of the newest line. All are forgotten when a day ends. A topic has 249
-    ASCII characters at most, so all of them take 4 MiB at most."""
+    """Topics by name, with the limits of the newest line. All are forgotten when a day ends."""
 
-    __slots__ = ("_limits", "_proven", "_unproven_of")
+    __slots__ = ("_proven", "_unproven", "_unproven_of")
 
     def __init__(self) -> None:
-        self._limits: dict[str, TopicLimits] = {}
-        self._proven = 0
+        self._proven = Bounded[str, TopicLimits](PROVEN)
+        self._unproven = Bounded[str, TopicLimits](UNPROVEN)
         self._unproven_of: Counter[str] = Counter()
+        """By address: its topics that were not proven when they came."""
 
     def __len__(self) -> int:
-        return len(self._limits)
+        return len(self._proven) + len(self._unproven)
 
     def must_write(self, topic: str, limits: TopicLimits, client_address: str, *, exists: bool) -> bool:
         """True if a line is due. `exists`: a broker has accepted the batch."""
-        known = self._limits.get(topic)
-        if known is None and not self._takes(topic, client_address, exists=exists):
+        known = self._proven.get(topic) or self._unproven.get(topic)
+        if known is None and not is_topic_name(topic):
             return False
-        self._limits[topic] = limits
+        if exists or topic in self._proven:
+            if not self._proven.add(topic, limits):
+                return False
+            self._unproven.pop(topic)
+        elif known is not None:
+            self._unproven.add(topic, limits)
+        elif not self._takes_unproven(topic, limits, counted_as(client_address)):
+            return False
         return known != limits
 
-    def _takes(self, topic: str, client_address: str, *, exists: bool) -> bool:
-        if not is_topic_name(topic):
-            return False
-        if exists:
-            has_room = self._proven < MOST_TOPICS
-            self._proven += has_room
-            return has_room
-        address = counted_as(client_address)
-        if len(self._limits) - self._proven >= MOST_UNPROVEN:
-            return False
-        if self._unproven_of[address] >= MOST_UNPROVEN_OF_ADDRESS:
+    def _takes_unproven(self, topic: str, limits: TopicLimits, address: str) -> bool:
+        if self._unproven_of[address] >= MOST_UNPROVEN_OF_ADDRESS or not self._unproven.add(topic, limits):
             return False
         self._unproven_of[address] += 1
         return True
 
     def clear(self) -> None:
         """A day is over: each topic is written again, so that a day's log is complete by itself."""
-        self._limits.clear()
+        self._proven.clear()
+        self._unproven.clear()
         self._unproven_of.clear()
-        self._proven = 0

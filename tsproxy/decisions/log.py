@@ -18,7 +18,7 @@ from typing import Final
 from tsproxy.decisions.events import Event, decision, fit, lifecycle, topic_limits
 from tsproxy.decisions.examples import Examples
 from tsproxy.decisions.fields import SCHEMA_VERSION, EventName, LifecycleKind
-from tsproxy.decisions.ledger import MAX_KEYS, Ledger, Tally, counters
+from tsproxy.decisions.ledger import KEYS, Ledger, Tally, counters
 from tsproxy.decisions.limits_written import LimitsWritten
 from tsproxy.decisions.lines import Lines, Made
 from tsproxy.decisions.privacy import Privacy
@@ -57,7 +57,7 @@ class DecisionLog:
         *,
         cluster_id: str | None = None,
         interval_ms: int = INTERVAL_MS,
-        max_keys: int = MAX_KEYS,
+        max_keys: int = KEYS.most,
         examples: Examples | None = None,
         privacy: Privacy = Privacy(),  # noqa: B008  # frozen
     ) -> None:
@@ -82,28 +82,31 @@ class DecisionLog:
         before an interval ends (`is_over`, `is_due`): then each batch is in the interval of its own clock.
         Batches without an example count as suppressed if they might have had a decision line.
         """
-        lines: list[Made] = []
-        outcome = totals.example
+        ended, outcome = NOTHING, totals.example
         if outcome is not None:
             self._now_ms = max(self._now_ms, outcome.now_ms)
             if self._now_ms >= self._ends_ms:
-                lines = self._end_interval()
-        lines += self._limits_lines(totals)
+                ended = self._end_interval()
+        lines = self._limits_lines(totals)
         key = self._ledger.book(totals)
-        if not totals.key.is_exemplary:
-            return Lines(lines) if lines else NOTHING
+        if totals.key.is_exemplary:
+            lines += self._example_lines(totals, key)
+        return ended + Lines(lines) if lines else ended
+
+    def _example_lines(self, totals: Totals, key: Key) -> list[Made]:
+        """The decision line of batches that may have one, unless it is suppressed."""
+        outcome = totals.example
         if outcome is None:
             self._suppressed += totals.batches
             self._examples.suppress(key, totals.batches)
-            return Lines(lines)
+            return []
         suppressed = self._examples.admit(key, counted_as(totals.peer.client_address), self._now_ms)
         if suppressed is None:
             self._suppressed += 1
-        else:
-            self._written += 1
-            facts = decision(totals, outcome, suppressed, self._privacy)
-            lines.append(self._line(EventName.DECISION, outcome.now_ms, facts))
-        return Lines(lines)
+            return []
+        self._written += 1
+        facts = decision(totals, outcome, suppressed, self._privacy)
+        return [self._line(EventName.DECISION, outcome.now_ms, facts)]
 
     @property
     def privacy(self) -> Privacy:
@@ -128,9 +131,9 @@ class DecisionLog:
             lines = self._settle(max(self._starts_ms, self._now_ms))
             self._now_ms = now_ms
             self._begin(now_ms)
-            return Lines(lines)
+            return lines
         self._now_ms = now_ms
-        return Lines(self._end_interval()) if now_ms >= self._ends_ms else NOTHING
+        return self._end_interval() if now_ms >= self._ends_ms else NOTHING
 
     def lifecycle(self, kind: LifecycleKind, now_ms: int, facts: Mapping[str, object]) -> Event:
         """One line about the proxy itself. `facts` must be plain JSON values and contain no secret."""
@@ -140,10 +143,9 @@ class DecisionLog:
         """The last lines of the boot: the remaining counters, a heartbeat, and `stop`."""
         self._writer = writer or self._writer
         self._now_ms = max(self._now_ms, now_ms)
-        lines = self._end_interval() if self._now_ms >= self._ends_ms else []
+        lines = self._end_interval() if self._now_ms >= self._ends_ms else NOTHING
         lines += self._settle(self._now_ms)
-        lines.append(self.lifecycle(LifecycleKind.STOP, now_ms, {}))
-        return Lines(lines)
+        return lines + Lines([self.lifecycle(LifecycleKind.STOP, now_ms, {})])
 
     def _begin(self, start_ms: int) -> None:
         self._starts_ms = start_ms
@@ -152,7 +154,7 @@ class DecisionLog:
         self._written = 0
         self._suppressed = 0
 
-    def _end_interval(self) -> list[Made]:
+    def _end_interval(self) -> Lines:
         """End the interval at the last boundary that has passed. Several boundaries give one long
         interval."""
         ends_ms = max(self._starts_ms, self._now_ms // self._interval_ms * self._interval_ms)
@@ -163,9 +165,9 @@ class DecisionLog:
         self._begin(ends_ms)
         return lines
 
-    def _settle(self, ends_ms: int) -> list[Made]:
+    def _settle(self, ends_ms: int) -> Lines:
         """The counters lines and the heartbeat. Counters are made when read: there may be thousands."""
-        batches_folded = self._ledger.batches_folded
+        batches_folded, held_bytes = self._ledger.batches_folded, self._ledger.held_bytes
         interval = {
             "interval_start": instant(self._starts_ms),
             "interval_ms": max(0, ends_ms - self._starts_ms),
@@ -190,7 +192,7 @@ class DecisionLog:
             "queue_high_water": self._writer.queue_high_water,
         }
         lines.append(self._line(EventName.HEARTBEAT, self._now_ms, fit(heartbeat)))
-        return lines
+        return Lines(lines, held_bytes)
 
     def _limits_lines(self, totals: Totals) -> list[Made]:
         """A line if a topic's limits are seen for the first time today, or have changed."""

@@ -6,17 +6,23 @@ the count.
 """
 
 import traceback
-from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from typing import Final, Protocol
 
 from tsproxy.clock import Clock
 from tsproxy.decisions.text import bounded
 from tsproxy.model.addresses import counted_as
+from tsproxy.model.bounded import A_PLACE, Bounded, Ceiling
 from tsproxy.model.token_bucket import Bucket, Rate
 
 PER_ADDRESS: Final = Rate(burst=10, refill_ms=10_000)
-MAX_ADDRESSES: Final = 10_000
+BUDGETS: Final = Ceiling(
+    "how many lines about an address may be logged",
+    most=10_000,
+    most_bytes=4 << 20,
+    when_full="the address that was quiet for longest is forgotten",
+    entry_bytes=A_PLACE + 160,
+)
 MAX_CHARS: Final = 1_000
 """The most characters of one fact."""
 
@@ -30,13 +36,12 @@ class Log(Protocol):
 
 
 class Notes:
-    """A log with a budget for each client address. The address that was quiet for longest is forgotten
-    first."""
+    """A log with a budget for each client address."""
 
     __slots__ = ("_budgets", "_clock", "_log")
 
     def __init__(self, log: Log, clock: Clock) -> None:
-        self._budgets: OrderedDict[str, Bucket] = OrderedDict()
+        self._budgets = Bounded[str, Bucket](BUDGETS)
         self._clock = clock
         self._log = log
 
@@ -66,14 +71,9 @@ class Notes:
     def _budget(self, client_address: str) -> Bucket:
         now_ms = self._clock.monotonic_ms()
         name = counted_as(client_address)
-        budget = self._budgets.get(name)
-        if budget is None:
-            budget = self._budgets[name] = Bucket.full(PER_ADDRESS, now_ms)
-            if len(self._budgets) > MAX_ADDRESSES:
-                self._budgets.popitem(last=False)
-        else:
-            self._budgets.move_to_end(name)
-            budget.earn(now_ms)
+        budget = self._budgets.get(name) or Bucket.full(PER_ADDRESS, now_ms)
+        budget.earn(now_ms)
+        self._budgets.put(name, budget)
         return budget
 
 

@@ -151,7 +151,7 @@ class Proxy:
             timed=self._custom_rules.timed,
         )
         self._judges = context.judges
-        self._limits.memory.beside = lambda: context.judges.abandoned_bytes
+        self._limits.memory.beside = lambda: context.judges.abandoned_bytes + self._recorder.waiting_bytes
         shown = {name: credentials.current for name, credentials in certificates.listeners.items()}
         self._upstream = upstream = Upstream(tls, self._cluster.client_connected)
         self._listeners = [
@@ -321,7 +321,7 @@ class Proxy:
         """The state of this process now."""
         self._recorder.measure()
         self._names_unresolved.set(len(self._upstream.unresolved))
-        self.metrics.buffered_bytes = self._limits.memory.held_bytes + self._judges.abandoned_bytes
+        self.metrics.buffered_bytes = self._limits.memory.held_bytes + self._limits.memory.beside()
         now_ms = self._clock.now_ms()
         return Report(
             not_ready=tuple(await self.not_ready()),

@@ -28,6 +28,7 @@ from tsproxy.fastpath import (
     RequestFilter,
     Table,
 )
+from tsproxy.model.bounded import Ceiling, Owner
 from tsproxy.model.kafka import Codec, is_topic_name, is_unnamed
 from tsproxy.model.outcome import Peer, VerdictName
 from tsproxy.model.records import RecordFacts
@@ -60,6 +61,14 @@ another example."""
 MOST_LEARNT: Final = 100
 """The maximum number of topics, and of rejected partitions, that are learnt from one request. Learning so
 many costs a millisecond or two."""
+
+TABLE: Final = Ceiling(
+    "topics of the fast path, and rejections of 8 kinds for each topic; in native code",
+    most=512,
+    most_bytes=8 << 20,
+    when_full="requests of further topics take the slow path",
+    owner=Owner.CONNECTION,
+)
 
 _PLAIN: Final = Codec.NONE.name.lower()
 

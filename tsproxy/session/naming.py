@@ -16,8 +16,6 @@ from tsproxy.session.produce.judge_request import RequestVerdict
 from tsproxy.session.produce.names import (
     MOST_WAITED_FOR,
     NAME_WAIT_MS,
-    IdsGivenUp,
-    TopicsGivenUp,
     is_awaited,
     is_denied,
 )
@@ -33,20 +31,18 @@ class Naming(Generic[R]):
 
     def __init__(self, state: State) -> None:
         self._state = state
-        self._given_up = IdsGivenUp()
         self._held: tuple[R, frozenset[TopicKey]] | None = None
-        self._without_limits = TopicsGivenUp()
 
     @property
     def names(self) -> TopicNames:
         """The names by which a request is judged now."""
-        return self._given_up.names(self._state.view, self._state.deadlines.now_ms)
+        return self._state.ids_given_up.names(self._state.view, self._state.deadlines.now_ms)
 
     def must_wait(self, request: R, asked: ProduceRequest, size: int) -> bool:
         """True if the request is held until its names and limits come. `asked` is the decoded request, `size`
         the size of its frame."""
         state, view = self._state, self._state.view
-        ids, topics = self._given_up.missing(asked, view), self._without_limits.missing(asked, view)
+        ids, topics = state.ids_given_up.missing(asked, view), state.topics_given_up.missing(asked, view)
         missing: frozenset[TopicKey] = ids | topics
         if not missing:
             return False
@@ -71,7 +67,7 @@ class Naming(Generic[R]):
         if self._held is None:
             return None
         (request, missing), self._held = self._held, None
-        self._without_limits.add(each for each in missing if isinstance(each, str))
+        self._state.topics_given_up.add(each for each in missing if isinstance(each, str))
         self._state.deadlines.cancel(Wait.NAME)
         self._state.release_request(Cause.NAMED)
         return request
@@ -83,7 +79,7 @@ class Naming(Generic[R]):
     def judged(self, verdicts: RequestVerdict) -> None:
         """Want the names that this request lacked: the client sends these batches again."""
         if unnamed := verdicts.unnamed_topics:
-            self._given_up.add(unnamed, self._state.deadlines.now_ms)
+            self._state.ids_given_up.add(unnamed, self._state.deadlines.now_ms)
             self._state.effects += [TopicWanted(topic_id) for topic_id in unnamed[:MOST_WAITED_FOR]]
 
     def end_if_denied(self, verdicts: RequestVerdict) -> None:

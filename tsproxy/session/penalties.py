@@ -6,8 +6,8 @@ address (for IPv6, to a /64) and a topic. A new connection, another client id, a
 do not change it, because a client can have all of these when it likes.
 
 All penalties of a process are kept here, in bounded memory. No penalty is ever dropped early: an address with
-bad batches of more than `MOST_TOPICS` topics has all of its topics read, and if more than `MOST_ADDRESSES`
-addresses have penalties, the oldest ones become a penalty for every address that comes anew.
+bad batches of more than `MOST_TOPICS` topics has all of its topics read, and beyond `KEPT`, the oldest
+penalties become a penalty for every address that comes anew.
 """
 
 from collections.abc import Collection
@@ -17,11 +17,19 @@ from weakref import WeakValueDictionary
 
 from tsproxy.fastpath.adaptive import READ_ALL_MS
 from tsproxy.model.addresses import counted_as
+from tsproxy.model.bounded import A_PLACE, Bounded, Ceiling, bytes_of
 from tsproxy.model.kafka import is_topic_name
 
 MOST_TOPICS: Final = 16
-MOST_ADDRESSES: Final = 4_096
+KEPT: Final = Ceiling(
+    f"addresses with bad batches of adaptive inspection, each with {MOST_TOPICS} topics",
+    most=4_096,
+    most_bytes=16 << 20,
+    when_full="the oldest penalty holds for every address that comes anew",
+    entry_bytes=A_PLACE + 400,
+)
 
+_AN_INT: Final = 32
 _ANY_TOPIC: Final = ""
 """Stands for all topics. No topic has this name."""
 
@@ -36,15 +44,20 @@ class AddressPenalties(dict[str, int]):
         """Until when every compressed batch of the topic is read."""
         return max(self.get(topic, 0), self.get(_ANY_TOPIC, 0))
 
+    @property
+    def longest_ms(self) -> int:
+        """When all penalties of the address are over."""
+        return max(self.values(), default=0)
+
     def add(self, topics: Collection[str], now_ms: int) -> None:
         """Batches of these topics were bad."""
         for over in [topic for topic, until_ms in self.items() if until_ms <= now_ms]:
             del self[over]
         self.update(dict.fromkeys(topics, now_ms + READ_ALL_MS))
         if len(self) > MOST_TOPICS:
-            longest = max(self.values())
+            longest_ms = self.longest_ms
             self.clear()
-            self[_ANY_TOPIC] = longest
+            self[_ANY_TOPIC] = longest_ms
 
 
 class Penalties:
@@ -55,7 +68,7 @@ class Penalties:
     def __init__(self) -> None:
         self._in_use: WeakValueDictionary[str, AddressPenalties] = WeakValueDictionary()
         """Connections hold these, or `_kept` does."""
-        self._kept: dict[str, AddressPenalties] = {}
+        self._kept = Bounded[str, AddressPenalties](KEPT, _bytes_of_penalties)
         """Addresses with penalties. The one whose last bad batch is the oldest comes first."""
         self._dropped_until_ms = 0
 
@@ -79,19 +92,14 @@ class Penalties:
         if not topics:
             return
         address, penalties = counted_as(client_address), self.of(client_address)
+        self._kept.pop(address)  # its size changes
         penalties.add(topics, now_ms)
-        self._kept.pop(address, None)
-        self._kept[address] = penalties
-        self._drop_oldest(now_ms)
+        while (oldest := self._kept.oldest) is not None and oldest[1].longest_ms <= now_ms:
+            self._kept.pop(oldest[0])
+        for _, dropped in self._kept.put(address, penalties):
+            self._dropped_until_ms = max(self._dropped_until_ms, dropped.longest_ms)
 
-    def _drop_oldest(self, now_ms: int) -> None:
-        """Remove addresses from the beginning of `_kept` until the first one left has a penalty, and at most
-        MOST_ADDRESSES are left."""
-        while True:
-            oldest = next(iter(self._kept))
-            until_ms = max(self._kept[oldest].values())
-            if until_ms > now_ms and len(self._kept) <= MOST_ADDRESSES:
-                return
-            if until_ms > now_ms:
-                self._dropped_until_ms = max(self._dropped_until_ms, until_ms)
-            del self._kept[oldest]
+
+def _bytes_of_penalties(address: str, penalties: AddressPenalties) -> int:
+    topics = sum(A_PLACE + bytes_of(topic) + _AN_INT for topic in penalties)
+    return bytes_of(address) + KEPT.entry_bytes + topics

@@ -6,6 +6,7 @@ A `Policies` object is valid for one peer and one view. When either changes, a n
 from collections.abc import Iterable
 from typing import Final
 
+from tsproxy.model.bounded import Ceiling, Owner
 from tsproxy.model.kafka import is_topic_name
 from tsproxy.model.outcome import Peer
 from tsproxy.model.policy import TopicPolicy
@@ -14,17 +15,26 @@ from tsproxy.policy.resolve import ClientPolicy
 
 NOBODY: Final = Peer("", "", 0)
 
-MOST_KEPT: Final = 256
-"""The maximum number of topics of one connection. If a client names more, the oldest are forgotten."""
 MOST_UNKNOWN: Final = 32
 """The maximum number of topics that perhaps do not exist: a client may name as many of these as it likes."""
 
 A_POLICY: Final = 1 << 10
 """Bytes of one policy with its limits and its topic's name, which has at most 249 ASCII characters."""
 
+KEPT: Final = Ceiling(
+    f"topics with their policies; {MOST_UNKNOWN} that perhaps do not exist",
+    most=256,
+    most_bytes=256 * A_POLICY,
+    when_full="the policy of the oldest is found again",
+    owner=Owner.CONNECTION,
+)
+
 
 class Policies:
-    """A topic's policy is resolved at its first use, and again when its waiver has ended."""
+    """A topic's policy is resolved at its first use, and again when its waiver has ended.
+
+    The policies are not `Bounded`, because each request looks for its topics here. All count alike.
+    """
 
     __slots__ = ("_kept", "_of_client", "_unknown", "peer", "view")
 
@@ -62,7 +72,7 @@ class Policies:
         if topic not in self._kept:
             if not is_known and len(self._unknown) >= MOST_UNKNOWN:
                 self._forget(next(iter(self._unknown)))
-            elif len(self._kept) >= MOST_KEPT:
+            elif len(self._kept) >= KEPT.most:
                 self._forget(next(iter(self._kept)))
             if not is_known:
                 self._unknown[topic] = None

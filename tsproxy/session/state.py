@@ -27,7 +27,7 @@ from tsproxy.session.fast_path import FastPath, slot_of
 from tsproxy.session.policies import Policies
 from tsproxy.session.produce import outcomes
 from tsproxy.session.produce.judge_request import RequestVerdict
-from tsproxy.session.produce.names import NamesOnly, newest_taken
+from tsproxy.session.produce.names import IdsGivenUp, NamesOnly, TopicsGivenUp, newest_taken
 from tsproxy.session.sasl import SaslWatch
 from tsproxy.session.slots import BookProduce, Local, Slot
 from tsproxy.session.states import TRANSITIONS, Cause, SessionState, first_state
@@ -61,6 +61,8 @@ class State:
         self.throttle = throttle
         self.stream_times = stream_times
         self.names_only = names_only
+        self.ids_given_up = IdsGivenUp()
+        self.topics_given_up = TopicsGivenUp()
         self.deadlines = Deadlines()
         self.current = first_state(view.broker_needs_sasl)
         self.judged_bytes = 0
@@ -197,7 +199,8 @@ class State:
     def kept_bytes(self) -> int:
         """Memory for topics, and for requests of many partitions that are not answered yet. The first few
         topics and partitions are not counted, because every connection has a few."""
-        topics = self._policies.held_bytes
+        topics = self._policies.held_bytes + self.stream_times.held_bytes
+        topics += self.ids_given_up.held_bytes + self.topics_given_up.held_bytes
         if self.fast_path is not None:
             topics += self.fast_path.held_bytes
         return max(0, topics - FREE_BYTES) + self.booked_bytes

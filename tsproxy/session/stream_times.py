@@ -9,6 +9,7 @@ share nothing.
 from collections.abc import Iterable
 from typing import Final
 
+from tsproxy.model.bounded import A_PLACE, Bounded, Ceiling, Owner
 from tsproxy.model.custom_rule import StreamTime
 from tsproxy.model.outcome import Outcome, VerdictName
 from tsproxy.model.produce import ProduceRequest
@@ -19,11 +20,21 @@ from tsproxy.session.produce.verdicts import NONE_KNOWN, StreamTimesKnown
 Partition = tuple[str, int]
 """Topic and partition."""
 
-MOST_PARTITIONS: Final = 50_000
-"""Maximum number of partitions per process. The least recently written one is forgotten first."""
-MOST_SENT: Final = 1_000
-"""Maximum number of partitions whose sent times one session keeps. At this number, it forgets all sent
-times before it adds one, and uses the accepted times instead."""
+ACCEPTED: Final = Ceiling(
+    "partitions whose rules follow stream time, with the newest time that a broker has accepted",
+    most=50_000,
+    most_bytes=32 << 20,
+    when_full="the partition that was written least recently is forgotten",
+    entry_bytes=A_PLACE + 160,
+)
+SENT: Final = Ceiling(
+    "partitions whose rules follow stream time, with the newest time that was sent",
+    most=1_000,
+    most_bytes=1 << 20,
+    when_full="the oldest is forgotten: the accepted time holds",
+    entry_bytes=A_PLACE + 160,
+    owner=Owner.CONNECTION,
+)
 
 _ACCEPTED: Final = frozenset({VerdictName.ACCEPTED, VerdictName.REPAIRED})
 
@@ -34,8 +45,7 @@ class StreamTimes:
     __slots__ = ("_known",)
 
     def __init__(self) -> None:
-        self._known: dict[Partition, StreamTime] = {}
-        """The least recently written partition comes first."""
+        self._known = Bounded[Partition, StreamTime](ACCEPTED)
 
     def __len__(self) -> int:
         return len(self._known)
@@ -44,10 +54,7 @@ class StreamTimes:
         return self._known.get(partition)
 
     def accepted(self, partition: Partition, latest_ms: int, now_ms: int) -> None:
-        known = self._known.pop(partition, None)
-        self._known[partition] = _later(known, StreamTime(latest_ms, now_ms))
-        if len(self._known) > MOST_PARTITIONS:
-            del self._known[next(iter(self._known))]
+        self._known.put(partition, _later(self._known.get(partition), StreamTime(latest_ms, now_ms)))
 
     def take(self, verdicts: RequestVerdict) -> None:
         """Count all forwarded batches of a request as accepted."""
@@ -63,10 +70,14 @@ class SentTimes:
 
     def __init__(self, accepted: StreamTimes) -> None:
         self._accepted = accepted
-        self._sent: dict[Partition, StreamTime] = {}
+        self._sent = Bounded[Partition, StreamTime](SENT)
 
     def __len__(self) -> int:
         return len(self._sent)
+
+    @property
+    def held_bytes(self) -> int:
+        return self._sent.room.held_bytes
 
     def known(self, request: ProduceRequest, policies: Policies, now_ms: int) -> StreamTimesKnown:
         """The known stream times for a request, of those partitions whose rules follow stream time."""
@@ -90,10 +101,8 @@ class SentTimes:
             if judged.advance is None:
                 continue
             partition = judged.topic, judged.partition
-            if len(self._sent) >= MOST_SENT:
-                self._sent.clear()
             sent = StreamTime(judged.advance.latest_ms, verdicts.now_ms)
-            self._sent[partition] = _later(self._sent.get(partition), sent)
+            self._sent.put(partition, _later(self._sent.get(partition), sent))
 
     def answered(self, verdicts: RequestVerdict, booked: Iterable[Outcome]) -> None:
         """The broker has answered a request: batches that it rejected have not changed the stream time."""
@@ -105,7 +114,7 @@ class SentTimes:
             if found.get(partition) in _ACCEPTED:
                 self._accepted.accepted(partition, judged.advance.latest_ms, verdicts.now_ms)
             else:
-                self._sent.pop(partition, None)
+                self._sent.pop(partition)
 
 
 def _later(one: StreamTime | None, other: StreamTime) -> StreamTime:

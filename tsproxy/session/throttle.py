@@ -17,15 +17,20 @@ while the client should be muted, on another connection or pipelined, is delayed
 from typing import Final, NamedTuple
 
 from tsproxy.model.addresses import counted_as
+from tsproxy.model.bounded import A_PLACE, Bounded, Ceiling
 from tsproxy.model.outcome import Peer
 
 A_BATCH_MS: Final = 1.0
 BYTES_A_MS: Final = 64 * 1024
 FREE_MS: Final = 1_000.0
 
-MOST_CLIENTS: Final = 10_000
-"""The maximum number of clients whose debts are kept. The least recently rejected client is forgotten
-first."""
+DEBTS: Final = Ceiling(
+    "what clients owe for rejected batches, by address and principal",
+    most=10_000,
+    most_bytes=8 << 20,
+    when_full="the client that was rejected least recently owes nothing",
+    entry_bytes=A_PLACE + 120,
+)
 
 
 class _Debt(NamedTuple):
@@ -39,7 +44,7 @@ class Throttle:
     __slots__ = ("_debts",)
 
     def __init__(self) -> None:
-        self._debts: dict[tuple[str, str | None], _Debt] = {}
+        self._debts: Bounded[tuple[str, str | None], _Debt] = Bounded(DEBTS)
         """The least recently rejected client comes first."""
 
     def __len__(self) -> int:
@@ -54,9 +59,8 @@ class Throttle:
         `most_ms`."""
         owed_ms = self._owed_ms(peer, now_ms) + batches * A_BATCH_MS + size_bytes / BYTES_A_MS
         owed_ms = min(owed_ms, FREE_MS + most_ms)
-        self._debts.pop(_client(peer), None)
+        self._debts.put(_client(peer), _Debt(owed_ms, now_ms))
         self._forget(now_ms)
-        self._debts[_client(peer)] = _Debt(owed_ms, now_ms)
         return _beyond_free(owed_ms, most_ms)
 
     def _owed_ms(self, peer: Peer, now_ms: int) -> float:
@@ -64,13 +68,9 @@ class Throttle:
         return _left_ms(debt, now_ms) if debt is not None else 0.0
 
     def _forget(self, now_ms: int) -> None:
-        """Remove clients from the beginning of `_debts` until the first one left has a debt, and fewer than
-        MOST_CLIENTS are left."""
-        while self._debts:
-            oldest = next(iter(self._debts))
-            if _left_ms(self._debts[oldest], now_ms) and len(self._debts) < MOST_CLIENTS:
-                return
-            del self._debts[oldest]
+        """Remove clients from the beginning of `_debts` until the first one left has a debt."""
+        while (oldest := self._debts.oldest) is not None and not _left_ms(oldest[1], now_ms):
+            self._debts.pop(oldest[0])
 
 
 def _client(peer: Peer) -> tuple[str, str | None]:

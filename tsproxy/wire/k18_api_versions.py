@@ -13,6 +13,7 @@ from functools import lru_cache
 from types import MappingProxyType
 from typing import Final
 
+from tsproxy.model.bounded import Ceiling
 from tsproxy.model.kafka import ApiKey, ErrorCode
 from tsproxy.model.names import kept_name
 from tsproxy.wire import primitives as put
@@ -38,8 +39,12 @@ def read_client_software(version: int, body: bytes | memoryview) -> str | None:
 
 
 MOST_CACHED_BYTES: Final = 4 << 10
-_CACHED: Final = 8
-"""Brokers of one cluster give each client the same answer, in a form or two for each version."""
+READ: Final = Ceiling(
+    "answers of brokers to ApiVersions, which each give the same one to every client",
+    most=8,
+    most_bytes=1 << 20,
+    when_full="the one that was used least recently is read again",
+)
 
 
 def read_response(
@@ -58,7 +63,7 @@ def _read(version: int, body: bytes, newest_produce: int) -> tuple[bytes, "Broke
     )
 
 
-_read_cached: Final = lru_cache(_CACHED)(_read)
+_read_cached: Final = lru_cache(READ.most)(_read)
 
 
 def narrow_response(

@@ -5,12 +5,14 @@ import os
 import re
 import shutil
 import threading
+from dataclasses import replace
 
 import pytest
 import structlog
 
 from tests.proxy.decision_log.logs import HandClock, files_in, lines, names
 from tests.proxy.world import until
+from tsproxy.decisions import Lines
 from tsproxy.proxy.decision_log import files as files_room
 
 NAME = re.compile(r"decisions-\d{8}T\d{6}Z-proxy_1-boot\.9-(\d{4})\.jsonl")
@@ -142,7 +144,7 @@ async def test_files_are_not_readable_by_everybody(tmp_path):
 
 async def test_a_full_queue_drops_lines_and_counts_them(tmp_path, monkeypatch):
     """The loop never waits: here the disk hangs, and the lines behind it are lost, not the time."""
-    monkeypatch.setattr(files_room, "QUEUE_LINES", 10)
+    monkeypatch.setattr(files_room, "QUEUE", replace(files_room.QUEUE, most=10))
     hang, hangs = threading.Event(), threading.Event()
     write = os.write
 
@@ -178,7 +180,7 @@ async def test_a_full_queue_drops_lines_and_counts_them(tmp_path, monkeypatch):
 
 
 async def test_lines_that_come_together_are_handed_over_together_or_not_at_all(tmp_path, monkeypatch):
-    monkeypatch.setattr(files_room, "QUEUE_LINES", 10)
+    monkeypatch.setattr(files_room, "QUEUE", replace(files_room.QUEUE, most=10))
     files = files_in(tmp_path)
     files.put([{"n": n} for n in range(6)])
     files.put([{"n": n} for n in range(6, 12)])
@@ -250,3 +252,15 @@ async def test_a_line_that_cannot_be_encoded_costs_the_lines_that_came_with_it_a
 
     assert lines(tmp_path) == [{"n": 1}, {"n": 4}]
     assert files.dropped == 2
+
+
+def test_lines_that_wait_are_bounded_by_their_memory_too(tmp_path, monkeypatch):
+    """A tally of the decision log has up to 50 KB of histograms: 20,000 lines would be 1 GB."""
+    monkeypatch.setattr(files_room, "QUEUE", replace(files_room.QUEUE, most_bytes=100_000))
+    files = files_in(tmp_path)
+    for _ in range(10):
+        files.put(Lines([lambda: {"n": 1}], 30_000))
+    assert files.dropped == 7
+    files.start()
+    assert files.stop(10)
+    assert files.written == 3

@@ -35,7 +35,7 @@ from tsproxy.proxy.brokers.facts import ClusterFacts, VisibleTopics
 from tsproxy.proxy.brokers.links import PATIENCE_S, SHORT_PATIENCE_S, BrokerLinks
 from tsproxy.proxy.brokers.own_addresses import listener_at, own_listener
 from tsproxy.proxy.brokers.topic_ids import TopicIds
-from tsproxy.proxy.brokers.topics import FIRST_RETRY_MS, MAX_TOPICS, Topics
+from tsproxy.proxy.brokers.topics import FIRST_RETRY_MS, Topics
 from tsproxy.proxy.brokers.wanted import Wanted
 from tsproxy.proxy.notes import frames_of
 from tsproxy.proxy.wait import wait_at_most
@@ -134,7 +134,7 @@ class Cluster:
         self.topic_used(topic)
         if topic in self._topics or topic in self._topics.unreadable:
             return
-        if self._topics.count < MAX_TOPICS and self._wanted.add(topic, address, self._clock.monotonic_ms()):
+        if self._topics.has_room and self._wanted.add(topic, address, self._clock.monotonic_ms()):
             self._wake.set()
 
     def topic_used(self, topic: str) -> None:
@@ -337,7 +337,7 @@ class Cluster:
         names = await self._topic_ids.read(connection, self._clock.monotonic_ms())
         if self._topic_ids.denied - self._facts.denied_ids:
             self.request_brokers()  # the user may have lost its permission on every topic
-        if self._reads_limits and self._topics.count < MAX_TOPICS:
+        if self._reads_limits and self._topics.has_room:
             await self._read_limits(connection, [*names.values()], SHORT_PATIENCE_S)
         self._topic_ids.add(names)
         self._publish_limits()

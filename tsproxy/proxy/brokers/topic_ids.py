@@ -19,6 +19,7 @@ import structlog
 
 from tsproxy.cluster.admin_connection import AdminConnection
 from tsproxy.cluster.topic_names import topic_names
+from tsproxy.model.bounded import A_PLACE, Bounded, Ceiling, bytes_of
 from tsproxy.proxy.brokers.wanted import Wanted
 
 log = structlog.get_logger()
@@ -26,9 +27,20 @@ log = structlog.get_logger()
 EVERY_MS: Final = 100
 MOST_ASKED: Final = 500
 """The most ids in one request. The others are in the next one."""
-MOST_IDS: Final = 100_000
-"""The most ids whose names are kept. Beyond this, the oldest ones are forgotten."""
-MOST_DENIED: Final = 1_000
+NAMES: Final = Ceiling(
+    "topic ids with their names",
+    most=100_000,
+    most_bytes=48 << 20,
+    when_full="the oldest is asked for again when a client names it",
+    entry_bytes=2 * A_PLACE,  # they are published as a copy
+)
+DENIED: Final = Ceiling(
+    "topic ids that the proxy may not describe",
+    most=1_000,
+    most_bytes=1 << 20,
+    when_full="the oldest is asked for again when a client names it",
+    entry_bytes=2 * A_PLACE,  # they are published as a copy
+)
 TOPIC_PROBED: Final = "is-every-topic-described-to-tsproxy"
 """A topic that need not exist. Nobody is allowed to describe it, unless they may describe every topic."""
 _ADVICE: Final = (
@@ -42,8 +54,8 @@ class TopicIds:
         self.may_describe = True
         """True if the proxy's user may describe any topic."""
         self._asked_ms = -EVERY_MS
-        self._denied: dict[bytes, None] = {}
-        self._names: dict[bytes, str] = {}
+        self._denied = Bounded[bytes, None](DENIED)
+        self._names = Bounded[bytes, str](NAMES, _bytes_of_name)
         self._published: Mapping[bytes, str] = MappingProxyType({})
         self._wanted = Wanted[bytes]()
 
@@ -78,9 +90,11 @@ class TopicIds:
             log.warning("topic_names_denied", needs="Describe on all topics", advice=_ADVICE)
         if not self.may_describe:
             self._denied.clear()
-        elif self._denied:
-            answer = await topic_names(connection, self._denied)
-            self._denied = dict.fromkeys(each for each in self._denied if each in answer.denied)
+        elif denied := list(self._denied):
+            answer = await topic_names(connection, denied)
+            for topic_id in denied:
+                if topic_id not in answer.denied:
+                    self._denied.pop(topic_id)
             self.add(answer.names)
 
     async def read(self, connection: AdminConnection, now_ms: int) -> Mapping[bytes, str]:
@@ -101,14 +115,16 @@ class TopicIds:
                 needs="Describe on the topic",
                 advice="clients that name it are offered Produce 12 at most, where requests name topics",
             )
-        self._denied.update(dict.fromkeys(ids))
-        while len(self._denied) > MOST_DENIED:
-            del self._denied[next(iter(self._denied))]
+        for each in ids:
+            self._denied.put(each, None)
 
     def add(self, names: Mapping[bytes, str]) -> None:
         if not names:
             return
-        self._names.update(names)
-        while len(self._names) > MOST_IDS:
-            del self._names[next(iter(self._names))]
+        for topic_id, name in names.items():
+            self._names.put(topic_id, name)
         self._published = MappingProxyType(dict(self._names))
+
+
+def _bytes_of_name(topic_id: bytes, name: str) -> int:
+    return bytes_of(topic_id) + bytes_of(name) + NAMES.entry_bytes

@@ -7,6 +7,7 @@ import structlog
 
 from tsproxy.cluster.admin_connection import TopicAnswer
 from tsproxy.cluster.topic_limits import topic_limits
+from tsproxy.model.bounded import A_PLACE, Bounded, Ceiling
 from tsproxy.model.kafka import ErrorCode
 from tsproxy.model.verdict import TopicLimits
 from tsproxy.proxy.brokers.limits import (
@@ -24,13 +25,36 @@ from tsproxy.proxy.brokers.limits import (
 log = structlog.get_logger()
 
 FIRST_RETRY_MS: Final = 250
-MAX_TOPICS: Final = 50_000
-"""The most topics whose limits are kept."""
-MAX_UNREADABLE: Final = 10_000
+KNOWN: Final = Ceiling(
+    "topics that exist, with their limits",
+    most=50_000,
+    most_bytes=48 << 20,
+    when_full="limits of further topics stay unknown: only brokers judge the range",
+    entry_bytes=3 * A_PLACE + 32,  # they are published as a copy, and `_used_ms` has most of them
+)
+ABSENT: Final = Ceiling(
+    "names that clients used, and that no topic has",
+    most=1_000,
+    most_bytes=1 << 20,
+    when_full="the oldest is not asked for again until a client names it",
+    entry_bytes=A_PLACE + 160,
+)
+UNREADABLE: Final = Ceiling(
+    "topics whose limits the proxy may not read",
+    most=10_000,
+    most_bytes=8 << 20,
+    when_full="the oldest is asked for again when a client names it",
+    entry_bytes=2 * A_PLACE,  # they are published as a copy
+)
+LOGGED: Final = Ceiling(
+    "topics with a problem that was logged",
+    most=10_000,
+    most_bytes=8 << 20,
+    when_full="problems of further topics are not logged",
+    entry_bytes=A_PLACE,
+)
 USED_MS: Final = 10 * 60_000
 """How long the limits of a topic are read again after its last batch. Then the next batch waits for them."""
-MAX_ABSENT: Final = 1_000
-"""The most names without a topic that are queried again. Beyond this, the oldest ones are forgotten."""
 MOST_LOGGED: Final = 100
 """The most log lines about brokers that differ, since ten thousand topics may have the same differences."""
 
@@ -75,17 +99,17 @@ class _Retry(NamedTuple):
 
 class Topics:
     def __init__(self) -> None:
-        self.absent: dict[str, _Retry] = {}
+        self.absent = Bounded[str, _Retry](ABSENT)
         """Topics without limits, because they do not exist or their limits cannot be read. Each is queried
         again, later each time, so names that clients invent cost the broker a few queries each."""
-        self.unreadable: dict[str, None] = {}
+        self.unreadable = Bounded[str, None](UNREADABLE)
         """Topics whose limits the proxy may not read, or does not understand. If limits were known before,
         they stay in force."""
         self._differences: set[tuple[str, str, str]] = set()
         self._given = Given({}, frozenset(), frozenset())
         """The values of the broker on whose connection topics are read."""
-        self._logged: set[tuple[str, str]] = set()
-        self._owns: dict[str, Own] = {}
+        self._logged = Bounded[tuple[str, str], None](LOGGED)
+        self._owns = Bounded[str, Own](KNOWN)
         self._published: Mapping[str, Own] | None = None
         """A copy of `_owns`, None if `_owns` has changed since."""
         self._same: dict[Own, Own] = {}
@@ -93,9 +117,9 @@ class Topics:
         self._used_ms: dict[str, int] = {}
 
     @property
-    def count(self) -> int:
-        """The number of topics whose limits are known."""
-        return len(self._owns)
+    def has_room(self) -> bool:
+        """True if limits of another topic can be kept."""
+        return self._owns.room.takes(KNOWN.entry_bytes)
 
     def __contains__(self, topic: str) -> bool:
         """True if the topic's limits are known."""
@@ -124,7 +148,8 @@ class Topics:
             if now_ms - at_ms < USED_MS and topic in self._owns
         }
         if len(self._used_ms) < len(self._owns):
-            self._owns = {topic: own for topic, own in self._owns.items() if topic in self._used_ms}
+            for topic in [topic for topic in self._owns if topic not in self._used_ms]:
+                self._owns.pop(topic)
             self._same = {own: own for own in self._owns.values()}
             self._published = None
 
@@ -136,16 +161,16 @@ class Topics:
     def due_absent(self, now_ms: int, most_ms: int) -> list[str]:
         """The absent topics that are queried now. Each waits twice as long before the next query, `most_ms`
         at most."""
-        due = [topic for topic, retry in self.absent.items() if retry.due_ms <= now_ms]
-        for topic in due:
-            wait_ms = min(2 * self.absent[topic].wait_ms, most_ms)
-            self.absent[topic] = _Retry(now_ms + wait_ms, wait_ms)
-        return due
+        due = [(topic, retry) for topic, retry in self.absent.items() if retry.due_ms <= now_ms]
+        for topic, retry in due:
+            wait_ms = min(2 * retry.wait_ms, most_ms)
+            self.absent.add(topic, _Retry(now_ms + wait_ms, wait_ms))
+        return [topic for topic, _ in due]
 
     def update(self, answers: Sequence[TopicAnswer], now_ms: int) -> None:
         """Store the answers of one broker."""
         for answer in answers:
-            self.unreadable.pop(answer.topic, None)
+            self.unreadable.pop(answer.topic)
             self._update(answer, now_ms)
         self._given = given_by(answers) or self._given
 
@@ -160,26 +185,22 @@ class Topics:
             else:
                 own = own_of(answer)
                 if self._owns.get(answer.topic) != own:
-                    self._owns[answer.topic] = self._same.setdefault(own, own)
+                    self._owns.add(answer.topic, self._same.setdefault(own, own))
                     self._published = None
-                self.absent.pop(answer.topic, None)
+                self.absent.pop(answer.topic)
                 return
         elif answer.error_code == ErrorCode.TOPIC_AUTHORIZATION_FAILED:
             # The known limits stay in force: a lost permission must not end enforcement.
             self._log_once("topic_limits_denied", answer.topic, needs="DescribeConfigs on the topic")
             self._cannot_read(answer.topic)
         elif answer.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION and answer.topic in self._owns:
-            del self._owns[answer.topic]
+            self._owns.pop(answer.topic)
             self._published = None
         if answer.topic not in self._owns and answer.topic not in self.absent:
-            self.absent[answer.topic] = _Retry(now_ms + FIRST_RETRY_MS, FIRST_RETRY_MS)
-            if len(self.absent) > MAX_ABSENT:
-                self.absent.pop(next(iter(self.absent)))
+            self.absent.put(answer.topic, _Retry(now_ms + FIRST_RETRY_MS, FIRST_RETRY_MS))
 
     def _cannot_read(self, topic: str) -> None:
-        self.unreadable[topic] = None
-        if len(self.unreadable) > MAX_UNREADABLE:
-            del self.unreadable[next(iter(self.unreadable))]
+        self.unreadable.put(topic, None)
 
     def limits(
         self, brokers: Mapping[int, Given | None]
@@ -224,6 +245,5 @@ class Topics:
                 )
 
     def _log_once(self, event: str, topic: str, **facts: object) -> None:
-        if (event, topic) not in self._logged and len(self._logged) < MAX_TOPICS:
-            self._logged.add((event, topic))
+        if (event, topic) not in self._logged and self._logged.add((event, topic), None):
             log.warning(event, topic=topic, **facts)

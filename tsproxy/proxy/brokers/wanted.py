@@ -13,10 +13,20 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final, Generic, TypeVar
 
+from tsproxy.model.bounded import A_PLACE, Ceiling, Room, bytes_of
+
 K = TypeVar("K", bytes, str)
 
 MOST_OF_ADDRESS: Final = 100
 MOST_ADDRESSES: Final = 500
+WANTED: Final = Ceiling(
+    "topics, and ids of topics, that brokers are asked about",
+    most=MOST_OF_ADDRESS * MOST_ADDRESSES,
+    most_bytes=16 << 20,
+    when_full="a topic is not asked about before others have an answer",
+    entry_bytes=A_PLACE + 100,
+    containers=2,
+)
 PAUSES_MS: Final = (100, 200, 400)
 """How long to wait before a question without an answer is repeated, the first time, the second time, …"""
 
@@ -33,27 +43,27 @@ class Wanted(Generic[K]):
     """The keys that are wanted. Times are monotonic ms."""
 
     def __init__(self) -> None:
+        self._room = Room(WANTED)
         self._of: dict[str, dict[K, _Question]] = {}
         """By address. The address that was served last comes last."""
 
     def __len__(self) -> int:
-        return sum(len(queue) for queue in self._of.values())
+        return self._room.entries
 
     def __contains__(self, key: K) -> bool:
         return any(key in queue for queue in self._of.values())
 
     def add(self, key: K, address: str, now_ms: int) -> bool:
         """A client at `address` wants to know about `key`. Returns whether the question will be asked."""
-        queue = self._of.get(address)
-        if queue is None:
-            if len(self._of) >= MOST_ADDRESSES:
-                return False
-            queue = self._of[address] = {}
+        queue = self._of.get(address, {})
         if key in queue:
             return True
-        if len(queue) >= MOST_OF_ADDRESS:
+        is_full = len(queue) >= MOST_OF_ADDRESS or not self._room.takes(_size_of(key))
+        if is_full or (not queue and len(self._of) >= MOST_ADDRESSES):
             return False
         queue[key] = _Question(now_ms)
+        self._of[address] = queue
+        self._room.add(_size_of(key))
         return True
 
     @property
@@ -79,11 +89,12 @@ class Wanted(Generic[K]):
     def found(self, keys: Iterable[K]) -> None:
         """These keys are known now, or no question will make them known."""
         gone = set(keys)
-        self._of = {
-            address: left
-            for address, queue in self._of.items()
-            if (left := {key: each for key, each in queue.items() if key not in gone})
-        }
+        for address, queue in list(self._of.items()):
+            for key in gone & queue.keys():
+                del queue[key]
+                self._room.remove(_size_of(key))
+            if not queue:
+                del self._of[address]
 
     def missed(self, keys: Iterable[K], now_ms: int) -> None:
         """These keys were asked, and are not known. They are asked again, or dropped."""
@@ -98,3 +109,7 @@ class Wanted(Generic[K]):
                     each.due_ms = now_ms + PAUSES_MS[each.asked]
                     each.asked += 1
         self.found(dropped)
+
+
+def _size_of(key: bytes | str) -> int:
+    return bytes_of(key) + WANTED.entry_bytes

@@ -22,22 +22,24 @@ from tsproxy.config.settings import Config, Decisions
 from tsproxy.decision_folder import name_of
 from tsproxy.decisions import Lines
 from tsproxy.decisions.events import Event
+from tsproxy.model.bounded import Ceiling
 from tsproxy.proxy.decision_log.rotation import FileRotation
 from tsproxy.proxy.notes import frames_of
 from tsproxy.proxy.trouble import Trouble
 
 log = structlog.get_logger()
 
-QUEUE_LINES: Final = 20_000
+QUEUE: Final = Ceiling(
+    "lines of the decision log that wait for the disk",
+    most=20_000,
+    most_bytes=64 << 20,
+    when_full="lines are dropped and counted, and the log says so",
+)
 RETRY_S: Final = 1.0
 LOOK_EVERY_S: Final = 5.0
 """How often to see whether the disk is full. Lines may be a minute apart."""
 PATIENCE_MS: Final = 10_000
 """A disk that takes longer than this for one line counts as hanging."""
-
-
-Queued = Lines | Sequence[Event]
-"""Lines that are queued together. The thread makes them once, while it reads them."""
 
 
 class DecisionFiles:
@@ -52,14 +54,16 @@ class DecisionFiles:
         self.written = 0
         self._clock = clock
         self._busy_since_ms: int | None = None
+        self._handed_bytes = 0
         self._handed_over = 0
         self._is_full = False
         self._overflowed = 0
-        self._queue: SimpleQueue[Queued | None] = SimpleQueue()
+        self._queue: SimpleQueue[Lines | None] = SimpleQueue()
         self._rejected = 0
         self._rotation = FileRotation(settings, name_of(proxy, boot), clock)
         self._stopping = threading.Event()
         self._taken = 0
+        self._taken_bytes = 0
         self._thread = threading.Thread(target=self._run, name="decision-files", daemon=True)
         self._trouble = Trouble("decision_log_stopped", "decision_log_resumed")
 
@@ -95,16 +99,19 @@ class DecisionFiles:
         """A reload changes when files are closed and deleted. It applies to the current file at once."""
         self._rotation.settings = config.decisions
 
-    def put(self, lines: Queued) -> None:
+    def put(self, made: Lines | Sequence[Event]) -> None:
         """Queue lines in their order, all or none. Never waits."""
-        if not lines:
+        if not made:
             return
+        lines = made if isinstance(made, Lines) else Lines(made)
         waiting = self._handed_over - self._taken + len(lines)
-        if waiting > QUEUE_LINES:
+        waiting_bytes = self._handed_bytes - self._taken_bytes + lines.held_bytes
+        if waiting > QUEUE.most or waiting_bytes > QUEUE.most_bytes:
             self._overflowed += len(lines)
             _log_loss(self._overflowed, len(lines))
             return
         self._handed_over += len(lines)
+        self._handed_bytes += lines.held_bytes
         self.high_water = max(self.high_water, waiting)
         self._queue.put(lines)
 
@@ -116,7 +123,7 @@ class DecisionFiles:
         return not self._thread.is_alive()
 
     def _run(self) -> None:
-        lines: Queued | None = ()
+        lines: Lines | None = Lines()
         while lines is not None:
             self._write_all(lines)
             self._keep_time()
@@ -124,10 +131,10 @@ class DecisionFiles:
                 pause_s = RETRY_S if self._trouble.text else LOOK_EVERY_S
                 lines = self._queue.get(timeout=min(pause_s, self._rotation.seconds_left()))
             except Empty:
-                lines = ()
+                lines = Lines()
         self._rotation.close()
 
-    def _write_all(self, lines: Queued) -> None:
+    def _write_all(self, lines: Lines) -> None:
         after = self._taken + len(lines)
         try:
             for line in lines:
@@ -138,6 +145,7 @@ class DecisionFiles:
             log.error("decision_log_crashed", error=type(error).__name__, frames=frames_of(error))
             self._rejected += after - self._taken
             self._taken = after
+        self._taken_bytes += lines.held_bytes
 
     def _write(self, line: bytes) -> None:
         """Write a line, and retry until it is written. After the proxy has begun to stop, try only once."""

@@ -27,6 +27,10 @@ TICK_S: Final = 1.0
 MOST_AT_ONCE: Final = 500
 """The most outcomes per turn of the event loop, some 10 ms. One request may have 20,000 outcomes."""
 
+AN_OUTCOME: Final = 1 << 10
+A_CULPRIT: Final = 128
+"""The memory of an outcome, and of a culprit in it."""
+
 LAST_LINES_S: Final = 10.0
 """How long the last lines may take to reach the disk."""
 LAST_SENT_S: Final = 5.0
@@ -57,6 +61,7 @@ class DecisionRecorder:
         """The number of outcomes in this turn of the event loop."""
         self._waiting: deque[Outcome] = deque()
         """The outcomes for the next turns."""
+        self._waiting_bytes = 0
 
     def start(self, facts: Mapping[str, object]) -> None:
         """Open the first file. Raises OSError if the directory is not writable."""
@@ -85,6 +90,7 @@ class DecisionRecorder:
             asyncio.get_running_loop().call_soon(self._next_turn)
         if self._waiting or self._booked_now >= MOST_AT_ONCE:
             self._waiting.append(booked)
+            self._waiting_bytes += _bytes_of(booked)
         else:
             self._book(booked)
 
@@ -93,13 +99,19 @@ class DecisionRecorder:
         if self._waiting:
             self._booked_now = 1  # `_next_turn` is already scheduled
             asyncio.get_running_loop().call_soon(self._next_turn)
-        for _ in range(min(MOST_AT_ONCE, len(self._waiting))):
-            self._book(self._waiting.popleft())
+        self._catch_up(MOST_AT_ONCE)
 
-    def _catch_up(self) -> None:
-        """Record all waiting outcomes, before counts are reported."""
-        while self._waiting:
-            self._book(self._waiting.popleft())
+    @property
+    def waiting_bytes(self) -> int:
+        """The memory of outcomes that are not recorded yet. Their requests are not counted any more."""
+        return self._waiting_bytes
+
+    def _catch_up(self, most: int | None = None) -> None:
+        """Record waiting outcomes: all of them, before counts are reported."""
+        for _ in range(min(most or len(self._waiting), len(self._waiting))):
+            outcome = self._waiting.popleft()
+            self._waiting_bytes -= _bytes_of(outcome)
+            self._book(outcome)
 
     def _book(self, outcome: Outcome) -> None:
         self._booked_now += 1
@@ -168,3 +180,7 @@ class DecisionRecorder:
 
     def _health(self) -> WriterHealth:
         return WriterHealth(self._files.dropped, self._files.high_water)
+
+
+def _bytes_of(outcome: Outcome) -> int:
+    return AN_OUTCOME + A_CULPRIT * len(outcome.culprits)

@@ -12,10 +12,17 @@ from typing import Final
 from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
+from tsproxy.model.bounded import A_PLACE, Bounded, Ceiling
 from tsproxy.proxy.metrics.described import Described
 
 MOST_SHOWN: Final = 50
-MOST_KNOWN: Final = 50_000
+ACCEPTED: Final = Ceiling(
+    "topics that brokers have accepted records for, with how many",
+    most=50_000,
+    most_bytes=24 << 20,
+    when_full="records of further topics are counted as `other`",
+    entry_bytes=A_PLACE + 32,
+)
 OTHER: Final = "other"
 _AHEAD: Final = 2
 
@@ -25,17 +32,21 @@ class BusiestTopics(Collector):
         self._described = described
         self._floor = 0
         """No shown topic has fewer records."""
-        self._had: dict[str, int] = {}
+        self._had = Bounded[str, int](ACCEPTED)
         """All records by topic, shown or not."""
         self._other = 0
         self._shown: dict[str, int] = {}
 
+    def __contains__(self, topic: str) -> bool:
+        """True if a broker has accepted records for this topic, so it exists."""
+        return topic in self._had
+
     def add(self, topic: str, records: int) -> None:
-        """Count records that a broker has accepted, so the topic exists."""
-        if topic == OTHER or (topic not in self._had and len(self._had) >= MOST_KNOWN):
+        """Count records that a broker has accepted."""
+        had = self._had.get(topic, 0) + records
+        if topic == OTHER or not self._had.add(topic, had):
             self._other += records
             return
-        had = self._had[topic] = self._had.get(topic, 0) + records
         if topic not in self._shown and not self._make_space(had):
             self._other += records
             return
@@ -48,8 +59,7 @@ class BusiestTopics(Collector):
             return True
         if had <= _AHEAD * self._floor:
             return False
-        least = min(self._shown, key=self._had.__getitem__)
-        self._floor = self._had[least]
+        self._floor, least = min((self._had.get(topic) or 0, topic) for topic in self._shown)
         if had <= _AHEAD * self._floor:
             return False
         self._other += self._shown.pop(least)

@@ -1,8 +1,8 @@
 """The clients that caused rejections lately, highest score first, in a bounded table.
 
 A row is one key of the decision log's counters (client, topic, rule, reason, unit). Its score is the number
-of its bad records, halved every HALF_LIFE_MS, so the first row is the most urgent one now. When there are
-more than twice MOST_ROWS rows, the half with the lowest scores becomes one row for all others. This happens
+of its bad records, halved every HALF_LIFE_MS, so the first row is the most urgent one now. When there is no
+room for a new row, all but the MOST_ROWS with the highest scores become one row for all others. This happens
 at most once for every MOST_ROWS new names, so a new name costs little, even if there are very many.
 """
 
@@ -14,10 +14,18 @@ from typing import Any, Final
 from tsproxy.decisions.ledger import OTHER, folded
 from tsproxy.decisions.privacy import Privacy
 from tsproxy.decisions.totals import Key, Totals
+from tsproxy.model.bounded import A_PLACE, Bounded, Ceiling
 from tsproxy.model.outcome import VerdictName
 
 HALF_LIFE_MS: Final = 10 * 60_000
 MOST_ROWS: Final = 200
+ROWS: Final = Ceiling(
+    "the clients that caused rejections lately, by key of the ledger",
+    most=2 * MOST_ROWS,
+    most_bytes=4 << 20,
+    when_full=f"all but the {MOST_ROWS} with the highest scores become one row",
+    entry_bytes=A_PLACE + 900,
+)
 SHOWN: Final = 50
 
 
@@ -74,7 +82,7 @@ class Offenders:
     """The rows of one process. `privacy` hides the same personal data as in the decision log."""
 
     privacy: Privacy = field(default_factory=Privacy)
-    _rows: dict[Key, Offender] = field(default_factory=dict)
+    _rows: Bounded[Key, Offender] = field(default_factory=lambda: Bounded(ROWS))
 
     def book(self, totals: Totals) -> None:
         """Count batches that tsproxy rejected, that a broker rejected for good, or that would have been
@@ -98,9 +106,13 @@ class Offenders:
 
     def _add(self, row: Offender) -> None:
         known = self._rows.get(row.key)
-        self._rows[row.key] = row if known is None else known.with_(row)
-        if len(self._rows) > 2 * MOST_ROWS:
-            self._rows = {each.key: each for each in highest(self._rows.values(), row.last_ms, MOST_ROWS)}
+        row = row if known is None else known.with_(row)
+        if self._rows.add(row.key, row):
+            return
+        ranked = highest([*self._rows.values(), row], row.last_ms, MOST_ROWS)
+        self._rows.clear()
+        for each in ranked:
+            self._rows.add(each.key, each)
 
     def highest(self, now_ms: int) -> list[Offender]:
         """The first rows, and one for all others if there are more."""

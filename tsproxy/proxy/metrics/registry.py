@@ -94,9 +94,13 @@ class Metrics:
         self.rule_failures = batches.RULE_FAILURES.counter(registry)
         self.timings = Timings()
         self._drift = DriftMetric()
-        self._topics = TopicMetric(batches.TOPIC_BAD_RECORDS, topic_exists)
-        self._out_of_order = TopicMetric(batches.TOPIC_OUT_OF_ORDER_RECORDS, topic_exists)
-        self._busiest = BusiestTopics(batches.TOPIC_RECORDS)
+        self._busiest = busiest = BusiestTopics(batches.TOPIC_RECORDS)
+
+        def exists(topic: str) -> bool:
+            return topic in busiest or topic_exists(topic)
+
+        self._topics = TopicMetric(batches.TOPIC_BAD_RECORDS, exists)
+        self._out_of_order = TopicMetric(batches.TOPIC_OUT_OF_ORDER_RECORDS, exists)
         self.rules = RuleMetric()
         by_topic = (self._topics, self._out_of_order, self._busiest)
         for collector in (self.timings, self._drift, *by_topic, self.rules, _Plain(self)):
@@ -114,12 +118,9 @@ class Metrics:
             self._limits_unknown.labels(key.listener).inc(totals.records_limits_unknown)
         self._drift.book(totals)
         self.rules.book(totals)
-        if key.verdict is VerdictName.ACCEPTED:
-            self._topics.accepted(key.topic)
         if key.verdict in _TAKEN:
             self._busiest.add(key.topic, totals.records)
-        if totals.out_of_order_records:  # only accepted batches have them: the topic exists
-            self._out_of_order.accepted(key.topic)
+        if totals.out_of_order_records:
             self._out_of_order.add(key.topic, totals.out_of_order_records)
         if totals.bad_records and _has_fault(key):
             counter = self._fault_counter(key)

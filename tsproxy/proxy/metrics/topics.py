@@ -2,9 +2,9 @@
 the topics with the most of them.
 
 A topic has a series of its own if it is known to exist: a broker has described it or accepted a batch for it.
-So no client makes series by inventing names. At most twice MOST_TOPICS topics have a series. Beyond that, the
-topics with the fewest records lose their series, and their counts move to `other`, so that the sum stays
-exact.
+So no client makes series by inventing names. At most twice MOST_TOPICS topics have a series (`SERIES`).
+Beyond that, the topics with the fewest records lose their series, and their counts move to `other`, so that
+the sum stays exact.
 """
 
 from collections.abc import Callable, Iterable
@@ -13,37 +13,42 @@ from typing import Final
 from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
+from tsproxy.model.bounded import A_PLACE, Bounded, Ceiling
 from tsproxy.proxy.metrics.described import Described
 
 MOST_TOPICS: Final = 50
-MOST_KNOWN: Final = 50_000
+SERIES: Final = Ceiling(
+    "topics that exist, with their records of one kind",
+    most=2 * MOST_TOPICS,
+    most_bytes=64 << 10,
+    when_full=f"all but the {MOST_TOPICS} with the most records are counted as `other`",
+    entry_bytes=A_PLACE + 32,
+    containers=2,
+)
 OTHER: Final = "other"
 
 
 class TopicMetric(Collector):
-    """Counts records by topic. `exists` returns whether other parts know that a topic exists."""
+    """Counts records by topic. `exists` returns whether a topic is known to exist."""
 
     def __init__(self, described: Described, exists: Callable[[str], bool]) -> None:
         self._described = described
         self._exists = exists
-        self._accepted: set[str] = set()
-        self._counts: dict[str, int] = {}
+        self._counts = Bounded[str, int](SERIES)
         self._other = 0
 
-    def accepted(self, topic: str) -> None:
-        """A broker has accepted a batch for this topic."""
-        if len(self._accepted) < MOST_KNOWN:
-            self._accepted.add(topic)
-
     def add(self, topic: str, records: int) -> None:
-        if topic == OTHER or not (topic in self._accepted or self._exists(topic)):
+        if topic == OTHER or not self._exists(topic):
             self._other += records
             return
-        self._counts[topic] = self._counts.get(topic, 0) + records
-        if len(self._counts) > 2 * MOST_TOPICS:
-            ranked = sorted(self._counts.items(), key=lambda pair: -pair[1])
-            self._counts = dict(ranked[:MOST_TOPICS])
-            self._other += sum(count for _, count in ranked[MOST_TOPICS:])
+        count = self._counts.get(topic, 0) + records
+        if self._counts.add(topic, count):
+            return
+        ranked = sorted([*self._counts.items(), (topic, count)], key=lambda pair: -pair[1])
+        self._counts.clear()
+        for kept in ranked[:MOST_TOPICS]:
+            self._counts.add(*kept)
+        self._other += sum(count for _, count in ranked[MOST_TOPICS:])
 
     def collect(self) -> Iterable[Metric]:
         family = self._described.counts()

@@ -4,12 +4,15 @@ All connections read into one shared buffer. Only the beginning of an unfinished
 connection, in a buffer of its own, which the next connection uses again. Fresh memory costs a page fault
 every 4 KiB. For large requests these page faults cost more than everything else.
 
-All connections together hold at most MOST_READY x READ_BYTES, MOST_SPARE_BYTES, and for each connection twice
-the bytes that it was sent (or 2 KiB, if that is more). The sizes that requests announce do not matter.
+All connections together hold at most MOST_READY x READ_BYTES, the SPARE buffers, and for each connection
+twice the bytes that it was sent (or 2 KiB, if that is more). The sizes that requests announce do not matter.
+Spare buffers still have the bytes of the last large requests.
 """
 
 from bisect import bisect_left, insort_left
 from typing import Final
+
+from tsproxy.model.bounded import Ceiling
 
 READ_BYTES: Final = 256 * 1024
 """The most bytes of one read. A higher value has no advantage."""
@@ -17,8 +20,12 @@ READ_BYTES: Final = 256 * 1024
 MOST_READY: Final = 16
 """How many connections may hold a buffer of READ_BYTES, however few bytes they have received."""
 
-MOST_SPARE_BYTES: Final = 16 * 1024 * 1024
-"""The most bytes of buffers that are kept for the next large requests."""
+SPARE: Final = Ceiling(
+    "buffers for the next large requests",
+    most=64,
+    most_bytes=16 << 20,
+    when_full="the smallest is freed",
+)
 
 _SMALLEST: Final = 2 * 1024
 
@@ -54,11 +61,11 @@ class Buffers:
     def give_back(self, buffer: bytearray) -> None:
         """Take back a buffer that a connection no longer uses. Small buffers are not worth keeping, and one
         buffer that is too large must not push out all others."""
-        if not READ_BYTES <= len(buffer) <= MOST_SPARE_BYTES // 2:
+        if not READ_BYTES <= len(buffer) <= SPARE.most_bytes // 2:
             return
         insort_left(self._spare, buffer, key=len)  # the buffer that was used last is still in the caches
         self._spare_bytes += len(buffer)
-        while self._spare_bytes > MOST_SPARE_BYTES:
+        while self._spare_bytes > SPARE.most_bytes:
             dropped = self._spare.pop(0)
             self._spare_bytes -= len(dropped)
             self._ready -= len(dropped) == READ_BYTES

@@ -20,6 +20,7 @@ from itertools import islice
 from typing import Final, cast
 
 from tsproxy.model.addresses import counted_as
+from tsproxy.model.bounded import A_PLACE, Bounded, Ceiling, Owner
 from tsproxy.model.kafka import ApiKey, ErrorCode, is_topic_name
 from tsproxy.model.produce import ProduceRequest, TopicKey
 from tsproxy.model.verdict import Reason, Reject
@@ -32,9 +33,29 @@ SETTLE_MS: Final = 250
 MOST_WAITED_FOR: Final = 50
 """The most ids, and the most topics, of one request that are worth a question. All topics that exist at the
 start are known, so a request has a few new ones at most, or it has invented ones."""
-MOST_GIVEN_UP: Final = 1_000
-"""The most ids that one session remembers because their names did not come in time."""
-MOST_ADDRESSES: Final = 10_000
+ADDRESSES: Final = Ceiling(
+    "addresses of clients that named a topic by an id which the proxy may not describe",
+    most=10_000,
+    most_bytes=4 << 20,
+    when_full="the oldest is offered topic ids again",
+    entry_bytes=A_PLACE,
+)
+GIVEN_UP_IDS: Final = Ceiling(
+    "topic ids whose names did not come in time",
+    most=1_000,
+    most_bytes=1 << 20,
+    when_full="a request waits for the oldest again",
+    entry_bytes=A_PLACE + 32,
+    owner=Owner.CONNECTION,
+)
+GIVEN_UP_TOPICS: Final = Ceiling(
+    "topics whose limits did not come in time",
+    most=MOST_WAITED_FOR,
+    most_bytes=64 << 10,
+    when_full="a request waits for the oldest again",
+    entry_bytes=A_PLACE,
+    owner=Owner.CONNECTION,
+)
 
 UNNAMED: Final = Reject(
     ErrorCode.UNKNOWN_TOPIC_ID,
@@ -64,7 +85,7 @@ class NamesOnly:
     __slots__ = ("_addresses",)
 
     def __init__(self) -> None:
-        self._addresses: dict[str, None] = {}
+        self._addresses = Bounded[str, None](ADDRESSES)
 
     def __contains__(self, client_address: str) -> bool:
         return counted_as(client_address) in self._addresses
@@ -73,9 +94,7 @@ class NamesOnly:
         return len(self._addresses)
 
     def add(self, client_address: str) -> None:
-        self._addresses[counted_as(client_address)] = None
-        if len(self._addresses) > MOST_ADDRESSES:
-            del self._addresses[next(iter(self._addresses))]
+        self._addresses.put(counted_as(client_address), None)
 
 
 class IdsGivenUp:
@@ -84,19 +103,22 @@ class IdsGivenUp:
     __slots__ = ("_until_ms",)
 
     def __init__(self) -> None:
-        self._until_ms: dict[bytes, int] = {}
+        self._until_ms = Bounded[bytes, int](GIVEN_UP_IDS)
 
     def __len__(self) -> int:
         return len(self._until_ms)
+
+    @property
+    def held_bytes(self) -> int:
+        return self._until_ms.room.held_bytes
 
     def add(self, ids: Iterable[bytes], now_ms: int) -> None:
         """The time of an id that has not settled yet stays, or a client that tries often would never get a
         name."""
         self._forget(now_ms)
         for each in ids:
-            self._until_ms.setdefault(each, now_ms + SETTLE_MS)
-        while len(self._until_ms) > MOST_GIVEN_UP:
-            del self._until_ms[next(iter(self._until_ms))]
+            if each not in self._until_ms:
+                self._until_ms.put(each, now_ms + SETTLE_MS)
 
     def names(self, view: View, now_ms: int) -> TopicNames:
         """The names by which a request is judged now."""
@@ -118,7 +140,7 @@ class IdsGivenUp:
 
     def _forget(self, now_ms: int) -> None:
         for each in [each for each, until_ms in self._until_ms.items() if until_ms <= now_ms]:
-            del self._until_ms[each]
+            self._until_ms.pop(each)
 
 
 class TopicsGivenUp:
@@ -128,15 +150,18 @@ class TopicsGivenUp:
     __slots__ = ("_topics",)
 
     def __init__(self) -> None:
-        self._topics: dict[str, None] = {}
+        self._topics = Bounded[str, None](GIVEN_UP_TOPICS)
 
     def __len__(self) -> int:
         return len(self._topics)
 
+    @property
+    def held_bytes(self) -> int:
+        return self._topics.room.held_bytes
+
     def add(self, topics: Iterable[str]) -> None:
-        self._topics.update(dict.fromkeys(topics))
-        while len(self._topics) > MOST_WAITED_FOR:
-            del self._topics[next(iter(self._topics))]
+        for each in topics:
+            self._topics.put(each, None)
 
     def missing(self, request: ProduceRequest, view: View) -> frozenset[str]:
         """The topics for whose limits this request should wait."""

@@ -1,0 +1,278 @@
+"""The memory of each container under a ceiling, filled with the longest names, is what the ceiling says."""
+
+import gc
+import importlib
+import tracemalloc
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tests.attacks.ceilings import MIB, as_table, ceilings, most_of_a_process
+from tests.decisions.outcomes import NOON_MS, named, rejected
+from tests.proxy.decision_log.logs import HandClock, files_in
+from tsproxy.cluster.admin_connection import TopicAnswer
+from tsproxy.cluster.upstream import LAST_HOSTS
+from tsproxy.decisions.examples import Examples
+from tsproxy.decisions.ledger import Ledger
+from tsproxy.decisions.limits_written import LimitsWritten
+from tsproxy.decisions.totals import Totals, bar
+from tsproxy.model.addresses import Address
+from tsproxy.model.bounded import Bounded, Ceiling
+from tsproxy.model.kafka import ErrorCode
+from tsproxy.model.outcome import Peer
+from tsproxy.model.verdict import TopicLimits
+from tsproxy.proxy.brokers.topic_ids import TopicIds
+from tsproxy.proxy.brokers.topics import Topics
+from tsproxy.proxy.brokers.wanted import MOST_OF_ADDRESS, Wanted
+from tsproxy.proxy.metrics.busiest_topics import BusiestTopics
+from tsproxy.proxy.metrics.catalogue.batches import TOPIC_BAD_RECORDS, TOPIC_RECORDS
+from tsproxy.proxy.metrics.offenders import Offenders
+from tsproxy.proxy.metrics.topics import TopicMetric
+from tsproxy.proxy.notes import Notes
+from tsproxy.proxy.pipe.buffers import Buffers
+from tsproxy.session.penalties import MOST_TOPICS, Penalties
+from tsproxy.session.produce.names import IdsGivenUp, NamesOnly, TopicsGivenUp
+from tsproxy.session.stream_times import StreamTimes
+from tsproxy.session.throttle import Throttle
+
+ROOT = Path(__file__).parents[2]
+FIELDS = [f"field-{n}" for n in range(20)]
+SMALLER = 64
+"""The containers are filled in a part of their size: this takes seconds, and not minutes."""
+
+
+def topic(n):
+    return f"t{n}".ljust(249, "t")
+
+
+def wide(n):
+    """A client id or a principal, four bytes for each character."""
+    return f"c{n}".ljust(249, "\U0001f600")
+
+
+def address(n):
+    return f"2001:db8:{n >> 16:x}:{n & 0xFFFF:x}::{n:x}"
+
+
+def an_id(n):
+    return n.to_bytes(16, "big")
+
+
+def a_peer(n):
+    return named(wide(n), principal=wide(n), client_address=address(n))
+
+
+def limits_of(n):
+    return TopicLimits(before_max_ms=1 << 40 | n, after_max_ms=1 << 41 | n)
+
+
+def called(thing, calls):
+    for call in calls:
+        call(thing)
+    return thing
+
+
+def answers_of(most, code, settings=lambda n: {}):
+    return lambda topics: topics.update(
+        [TopicAnswer(topic(n), code, settings(n)) for n in range(most)], NOON_MS
+    )
+
+
+def a_ledger(most):
+    """Half of the keys have many bars."""
+    ledger = Ledger(most)
+    for n in range(2 * most):
+        bars = {each: bar(1, 1) for each in range(320 if n % 2 else 1)}
+        one = Totals.of(rejected(topic=topic(n), peer=a_peer(n)))
+        ledger.book(replace(one, ahead=bars, behind=dict(bars)))
+    return ledger
+
+
+def lines_that_wait(most, folder):
+    files = files_in(folder)
+    for n in range(2 * most):
+        files.put([{field: topic(n) for field in FIELDS}])
+    return files
+
+
+def topic_ids(most):
+    ids = TopicIds()
+    ids._deny([an_id(n) for n in range(2 * most)])
+    return ids
+
+
+def names_of_ids(most):
+    ids = TopicIds()
+    ids.add({an_id(n): topic(n) for n in range(2 * most)})
+    return ids
+
+
+def wanted(most):
+    wanted = Wanted()
+    for n in range(2 * most):
+        wanted.add(topic(n), address(n // MOST_OF_ADDRESS), NOON_MS)
+    return wanted
+
+
+def exemplary(most):
+    examples = Examples(NOON_MS)
+    for n in range(2 * most):
+        examples.admit((topic(n), wide(n)), address(n), NOON_MS)
+    return examples
+
+
+def penalties(most):
+    kept = Penalties()
+    for n in range(2 * most):
+        kept.add(address(n), [topic(n << 8 | k) for k in range(MOST_TOPICS)], NOON_MS)
+    gc.collect()
+    return kept
+
+
+def spare(most):
+    buffers = Buffers()
+    for _ in range(2 * most):
+        buffers.give_back(bytearray(1 << 18))
+    buffers.shared = None
+    return buffers
+
+
+def offenders(most):
+    rows = Offenders()
+    for n in range(2 * most):
+        rows.book(Totals.of(rejected(topic=topic(n), peer=a_peer(n))))
+    return rows
+
+
+class Nobody:
+    def warning(self, *_, **__): ...
+
+    error = warning
+
+
+FILLED = {
+    "cluster/upstream.py: LAST_HOSTS": lambda most: called(
+        Bounded(replace(LAST_HOSTS, most=most)),
+        (lambda b, n=n: b.put(Address(topic(n), n), address(n)) for n in range(2 * most)),
+    ),
+    "decisions/examples.py: BY_ADDRESS": exemplary,
+    "decisions/examples.py: BY_KEY": exemplary,
+    "decisions/ledger.py: KEYS": a_ledger,
+    "decisions/limits_written.py: PROVEN": lambda most: called(
+        LimitsWritten(),
+        (lambda w, n=n: w.must_write(topic(n), limits_of(n), "", exists=True) for n in range(2 * most)),
+    ),
+    "decisions/limits_written.py: UNPROVEN": lambda most: called(
+        LimitsWritten(),
+        (
+            lambda w, n=n: w.must_write(topic(n), limits_of(n), address(n), exists=False)
+            for n in range(2 * most)
+        ),
+    ),
+    "proxy/brokers/topic_ids.py: DENIED": topic_ids,
+    "proxy/brokers/topic_ids.py: NAMES": names_of_ids,
+    "proxy/brokers/topics.py: ABSENT": lambda most: called(
+        Topics(), [answers_of(2 * most, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)]
+    ),
+    "proxy/brokers/topics.py: KNOWN": lambda most: called(
+        Topics(),
+        [
+            answers_of(2 * most, ErrorCode.NONE),
+            lambda topics: [topics.used(topic(n), 1 << 40 | n) for n in range(2 * most)],
+            lambda topics: topics.limits({}),
+        ],
+    ),
+    "proxy/brokers/topics.py: LOGGED": lambda most: called(
+        Topics(), [answers_of(2 * most, ErrorCode.TOPIC_AUTHORIZATION_FAILED)]
+    ),
+    "proxy/brokers/topics.py: UNREADABLE": lambda most: called(
+        Topics(), [answers_of(2 * most, ErrorCode.TOPIC_AUTHORIZATION_FAILED)]
+    ),
+    "proxy/brokers/wanted.py: WANTED": wanted,
+    "proxy/decision_log/files.py: QUEUE": lines_that_wait,
+    "proxy/metrics/busiest_topics.py: ACCEPTED": lambda most: called(
+        BusiestTopics(TOPIC_RECORDS), (lambda b, n=n: b.add(topic(n), 1 << 40 | n) for n in range(2 * most))
+    ),
+    "proxy/metrics/offenders.py: ROWS": offenders,
+    "proxy/metrics/topics.py: SERIES": lambda most: called(
+        TopicMetric(TOPIC_BAD_RECORDS, lambda _: True),
+        (lambda m, n=n: m.add(topic(n), 1 << 40 | n) for n in range(2 * most)),
+    ),
+    "proxy/notes.py: BUDGETS": lambda most: called(
+        Notes(Nobody(), HandClock()),
+        (lambda notes, n=n: notes.warn(address(n), "event", {}) for n in range(2 * most)),
+    ),
+    "proxy/pipe/buffers.py: SPARE": spare,
+    "session/penalties.py: KEPT": penalties,
+    "session/produce/names.py: ADDRESSES": lambda most: called(
+        NamesOnly(), (lambda b, n=n: b.add(address(n)) for n in range(2 * most))
+    ),
+    "session/produce/names.py: GIVEN_UP_IDS": lambda most: called(
+        IdsGivenUp(), (lambda b, n=n: b.add([an_id(n)], NOON_MS) for n in range(2 * most))
+    ),
+    "session/produce/names.py: GIVEN_UP_TOPICS": lambda most: called(
+        TopicsGivenUp(), (lambda b, n=n: b.add([topic(n)]) for n in range(2 * most))
+    ),
+    "session/stream_times.py: ACCEPTED": lambda most: called(
+        StreamTimes(),
+        (lambda b, n=n: b.accepted((topic(n), n), NOON_MS + n, NOON_MS + n) for n in range(2 * most)),
+    ),
+    "session/throttle.py: DEBTS": lambda most: called(
+        Throttle(),
+        (
+            lambda b, n=n: b.rejected(
+                Peer("public", address(n), 1, principal=wide(n)), 1 << 20, 0, NOON_MS + n, 1_000
+            )
+            for n in range(2 * most)
+        ),
+    ),
+}
+"""Place -> a function that fills the container with more than it may keep."""
+
+OTHERWISE = {
+    "session/fast_path.py: TABLE": "tests/session/test_kept.py compares its memory with what it counts",
+    "session/policies.py: KEPT": "tests/session/test_kept.py compares its memory with what it counts",
+    "session/stream_times.py: SENT": "as ACCEPTED, with the same entries",
+    "wire/k18_api_versions.py: READ": "lru_cache of 8 answers, of 4 KiB each as they came",
+}
+
+
+@pytest.mark.parametrize("place", FILLED)
+def test_a_container_filled_with_the_longest_names_keeps_no_more_than_its_ceiling(
+    place, monkeypatch, tmp_path
+):
+    ceiling = ceilings()[place]
+    file, name = place.split(".py: ")
+    module = importlib.import_module("tsproxy." + file.replace("/", "."))
+    small = replace(
+        ceiling, most=max(1, ceiling.most // SMALLER), most_bytes=max(64 << 10, ceiling.most_bytes // SMALLER)
+    )
+    for other, value in list(vars(module).items()):
+        if isinstance(value, Ceiling):
+            monkeypatch.setattr(module, other, small if other == name else replace(value, most=1))
+    fill = FILLED[place]
+    more = (tmp_path,) if fill is lines_that_wait else ()
+    kept = fill(1, *more)  # whatever the first use of a function keeps
+    gc.collect()
+    tracemalloc.start()
+    try:
+        kept = fill(small.most, *more)
+        gc.collect()
+        held_bytes = tracemalloc.get_traced_memory()[0]
+    finally:
+        tracemalloc.stop()
+    assert 0 < held_bytes <= small.most_bytes + (16 << 10), small
+    del kept
+
+
+def test_each_ceiling_is_filled_here_or_said_why_not():
+    assert sorted([*FILLED, *OTHERWISE]) == list(ceilings())
+
+
+def test_the_pages_have_this_table_and_this_sum():
+    """Printed by: python -m tests.attacks.ceilings"""
+    assert as_table() in (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
+    most = f"{most_of_a_process() / MIB:.0f} MiB"
+    for page in ("ARCHITECTURE.md", "docs/operations.md"):
+        assert most in (ROOT / page).read_text(encoding="utf-8"), (page, most)
