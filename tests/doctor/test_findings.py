@@ -9,6 +9,7 @@ from tests.config.files import config_of
 from tests.offline.commands import tsproxy
 from tsproxy.clock import Clock
 from tsproxy.cluster.admin_connection import TopicAnswer
+from tsproxy.cluster.limits_of_brokers import given_by
 from tsproxy.doctor import machine, security, topics
 from tsproxy.doctor.clocks import by_brokers, by_kernel
 from tsproxy.doctor.clocks import examine as examine_clock
@@ -16,7 +17,6 @@ from tsproxy.doctor.findings import Finding, Grade, as_json, as_text, has_proble
 from tsproxy.doctor.ports import examine as examine_ports
 from tsproxy.doctor.topics import Described
 from tsproxy.model.addresses import Address
-from tsproxy.proxy.brokers.limits import given_by
 from tsproxy.proxy.clock_check.offsets import Offset
 from tsproxy.proxy.clock_check.stamps import Look, Newest
 from tsproxy.testing.ports import free_ports

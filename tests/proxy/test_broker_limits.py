@@ -5,11 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tsproxy.cluster.admin_connection import TopicAnswer
-from tsproxy.cluster.topic_limits import ANY_RECORD_SIZE, CONFIG_NAMES
-from tsproxy.model.kafka import Codec, TimestampType
-from tsproxy.model.verdict import TopicLimits
-from tsproxy.policy.timestamps import is_out_of_range
-from tsproxy.proxy.brokers.limits import (
+from tsproxy.cluster.limits_of_brokers import (
     Given,
     differences,
     examples,
@@ -18,6 +14,10 @@ from tsproxy.proxy.brokers.limits import (
     own_of,
     together,
 )
+from tsproxy.cluster.topic_limits import ANY_RECORD_SIZE, CONFIG_NAMES
+from tsproxy.model.kafka import Codec, TimestampType
+from tsproxy.model.verdict import TopicLimits
+from tsproxy.policy.timestamps import is_out_of_range
 
 BEFORE, AFTER = "message.timestamp.before.max.ms", "message.timestamp.after.max.ms"
 DIFFERENCE, SIZE = "message.timestamp.difference.max.ms", "max.message.bytes"

@@ -8,6 +8,16 @@ from dataclasses import dataclass
 from typing import Final
 
 from tsproxy.cluster.admin_connection import AdminConnection, ConversationError, TopicAnswer
+from tsproxy.cluster.limits_of_brokers import (
+    Given,
+    Own,
+    Together,
+    differences,
+    examples,
+    given_by,
+    own_of,
+    together,
+)
 from tsproxy.cluster.topic_limits import AFTER, BEFORE
 from tsproxy.config.settings import Config
 from tsproxy.config.values import bound_text
@@ -21,16 +31,6 @@ from tsproxy.model.verdict import TopicLimits
 from tsproxy.policy.resolve import may_fit_topic
 from tsproxy.policy.review import ineffective_rules
 from tsproxy.policy.strictness import is_wider
-from tsproxy.proxy.brokers.limits import (
-    Given,
-    Own,
-    Together,
-    differences,
-    examples,
-    given_by,
-    own_of,
-    together,
-)
 from tsproxy.proxy.reload.unfit_rules import is_unfit
 
 TOPICS: Final = Check("topics")

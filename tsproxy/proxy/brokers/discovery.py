@@ -4,8 +4,8 @@ It reads the brokers every `refresh_ms`, and at once if an answer named an unkno
 interval it reads the limits of every topic that producers write to. It reads the limits of a new topic at
 once (`topics`). A topic that is requested while a query is in progress goes into the next query. Limits that
 a topic does not set itself come from each broker, so every broker is queried (`links`), and the loosest
-values are in force (`limits`). Each change is published as one new set of facts. If the cluster is
-unreachable, the last known facts stay in force, and the connection is retried for ever.
+values are in force (`cluster.limits_of_brokers`). Each change is published as one new set of facts. If the
+cluster is unreachable, the last known facts stay in force, and the connection is retried for ever.
 """
 
 import asyncio

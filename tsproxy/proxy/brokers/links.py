@@ -21,10 +21,10 @@ from tsproxy.cluster.admin_connection import (
     RejectedError,
     connected,
 )
+from tsproxy.cluster.limits_of_brokers import Given, given_by
 from tsproxy.config.settings import Upstream
 from tsproxy.model.addresses import Address
 from tsproxy.model.kafka import ErrorCode
-from tsproxy.proxy.brokers.limits import Given, given_by
 from tsproxy.proxy.notes import frames_of
 from tsproxy.proxy.wait import wait_at_most
 from tsproxy.tls.contexts import CurrentTls

@@ -6,11 +6,7 @@ from typing import Final, NamedTuple
 import structlog
 
 from tsproxy.cluster.admin_connection import TopicAnswer
-from tsproxy.cluster.topic_limits import topic_limits
-from tsproxy.model.bounded import A_PLACE, Bounded, Ceiling
-from tsproxy.model.kafka import ErrorCode
-from tsproxy.model.verdict import TopicLimits
-from tsproxy.proxy.brokers.limits import (
+from tsproxy.cluster.limits_of_brokers import (
     Difference,
     Given,
     Own,
@@ -21,6 +17,10 @@ from tsproxy.proxy.brokers.limits import (
     own_of,
     together,
 )
+from tsproxy.cluster.topic_limits import topic_limits
+from tsproxy.model.bounded import A_PLACE, Bounded, Ceiling
+from tsproxy.model.kafka import ErrorCode
+from tsproxy.model.verdict import TopicLimits
 
 log = structlog.get_logger()
 
