@@ -1,14 +1,16 @@
 """The configuration and the topics' own limits, as rules need them outside the proxy."""
 
-from collections.abc import Awaitable, Callable, Sequence
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, TypeVar
 
 from aiokafka.protocol.metadata import MetadataRequest
 
 from tsproxy.cluster.admin_connection import AdminConnection, ConversationError, TopicAnswer, connected
-from tsproxy.cluster.topic_limits import as_kafka_4, topic_limits
+from tsproxy.cluster.limits_of_brokers import Given, given_by, own_of, together
 from tsproxy.config.settings import Config, Upstream
+from tsproxy.model.addresses import Address
 from tsproxy.model.verdict import TopicLimits
 from tsproxy.model.view import View
 from tsproxy.tls.contexts import upstream_context
@@ -17,7 +19,8 @@ T = TypeVar("T")
 
 
 async def view_of(config: Config, topics: Sequence[str]) -> View:
-    """The view that a session would have of these topics.
+    """The view that a session would have of these topics. The loosest limits hold if brokers differ, as in
+    the proxy. A broker that does not answer does not count; a proxy would leave all limits to brokers.
 
     Raises ConversationError if limits come from a cluster that cannot be queried.
     """
@@ -26,10 +29,13 @@ async def view_of(config: Config, topics: Sequence[str]) -> View:
     limits: dict[str, TopicLimits] = {}
     on_kafka_4: dict[str, TopicLimits] = {}
     try:
-        for answer in await _described(config.upstream, topics):
-            if answer.error_code == 0:
-                limits[answer.topic] = topic_limits(answer.settings)
-                on_kafka_4[answer.topic] = topic_limits(as_kafka_4(answer.settings, answer.defaults))
+        answers = await _described(config.upstream, topics)
+        brokers = await _given_by_brokers(config.upstream, topics)
+        for answer in answers:
+            described = given_by([answer])
+            if answer.error_code == 0 and described is not None:
+                found = together(own_of(answer), described, brokers)
+                limits[answer.topic], on_kafka_4[answer.topic] = found.limits, found.on_kafka_4
     except ValueError as error:
         raise ConversationError(f"a topic's configuration that is not understood: {error}") from error
     return View(
@@ -50,6 +56,23 @@ async def partitions_of(upstream: Upstream, topic: str) -> list[int]:
     answer = await _answer(upstream, query)
     # (error_code, topic, is_internal, partitions), each partition (error_code, partition, …)
     return sorted(one[1] for entry in answer.topics if entry[0] == 0 for one in entry[3])
+
+
+async def _given_by_brokers(upstream: Upstream, topics: Sequence[str]) -> Mapping[int, Given | None]:
+    """The values that each broker gives to topics, by node id, without brokers that do not answer."""
+    cluster = await _answer(upstream, AdminConnection.cluster)
+    tls = upstream_context(upstream.tls) if upstream.tls else None
+
+    async def given(address: Address) -> Given | None:
+        try:
+            async with connected(address, tls, upstream.sasl) as connection:
+                answers = await connection.describe(topics)
+        except ConversationError:
+            return None
+        return given_by(each for each in answers if each.error_code == 0)
+
+    values = await asyncio.gather(*map(given, cluster.brokers.values()))
+    return {node_id: each for node_id, each in zip(cluster.brokers, values, strict=True) if each is not None}
 
 
 async def _described(upstream: Upstream, topics: Sequence[str]) -> list[TopicAnswer]:
