@@ -15,6 +15,7 @@ from typing import Final
 from tsproxy.config.problems import ConfigError, Problem
 from tsproxy.config.settings import ClientAuth, Config, ServerTls, TlsVersion, UpstreamTls
 from tsproxy.tls.connection import TlsConnection, TlsContext
+from tsproxy.tls.sessions import keep_no_sessions
 
 HANDSHAKE_S: Final = 10.0
 """How long a handshake may take before the connection is closed."""
@@ -72,6 +73,7 @@ def server_context(tls: ServerTls) -> ssl.SSLContext:
         _load_revocations(context, tls.client_crl, f"{tls.place}.client_crl")
     context.verify_mode = _VERIFY[tls.client_auth]
     context.sni_callback = _remember_host
+    keep_no_sessions(context)
     return context
 
 
