@@ -26,6 +26,7 @@ from tsproxy.model.policy import HOUR_MS
 from tsproxy.model.verdict import TopicLimits
 from tsproxy.model.view import SessionLimits, View
 from tsproxy.proxy.pipe.buffers import READ_BYTES
+from tsproxy.session.events import BrokerBytes, ClientBytes
 from tsproxy.session.session import Session
 from tsproxy.wire.record_batch import read_facts
 from tsproxy.wire.record_set import HEADER_SIZE, scan
@@ -55,8 +56,8 @@ def on_fast_path(batch: bytes, times: int = 1) -> Read:
     view = View(topics={_TOPIC: TopicLimits(after_max_ms=HOUR_MS)})
     session = Session(peer, view, uses_fast_path=True)
     request, answer = produce_frame((_TOPIC,), (batch,)), accepting_answer(_TOPIC)
-    session.client_bytes(request, NOW_MS)
-    session.broker_bytes(answer, NOW_MS)
+    session.feed(ClientBytes(request), NOW_MS)
+    session.feed(BrokerBytes(answer), NOW_MS)
     fast_path = session.fast_path
     assert fast_path is not None, "native code is installed"
     requests, answers = request * times, answer * times

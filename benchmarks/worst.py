@@ -29,7 +29,8 @@ from tsproxy.model.produce import (
 )
 from tsproxy.model.verdict import RecordError, TopicLimits
 from tsproxy.model.view import Endpoint, View
-from tsproxy.session.effects import Effect, Judge, ReadAnswer
+from tsproxy.session.effects import Judge, ReadAnswer
+from tsproxy.session.events import AnswerDecoded, BrokerBytes, ClientBytes, Event, RequestJudged
 from tsproxy.session.session import Session
 from tsproxy.wire import k00_produce, primitives
 from tsproxy.wire.headers import frame
@@ -93,22 +94,22 @@ def _run(made: Input) -> tuple[float, float]:
     session = Session(_PEER, view, uses_fast_path=True)
     steps: list[float] = []
 
-    def step(call: Callable[..., list[Effect]], *arguments: object) -> None:
+    def step(event: Event) -> None:
         began = time.thread_time()
-        effects = call(*arguments)
+        effects = session.feed(event, _NOW_MS)
         steps.append(time.thread_time() - began)
         for effect in effects:
             if isinstance(effect, Judge):
-                step(session.judged, effect.job(), _NOW_MS)
+                step(RequestJudged(effect.job()))
             elif isinstance(effect, ReadAnswer):
-                step(session.answer_read, effect.job(), _NOW_MS)
+                step(AnswerDecoded(effect.job()))
 
     if made.asked:
-        step(session.client_bytes, made.asked, _NOW_MS)
+        step(ClientBytes(made.asked))
     steps.clear()
-    take = session.broker_bytes if made.asked else session.client_bytes
+    received = BrokerBytes if made.asked else ClientBytes
     for start in range(0, len(made.data), _READ):
-        step(take, made.data[start : start + _READ], _NOW_MS)
+        step(received(made.data[start : start + _READ]))
     return sum(steps), max(steps)
 
 

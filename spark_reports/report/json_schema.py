@@ -1,10 +1,9 @@
-"""The JSON Schema of report.json, made from `shape`: `python -m spark_reports.report.json_schema` prints it.
+"""The JSON Schema of report.json, made from `shape`.
 
 Within a version, keys are only added, so the schema allows keys that it does not name.
 """
 
 import json
-import sys
 import types
 from typing import Any, Union, get_args, get_origin, get_type_hints, is_typeddict
 
@@ -59,7 +58,3 @@ def _of(hint: Any, found: dict[str, Any]) -> dict[str, Any]:
             found[hint.__name__] = _object(hint, found)
         return {"$ref": f"#/$defs/{hint.__name__}"}
     raise TypeError(f"{hint} has no form in JSON Schema here")
-
-
-if __name__ == "__main__":
-    sys.stdout.write(text())

@@ -4,14 +4,13 @@ The tries of patterns are counted, not milliseconds. Expensive searches are made
 """
 
 from tests.policy.test_long_names import Counting
-from tests.session.conversation import NOW_MS, PEER, view_of
+from tests.session.conversation import NOW_MS, PEER, Session, view_of
 from tests.session.messages import produce
 from tests.wire.batches import batch
 from tsproxy.model.names import NAME_CHARS
 from tsproxy.model.policy import Match, NamePattern, Policy, Rule, RuleSettings
 from tsproxy.session.effects import Judge
 from tsproxy.session.produce import cost
-from tsproxy.session.session import Session
 
 GOOD = batch([NOW_MS])
 LONG_ID = "team7" * 6_540

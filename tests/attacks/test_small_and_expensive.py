@@ -22,6 +22,7 @@ from tests.session.conversation import (
     NOW_MS,
     PEER,
     Conversation,
+    Session,
     client,
     to_broker,
     view_of,
@@ -42,7 +43,6 @@ from tsproxy.session.effects import (
 from tsproxy.session.produce import budget
 from tsproxy.session.produce.cost import OFFLOAD_RECORDS
 from tsproxy.session.requests import RELAYED
-from tsproxy.session.session import Session
 from tsproxy.testing.proxy import RunningProxy
 from tsproxy.wire.k00_produce import MOST_PARTITIONS
 

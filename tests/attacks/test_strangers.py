@@ -4,11 +4,10 @@ import struct
 
 import pytest
 
-from tests.session.conversation import NOW_MS, PEER, Conversation, client, closed, noted, view_of
+from tests.session.conversation import NOW_MS, PEER, Conversation, Session, client, closed, noted, view_of
 from tests.session.messages import API_VERSIONS, METADATA, PRODUCE, SASL_AUTHENTICATE, SASL_HANDSHAKE, frame
 from tests.session.test_sasl import authenticate, authenticated, handshake, shaken
 from tsproxy.session.effects import CloseReason, CloseSession, PauseClient, SendToBroker
-from tsproxy.session.session import Session
 
 MIB = 1024 * 1024
 SASL_FRAME = 512 * 1024

@@ -14,7 +14,7 @@ import lz4.frame
 import pytest
 
 from tests.attacks.steps import A_BYTE, AT_ONCE, bytecodes
-from tests.session.conversation import NOW_MS, PEER, view_of
+from tests.session.conversation import NOW_MS, PEER, Session, view_of
 from tests.session.messages import (
     API_VERSIONS,
     FIND_COORDINATOR,
@@ -37,7 +37,6 @@ from tsproxy.session.produce.answer import local, with_answer, with_throttle
 from tsproxy.session.produce.job import Work, all_steps
 from tsproxy.session.produce.judge_request import judge_request_steps
 from tsproxy.session.produce.outcomes import of_rejections
-from tsproxy.session.session import Session
 from tsproxy.wire import k00_produce
 from tsproxy.wire.headers import RequestHeader, read_request_header
 from tsproxy.wire.primitives import MOST_TAGS, MOST_TAGS_TOGETHER, DecodeError, Reader

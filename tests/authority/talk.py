@@ -3,7 +3,7 @@
 import struct
 from dataclasses import dataclass, field, replace
 
-from tests.session.conversation import DAY_MS, HOUR_MS, NOW_MS, id_of
+from tests.session.conversation import DAY_MS, HOUR_MS, NOW_MS, Session, id_of
 from tests.session.messages import (
     API_VERSIONS,
     PRODUCE,
@@ -23,7 +23,6 @@ from tsproxy.session.penalties import Penalties
 from tsproxy.session.policies import Policies
 from tsproxy.session.produce.names import NamesOnly
 from tsproxy.session.produce.verdicts import judge_all
-from tsproxy.session.session import Session
 from tsproxy.session.stream_times import StreamTimes
 from tsproxy.session.throttle import Throttle
 from tsproxy.wire import k00_produce

@@ -2,13 +2,12 @@
 
 import re
 from dataclasses import fields, replace
-from pathlib import Path
 from random import Random
 
 import pytest
 
 from tests.authority import attempts
-from tests.authority.inputs import INPUTS, Who, as_table
+from tests.authority.inputs import INPUTS, Who
 from tests.authority.talk import LIMITS, NAMES, TOPICS, VICTIM, Shared, Talk, is_loosened
 from tests.session.conversation import HOUR_MS, NOW_MS, view_of
 from tests.session.messages import produce
@@ -18,7 +17,6 @@ from tsproxy.model.policy import Match, Mode, NamePattern, Policy, Rule, RuleSet
 from tsproxy.model.view import View
 from tsproxy.policy.context import RequestContext
 
-PAGE = Path(__file__).parents[2] / "docs" / "threat-model.md"
 SEEDS = range(4)
 TRIED = [each for each in INPUTS if each.attempt is not None]
 
@@ -118,11 +116,6 @@ def test_a_rule_by_a_claim_believes_it_and_changes_nobody_else(name):
         found += [place for each in attacking for place in is_loosened(each, attacker, view)]
     assert found
     assert row.only_with
-
-
-def test_the_page_has_this_table():
-    """Printed by: python -c "from tests.authority.inputs import as_table; print(as_table())" """
-    assert as_table() in PAGE.read_text(encoding="utf-8")
 
 
 def test_each_input_of_a_client_is_tried_and_no_other():

@@ -8,7 +8,6 @@ import pytest
 from tests.config.files import SMALLEST, config_of
 from tsproxy.config import load, put_setting
 from tsproxy.config.document import parse_yaml
-from tsproxy.config.reference import reference_table
 from tsproxy.config.settings import BrokerPorts, ClientAuth, ConnectionLimits, SaslMechanism, Secret
 from tsproxy.model.addresses import Address
 from tsproxy.model.policy import Mode, TimeLimit
@@ -165,10 +164,6 @@ def test_settings_lie_over_the_file():
     config = load(document, {})
     assert config.policy.mode is Mode.ENFORCE
     assert config.upstream.bootstrap_servers == (Address("a", 1), Address("b", 2))
-
-
-def test_the_documentation_carries_the_table_of_keys():
-    assert DOCS.read_text(encoding="utf-8").endswith("-->\n" + reference_table())
 
 
 @pytest.mark.parametrize("example", re.findall(r"```yaml\n(.*?)```", DOCS.read_text("utf-8"), re.DOTALL))

@@ -8,7 +8,7 @@ import yaml
 
 from tests.config.files import SMALLEST
 from tests.config.test_wrong_files import WRONG
-from tsproxy.config.schema import as_text, json_schema
+from tsproxy.config.schema import json_schema
 from tsproxy.config.tree import KEYS
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -50,11 +50,6 @@ def _is(value, name):
 
 def file_fits(text):
     return fits(yaml.safe_load(text), json_schema())
-
-
-def test_the_published_schema_is_made_from_the_table_of_keys():
-    """Made by: python -m tsproxy.config.schema > docs/configuration.schema.json"""
-    assert (DOCS / "configuration.schema.json").read_text(encoding="utf-8") == as_text()
 
 
 def test_the_files_that_come_along_fit():

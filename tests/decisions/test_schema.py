@@ -15,7 +15,7 @@ from tests.decisions.outcomes import NOON_MS, outcomes
 from tsproxy.decisions import DecisionLog, LifecycleKind
 from tsproxy.decisions.__main__ import main
 from tsproxy.decisions.fields import FIELDS, FieldType
-from tsproxy.decisions.schema import TYPE_FORMS, json_schema, markdown_table, spark_ddl
+from tsproxy.decisions.schema import TYPE_FORMS, json_schema, spark_ddl
 from tsproxy.decisions.totals import Totals
 
 SCHEMA = json_schema()
@@ -37,11 +37,6 @@ def test_the_spark_schema_has_every_field_once():
     columns = [column.split(" ", 1) for column in spark_ddl().split(", ")]
     assert [name for name, _ in columns] == [field.name for field in FIELDS]
     assert {kind for _, kind in columns} <= {form.spark for form in TYPE_FORMS.values()}
-
-
-def test_the_document_holds_the_table_that_the_fields_make():
-    """`python -m tsproxy.decisions markdown` prints the table to put there."""
-    assert markdown_table() in DOCUMENT.read_text(encoding="utf-8")
 
 
 @given(st.lists(outcomes(), max_size=12))
@@ -73,7 +68,7 @@ def test_a_line_that_breaks_the_schema_is_noticed(change, says):
 
 @pytest.mark.parametrize(
     ("form", "start"),
-    [("json", '{\n  "$schema"'), ("spark", "ts STRING, event"), ("markdown", "| field | type |")],
+    [("json", '{\n  "$schema"'), ("spark", "ts STRING, event")],
 )
 def test_the_module_prints_each_form(capsys, form, start):
     assert main([form]) == 0
@@ -84,7 +79,7 @@ def test_an_unknown_form_is_a_usage_error():
     """In a process: the exit code is the module's."""
     done = subprocess.run([sys.executable, "-m", "tsproxy.decisions", "xml"], capture_output=True, text=True)
     assert (done.returncode, done.stdout) == (2, "")
-    assert "json|spark|markdown" in done.stderr
+    assert "json|spark" in done.stderr
 
 
 @pytest.mark.parametrize("module", ["tsproxy", "tsproxy.decisions", "tsproxy.model"])

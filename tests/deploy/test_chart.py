@@ -303,7 +303,7 @@ def example_of(heading):
 @needs_tools
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: " ".join(example))
 def test_an_example_of_the_page_can_be_installed(tmp_path, example, certificates):
-    """An example that mounts files of its own is started in its image by test_chart_running.py."""
+    """Examples that mount files of their own are started in their image by test_chart_running.py."""
     objects = render(tmp_path, PLAIN | example)
     conforms(tmp_path / "rendered.yaml", NEWEST)
     if "extraVolumes" not in example:

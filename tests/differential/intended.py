@@ -1,6 +1,6 @@
 """The intended differences between a broker's answer and the proxy's, each with its reason.
 
-`docs/verdicts.md` prints this table. A difference that no row claims is a failure.
+`docs/verdicts.md` has this table. A difference that no row claims is a failure.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -323,3 +323,9 @@ INTENDED: Final = (
 def claimed_by(exchange: Exchange) -> Difference | None:
     """The row that says this difference is meant to be; None where none does."""
     return next((row for row in INTENDED if row.claims(exchange)), None)
+
+
+def as_table() -> str:
+    """The table as Markdown, for docs/verdicts.md."""
+    rows = [f"| {d.name} | {d.broker} | {d.proxy} | {d.reason} |" for d in INTENDED]
+    return "\n".join(["| what | broker | tsproxy | why |", "| --- | --- | --- | --- |", *rows])

@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Final
 
+from tests.session.conversation import Session
 from tsproxy.model.outcome import Outcome, Peer
 from tsproxy.model.view import View
 from tsproxy.session.effects import (
@@ -24,7 +25,6 @@ from tsproxy.session.effects import (
     SendToClient,
 )
 from tsproxy.session.events import DeadlinePassed
-from tsproxy.session.session import Session
 
 PATIENCE_S: Final = 60
 _SIZE: Final = struct.Struct(">i")

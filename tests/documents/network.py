@@ -1,4 +1,4 @@
-"""A network of one's own, so that the ports that a page names are free."""
+"""A network of one's own: the ports that a page names are free in it, and packets can be dropped in it."""
 
 import fcntl
 import os
@@ -10,7 +10,7 @@ import sys
 from collections.abc import Sequence
 
 _VARIABLE = "TSPROXY_OWN_NETWORK"
-_UNSHARE = ("unshare", "--user", "--map-root-user", "--net")
+_UNSHARE = ("unshare", "--user", "--map-root-user", "--net", "--mount")
 _GET_FLAGS, _SET_FLAGS, _UP = 0x8913, 0x8914, 0x1
 
 

@@ -1,6 +1,10 @@
-"""Each promise of docs/security.md and docs/policy.md has a test, by name (`promises.txt`)."""
+"""Each promise of docs/security.md and docs/policy.md has a test, by name (`promises.txt`).
+
+A text that changes asks for a look: its line has a digest of the text for which its tests were chosen.
+"""
 
 import ast
+import hashlib
 import re
 from pathlib import Path
 
@@ -17,8 +21,27 @@ RULER = re.compile(r"[|: -]+")
 
 
 def rows_of(page):
-    """(first words, what holds the promise) of each line."""
-    return [tuple(line.split(" -> ", 1)) for line in PAGES[page].splitlines() if line]
+    """(first words, what holds the promise, the digest of the text) of each line."""
+    lines = [line.split(" -> ", 1) for line in PAGES[page].splitlines() if line]
+    return [(words, *rest.rsplit(" #", 1)) for words, rest in lines]
+
+
+def blocks_of(page):
+    return blocks((TESTS.parent / "docs" / page).read_text("utf-8"))
+
+
+def digest(block):
+    return hashlib.sha256(block.encode()).hexdigest()[:8]
+
+
+def changed(found, rows):
+    """The lines as they must be, for texts that are not those for which the tests were chosen."""
+    return [
+        f"{words} -> {tests} #{digest(block)}"
+        for words, tests, seen in rows
+        for block in found
+        if block.startswith(words) and digest(block) != seen
+    ]
 
 
 def blocks(text):
@@ -56,15 +79,28 @@ def missing(tests):
 
 @pytest.mark.parametrize("page", PAGES)
 def test_every_paragraph_item_and_row_says_which_tests_hold_it(page):
-    text = (TESTS.parent / "docs" / page).read_text("utf-8")
-    found, words = blocks(text), [words for words, _ in rows_of(page)]
+    found, words = blocks_of(page), [words for words, *_ in rows_of(page)]
     assert [block for block in found if not block.startswith(tuple(words))] == [], "these have no line"
     assert [each for each in words if sum(block.startswith(each) for block in found) != 1] == []
 
 
 @pytest.mark.parametrize("page", PAGES)
+def test_every_text_is_the_one_for_which_its_tests_were_chosen(page):
+    """If it is not: see whether these tests, or others, hold its promises now, and write the line again."""
+    assert changed(blocks_of(page), rows_of(page)) == []
+
+
+def test_a_sentence_that_is_added_to_a_paragraph_is_noticed():
+    row = ("It is so", "documents/promises::gone", digest("It is so."))
+    assert changed(["It is so.", "Other."], [row]) == []
+    assert changed(["It is so. It is fast."], [row]) == [
+        f"It is so -> documents/promises::gone #{digest('It is so. It is fast.')}"
+    ]
+
+
+@pytest.mark.parametrize("page", PAGES)
 def test_every_test_that_is_named_exists(page):
-    held = [tests for _, tests in rows_of(page)]
+    held = [tests for _, tests, _ in rows_of(page)]
     assert [tests for tests in held if tests.startswith("none: ") and tests[6:] not in NO_PROMISE] == []
     assert [test for tests in held if not tests.startswith("none: ") for test in missing(tests)] == []
 

@@ -99,7 +99,7 @@ async def under_load(topic, options, *, librdkafka=2, java=1):
 async def values_of(kafka, topic):
     """The values of all records in a topic's log."""
     ends = {TopicPartition(topic, n): end for n, end in (await kafka.end_offsets(topic)).items()}
-    async with AIOKafkaConsumer(bootstrap_servers=kafka.bootstrap_servers) as consumer:
+    async with AIOKafkaConsumer(**kafka.client_options().aiokafka()) as consumer:
         consumer.assign(list(ends))
         await consumer.seek_to_beginning(*ends)
         values = []

@@ -14,11 +14,10 @@ import time
 from dataclasses import dataclass, replace
 
 from tests.e2e.sasl import RawClient, connect
-from tests.session.conversation import PEER, view_of
+from tests.session.conversation import PEER, Session, view_of
 from tests.session.messages import produce, request
 from tests.wire.batches import batch, unsigned
 from tsproxy.session.effects import CloseSession, Emit, SendToBroker
-from tsproxy.session.session import Session
 from tsproxy.wire import k00_produce
 
 AUTHORIZER = {

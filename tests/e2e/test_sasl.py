@@ -21,10 +21,9 @@ from aiokafka.errors import InvalidTimestampError
 
 from tests.e2e.sasl import bearer, connect, plain, scram, unsecured_token
 from tests.planted import traces
-from tests.proxy.world import PATIENCE_S, until
+from tests.proxy.world import PATIENCE_S
 from tests.session.messages import API_VERSIONS, METADATA, SASL_AUTHENTICATE, SASL_HANDSHAKE, produce, request
 from tests.wire.batches import batch, unsigned
-from tsproxy.testing.java_producer import Acknowledged, JavaProducer, JavaRecord
 from tsproxy.testing.kafka_cluster import KafkaCluster
 from tsproxy.testing.proxy import RunningProxy
 from tsproxy.wire import k00_produce
@@ -270,37 +269,6 @@ async def is_judged_by_the_token_that_the_broker_takes(proxy, fates):
     assert (await client.authenticate(bearer(b"\x01auth=Bearer ".join(tokens))))[0] == 0
     assert await said_of_an_old_record(client) == fates["bob"]
     client.close()
-
-
-@pytest.mark.full_only("takes two sessions' time; a session is renewed above, by hand")
-async def test_javas_producer_renews_its_session_unnoticed(kafka, proxy):
-    options = {
-        "bootstrap.servers": proxy.bootstrap_servers,
-        "security.protocol": "SASL_PLAINTEXT",
-        "sasl.mechanism": "OAUTHBEARER",
-        "sasl.jaas.config": (
-            "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule required "
-            'unsecuredLoginStringClaim_sub="alice";'
-        ),
-    }
-    async with JavaProducer(options, version=kafka.version) as producer:
-        await producer.send_all([JavaRecord("orders", b"first")])
-        opened = connections(proxy)
-        end = time.monotonic() + 2 * LIFETIME_MS / 1000
-        while time.monotonic() < end:
-            [result] = await producer.send_all([JavaRecord("orders", b"next")])
-            assert isinstance(result, Acknowledged)
-            await asyncio.sleep(0.1)
-        await until(lambda: connections(proxy) == opened)
-        assert not [line for line in proxy.log if line["event"] == "session_closed"]
-
-
-def connections(proxy):
-    return sum(
-        float(line.rpartition(" ")[2])
-        for line in fetched(proxy, "/metrics").splitlines()
-        if line.startswith("tsproxy_connections{")
-    )
 
 
 # -- Requests that do not wait for the answers before them ---------------------------------------------

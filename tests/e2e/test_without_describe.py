@@ -5,6 +5,10 @@ may not ask must not concern them.
 """
 
 import asyncio
+import json
+import os
+import signal
+from asyncio.subprocess import PIPE, STDOUT
 from contextlib import asynccontextmanager
 
 import pytest
@@ -21,12 +25,13 @@ from confluent_kafka.admin import (
 from tests.attacks.attacker import metric, port_of
 from tests.e2e.principals import AUTHORIZER
 from tests.e2e.test_versions_narrowed import offered
-from tests.proxy.running import page
+from tests.proxy.running import events, page
 from tests.proxy.world import until
 from tsproxy.model.kafka import ApiKey
 from tsproxy.testing.java_producer import Acknowledged, JavaProducer, JavaRecord
 from tsproxy.testing.kafka_cluster import KafkaCluster
 from tsproxy.testing.proxy import RunningProxy
+from tsproxy.testing.tools import write_tools
 
 pytestmark = pytest.mark.broker
 
@@ -96,13 +101,32 @@ def warnings_of(proxy):
 
 
 @asynccontextmanager
-async def proxy_of(kafka):
-    async with RunningProxy(kafka.bootstrap_servers, settings=OWN_LOGIN) as proxy:
+async def proxy_of(kafka, config=None):
+    async with RunningProxy(kafka.bootstrap_servers, config=config, settings=OWN_LOGIN) as proxy:
         yield proxy
 
 
-async def test_no_first_record_is_lost_whatever_the_proxy_may_describe(kafka, topic):
-    """After each of several starts, for topics that exist and for a new one."""
+def configured(kafka, folder):
+    """A file for the proxy, which `reloaded` changes."""
+    path = folder / "tsproxy.yaml"
+    path.write_text(
+        f"upstream: {{ bootstrap_servers: [{kafka.bootstrap_servers}] }}\n"
+        "listeners: [{ bind: '127.0.0.1:0', brokers: { ports_from: 0 } }]\n"
+    )
+    return path
+
+
+async def reloaded(proxy, config):
+    before = events(proxy).count("config_reloaded")
+    lines = config.read_text().splitlines()[:2]
+    config.write_text("\n".join([*lines, f"limits: {{ idle: {20 + before}m }}", ""]))
+    os.kill(proxy.pid, signal.SIGHUP)
+    await until(lambda: events(proxy).count("config_reloaded") > before)
+
+
+async def test_no_first_record_is_lost_whatever_the_proxy_may_describe(kafka, topic, tmp_path):
+    """After each of several starts, and after a reload, for topics that exist and for a new one."""
+    config = configured(kafka, tmp_path)
     visible, hidden = f"open-{topic}"[:200], topic
     for each in (visible, hidden):
         await kafka.create_topic(each)
@@ -114,8 +138,57 @@ async def test_no_first_record_is_lost_whatever_the_proxy_may_describe(kafka, to
         assert warnings_of(proxy).count("topic_names_denied") == 1
 
     await allow(kafka, binding(AclOperation.DESCRIBE, ("open-", ResourcePatternType.PREFIXED)))
-    async with proxy_of(kafka) as proxy:
+    async with proxy_of(kafka, config) as proxy:
         await all_acknowledged(kafka, proxy, visible, hidden)
+        await reloaded(proxy, config)
+        await all_acknowledged(kafka, proxy, hidden, visible)
+
+
+@pytest.mark.full_only("a hundred starts of Java; above and below, a producer without retries is one of ours")
+@pytest.mark.timeout(1800)
+@pytest.mark.parametrize("rights", ["none", "some topics", "changing"])
+async def test_the_verifiable_producer_is_acknowledged_after_ten_starts_and_reloads(
+    kafka, topic, tmp_path, rights
+):
+    """Kafka's own test tool, which retries nothing."""
+    tools = {path.name: path for path in write_tools(tmp_path / "bin")}
+    send = Verifiable(tools["kafka-verifiable-producer.sh"], kafka, tmp_path)
+    visible, hidden = f"open-{topic}"[:200], topic
+    for each in (visible, hidden):
+        await kafka.create_topic(each)
+    every, config = binding(AclOperation.DESCRIBE, ANY), configured(kafka, tmp_path)
+    await allow(kafka, binding(AclOperation.DESCRIBE_CONFIGS, ANY))
+    if rights == "some topics":
+        await allow(kafka, binding(AclOperation.DESCRIBE, ("open-", ResourcePatternType.PREFIXED)))
+    for number in range(10):
+        async with proxy_of(kafka, config) as proxy:
+            await asyncio.gather(send.to(proxy, hidden), send.to(proxy, visible))
+            if rights == "changing":
+                await (take_back if number % 2 else allow)(kafka, every)
+            await reloaded(proxy, config)
+            await asyncio.gather(send.to(proxy, hidden), send.to(proxy, visible))
+
+
+class Verifiable:
+    """VerifiableProducer, by its script."""
+
+    RECORDS = 20
+
+    def __init__(self, script, kafka, folder):
+        self._script = script
+        self._config = folder / "producer.properties"
+        options = kafka.client_options("root").java()
+        lines = [f"{name}={value}" for name, value in options.items() if name != "bootstrap.servers"]
+        self._config.write_text("\n".join(lines))
+
+    async def to(self, proxy, topic):
+        """Sends some records at once; asserts that each was acknowledged."""
+        words = ["--bootstrap-server", proxy.bootstrap_servers, "--topic", topic, "--acks", "-1"]
+        words += ["--max-messages", str(self.RECORDS), "--command-config", self._config]
+        process = await asyncio.create_subprocess_exec(self._script, *words, stdout=PIPE, stderr=STDOUT)
+        said, _ = await process.communicate()
+        last = json.loads(said.decode().splitlines()[-1])
+        assert (last["sent"], last["acked"]) == (self.RECORDS, self.RECORDS), (said.decode(), proxy.log)
 
 
 async def test_rights_that_change_while_it_runs_lose_no_record(kafka, topic):

@@ -8,7 +8,7 @@ from collections import deque
 from random import Random
 from unittest.mock import patch
 
-from tests.session.conversation import NOW_MS, PEER, view_of
+from tests.session.conversation import NOW_MS, PEER, Session, view_of
 from tests.session.messages import PRODUCE, accepted, produced
 from tests.simulated.history import batches_of
 from tests.simulated.requests import any_request, cut_frames
@@ -16,7 +16,6 @@ from tsproxy.proxy.connections.judge_pool import JudgePool
 from tsproxy.session.effects import Judge, SendToBroker
 from tsproxy.session.events import RequestJudged
 from tsproxy.session.produce import cost
-from tsproxy.session.session import Session
 
 AT_ONCE = 40
 REQUESTS = 6

@@ -7,7 +7,7 @@ from itertools import pairwise
 import pytest
 
 from tests.fastpath.conversations import RejectsOdd
-from tests.session.conversation import DAY_MS, HOUR_MS, LIMITS, NOW_MS, PEER, view_by, view_of
+from tests.session.conversation import DAY_MS, HOUR_MS, LIMITS, NOW_MS, PEER, Session, view_by, view_of
 from tests.session.messages import accepted, produce, produced
 from tests.wire.batches import CODECS, LZ4, NONE, ZSTD, batch
 from tsproxy import fastpath
@@ -23,7 +23,6 @@ from tsproxy.session import fast_path
 from tsproxy.session.effects import Emit, SendToBroker, SendToClient
 from tsproxy.session.events import ViewChanged
 from tsproxy.session.penalties import Penalties
-from tsproxy.session.session import Session
 
 GOOD = (NOW_MS, NOW_MS + 5)
 ADAPTIVE = partial(view_by, "adaptive", inspect_compressed=Inspect.ADAPTIVE)

@@ -5,7 +5,7 @@ from importlib import import_module
 
 import pytest
 
-from tests.session.conversation import DAY_MS, HOUR_MS, LIMITS, NOW_MS, PEER, id_of, view_of
+from tests.session.conversation import DAY_MS, HOUR_MS, LIMITS, NOW_MS, PEER, Session, id_of, view_of
 from tests.session.messages import HEARTBEAT, produce, request
 from tests.wire.batches import GZIP, batch
 from tsproxy import fastpath
@@ -19,7 +19,6 @@ from tsproxy.policy import timestamps
 from tsproxy.session.effects import SendToClient
 from tsproxy.session.produce.budget import DecompressionBudget
 from tsproxy.session.requests import RELAYED
-from tsproxy.session.session import Session
 
 AHEAD_MS, OLD_MS = NOW_MS + 2 * HOUR_MS, NOW_MS - 2 * DAY_MS
 AHEAD = batch([AHEAD_MS] * 3)

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.fastpath.conversations import Scene
-from tests.session.conversation import NOW_MS, PEER, view_of
+from tests.session.conversation import NOW_MS, PEER, Session, view_of
 from tests.session.messages import answer, produce, produced, request
 from tests.wire.batches import CODECS, batch
 from tsproxy.decisions import Privacy
@@ -30,7 +30,6 @@ from tsproxy.session.effects import (
     SendToClient,
 )
 from tsproxy.session.produce import budget, cost
-from tsproxy.session.session import Session
 from tsproxy.wire import one_shot
 from tsproxy.wire.apis import APIS
 

@@ -13,14 +13,13 @@ import orjson
 from tests.config.files import config_of
 from tests.planted import traces
 from tests.session import test_sasl as sasl
-from tests.session.conversation import NOW_MS, PEER
+from tests.session.conversation import NOW_MS, PEER, Session
 from tests.session.messages import ALL_VERSIONS, frame, produce, request
 from tests.wire.batches import CODECS, batch, record
 from tsproxy.config import ConfigError
 from tsproxy.decisions import DecisionLog
 from tsproxy.decisions.totals import Totals
 from tsproxy.session.effects import Effect, Emit, Judge, SendToBroker
-from tsproxy.session.session import Session
 
 PLANTED: Final = {
     "password": sasl.SECRET,

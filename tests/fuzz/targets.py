@@ -20,7 +20,7 @@ from tests.fastpath.conversations import Scene
 from tests.fastpath.test_sessions import Spectator
 from tests.fuzz.planted import secrets
 from tests.fuzz.planted import seeds as secret_seeds
-from tests.session.conversation import NOW_MS, PEER, view_of
+from tests.session.conversation import NOW_MS, PEER, Session, view_of
 from tests.session.messages import ALL_VERSIONS, produce
 from tests.wire.batches import CODECS, batch
 from tests.wire.blobs import blobs
@@ -40,7 +40,6 @@ from tsproxy.session.policies import of_anybody
 from tsproxy.session.produce.job import Work
 from tsproxy.session.produce.verdicts import judge_steps
 from tsproxy.session.reading import AnswerRead, NodeUnknown, Unreadable, read_beside
-from tsproxy.session.session import Session
 from tsproxy.session.slots import MaskAddresses, NarrowVersions, RewriteAddresses
 from tsproxy.tls import x509
 from tsproxy.wire import addresses, k00_produce, k01_k78_fetch, record_batch, record_set

@@ -17,6 +17,7 @@ from tests.session.conversation import (
     NOW_MS,
     PEER,
     Conversation,
+    Session,
     booked,
     broker,
     client,
@@ -31,7 +32,6 @@ from tsproxy.model.custom_rule import CustomRule, OnError, RuleContext, StreamTi
 from tsproxy.model.policy import Mode
 from tsproxy.model.verdict import Reason, TopicLimits
 from tsproxy.policy.custom_rules import consult
-from tsproxy.session.session import Session
 from tsproxy.testing.rules import SLOW_S, FakeClock, batch_times, check_rule, rule_context
 from tsproxy.testing.rules import rejected as rejected_by
 

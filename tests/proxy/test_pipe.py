@@ -7,13 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.session.conversation import NOW_MS, PEER, view_of
+from tests.session.conversation import NOW_MS, PEER, Session, view_of
 from tests.session.messages import HEARTBEAT, METADATA, produce, produced, request
 from tests.wire.batches import batch
 from tsproxy.proxy.pipe import Buffers, Pipe, Tally
 from tsproxy.proxy.pipe.buffers import MOST_READY, READ_BYTES, SPARE
 from tsproxy.session.effects import SendToBroker
-from tsproxy.session.session import Session
 
 KIB = 1024
 

@@ -39,7 +39,18 @@ from tsproxy.session.effects import (
     UnmuteClient,
     Warn,
 )
-from tsproxy.session.session import Session
+from tsproxy.session.events import (
+    AnswerDecoded,
+    BrokerBytes,
+    BrokerClosed,
+    ClientBytes,
+    ClientClosed,
+    DeadlinePassed,
+    RequestJudged,
+    ViewChanged,
+)
+from tsproxy.session.session import Session as CoreSession
+from tsproxy.session.states import SessionState
 
 NOW_MS = 1_767_225_600_000
 """2026-01-01T00:00:00Z"""
@@ -81,6 +92,38 @@ def view_by(rule, *, limits=LIMITS, waivers=(), **settings):
     """The same proxy, where the rule of that name matches everything and sets `settings`."""
     rules = (Rule(rule, Match(), RuleSettings(**settings)),)
     return view_of(limits=limits, policy=Policy(rules=rules, waivers=waivers))
+
+
+class Session(CoreSession):
+    """A session with a method for each event, and one clock."""
+
+    def client_bytes(self, data, now_ms):
+        return self.feed(ClientBytes(data), now_ms)
+
+    def broker_bytes(self, data, now_ms):
+        return self.feed(BrokerBytes(data), now_ms)
+
+    def client_closed(self, now_ms=NOW_MS):
+        return self.feed(ClientClosed(), now_ms)
+
+    def broker_closed(self, now_ms=NOW_MS):
+        return self.feed(BrokerClosed(), now_ms)
+
+    def apply_view(self, view, now_ms):
+        return self.feed(ViewChanged(view), now_ms)
+
+    def judged(self, judgement, now_ms):
+        return self.feed(RequestJudged(judgement), now_ms)
+
+    def answer_read(self, read, now_ms):
+        return self.feed(AnswerDecoded(read), now_ms)
+
+    def deadline_passed(self, now_ms):
+        return self.feed(DeadlinePassed(), now_ms)
+
+    @property
+    def is_delayed(self):
+        return self._state.current is SessionState.DELAYED
 
 
 class Conversation:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from hypothesis import strategies as st
 
-from tests.session.conversation import HOUR_MS, NOW_MS, PEER, view_of
+from tests.session.conversation import HOUR_MS, NOW_MS, PEER, Session, view_of
 from tests.session.messages import (
     API_VERSIONS,
     FETCH,
@@ -28,7 +28,6 @@ from tests.wire.batches import CODECS, batch
 from tests.wire.fetched import fetched, partition
 from tsproxy.model.outcome import Outcome
 from tsproxy.session.effects import CloseSession, Emit, Judge, SendToBroker, SendToClient
-from tsproxy.session.session import Session
 from tsproxy.wire import k00_produce
 from tsproxy.wire.headers import read_request_header
 

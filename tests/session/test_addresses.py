@@ -14,6 +14,7 @@ from tests.session.conversation import (
     PEER,
     Conversation,
     Expected,
+    Session,
     booked,
     broker,
     broker_held,
@@ -47,7 +48,6 @@ from tsproxy.model.produce import NodeEndpoint
 from tsproxy.model.view import Endpoint
 from tsproxy.session.deadlines import NODE_WAIT_MS
 from tsproxy.session.effects import CloseReason, CloseSession, Count, NodeWanted, SendToClient, SessionCounter
-from tsproxy.session.session import Session
 from tsproxy.wire.k33_k44_alter_configs import REPLACEMENT
 
 GOOD, BAD = batch([NOW_MS]), batch([0])

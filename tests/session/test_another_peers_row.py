@@ -4,13 +4,12 @@ import re
 
 import pytest
 
-from tests.session.conversation import HOUR_MS, NOW_MS, PEER, view_of
+from tests.session.conversation import HOUR_MS, NOW_MS, PEER, Session, view_of
 from tests.session.messages import accepted, frame, produce, produced
 from tests.session.test_sasl import authenticate, authenticated, handshake, shaken
 from tests.wire.batches import batch
 from tsproxy.model.policy import Choice, Match, Mode, NamePattern, Policy, Rule, RuleSettings
 from tsproxy.session.effects import Emit, ReadAnswer, SendToBroker
-from tsproxy.session.session import Session
 
 GOOD, BAD = batch([NOW_MS]), batch([NOW_MS, NOW_MS + 2 * HOUR_MS])
 

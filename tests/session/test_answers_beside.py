@@ -5,7 +5,7 @@ import struct
 import pytest
 
 from tests.attacks.steps import bytecodes
-from tests.session.conversation import NOW_MS, PEER, view_of
+from tests.session.conversation import NOW_MS, PEER, Session, view_of
 from tests.session.messages import (
     API_VERSIONS,
     FIND_COORDINATOR,
@@ -30,7 +30,6 @@ from tsproxy.session.effects import (
     SendToClient,
 )
 from tsproxy.session.reading import MOST_READ_HERE
-from tsproxy.session.session import Session
 
 COORDINATORS = 4_000
 

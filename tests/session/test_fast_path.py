@@ -4,14 +4,13 @@ from dataclasses import replace
 
 import pytest
 
-from tests.session.conversation import HOUR_MS, NOW_MS, PEER, view_of
+from tests.session.conversation import HOUR_MS, NOW_MS, PEER, Session, view_of
 from tests.session.messages import HEARTBEAT, accepted, produce, produced, request
 from tests.session.test_sasl import handshake, shaken
 from tests.wire.batches import batch
 from tsproxy.model.outcome import VerdictName
 from tsproxy.session.effects import Judge, SendToClient
 from tsproxy.session.fast_path import MOST_LEARNT
-from tsproxy.session.session import Session
 
 GOOD, BAD = batch([NOW_MS]), batch([NOW_MS + 2 * HOUR_MS])
 

@@ -12,6 +12,7 @@ from tests.session.conversation import (
     NOW_MS,
     PEER,
     Conversation,
+    Session,
     broker,
     client,
     closed,
@@ -38,7 +39,6 @@ from tests.wire.fetched import (
     tags_of,
 )
 from tsproxy.session.effects import CloseReason, CloseSession, SendToClient
-from tsproxy.session.session import Session
 from tsproxy.wire.k01_k78_fetch import MOST_TAIL_BYTES, blank_tail, layout_of
 
 VERSIONS = (16, 17, 18)

@@ -9,6 +9,7 @@ from tests.session.conversation import (
     NOW_MS,
     PEER,
     Conversation,
+    Session,
     booked,
     broker,
     client,
@@ -35,7 +36,6 @@ from tests.session.messages import (
 )
 from tests.wire.batches import batch
 from tsproxy.session.effects import CloseReason, SendToClient
-from tsproxy.session.session import Session
 
 GOOD = batch([NOW_MS])
 BAD = batch([NOW_MS + 2 * HOUR_MS])

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from kio.index import load_response_schema
 
-from tests.session.conversation import NOW_MS, PEER, view_of
+from tests.session.conversation import NOW_MS, PEER, Session, view_of
 from tests.session.dialogues import BAD, dialogues, frames_of, held, pieces
 from tests.session.messages import PRODUCE
 from tests.wire.entities import read
@@ -20,7 +20,6 @@ from tsproxy.session.effects import (
     TopicWanted,
 )
 from tsproxy.session.produce import cost
-from tsproxy.session.session import Session
 from tsproxy.wire.headers import read_request_header, response_body_start
 
 

@@ -4,14 +4,13 @@ import tracemalloc
 
 import pytest
 
-from tests.session.conversation import HOUR_MS, NOW_MS, PEER, view_of
+from tests.session.conversation import HOUR_MS, NOW_MS, PEER, Session, view_of
 from tests.session.messages import accepted, produce, produced
 from tests.wire.batches import batch
 from tsproxy.model.custom_rule import StreamTime
 from tsproxy.model.policy import LimitsFrom, Policy, RuleSettings, TimeLimit
 from tsproxy.session.effects import Judge, ReadAnswer
 from tsproxy.session.policies import KEPT, MOST_UNKNOWN, Policies
-from tsproxy.session.session import Session
 from tsproxy.session.state import FREE_BYTES
 
 A_ROW = 700

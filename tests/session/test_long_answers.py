@@ -3,14 +3,13 @@
 import pytest
 
 from tests.attacks.steps import bytecodes
-from tests.session.conversation import NOW_MS, PEER, view_of
+from tests.session.conversation import NOW_MS, PEER, Session, view_of
 from tests.session.messages import out_of_range, produce, produced, rejected
 from tests.wire.batches import batch
 from tsproxy.decisions.events import decision
 from tsproxy.decisions.privacy import Privacy
 from tsproxy.decisions.totals import Totals
 from tsproxy.session.effects import Emit, ReadAnswer, SendToClient
-from tsproxy.session.session import Session
 from tsproxy.wire import k00_produce
 
 GOOD, BAD = batch([NOW_MS]), batch([0])

@@ -6,11 +6,10 @@ A broker stores the last of its batches and answers once (`tests/verdicts/test_n
 import pytest
 
 from tests.fastpath.test_filters import Filters
-from tests.session.conversation import NOW_MS, PEER, view_of
+from tests.session.conversation import NOW_MS, PEER, Session, view_of
 from tests.session.messages import produce_entries, produced
 from tests.wire.batches import batch
 from tsproxy.session.effects import CloseReason, CloseSession, Emit, SendToBroker
-from tsproxy.session.session import Session
 
 GOOD, OTHER, BAD = batch([NOW_MS]), batch([NOW_MS], value=b"w"), batch([0])
 

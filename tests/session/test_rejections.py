@@ -9,6 +9,7 @@ from tests.session.conversation import (
     NOW_MS,
     PEER,
     Conversation,
+    Session,
     at,
     booked,
     broker,
@@ -37,7 +38,6 @@ from tests.session.messages import (
 )
 from tests.wire.batches import batch
 from tsproxy.session.effects import CloseReason, Note
-from tsproxy.session.session import Session
 
 GOOD = batch([NOW_MS])
 

@@ -12,6 +12,7 @@ from tests.session.conversation import (
     NOW_MS,
     PEER,
     Conversation,
+    Session,
     booked,
     broker,
     client,
@@ -39,7 +40,6 @@ from tests.session.messages import (
 )
 from tests.wire.batches import batch, unsigned
 from tsproxy.session.effects import CloseReason, SendToBroker, SendToClient
-from tsproxy.session.session import Session
 
 GOOD, BAD = batch([NOW_MS]), batch([0])
 

@@ -14,13 +14,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.session.conversation import NOW_MS, PEER
+from tests.session.conversation import NOW_MS, PEER, Session
 from tests.session.messages import frame, produce
 from tests.session.test_sasl import authenticate, authenticated, handshake, locked, shaken
 from tests.wire.batches import batch
 from tsproxy.session.effects import Emit
 from tsproxy.session.sasl_names import bearer_name, plain_name, scram_name
-from tsproxy.session.session import Session
 
 JAVAS_BLANKS = "".join(map(chr, range(33)))
 SERVER_FIRST, SERVER_FINAL = b"r=abcdef,s=QSXC,i=4096", b"v=rmF9"

@@ -11,6 +11,7 @@ from tests.session.conversation import (
     NOW_MS,
     PEER,
     Conversation,
+    Session,
     at,
     booked,
     broker,
@@ -31,7 +32,6 @@ from tsproxy.session import stream_times
 from tsproxy.session.effects import Judge
 from tsproxy.session.policies import of_anybody
 from tsproxy.session.produce import cost
-from tsproxy.session.session import Session
 from tsproxy.session.stream_times import StreamTimes
 from tsproxy.testing.rules import rule_context
 

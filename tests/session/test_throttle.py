@@ -10,6 +10,7 @@ from tests.session.conversation import (
     PEER,
     Conversation,
     Expected,
+    Session,
     booked,
     broker,
     client,
@@ -31,7 +32,6 @@ from tsproxy.model.view import View
 from tsproxy.session.effects import CloseSession, DelayRequest, MuteClient, SendToClient, UnmuteClient
 from tsproxy.session.events import DeadlinePassed, Throttled
 from tsproxy.session.produce import answer
-from tsproxy.session.session import Session
 from tsproxy.session.throttle import BYTES_A_MS, DEBTS, FREE_MS, Throttle
 
 GOOD = batch([NOW_MS])

@@ -13,6 +13,7 @@ from tests.session.conversation import (
     PEER,
     Conversation,
     Expected,
+    Session,
     booked,
     broker,
     client,
@@ -55,7 +56,6 @@ from tsproxy.session.produce.names import (
     IdsGivenUp,
     NamesOnly,
 )
-from tsproxy.session.session import Session
 
 NAME_WAITED_FOR = Expected(Count, {"counter": SessionCounter.TOPIC_NAME_WAITS})
 GOOD, AHEAD_MS = batch([NOW_MS]), NOW_MS + 2 * HOUR_MS

@@ -3,9 +3,8 @@ stalls."""
 
 import pytest
 
-from tests.session.conversation import NOW_MS, PEER, view_of
+from tests.session.conversation import NOW_MS, PEER, Session, view_of
 from tests.session.messages import HEARTBEAT, METADATA, answer, request
-from tsproxy.session.session import Session
 from tsproxy.wire.frames import Unfinished
 
 FRAME = request(HEARTBEAT, correlation_id=1)

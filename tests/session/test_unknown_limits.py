@@ -11,6 +11,7 @@ from tests.session.conversation import (
     PEER,
     Conversation,
     Expected,
+    Session,
     booked,
     broker,
     client,
@@ -30,7 +31,6 @@ from tsproxy.model.verdict import Reason
 from tsproxy.session.effects import Count, SessionCounter
 from tsproxy.session.produce.names import MOST_WAITED_FOR, NAME_WAIT_MS, TopicsGivenUp
 from tsproxy.session.request import Request
-from tsproxy.session.session import Session
 
 GOOD, IN_SECONDS = batch([NOW_MS]), batch([NOW_MS // 1_000])
 WAITED_FOR = Expected(Count, {"counter": SessionCounter.TOPIC_LIMITS_WAITS})

@@ -11,6 +11,7 @@ from tests.session.conversation import (
     NOW_MS,
     PEER,
     Conversation,
+    Session,
     client,
     closed,
     noted,
@@ -22,7 +23,6 @@ from tsproxy import fastpath
 from tsproxy.session.effects import CloseReason, CloseSession, SendToBroker, SendToClient
 from tsproxy.session.produce.budget import DecompressionBudget
 from tsproxy.session.requests import RELAYED
-from tsproxy.session.session import Session
 from tsproxy.wire.k18_api_versions import produce_versions
 
 GOOD = batch([NOW_MS])

@@ -1,4 +1,4 @@
-"""The declared keys as Markdown: `python -m tsproxy.config.reference` prints the tables of the docs."""
+"""The declared keys as Markdown, for docs/configuration.md."""
 
 from tsproxy.config.keys import Key, SectionKeys
 from tsproxy.config.tree import KEYS, OPTIONAL
@@ -29,7 +29,3 @@ def _default(key: Key) -> str:
 def _change(row: Key | SectionKeys) -> str:
     """When a new value takes effect: at a reload, or with the next start."""
     return "live" if row.is_live else "restart"
-
-
-if __name__ == "__main__":
-    print(reference_table(), end="")

@@ -1,8 +1,8 @@
 """The declared keys as JSON Schema, for editors that complete and check a file while it is written.
 
-`python -m tsproxy.config.schema` and `tsproxy check --schema` print it, and `docs/configuration.schema.json`
-is a copy. The schema describes the form of each value. Only `tsproxy check FILE` checks whether values are
-right, and whether they are allowed together.
+`tsproxy check --schema` prints it, and `docs/configuration.schema.json` is a copy (`make generated`). The
+schema describes the form of each value. Only `tsproxy check FILE` checks whether values are right, and
+whether they are allowed together.
 
 Editors read YAML's own types: to them `count: 200` and `min_version: 1.2` are numbers. Here every value is a
 text, so both forms are allowed. A text with `${NAME}` in it may stand for anything.
@@ -91,7 +91,3 @@ def _forms(choice: str) -> list[object]:
 
 def as_text() -> str:
     return json.dumps(json_schema(), indent=2) + "\n"
-
-
-if __name__ == "__main__":
-    print(as_text(), end="")

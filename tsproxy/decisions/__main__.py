@@ -1,19 +1,15 @@
-"""`python -m tsproxy.decisions json|spark|markdown` prints the schema in one of its forms.
-
-docs/decision-log.md contains the output of `markdown`.
-"""
+"""`python -m tsproxy.decisions json|spark` prints the schema in one of its forms."""
 
 import json
 import sys
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from tsproxy.decisions.schema import json_schema, markdown_table, spark_ddl
+from tsproxy.decisions.schema import json_schema, spark_ddl
 
 FORMS: Final[Mapping[str, Callable[[], str]]] = {
     "json": lambda: json.dumps(json_schema(), indent=2) + "\n",
     "spark": lambda: spark_ddl() + "\n",
-    "markdown": markdown_table,
 }
 
 

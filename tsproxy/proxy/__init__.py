@@ -10,7 +10,6 @@ Modules that hold the process together:
     ports           listening sockets; `outgoing_ports` reads the system's range for outgoing connections
     passed_sockets  listening sockets that a service manager keeps open
     logging         the operators' log; `notes` bounds lines about clients, `trouble` lines about outages
-    native_code     logs at the start if there is no native code
     service_manager reports the state to systemd (sd_notify)
     daemon_threads  threads that do not delay the exit
     wait            waits for an event, with a time limit

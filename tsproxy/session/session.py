@@ -120,34 +120,6 @@ class Session:
         Each event may change the deadline."""
         return self._state.deadlines.next_ms
 
-    # The same events as methods, for callers with one clock.
-
-    def client_bytes(self, data: bytes, now_ms: int) -> list[Effect]:
-        return self.feed(ClientBytes(data), now_ms)
-
-    def broker_bytes(self, data: bytes, now_ms: int) -> list[Effect]:
-        return self.feed(BrokerBytes(data), now_ms)
-
-    def client_closed(self) -> list[Effect]:
-        self._client_closed()
-        return self._done()
-
-    def broker_closed(self) -> list[Effect]:
-        self._parted("the broker closed", is_broker=True)
-        return self._done()
-
-    def apply_view(self, view: View, now_ms: int) -> list[Effect]:
-        return self.feed(ViewChanged(view), now_ms)
-
-    def judged(self, judgement: Judgement, now_ms: int) -> list[Effect]:
-        return self.feed(RequestJudged(judgement), now_ms)
-
-    def answer_read(self, read: AnswerRead | NodeUnknown | Unreadable, now_ms: int) -> list[Effect]:
-        return self.feed(AnswerDecoded(read), now_ms)
-
-    def deadline_passed(self, now_ms: int) -> list[Effect]:
-        return self.feed(DeadlinePassed(), now_ms)
-
     # -- Facts --------------------------------------------------------------------------------------
 
     @property
@@ -180,11 +152,6 @@ class Session:
         """True while a request is held: from a `Judge` effect to `RequestJudged`, while it is delayed, and
         while it waits for a topic's name. False once the session has ended."""
         return self._state.current.holds_request
-
-    @property
-    def is_delayed(self) -> bool:
-        """True from a `DelayRequest` effect to its deadline, or to the session's end."""
-        return self._state.current is SessionState.DELAYED
 
     @property
     def held_bytes(self) -> int:

@@ -3,13 +3,12 @@
 from typing import Final
 
 from tests.fastpath.test_sessions import Spectator
-from tests.session.conversation import DAY_MS, HOUR_MS, NOW_MS, PEER, id_of
+from tests.session.conversation import DAY_MS, HOUR_MS, NOW_MS, PEER, Session, id_of
 from tests.session.messages import FETCH, HEARTBEAT, accepted, produce, produced, request
 from tests.wire.batches import batch
 from tsproxy.model.kafka import TimestampType
 from tsproxy.model.verdict import TopicLimits
 from tsproxy.model.view import Endpoint, SessionLimits, View
-from tsproxy.session.session import Session
 
 __all__ = ["NOW_MS", "SCENES", "Scene"]
 

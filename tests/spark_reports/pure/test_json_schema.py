@@ -34,10 +34,6 @@ def breaches(value, schema, root, at="report"):
     return []
 
 
-def test_the_document_is_the_schema():
-    assert DOCUMENT.read_text() == json_schema.text()
-
-
 def test_the_tables_whose_rows_are_not_computed_are_those_of_the_shape():
     assert get_type_hints(Plain).keys() == ROWS.keys()
 

@@ -45,7 +45,7 @@ from tsproxy.session.effects import (
     Warn,
     WarningName,
 )
-from tsproxy.session.events import AnswerDecoded, DeadlinePassed, Event, RequestJudged
+from tsproxy.session.events import AnswerDecoded, BrokerClosed, DeadlinePassed, Event, RequestJudged
 from tsproxy.session.session import Session
 
 
@@ -188,7 +188,8 @@ class SessionDriver:
         """Book the batches that the session has counted, and those that are still in flight, after the
         session has ended. Nothing is sent."""
         try:
-            for effect in self.session.broker_closed():
+            clock = self._context.clock
+            for effect in self.session.feed(BrokerClosed(), clock.now_ms(), clock.monotonic_ms()):
                 if isinstance(effect, Emit):
                     self._context.book(effect.outcome)
             self._book_totals()

@@ -1,13 +1,7 @@
-"""The catalogue as Markdown: `python -m tsproxy.proxy.metrics.reference` writes it to docs/metrics.md."""
-
-from pathlib import Path
-from typing import Final
+"""The catalogue as Markdown, for docs/metrics.md."""
 
 from tsproxy.proxy.metrics.catalogue.sections import SECTIONS
 from tsproxy.proxy.metrics.described import FROM_START, Described, Joined, Kind
-
-BEGIN: Final = "<!-- metrics: from the code -->"
-END: Final = "<!-- end of metrics -->"
 
 
 def reference() -> str:
@@ -29,19 +23,3 @@ def _row(row: Described) -> str:
     series = "start" if row.series == FROM_START else row.series
     meaning = row.meaning.removesuffix(".")
     return f"| `{row.name}`{labels} | {kind} | {meaning} | {series} | {row.action} |"
-
-
-def page_with(page: str) -> str:
-    """The page with current tables."""
-    before, begin, rest = page.partition(BEGIN)
-    _, end, after = rest.partition(END)
-    return f"{before}{begin}\n\n{reference()}\n\n{end}{after}"
-
-
-def main() -> None:
-    page = Path("docs/metrics.md")
-    page.write_text(page_with(page.read_text(encoding="utf-8")), encoding="utf-8")
-
-
-if __name__ == "__main__":
-    main()

@@ -49,7 +49,7 @@ class ProduceFlow:
         self._records_taken = 0
 
     def read_begins(self) -> None:
-        """The requests that follow came in one read. Many records together go to threads."""
+        """The next requests came in one read. If they have many records together, threads judge them."""
         self._records_taken = 0
 
     def take(self, request: Request) -> None:

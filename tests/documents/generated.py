@@ -1,0 +1,80 @@
+"""`make generated` writes the parts of pages, and the files, that are made from tables in the code.
+
+A part stands between `<!-- made by make generated: NAME -->` and `<!-- end of NAME -->`. `PARTS` says how
+each is made, `FILES` the same for whole files. Figures that must be measured are written by other commands:
+`python -m tests.clients.versions` and `make bench`, for example.
+"""
+
+import re
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Final
+
+from spark_reports.report import json_schema
+from tests.authority import inputs
+from tests.differential import intended
+from tests.session import test_close_reasons
+from tests.test_states import drawing
+from tsproxy.config import schema
+from tsproxy.config.reference import reference_table
+from tsproxy.decisions.schema import markdown_table
+from tsproxy.proxy.metrics.reference import reference
+
+ROOT: Final = Path(__file__).parents[2]
+
+PARTS: Final[Mapping[str, Callable[[], str]]] = {
+    "states of a session": lambda: drawing("states of a session"),
+    "stages of a connection": lambda: drawing("stages of a connection"),
+    "keys": reference_table,
+    "metrics": reference,
+    "fields": markdown_table,
+    "reasons to close": test_close_reasons.table,
+    "intended differences": intended.as_table,
+    "authority": inputs.as_table,
+}
+
+FILES: Final[Mapping[str, Callable[[], str]]] = {
+    "docs/configuration.schema.json": schema.as_text,
+    "docs/report.schema.json": json_schema.text,
+}
+
+_PART = re.compile(
+    r"(?P<begin><!-- made by make generated: (?P<name>[a-z ]+) -->\n).*?(?P<end><!-- end of (?P=name) -->\n)",
+    re.DOTALL,
+)
+
+
+def pages() -> dict[Path, list[str]]:
+    """The pages with generated parts, and the names of these parts."""
+    found = {
+        page: [each["name"] for each in _PART.finditer(page.read_text(encoding="utf-8"))]
+        for page in (*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"))
+    }
+    return {page: names for page, names in found.items() if names}
+
+
+def with_parts(page: str) -> str:
+    """The text of a page with its generated parts as they are now."""
+
+    def part(found: re.Match[str]) -> str:
+        made = PARTS[found["name"]]().strip("\n")
+        return f"{found['begin']}\n{made}\n\n{found['end']}"
+
+    return _PART.sub(part, page)
+
+
+def generated() -> dict[Path, str]:
+    """Each page and file with generated text, as it is now."""
+    made = {page: with_parts(page.read_text(encoding="utf-8")) for page in pages()}
+    return made | {ROOT / name: make() for name, make in FILES.items()}
+
+
+def main() -> None:
+    for file, text in generated().items():
+        if not file.exists() or file.read_text(encoding="utf-8") != text:
+            file.write_text(text, encoding="utf-8")
+            print(f"{file.relative_to(ROOT)} is written again")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,27 @@
+"""Texts that are made from tables in the code are current."""
+
+import pytest
+
+from tests.documents.generated import FILES, PARTS, ROOT, generated, pages, with_parts
+
+FILES_NOW = {file.relative_to(ROOT).as_posix(): text for file, text in generated().items()}
+
+
+@pytest.mark.parametrize("file", FILES_NOW)
+def test_a_generated_text_is_current(file):
+    assert (ROOT / file).read_text(encoding="utf-8") == FILES_NOW[file], (
+        f"{file} is not as the code says: make generated"
+    )
+
+
+def test_each_part_is_in_one_page():
+    assert sorted(name for names in pages().values() for name in names) == sorted(PARTS)
+    assert set(FILES) <= set(FILES_NOW)
+
+
+def test_a_part_is_replaced_and_the_rest_of_the_page_stays():
+    page = "one\n<!-- made by make generated: keys -->\nold\n<!-- end of keys -->\ntwo\n"
+    made = with_parts(page)
+    assert made.startswith("one\n<!-- made by make generated: keys -->\n\n| key |")
+    assert made.endswith("\n\n<!-- end of keys -->\ntwo\n")
+    assert with_parts(made) == made
