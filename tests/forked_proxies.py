@@ -65,7 +65,7 @@ class _Forks:
         self._fixed = _fixed_of(os.environ)
 
     async def start(self, command: Sequence[str], environment: Mapping[str, str]) -> Any:
-        if _fixed_of(environment) != self._fixed:
+        if command[1:3] != _MODULE or _fixed_of(environment) != self._fixed:
             return await started_anew(command, environment)
         if self._process is None:
             self._process = self._begin()

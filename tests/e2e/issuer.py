@@ -2,14 +2,23 @@
 
 import base64
 import json
+import os
 import threading
 import time
+from contextlib import asynccontextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import parse_qs, unquote_plus
 
+import pytest
 from cryptography.hazmat.primitives.asymmetric import padding, rsa
 from cryptography.hazmat.primitives.hashes import SHA256
 
+from tsproxy.testing.kafka_cluster import KafkaCluster
+
+LISTENER = "listener.name.clients"
+BEARER = f"{LISTENER}.oauthbearer"
+HANDLER = "org.apache.kafka.common.security.oauthbearer.OAuthBearerValidatorCallbackHandler"
+MODULE = "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule"
 ISSUER = "https://issuer.test"
 AUDIENCE = "kafka"
 
@@ -93,3 +102,34 @@ def _dashed(data):
 
 def _number(value):
     return _dashed(value.to_bytes((value.bit_length() + 7) // 8, "big")).decode()
+
+
+@asynccontextmanager
+async def cluster_for_tokens(issuer, folder, session_ms):
+    """A broker that checks tokens of `issuer` as in production, and ends a session after `session_ms`.
+
+    Its validator reads the issuer's keys from a file (KIP-768). alice logs in by SCRAM. `orders` has a limit
+    of a minute.
+    """
+    keys = folder / "jwks.json"
+    keys.write_text(issuer.keys())
+    properties = {
+        f"{LISTENER}.sasl.enabled.mechanisms": "OAUTHBEARER,SCRAM-SHA-512",
+        f"{BEARER}.sasl.jaas.config": f"{MODULE} required;",
+        f"{BEARER}.sasl.server.callback.handler.class": HANDLER,
+        f"{BEARER}.connections.max.reauth.ms": str(session_ms),
+        f"{BEARER}.sasl.oauthbearer.jwks.endpoint.url": keys.as_uri(),
+        f"{BEARER}.sasl.oauthbearer.expected.audience": AUDIENCE,
+        f"{BEARER}.sasl.oauthbearer.expected.issuer": ISSUER,
+        # Nobody but the proxy may read how topics are configured, and only by this name.
+        "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+        "super.users": "User:tsproxy;User:alice;User:ANONYMOUS",
+    }
+    allowed = f"-Dorg.apache.kafka.sasl.oauthbearer.allowed.urls={keys.as_uri()}"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("JAVA_TOOL_OPTIONS", f"{os.environ.get('JAVA_TOOL_OPTIONS', '')} {allowed}".strip())
+        async with KafkaCluster(
+            security="SASL_PLAINTEXT", users={"alice": "of-alice"}, properties=properties
+        ) as it:
+            await it.create_topic("orders", config={"message.timestamp.before.max.ms": "60000"})
+            yield it

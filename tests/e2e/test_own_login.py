@@ -7,7 +7,6 @@ must be made anew (KIP-368). A client with SCRAM shows that the proxy knows the 
 import asyncio
 import base64
 import contextlib
-import os
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import parse_qs, urlsplit
@@ -15,19 +14,14 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 import pytest_asyncio
 
-from tests.e2e.issuer import AUDIENCE, ISSUER, Issuer
+from tests.e2e.issuer import Issuer, cluster_for_tokens
 from tests.proxy.world import until
 from tsproxy.cluster.client_options import security_options
 from tsproxy.cluster.tokens import Token, TokenError, TokenProvider, token_provider
 from tsproxy.config.settings import ClientCredentials, MskIam, Sasl, SaslMechanism, Secret
 from tsproxy.testing.java_producer import Acknowledged, JavaProducer, JavaRecord, Rejected
-from tsproxy.testing.kafka_cluster import KafkaCluster
 from tsproxy.testing.proxy import ProxyError, RunningProxy
 
-LISTENER = "listener.name.clients"
-BEARER = f"{LISTENER}.oauthbearer"
-HANDLER = "org.apache.kafka.common.security.oauthbearer.OAuthBearerValidatorCallbackHandler"
-MODULE = "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule"
 SECRET = "planted secret: of/the+proxy"
 SESSION_MS = 3_000
 
@@ -40,28 +34,8 @@ def issuer():
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def kafka(issuer, tmp_path_factory):
-    keys = tmp_path_factory.mktemp("issuer") / "jwks.json"
-    keys.write_text(issuer.keys())
-    properties = {
-        f"{LISTENER}.sasl.enabled.mechanisms": "OAUTHBEARER,SCRAM-SHA-512",
-        f"{BEARER}.sasl.jaas.config": f"{MODULE} required;",
-        f"{BEARER}.sasl.server.callback.handler.class": HANDLER,
-        f"{BEARER}.connections.max.reauth.ms": str(SESSION_MS),
-        f"{BEARER}.sasl.oauthbearer.jwks.endpoint.url": keys.as_uri(),
-        f"{BEARER}.sasl.oauthbearer.expected.audience": AUDIENCE,
-        f"{BEARER}.sasl.oauthbearer.expected.issuer": ISSUER,
-        # Nobody but the proxy may read how topics are configured, and only by this name.
-        "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
-        "super.users": "User:tsproxy;User:alice;User:ANONYMOUS",
-    }
-    allowed = f"-Dorg.apache.kafka.sasl.oauthbearer.allowed.urls={keys.as_uri()}"
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("JAVA_TOOL_OPTIONS", f"{os.environ.get('JAVA_TOOL_OPTIONS', '')} {allowed}".strip())
-        async with KafkaCluster(
-            security="SASL_PLAINTEXT", users={"alice": "of-alice"}, properties=properties
-        ) as it:
-            await it.create_topic("orders", config={"message.timestamp.before.max.ms": "60000"})
-            yield it
+    async with cluster_for_tokens(issuer, tmp_path_factory.mktemp("issuer"), SESSION_MS) as it:
+        yield it
 
 
 def settings_of(**keys):
