@@ -12,7 +12,7 @@ QUICK := -m "not broker and not spark and not slow"
 export PYTHONDONTWRITEBYTECODE =
 
 .DEFAULT_GOAL := help
-.PHONY: help setup java demo test test-quick test-full test-clients differential kafka mutation coverage fuzz cost simulate chaos incidents soak bench bench-reports bench-fleet pyfiles docs generated docs-run test-deploy release lint format clean
+.PHONY: help setup java demo test test-quick test-full test-clients differential kafka mutation coverage fuzz cost simulate chaos incidents soak bench bench-reports bench-fleet pyfiles docs generated docs-run test-deploy release deb lint format clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -153,6 +153,9 @@ TAG ?= needed
 WHEELS ?= all
 release: java .venv/release/stamp ## dist/ with all files of a release, built twice and tested (docs/releasing.md)
 	$(BIN)/python -m deploy.release --audit $(AUDIT) --tag $(TAG) --wheels $(WHEELS)
+
+deb: .venv/release/stamp ## dist/tsproxy_VERSION.deb, for Debian and Ubuntu with this Python (docs/operations.md)
+	$(BIN)/python -m deploy.release.debian
 
 clean: ## forget .venv and what was built (the cache of jars stays)
 	rm -rf .venv build dist *.egg-info demo-output .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -2,7 +2,8 @@
 
 `agreement` compares version, tag and CHANGELOG. `audit` looks up known vulnerabilities. `build` makes wheels,
 sdist and the archive for spark-submit from the commit. `trial` installs and tests them in a fresh
-environment, `sbom` lists the packages of that environment. Nothing here publishes anything.
+environment, `sbom` lists the packages of that environment. `debian` makes the Debian package. Nothing here
+publishes anything.
 """
 
 

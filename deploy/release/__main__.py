@@ -7,7 +7,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from deploy.release import ReleaseError, trial
+from deploy.release import ReleaseError, debian, trial
 from deploy.release.agreement import Commit, agreed
 from deploy.release.audit import audited
 from deploy.release.build import build_everywhere, build_here, container_engine, different
@@ -60,7 +60,8 @@ def _made(root: Path, commit: Commit, folder: Path, *, is_native_alone: bool) ->
     trial.check_texts(made)
     python = trial.install(made, root / "requirements.lock", commit, folder)
     write_sbom(python, root, commit, made)
-    _tell("installed in a fresh environment, and listed in the SBOM")
+    debian.build_deb(root, made, commit, folder)
+    _tell("installed in a fresh environment, listed in the SBOM, and packed for Debian")
     trial.try_pyfiles(python, made, folder)
     _tell(f"tried: {trial.try_installed(python, commit, folder)}")
     write_sums(made)

@@ -11,7 +11,7 @@ from deploy.release.build import PYFILES
 from deploy.release.commands import run, tool
 
 _PIP: Final = ("--quiet", "--disable-pip-version-check", "--no-input")
-_EXTRAS: Final = "uvloop,reports"
+EXTRAS: Final = "uvloop,reports"
 _RUN: Final = Path(__file__).with_name("trial_run.py")
 _CONFIGURATION: Final = """\
 upstream:
@@ -21,7 +21,7 @@ listeners:
 """
 
 
-def install(made: Path, lock: Path, commit: Commit, folder: Path) -> Path:
+def install(made: Path, lock: Path, commit: Commit, folder: Path, extras: str = EXTRAS) -> Path:
     """The Python of a new environment with tsproxy from `made`, and with its dependencies as the lock pins
     them.
 
@@ -31,7 +31,7 @@ def install(made: Path, lock: Path, commit: Commit, folder: Path) -> Path:
     run(sys.executable, "-m", "venv", "--without-pip", python.parents[1])
     pip = (tool("python"), "-m", "pip", "--python", python, "install", *_PIP)
     run(*pip, "--no-deps", "--no-index", "--find-links", made, f"tsproxy=={commit.version}")
-    run(*pip, "--constraint", lock, f"tsproxy[{_EXTRAS}]=={commit.version}")
+    run(*pip, "--constraint", lock, f"tsproxy[{extras}]=={commit.version}")
     return python
 
 

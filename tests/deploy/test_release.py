@@ -285,7 +285,8 @@ def test_a_release_is_built_twice_tested_and_complete(tagged: Path):
     names = {path.name for path in dist.iterdir()}
     (wheel,) = dist.glob("*.whl")
     archives = {f"tsproxy-{__version__}.tar.gz", f"tsproxy-{__version__}.cdx.json"}
-    assert names == {wheel.name, *archives, "spark_reports-pyfiles.zip", "SHA256SUMS"}
+    [deb] = dist.glob(f"tsproxy_{__version__}+py*.deb")
+    assert names == {wheel.name, deb.name, *archives, "spark_reports-pyfiles.zip", "SHA256SUMS"}
     assert "manylinux" in wheel.name
     assert "audit: left out (AUDIT=skip)" in done.stdout
     with tarfile.open(dist / f"tsproxy-{__version__}.tar.gz") as tar:

@@ -151,4 +151,4 @@ def test_systemd_is_told_when_clients_are_let_in_and_reloads_by_signal():
     """However long the cluster takes to answer: a proxy that waits for it has not failed."""
     assert SERVICE["Type"] == ["notify"]
     assert SERVICE["TimeoutStartSec"] == ["infinity"]
-    assert SERVICE["ExecReload"] == ["/bin/kill -HUP $MAINPID"]
+    assert SERVICE["ExecReload"] == ['/bin/sh -c "kill -HUP $MAINPID"']
