@@ -4,6 +4,7 @@ import asyncio
 import json
 import os
 from dataclasses import replace
+from itertools import pairwise
 
 from tests.proxy.decision_log.logs import HandClock, files_in
 from tests.proxy.measured import ACCEPTED, TOTALS, rendered
@@ -26,7 +27,7 @@ async def test_a_whole_life_leaves_lines_without_gaps_also_when_it_ends_between_
     recorder.book(ACCEPTED)
     clock.ms += 3 * MINUTE_MS  # an interval is over, and no tick has come
     assert await recorder.stop()
-    recorder.measure()
+    await recorder.measure()
 
     [file] = tmp_path.iterdir()
     lines = [json.loads(line) for line in file.open()]
@@ -100,8 +101,12 @@ async def test_very_many_outcomes_are_booked_in_turns_and_none_is_lost(tmp_path)
     await asyncio.sleep(0)
     for _ in range(many):
         recorder.book(ACCEPTED)
-    recorder.measure()
+    seen, measuring = [booked()], asyncio.ensure_future(recorder.measure())
+    while not measuring.done():
+        await asyncio.sleep(0)
+        seen.append(booked())
     assert booked() == 2 * many + 1
+    assert all(after - before <= MOST_AT_ONCE for before, after in pairwise(seen))
     for _ in range(many):
         recorder.book(ACCEPTED)
     assert await recorder.stop()
@@ -125,7 +130,7 @@ async def test_what_was_dropped_and_what_was_deleted_is_told_by_metrics_and_the_
         full.setattr("tsproxy.proxy.decision_log.files.QUEUE", replace(QUEUE, most=0))
         recorder.record_lifecycle(LifecycleKind.RELOAD, {})
     assert await recorder.stop()
-    recorder.measure()
+    await recorder.measure()
 
     [file] = tmp_path.iterdir()
     lines = [json.loads(line) for line in file.open()]

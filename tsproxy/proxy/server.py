@@ -319,7 +319,7 @@ class Proxy:
 
     async def report(self) -> Report:
         """The state of this process now."""
-        self._recorder.measure()
+        await self._recorder.measure()
         self._names_unresolved.set(len(self._upstream.unresolved))
         self.metrics.buffered_bytes = self._limits.memory.held_bytes + self._limits.memory.beside()
         now_ms = self._clock.now_ms()

@@ -113,6 +113,12 @@ class DecisionRecorder:
             self._waiting_bytes -= _bytes_of(outcome)
             self._book(outcome)
 
+    async def _caught_up(self) -> None:
+        """Wait until all outcomes that wait now are recorded, before counts are reported. A reader of the
+        admin port must not hold everybody up for the 0.4 s that 20,000 outcomes take."""
+        for _ in range(0, len(self._waiting), MOST_AT_ONCE):
+            await asyncio.sleep(0)  # `_next_turn` is scheduled before this task
+
     def _book(self, outcome: Outcome) -> None:
         self._booked_now += 1
         if self._log.is_over(outcome.now_ms):
@@ -144,7 +150,7 @@ class DecisionRecorder:
                 now_ms = self._clock.now_ms()
                 if self._log.is_due(now_ms):
                     self._record_all_totals()
-                    self._catch_up()
+                    await self._caught_up()
                 self._files.put(self._log.tick(now_ms, self._health()))
             except Exception as error:
                 # An error in the counting must not stop the data path.
@@ -167,10 +173,10 @@ class DecisionRecorder:
         problem = self._files.problem()
         return [*([] if problem is None else [problem]), *(self._topic.warnings() if self._topic else [])]
 
-    def measure(self) -> None:
+    async def measure(self) -> None:
         """Update the metrics from the sessions and the files."""
         self._record_all_totals()
-        self._catch_up()
+        await self._caught_up()
         self._metrics.decision_log_writable = self._files.problem() is None
         self._metrics.decision_files_deleted = self._files.files_deleted
         self._metrics.decisions_written = self._files.written
