@@ -29,16 +29,17 @@ from tests.session.messages import (
 from tests.wire.batches import GZIP, LZ4, SNAPPY, XERIAL_HEADER, ZSTD, batch, unsigned
 from tsproxy.model.custom_rule import CustomRule
 from tsproxy.model.policy import Match, Policy, Rule, RuleSettings
+from tsproxy.model.produce import PartitionProduceResponse, ProduceResponse, TopicProduceResponse
 from tsproxy.model.view import SessionLimits
 from tsproxy.policy.stream_time import StreamTimeGuard
 from tsproxy.session.effects import CloseReason, CloseSession, Judge, Note, PauseClient
 from tsproxy.session.policies import of_anybody
-from tsproxy.session.produce.answer import local, with_answer, with_throttle
-from tsproxy.session.produce.job import Work, all_steps
+from tsproxy.session.produce.answer import local, settle, with_answer, with_throttle
+from tsproxy.session.produce.job import MOST_OBJECTS, Work, all_steps
 from tsproxy.session.produce.judge_request import judge_request_steps
 from tsproxy.session.produce.outcomes import of_rejections
-from tsproxy.wire import k00_produce
-from tsproxy.wire.headers import RequestHeader, read_request_header
+from tsproxy.wire import k00_produce, record_batch
+from tsproxy.wire.headers import RequestHeader, read_request_header, response_header
 from tsproxy.wire.primitives import MOST_TAGS, MOST_TAGS_TOGETHER, DecodeError, Reader
 
 DESCRIBE_CONFIGS = 32
@@ -263,6 +264,27 @@ def test_an_answer_that_was_made_beside_the_loop_is_the_one_that_would_have_been
     assert beside.booked == tuple(of_rejections(here))
 
 
+@pytest.mark.parametrize("version", range(3, 14))
+def test_rejections_that_a_thread_wrote_are_merged_as_those_that_the_loop_writes(version):
+    """Three thousand texts would take the loop 10 ms when the broker answers, for an answer of 50 bytes."""
+    marked = batch([NOW_MS] * 3_000, attributes=0x08)
+    whole = produce({"t": {0: batch([NOW_MS]), 1: marked, 2: batch([0])}}, version)
+    read = read_request_header(whole[4:])
+    names = view_of().topic_names
+    asked = k00_produce.read_request(version, whole[4 + read.body_start :], names=names)
+    begin = partial(judge_request_steps, read, asked, whole, of_anybody(view_of()), NOW_MS, lambda _: {})
+    here = all_steps(begin(Work(SessionLimits())))
+    beside = all_steps(with_answer(begin, Work(SessionLimits())))
+    stored = TopicProduceResponse("t", (PartitionProduceResponse(0),), topic_id=asked.topics[0].topic_id)
+    body = k00_produce.write_response(version, ProduceResponse((stored,)))
+    payload = response_header(PRODUCE, version, read.correlation_id) + body
+    merged, count = bytecodes(settle, beside, payload, None, lambda _: False)
+
+    assert merged == settle(here, payload, None, lambda _: False)
+    assert (merged[0].count(b"Timestamp 0 of") > 0) == (version >= 8)
+    assert count < 6_000
+
+
 def test_requests_that_are_rejected_one_by_one_are_judged_beside_the_loop_once_they_are_many():
     """A go is what one read brings: 256 KiB of requests of a hundred bytes took 0.2 s."""
     bad = batch([0])
@@ -295,8 +317,17 @@ def test_records_that_become_objects_are_judged_beside_the_loop_once_they_are_ma
 
 
 def test_few_records_that_become_objects_are_judged_on_the_loop():
-    few = produce({"t": {0: batch([NOW_MS] * 100, attributes=0x08)}})
+    few = produce({"t": {0: batch([NOW_MS] * (MOST_OBJECTS - 3), attributes=0x08)}})
     assert Judge not in map(type, session().client_bytes(few, NOW_MS))
+
+
+def test_records_of_the_brokers_timestamp_type_are_not_read_before_a_thread_judges_them():
+    """Each is rejected with a text, so the loop would read the batch in vain, and a thread again."""
+    attack = produce({"t": {0: batch([NOW_MS] * 3_000, value=b"", attributes=0x08)}})
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(record_batch, "read_facts", None)
+        effects = session().client_bytes(attack, NOW_MS)
+    assert [type(effect) for effect in effects] == [Judge, PauseClient]
 
 
 def test_the_versions_that_a_broker_tells_each_client_are_read_once():

@@ -120,7 +120,8 @@ def test_culprits_that_are_not_listed_cost_no_memory():
         finally:
             tracemalloc.stop()
 
-    assert memory(culprits_listed=10) < memory(culprits_listed=len(records)) / 2
+    few, all_of_them = memory(culprits_listed=10), memory(culprits_listed=len(records))
+    assert few < all_of_them < few + 100 * len(records), "columns, and no objects"
 
 
 # -- Compacted topics -------------------------------------------------------------------------------

@@ -34,6 +34,7 @@ COSTS = {
     "no less than nothing": (9, [batch([NOW_MS], records_count=-5), batch([NOW_MS] * 2)], 2 * 20 + 2),
     "by size below v3": (2, [bytes(100)], 20 + 30 * 100),
     "by size where a message of old magic stands": (9, [bytes(MAGIC_OFFSET) + b"\x01"], 20 + 30 * 17),
+    "marked as the broker's time": (9, [batch([NOW_MS] * 3, attributes=8)], 20 + 3 * cost.A_MARKED_RECORD),
     "magic 2 is not old": (9, [bytes(MAGIC_OFFSET) + b"\x02"], 20),
     "no magic": (9, [bytes(MAGIC_OFFSET)], 20),
 }

@@ -5,7 +5,6 @@ totals of many. So a counted fact is a field of `Sums` with its lines in `add_up
 `fastpath/_native/counts.pyx` if the fast path may see it.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple, Self
 
@@ -160,8 +159,8 @@ class Totals(Sums):
         culprit_ms = newest_ms
         if outcome.culprits:
             times = culprit_times_ms(outcome)
-            drift = (drift_ms(min(times), now_ms), drift_ms(max(times), now_ms)) if times else None
-            culprit_ms = times[0] if times else culprit_ms
+            drift = times and (drift_ms(times.lowest, now_ms), drift_ms(times.highest, now_ms))
+            culprit_ms = times.first if times else culprit_ms
         is_rejected = outcome.verdict in _REJECTED
         return cls(
             key=key_of(
@@ -200,9 +199,20 @@ class Totals(Sums):
         )
 
 
-def culprit_times_ms(outcome: Outcome) -> Sequence[int]:
-    """The known timestamps of the culprits, without -1, which is no timestamp (KIP-32)."""
-    if isinstance(outcome.culprits, CulpritColumns):
-        return outcome.culprits.timestamps_ms
-    times = (culprit.timestamp_ms for culprit in outcome.culprits)
-    return [time_ms for time_ms in times if time_ms is not None and time_ms != NO_TIMESTAMP]
+class CulpritTimes(NamedTuple):
+    """Some timestamps of the culprits, in ms."""
+
+    first: int
+    lowest: int
+    highest: int
+
+
+def culprit_times_ms(outcome: Outcome) -> CulpritTimes | None:
+    """Of the known timestamps of the culprits, without -1, which is no timestamp (KIP-32); None if there are
+    none."""
+    culprits = outcome.culprits
+    if isinstance(culprits, CulpritColumns):
+        return CulpritTimes(culprits.timestamps_ms[0], *culprits.span_ms)
+    found = (culprit.timestamp_ms for culprit in culprits)
+    times = [time_ms for time_ms in found if time_ms is not None and time_ms != NO_TIMESTAMP]
+    return CulpritTimes(times[0], min(times), max(times)) if times else None

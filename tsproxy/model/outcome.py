@@ -51,6 +51,8 @@ class CulpritColumns(Sequence[Culprit]):
 
     positions: Sequence[int]
     timestamps_ms: Sequence[int]
+    span_ms: tuple[int, int]
+    """The lowest and the highest timestamp. There is at least one culprit."""
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Sequence) and tuple(self) == tuple(other)
@@ -64,7 +66,7 @@ class CulpritColumns(Sequence[Culprit]):
     def __getitem__(self, index: slice) -> Sequence[Culprit]: ...
     def __getitem__(self, index: int | slice) -> Culprit | Sequence[Culprit]:
         if isinstance(index, slice):
-            return CulpritColumns(self.positions[index], self.timestamps_ms[index])
+            return tuple(map(Culprit, self.positions[index], self.timestamps_ms[index]))
         return Culprit(self.positions[index], self.timestamps_ms[index])
 
 

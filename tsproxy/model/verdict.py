@@ -3,7 +3,8 @@
 Sources: KIP-32, KIP-467 (record errors), KIP-937 (limits before and after).
 """
 
-from collections.abc import Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import Enum, StrEnum
 from typing import Self, overload
@@ -232,23 +233,24 @@ def reason_out_of_range(timestamp_ms: int, now_ms: int) -> Reason:
     return Reason.TOO_FAR_AHEAD if timestamp_ms > now_ms else Reason.TOO_OLD
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class OutOfRange(Sequence[Violation]):
-    """Violations of limits in one batch, as columns, so that a million of them need no million objects.
+class ViolationColumns(Sequence[Violation], ABC):
+    """Violations in one batch as columns, so that a million of them need no million objects."""
 
-    Each text is `pieces[0]`, the timestamp, `pieces[1]`, the offset, `pieces[2]`.
-    """
+    __slots__ = ()
 
-    outside: Outside
-    base_offset: int
-    pieces: tuple[str, str, str]
-    now_ms: int
+    @property
+    @abstractmethod
+    def columns(self) -> tuple[Sequence[int], Sequence[int]]:
+        """(the positions of the culprits in the batch, their timestamps in ms)."""
+
+    @abstractmethod
+    def _at(self, index: int) -> Violation: ...
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Sequence) and tuple(self) == tuple(other)
 
     def __len__(self) -> int:
-        return len(self.outside.positions)
+        return len(self.columns[0])
 
     @overload
     def __getitem__(self, index: int) -> Violation: ...
@@ -257,6 +259,40 @@ class OutOfRange(Sequence[Violation]):
     def __getitem__(self, index: int | slice) -> Violation | Sequence[Violation]:
         if isinstance(index, slice):
             return tuple(self[each] for each in range(*index.indices(len(self))))
+        return self._at(index)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Listed(ViolationColumns):
+    """Violations of any kind. `fault` returns the reason and the text of the one at an index."""
+
+    positions: Sequence[int]
+    timestamps_ms: Sequence[int]
+    fault: Callable[[int], tuple[Reason, str]]
+
+    @property
+    def columns(self) -> tuple[Sequence[int], Sequence[int]]:
+        return self.positions, self.timestamps_ms
+
+    def _at(self, index: int) -> Violation:
+        reason, text = self.fault(index)
+        return Violation(self.positions[index], self.timestamps_ms[index], reason, text)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class OutOfRange(ViolationColumns):
+    """Violations of limits. Each text is `pieces[0]`, the timestamp, `pieces[1]`, the offset, `pieces[2]`."""
+
+    outside: Outside
+    base_offset: int
+    pieces: tuple[str, str, str]
+    now_ms: int
+
+    @property
+    def columns(self) -> tuple[Sequence[int], Sequence[int]]:
+        return self.outside.positions, self.outside.timestamps_ms
+
+    def _at(self, index: int) -> Violation:
         time = self.outside.timestamps_ms[index]
         offset = wrap64(self.base_offset + self.outside.offset_deltas[index])
         before, between, after = self.pieces

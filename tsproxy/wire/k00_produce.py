@@ -11,7 +11,7 @@ A message that is decoded and encoded again has the same bytes, including unknow
 tag section of their own from v9 on. Brokers leave it empty, and so does the proxy.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from types import MappingProxyType
 from typing import Final
 
@@ -27,11 +27,12 @@ from tsproxy.model.produce import (
     TopicProduceResponse,
     WrittenErrors,
 )
-from tsproxy.model.verdict import RecordError
+from tsproxy.model.verdict import RecordError, Violation
 from tsproxy.wire import primitives as put
 from tsproxy.wire import readers
 from tsproxy.wire.primitives import MAX_STRING, DecodeError, Reader
 
+RECORD_ERRORS_FROM: Final = 8
 FLEXIBLE_FROM: Final = 9
 TOPIC_IDS_FROM: Final = 13
 TOPIC_ID_BYTES: Final = 16
@@ -173,7 +174,7 @@ def _read_topic_response(reader: Reader, version: int, flexible: bool) -> TopicP
 
 
 def _read_partition_response(reader: Reader, version: int, flexible: bool) -> PartitionProduceResponse:
-    has_record_errors = version >= 8
+    has_record_errors = version >= RECORD_ERRORS_FROM
     index, error_code, base_offset = reader.int32(), reader.int16(), reader.int64()
     log_append_time_ms = reader.int64() if version >= 2 else -1
     log_start_offset = reader.int64() if version >= 5 else -1
@@ -267,19 +268,25 @@ def _partition_response(version: int, partition: PartitionProduceResponse, flexi
         parts.append(put.int64(partition.log_append_time_ms))
     if version >= 5:
         parts.append(put.int64(partition.log_start_offset))
-    if version >= 8:
-        parts.append(_record_errors(partition, flexible))
+    if version >= RECORD_ERRORS_FROM:
+        parts.append(_record_errors(version, partition))
         parts.append(_text(partition.error_message, flexible))
     parts.append(put.tags(partition.tags, flexible))
     return parts
 
 
-def _record_errors(partition: PartitionProduceResponse, flexible: bool) -> bytes:
-    written = partition.written_errors
+def _record_errors(version: int, partition: PartitionProduceResponse) -> bytes:
+    written, flexible = partition.written_errors, version >= FLEXIBLE_FROM
     if written is not None:
         return put.array(written.count, flexible) + written.data
     errors = partition.record_errors
-    return put.array(len(errors), flexible) + b"".join(
+    return put.array(len(errors), flexible) + write_record_errors(version, errors)
+
+
+def write_record_errors(version: int, errors: Iterable[RecordError | Violation]) -> bytes:
+    """The errors without their number."""
+    flexible = version >= FLEXIBLE_FROM
+    return b"".join(
         put.int32(error.batch_index) + _text(error.message, flexible) + put.tags(b"", flexible)
         for error in errors
     )

@@ -51,6 +51,11 @@ def test_both_bounds_are_inside(variant):
     assert (*found.timestamps_ms, *found.offset_deltas) == (NOW_MS - 1, NOW_MS + 11, 0, 3)
 
 
+@given(st.lists(longs, min_size=1))
+def test_the_span_of_a_column_is_its_least_and_its_greatest(variant, times):
+    assert variant.span(array("q", times)) == (min(times), max(times))
+
+
 @given(
     rows=st.lists(st.tuples(ints, longs, longs), max_size=4),
     base_offset=longs,

@@ -6,7 +6,7 @@ rejected in the broker's words, and the rules decide about the rest.
 
 from tsproxy.model.kafka import ErrorCode
 from tsproxy.model.policy import TopicPolicy
-from tsproxy.model.verdict import Reason, Reject, Trait, Violation
+from tsproxy.model.verdict import Listed, Reason, Reject, Trait
 from tsproxy.policy import timestamps
 from tsproxy.policy.checks.check import ANY_TIME, FastPathBounds, narrowest
 from tsproxy.policy.context import BatchContext
@@ -26,10 +26,14 @@ def rules_are_kept(context: BatchContext) -> Reject | None:
     reason = found.rule.reason
     is_of_size = Trait.OF_SIZE in reason.traits
     names_unit = is_of_size and context.policy.names_unit
-    culprits = tuple(
-        Violation(index, times[index], reason, _with_unit(text, times[index], now_ms) if names_unit else text)
-        for index, text in found.culprits[: context.culprits_listed]
-    )
+    listed = found.culprits[: context.culprits_listed]
+    listed_ms = tuple(times[index] for index, _ in listed)
+
+    def fault(at: int) -> tuple[Reason, str]:
+        text = listed[at][1]
+        return reason, _with_unit(text, listed_ms[at], now_ms) if names_unit else text
+
+    culprits = Listed(tuple(index for index, _ in listed), listed_ms, fault)
     first_ms = times[found.culprits[0][0]]
     return Reject(
         ErrorCode.INVALID_TIMESTAMP,

@@ -4,7 +4,10 @@ Source: `LogValidator.java#validateRecord`, `#processRecordErrors`. Every record
 the timestamp. One bad timestamp makes the whole answer INVALID_TIMESTAMP.
 """
 
-from typing import Final
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Final, Self
 
 from tsproxy.model.kafka import (
     INT_MAX,
@@ -18,7 +21,15 @@ from tsproxy.model.kafka import (
 )
 from tsproxy.model.policy import Choice, TopicPolicy
 from tsproxy.model.records import Culprits, Fault, Outside, Records, Suspects
-from tsproxy.model.verdict import OutOfRange, Reason, Reject, TopicLimits, Violation, reason_out_of_range
+from tsproxy.model.verdict import (
+    Listed,
+    OutOfRange,
+    Reason,
+    Reject,
+    TopicLimits,
+    Violation,
+    reason_out_of_range,
+)
 from tsproxy.policy import extended, special_timestamps, timestamps
 from tsproxy.policy.checks.check import ANY_TIME, FastPathBounds
 from tsproxy.policy.checks.faults import reject_fault, reject_whole
@@ -65,20 +76,22 @@ def each_record_is_valid(context: BatchContext) -> Reject | None:
     found = _culprits(context)
     if found is None or not found.count:
         return None
-    # A batch may have a million culprits. Only those that are listed become objects.
-    listed = found.positions[: context.culprits_listed]
-    culprits = tuple(_violation(context, found, at) for at in range(len(listed)))
+    # A batch may have a million culprits. Those that are listed stay columns: their texts are made when
+    # the answer is.
+    words, most = _Words.of_batch(context), context.culprits_listed
+    fault = partial(words.fault, found.records)
+    culprits = Listed(found.positions[:most], found.records.timestamps_ms[:most], fault)
     if found.timely is None:
-        text = _invalid_record_text(culprits, found.count)
-        first = _violation(context, found, 0)
-        return Reject(ErrorCode.INVALID_RECORD, text, first.reason, culprits, bad_records=found.count)
-    timely = _violation(context, found, found.timely)
-    is_of_value = timely.reason is not Reason.TYPE_MISMATCH
-    guess = guess_unit(timely.timestamp_ms, context.now_ms) if is_of_value else None
+        text = _invalid_record_text(culprits[:_SHOWN], found.count)
+        reason, _ = fault(0)
+        return Reject(ErrorCode.INVALID_RECORD, text, reason, culprits, bad_records=found.count)
+    timely = found.records.timestamps_ms[found.timely]
+    reason, _ = fault(found.timely)
+    guess = guess_unit(timely, context.now_ms) if reason is not Reason.TYPE_MISMATCH else None
     return Reject(
         ErrorCode.INVALID_TIMESTAMP,
         timestamps.REJECTED,
-        timely.reason,
+        reason,
         culprits,
         bad_records=found.count,
         unit_guess=guess,
@@ -198,39 +211,73 @@ def _culprits_among(records: Records, suspects: Suspects, most: int) -> Culprits
     )
 
 
-def _violation(context: BatchContext, found: Culprits, at: int) -> Violation:
-    reason, text = _fault_of(context, found.records, at)
-    return Violation(found.positions[at], found.records.timestamps_ms[at], reason, text)
+@dataclass(frozen=True, slots=True)
+class _Words:
+    """The facts that the texts about a batch's culprits need. It keeps none of the batch's bytes."""
 
+    base_offset: int
+    is_read_whole: bool
+    limits: TopicLimits | None
+    magic: int
+    max_timestamp: int
+    now_ms: int
+    policy: TopicPolicy
+    where: str
 
-def _fault_of(context: BatchContext, records: Records, at: int) -> tuple[Reason, str]:
-    """The first fault of one culprit, in a broker's order and words."""
-    limits, where, timestamp_ms = context.limits, context.topic_partition, records.timestamps_ms[at]
-    offset = wrap64(context.batch.base_offset + records.offset_deltas[at])
-    if at in records.foreign:
-        text = f"Record's magic does not match outer magic {context.batch.magic} in topic partition {where}"
-        return Reason.INVALID_MAGIC, text
-    if limits is not None and limits.is_compacted and records.key_sizes[at] < 0:
-        return Reason.NO_KEY, f"Compacted topic cannot accept message without key in topic partition {where}"
-    if at in records.real_minus_ones:
-        return Reason.NEGATIVE, extended.text(offset)
-    if limits is not None and timestamps.is_out_of_range(timestamp_ms, limits, context.now_ms):
-        text = _out_of_range_text(context, timestamp_ms, offset, limits)
-        return reason_out_of_range(timestamp_ms, context.now_ms), text
-    if (reason := special_timestamps.rejected(timestamp_ms, context.policy)) is not None:
-        return reason, special_timestamps.text(timestamp_ms, offset, context.policy)
-    return Reason.TYPE_MISMATCH, timestamps.log_append_time_text(_record_text(context, records, at))
+    @classmethod
+    def of_batch(cls, context: BatchContext) -> Self:
+        batch = context.batch
+        return cls(
+            base_offset=batch.base_offset,
+            is_read_whole=context.is_recompressed or batch.codec_id == Codec.NONE,
+            limits=context.limits,
+            magic=batch.magic,
+            max_timestamp=batch.max_timestamp,
+            now_ms=context.now_ms,
+            policy=context.policy,
+            where=context.topic_partition,
+        )
 
+    def fault(self, records: Records, at: int) -> tuple[Reason, str]:
+        """The first fault of one culprit, in a broker's order and words."""
+        limits, timestamp_ms = self.limits, records.timestamps_ms[at]
+        offset = wrap64(self.base_offset + records.offset_deltas[at])
+        if at in records.foreign:
+            text = f"Record's magic does not match outer magic {self.magic} in topic partition {self.where}"
+            return Reason.INVALID_MAGIC, text
+        if limits is not None and limits.is_compacted and records.key_sizes[at] < 0:
+            text = f"Compacted topic cannot accept message without key in topic partition {self.where}"
+            return Reason.NO_KEY, text
+        if at in records.real_minus_ones:
+            return Reason.NEGATIVE, extended.text(offset)
+        if limits is not None and timestamps.is_out_of_range(timestamp_ms, limits, self.now_ms):
+            text = self._out_of_range(timestamp_ms, offset, limits)
+            return reason_out_of_range(timestamp_ms, self.now_ms), text
+        if (reason := special_timestamps.rejected(timestamp_ms, self.policy)) is not None:
+            return reason, special_timestamps.text(timestamp_ms, offset, self.policy)
+        return Reason.TYPE_MISMATCH, timestamps.log_append_time_text(self._record(records, at))
 
-def _out_of_range_text(context: BatchContext, timestamp_ms: int, offset: int, limits: TopicLimits) -> str:
-    """The broker's text, or the draft's text if the rule has that preset, with a hint about the unit if it is
-    configured."""
-    if context.policy.speaks_as_draft:
-        text = timestamps.draft_text(offset)
-    else:
-        text = timestamps.out_of_range_text(timestamp_ms, offset, limits, context.now_ms)
-    hint = unit_hint(timestamp_ms, context.now_ms) if context.policy.names_unit else None
-    return f"{text} ({hint})" if hint else text
+    def _out_of_range(self, timestamp_ms: int, offset: int, limits: TopicLimits) -> str:
+        """The broker's text, or the draft's text if the rule has that preset, with a hint about the unit if
+        it is configured."""
+        if self.policy.speaks_as_draft:
+            text = timestamps.draft_text(offset)
+        else:
+            text = timestamps.out_of_range_text(timestamp_ms, offset, limits, self.now_ms)
+        hint = unit_hint(timestamp_ms, self.now_ms) if self.policy.names_unit else None
+        return f"{text} ({hint})" if hint else text
+
+    def _record(self, records: Records, at: int) -> str:
+        """The record as a broker prints it. With bit 3, the broker prints the header's maxTimestamp as the
+        record's."""
+        name, key_size, value_size = "PartialDefaultRecord", records.key_sizes[at], records.value_sizes[at]
+        if self.is_read_whole:
+            name, key_size, value_size = "DefaultRecord", max(key_size, 0), max(value_size, 0)
+        return (
+            f"{name}(offset={self.base_offset + records.offset_deltas[at]}, "
+            f"timestamp={self.max_timestamp}, "
+            f"key={key_size} bytes, value={value_size} bytes)"
+        )
 
 
 def is_converted(context: BatchContext) -> bool:
@@ -256,24 +303,8 @@ def time_can_be_kept(context: BatchContext) -> Reject | None:
     return reject_whole(ErrorCode.UNKNOWN_SERVER_ERROR, f"Invalid negative timestamp {time}")
 
 
-def _record_text(context: BatchContext, records: Records, index: int) -> str:
-    """The record as a broker prints it. With bit 3, the broker prints the header's maxTimestamp as the
-    record's."""
-    batch = context.batch
-    name, key_size, value_size = "PartialDefaultRecord", records.key_sizes[index], records.value_sizes[index]
-    if context.is_recompressed or batch.codec_id == Codec.NONE:  # the broker has read the whole record
-        name, key_size, value_size = "DefaultRecord", max(key_size, 0), max(value_size, 0)
-    return (
-        f"{name}(offset={batch.base_offset + records.offset_deltas[index]}, "
-        f"timestamp={batch.max_timestamp}, "
-        f"key={key_size} bytes, value={value_size} bytes)"
-    )
-
-
-def _invalid_record_text(listed: tuple[Violation, ...], bad_records: int) -> str:
-    shown = ", ".join(
-        f"RecordError(batchIndex={v.batch_index}, message='{v.message}')" for v in listed[:_SHOWN]
-    )
+def _invalid_record_text(first: Sequence[Violation], bad_records: int) -> str:
+    shown = ", ".join(f"RecordError(batchIndex={v.batch_index}, message='{v.message}')" for v in first)
     return (
         f"One or more records have been rejected due to {bad_records} record errors in total, "
         f"and only showing the first three errors at most: [{shown}]"

@@ -12,7 +12,7 @@ from typing import Final
 from tsproxy.decisions.privacy import Privacy
 from tsproxy.decisions.text import bounded
 from tsproxy.model.dead_letter import RejectedBatch
-from tsproxy.model.verdict import OutOfRange, Trait, Violation
+from tsproxy.model.verdict import Trait, Violation, ViolationColumns
 from tsproxy.model.view import SessionLimits
 from tsproxy.policy.units import guess_unit
 from tsproxy.wire.contents import Content, read_contents
@@ -62,8 +62,8 @@ def chunks_of(
 def positions_of(dead: RejectedBatch) -> Sequence[int]:
     """The positions of the culprits in the batch, ascending."""
     violations = dead.rejection.violations
-    if isinstance(violations, OutOfRange):
-        return violations.outside.positions
+    if isinstance(violations, ViolationColumns):
+        return violations.columns[0]
     return [violation.batch_index for violation in violations]
 
 

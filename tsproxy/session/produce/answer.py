@@ -4,7 +4,7 @@
 rejections into it, and returns the outcome of each forwarded batch.
 """
 
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -18,7 +18,7 @@ from tsproxy.model.produce import (
     TopicProduceResponse,
     WrittenErrors,
 )
-from tsproxy.model.verdict import OutOfRange, Reject
+from tsproxy.model.verdict import OutOfRange, Reject, Violation
 from tsproxy.session.produce import outcomes
 from tsproxy.session.produce.job import Work
 from tsproxy.session.produce.judge_request import Judgement, Malformed, RequestVerdict
@@ -51,6 +51,7 @@ def with_answer(
         decided,
         answer=local(decided) if is_answered_here else b"",
         booked=tuple(outcomes.of_rejections(decided)),
+        rejections=None if is_answered_here else _rejections(decided),
     )
 
 
@@ -97,7 +98,7 @@ def _mapped(node: NodeEndpoint, endpoint_of: MapEndpoint) -> NodeEndpoint:
 def _frame_of(decided: RequestVerdict, head: bytes, response: ProduceResponse) -> bytes:
     version = decided.header.api_version
     merged = ProduceResponse(
-        _merged(response.topics, decided.rejected, version),
+        _merged(response.topics, decided),
         max(response.throttle_time_ms, decided.throttle_ms),
         response.node_endpoints,
         response.tags,
@@ -106,13 +107,14 @@ def _frame_of(decided: RequestVerdict, head: bytes, response: ProduceResponse) -
 
 
 def _merged(
-    topics: tuple[TopicProduceResponse, ...], rejected: Iterable[PartitionVerdict], version: int
+    topics: tuple[TopicProduceResponse, ...], decided: RequestVerdict
 ) -> tuple[TopicProduceResponse, ...]:
     """The broker's topics with the proxy's rejections added."""
     ours: dict[TopicKey, list[PartitionProduceResponse]] = {}
     names: dict[TopicKey, tuple[str, bytes | None]] = {}
-    for judged in rejected:
-        ours.setdefault(judged.topic_key, []).append(_rejection(judged, version))
+    made = _rejections(decided) if decided.rejections is None else decided.rejections
+    for judged, rejection in zip(decided.rejected, made, strict=True):
+        ours.setdefault(judged.topic_key, []).append(rejection)
         names[judged.topic_key] = judged.topic, judged.topic_id
     merged = [replace(t, partitions=(*t.partitions, *ours.pop(t.key, ()))) for t in topics]
     added = [
@@ -122,22 +124,27 @@ def _merged(
     return (*merged, *added)
 
 
+def _rejections(decided: RequestVerdict) -> tuple[PartitionProduceResponse, ...]:
+    return tuple(_rejection(judged, decided.header.api_version) for judged in decided.rejected)
+
+
 def _rejection(judged: PartitionVerdict, version: int) -> PartitionProduceResponse:
     """The answer for one rejected partition. Offsets and times are -1, as in a broker's rejection. Only the
     broker knows its log_start_offset."""
     verdict = judged.verdict
     assert isinstance(verdict, Reject)
-    written = _written(verdict.violations, version) if isinstance(verdict.violations, OutOfRange) else None
+    has_errors = version >= k00_produce.RECORD_ERRORS_FROM
     return PartitionProduceResponse(
         index=judged.partition,
         error_code=verdict.error_code,
         error_message=verdict.error_message,
-        record_errors=verdict.record_errors if written is None else (),
-        written_errors=written,
+        written_errors=_written(verdict.violations, version) if has_errors and verdict.violations else None,
     )
 
 
-def _written(violations: OutOfRange, version: int) -> WrittenErrors:
+def _written(violations: Sequence[Violation], version: int) -> WrittenErrors:
+    if not isinstance(violations, OutOfRange):
+        return WrittenErrors(len(violations), k00_produce.write_record_errors(version, violations))
     outside = violations.outside
     before, between, after = (piece.encode() for piece in violations.pieces)
     data = readers.record_errors(

@@ -8,6 +8,7 @@ from typing import Final
 from tsproxy.model.kafka import Codec
 from tsproxy.model.produce import ProduceRequest
 from tsproxy.policy.checks.request import ONE_BATCH_FROM
+from tsproxy.session.produce.job import MOST_OBJECTS
 from tsproxy.wire import k00_produce, record_set
 from tsproxy.wire.headers import RequestHeader
 
@@ -28,6 +29,10 @@ _MESSAGES_A_BYTE: Final = 30
 """The maximum number of messages per byte, for a set below v3, or for messages of magic 0 or 1 in a later
 version: gzip compresses to a thousandth, and a message has 34 bytes."""
 _COUNT_AT: Final = 57
+_IS_MARKED: Final = 8
+"""The bit in the second byte of the attributes that says that the timestamps are the broker's."""
+A_MARKED_RECORD: Final = OFFLOAD_RECORDS // MOST_OBJECTS
+"""The cost of a record of a batch with that bit, in records. A broker rejects each of them, with a text."""
 _KEPT_A_PARTITION: Final = 5 << 10
 """Bytes of context and verdict while a request is judged."""
 _FEW_PARTITIONS: Final = 16
@@ -67,7 +72,10 @@ def _records_at_most(header: RequestHeader, records: memoryview) -> int:
     if header.api_version < ONE_BATCH_FROM or is_old:
         return _MESSAGES_A_BYTE * len(records)
     # A batch that states fewer records than it contains is rejected, and only the stated ones are read.
-    return max(0, int.from_bytes(records[_COUNT_AT : record_set.HEADER_SIZE], "big", signed=True))
+    stated = max(0, int.from_bytes(records[_COUNT_AT : record_set.HEADER_SIZE], "big", signed=True))
+    if len(records) < record_set.HEADER_SIZE or not records[record_set.ATTRIBUTES_OFFSET + 1] & _IS_MARKED:
+        return stated
+    return stated * A_MARKED_RECORD
 
 
 def must_offload(header: RequestHeader, request: ProduceRequest) -> bool:

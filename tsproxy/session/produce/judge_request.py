@@ -13,7 +13,7 @@ from tsproxy.fastpath import ForwardedProduce
 from tsproxy.model.dead_letter import RejectedBatch
 from tsproxy.model.kafka import ApiKey
 from tsproxy.model.outcome import Outcome, Peer
-from tsproxy.model.produce import ProduceRequest, TopicKey
+from tsproxy.model.produce import PartitionProduceResponse, ProduceRequest, TopicKey
 from tsproxy.model.verdict import Accept, Reject
 from tsproxy.session.policies import Policies
 from tsproxy.session.produce.cost import A_PARTITION
@@ -46,6 +46,8 @@ class RequestVerdict:
     """The whole answer without a throttle time, if a thread made it."""
     booked: tuple[Outcome, ...] | None = None
     """The outcomes of rejected batches, if a thread made them."""
+    rejections: tuple[PartitionProduceResponse, ...] | None = None
+    """The answers of the rejected partitions, to be merged with the broker's, if a thread made them."""
     bad_topics: frozenset[str] = frozenset()
     """The topics with a bad batch, found where the request is judged: a thread, if it has many partitions."""
 

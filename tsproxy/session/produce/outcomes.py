@@ -6,9 +6,9 @@ come, or when the error leaves open whether the client sends the records again (
 """
 
 import re
+from array import array
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from operator import attrgetter
 from typing import Any, Final
 
 from tsproxy.model.kafka import NO_TIMESTAMP, ErrorCode
@@ -17,14 +17,12 @@ from tsproxy.model.policy import CANDIDATE, Mode
 from tsproxy.model.produce import PartitionProduceResponse, ProduceResponse
 from tsproxy.model.records import BatchFacts
 from tsproxy.model.sent_again import Fate, fate_of
-from tsproxy.model.verdict import OutOfRange, Reason, Reject, reason_out_of_range
+from tsproxy.model.verdict import Reason, Reject, ViolationColumns, reason_out_of_range
 from tsproxy.policy.broker_reasons import reason_of_answer
 from tsproxy.policy.units import guess_unit
 from tsproxy.session.produce.judge_request import RequestVerdict
 from tsproxy.session.produce.verdicts import PartitionVerdict
-
-_BATCH_INDEX: Final = attrgetter("batch_index")
-_TIMESTAMP_MS: Final = attrgetter("timestamp_ms")
+from tsproxy.wire import readers
 
 
 def of_rejections(decided: RequestVerdict) -> Iterator[Outcome]:
@@ -213,15 +211,16 @@ def _outcome(decided: RequestVerdict, judged: PartitionVerdict, verdict: Verdict
 
 
 def _culprits(rejection: Reject) -> Sequence[Culprit]:
-    if isinstance(rejection.violations, OutOfRange):
-        outside = rejection.violations.outside
-        return CulpritColumns(outside.positions, outside.timestamps_ms)
-    # In C, because there may be 10,000.
-    positions = tuple(map(_BATCH_INDEX, rejection.violations))
-    times_ms = tuple(map(_TIMESTAMP_MS, rejection.violations))
-    if None in times_ms or NO_TIMESTAMP in times_ms:
+    violations = rejection.violations
+    if not isinstance(violations, ViolationColumns):
+        return tuple(Culprit(each.batch_index, each.timestamp_ms) for each in violations)
+    positions, times_ms = violations.columns
+    if not times_ms:
+        return ()
+    span = readers.span(times_ms) if isinstance(times_ms, array) else (min(times_ms), max(times_ms))
+    if span[0] <= NO_TIMESTAMP <= span[1] and NO_TIMESTAMP in times_ms:
         return tuple(map(Culprit, positions, times_ms))
-    return CulpritColumns(positions, times_ms)
+    return CulpritColumns(positions, times_ms, span)
 
 
 def _bad_records(judged: PartitionVerdict, rejection: Reject) -> int:

@@ -11,7 +11,7 @@ from typing import Final
 from tsproxy.model.kafka import ErrorCode
 from tsproxy.model.policy import REPAIRING, Choice, Mode, TopicPolicy
 from tsproxy.model.records import DELETE_HORIZON
-from tsproxy.model.verdict import Reason, Reject, UnitGuess, Verdict, Violation, reason_out_of_range
+from tsproxy.model.verdict import Listed, Reason, Reject, UnitGuess, Verdict, reason_out_of_range
 from tsproxy.model.view import SessionLimits
 from tsproxy.policy.context import BatchContext
 from tsproxy.policy.repair import Repair, repaired_times
@@ -106,13 +106,12 @@ def _too_large(size: int, allowed: int) -> Reject:
 
 def _as_rejection(repair: Repair, verdict: Verdict, now_ms: int) -> Reject:
     """The repaired mistakes as a rejection, for the decision log. No client gets this rejection."""
-    culprits = tuple(
-        Violation(index, repair.original_ms[index], _reason(repair.original_ms[index], now_ms), "")
-        for index in repair.changed[:_LISTED]
-    )
-    first_ms = culprits[0].timestamp_ms
+    listed = repair.changed[:_LISTED]
+    times_ms = tuple(repair.original_ms[index] for index in listed)
+    culprits = Listed(listed, times_ms, lambda at: (_reason(times_ms[at], now_ms), ""))
+    first_ms = times_ms[0]
     unit: UnitGuess | None = guess_unit(first_ms, now_ms) if first_ms >= 0 else None
-    reason = verdict.reason if isinstance(verdict, Reject) else culprits[0].reason
+    reason = verdict.reason if isinstance(verdict, Reject) else _reason(first_ms, now_ms)
     return Reject(ErrorCode.INVALID_TIMESTAMP, None, reason, culprits, len(repair.changed), unit)
 
 

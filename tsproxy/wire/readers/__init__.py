@@ -17,6 +17,7 @@ from tsproxy.wire.readers._native import (
     messages,
     record_errors,
     skim_errors,
+    span,
     walk,
     zstd_size,
 )
@@ -37,6 +38,7 @@ __all__ = [
     "messages",
     "record_errors",
     "skim_errors",
+    "span",
     "walk",
     "zstd_size",
 ]

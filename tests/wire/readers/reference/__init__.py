@@ -3,7 +3,7 @@
 They use the same decoders as the rest of `wire`.
 """
 
-from tests.wire.readers.reference.culprits import find_outside, record_errors, skim_errors
+from tests.wire.readers.reference.culprits import find_outside, record_errors, skim_errors, span
 from tests.wire.readers.reference.fetch import FetchWalk
 from tests.wire.readers.reference.finder import Finder
 from tests.wire.readers.reference.lz4 import holds_zeros, lz4_size
@@ -22,6 +22,7 @@ __all__ = [
     "messages",
     "record_errors",
     "skim_errors",
+    "span",
     "walk",
     "zstd_size",
 ]

@@ -38,6 +38,11 @@ def record_errors(
     return b"".join(parts)
 
 
+def span(times: "array[int]") -> tuple[int, int]:
+    """The lowest and the highest of the times, which are not empty."""
+    return min(times), max(times)
+
+
 def skim_errors(
     data: bytes | memoryview, start: int, count: int, is_flexible: bool
 ) -> tuple[int, int, int | None, int | None]:

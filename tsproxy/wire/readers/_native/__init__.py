@@ -1,6 +1,6 @@
 """The readers in Cython. `__init__.pyi` describes each."""
 
-from tsproxy.wire.readers._native.culprits import find_outside, record_errors, skim_errors
+from tsproxy.wire.readers._native.culprits import find_outside, record_errors, skim_errors, span
 from tsproxy.wire.readers._native.fetch import FetchWalk
 from tsproxy.wire.readers._native.finder import Finder
 from tsproxy.wire.readers._native.lz4 import holds_zeros, lz4_size
@@ -19,6 +19,7 @@ __all__ = [
     "messages",
     "record_errors",
     "skim_errors",
+    "span",
     "walk",
     "zstd_size",
 ]

@@ -29,6 +29,9 @@ def record_errors(
     """The errors of an answer's partition, one after the other, without their count. Each text is piece,
     time, piece, offset, piece."""
 
+def span(times: array[int]) -> tuple[int, int]:
+    """The lowest and the highest of a column of times (an array of q) that is not empty."""
+
 def skim_errors(
     data: bytes | memoryview, start: int, count: int, is_flexible: bool
 ) -> tuple[int, int, int | None, int | None]:

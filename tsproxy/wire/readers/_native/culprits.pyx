@@ -185,6 +185,18 @@ cdef inline uint8_t* sized_text(uint8_t* text, Py_ssize_t size) noexcept nogil:
     return text - 2 + size_bytes + size
 
 
+def span(array.array times not None):
+    cdef Py_ssize_t index, count = len(times)
+    cdef int64_t time, lowest = INT64_MAX, highest = INT64_MIN
+    if times.typecode != "q" or not count:
+        raise TypeError("the column is an array of q that is not empty")
+    for index in range(count):
+        time = times.data.as_longlongs[index]
+        lowest = min(lowest, time)
+        highest = max(highest, time)
+    return lowest, highest
+
+
 def skim_errors(data, Py_ssize_t start, Py_ssize_t count, bint is_flexible):
     cdef Py_buffer view
     cdef const uint8_t* begin
