@@ -44,6 +44,11 @@ class Broker:
         self._left = most_bytes
         self._wishes = wishes
 
+    def begin(self) -> None:
+        """A new connection: answers that are due to the one before are not sent."""
+        self._come, self._raw_tokens = b"", False
+        self.owes.clear()
+
     def read(self, sent: list[bytes]) -> None:
         """Reads what the proxy has sent, and prepares the answers."""
         if not sent:

@@ -3,11 +3,12 @@
 from collections.abc import Mapping
 from functools import lru_cache
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Final
 
 import yaml
 
 from tests.cost.genes import cluster_value
+from tests.cost.greetings import LOAD_BALANCER, files
 from tests.cost.names import topic_names
 from tests.session.conversation import DAY_MS, HOUR_MS, id_of
 from tsproxy.config import load
@@ -16,6 +17,16 @@ from tsproxy.config.settings import Config
 from tsproxy.model.kafka import TimestampType
 from tsproxy.model.verdict import TopicLimits
 from tsproxy.model.view import Endpoint, View
+
+TOKEN: Final = "a-token-of-the-admin-port"
+
+_MAPPINGS: Final = {
+    "none": ["DEFAULT"],
+    "Kafka's": ["RULE:^.*[Cc][Nn]=([a-zA-Z0-9.]*).*$/$1/L", "DEFAULT"],
+    "cases": [r"RULE:^CN=(.*?),OU=ServiceUsers.*$/$1/", r"RULE:^CN=(.*?), *OU=(.*?),.*$/$1@$2/U", "DEFAULT"],
+    "many": [*(f"RULE:^CN=(.*?),OU=Team{n},.*$/$1@team{n}/L" for n in range(100)), "DEFAULT"],
+}
+"""The rules of Kafka's documentation, and many of that kind. Who writes a costly pattern is the operator."""
 
 
 def view_of(genes: Mapping[str, Any]) -> tuple[Config, View]:
@@ -86,12 +97,26 @@ def _text(genes: Mapping[str, Any]) -> str:
         }
         for n in range(has("waivers"))
     ]
+    listener: dict[str, Any] = {"bind": "127.0.0.1:0"}
+    if has("load_balancer"):
+        listener["proxy_protocol"] = {"from": [LOAD_BALANCER]}
+    if has("tls"):
+        made = files()
+        listener["tls"] = {
+            "certificate": str(made.proxy.certificate),
+            "key": str(made.proxy.key),
+            "client_ca": str(made.authority.certificate),
+            "client_auth": "requested",
+            "principal_mapping": _MAPPINGS[has("mapping")],
+        }
     document = {
         "upstream": {"bootstrap_servers": ["kafka:9092"]},
-        "listeners": [{"bind": "127.0.0.1:9192"}],
+        "listeners": [listener],
         "limits": {"in_flight_requests": has("in_flight"), "throttle": has("throttle")},
         "policy": policy,
     }
+    if has("admin_token"):
+        document["admin"] = {"token": TOKEN}
     if has("dead_letters"):
         document["dead_letters"] = {"topic": "dead"}
     return yaml.safe_dump(document)

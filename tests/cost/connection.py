@@ -1,40 +1,34 @@
-"""A connection of the proxy without sockets, one turn of the event loop after the other: `run`.
+"""A whole proxy without sockets, one turn of the event loop after the other: `run`.
 
-Everything is the product's own but the ends: the bytes of a client and of a broker come from genes. Only what
-the product does is measured, and only on the loop; jobs for threads are run here, and measured apart.
+Everything is the product's own but the loop and the ends: the bytes of clients and of a broker come from
+genes. Only what the product does is measured, and only on the loop; jobs for threads are run here, and
+measured apart. The records of TLS and the writing of the operators' log are left out.
 """
 
 import asyncio
 import gc
 import time
-from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from heapq import heappop, heappush
-from itertools import count
+
+import structlog
 
 from tests.attacks.steps import bytecodes
 from tests.cost.broker import Broker
 from tests.cost.cluster import view_of
-from tests.cost.genes import Genes, cluster_value
+from tests.cost.genes import Genes, cluster_value, frozen
+from tests.cost.greetings import Greeting
+from tests.cost.loop import Accepted, End, Loop, Time
 from tests.cost.traffic import Said, said_by
-from tests.session.conversation import NOW_MS
-from tsproxy.clock import Clock
 from tsproxy.config.settings import Config
-from tsproxy.decisions import DecisionLog
-from tsproxy.model.outcome import Peer
 from tsproxy.model.view import View
-from tsproxy.proxy.connections.context import ConnectionContext
 from tsproxy.proxy.connections.judge_pool import JudgePool, _turn
 from tsproxy.proxy.connections.relay import Relay
-from tsproxy.proxy.decision_log.recorder import DecisionRecorder
-from tsproxy.proxy.limits.process import ProcessLimits
-from tsproxy.proxy.metrics.registry import Metrics
-from tsproxy.proxy.notes import Notes
+from tsproxy.proxy.server import Proxy
 
 MOST_TURNS = 2_000
 """A session that takes longer is cut off: it has been seen enough of."""
-PEER = Peer("public", "192.0.2.1", 50_000)
 
 
 def cpu(call: Callable[..., object], *arguments: object) -> float:
@@ -68,6 +62,17 @@ class Cost:
     received: int = 0
     frames: int = 0
     partitions: int = 0
+    connections: int = 0
+    handshakes: int = 0
+
+    @classmethod
+    def least(cls, costs: "Sequence[Cost]") -> "Cost":
+        """The least of several runs of one session. Its turns are the same in each run, so each is the least
+        of its kind: other work on the machine delays some turns of every run."""
+        if len({len(each.turns) for each in costs}) > 1:
+            return min(costs, key=lambda each: each.together)
+        turns = [min(same) for same in zip(*(each.turns for each in costs), strict=True)]
+        return replace(costs[0], turns=turns, beside=min(each.beside for each in costs))
 
     @property
     def at_once(self) -> float:
@@ -76,131 +81,6 @@ class Cost:
     @property
     def together(self) -> float:
         return sum(self.turns)
-
-
-class Loop(asyncio.AbstractEventLoop):
-    """As much of a loop as a connection uses. Time passes only if nothing is ready."""
-
-    def __init__(self) -> None:
-        self.now_s = 1_000.0
-        self.jobs: deque[tuple[asyncio.Future, Callable[[], object]]] = deque()
-        """The work for threads."""
-        self.ready: deque[asyncio.Handle] = deque()
-        self._timers: list[tuple[float, int, asyncio.TimerHandle]] = []
-        self._number = count()
-
-    def turn(self) -> None:
-        """Runs what is ready now, as one turn of a loop does."""
-        for _ in range(len(self.ready)):
-            handle = self.ready.popleft()
-            if not handle.cancelled():
-                handle._run()
-
-    def wait(self) -> bool:
-        """Lets time pass until the next timer is due. False if there is none within an hour."""
-        while self._timers:
-            when_s, _, timer = heappop(self._timers)
-            if not timer.cancelled():
-                if when_s > 1_000.0 + 3_600.0:
-                    return False
-                self.now_s = max(self.now_s, when_s)
-                self.ready.append(timer)
-                return True
-        return False
-
-    def time(self) -> float:
-        return self.now_s
-
-    def get_debug(self) -> bool:
-        return False
-
-    def call_soon(self, callback, *args, context=None):
-        handle = asyncio.Handle(callback, args, self, context)
-        self.ready.append(handle)
-        return handle
-
-    call_soon_threadsafe = call_soon
-
-    def call_later(self, delay, callback, *args, context=None):
-        return self.call_at(self.now_s + delay, callback, *args, context=context)
-
-    def call_at(self, when, callback, *args, context=None):
-        timer = asyncio.TimerHandle(when, callback, args, self, context)
-        heappush(self._timers, (when, next(self._number), timer))
-        return timer
-
-    def _timer_handle_cancelled(self, handle):
-        pass
-
-    def create_future(self):
-        return asyncio.Future(loop=self)
-
-    def run_in_executor(self, executor, func, *args):
-        future = self.create_future()
-        self.jobs.append((future, lambda: func(*args)))
-        return future
-
-    def call_exception_handler(self, context):
-        raise context.get("exception") or RuntimeError(str(context))
-
-
-class Time(Clock):
-    __slots__ = ("_loop",)
-
-    def __init__(self, loop: Loop) -> None:
-        self._loop = loop
-
-    def now_ms(self) -> int:
-        return NOW_MS + int((self._loop.now_s - 1_000.0) * 1_000)
-
-    def monotonic_us(self) -> int:
-        return int(self._loop.now_s * 1e6)
-
-    def monotonic_ms(self) -> int:
-        return int(self._loop.now_s * 1_000)
-
-
-class End:
-    """A transport that keeps what is sent. It looks like TLS, so that the pipe does not write to a socket."""
-
-    def __init__(self) -> None:
-        self.sent: list[bytes] = []
-        self.is_reading = True
-        self.has_closed = False
-
-    def get_extra_info(self, name):
-        return _Socket() if name == "socket" else name
-
-    def write(self, data) -> None:
-        self.sent.append(bytes(data))
-
-    def is_closing(self) -> bool:
-        return self.has_closed
-
-    def close(self) -> None:
-        self.has_closed = True
-
-    abort = close
-
-    def pause_reading(self) -> None:
-        self.is_reading = False
-
-    def resume_reading(self) -> None:
-        self.is_reading = True
-
-    def get_write_buffer_size(self) -> int:
-        return 0
-
-    def set_write_buffer_limits(self, high=None, low=None) -> None:
-        pass
-
-    def can_write_eof(self) -> bool:
-        return False
-
-
-class _Socket:
-    def setsockopt(self, *_: object) -> None:
-        pass
 
 
 class Judges(JudgePool):
@@ -215,73 +95,97 @@ class Judges(JudgePool):
             self._rest(ticket, _turn(ticket))
 
 
-class _Log:
-    """Keeps only the errors of the product itself."""
-
-    def __init__(self) -> None:
-        self.crashes: list[object] = []
-
-    def warning(self, event: str, **facts: object) -> None:
-        pass
-
-    def error(self, event: str, **facts: object) -> None:
-        self.crashes.append((event, facts))
-
-    debug = info = warning
-
-
 class _NoFiles:
+    dropped = files_deleted = high_water = written = 0
+
+    def problem(self) -> None:
+        return None
+
     def put(self, lines: object) -> None:
         pass
 
 
-_METRICS = Metrics()
-
-
-class Connection:
-    """One connection between the two ends that `said` and `broker` stand for."""
+class Installation:
+    """One proxy that runs and is connected to its cluster."""
 
     def __init__(self, config: Config, view: View, measure: Measure, beside: Measure) -> None:
         self.cost = Cost()
         self.loop = Loop()
         self.judges = Judges()
-        self.log = _Log()
+        self.view = view
         self._measure = measure
         self._measure_beside = beside
-        clock = Time(self.loop)
-        log = DecisionLog("proxy", "boot", clock.now_ms())
-        recorder = DecisionRecorder(log, _NoFiles(), _METRICS, clock, list)
-        context = ConnectionContext(
-            clock,
-            _METRICS,
-            Notes(self.log, clock),
-            recorder.book,
-            *(lambda *_: None for _ in ("enqueue", "want_topic", "want_node")),
-            ProcessLimits(config.connection_limits, clock),
-            judges=self.judges,
-            readers=None,
-        )
-        self.client, self.broker = End(), End()
-        self.relay = Relay(PEER, view, context, lambda _: None)
+        asyncio.events._set_running_loop(self.loop)
+        self.proxy = proxy = Proxy(config, Time(self.loop), lambda *_: None)
+        [self.listener] = proxy._listeners
+        self.listener._view = view
+        self.listener._context = replace(self.listener._context, judges=self.judges, readers=None)
+        self._accept = self.listener._into(self.listener._bootstrap_targets)
+        proxy._recorder._files = _NoFiles()
+        proxy._cluster._facts = replace(proxy._cluster._facts, topics=view.topics)
+        proxy._is_open = proxy._is_reachable = True
 
-    def open(self) -> None:
-        relay = self.relay
-        relay.client.connection_made(self.client)
-        relay.broker.connection_made(self.broker)
-        relay.upstream_connected()
-        self.loop.turn()
+    def close(self) -> None:
+        self.listener.stop_accepting()
+        asyncio.events._set_running_loop(None)
 
-    def apply_view(self, view: View) -> None:
-        self._turn(self.relay.apply_view, view)
+    def connect(self, greeting: Greeting) -> "Line | None":
+        """A client connects. None if the proxy lets it wait, or sends it away."""
+        self.cost.connections += 1
+        self.cost.handshakes += greeting.has_tls
+        connection, client = Accepted(), greeting.client()
+        brokers, relays = len(self.loop.brokers), set(self.listener.relays)
+        self._turn(self._accept, connection, greeting.address, 50_000)
+        while not connection.is_over:
+            self.settle()
+            if len(self.loop.brokers) > brokers and (made := self.listener.relays - relays):
+                return Line(made.pop(), connection.end, self.loop.brokers[-1])
+            heard, connection.heard = connection.heard, b""
+            if data := client.says(heard):
+                self.cost.received += len(data)
+                connection.say(data)
+            elif greeting.leaves and not connection.has_ended:
+                connection.leave()
+            elif not self.loop.ready and not self.loop.wait():
+                break
+        self.settle()
+        return None
 
-    def receive(self, end: str, data: bytes, most: int) -> int:
+    def ask(self, data: bytes, a_read: int) -> None:
+        """A reader connects to the admin port, sends one request, and reads the answer. A page costs as much
+        as it shows, so the bytes of the answer count, as those of a broker's answer do."""
+        self.cost.connections += 1
+        connection, at = Accepted(), 0
+        self._turn(self.proxy._admin._accepted, connection, "192.0.2.8", 50_000)
+        self.settle()
+        while connection.end is not None and not connection.end.has_closed:
+            end = connection.end
+            if at < len(data) and end.is_reading and not end.sent:
+                part = data[at : at + a_read]
+                at += len(part)
+                self.cost.received += len(part)
+                self._turn(end.protocol.data_received, part)
+            elif end.sent:
+                self.cost.received += sum(map(len, end.sent))
+                self._turn(end.leave)
+            elif not self.loop.wait():
+                break
+            self.settle()
+
+    def leave(self, line: "Line") -> None:
+        self._turn(line.client.leave)
+        self.settle()
+
+    def apply_view(self, line: "Line") -> None:
+        self._turn(line.relay.apply_view, replace(self.view))
+
+    def receive(self, end: End, data: memoryview, most: int) -> int:
         """Reads the first bytes of `data` once, at most `most` of them; returns how many."""
-        protocol = getattr(self.relay, end)
-        buffer = protocol.get_buffer(-1)
+        buffer = end.protocol.get_buffer(-1)
         size = min(len(buffer), len(data), most)
         buffer[:size] = data[:size]
         self.cost.received += size
-        self._turn(protocol.buffer_updated, size)
+        self._turn(end.protocol.buffer_updated, size)
         return size
 
     def settle(self) -> None:
@@ -300,10 +204,23 @@ class Connection:
 
     @property
     def is_over(self) -> bool:
-        return self.client.has_closed or self.broker.has_closed or len(self.cost.turns) > MOST_TURNS
+        return len(self.cost.turns) > MOST_TURNS
 
     def _turn(self, call: Callable[..., object], *arguments: object) -> None:
         self.cost.turns.append(self._measure(call, *arguments))
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One client's connection, with the proxy's two ends."""
+
+    relay: Relay
+    client: End
+    broker: End
+
+    @property
+    def is_over(self) -> bool:
+        return self.client.has_closed or self.broker.has_closed
 
 
 def run(genes: Genes, measure: Measure = cpu, beside: Measure = cpu) -> Cost:
@@ -312,54 +229,113 @@ def run(genes: Genes, measure: Measure = cpu, beside: Measure = cpu) -> Cost:
     config, view = view_of(genes.cluster)
     said = said_by(genes)
     broker = Broker(said.wishes, 4 * cluster_value(genes.cluster, "most_bytes"))
-    connection = Connection(config, view, measure, beside)
-    asyncio.events._set_running_loop(connection.loop)
     gc.disable()  # when it runs depends on all that this process has made before
-    try:
-        connection.open()
-        for part in said.parts:
-            if connection.is_over:
-                break
-            _say(connection, broker, part, view)
-    finally:
-        gc.enable()
-        asyncio.events._set_running_loop(None)
-    if connection.log.crashes:
-        raise RuntimeError(f"the product crashed: {connection.log.crashes}")
-    connection.cost.frames = said.frames + broker.answered
-    connection.cost.partitions = said.partitions
-    return connection.cost
+    with _crashes() as crashes:
+        proxy = Installation(config, view, measure, beside)
+        try:
+            usual, other = (Greeting.of({"do": "connect"}, genes.cluster, n) for n in (0, 1 << 24))
+            _warm_up(proxy, other)
+            _play(proxy, usual, broker, said.parts)
+        finally:
+            proxy.close()
+            gc.enable()
+    if crashes:
+        raise RuntimeError(f"the product crashed: {crashes}")
+    proxy.cost.frames = said.frames + broker.answered
+    proxy.cost.partitions = said.partitions
+    return proxy.cost
 
 
-def _say(connection: Connection, broker: Broker, part: Said, view: View) -> None:
+def _warm_up(proxy: Installation, other: Greeting) -> None:
+    """Another client comes, produces and goes, and somebody asks for a page: some things are made once for a
+    process, such as the series of the metrics."""
+    line = proxy.connect(other)
+    assert line is not None
+    broker = Broker({}, 1 << 18)
+    for part in said_by(_USUAL_REQUESTS).parts:
+        assert isinstance(part, Said)
+        _say(proxy, line, broker, part)
+    proxy.leave(line)
+    proxy.ask(b"GET /livez HTTP/1.1\r\n\r\n", 1 << 18)
+    proxy.cost = Cost()
+
+
+_USUAL_REQUESTS = frozen(
+    {},
+    [
+        {"do": "produce", "version": version, "records": records, "topic": "dashes", "topic_size": 8}
+        for version in (2, 9)
+        for records in ("good", "bad")
+    ],
+)
+"""Their topic does not exist, and no part of genes names it."""
+
+
+def _play(proxy: Installation, usual: Greeting, broker: Broker, parts: list[Said | Greeting | bytes]) -> None:
+    """All parts in turn. A client that says something at first has connected in the usual way."""
+    line = proxy.connect(usual) if isinstance(parts[0], Said) else None
+    for part in parts:
+        if proxy.is_over:
+            break
+        match part:
+            case Greeting():
+                if line is not None and not part.others_stay:
+                    proxy.leave(line)
+                line = proxy.connect(part)
+                broker.begin()
+            case bytes():
+                proxy.ask(part, 1 << 18)
+            case Said() if line is not None:
+                _say(proxy, line, broker, part)
+
+
+def _say(proxy: Installation, line: Line, broker: Broker, part: Said) -> None:
     """The client says a part as soon as it is read. Answers come at once, or when the client must wait."""
     at = 0
     if part.view_changes:
-        connection.apply_view(replace(view))
-    connection.loop.now_s += part.after_ms / 1_000
+        proxy.apply_view(line)
+    proxy.loop.now_s += part.after_ms / 1_000
     data = memoryview(part.data)
-    while not connection.is_over:
-        connection.settle()
-        broker.read(connection.broker.sent)
-        if at < len(data) and connection.client.is_reading:
-            at += connection.receive("client", data[at:], part.a_read)
+    while not (line.is_over or proxy.is_over):
+        proxy.settle()
+        broker.read(line.broker.sent)
+        if at < len(data) and line.client.is_reading:
+            at += proxy.receive(line.client, data[at:], part.a_read)
             if not part.answers_at_once:
                 continue
         elif at >= len(data) and not broker.owes:
             break
-        if broker.owes and connection.broker.is_reading:
-            _answer(connection, broker, part)
+        if broker.owes and line.broker.is_reading:
+            _answer(proxy, line, broker, part)
         else:
-            end = connection.client if at < len(data) else connection.broker
-            if not end.is_reading and not connection.loop.wait():
+            end = line.client if at < len(data) else line.broker
+            if not end.is_reading and not proxy.loop.wait():
                 break
 
 
-def _answer(connection: Connection, broker: Broker, part: Said) -> None:
+def _answer(proxy: Installation, line: Line, broker: Broker, part: Said) -> None:
     answers = memoryview(broker.answers())
     at = 0
-    while at < len(answers) and not connection.is_over:
-        connection.settle()
-        if not connection.broker.is_reading and not connection.loop.wait():
+    while at < len(answers) and not (line.is_over or proxy.is_over):
+        proxy.settle()
+        if not line.broker.is_reading and not proxy.loop.wait():
             return
-        at += connection.receive("broker", answers[at:], part.a_read)
+        at += proxy.receive(line.broker, answers[at:], part.a_read)
+
+
+@contextmanager
+def _crashes() -> Iterator[list[object]]:
+    """Keeps only the errors of the product itself, from its log."""
+    crashes: list[object] = []
+
+    def keep(_: object, name: str, event: dict[str, object]) -> None:
+        if name == "error":
+            crashes.append(event)
+        raise structlog.DropEvent
+
+    before = structlog.get_config()
+    structlog.configure(processors=[keep], wrapper_class=structlog.make_filtering_bound_logger(20))
+    try:
+        yield crashes
+    finally:
+        structlog.configure(**before)

@@ -17,7 +17,7 @@ from tsproxy.wire.apis import APIS
 COUNTS: Final = (1, 2, 3, 10, 30, 100, 300, 1_000, 3_000, 10_000, 20_000)
 FEW: Final = (0, 1, 3, 30, 300)
 SIZES: Final = (0, 1, 8, 40, 249, 250, 1_000, 8_000, 32_000)
-NAMES: Final = ("letters", "dashes", "nearly", "wide", "nul", "broken", "many dots")
+NAMES: Final = ("letters", "dashes", "nearly", "wide", "nul", "broken", "many dots", "commas")
 PATTERNS: Final = (
     "*",
     "orders-{n}",
@@ -35,6 +35,7 @@ FIELDS: Final = (
     "client_software",
     "addresses",
     "topics and client_ids",
+    "topics and principals",
 )
 
 CLUSTER: Final[Mapping[str, tuple[Any, ...]]] = {
@@ -61,6 +62,10 @@ CLUSTER: Final[Mapping[str, tuple[Any, ...]]] = {
     "in_flight": (1_000, 1, 10),
     "throttle": ("1s", "off"),
     "needs_sasl": (False, True),
+    "load_balancer": (False, True),
+    "tls": (False, True),
+    "mapping": ("none", "Kafka's", "cases", "many"),
+    "admin_token": (False, True),
     "most_bytes": (24_000, 100_000, 300_000),
 }
 """`most_bytes` bounds one part: what a byte costs is seen in a small one, and a large one takes long."""
@@ -124,6 +129,44 @@ DOMAINS: Final[Mapping[str, Mapping[str, tuple[Any, ...]]]] = {
         **_EACH,
         **_WAY,
     },
+    "connect": {
+        "from": ("one", "many", "stranger"),
+        "others_stay": (False, True),
+        "waits": (False, True),
+        "header": ("right", "v6", "local", "unix", "short", "version 1", "noise", "none"),
+        "header_size": (0, 8, 200, 4_000, 60_000),
+        "server_name": ("", "proxy.example", "b." * 100 + "example"),
+        "certificate": (True, False),
+        "certificates_vary": (False, True),
+        "attributes": (1, 3, 10, 30, 100),
+        "attribute": ("CN", "OU", "UID", "odd"),
+        "text": ("UTF-8", "printable", "universal", "bits"),
+        "letters": NAMES,
+        "size": SIZES,
+        "together": (False, True),
+        "times": COUNTS[:7],
+    },
+    "page": {
+        "path": (
+            "/livez",
+            "/readyz",
+            "/readyz?verbose",
+            "/metrics",
+            "/",
+            "/brokers",
+            "/config",
+            "/decisions/top",
+            "/nothing",
+            "nothing",
+        ),
+        "method": ("GET", "HEAD", "POST", "odd"),
+        "headers": COUNTS,
+        "field": ("x", "host", "accept-language", "authorization", "no colon"),
+        "content": ("letters", "bearer", "basic", "colons", "brackets"),
+        "size": SIZES,
+        "is_whole": (True, False),
+        "times": COUNTS[:6],
+    },
     "software": {"version": (3, 4, 5), "name": NAMES, "size": SIZES, **_EACH, **_WAY, **_ANSWER},
 }
 
@@ -174,7 +217,7 @@ def _odd(genes: Mapping[str, Any], domain: Mapping[str, tuple[Any, ...]]) -> dic
 
 def drawn(random: Random) -> Genes:
     """A session of one part, with few genes that are not the simplest."""
-    do = random.choices(tuple(DOMAINS), (10, 8, 2, 1))[0]
+    do = random.choices(tuple(DOMAINS), (10, 8, 2, 3, 2, 1))[0]
     genes = frozen({}, [{"do": do}])
     for _ in range(random.randrange(2, 9)):
         genes = changed(genes, random)

@@ -13,6 +13,7 @@ FILLED = {
     "nul": "\0",
     "broken": "\udcff",
     "many dots": "._-",
+    "commas": ",",
 }
 """The characters of a name. `broken` are bytes that are no UTF-8."""
 

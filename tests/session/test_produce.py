@@ -171,7 +171,7 @@ def test_a_culprit_without_a_timestamp_is_named_and_has_no_part_in_their_range()
     effects = conversation.session.client_bytes(produce({"t": {0: batch([-1, AHEAD_MS])}}), NOW_MS)
     (outcome,) = (effect.outcome for effect in effects if isinstance(effect, Emit))
     assert outcome.culprits == (Culprit(0, -1), Culprit(1, AHEAD_MS))
-    assert culprit_times_ms(outcome) == [AHEAD_MS]
+    assert culprit_times_ms(outcome) == (AHEAD_MS, AHEAD_MS, AHEAD_MS)
 
 
 def test_culprits_above_the_limit_are_counted_but_not_listed():

@@ -200,7 +200,7 @@ class Totals(Sums):
 
 
 class CulpritTimes(NamedTuple):
-    """Some timestamps of the culprits, in ms."""
+    """Some of the known timestamps of the culprits, in ms. -1 is none (KIP-32)."""
 
     first: int
     lowest: int
@@ -208,8 +208,7 @@ class CulpritTimes(NamedTuple):
 
 
 def culprit_times_ms(outcome: Outcome) -> CulpritTimes | None:
-    """Of the known timestamps of the culprits, without -1, which is no timestamp (KIP-32); None if there are
-    none."""
+    """The times of the culprits; None if no culprit has a timestamp."""
     culprits = outcome.culprits
     if isinstance(culprits, CulpritColumns):
         return CulpritTimes(culprits.timestamps_ms[0], *culprits.span_ms)

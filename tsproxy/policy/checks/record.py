@@ -76,8 +76,8 @@ def each_record_is_valid(context: BatchContext) -> Reject | None:
     found = _culprits(context)
     if found is None or not found.count:
         return None
-    # A batch may have a million culprits. Those that are listed stay columns: their texts are made when
-    # the answer is.
+    # A batch may have a million culprits. The listed ones stay columns: their texts are made when the
+    # answer is.
     words, most = _Words.of_batch(context), context.culprits_listed
     fault = partial(words.fault, found.records)
     culprits = Listed(found.positions[:most], found.records.timestamps_ms[:most], fault)
