@@ -8,6 +8,9 @@ from contextlib import suppress
 from functools import partial
 
 CHUNK_BYTES = 64 * 1024
+BACKLOG = 4096
+"""Connections that wait to be accepted. If there is no room, the system loses them, and clients try again
+after 1, 3 and 7 s. Attackers open hundreds at once."""
 _RESET = struct.pack("ii", 1, 0)
 
 
@@ -45,7 +48,7 @@ class Relays:
     async def open(self, ports):
         for port in ports:
             serve = partial(self._serve, port)
-            self._servers.append(await asyncio.start_server(serve, self._face, port))
+            self._servers.append(await asyncio.start_server(serve, self._face, port, backlog=BACKLOG))
 
     async def close(self):
         for server in self._servers:

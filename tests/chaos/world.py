@@ -16,7 +16,7 @@ from contextlib import AsyncExitStack, suppress
 from pathlib import Path
 
 from tests.chaos.attackers import MOST_OF_AN_ADDRESS
-from tests.chaos.relay import Relays
+from tests.chaos.relay import BACKLOG, Relays
 from tests.planted import traces_in_folder
 from tests.proxy.running import page
 from tests.proxy.world import until
@@ -37,6 +37,7 @@ TOKEN = "planted-Jw7qXn2LrT9cVb4K"
 BROKER_PROPERTIES = {
     "broker.session.timeout.ms": "3000",
     "broker.heartbeat.interval.ms": "500",
+    "socket.listen.backlog.size": str(BACKLOG),
     "offsets.topic.replication.factor": "3",
     "transaction.state.log.replication.factor": "3",
     "transaction.state.log.min.isr": "2",
