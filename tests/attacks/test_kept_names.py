@@ -7,32 +7,39 @@ fails the test, with the path to it.
 
 import asyncio
 import gc
+import struct
 import sys
 from collections import Counter, deque
 from itertools import count
 from types import BuiltinFunctionType, CodeType, FrameType, FunctionType, ModuleType
 
 from tests.attacks.attacker import HOST, PATIENCE_S
+from tests.attacks.ceilings import ceilings
 from tests.session.messages import produce, request
 from tests.wire.batches import batch
 from tsproxy.clock import Clock
 from tsproxy.config.document import parse_yaml
 from tsproxy.config.load import load
+from tsproxy.decisions import ledger
+from tsproxy.model.bounded import Bounded
+from tsproxy.model.produce import PartitionProduceData, ProduceRequest, TopicProduceData
+from tsproxy.proxy.brokers import wanted
+from tsproxy.proxy.pipe import buffers
 from tsproxy.proxy.server import Proxy
+from tsproxy.wire import k00_produce
 
 MARK = "kept-"
 MARK_BYTES = MARK.encode()
 NAMES = 10_000
 """The names of each kind that one session sends."""
 OWNERS = {
-    "Ledger": 16 << 20,
-    "Examples": 16 << 20,
-    "LimitsWritten": 1 << 20,
-    "Offenders": 1 << 20,
-    "Buffers": 1 << 20,
+    "Ledger": ledger.KEYS.most_bytes,
+    "Wanted": wanted.WANTED.containers * wanted.WANTED.most_bytes,
+    "Buffers": buffers.SPARE.most_bytes,
     "Relay": 1 << 20,
     "AdminConnection": 1 << 20,
-    "Topics": 16 << 20,
+    "ClusterFacts": 1 << 20,
+    **{f"Bounded({each.keeps})": each.most_bytes for each in ceilings().values()},
 }
 """The types that keep names, and the most bytes of marked names in each."""
 MOST_ELSEWHERE = 32 << 10
@@ -46,6 +53,7 @@ policy:
   limits_from: stricter
   defaults: {{ message.timestamp.before.max.ms: 1h }}
 limits: {{ throttle: 'off' }}
+admin: {{ bind: "127.0.0.1:0" }}
 decisions: {{ directory: '{folder}' }}
 """
 
@@ -80,6 +88,8 @@ def _longer(path, below):
         return path
     steps = path.split(" > ")
     name = type(below).__name__
+    if isinstance(below, Bounded):
+        name = f"Bounded({below.room.ceiling.keeps})"
     return path if steps[-1] == name else " > ".join([*steps[-7:], name])
 
 
@@ -118,12 +128,76 @@ def frames_of_session(records):
         text = name.replace("\U0001f600", "z")[:20_000].encode()
         yield request(18, 3, (_compact(text) + _compact(b"1")) + b"\x00", correlation_id=n)
 
+    yield from frames_that_are_only_relayed()
+
+
+def short_names(kind, most=NAMES):
+    return [f"{MARK}{kind}-{n}-".ljust(200, "n") for n in range(most)]
+
+
+def frames_that_are_only_relayed():
+    """Names that the proxy has no need to read, and ids of topics."""
+    some = NAMES // 5
+    for start in range(0, NAMES, some):
+        groups, instances, transactions, topics = (
+            short_names(kind)[start : start + some]
+            for kind in ("group", "instance", "transactional", "asked")
+        )
+        ids = [MARK_BYTES + n.to_bytes(11, "big") for n in range(start, start + some)]
+        yield request(15, 0, _array(groups))
+        yield request(
+            13, 3, _string("group") + _array(instances, of=lambda name: _string("m") + _string(name))
+        )
+        yield request(
+            65, 0, _varint(some + 1) + b"".join(_compact(each.encode()) for each in transactions) + b"\0"
+        )
+        yield request(3, 4, _array(topics) + b"\0")
+        fetched = b"".join(
+            each + b"\2" + struct.pack(">iiqiqi", 0, -1, 0, -1, -1, 1) + b"\0\0" for each in ids
+        )
+        settings = struct.pack(">iiiibii", -1, 0, 0, 1 << 20, 0, 0, -1)
+        yield request(1, 13, settings + _varint(some + 1) + fetched + b"\1\1\0")
+        asked = ProduceRequest(
+            transactional_id=None,
+            acks=-1,
+            timeout_ms=1_000,
+            topics=tuple(
+                TopicProduceData("", (PartitionProduceData(0, None),), topic_id=each) for each in ids
+            ),
+        )
+        yield request(0, 13, k00_produce.write_request(13, asked))
+
+
+def _string(text):
+    return struct.pack(">h", len(text)) + text.encode()
+
+
+def _array(texts, of=_string):
+    return struct.pack(">i", len(texts)) + b"".join(map(of, texts))
+
+
+async def ask_admin_port(address):
+    """Paths, headers and hosts that nobody knows."""
+    for n in range(NAMES // 50):
+        reader, writer = await asyncio.open_connection(address.host, address.port)
+        path = f"/{MARK}path-{n}-".ljust(3_000, "p")
+        writer.write(
+            f"GET {path} HTTP/1.1\r\nHost: {MARK}host-{n}\r\n{MARK}header-{n}: {MARK}\r\n\r\n".encode()
+        )
+        async with asyncio.timeout(PATIENCE_S):
+            await reader.read()
+        writer.close()
+
 
 def _compact(text):
-    size, out = len(text) + 1, b""
-    while size > 127:
-        out, size = out + bytes([size & 127 | 128]), size >> 7
-    return out + bytes([size]) + text
+    return _varint(len(text) + 1) + text
+
+
+def _varint(number):
+    out = b""
+    while number > 127:
+        out, number = out + bytes([number & 127 | 128]), number >> 7
+    return out + bytes([number])
 
 
 async def test_names_of_clients_leave_little_memory_and_nobody_keeps_them_whole(kafka_440, tmp_path):
@@ -142,6 +216,7 @@ async def test_names_of_clients_leave_little_memory_and_nobody_keeps_them_whole(
         port = proxy._listeners[0].address.port
         bad = batch([Clock().now_ms() - 86_400_000])
         client = await sent_by(port, list(frames_of_session(bad)))
+        await ask_admin_port(proxy._admin_address)
         while_open = kept_by_path(proxy)
         client.close()
         once_closed = kept_by_path(proxy)
