@@ -4,16 +4,19 @@ A boot is complete if no number is missing between its lines, and its heartbeats
 `completeness` says what all boots prove together.
 """
 
+from operator import itemgetter
 from typing import Final
 
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812  # the name that all of Spark's documentation uses
 
 from spark_reports.log import frames, sequence
-from spark_reports.log.completeness import JITTER_MS
+from spark_reports.log.completeness import JITTER_MS, Boot
 from spark_reports.log.grouping import Grouping, How, Measure
 from spark_reports.log.sequence import BOOT, Side, instant_ms
 from tsproxy.decisions.fields import EventName
+
+_boot: Final = itemgetter(*BOOT)
 
 BEATS: Final = Grouping(
     keys=BOOT,
@@ -32,13 +35,16 @@ BEATS: Final = Grouping(
 interval."""
 
 
-def boots(worded: DataFrame, identified: DataFrame, side: Side) -> DataFrame:
-    """One row for each boot with lines in the period: its line numbers and its heartbeats.
+def boots(identified: DataFrame, side: Side) -> list[Boot]:
+    """One row for each boot with lines in the period, or with repeated lines, in the order of BOOT.
 
-    `worded`: `sequence.words` of `identified`: all lines with an identity, also those on either `side` of
-    the period. Columns: those of `sequence.spans` and of BEATS, null for a boot without a heartbeat.
+    `identified`: all lines with an identity, also those on either `side` of the period. Keys: the columns of
+    `sequence.spans` and of BEATS; those of BEATS are None for a boot without a heartbeat.
     """
-    return sequence.spans(worded).join(heartbeats(identified, side), on=list(BOOT), how="left")
+    spans = frames.rows(sequence.spans(sequence.words(identified, side(F.col("day")))))
+    beats = {_boot(row): row for row in frames.rows(heartbeats(identified, side))}
+    none = dict.fromkeys(BEATS.measures)
+    return [none | beats.get(_boot(span), {}) | span for span in sorted(spans, key=_boot)]
 
 
 def facts(side: Side) -> dict[str, Column]:

@@ -13,7 +13,6 @@ Duplicates are looked for in the written table, by three of its columns. If a bo
 days are written again, with each line once. A reader in between sees duplicates, and `read` removes them.
 """
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, timedelta
@@ -25,7 +24,7 @@ from pyspark.sql import Column, DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  # the name that all of Spark's documentation uses
 
 from spark_reports.exits import LinesWouldVanishError
-from spark_reports.log import late, output, read, replacing, sequence
+from spark_reports.log import frames, late, output, read, replacing, sequence
 from spark_reports.log.read import Source
 from spark_reports.log.schema import TABLE_COLUMNS, WHOLE_DDL
 from spark_reports.log.store import Form, Table
@@ -175,12 +174,10 @@ def _write(spark: SparkSession, source: Source, table: Table) -> int:
     wanted = output.files(dated, source.form)
     _overwrite(_within(counted, first, last), first == last, table, wanted)
     written = read.identified(_days_of(spark, table, first, last))
-    twice = sequence.repeated(sequence.words(written, sequence.side(first, last))).collect()
-    if twice:
+    spans = sequence.spans(sequence.words(written, sequence.side(first, last)))
+    if twice := frames.rows(spans.where("is_repeated").select(*sequence.BOOT)):
         # A literal, because a query that still reads the table cannot replace it.
-        found = json.dumps([row.asDict() for row in twice])
-        boots = F.from_json(F.lit(found), "array<struct<proxy:string,boot:string>>")
-        dirty = spark.range(1).select(F.inline(boots))
+        dirty = frames.frame_of(spark, twice, sequence.BOOT_DDL)
         _overwrite(read.deduplicated(_within(dated, first, last), dirty), first == last, table, wanted)
     return int(count.get["lines_before"])
 

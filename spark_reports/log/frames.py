@@ -47,24 +47,21 @@ def of_frame(grouping: Grouping, frame: DataFrame, count: int | None = None) -> 
 
 
 def _measured(measure: Measure) -> Column:
-    if not measure.columns:
-        column = F.lit(1)
-    elif len(measure.columns) == 1:
-        column = F.col(measure.columns[0])
-    else:
-        column = F.struct(*measure.columns)
-    counted = column if measure.where is None else F.when(F.col(measure.where), column)
+    """The measure as one text of SQL: PySpark asks Java three questions for each function that is called."""
+    columns = ", ".join(measure.columns) or "1"
+    column = f"struct({columns})" if len(measure.columns) > 1 else columns
+    counted = column if measure.where is None else f"CASE WHEN {measure.where} THEN {column} END"
     match measure.how:
         case How.SUM:
-            return F.coalesce(F.sum(counted), F.lit(0))
+            return F.expr(f"coalesce(sum({counted}), 0)")
         case How.LEAST:
-            return F.min(counted)
+            return F.expr(f"min({counted})")
         case How.GREATEST:
-            return F.max(counted)
+            return F.expr(f"max({counted})")
         case How.COUNT:
-            return F.count(counted)
+            return F.expr(f"count({counted})")
         case How.DISTINCT:
-            return F.count_distinct(counted)
+            return F.expr(f"count(DISTINCT {counted})")
 
 
 def first_per(frame: DataFrame, keys: tuple[str, ...], order: list[Column], count: int) -> DataFrame:

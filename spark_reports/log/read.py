@@ -20,7 +20,6 @@ Spark's JSON reader accepts `{…}{…}` on one line and silently drops everythi
 gap in `seq` shows it (`sequence`).
 """
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
@@ -65,9 +64,9 @@ lines of the period. `unusable` counts lines set aside that hold totals of the p
 EXAMPLES: Final = Grouping(
     keys=("file", "problem"),
     measures={"example": Measure(How.LEAST, ("what_is_wrong",))},
-    where="is_set_aside",
 )
-"""For the same keys, without usable lines: what is wrong with one such line."""
+"""For the same keys, from unusable lines alone, with `set_aside.what_is_wrong`: what is wrong with one of
+them."""
 
 CONFLICT: Final = "conflict"
 OF_A_COPY: Final = ("raw", "file", "hour", "day", "event_date")
@@ -272,16 +271,6 @@ def deduplicated(marked: DataFrame, dirty: DataFrame) -> DataFrame:
     return clean.unionByName(unidentified).unionByName(once)
 
 
-def with_conflicts(marked: DataFrame, conflicts: Sequence[tuple[str, str, int]]) -> DataFrame:
-    """The lines, with the problem `conflict` for those of these identities, which are few."""
-    if not conflicts:
-        return marked
-    found = json.dumps([dict(zip(IDENTITY, each, strict=True)) for each in conflicts])
-    known = F.from_json(F.lit(found), "array<struct<proxy:string,boot:string,seq:bigint>>")
-    is_one = F.array_contains(known, F.struct(*IDENTITY))
-    return marked.withColumn("problem", F.when(is_one, CONFLICT).otherwise(F.col("problem")))
-
-
 def identified(all_lines: DataFrame) -> DataFrame:
     """The lines with an identity, usable or not: none of them is lost."""
     return all_lines.where(
@@ -290,13 +279,11 @@ def identified(all_lines: DataFrame) -> DataFrame:
 
 
 def facts(first: date, last: date) -> dict[str, Column]:
-    """The facts about a line that FILES and EXAMPLES count."""
+    """The facts about a line that FILES counts."""
     is_usable = F.col("problem").isNull()
     return {
         "is_inside": is_usable & F.col("day").between(first.isoformat(), last.isoformat()),
-        "is_set_aside": ~is_usable,
         "may_hold_totals": F.when(~is_usable, set_aside.may_hold_totals(first, last)),
-        "what_is_wrong": F.when(~is_usable, set_aside.what_is_wrong()),
     }
 
 

@@ -47,12 +47,6 @@ _TYPES: Final = MappingProxyType({field.name: TYPE_FORMS[field.type].spark for f
 
 READ_DDL: Final = ", ".join(f"{name} {_TYPES[name]}" for name in COLUMNS) + f", {CORRUPT} STRING"
 
-_COUNTERS_COLUMNS: Final = (*KEY, *SUMS, *_COUNTERS, *_INTERVAL)
-COUNTERS_DDL: Final = (
-    ", ".join(f"{name} {_TYPES[name]}" for name in _COUNTERS_COLUMNS) + ", day STRING, hour STRING"
-)
-"""The columns of usable counters that a rollup is made of."""
-
 WHOLE_DDL: Final = f"{spark_ddl()}, {CORRUPT} STRING"
 """Every field of the log, for `compact`: later reports may need fields that today's do not."""
 

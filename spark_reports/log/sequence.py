@@ -16,6 +16,7 @@ from pyspark.sql import functions as F  # noqa: N812  # the name that all of Spa
 from tsproxy.decisions.fields import EventName, LifecycleKind
 
 BOOT: Final = ("proxy", "boot")
+BOOT_DDL: Final = "proxy STRING, boot STRING"
 
 Side = Callable[[Column], Column]
 """The side of the period on which a day (`2026-11-20`) lies: 0 inside, -1 before, 1 after."""
@@ -95,39 +96,46 @@ def _is_kind(kind: LifecycleKind) -> Column:
     return (F.col("event") == EventName.LIFECYCLE.value) & F.col("kind").eqNullSafe(kind.value)
 
 
-def repeated(worded: DataFrame) -> DataFrame:
-    """The boots with a repeated line: BOOT."""
-    return worded.where(F.col("lines") > F.bit_count("bits")).select(*BOOT).distinct()
-
-
 def spans(worded: DataFrame) -> DataFrame:
-    """One row for each boot of the period: BOOT, `seq_from`, `seq_to`, `lines`, `lost_lines`, and facts.
+    """One row for each boot of the period, or with repeated lines: BOOT, `seq_from`, `seq_to`, `lines`,
+    `lost_lines`, `is_repeated`, and facts.
 
     The range is what the period should hold: from the first line of its first interval to the last line
     before the next day's first interval. Heartbeats give the range even if those lines themselves are lost.
     `lines` counts the distinct lines in the range. The facts: `last_ms`, `started`, `stopped`, `seen_before`,
-    `seen_after`.
+    `seen_after`. A boot without a line in the period has no range.
     """
-    ranged = (
-        worded.groupBy(*BOOT)
+    boot = Window.partitionBy(*BOOT)
+
+    def of_boot(measure: Callable[[str], Column], name: str) -> Column:
+        return measure(name).over(boot)
+
+    is_inside = of_boot(F.min, "first_inside").isNotNull()
+    ranged = worded.withColumns(
+        {
+            "seq_from": F.when(
+                is_inside,
+                F.least(
+                    of_boot(F.min, "first_inside"),
+                    of_boot(F.min, "inside_says"),
+                    of_boot(F.max, "beat_before") + 1,
+                ),
+            ),
+            "seq_to": F.greatest(of_boot(F.max, "last_inside"), of_boot(F.min, "after_says") - 1),
+        }
+    )
+    return (
+        ranged.groupBy(*BOOT)
         .agg(
-            F.least(F.min("first_inside"), F.min("inside_says"), F.max("beat_before") + 1).alias("seq_from"),
-            F.greatest(F.max("last_inside"), F.min("after_says") - 1).alias("seq_to"),
-            F.min("first_inside").alias("first_inside"),
+            F.max("seq_from").alias("seq_from"),
+            F.max("seq_to").alias("seq_to"),
+            F.sum(F.bit_count(F.col("bits").bitwiseAND(_mask()))).alias("lines"),
+            F.bool_or(F.col("lines") > F.bit_count("bits")).alias("is_repeated"),
             F.max("last_ms").alias("last_ms"),
             *[_any(name) for name in ("started", "stopped", "seen_before", "seen_after")],
         )
-        .where(F.col("first_inside").isNotNull())
-        .drop("first_inside")
-    )
-    counted = (
-        worded.select(*BOOT, "word", "bits")
-        .join(F.broadcast(ranged.select(*BOOT, "seq_from", "seq_to")), on=list(BOOT), how="inner")
-        .groupBy(*BOOT)
-        .agg(F.sum(F.bit_count(F.col("bits").bitwiseAND(_mask()))).alias("lines"))
-    )
-    return ranged.join(counted, on=list(BOOT), how="inner").withColumn(
-        "lost_lines", F.col("seq_to") - F.col("seq_from") + 1 - F.col("lines")
+        .where(F.col("seq_from").isNotNull() | F.col("is_repeated"))
+        .withColumn("lost_lines", F.col("seq_to") - F.col("seq_from") + 1 - F.col("lines"))
     )
 
 

@@ -124,7 +124,7 @@ def _counts() -> list[tuple[str, Column]]:
 
 def is_count(name: str) -> Column:
     """True if the field is a count that spoils no sum, or if it is optional and missing; never null."""
-    return F.coalesce(F.col(name).between(0, ABSURD_COUNT), F.lit(name in OPTIONAL_SUMS))
+    return F.expr(f"coalesce({name} BETWEEN 0 AND {ABSURD_COUNT}, {name in OPTIONAL_SUMS})")
 
 
 def _is_histogram(name: str) -> Column:
@@ -132,21 +132,23 @@ def _is_histogram(name: str) -> Column:
 
     Nobody knows what the numbers of another version's histogram are. It is not read, so it spoils nothing.
     """
-    too_many = F.lit(2 * ABSURD_COUNT)
-
-    def added(so_far: Column, bucket: Column) -> Column:
-        index, batches, records = [F.get(bucket, F.lit(place)) for place in range(3)]
-        is_good = (
-            (F.size(bucket) == len(("bucket", "batches", "records")))
-            & index.between(-len(EDGES), len(EDGES))
-            & batches.between(0, F.col("batches"))
-            & records.between(0, F.col("records"))
+    too_many = 2 * ABSURD_COUNT
+    return F.expr(
+        f"""
+        coalesce(
+            hist <> '{HISTOGRAM_NAME}'
+            OR hist IS NOT NULL AND aggregate(
+                {name}, 0L, (so_far, bucket) -> least({too_many}L, CASE
+                    WHEN size(bucket) = 3
+                        AND get(bucket, 0) BETWEEN {-len(EDGES)} AND {len(EDGES)}
+                        AND get(bucket, 1) BETWEEN 0 AND batches
+                        AND get(bucket, 2) BETWEEN 0 AND records
+                    THEN so_far + get(bucket, 2) ELSE {too_many}L END)
+            ) <= records,
+            false
         )
-        return F.least(F.when(is_good, so_far + records).otherwise(too_many), too_many)
-
-    total = F.aggregate(name, F.lit(0).cast("bigint"), added)
-    is_other = F.col("hist").isNotNull() & (F.col("hist") != HISTOGRAM_NAME)
-    return is_other | F.coalesce(F.col("hist").isNotNull() & (total <= F.col("records")), F.lit(False))
+        """
+    )
 
 
 def _hour_of(name: str) -> Column:

@@ -5,19 +5,18 @@ distribute them costs more than to run them. The queries over a larger log are s
 has bytes for. The session's own number (200, if nobody has chosen it) is only the limit.
 """
 
-from collections.abc import Mapping
-from contextlib import AbstractContextManager
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
 from types import MappingProxyType
 from typing import Any, Final
 
 from pyspark.sql import DataFrame, SparkSession
 
 from spark_reports.log.store import Form
-from spark_reports.spark.session import settings
+from spark_reports.spark.session import settings, small_queries
 
 _SMALL_BYTES: Final = 8 << 20
-"""The bytes of JSON lines that one task reads in a few seconds: about 8,000 counters. The driver holds all of
-them, which takes some fifteen times as much memory."""
+"""The bytes of JSON lines that one task reads in a few seconds: about 8,000 counters."""
 
 _FEW_FILES: Final = 200
 """The most files of a small log. One task opens them one after the other, which is slow on a distant file
@@ -45,6 +44,21 @@ def file_bytes(lines: DataFrame, form: Form) -> int | None:
     # JSON has no partitions. In a table, only the optimizer leaves out the partitions of other days.
     known = execution.analyzed() if form is Form.JSON else execution.optimizedPlan()
     return int(str(known.stats().sizeInBytes()))
+
+
+@contextmanager
+def planned(lines: DataFrame, form: Form) -> Iterator[DataFrame]:
+    """Inside the block, the session plans queries for the size of `lines`; yields the lines to ask.
+
+    A small log is one partition, so no query needs a shuffle.
+    """
+    spark, total = lines.sparkSession, file_bytes(lines, form)
+    if is_small(lines, form, total):
+        with small_queries(spark):
+            yield lines.coalesce(1)
+    else:
+        with spread(spark, total):
+            yield lines
 
 
 def is_small(lines: DataFrame, form: Form, total: int | None) -> bool:

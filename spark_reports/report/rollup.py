@@ -69,11 +69,14 @@ def topic_drift(counters: DataFrame) -> DataFrame:
     return _unpacked(counters, ("topic", *_OUTCOME))
 
 
-def shape(drifts: DataFrame, *names: str) -> DataFrame:
-    """From `drift` or `topic_drift`: the batches and records of each side, bucket and outcome, and of these
-    columns (`names`). The result has few rows, and the condition of `groups.DRAWN` as a column."""
-    sums = drifts.groupBy(*names, *_OUTCOME, "bucket").agg(*transforms.sums("batches", "records"))
-    return sums.withColumn("is_own_side", ~F.col("is_other_side"))
+def of_topics(drifts: DataFrame) -> DataFrame:
+    """From `drift`: the rows of `topic_drift`."""
+    return drifts.groupBy("topic", *_OUTCOME, "bucket").agg(*transforms.sums("batches", "records"))
+
+
+def with_own_side(by_topic: DataFrame) -> DataFrame:
+    """From `topic_drift`: the condition of `groups.DRAWN` as a column."""
+    return by_topic.withColumn("is_own_side", ~F.col("is_other_side"))
 
 
 def drift(counters: DataFrame, keys: DataFrame | None) -> DataFrame:

@@ -25,6 +25,9 @@ class Tabled(Protocol):
     def of_worst_clients(self, count: int) -> tuple[Rows, Self]:
         """The worst clients, and their rows."""
 
+    def of_topics(self, topics: Sequence[str]) -> Self:
+        """The rows of these topics."""
+
 
 @dataclass(frozen=True, slots=True)
 class Collected:
@@ -41,7 +44,11 @@ class Collected:
 
     def of_worst_clients(self, count: int) -> tuple[Rows, "Collected"]:
         producers = self.table(groups.PRODUCERS, count)
-        return producers, Collected(of_clients(self.rows, producers))
+        known = {_client(row) for row in producers}
+        return producers, Collected([row for row in self.rows if _client(row) in known])
+
+    def of_topics(self, topics: Sequence[str]) -> "Collected":
+        return Collected([row for row in self.rows if row["topic"] in topics])
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,14 +69,11 @@ class InSpark:
         worst = self._kept(frames.of_frame(groups.PRODUCERS, self.frame, count)).frame
         return frames.rows(worst), self._kept(transforms.of_clients(self.frame, worst))
 
+    def of_topics(self, topics: Sequence[str]) -> "InSpark":
+        return replace(self, frame=transforms.of_topics(self.frame, topics))
+
     def _kept(self, frame: DataFrame) -> "InSpark":
         return replace(self, frame=frames.kept(self.stack, frame))
-
-
-def of_clients(rows: Sequence[Mapping[str, Any]], clients: Rows) -> list[Mapping[str, Any]]:
-    """The rows of these clients."""
-    known = {_client(row) for row in clients}
-    return [row for row in rows if _client(row) in known]
 
 
 def _client(row: Mapping[str, Any]) -> tuple[Any, ...]:

@@ -78,7 +78,7 @@ def collect(sums: Sums, top: int, known: DataFrame | None = None, owned: int = 0
         summary=counters.table(groups.SUMMARY)[0],
         topics=topics,
         topic_clients=topic_clients,
-        topic_totals=sums.buckets_of(_worst(topic_clients)).table(groups.TOPIC_TOTALS),
+        topic_totals=buckets.of_topics(_worst(topic_clients)).table(groups.TOPIC_TOTALS),
         hours=by_topic.table(groups.HOURS),
         reasons=counters.table(groups.REASONS),
         producers=producers,

@@ -18,7 +18,6 @@ from spark_reports.log import frames
 from spark_reports.log.grouping import Grouping, How, Measure
 from spark_reports.log.schema import KEY, OPTIONAL_SUMS, SUMS
 from spark_reports.log.sequence import instant_ms
-from spark_reports.report.few import ADDRESSES
 from spark_reports.report.groups import CLIENT, REASON
 from spark_reports.report.words import FOLDED
 from tsproxy.decisions.drift import HISTOGRAM_NAME
@@ -26,6 +25,8 @@ from tsproxy.decisions.fields import LifecycleKind
 from tsproxy.model.outcome import VerdictName
 from tsproxy.model.verdict import Reason, Trait
 
+ADDRESSES: Final = 8
+"""The most addresses that are shown for a client."""
 _DAY_MS: Final = 86_400_000
 _REJECTING: Final = (VerdictName.REJECTED.value, VerdictName.BROKER_REJECTED.value)
 
@@ -172,18 +173,6 @@ def other_sides() -> dict[str, Column]:
 def has_histogram() -> Column:
     """True for counters whose histograms count and have the buckets that this version knows."""
     return (F.col("hist") == HISTOGRAM_NAME) & is_judged()
-
-
-def line_facts() -> dict[str, Column]:
-    """Everything about a single line that the tables of a report need."""
-    return {
-        **shown_names(),
-        **times(),
-        **flags(),
-        **flags_of_lifecycle(),
-        **other_sides(),
-        "has_histogram": has_histogram(),
-    }
 
 
 def client_addresses(counters: DataFrame) -> DataFrame:

@@ -1,6 +1,19 @@
-"""The tables of a log, as `daily` collects them without a rollup."""
+"""The lines of a log, its evidence and its tables, as `daily` collects them without a rollup."""
 
+from spark_reports.log import frames, opened
 from spark_reports.report import tables
+
+
+def rows(spark, source):
+    """The lines, each once."""
+    with opened.lines(spark, source) as log:
+        return frames.rows(log.frame)
+
+
+def evidence(spark, source, listed=100):
+    """The evidence about a log."""
+    with opened.lines(spark, source) as log:
+        return log.evidence(listed)
 
 
 def collect(spark, source, top=50):

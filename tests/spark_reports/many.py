@@ -5,12 +5,12 @@ Each log is a file of its own, with proxies and processes of its own, so nothing
 
 from spark_reports.log import read
 from spark_reports.log.completeness import Evidence
-from tests.spark_reports import both_ways
+from tests.spark_reports import collected
 from tests.spark_reports.logs import write
 
 
 class Logs:
-    """The logs of a module, of one day. The first one that a test asks about reads them all, in both ways."""
+    """The logs of a module, of one day. The first one that a test asks about reads them all."""
 
     def __init__(self, day):
         self._day = day
@@ -28,7 +28,7 @@ class Logs:
             for each, (lines, raw) in enumerate(self._logs):
                 write(folder / f"{each}.jsonl", *[_renamed(line, _mark(each)) for line in lines], raw=raw)
             source = read.Source([str(folder / "*.jsonl")], self._day, self._day)
-            self._read = both_ways.evidence(spark, source, listed=10**6)
+            self._read = collected.evidence(spark, source, listed=10**6)
         mark, file = _mark(number), f"{number}.jsonl"
         boots, gaps = (
             [_renamed(row, mark, back=True) for row in rows if row["boot"].startswith(mark)]

@@ -17,8 +17,7 @@ from spark_reports.log.read import Source
 from spark_reports.log.schema import COLUMNS
 from spark_reports.log.store import Form, Table
 from spark_reports.report.assemble import assemble
-from tests.spark_reports import both_ways
-from tests.spark_reports.collected import collect
+from tests.spark_reports.collected import collect, rows
 from tests.spark_reports.damage import a_random_day
 from tests.spark_reports.day import DAY_MS, MIDNIGHT_MS, a_day
 from tests.spark_reports.logs import counters, heartbeat, text_of, write
@@ -49,8 +48,8 @@ def decisions(tmp_path):
 
 def lines_from(spark, source):
     """Each line once, with all its columns but the file. A report is made of nothing else."""
-    rows = both_ways.rows(spark, source)
-    return sorted(str({name: row[name] for name in (*COLUMNS, "raw", "copies", "problem")}) for row in rows)
+    names = (*COLUMNS, "raw", "copies", "problem")
+    return sorted(str({name: row[name] for name in names}) for row in rows(spark, source))
 
 
 def test_the_table_holds_the_same_lines_as_the_files(spark, decisions, tmp_path):

@@ -2,11 +2,10 @@
 
 import pytest
 
-from spark_reports.log import delivered
+from spark_reports.log import delivered, opened
 from spark_reports.log.completeness import GAPS_LISTED, Evidence
 from spark_reports.log.read import Source
 from spark_reports.report.assemble import assemble, quality
-from tests.spark_reports.both_ways import opened_large
 from tests.spark_reports.collected import collect
 from tests.spark_reports.day import DAY_MS, MIDNIGHT_MS
 from tests.spark_reports.logs import counters, heartbeat, line, write
@@ -26,7 +25,7 @@ def files(tmp_path):
 
 
 def test_many_files_are_added_up_by_spark_with_the_same_result(spark, files, monkeypatch):
-    with opened_large(spark, files) as log:
+    with opened.lines(spark, files) as log:
         each = log.evidence().files
         monkeypatch.setattr(delivered, "FEW", 5)
         added_up = log.evidence().files
@@ -45,7 +44,7 @@ def test_files_that_hold_nothing_usable_are_counted_too(spark, tmp_path, monkeyp
     monkeypatch.setattr(delivered, "FEW", 1)
     for number in range(3):
         write(tmp_path / f"decisions-20261120T000000Z-{number}.jsonl", raw="garbage\n")
-    with opened_large(spark, Source([str(tmp_path)], FRIDAY, FRIDAY)) as log:
+    with opened.lines(spark, Source([str(tmp_path)], FRIDAY, FRIDAY)) as log:
         found = log.evidence().files
     assert delivered.files(found) == (3, 0)
     assert not any(row["inside"] for row in found)

@@ -5,7 +5,7 @@ from datetime import date
 import pytest
 
 from spark_reports.log import read
-from tests.spark_reports import both_ways
+from tests.spark_reports import collected
 from tests.spark_reports.day import DAY_MS, MIDNIGHT_MS
 from tests.spark_reports.logs import MINUTE_MS, counters, heartbeat, line, text_of, write
 
@@ -13,7 +13,7 @@ FRIDAY = date(2026, 11, 20)
 
 
 def rows_of(spark, *inputs, first=FRIDAY, last=FRIDAY):
-    return both_ways.rows(spark, read.Source([str(path) for path in inputs], first, last))
+    return collected.rows(spark, read.Source([str(path) for path in inputs], first, last))
 
 
 def problems(spark, *inputs):

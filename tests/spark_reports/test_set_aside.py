@@ -14,7 +14,7 @@ from spark_reports.commands.render import FORMATS, for_terminal
 from spark_reports.log.read import Source
 from spark_reports.log.store import Form
 from spark_reports.report.assemble import assemble, quality
-from tests.spark_reports import both_ways, reports
+from tests.spark_reports import reports
 from tests.spark_reports.collected import collect
 from tests.spark_reports.day import DAY_MS, MIDNIGHT_MS
 from tests.spark_reports.logs import MINUTE_MS, counters, heartbeat, line, write
@@ -183,7 +183,7 @@ def test_a_line_that_came_in_two_versions_counts_in_neither_whatever_their_order
 
 
 def test_a_file_delivered_twice_in_two_versions_gives_one_report_in_either_order(spark, tmp_path):
-    """All ways agree: small and large logs, and a table of `compact`."""
+    """Lines of JSON and a table of `compact` agree."""
     own = a_life(counters(1), counters(2), counters(3))
     other = [each | {"records": 1_000} if each["seq"] in (1, 2) else each for each in own]
     found = []
@@ -192,7 +192,6 @@ def test_a_file_delivered_twice_in_two_versions_gives_one_report_in_either_order
         write(folder / "decisions-20261120T000000Z-a.jsonl", *one)
         write(folder / "decisions-20261120T000000Z-b.jsonl", *two)
         source = Source([str(folder)], FRIDAY, FRIDAY)
-        both_ways.evidence(spark, source)
         table = ["--input", str(folder), "--output", str(folder / "lines"), "--date", "2026-11-20"]
         for _ in range(2 - number):  # the second run finds nothing that would vanish
             assert main(["compact", *table]) == 0

@@ -1,6 +1,5 @@
 """Each table of the report from a handful of rows."""
 
-import random
 from datetime import date
 
 import pytest
@@ -9,7 +8,7 @@ from pyspark.testing import assertDataFrameEqual
 
 from spark_reports.log import frames, grouping, read
 from spark_reports.log.schema import KEY, OPTIONAL_SUMS, SUMS
-from spark_reports.report import few, groups, rollup, transforms, words
+from spark_reports.report import groups, rollup, transforms, words
 from spark_reports.report.plain import ROWS
 from tests.spark_reports.day import MIDNIGHT_MS
 from tests.spark_reports.logs import counters, line, write
@@ -193,8 +192,8 @@ def test_drift_adds_buckets_and_counts_a_rejection_on_the_side_of_its_reason(cou
     histogram = {"ahead": [[far, 1, 10]], "behind": [[near, 1, 10]]}
     old = {**REJECTED, "reason": "too_old"}
     made = counters_of({**REJECTED, **histogram}, {**old, **histogram}, histogram, histogram)
-    drift = table(groups.DRAWN, rollup.shape(rollup.topic_drift(made)))
-    assert_same_rows(drift, table(groups.DRAWN, rollup.shape(drift_of(made))))
+    drift = table(groups.DRAWN, rollup.with_own_side(rollup.topic_drift(made)))
+    assert_same_rows(drift, table(groups.DRAWN, rollup.with_own_side(rollup.of_topics(drift_of(made)))))
     found = {(row["side"], row["bucket"], row["is_rejected"]): row["records"] for row in drift}
     assert found == {
         ("ahead", far, True): 10,
@@ -241,8 +240,7 @@ TABLES = (
 
 
 def test_few_rows_give_the_tables_that_spark_makes(counters_of):
-    """From the rollup, and from the counters themselves. Also where names are null, two rows are equal but
-    for their names, or nothing meets a condition."""
+    """Also where names are null, two rows are equal but for their names, or nothing meets a condition."""
     late = {**REJECTED, "reason": "too_old", "topic": "late"}
     made = counters_of(
         REJECTED, {**REJECTED, "client_id": None}, {**REJECTED, "principal": "User:a", "unit_guess": "zero"},
@@ -256,60 +254,12 @@ def test_few_rows_give_the_tables_that_spark_makes(counters_of):
     ).cache()  # fmt: skip
     rolled = transforms.rollup(made).cache()
     collected = frames.rows(rolled)
-    lines = frames.rows(made.withColumns(transforms.line_facts()))
     for asked in TABLES:
         count = 2 if asked.order else None
         by_spark = table(asked, rolled, count)
-        for some in (collected, lines):
-            found = grouping.of_rows(asked, some, count)
-            assert found
-            if asked.order and not asked.per:
-                assert found == by_spark
-            else:
-                assert_same_rows(found, by_spark)
-
-
-def test_few_lines_give_the_histograms_addresses_and_examples_that_spark_makes(counters_of):
-    """Random lines: with missing names, folded keys, broken histograms, times that are equal."""
-    chance = random.Random(4)
-    made = counters_of(*[a_random_line(chance) for _ in range(400)]).cache()
-    lines = frames.rows(made.withColumns(transforms.line_facts()))
-    shape = few.shape(lines)
-    by_topic = [
-        {"topic": topic, **row}
-        for topic in {line["topic"] for line in lines}
-        for row in few.shape(line for line in lines if line["topic"] == topic)
-    ]
-    for drifts in (rollup.topic_drift(made), rollup.drift(made, None)):
-        assert_same_rows(shape, frames.rows(rollup.shape(drifts).select(*shape[0])))
-        assert_same_rows(by_topic, frames.rows(rollup.shape(drifts, "topic").select(*by_topic[0])))
-    assert_same_rows(few.client_addresses(lines), frames.rows(transforms.client_addresses(made)))
-    examples = frames.rows(transforms.examples(transforms.named(made), 2))
-    assert_same_rows([{name: row[name] for name in examples[0]} for row in few.examples(lines, 2)], examples)
-
-
-ADDRESSES = [f"10.0.0.{n}" for n in range(20)]
-
-
-def a_random_line(chance):
-    triples = [
-        [bucket(chance.randrange(-(10**6), 10**6)), 1, 5],
-        [3, 2, 10],
-        [-3, None, 4],
-        [2],
-        [],
-        None,
-        [999, 1, 1],
-    ]
-    return {
-        "verdict": chance.choice(["accepted", "rejected", "broker_rejected", "repaired", None]),
-        "is_final": chance.choice([True, True, False, None]),
-        "reason": chance.choice(["too_far_ahead", "too_old", "negative", "other", None]),
-        "client_id": chance.choice(["a", "b", None]),
-        "principal": chance.choice(["User:a", None]),
-        "topic": chance.choice(["orders", None]),
-        "folded": chance.choice([None, None, False, True]),
-        "addresses": chance.choice([None, [], ["10.0.0.1"], chance.choices(ADDRESSES, k=9)]),
-        "hist": chance.choice(["drift-v1", "drift-v1", "drift-v2", None]),
-        **{side: chance.choice([None, chance.choices(triples, k=4)]) for side in ("ahead", "behind")},
-    }  # fmt: skip
+        found = grouping.of_rows(asked, collected, count)
+        assert found
+        if asked.order and not asked.per:
+            assert found == by_spark
+        else:
+            assert_same_rows(found, by_spark)
