@@ -8,7 +8,7 @@ from datetime import date
 from typing import TYPE_CHECKING, Final
 
 from spark_reports import arguments
-from spark_reports.commands.running import nothing_of, spark_at_work
+from spark_reports.commands.spark_run import nothing_of, spark_at_work
 from spark_reports.exits import GATE_TRIPPED, OK, NothingToReportError, UsageError
 from spark_reports.log.completeness import NEWER, period_text
 

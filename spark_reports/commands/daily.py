@@ -6,9 +6,10 @@ from datetime import date
 from typing import Final
 
 from spark_reports import arguments
-from spark_reports.commands import each, for_readers, making
+from spark_reports.commands import daily_run, day_by_day
+from spark_reports.commands.publishing import Readers
 from spark_reports.commands.render import for_terminal
-from spark_reports.commands.running import nothing_of, spark_at_work
+from spark_reports.commands.spark_run import nothing_of, spark_at_work
 from spark_reports.exits import NothingToReportError, UsageError
 from spark_reports.log.completeness import period_text
 from spark_reports.report.files import to_json
@@ -36,7 +37,7 @@ def add(commands: arguments.Commands) -> None:
         help=f"a report of each day, in DIR/DAY, all in one session; without it --date has up to "
         f"{arguments.MAX_DAYS} days",
     )
-    making.add_report(parser)
+    daily_run.add_report(parser)
     printed = parser.add_mutually_exclusive_group()
     printed.add_argument(
         "--notify",
@@ -51,20 +52,22 @@ def run(options: argparse.Namespace) -> int:
     """Make the report, write its files, print the summary, check the gates."""
     first, last = arguments.period_of(options)
     _require_possible(options, first, last)
-    for_readers.check(options, each.folder(options.output, first) if options.each else options.output)
+    readers = Readers.of(options)
     if options.each:
-        return each.run(options, first, last)
-    report = _make(options, first, last)
+        readers.of_day(first).check()
+        return day_by_day.run(options, readers, first, last)
+    readers.check()
+    report = _make(options, readers, first, last)
     if not options.quiet:
         sys.stdout.write(to_json(report) if options.json else for_terminal(report))
         sys.stdout.flush()
         if not options.json:
-            folder_name = options.output.rstrip("/")
-            written = ", ".join(f"{folder_name}/report.{name}" for name in options.format)
+            folder_name = readers.output.rstrip("/")
+            written = ", ".join(f"{folder_name}/report.{name}" for name in readers.formats)
             sys.stdout.write(f"\nWritten: {written}\n")
     if options.notify:
         sys.stdout.write("".join(f"\n{text}" for text in grouped(report)))
-    return making.status(report, options.fail_on)
+    return daily_run.status(report, options.fail_on)
 
 
 def _require_possible(options: argparse.Namespace, first: date, last: date) -> None:
@@ -82,18 +85,18 @@ def _require_possible(options: argparse.Namespace, first: date, last: date) -> N
         )
 
 
-def _make(options: argparse.Namespace, first: date, last: date) -> Report:
+def _make(options: argparse.Namespace, readers: Readers, first: date, last: date) -> Report:
     # A log in the form of a table is usually large.
     is_brief = options.input_format == "json"
     with spark_at_work(
-        options, "reading the decision log", is_brief=is_brief, writes=making.places(options)
+        options, "reading the decision log", is_brief=is_brief, writes=readers.places
     ) as spark:
         from spark_reports.log import store
         from spark_reports.log.read import Source
 
         source = Source(options.input, first, last, store.Form(options.input_format))
         store.require(spark, source.form)
-        report = making.made(spark, options, source, options.output)
+        report = daily_run.made(spark, readers, source)
     if report is None:
         raise NothingToReportError(nothing_of(first, last, options.input))
     return report

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 from spark_reports import arguments
-from spark_reports.commands.running import nothing_of, spark_at_work
+from spark_reports.commands.spark_run import nothing_of, spark_at_work
 from spark_reports.exits import GATE_TRIPPED, OK, NothingToReportError
 from spark_reports.log.completeness import State
 from spark_reports.report import missing, words

@@ -1,4 +1,4 @@
-"""`spark_reports gate`: the quality gates of a report that exists, without making it again.
+"""`spark_reports gate`: the quality gates of a report that exists, without daily_run it again.
 
 A scheduler runs it as a task of its own. A retry does not change a gate that tripped, but may help a run that
 failed. A report on this machine needs no Spark.
@@ -8,8 +8,8 @@ import argparse
 from typing import Final
 
 from spark_reports import arguments
-from spark_reports.commands import making
-from spark_reports.commands.running import spark_at_work
+from spark_reports.commands import daily_run
+from spark_reports.commands.spark_run import spark_at_work
 from spark_reports.report.files import local, read_report, report_of
 from spark_reports.report.shape import Report
 
@@ -31,7 +31,7 @@ def add(commands: arguments.Commands) -> None:
 def run(options: argparse.Namespace) -> int:
     """Check the gates. The exit code is 3 if one of them trips."""
     report = _read(options)
-    return making.status(report, options.fail_on, report["first_day"])
+    return daily_run.status(report, options.fail_on, report["first_day"])
 
 
 def _read(options: argparse.Namespace) -> Report:

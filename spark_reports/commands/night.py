@@ -18,8 +18,9 @@ from datetime import date, timedelta
 from typing import Final
 
 from spark_reports import arguments
-from spark_reports.commands import compact, each, for_readers, making
-from spark_reports.commands.running import nothing_of, progress_of, spark_at_work
+from spark_reports.commands import compact, daily_run, day_by_day
+from spark_reports.commands.publishing import Readers
+from spark_reports.commands.spark_run import nothing_of, progress_of, spark_at_work
 from spark_reports.exits import OK, NothingToReportError
 
 _EXAMPLES: Final = """example:
@@ -43,16 +44,20 @@ def add(commands: arguments.Commands) -> None:
         "--table-format", choices=arguments.TABLES, default="parquet", help="as `--format` of `compact`"
     )
     compact.add_writing(parser)
-    making.add_report(parser)
+    daily_run.add_report(parser)
     parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:
     """Write the table and the reports."""
     day, _ = arguments.period_of(options)
-    for_readers.check(options, each.folder(options.output, day))
-    places = [*compact.table_places(options.table, options.table_format), *making.places(options)]
+    readers = Readers.of(options)
+    readers.of_day(day).check()
+    places = [*compact.table_places(options.table, options.table_format), *readers.places]
     progress = progress_of(options)
+    own = day_by_day.Days(readers, options.fail_on, progress, is_quiet=options.quiet)
+    others = replace(own, readers=replace(readers, letters_to=None))
+    again = replace(others, fail_on=())
     with spark_at_work(
         options, "writing the table", is_brief=False, writes=places, progress=progress
     ) as spark:
@@ -72,10 +77,9 @@ def run(options: argparse.Namespace) -> int:
         codes = []
         for other in sorted(before):
             source = replace(of_day, first=other, last=other)
-            again = other not in made_up
-            code = each.reported(spark, options, source, progress, is_again=again, writes_letters=False)
-            codes.append(OK if again or code is None else code)
-        code = each.reported(spark, options, of_day, progress)
+            code = (others if other in made_up else again).reported(spark, source)
+            codes.append(OK if other not in made_up or code is None else code)
+        code = own.reported(spark, of_day)
     if code is None:
         raise NothingToReportError(nothing_of(day, day, options.input))
-    return each.worst([*codes, code, compact.status(options, done)])
+    return day_by_day.worst([*codes, code, compact.status(options, done)])

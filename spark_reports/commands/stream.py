@@ -6,7 +6,7 @@ from typing import Final
 
 from spark_reports import arguments
 from spark_reports.commands.compact import table_places
-from spark_reports.commands.running import spark_at_work
+from spark_reports.commands.spark_run import spark_at_work
 from spark_reports.exits import OK, UsageError
 
 _EXAMPLES: Final = """examples:

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from spark_reports import arguments
 from spark_reports.commands import doubtful_days
-from spark_reports.commands.running import missing_days, spark_at_work
+from spark_reports.commands.spark_run import missing_days, spark_at_work
 from spark_reports.exits import OK, NothingToReportError
 from spark_reports.report import kept_days, words
 

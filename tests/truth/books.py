@@ -10,7 +10,7 @@ from aiokafka import AIOKafkaConsumer, TopicPartition
 from confluent_kafka import TopicCollection
 from confluent_kafka.admin import AdminClient
 
-from spark_reports.commands import making
+from spark_reports.commands import daily_run
 from tests.e2e.reported import report_on
 from tests.truth.outcomes import AGAIN
 
@@ -92,12 +92,12 @@ def lines_of(folder, event=""):
 def report_of(log, folder, began_ms, *, days_later=0):
     """report.json of the log, as made now or `days_later`. Needs the fixture `spark`."""
 
-    class Later(making.datetime):
+    class Later(daily_run.datetime):
         @classmethod
         def now(cls, zone=None):
-            return super().now(zone) + making.timedelta(days=days_later)
+            return super().now(zone) + daily_run.timedelta(days=days_later)
 
-    with patch.object(making, "datetime", Later):
+    with patch.object(daily_run, "datetime", Later):
         return report_on(log, folder, began_ms, "--format", "json", "--top", "500")
 
 

@@ -1,12 +1,11 @@
 """Links of the page and index.html: which become one, and what hostile text does to them (nothing)."""
 
 import re
-from argparse import Namespace
 
 import pytest
 
 from spark_reports.cli import main
-from spark_reports.commands import for_readers
+from spark_reports.commands.publishing import Readers
 from spark_reports.exits import UsageError
 from spark_reports.render import html, index, markdown
 from spark_reports.render.owners import producer_id
@@ -152,11 +151,6 @@ def test_a_hostile_client_stays_in_its_place_of_the_template(text):
     assert page.tags <= TAGS
 
 
-def options(index, **others):
-    given = {"format": ("html", "json"), "rollup": None, "link_template": None}
-    return Namespace(index=index, **(given | others))
-
-
 @pytest.mark.parametrize(
     ("output", "above", "page"),
     [
@@ -168,8 +162,8 @@ def options(index, **others):
 )
 def test_links_are_relative_to_the_index_on_every_file_system(output, above, page):
     days = [{"day": "2026-11-20", "records": 5, "rejected_records": 1, "producers_affected": 1}]
-    asked = options(above, rollup="rollup")
-    report, [facts] = for_readers.linked(asked, output, reports.fixed(), days, reports.week())
+    readers = Readers(output, ("html", "json"), index=above, rollup="rollup")
+    report, [facts] = readers.linked(reports.fixed(), days, reports.week())
     up = "../" * page.count("/")
     assert facts["page"] == page
     assert report["links"]["index"] == f"{up}index.html"
@@ -180,7 +174,7 @@ def test_links_are_relative_to_the_index_on_every_file_system(output, above, pag
 
 
 def test_without_the_options_a_report_claims_nothing_and_links_to_its_files_alone():
-    report, facts = for_readers.linked(options(None), "out", reports.fixed(), [], {})
+    report, facts = Readers("out", ("html", "json")).linked(reports.fixed(), [], {})
     assert (facts, report["history"], report["owners"]) == ([], None, None)
     assert Page(html.render(report)).links == ["report.json"]
 
@@ -190,7 +184,7 @@ def test_without_the_options_a_report_claims_nothing_and_links_to_its_files_alon
 )
 def test_a_report_that_is_not_below_the_index_is_a_mistake(output):
     with pytest.raises(UsageError, match="must lie in it"):
-        for_readers.linked(options("s3a://lake/reports"), output, reports.fixed(), [], {})
+        Readers(output, ("html", "json"), index="s3a://lake/reports").linked(reports.fixed(), [], {})
 
 
 def rows_of(facts):

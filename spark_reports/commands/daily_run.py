@@ -1,0 +1,65 @@
+"""One report within a session of Spark: its files, its rollup, its gates.
+
+`daily` makes one, `daily --each` and `night` make one for each day.
+"""
+
+import argparse
+import sys
+from collections.abc import Iterable
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
+
+from spark_reports import arguments
+from spark_reports.commands import publishing
+from spark_reports.commands.publishing import Readers
+from spark_reports.exits import GATE_TRIPPED, OK
+from spark_reports.report import gates
+from spark_reports.report.shape import Report
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from spark_reports.log.read import Source
+
+
+def add_report(parser: argparse.ArgumentParser) -> None:
+    """Add the options of a report: what `publishing` does with it, and its gates."""
+    publishing.add(parser)
+    arguments.add_gates(parser)
+    arguments.add_master(parser)
+    arguments.add_quiet(parser)
+
+
+def made(spark: "SparkSession", readers: Readers, source: "Source") -> Report | None:
+    """Make the report of `source`, and publish it. With a rollup, its days are stored there first. None if
+    the log holds no line of the period.
+
+    Raises NothingToReportError if the lines of the period are all unusable.
+    """
+    from spark_reports.report import rollup, tables
+    from spark_reports.report.assemble import assemble
+
+    now_ms = int(datetime.now(UTC).timestamp() * 1000)
+    first, last = source.first, source.last
+    readers = readers.loaded(spark)
+    with tables.summed(spark, source) as sums:
+        if sums is None:
+            return None
+        known = None
+        if readers.rollup is not None:
+            rollup.store(rollup.producers(sums.rolled), readers.rollup, "producers")
+            rollup.store(sums.drifts, readers.rollup, "drift")
+            week_before = last - timedelta(days=rollup.DAYS_BEFORE)
+            known = rollup.stored(spark, readers.rollup, "producers", first=week_before, last=last)
+        found = tables.collect(sums, readers.top, known, readers.clients_asked)
+    report, facts = readers.completed(spark, assemble(found, first, last, now_ms), found)
+    readers.publish(spark, report, facts)
+    return report
+
+
+def status(report: Report, fail_on: Iterable[gates.Gate], day: str = "") -> int:
+    """GATE_TRIPPED, and a line on standard error for each gate that trips. `day` is part of the line."""
+    tripped = [text for gate in fail_on if (text := gate.tripped_by(report)) is not None]
+    for text in tripped:
+        sys.stderr.write(f"spark_reports: quality gate: {day and f'{day}: '}{text}\n")
+    return GATE_TRIPPED if tripped else OK

@@ -1,0 +1,250 @@
+"""What the options say about a report and its readers: its files, owners, letters to them, links, the index.
+
+`Readers` is built once from the options. A report becomes complete by it, then it is published.
+"""
+
+import argparse
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import date, timedelta
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING, Final, Self
+from urllib.parse import quote, urlsplit
+
+from spark_reports import arguments
+from spark_reports.commands.render import FORMATS
+from spark_reports.exits import UsageError
+from spark_reports.render import index
+from spark_reports.report import files, history, kept_days, links, owners
+from spark_reports.report.history import DayFacts
+from spark_reports.report.notices import letter_names, letters
+from spark_reports.report.owners import Owners
+from spark_reports.report.shape import DayOfTrend, Report
+from spark_reports.report.shape_for_readers import Links
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from spark_reports.report.tables import Tables
+
+_PAGE: Final = "report.html"
+_INDEX: Final = "index.html"
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    """Add the options from which `Readers` are built."""
+    parser.add_argument(
+        "--output",
+        required=True,
+        metavar="DIR",
+        help="where report.* go, on any file system that Spark knows",
+    )
+    parser.add_argument(
+        "--format",
+        type=_formats,
+        default=("html", "md", "json"),
+        metavar="LIST",
+        help="of html,md,json,csv,prom; default: html,md,json",
+    )
+    parser.add_argument(
+        "--top", type=arguments.positive, default=50, metavar="N", help="rows a table (default 50)"
+    )
+    parser.add_argument(
+        "--rollup",
+        metavar="DIR",
+        help="store the tables that `trend` and `what-if` read, and compare with the seven days before",
+    )
+    parser.add_argument(
+        "--owners",
+        type=_owners,
+        metavar="FILE",
+        help="YAML (or *.json) that names the team and the channel of client ids and principals",
+    )
+    parser.add_argument(
+        "--notify-dir",
+        metavar="DIR",
+        help="with --owners: write a text for each team there, on this machine",
+    )
+    parser.add_argument(
+        "--index",
+        metavar="DIR",
+        help="with --rollup: write index.html over its days there, above the folders of the reports",
+    )
+    parser.add_argument(
+        "--link-template",
+        type=_template,
+        metavar="URL",
+        help="a link for each producer, such as 'https://dashboards.example.com/?client={client_id}'",
+    )
+
+
+def _formats(text: str) -> tuple[str, ...]:
+    names = tuple(dict.fromkeys(text.split(",")))
+    if unknown := [name for name in names if name not in FORMATS]:
+        raise argparse.ArgumentTypeError(f"{unknown[0]!r} is none of {', '.join(FORMATS)}")
+    return names
+
+
+def _owners(path: str) -> Owners | str:
+    """The owners from a file on this machine. For any other file, which only Spark can read: its address."""
+    here = files.local(path)
+    if here is None:
+        return path
+    try:
+        return owners.parse(here.read_text(encoding="utf-8"), path)
+    except (OSError, ValueError) as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+
+
+def _template(text: str) -> str:
+    try:
+        return links.template(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+
+
+@dataclass(frozen=True, slots=True)
+class Readers:
+    """A report as its readers get it: where it goes, in which forms, and what is added for them."""
+
+    output: str
+    formats: tuple[str, ...]
+    top: int = 50
+    rollup: str | None = None
+    owners: Owners | str | None = None
+    """The owners; before `loaded`, it may be the address of a file that only Spark can read."""
+    letters_to: str | None = None
+    index: str | None = None
+    link_template: str | None = None
+
+    @classmethod
+    def of(cls, options: argparse.Namespace) -> Self:
+        """From the options of `add`, for a report in `--output`."""
+        return cls(
+            output=options.output,
+            formats=options.format,
+            top=options.top,
+            rollup=options.rollup,
+            owners=options.owners,
+            letters_to=options.notify_dir,
+            index=options.index,
+            link_template=options.link_template,
+        )
+
+    def of_day(self, day: date) -> Self:
+        """The same for one day of several, whose report has a folder of its own."""
+        return replace(self, output=f"{self.output.rstrip('/')}/{day}")
+
+    @property
+    def places(self) -> list[str]:
+        """The folders that a report writes, as `spark_at_work` takes them."""
+        return [self.output] if self.rollup is None else [self.output, self.rollup]
+
+    @property
+    def clients_asked(self) -> int:
+        """The number of clients with rejections whose owners are looked up, at most; 0 without owners."""
+        return 0 if self.owners is None else owners.MOST_CLIENTS
+
+    def check(self) -> None:
+        """Raises UsageError for options that do not go together, OSError for folders that cannot be
+        written."""
+        if self.letters_to is not None:
+            if self.owners is None:
+                raise UsageError("--notify-dir needs --owners: it writes a text for each team")
+            if files.local(self.letters_to) is None:
+                raise UsageError(f"--notify-dir {self.letters_to}: must be a directory of this machine")
+            files.require_writable(self.letters_to)
+        if self.index is not None:
+            if self.rollup is None:
+                raise UsageError("--index needs --rollup: it lists the days that the rollup holds")
+            _below(self.index, self.output)
+            files.require_writable(self.index)
+
+    def loaded(self, spark: "SparkSession") -> Self:
+        """With the owners of a file on another file system. Raises UsageError for a mistake in it, and
+        AnalysisException if the file does not exist."""
+        if not isinstance(self.owners, str):
+            return self
+        try:
+            return replace(self, owners=owners.parse(files.read_far(spark, self.owners), self.owners))
+        except owners.OwnersError as error:
+            raise UsageError(str(error)) from None
+
+    def completed(
+        self, spark: "SparkSession", report: Report, tables: "Tables"
+    ) -> tuple[Report, list[DayFacts]]:
+        """The report with its owners, its history and its links, and the facts of its days."""
+        if isinstance(self.owners, Owners):
+            report = owners.assigned(report, self.owners, tables.clients)
+        if self.rollup is None:
+            return self.linked(report, [], {})
+        first, last = (date.fromisoformat(report[key]) for key in ("first_day", "last_day"))
+        days = [DayOfTrend(**day) for day in tables.days]  # type: ignore[typeddict-item]  # its keys are the columns
+        return self.linked(report, days, kept_days.read_week(spark, self.rollup, first, last))
+
+    def linked(
+        self, report: Report, days: Sequence[DayOfTrend], before: Mapping[str, DayFacts]
+    ) -> tuple[Report, list[DayFacts]]:
+        """The report with its history and links, and the facts of its days. `days`: the rows of
+        `rollup.days`. `before`: the facts that the rollup holds."""
+        steps = [] if self.index is None else _below(self.index, self.output)
+        page = "/".join([*steps, _PAGE]) if steps and "html" in self.formats else None
+        first, last = (date.fromisoformat(report[key]) for key in ("first_day", "last_day"))
+        own: list[DayFacts] = []
+        known, past = dict(before), None
+        if self.rollup is not None:
+            own = history.of_report(report, days, page)
+            known |= {facts["day"]: facts for facts in own}
+            trend = report["trend"]
+            past = history.compared(known, last, trend["new_producers"] if trend else None)
+        found = Links(
+            json="report.json" if "json" in self.formats else None,
+            csv="report.csv" if "csv" in self.formats else None,
+            index=f"{'../' * len(steps)}{_INDEX}" if steps else None,
+            day_before=_neighbour(known, first - timedelta(days=1), steps),
+            day_after=_neighbour(known, last + timedelta(days=1), steps),
+            client=self.link_template,
+        )
+        return {**report, "history": past, "links": found}, own
+
+    def publish(self, spark: "SparkSession", report: Report, facts: Iterable[DayFacts]) -> None:
+        """Write the report's files, then the facts of its days to the rollup, the index and the letters."""
+        for name in self.formats:
+            files.write(spark, self.output, f"report.{name}", FORMATS[name](report))
+        if self.rollup is not None:
+            kept_days.keep(spark, self.rollup, facts)
+            if self.index is not None:
+                page = index.render(kept_days.read_all(spark, self.rollup))
+                files.write(spark, self.index, _INDEX, page)
+        if self.letters_to is not None and (here := files.local(self.letters_to)) is not None:
+            texts = {letter.file_name: letter.text for letter in letters(report)}
+            files.replace_texts(here, texts, letter_names(report))
+
+
+def _neighbour(facts: Mapping[str, DayFacts], day: date, steps: list[str]) -> str | None:
+    """The link from a report to the page of another day; None if there is none. `steps` lead from the index
+    to the report."""
+    page = history.page_of(facts, day)
+    return f"{'../' * len(steps)}{page}" if page and steps else None
+
+
+def _below(above: str, folder: str) -> list[str]:
+    """The percent-encoded steps from one folder down to another. Raises UsageError if it is not below."""
+    roots = [_place(name) for name in (above, folder)]
+    steps: tuple[str, ...] = ()
+    if roots[0][0] == roots[1][0] and roots[1][1].is_relative_to(roots[0][1]):
+        steps = roots[1][1].relative_to(roots[0][1]).parts
+    if not steps:
+        raise UsageError(
+            f"--index {above}: --output {folder} must lie in it, in a folder of its own for each day"
+        )
+    return [quote(step, safe="") for step in steps]
+
+
+def _place(folder: str) -> tuple[str, PurePosixPath]:
+    """The file system of a folder, and its path there."""
+    here = files.local(folder)
+    if here is not None:
+        return "", PurePosixPath(here.resolve())
+    parts = urlsplit(folder)
+    return f"{parts.scheme}://{parts.netloc}", PurePosixPath(parts.path or "/")
