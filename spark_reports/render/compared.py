@@ -1,19 +1,15 @@
 """Comparisons: other limits, rules in audit, and the days before."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Final
 
-from spark_reports.render.tables import heads, more, table
+from spark_reports.render.tables import Column, Columns, count, more, name, table
 from spark_reports.report import words
 from spark_reports.report.shape import Change, DayOfTrend, Report, WhatIf, WouldReject
 from spark_reports.report.what_if import KAFKA_4_AFTER_MS
 from spark_reports.report.what_if import in_short as what_if_in_short
 from tsproxy.model.markup import Content, Markup, element, join
-
-_WHAT_IF_HEADS: Final = heads("Limit", "Rejected as farther ahead", "Rejected as farther behind")
-_WATCHED_HEADS: Final = heads("Producer", "Topic", "Rule", "Cause", "#Batches", "#Records", "#Bad")
-_DAY_HEADS: Final = heads("Day", "#Checked", "Rejected", "#Producers rejected")
-_CHANGE_HEADS: Final = heads("Producer", "Change", "#Rejected that day", "#In the days before")
 
 
 def what_if(report: Report) -> Markup:
@@ -22,10 +18,6 @@ def what_if(report: Report) -> Markup:
     whole = found["records"]
     if not whole or not found["ahead"] or not found["behind"]:
         return element("p", "No record carried a timestamp.", class_="none")
-    rows = [
-        (_limit(limit_ms), _metered(ahead, whole), _metered(behind, whole))
-        for limit_ms, ahead, behind in what_if_in_short(found)
-    ]
     return join(
         element(
             "p",
@@ -35,7 +27,7 @@ def what_if(report: Report) -> Markup:
             _beyond_all(found),
             class_="soft note",
         ),
-        table(_WHAT_IF_HEADS, rows, "whatif"),
+        table(WHAT_IF, limits(found), "whatif"),
     )
 
 
@@ -50,6 +42,26 @@ def _beyond_all(found: WhatIf) -> str | None:
     return f" No limit helps with {' and '.join(beyond)}: look at the unit and the clock." if beyond else None
 
 
+@dataclass(frozen=True, slots=True)
+class LimitRow:
+    """A limit, and the records among `whole` that it would reject on each side."""
+
+    limit_ms: int
+    ahead: int
+    behind: int
+    whole: int
+
+
+def limits(found: WhatIf) -> list[LimitRow]:
+    """The limits that people use."""
+    return [LimitRow(*row, found["records"]) for row in what_if_in_short(found)]
+
+
+def _limit_text(row: LimitRow) -> str:
+    is_kafkas = row.limit_ms == KAFKA_4_AFTER_MS
+    return words.duration(row.limit_ms) + (", Kafka 4's default ahead" if is_kafkas else "")
+
+
 def _limit(limit_ms: int) -> Content:
     name = words.duration(limit_ms)
     if limit_ms != KAFKA_4_AFTER_MS:
@@ -57,17 +69,30 @@ def _limit(limit_ms: int) -> Content:
     return join(element("b", name), " ", element("span", "Kafka 4's default, ahead", class_="soft"))
 
 
-def _part(records: int, whole: int) -> Content:
-    if not records:
-        return element("span", "none", class_="soft")
-    return f"{words.count(records)} ({words.share(records, whole)})"
+def _part(records: int, whole: int) -> str:
+    return f"{words.count(records)} ({words.share(records, whole)})" if records else "none"
 
 
 def _metered(records: int, whole: int) -> Content:
     if not records:
-        return _part(records, whole)
+        return element("span", _part(records, whole), class_="soft")
     width = f"width:{max(0.5, 100 * records / whole):.1f}%"
     return join(_part(records, whole), element("div", element("span", style=width), class_="meter"))
+
+
+WHAT_IF: Final[Columns[LimitRow]] = (
+    Column("Limit", _limit_text, lambda row: _limit(row.limit_ms)),
+    Column(
+        "Rejected as farther ahead",
+        lambda row: _part(row.ahead, row.whole),
+        lambda row: _metered(row.ahead, row.whole),
+    ),
+    Column(
+        "Rejected as farther behind",
+        lambda row: _part(row.behind, row.whole),
+        lambda row: _metered(row.behind, row.whole),
+    ),
+)
 
 
 def watched(report: Report, rows: int) -> Markup:
@@ -86,20 +111,7 @@ def far_behind(report: Report, rows: int) -> Markup | None:
 
 
 def _watched_table(found: Sequence[WouldReject], rows: int) -> Markup:
-    cells = [_watched_cells(row) for row in found[:rows]]
-    return join(table(_WATCHED_HEADS, cells, "watched"), more(len(found) - rows))
-
-
-def _watched_cells(row: WouldReject) -> tuple[Content, ...]:
-    return (
-        element("span", words.short(words.client(row["client_id"])), class_="client"),
-        element("span", words.short(row["topic"], 60), class_="name"),
-        _counted_by(row),
-        join(row["cause"], element("div", row["fix"], class_="soft")),
-        words.count(row["batches"]),
-        words.count(row["records"]),
-        words.count(row["bad_records"]),
-    )
+    return join(table(WATCHED, found[:rows], "watched"), more(len(found) - rows))
 
 
 def _counted_by(row: WouldReject) -> Content:
@@ -111,36 +123,55 @@ def _counted_by(row: WouldReject) -> Content:
     )
 
 
+WATCHED: Final[Columns[WouldReject]] = (
+    name("Producer", lambda row: words.short(words.client(row["client_id"])), "client"),
+    name("Topic", lambda row: words.short(row["topic"], 60)),
+    Column("Rule", lambda row: words.rule(row["rule"]) + words.waiver(row, ", waiver "), _counted_by),
+    Column(
+        "Cause",
+        lambda row: f"{row['cause']}: {row['fix']}",
+        lambda row: join(row["cause"], element("div", row["fix"], class_="soft")),
+    ),
+    count("Batches", "batches"),
+    count("Records", "records"),
+    count("Bad", "bad_records"),
+)
+
+
 def trend(report: Report, rows: int) -> Markup | None:
     """The days of the week, and the clients that changed; None if no day before is known."""
     known = report["trend"]
     if known is None:
         return None
-    news = [_change_cells(change) for change in known["changes"][:rows]]
     return join(
-        table(_DAY_HEADS, [_day_cells(day) for day in known["days"]], "days"),
+        table(_DAYS, known["days"], "days"),
         element("h3", "Who changed"),
-        table(_CHANGE_HEADS, news, "changes")
+        table(CHANGES, known["changes"][:rows], "changes")
         if known["changes"]
         else element("p", "Nobody: the same producers, rejected as often as before.", class_="none"),
         more(len(known["changes"]) - rows),
     )
 
 
-def _day_cells(day: DayOfTrend) -> tuple[Content, ...]:
-    return (
-        day["day"],
-        words.count(day["records"]),
-        _metered(day["rejected_records"], day["records"] or 1),
-        day["producers_affected"],
-    )
+_DAYS: Final[Columns[DayOfTrend]] = (
+    Column("Day", lambda day: day["day"]),
+    count("Checked", "records"),
+    Column("Rejected", None, lambda day: _metered(day["rejected_records"], day["records"] or 1)),
+    Column("#Producers rejected", lambda day: str(day["producers_affected"])),
+)
 
 
-def _change_cells(change: Change) -> tuple[Content, ...]:
-    before = words.share(change["rejected_before"], change["records_before"])
-    return (
-        element("span", words.short(words.client(change["client_id"])), class_="client"),
-        words.CHANGE_WORDS.get(change["kind"], change["kind"]),
-        f"{words.count(change['rejected_records'])} of {words.count(change['records'])}",
-        f"{words.count(change['rejected_before'])} ({before})" if change["rejected_before"] else "none",
-    )
+def _before(change: Change) -> str:
+    share = words.share(change["rejected_before"], change["records_before"])
+    return f"{words.count(change['rejected_before'])} ({share})" if change["rejected_before"] else "none"
+
+
+CHANGES: Final[Columns[Change]] = (
+    name("Producer", lambda change: words.short(words.client(change["client_id"])), "client"),
+    Column("Change", lambda change: words.CHANGE_WORDS.get(change["kind"], change["kind"])),
+    Column(
+        "#Rejected that day",
+        lambda change: f"{words.count(change['rejected_records'])} of {words.count(change['records'])}",
+    ),
+    Column("#In the days before", _before),
+)

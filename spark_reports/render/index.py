@@ -6,12 +6,12 @@ from typing import Final
 
 from spark_reports.log.completeness import State
 from spark_reports.render.document import document
-from spark_reports.render.tables import heads, table
+from spark_reports.render.tables import of_cells, table
 from spark_reports.report import history, words
 from spark_reports.report.history import DayFacts
 from tsproxy.model.markup import Content, Markup, element, join
 
-_HEADS: Final = heads("Day", "Log", "#Records", "Rejected", "#Producers rejected", "Largest cause")
+_COLUMNS: Final = of_cells("Day", "Log", "#Records", "Rejected", "#Producers rejected", "Largest cause")
 _LOG_WORDS: Final = {
     State.COMPLETE: "complete",
     State.COMPLETE_IN_PART: "complete in part",
@@ -35,7 +35,7 @@ def render(facts: Mapping[str, DayFacts]) -> str:
         ),
         element(
             "main",
-            element("section", table(_HEADS, rows, "index"), aria_label="Days")
+            element("section", table(_COLUMNS, rows, "index"), aria_label="Days")
             if rows
             else element("p", "The rollup holds no day.", class_="none"),
         ),

@@ -4,46 +4,49 @@ On wide screens the names of the cells stand once above the lines. On narrow one
 Screen readers always read them with the cells.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from typing import Generic
 
-from spark_reports.render.tables import Heads
-from tsproxy.model.markup import Content, Markup, element
+from spark_reports.render.tables import Columns, Row
+from tsproxy.model.markup import Markup, element
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
-    """A row. `cells` are as many as there are heads."""
+class Lines(Generic[Row]):
+    """A list of lines; `kind` is its CSS class. The first column has the name of the row."""
 
-    cells: Sequence[Content]
-    details: Markup
+    kind: str
+    columns: Columns[Row]
+    details: Callable[[Row], Markup]
     """Shown when the line is opened."""
-    anchor: str | None = None
+    anchor: Callable[[Row], str | None]
     """The id of the line, for links."""
 
+    def on_page(self, rows: Iterable[Row], *, has_heads: bool = True) -> Markup:
+        """The list. If several lists have the same heads, only the first one shows them."""
+        names = [element("span", column.name, class_=column.class_) for column in self.columns]
+        return element(
+            "div",
+            element("div", *names, class_="cells heads", aria_hidden="true") if has_heads else None,
+            *[self._line(row) for row in rows],
+            class_=f"lines {self.kind}",
+        )
 
-def lines(heads: Heads, rows: Sequence[Line], kind: str, *, has_heads: bool = True) -> Markup:
-    """A list of lines; `kind` is its CSS class. The first cell is the name of the row. If several lists have
-    the same heads, only the first one shows them."""
-    names = [element("span", name, class_=own) for name, own in heads]
-    return element(
-        "div",
-        element("div", *names, class_="cells heads", aria_hidden="true") if has_heads else None,
-        *[_line(heads, row) for row in rows],
-        class_=f"lines {kind}",
-    )
-
-
-def _line(heads: Heads, row: Line) -> Markup:
-    name, *others = row.cells
-    cells = [
-        element("span", element("span", f"{head}: ", class_="label"), cell, class_=own)
-        for cell, (head, own) in zip(others, heads[1:], strict=True)
-    ]
-    summary = element("summary", element("span", element("span", name), *cells, class_="cells"))
-    return element(
-        "details", summary, element("div", row.details, class_="opened"), class_="line", id=row.anchor
-    )
+    def _line(self, row: Row) -> Markup:
+        name, *others = self.columns
+        cells = [
+            element(
+                "span",
+                element("span", f"{column.name}: ", class_="label"),
+                column.cell(row),
+                class_=column.class_,
+            )
+            for column in others
+        ]
+        summary = element("summary", element("span", element("span", name.cell(row)), *cells, class_="cells"))
+        details = element("div", self.details(row), class_="opened")
+        return element("details", summary, details, class_="line", id=self.anchor(row))
 
 
 def folded(text: str, content: Markup) -> Markup:

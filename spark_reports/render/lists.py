@@ -1,22 +1,34 @@
 """The page's lists: reasons, topics with their limits, and the quality of the log."""
 
 from collections.abc import Sequence
-from typing import Final
+from dataclasses import dataclass
+from typing import Final, Literal
 
-from spark_reports.render.lines import Line, facts, lines
+from spark_reports.render.lines import Lines, facts
 from spark_reports.render.owners import topic_id
-from spark_reports.render.tables import bullets, heads, table, tag
+from spark_reports.render.tables import Column, Columns, bullets, count, name, table, tag
 from spark_reports.report import missing, words
 from spark_reports.report.shape import ReasonRow, Report, Topic
 from spark_reports.report.topics import SIDE_WORDS, named_side, other_limits, worst_producers
-from tsproxy.model.markup import Content, Markup, element, join
+from tsproxy.model.markup import Markup, element, join
 
-_REASON_HEADS: Final = heads(
-    *("Reason", "Cause", "#Producers", "#Batches", "#Records", "#Bad", "#Good in the same batches")
-)
-_TOPIC_HEADS: Final = heads(
-    *("Topic", "Oldest / newest allowed", "#Checked", "#Accepted"),
-    *("#Rejected by tsproxy", "#Rejected by the broker", "#Unconfirmed"),
+
+def _verdict(row: ReasonRow) -> str:
+    return words.VERDICT_WORDS.get(row["verdict"], row["verdict"])
+
+
+REASONS: Final[Columns[ReasonRow]] = (
+    Column(
+        "Reason",
+        lambda row: f"{_verdict(row)}: {words.error_name(row['error_code'])}",
+        lambda row: tag(row["verdict"], row["reason"], row["error_code"]),
+    ),
+    Column("Cause", lambda row: row["cause"]),
+    count("Producers", "producers"),
+    count("Batches", "batches"),
+    count("Records", "records"),
+    count("Bad", "bad_records"),
+    count("Good in the same batches", "collateral_records"),
 )
 
 
@@ -39,63 +51,81 @@ def _explained(head: str, text: str, rows: Sequence[ReasonRow]) -> Markup | None
 
 
 def _reason_table(rows: Sequence[ReasonRow]) -> Markup:
-    return table(_REASON_HEADS, [_reason_cells(row) for row in rows], "reasons")
-
-
-def _reason_cells(row: ReasonRow) -> tuple[Content, ...]:
-    return (
-        tag(row["verdict"], row["reason"], row["error_code"]),
-        row["cause"],
-        words.count(row["producers"]),
-        words.count(row["batches"]),
-        words.count(row["records"]),
-        words.count(row["bad_records"]),
-        words.count(row["collateral_records"]),
-    )
+    return table(REASONS, rows, "reasons")
 
 
 def topics(report: Report, rows: int) -> Markup:
     """Every topic with its limits in force and the outcomes of its records. A line opens to its drift, its
     worst producers, and other limits."""
-    shown = report["topics"][:rows]
-    limits = words.limits_by_topic(report["limits"])
-    made = [_topic(report, topic, limits.get(topic["topic"], ["–"])) for topic in shown]
+    shown = topics_of(report)[:rows]
     rest = report["topics"][rows:]
     more = report["topics_omitted"]["count"] + len(rest)
     records = report["topics_omitted"]["records"] + sum(t["records_judged"] for t in rest)
     omitted = f"And {words.many(more, 'more topic')} with {words.many(records, 'record')}."
     return join(
         element("p", "A line opens to its worst producers, and to other limits.", class_="soft note opens"),
-        lines(_TOPIC_HEADS, made, "topics"),
+        _TOPIC_LINES.on_page(shown),
         element("p", omitted, class_="more") if more else None,
     )
 
 
-def _topic(report: Report, topic: Topic, limits: Sequence[str]) -> Line:
-    checked = topic["records_judged"]
-    now_ms = words.epoch_ms(f"{report['last_day']}T12:00:00.000+00:00")
+@dataclass(frozen=True, slots=True)
+class TopicRow:
+    """A topic of a report, and its limits in words."""
+
+    report: Report
+    topic: Topic
+    limits: Sequence[str]
+
+
+def topics_of(report: Report) -> list[TopicRow]:
+    """The rows of all topics."""
+    limits = words.limits_by_topic(report["limits"])
+    return [TopicRow(report, topic, limits.get(topic["topic"], ["–"])) for topic in report["topics"]]
+
+
+def _topic_details(row: TopicRow) -> Markup:
+    topic = row.topic
+    now_ms = words.epoch_ms(f"{row.report['last_day']}T12:00:00.000+00:00")
     drift = words.drift_range(topic["drift_min_ms"], topic["drift_max_ms"], now_ms)
-    return Line(
-        cells=(
-            element("span", words.short(topic["topic"], 60), class_="name"),
-            join(*[element("span", text, class_="limits") for text in limits]),
-            words.count(checked),
-            words.count(topic["records_accepted"] + topic["records_repaired"]),
-            _part(topic["records_rejected"], checked),
-            _part(topic["records_broker_rejected"], checked),
-            words.count(topic["records_unconfirmed"]),
-        ),
-        details=join(
-            facts(f"Drift seen: {drift}.", worst_producers(topic)),
-            *[_limits(topic, side) for side in SIDE_WORDS],
-        ),
-        anchor=topic_id(topic["topic"]),
+    return join(
+        facts(f"Drift seen: {drift}.", worst_producers(topic)),
+        *[_limits(topic, side) for side in SIDE_WORDS],
     )
 
 
 def _part(records: int, whole: int) -> Markup:
     share = element("span", words.share(records, whole), class_="soft") if records else None
     return join(words.count(records), " " if share else None, share)
+
+
+def _part_of(head: str, key: Literal["records_rejected", "records_broker_rejected"]) -> Column[TopicRow]:
+    return Column(
+        f"#{head}",
+        lambda row: words.count(row.topic[key]),
+        lambda row: _part(row.topic[key], row.topic["records_judged"]),
+    )
+
+
+TOPICS: Final[Columns[TopicRow]] = (
+    name("Topic", lambda row: words.short(row.topic["topic"], 60)),
+    Column(
+        "Oldest / newest allowed",
+        lambda row: ", ".join(row.limits),
+        lambda row: join(*[element("span", text, class_="limits") for text in row.limits]),
+    ),
+    Column("#Checked", lambda row: words.count(row.topic["records_judged"])),
+    Column(
+        "#Accepted",
+        lambda row: words.count(row.topic["records_accepted"] + row.topic["records_repaired"]),
+    ),
+    _part_of("Rejected by tsproxy", "records_rejected"),
+    _part_of("Rejected by the broker", "records_broker_rejected"),
+    Column("#Unconfirmed", lambda row: words.count(row.topic["records_unconfirmed"])),
+)
+_TOPIC_LINES: Final = Lines(
+    "topics", TOPICS, details=_topic_details, anchor=lambda row: topic_id(row.topic["topic"])
+)
 
 
 def _limits(topic: Topic, side: str) -> Markup | None:

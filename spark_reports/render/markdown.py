@@ -1,23 +1,20 @@
 """report.md: the same report for tickets, wikis and chat. Tables are GitHub's; the log's text is escaped."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
-from spark_reports.render import owners
+from spark_reports.render import compared, lists, owners, plain, producers, rules
 from spark_reports.render.balance import parts_of, sent_again
-from spark_reports.render.plain import in_markdown
-from spark_reports.render.rules import started
+from spark_reports.render.tables import Columns, Row
 from spark_reports.report import missing, words
-from spark_reports.report.causes import Group, Sender, by_cause
+from spark_reports.report.causes import Group, by_cause
 from spark_reports.report.headline import rejected_records
-from spark_reports.report.shape import ReasonRow, Report, Topic, WouldReject
+from spark_reports.report.shape import ReasonRow, Report, Topic
 from spark_reports.report.topics import SIDE_WORDS, named_side, other_limits, worst_producers
-from spark_reports.report.what_if import KAFKA_4_AFTER_MS, in_short
 from tsproxy.decisions.text import bounded
 
 _ROWS: Final = 25
-_STARTS: Final = 10
 _TEXT_CHARS: Final = 2_000
 _SPECIAL: Final = re.compile(r"([\\`*_{}\[\]<>#|~&!])")
 
@@ -56,7 +53,6 @@ def render(report: Report) -> str:
         _watched(report),
         _far_behind(report),
         *_plain(report),
-        "## Topics and their limits",
         _topics(report),
         _rules(report),
         _missing(report),
@@ -67,6 +63,8 @@ def render(report: Report) -> str:
 def _balance(report: Report) -> str:
     checked = report["totals"]["records_judged"]
     rows = [
+        ("", "records", "share"),
+        ("---", "---", "---"),
         ("records checked", words.count(checked), ""),
         *(
             (text, words.count(records), escape(words.share(records, checked)))
@@ -74,12 +72,28 @@ def _balance(report: Report) -> str:
         ),
     ]
     again = sent_again(report["totals"])
-    return _table(("", "records", "share"), rows) + (f"\n\n{again}" if again else "")
+    return _lines(rows) + (f"\n\n{again}" if again else "")
 
 
-def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    lines = [heads, ["---"] * len(heads), *rows]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+def _table(columns: Columns[Row], rows: Sequence[Row]) -> str:
+    """The first rows, and how many more there are; empty without rows."""
+    if not rows:
+        return ""
+    texts = [(each.name, each.text) for each in columns if each.text is not None]
+    cells = [[escape(text(row)) for _, text in texts] for row in rows[:_ROWS]]
+    heads = [name[:1].lower() + name[1:] for name, _ in texts]
+    more = f"\n\nAnd {words.count(len(rows) - _ROWS)} more in report.json." if len(rows) > _ROWS else ""
+    return _lines([heads, ["---"] * len(texts), *cells]) + more
+
+
+def _lines(rows: Iterable[Sequence[str]]) -> str:
+    return "\n".join(f"| {' | '.join(row)} |" for row in rows)
+
+
+def _section(title: str, *parts: str) -> str:
+    """The parts that are not empty, below their title; empty without any."""
+    found = [part for part in parts if part]
+    return "\n\n".join([f"## {title}", *found]) if found else ""
 
 
 def _producers(report: Report) -> str:
@@ -94,57 +108,20 @@ def _producers(report: Report) -> str:
 
 
 def _group(report: Report, group: Group) -> str:
-    heads = ("producer", "rejected", "of what it sent", "off by", "since", "topics")
-    table = _table(heads, [_sender_row(report, sender) for sender in group.senders])
+    table = _table(producers.COLUMNS, [producers.SenderRow(report, sender) for sender in group.senders])
     advice = f"{escape(words.sentence(group.fix))}. "
     numbers = escape(group.in_words(rejected_records(report["totals"])))
     return f"### {escape(words.sentence(group.cause))}\n\n{advice}{numbers}.\n\n{table}"
 
 
-def _sender_row(report: Report, sender: Sender) -> tuple[str, ...]:
-    producer = sender.producer
-    principal = f" ({escape(words.short(producer['principal'], 60))})" if producer["principal"] else ""
-    return (
-        f"**{escape(words.short(words.client(producer['client_id']), 80))}**{principal}",
-        words.count(sender.records),
-        escape(words.share(sender.records, producer["records"])),
-        sender.drift,
-        words.moment(report, producer["first_ts"]),
-        escape(", ".join(words.short(topic["topic"], 60) for topic in producer["topics"])),
-    )
-
-
 def _owners(report: Report) -> str:
     """The teams with producers that were rejected; nothing without `--owners`."""
-    teams = owners.rejected_teams(report)
-    if not teams:
-        return ""
-    rows = [
-        (
-            escape(words.team(team["team"])),
-            escape(words.short(team["channel"] or "–", 80)),
-            words.count(team["producers"]),
-            words.count(team["rejected_records"]),
-        )
-        for team in teams[:_ROWS]
-    ]
-    table = _table(("team", "channel", "producers", "rejected records"), rows) + _more(len(teams))
-    return "\n\n".join(["## By owner", table, *([text] if (text := owners.left_out_of(report)) else [])])
+    table = _table(owners.COLUMNS, owners.owned_teams(report, 0))
+    return _section("By owner", table, owners.left_out_of(report)) if table else ""
 
 
 def _reasons(rows: Sequence[ReasonRow]) -> str:
-    heads = ("by", "cause", "error", "producers", "batches", "records", "bad", "good in the same batches")
-    lines = [
-        (
-            words.VERDICT_WORDS.get(row["verdict"], row["verdict"]),
-            escape(row["cause"]),
-            escape(words.error_name(row["error_code"])),
-            *(words.count(n) for n in (row["producers"], row["batches"], row["records"], row["bad_records"])),
-            words.count(row["collateral_records"]),
-        )
-        for row in rows
-    ]
-    return _table(heads, lines) if lines else ""
+    return _table(lists.REASONS, rows)
 
 
 def _not_settled(report: Report) -> Iterator[str]:
@@ -157,103 +134,50 @@ def _not_settled(report: Report) -> Iterator[str]:
 
 def _changes(report: Report) -> str:
     trend = report["trend"]
-    if trend is None or not trend["changes"]:
-        return ""
-    heads = ("producer", "change", "rejected that day", "in the days before")
-    rows = [
-        (
-            escape(words.short(words.client(change["client_id"]), 80)),
-            escape(words.CHANGE_WORDS.get(change["kind"], change["kind"])),
-            words.count(change["rejected_records"]),
-            words.count(change["rejected_before"]),
-        )
-        for change in trend["changes"][:_ROWS]
-    ]
-    return f"## Who changed against the week before\n\n{_table(heads, rows)}"
+    rows = trend["changes"] if trend is not None else []
+    return _section("Who changed against the week before", _table(compared.CHANGES, rows))
 
 
 def _what_if(report: Report) -> str:
     """The records that limits which people use would reject, among all records."""
-    whole = report["what_if"]["records"]
-    rows = [
-        (
-            words.duration(limit_ms) + (", Kafka 4's default ahead" if limit_ms == KAFKA_4_AFTER_MS else ""),
-            *(escape(f"{words.count(n)} ({words.share(n, whole)})") for n in (ahead, behind)),
-        )
-        for limit_ms, ahead, behind in in_short(report["what_if"])
-    ]
-    if not rows:
-        return ""
-    table = _table(("limit", "farther ahead", "farther behind"), rows)
-    return f"## What other limits would reject\n\n{table}"
+    return _section(
+        "What other limits would reject", _table(compared.WHAT_IF, compared.limits(report["what_if"]))
+    )
 
 
 def _watched(report: Report) -> str:
     """Batches that were forwarded and only counted."""
     _, found = words.far_behind(report["would_reject"])
-    return f"## What rules in audit would reject\n\n{_only_counted(found)}" if found else ""
+    return _section("What rules in audit would reject", _table(compared.WATCHED, found))
 
 
 def _far_behind(report: Report) -> str:
     """Likely mistakes that no rule rejects."""
     found, _ = words.far_behind(report["would_reject"])
-    return f"## Far behind the clock\n\n{words.FAR_BEHIND}\n\n{_only_counted(found)}" if found else ""
-
-
-def _only_counted(found: Sequence[WouldReject]) -> str:
-    heads = ("producer", "topic", "rule", "why, and what to do", "records", "bad")
-    rows = [
-        (
-            escape(words.short(words.client(row["client_id"]), 80)),
-            escape(words.short(row["topic"], 60)),
-            escape(words.rule(row["rule"]) + words.waiver(row, ", waiver ")),
-            escape(f"{row['cause']}: {row['fix']}"),
-            words.count(row["records"]),
-            words.count(row["bad_records"]),
-        )
-        for row in found[:_ROWS]
-    ]
-    return _table(heads, rows) + _more(len(found))
+    table = _table(compared.WATCHED, found)
+    return _section("Far behind the clock", words.FAR_BEHIND, table) if table else ""
 
 
 def _plain(report: Report) -> Iterator[str]:
-    for title, heads, rows in in_markdown(report):
-        shown = [(escape(name), *others) for name, *others in rows[:_ROWS]]
-        yield f"## {title}\n\n{_table(heads, shown)}{_more(len(rows))}"
-
-
-def _more(count: int) -> str:
-    return f"\n\nAnd {words.count(count - _ROWS)} more in report.json." if count > _ROWS else ""
+    for asked in plain.there(report):
+        table = _table(plain.columns(asked), plain.rows_of(asked, report))
+        yield _section(asked.title, table)
 
 
 def _rules(report: Report) -> str:
     """Rules that some batches violated, and the configuration of processes that started or reloaded."""
-    heads = ("rule", "mode", "waiver", "batches", "records", "bad", "rejected")
-    rows = [
-        (
-            escape(words.rule(row["rule"])),
-            escape(words.short(row["mode"] or "–", 20)),
-            escape(words.short(row["waiver"] or "–", 60)),
-            *(words.count(row[name]) for name in ("batches", "records", "bad_records", "rejected_records")),
-        )
-        for row in report["rules"][:_ROWS]
-    ]
-    starts = "\n".join(f"* {escape(started(each))}" for each in report["in_force"][:_STARTS])
-    parts = [part for part in (_table(heads, rows) if rows else "", starts) if part]
-    return "\n\n".join(["## Rules in force and waivers", *parts]) if parts else ""
+    starts = "\n".join(
+        f"* {escape(rules.started(each))}" for each in report["in_force"][: rules.STARTS_SHOWN]
+    )
+    return _section("Rules in force and waivers", _table(rules.COLUMNS, report["rules"]), starts)
 
 
 def _topics(report: Report) -> str:
-    limits = words.limits_by_topic(report["limits"])
-    heads = (
-        *("topic", "oldest / newest allowed", "checked", "accepted", "rejected by tsproxy"),
-        *("rejected by the broker", "unconfirmed"),
-    )
-    shown = report["topics"][:_ROWS]
-    more = report["topics_omitted"]["count"] + len(report["topics"]) - len(shown)
-    table = _table(heads, [_topic_row(topic, limits.get(topic["topic"], ["–"])) for topic in shown])
+    rows = lists.topics_of(report)[:_ROWS]
+    more = report["topics_omitted"]["count"] + len(report["topics"]) - len(rows)
     rest = f"And {words.many(more, 'more topic')}." if more else ""
-    return "\n\n".join(part for part in (table, rest, _topics_in_words(shown)) if part)
+    parts = (_table(lists.TOPICS, rows), rest, _topics_in_words([row.topic for row in rows]))
+    return _section("Topics and their limits", *parts)
 
 
 def _topics_in_words(topics: Sequence[Topic]) -> str:
@@ -269,16 +193,4 @@ def _topics_in_words(topics: Sequence[Topic]) -> str:
 
 def _missing(report: Report) -> str:
     items = "\n".join(f"* {escape(sentence)}" for sentence in missing.sentences(report["log"]))
-    return f"## What is missing in the log\n\n{items}" if items else ""
-
-
-def _topic_row(topic: Topic, limits: Sequence[str]) -> tuple[str, ...]:
-    return (
-        escape(words.short(topic["topic"], 80)),
-        ", ".join(limits),
-        words.count(topic["records_judged"]),
-        words.count(topic["records_accepted"] + topic["records_repaired"]),
-        words.count(topic["records_rejected"]),
-        words.count(topic["records_broker_rejected"]),
-        words.count(topic["records_unconfirmed"]),
-    )
+    return _section("What is missing in the log", items)

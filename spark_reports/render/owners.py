@@ -1,16 +1,24 @@
 """The owners of producers: a section of the page, a table in Markdown, lines in the terminal."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Final
 
-from spark_reports.render.tables import heads, more, table
+from spark_reports.render.tables import Column, Columns, more, table
 from spark_reports.report import links, words
 from spark_reports.report.shape import Producer, Report
 from spark_reports.report.shape_for_readers import Team
 from tsproxy.model.markup import Content, Markup, element, join
 
-_HEADS: Final = heads("Team", "#Rejected records", "#Producers", "Its worst producers", "Channel")
 _NAMED: Final = 5
+
+
+@dataclass(frozen=True, slots=True)
+class OwnedTeam:
+    """A team with its producers in the report, and whether the page shows each."""
+
+    team: Team
+    producers: Sequence[tuple[Producer, bool]]
 
 
 def owners(report: Report, rows: int) -> Markup | None:
@@ -20,15 +28,19 @@ def owners(report: Report, rows: int) -> Markup | None:
         return None
     if not teams:
         return element("p", "No producer had a record rejected.", class_="none")
-    own: dict[str | None, list[tuple[int, Producer]]] = {}
-    for place, producer in enumerate(report["producers"]):
-        own.setdefault(producer.get("team"), []).append((place, producer))
-    cells = [_cells(team, own.get(team["team"], []), rows) for team in teams[:rows]]
     return join(
-        table(_HEADS, cells, "owners"),
+        table(COLUMNS, owned_teams(report, rows)[:rows], "owners"),
         more(len(teams) - rows),
         element("p", left_out, class_="more") if (left_out := left_out_of(report)) else None,
     )
+
+
+def owned_teams(report: Report, rows: int) -> list[OwnedTeam]:
+    """The rows of the teams. The page shows the first `rows` producers of the report."""
+    own: dict[str | None, list[tuple[Producer, bool]]] = {}
+    for place, producer in enumerate(report["producers"]):
+        own.setdefault(producer.get("team"), []).append((producer, place < rows))
+    return [OwnedTeam(team, own.get(team["team"], [])) for team in rejected_teams(report) or ()]
 
 
 def rejected_teams(report: Report) -> Sequence[Team] | None:
@@ -47,18 +59,28 @@ def left_out_of(report: Report) -> str:
     return f"And {producers} with {rejected}: owners are looked up for the worst ones."
 
 
-def _cells(team: Team, own: Sequence[tuple[int, Producer]], rows: int) -> tuple[Content, ...]:
-    """The cells of a team's row. `own`: its producers, each with its place in the report. The page shows the
-    first `rows` producers of the report."""
-    named = [element("div", producer_link(each, is_here=place < rows)) for place, each in own[:_NAMED]]
-    rest = team["producers"] - len(named)
-    return (
-        element("span", words.team(team["team"]), class_="team" if team["team"] is not None else "soft"),
-        words.count(team["rejected_records"]),
-        words.count(team["producers"]),
-        join(*named, element("div", f"and {words.count(rest)} more", class_="soft") if rest > 0 else None),
-        channel(team["channel"]),
-    )
+def _worst(row: OwnedTeam) -> Markup:
+    named = [element("div", producer_link(each, is_here=is_here)) for each, is_here in row.producers[:_NAMED]]
+    rest = row.team["producers"] - len(named)
+    return join(*named, element("div", f"and {words.count(rest)} more", class_="soft") if rest > 0 else None)
+
+
+def _name(row: OwnedTeam) -> Markup:
+    is_known = row.team["team"] is not None
+    return element("span", words.team(row.team["team"]), class_="team" if is_known else "soft")
+
+
+COLUMNS: Final[Columns[OwnedTeam]] = (
+    Column("Team", lambda row: words.team(row.team["team"]), _name),
+    Column("#Rejected records", lambda row: words.count(row.team["rejected_records"])),
+    Column("#Producers", lambda row: words.count(row.team["producers"])),
+    Column("Its worst producers", None, _worst),
+    Column(
+        "Channel",
+        lambda row: words.short(row.team["channel"] or "–", 80),
+        lambda row: channel(row.team["channel"]),
+    ),
+)
 
 
 def producer_link(producer: Producer, *, is_here: bool) -> Markup:

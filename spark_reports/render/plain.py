@@ -1,34 +1,34 @@
-"""The tables of `report.plain`, on the page and in Markdown."""
+"""The tables of `report.plain`, whose rows are shown as they are."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any, cast
 
-from spark_reports.render.tables import heads, more, table
+from spark_reports.render.tables import Column, Columns, more, name, table
 from spark_reports.report.plain import PLAIN, PlainTable
 from spark_reports.report.shape import Report
-from tsproxy.model.markup import Markup, element, join
+from tsproxy.model.markup import Markup, join
 
 
-def _rows(asked: PlainTable, report: Report) -> Sequence[Any]:
+def rows_of(asked: PlainTable, report: Report) -> Sequence[Any]:
     """The rows of a table; empty for a report of an earlier release, which does not have them."""
     found: Sequence[Any] = cast(dict[str, Any], report).get(asked.key, [])
     return found
 
 
+def columns(asked: PlainTable) -> Columns[Any]:
+    """The columns of a table."""
+    first, *others = asked.columns
+    return [name(*first), *(Column(head, text) for head, text in others)]
+
+
 def on_page(asked: PlainTable, report: Report, most: int) -> Markup | None:
     """The table on the page, with at most `most` rows; None without rows."""
-    found = _rows(asked, report)
+    found = rows_of(asked, report)
     if not found:
         return None
-    shown = [
-        (element("span", name, class_="name"), *others) for name, *others in map(asked.cells, found[:most])
-    ]
-    return join(table(heads(*asked.heads), shown, asked.key), more(len(found) - most))
+    return join(table(columns(asked), found[:most], asked.key), more(len(found) - most))
 
 
-def in_markdown(report: Report) -> Iterator[tuple[str, Sequence[str], Sequence[tuple[str, ...]]]]:
-    """(title, heads, rows) of each table that has rows."""
-    for each in PLAIN:
-        if found := _rows(each, report):
-            names = [head.removeprefix("#").lower() for head in each.heads]
-            yield each.title, names, [each.cells(row) for row in found]
+def there(report: Report) -> Iterator[PlainTable]:
+    """The tables that have rows."""
+    return (asked for asked in PLAIN if rows_of(asked, report))

@@ -5,12 +5,13 @@ in the group of each, with the records of that cause. Its evidence is in the fir
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Final
 
 from spark_reports.render import owners
 from spark_reports.render.charts import sparkline
-from spark_reports.render.lines import Line, facts, folded, lines
-from spark_reports.render.tables import bullets, heads, tag
+from spark_reports.render.lines import Lines, facts, folded
+from spark_reports.render.tables import Column, Columns, bullets, tag
 from spark_reports.report import words
 from spark_reports.report.causes import Group, Sender, by_cause
 from spark_reports.report.headline import rejected_records
@@ -25,8 +26,6 @@ are."""
 EXAMPLES_SHOWN: Final = 3
 _ADDRESSES_SHOWN: Final = 4
 _INDEXES_SHOWN: Final = 8
-
-_HEADS: Final = heads("Producer", "#Rejected", "#Of what it sent", "Off by", "Topics", "Since", "Hours (UTC)")
 
 
 def producers(report: Report, rows: int) -> Markup:
@@ -55,7 +54,7 @@ def _omitted(report: Report, shown: int) -> Markup | None:
 
 
 def _group(report: Report, group: Group, has_heads: bool) -> Markup:
-    rows = [_line(report, sender) for sender in group.senders]
+    rows = [SenderRow(report, sender) for sender in group.senders]
     more = len(rows) - LINES_SHOWN
     rest = group.senders[LINES_SHOWN:]
     left = words.many(sum(sender.records for sender in rest), "record")
@@ -69,10 +68,10 @@ def _group(report: Report, group: Group, has_heads: bool) -> Markup:
             element("span", f"{words.sentence(group.fix)}.", class_="fix"),
             class_="soft",
         ),
-        lines(_HEADS, rows[:LINES_SHOWN], "producers", has_heads=has_heads),
+        _LINES.on_page(rows[:LINES_SHOWN], has_heads=has_heads),
         folded(
             f"{words.many(more, 'more producer')} with this cause: {left}",
-            lines(_HEADS, rows[LINES_SHOWN:], "producers", has_heads=False),
+            _LINES.on_page(rows[LINES_SHOWN:], has_heads=False),
         )
         if more > 0
         else None,
@@ -80,21 +79,33 @@ def _group(report: Report, group: Group, has_heads: bool) -> Markup:
     )
 
 
-def _line(report: Report, sender: Sender) -> Line:
-    producer = sender.producer
-    return Line(
-        cells=(
-            element("strong", words.short(words.client(producer["client_id"]), 80), class_="client"),
-            words.count(sender.records),
-            _own(sender),
-            sender.drift,
-            _topics(producer),
-            words.moment(report, producer["first_ts"]),
-            _hours(producer, report["hours"]),
-        ),
-        details=_evidence(report, producer) if sender.is_main else _elsewhere(producer),
-        anchor=owners.producer_id(producer) if sender.is_main else None,
-    )
+@dataclass(frozen=True, slots=True)
+class SenderRow:
+    """A producer in the group of one of its causes."""
+
+    report: Report
+    sender: Sender
+
+    @property
+    def producer(self) -> Producer:
+        return self.sender.producer
+
+
+def _details(row: SenderRow) -> Markup:
+    return _evidence(row.report, row.producer) if row.sender.is_main else _elsewhere(row.producer)
+
+
+def _name(row: SenderRow) -> str:
+    return words.short(words.client(row.producer["client_id"]), 80)
+
+
+def _full_name(row: SenderRow) -> str:
+    principal = row.producer["principal"]
+    return _name(row) + (f" ({words.short(principal, 60)})" if principal else "")
+
+
+def _topic_names(row: SenderRow) -> str:
+    return ", ".join(words.short(topic["topic"], 60) for topic in row.producer["topics"])
 
 
 def _own(sender: Sender) -> Markup:
@@ -123,6 +134,27 @@ def _hours(producer: Producer, hours: Sequence[str]) -> Markup:
     active = sum(1 for value in values if value)
     label = f"rejected in {active} of {len(values)} hours, most at {busiest[11:13]}:00"
     return sparkline(values, label)
+
+
+COLUMNS: Final[Columns[SenderRow]] = (
+    Column("Producer", _full_name, lambda row: element("strong", _name(row), class_="client")),
+    Column("#Rejected", lambda row: words.count(row.sender.records)),
+    Column(
+        "#Of what it sent",
+        lambda row: words.share(row.sender.records, row.producer["records"]),
+        lambda row: _own(row.sender),
+    ),
+    Column("Off by", lambda row: row.sender.drift),
+    Column("Topics", _topic_names, lambda row: _topics(row.producer)),
+    Column("Since", lambda row: words.moment(row.report, row.producer["first_ts"])),
+    Column("Hours (UTC)", None, lambda row: _hours(row.producer, row.report["hours"])),
+)
+_LINES: Final = Lines(
+    "producers",
+    COLUMNS,
+    details=_details,
+    anchor=lambda row: owners.producer_id(row.producer) if row.sender.is_main else None,
+)
 
 
 def _elsewhere(producer: Producer) -> Markup:

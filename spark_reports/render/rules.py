@@ -2,22 +2,30 @@
 
 from typing import Final
 
-from spark_reports.render.tables import bullets, heads, table
+from spark_reports.render.tables import Column, Columns, bullets, count, name, table
 from spark_reports.report import words
 from spark_reports.report.shape import InForce, Report, RuleAtWork
-from tsproxy.model.markup import Content, Markup, element, join
+from tsproxy.model.markup import Markup, element, join
 
-_HEADS: Final = heads("Rule", "Mode", "Waiver", "#Batches", "#Records", "#Bad", "#Rejected")
-_STARTS: Final = 10
+COLUMNS: Final[Columns[RuleAtWork]] = (
+    name("Rule", lambda row: words.rule(row["rule"])),
+    Column("Mode", lambda row: words.short(row["mode"] or "–", 20)),
+    name("Waiver", lambda row: words.short(row["waiver"] or "–", 60)),
+    count("Batches", "batches"),
+    count("Records", "records"),
+    count("Bad", "bad_records"),
+    count("Rejected", "rejected_records"),
+)
+STARTS_SHOWN: Final = 10
 _NAMES: Final = 12
 
 
 def rules(report: Report, rows: int) -> Markup:
     """The rules with violations, then starts and reloads."""
-    shown, starts = report["rules"][:rows], report["in_force"][: min(rows, _STARTS)]
+    shown, starts = report["rules"][:rows], report["in_force"][: min(rows, STARTS_SHOWN)]
     more = len(report["rules"]) - len(shown)
     return join(
-        table(_HEADS, [_cells(row) for row in shown], "rules")
+        table(COLUMNS, shown, "rules")
         if shown
         else element("p", "No batch violated a rule of tsproxy's own; no waiver was used.", class_="none"),
         element("p", f"And {words.many(more, 'more rule')} in report.json.", class_="more") if more else None,
@@ -27,18 +35,6 @@ def rules(report: Report, rows: int) -> Markup:
         )
         if not report["in_force"]
         else None,
-    )
-
-
-def _cells(row: RuleAtWork) -> tuple[Content, ...]:
-    return (
-        element("span", words.rule(row["rule"]), class_="name"),
-        words.short(row["mode"] or "–", 20),
-        element("span", words.short(row["waiver"] or "–", 60), class_="name"),
-        words.count(row["batches"]),
-        words.count(row["records"]),
-        words.count(row["bad_records"]),
-        words.count(row["rejected_records"]),
     )
 
 

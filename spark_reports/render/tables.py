@@ -1,40 +1,85 @@
-"""Tables, lists and legends of the page.
+"""Columns of tables, and the tables, lists and legends of the page.
 
 On narrow screens the rows of a table become cards, labelled by the names of the columns. With this style, a
 screen reader would not recognize a table, so the elements have explicit roles.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from operator import itemgetter
+from typing import Any, Generic, TypeVar
 
 from spark_reports.report import words
 from tsproxy.model.markup import Content, Markup, element, join
 from tsproxy.model.outcome import VerdictName
 
-Heads = Sequence[tuple[str, str | None]]
-"""(name, CSS class) of each column; `num` for numbers."""
+Row = TypeVar("Row")
 
 
-def heads(*names: str) -> Heads:
-    """The columns of a table. The name of a column of numbers begins with `#` here."""
-    return [(name.removeprefix("#"), "num" if name.startswith("#") else None) for name in names]
+@dataclass(frozen=True, slots=True)
+class Column(Generic[Row]):
+    """A column, said once: the page and report.md show it."""
+
+    head: str
+    """It begins with `#` above numbers."""
+    text: Callable[[Row], str] | None
+    """The cell in report.md; None if only the page has this column."""
+    look: Callable[[Row], Content] | None = None
+    """The cell on the page; None if it is the text."""
+
+    @property
+    def name(self) -> str:
+        return self.head.removeprefix("#")
+
+    @property
+    def class_(self) -> str | None:
+        """The CSS class of its cells."""
+        return "num" if self.head.startswith("#") else None
+
+    def cell(self, row: Row) -> Content:
+        """The cell on the page."""
+        shown: Callable[[Row], Content] | None = self.look or self.text
+        assert shown is not None, self.head
+        return shown(row)
 
 
-def table(heads: Heads, rows: Sequence[Sequence[Content]], kind: str) -> Markup:
-    """A table; `kind` is its CSS class. Every row has as many cells as there are heads."""
-    head = [element("th", name, scope="col", role="columnheader", class_=own) for name, own in heads]
+Columns = Sequence[Column[Row]]
+
+
+def count(head: str, key: str) -> Column[Any]:
+    """A column of the numbers that the rows have by this key."""
+    return Column(f"#{head}", lambda row: words.count(row[key]))
+
+
+def name(head: str, text: Callable[[Row], str], class_: str = "name") -> Column[Row]:
+    """A column of names from the log."""
+    return Column(head, text, lambda row: element("span", text(row), class_=class_))
+
+
+def of_cells(*heads: str) -> Columns[Sequence[Any]]:
+    """The columns of rows that are their cells."""
+    return [Column(head, itemgetter(place)) for place, head in enumerate(heads)]
+
+
+def table(columns: Columns[Row], rows: Iterable[Row], kind: str) -> Markup:
+    """A table; `kind` is its CSS class."""
+    head = [
+        element("th", column.name, scope="col", role="columnheader", class_=column.class_)
+        for column in columns
+    ]
     return element(
         "table",
         element("thead", element("tr", *head, role="row"), role="rowgroup"),
-        element("tbody", *[_row(heads, row) for row in rows], role="rowgroup"),
+        element("tbody", *[_row(columns, row) for row in rows], role="rowgroup"),
         class_=f"cards {kind}",
         role="table",
     )
 
 
-def _row(heads: Heads, row: Sequence[Content]) -> Markup:
+def _row(columns: Columns[Row], row: Row) -> Markup:
     cells = [
-        element("td", element("div", cell), role="cell", class_=own, data_label=name)
-        for cell, (name, own) in zip(row, heads, strict=True)
+        element("td", element("div", each.cell(row)), role="cell", class_=each.class_, data_label=each.name)
+        for each in columns
     ]
     return element("tr", *cells, role="row")
 

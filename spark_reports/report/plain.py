@@ -10,29 +10,17 @@ from typing import Any, Final
 
 from spark_reports.log.grouping import Grouping, How, Measure
 from spark_reports.report import words
-from spark_reports.report.shape import OutOfOrderTopic
 
 
 @dataclass(frozen=True, slots=True)
 class PlainTable:
-    """`key` is the rows' key in report.json, `grouping` makes the rows from counters. `heads` begin with `#`
-    above numbers. `cells` are texts. The first cell is a name from the log."""
+    """`key` is the rows' key in report.json, `grouping` makes the rows from counters. `columns` are heads,
+    which begin with `#` above numbers, each with its cell's text. The first cell is a name from the log."""
 
     key: str
     grouping: Grouping
     title: str
-    heads: Sequence[str]
-    cells: Callable[[Any], tuple[str, ...]]
-
-
-def _out_of_order(row: OutOfOrderTopic) -> tuple[str, ...]:
-    return (
-        words.short(row["topic"], 60),
-        words.count(row["records"]),
-        words.count(row["out_of_order_records"]),
-        words.share(row["out_of_order_records"], row["records"]),
-        f"{words.duration(row['out_of_order_max_ms'])} older",
-    )
+    columns: Sequence[tuple[str, Callable[[Any], str]]]
 
 
 PLAIN: Final = (
@@ -51,8 +39,13 @@ PLAIN: Final = (
             order=("out_of_order_records",),
         ),
         "Records out of order",
-        ("Topic", "#Accepted", "#Out of order", "#Share", "The latest"),
-        _out_of_order,
+        (
+            ("Topic", lambda row: words.short(row["topic"], 60)),
+            ("#Accepted", lambda row: words.count(row["records"])),
+            ("#Out of order", lambda row: words.count(row["out_of_order_records"])),
+            ("#Share", lambda row: words.share(row["out_of_order_records"], row["records"])),
+            ("The latest", lambda row: f"{words.duration(row['out_of_order_max_ms'])} older"),
+        ),
     ),
 )
 

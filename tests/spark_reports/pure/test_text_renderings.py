@@ -89,7 +89,7 @@ def test_only_counted_batches_are_shown_with_their_rule(render):
 
 def test_markdown_names_changed_clients_and_rules_in_force():
     text = markdown.render(reports.fixed())
-    assert "| svc-2 | new: never rejected before | 300 | 0 |" in text
+    assert "| svc-2 | new: never rejected before | 300 of 1,000 | none |" in text
     assert "| payments | enforce | backfill | 4 | 400 | 12 | 0 |" in text
     assert "* px-2 reloaded its configuration, 2026-11-20 10:30:00 UTC: mode audit;" in text
 
