@@ -27,11 +27,14 @@ from xdist.workermanage import WorkerController
 from tests import shared_brokers
 
 SPARK = "tests/spark_reports/"
+SPARK_TABLES = "tests/spark_reports/ of tables"
 SPARK_E2E = "tests/e2e/ with Spark"
-WITH_SPARK = (SPARK, SPARK_E2E)
-"""Two sessions cost half a minute of CPU more than one, which no process then waits ten minutes for."""
+WITH_SPARK = (SPARK, SPARK_TABLES, SPARK_E2E)
+"""A session more costs half a minute of CPU, and the others of a run then do not wait for one long unit."""
 CLUSTER = "tests/e2e/cluster/"
+_OF_TABLES = ("compact", "inputs", "night", "stream", "store", "what_if")
 TOGETHER = {
+    **{f"{SPARK}test_{name}.py": SPARK_TABLES for name in _OF_TABLES},
     SPARK: SPARK,
     "tests/e2e/test_seconds.py": SPARK_E2E,
     "tests/truth/": SPARK_E2E,
