@@ -37,12 +37,12 @@ def run(options: argparse.Namespace) -> int:
     first, last = arguments.period_of(options)
     now_ms = int(datetime.now(UTC).timestamp() * 1000)
     with spark_at_work(options, "examining the decision log") as spark:
-        from spark_reports.log import opened, read, store
+        from spark_reports.log import log_reader, read, store
         from spark_reports.report.assemble import quality
 
         source = read.Source(options.input, first, last, store.Form(options.input_format))
         store.require(spark, source.form)
-        with opened.lines(spark, source) as log:
+        with log_reader.lines(spark, source) as log:
             evidence = log.evidence()
     if not evidence.files:
         raise NothingToReportError(nothing_of(first, last, options.input))

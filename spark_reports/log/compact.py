@@ -5,9 +5,9 @@ The input is the log itself, or a table that `stream` wrote in many small partit
 One pass reads the lines, marks the unusable ones and writes all of them: `problem` says what is wrong with a
 line, and `file` where it came from. So unusable lines are part of the table, and nothing is lost. Lines of
 unknown time belong to the day on which their file was opened. A run replaces the partitions of its own days
-and no others, so it may be repeated. If it finds late lines for an earlier day (`late`), it also writes that
-day again, and if the table lacks such a day, it writes it. It does not replace a partition by a new one that
-lacks some of the old one's usable lines (`replacing`).
+and no others, so it may be repeated. If it finds late lines for an earlier day (`late_days`), it also writes
+that day again, and if the table lacks such a day, it writes it. It does not replace a partition by a new one
+that lacks some of the old one's usable lines (`lost_on_rewrite`).
 
 Duplicates are looked for in the written table, by three of its columns. If a boot has a repeated line, the
 days are written again, with each line once. A reader in between sees duplicates, and `read` removes them.
@@ -24,7 +24,7 @@ from pyspark.sql import Column, DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  # the name that all of Spark's documentation uses
 
 from spark_reports.exits import LinesWouldVanishError
-from spark_reports.log import frames, late, output, read, replacing, sequence
+from spark_reports.log import frames, late_days, lost_on_rewrite, output, read, sequence
 from spark_reports.log.read import Source
 from spark_reports.log.schema import TABLE_COLUMNS, WHOLE_DDL
 from spark_reports.log.store import Form, Table
@@ -120,7 +120,7 @@ def _late(spark: SparkSession, source: Source, table: Table) -> Iterator[tuple[d
     input is JSON lines, only days with new files are compared."""
     stored = table.rows(spark).withColumnRenamed("event_date", "day")
     if source.form is Form.JSON:
-        days = late.days_with_new_files(spark, source.inputs, stored, source.first, source.last)
+        days = late_days.days_with_new_files(spark, source.inputs, stored, source.first, source.last)
     else:
         days = [source.first + timedelta(days=n) for n in range((source.last - source.first).days + 1)]
     for day in days:
@@ -130,7 +130,7 @@ def _late(spark: SparkSession, source: Source, table: Table) -> Iterator[tuple[d
             continue
         of_day = replace(source, first=day, last=day)
         coming = _dated(spark, of_day).withColumnRenamed("event_date", "day")
-        if replacing.would_vanish(coming, own, day, day):
+        if lost_on_rewrite.would_vanish(coming, own, day, day):
             yield day, is_missing
 
 
@@ -152,7 +152,7 @@ def _would_vanish(spark: SparkSession, source: Source, table: Table) -> dict[str
     if stored.isEmpty():
         return {}
     coming = _dated(spark, source).withColumnRenamed("event_date", "day")
-    return replacing.would_vanish(stored, coming, source.first, source.last)
+    return lost_on_rewrite.would_vanish(stored, coming, source.first, source.last)
 
 
 def _refusal(vanished: Mapping[str, int]) -> str:

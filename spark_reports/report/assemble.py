@@ -6,7 +6,7 @@ from datetime import date, timedelta
 from operator import itemgetter
 from typing import Any, Final, cast
 
-from spark_reports.log import delivered
+from spark_reports.log import file_counts
 from spark_reports.log.completeness import (
     GAPS_LISTED,
     Evidence,
@@ -320,7 +320,7 @@ def _missing_days(tables: Tables, first: date, last: date, now_ms: int) -> list[
 def quality(evidence: Evidence, first: date, last: date, now_ms: int) -> LogQuality:
     """The quality of the log of the period. `now_ms`: the reader's clock."""
     proof, files = completeness(evidence, first, last, now_ms), evidence.files
-    number, number_open = delivered.files(files)
+    number, number_open = file_counts.files(files)
     set_aside = [row for row in files if row["problem"] is not None and row["file"] is not None]
     examples = sorted(set_aside, key=itemgetter("file", "problem"))[:_EXAMPLES]
     return LogQuality(

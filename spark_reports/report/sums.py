@@ -14,12 +14,12 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  # the name that all of Spark's documentation uses
 
 from spark_reports.exits import NothingToReportError
-from spark_reports.log import frames, opened, read
+from spark_reports.log import frames, log_reader, read
 from spark_reports.log.completeness import Evidence, by_problem, nothing_usable
 from spark_reports.log.grouping import Rows
 from spark_reports.log.read import Source
-from spark_reports.report import rollup, tabled, transforms
-from spark_reports.report.tabled import Tabled
+from spark_reports.report import rollup, table_source, transforms
+from spark_reports.report.table_source import Tabled
 from tsproxy.decisions.fields import EventName
 
 _FEW: Final = 50_000
@@ -40,7 +40,7 @@ def summed(spark: SparkSession, source: Source) -> Iterator["Sums | None"]:
     Raises pyspark's AnalysisException if an input does not exist, NothingToReportError if the lines of the
     period are all unusable.
     """
-    with opened.lines(spark, source) as log, ExitStack() as stack:
+    with log_reader.lines(spark, source) as log, ExitStack() as stack:
         evidence = log.evidence()
         if not any(row["inside"] for row in evidence.files):
             if unusable := by_problem(evidence.files, "unusable"):
@@ -100,7 +100,9 @@ class Sums:
     def _tabled(self, frame: DataFrame) -> Tabled:
         """The frame, collected if it has few rows."""
         found = frames.rows(frame.limit(_FEW + 1))
-        return tabled.Collected(found) if len(found) <= _FEW else tabled.InSpark(frame, self.stack)
+        return (
+            table_source.Collected(found) if len(found) <= _FEW else table_source.InSpark(frame, self.stack)
+        )
 
     def addresses(self, producers: Rows) -> Rows:
         """`transforms.client_addresses` of these clients."""

@@ -1,18 +1,18 @@
 """The lines of a log, its evidence and its tables, as `daily` collects them without a rollup."""
 
-from spark_reports.log import frames, opened
+from spark_reports.log import frames, log_reader
 from spark_reports.report import tables
 
 
 def rows(spark, source):
     """The lines, each once."""
-    with opened.lines(spark, source) as log:
+    with log_reader.lines(spark, source) as log:
         return frames.rows(log.frame)
 
 
 def evidence(spark, source, listed=100):
     """The evidence about a log."""
-    with opened.lines(spark, source) as log:
+    with log_reader.lines(spark, source) as log:
         return log.evidence(listed)
 
 

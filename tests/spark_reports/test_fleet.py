@@ -2,7 +2,7 @@
 
 import pytest
 
-from spark_reports.log import delivered, opened
+from spark_reports.log import file_counts, log_reader
 from spark_reports.log.completeness import GAPS_LISTED, Evidence
 from spark_reports.log.read import Source
 from spark_reports.report.assemble import assemble, quality
@@ -25,9 +25,9 @@ def files(tmp_path):
 
 
 def test_many_files_are_added_up_by_spark_with_the_same_result(spark, files, monkeypatch):
-    with opened.lines(spark, files) as log:
+    with log_reader.lines(spark, files) as log:
         each = log.evidence().files
-        monkeypatch.setattr(delivered, "FEW", 5)
+        monkeypatch.setattr(file_counts, "FEW", 5)
         added_up = log.evidence().files
     assert len(each) == 16
     assert len(added_up) == 1 + 2 + 4  # of all files, by problem, and the examples
@@ -41,12 +41,12 @@ def test_many_files_are_added_up_by_spark_with_the_same_result(spark, files, mon
 
 
 def test_files_that_hold_nothing_usable_are_counted_too(spark, tmp_path, monkeypatch):
-    monkeypatch.setattr(delivered, "FEW", 1)
+    monkeypatch.setattr(file_counts, "FEW", 1)
     for number in range(3):
         write(tmp_path / f"decisions-20261120T000000Z-{number}.jsonl", raw="garbage\n")
-    with opened.lines(spark, Source([str(tmp_path)], FRIDAY, FRIDAY)) as log:
+    with log_reader.lines(spark, Source([str(tmp_path)], FRIDAY, FRIDAY)) as log:
         found = log.evidence().files
-    assert delivered.files(found) == (3, 0)
+    assert file_counts.files(found) == (3, 0)
     assert not any(row["inside"] for row in found)
 
 

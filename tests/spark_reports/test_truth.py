@@ -6,7 +6,7 @@ from datetime import date
 import pytest
 from pyspark.sql import functions as F  # noqa: N812  # the name that all of Spark's documentation uses
 
-from spark_reports.log import frames, opened, read
+from spark_reports.log import frames, log_reader, read
 from spark_reports.log.completeness import Evidence, State, completeness
 from spark_reports.report import groups, transforms
 from spark_reports.report.words import epoch_ms
@@ -29,7 +29,7 @@ def read_days(request, spark, tmp_path_factory):
     days = [a_random_day(seed, folder, number) for number, seed in enumerate(seeds)]
     first, last = (date.fromisoformat(days[n].date) for n in (0, -1))
     source, side = read.Source([str(folder)], first, last), _side(days[0])
-    with opened.lines(spark, source, side) as log:
+    with log_reader.lines(spark, source, side) as log:
         counted = transforms.rollup(read.of_event(log.frame.where("problem IS NULL"), EventName.COUNTERS))
         by_day = counted.withColumn("topic", F.substring("hour", 1, 10))
         totals = frames.rows(frames.of_frame(groups.TOPICS, by_day))

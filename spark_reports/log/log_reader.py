@@ -12,7 +12,7 @@ from typing import Final
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  # the name that all of Spark's documentation uses
 
-from spark_reports.log import boots, delivered, frames, read, sequence, set_aside, size
+from spark_reports.log import boots, file_counts, frames, read, sequence, set_aside, size
 from spark_reports.log.completeness import GAPS_LISTED, Boot, Evidence, LineGap
 from spark_reports.log.grouping import Rows
 from spark_reports.log.read import Source
@@ -32,7 +32,7 @@ class Lines:
 
     def evidence(self, listed: int = GAPS_LISTED) -> Evidence:
         """The boots, up to `listed` gaps, and the files."""
-        files = delivered.rows(frames.of_frame(read.FILES, self.frame))
+        files = file_counts.rows(frames.of_frame(read.FILES, self.frame))
         return Evidence(self.boots, self._gaps(listed), self._with_examples(files))
 
     def _gaps(self, listed: int) -> list[LineGap]:
@@ -53,7 +53,7 @@ class Lines:
             unusable = self.frame.where(F.col("problem").isNotNull())
             named = unusable.withColumn("what_is_wrong", set_aside.what_is_wrong())
             worst = frames.of_frame(read.EXAMPLES, named).orderBy("file", "problem")
-            examples = frames.rows(worst.limit(delivered.FEW))
+            examples = frames.rows(worst.limit(file_counts.FEW))
         known = {(row["file"], row["problem"]): row["example"] for row in examples}
         return [
             row
