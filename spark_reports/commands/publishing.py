@@ -1,4 +1,4 @@
-"""What the options say about a report and its readers: its files, owners, letters to them, links, the index.
+"""A report and its readers, as the options say: its files, owners, letters to them, links, the index.
 
 `Readers` is built once from the options. A report becomes complete by it, then it is published.
 """

@@ -84,8 +84,7 @@ class Sums:
         return self._tabled(self.rolled)
 
     def buckets(self) -> Tabled:
-        """The buckets of all histograms by topic. Those of the rollup are added up again, if they are
-        there."""
+        """The buckets of all histograms by topic. If the rollup's are there, they are added up again."""
         is_there = "drifts" in self.__dict__
         drift = rollup.of_topics(self.drifts) if is_there else rollup.topic_drift(self._counters)
         return self._tabled(frames.kept(self.stack, rollup.with_own_side(drift)))
