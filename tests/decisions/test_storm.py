@@ -63,3 +63,24 @@ def test_memory_does_not_grow_with_the_names_of_a_storm():
     finally:
         tracemalloc.stop()
     assert max(sizes) < 2 * 1024 * 1024
+
+
+def test_the_state_of_a_day_stays_small_whatever_names_each_minute_brings():
+    """A new topic, client, principal and address with each batch. Keys and rates end with their interval, and
+    topics whose limits were written with the day."""
+    log, sizes = DecisionLog("px", "boot", NOON_MS), []
+    tracemalloc.start()
+    try:
+        for minute in range(40):
+            for n in range(minute * 250, minute * 250 + 250):
+                peer = named(
+                    f"c{n}", principal=f"p{n}", client_address=f"10.{n >> 16}.{n >> 8 & 255}.{n & 255}"
+                )
+                one = rejected(topic=f"t{n}".ljust(249, "t"), peer=peer, now_ms=NOON_MS + minute * MINUTE_MS)
+                log.book(Totals.of(one))
+            log.tick(NOON_MS + (minute + 1) * MINUTE_MS)
+            sizes.append(tracemalloc.get_traced_memory()[0])
+    finally:
+        tracemalloc.stop()
+    assert sizes[-1] - sizes[9] < 256 << 10, sizes
+    assert max(sizes) < 4 << 20
