@@ -49,6 +49,7 @@ MEASUREMENTS: Final = (
     Measurement("codecs", "Reading compressed batches", records.codecs),
     Measurement("repair", "Repairing timestamps", repair.repair),
     Measurement("worst", "The worst known inputs", worst.worst),
+    Measurement("found", "The worst sessions that a search has found", worst.found),
     Measurement("safety", "Memory safety of the native code", safety.safety),
     Measurement("profile", "Where the CPU goes", profile.profile),
     Measurement("clients", "Real producers, real broker", clients.clients),

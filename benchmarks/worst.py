@@ -17,7 +17,10 @@ import google_crc32c
 
 from benchmarks.bench import Bench
 from benchmarks.rounds import spread
-from benchmarks.sections import Section, verdict
+from benchmarks.sections import Section, Verdict, verdict
+from tests.cost.connection import Cost, run
+from tests.cost.search import a_mib, at_once, size_of
+from tests.cost.stored import genes_of, stored
 from tsproxy.model.outcome import Peer
 from tsproxy.model.produce import (
     PartitionProduceData,
@@ -79,6 +82,33 @@ def worst(bench: Bench) -> Section:
         "the event loop, however few its bytes, so inputs that consist only of small ones exceed 50 "
         "ms a MiB.",
         head=("input", "KiB", "ms a MiB", "longest step, ms"),
+        rows=rows,
+        verdicts=verdicts,
+    )
+
+
+def found(bench: Bench) -> Section:
+    """The same for whole sessions that the search for the worst cost has found."""
+    rows: list[tuple[str, ...]] = []
+    verdicts: list[Verdict] = []
+    for row in stored():
+        costs = [run(genes_of(row)) for _ in range(bench.effort.rounds)]
+        per_mib, longest = spread(list(map(a_mib, costs))), spread(list(map(at_once, costs)))
+        least = Cost.least(costs)
+        name = f"{row['kind']}, by {'MiB' if row['measure'] == 'a_mib' else 'turn'}"
+        rows.append(
+            (name, f"{size_of(least) / 1024:,.0f}", f"{a_mib(least):.1f}", str(per_mib), str(longest))
+        )
+        verdicts += [
+            verdict(f"{name}, a MiB", per_mib, MS_A_MIB_AT_MOST, " ms"),
+            verdict(f"{name}, at a time", longest, MS_AT_ONCE_AT_MOST, " ms"),
+        ]
+    return Section(
+        text="The worst sessions that the search for the worst cost has found (`make cost`, "
+        "`tests/cost/worst.json`). Each runs through a whole proxy without sockets, with its configuration, "
+        "decision log and metrics. The bytes contain those that small requests, partitions and connections "
+        "count as. The least takes each turn of the event loop from the run in which it was shortest.",
+        head=("session", "KiB", "ms a MiB, least", "ms a MiB", "longest turn, ms"),
         rows=rows,
         verdicts=verdicts,
     )

@@ -133,7 +133,7 @@ class Installation:
         """A client connects. None if the proxy lets it wait, or sends it away."""
         self.cost.connections += 1
         self.cost.handshakes += greeting.has_tls
-        connection, client = Accepted(), greeting.client()
+        connection, client = Accepted(self.loop), greeting.client()
         brokers, relays = len(self.loop.brokers), set(self.listener.relays)
         self._turn(self._accept, connection, greeting.address, 50_000)
         while not connection.is_over:
@@ -155,7 +155,7 @@ class Installation:
         """A reader connects to the admin port, sends one request, and reads the answer. A page costs as much
         as it shows, so the bytes of the answer count, as those of a broker's answer do."""
         self.cost.connections += 1
-        connection, at = Accepted(), 0
+        connection, at = Accepted(self.loop), 0
         self._turn(self.proxy._admin._accepted, connection, "192.0.2.8", 50_000)
         self.settle()
         while connection.end is not None and not connection.end.has_closed:

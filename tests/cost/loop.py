@@ -95,6 +95,13 @@ class Loop(asyncio.AbstractEventLoop):
         del connection.said[:size]
         return made
 
+    def add_reader(self, connection, callback, *args):
+        connection.reader = lambda: callback(*args)
+        connection.wake()
+
+    def remove_reader(self, connection):
+        connection.reader = None
+
     async def connect_accepted_socket(self, factory, sock, *, ssl=None, ssl_handshake_timeout=None):
         """With `ssl` the handshake is the real one. The bytes after it are not encrypted."""
         tls = None
@@ -151,21 +158,28 @@ class Accepted:
     """An accepted connection before it has a transport: a socket. `heard` is what the proxy has said in a TLS
     handshake."""
 
-    def __init__(self) -> None:
+    def __init__(self, loop: Loop) -> None:
         self.end: End | None = None
         self.has_closed = False
         self.has_ended = False
         self.heard = b""
+        self.loop = loop
+        self.reader: Callable[[], object] | None = None
+        """It is called when there is something to read."""
         self.said = bytearray()
         self.waits: asyncio.Future | None = None
 
     def say(self, data: bytes) -> None:
         self.said += data
-        self._wake()
+        self.wake()
+
+    def recv(self, size: int, flags: int) -> bytes:
+        """A look at the next bytes, which stay."""
+        return bytes(self.said[:size])
 
     def leave(self) -> None:
         self.has_ended = True
-        self._wake()
+        self.wake()
 
     def close(self) -> None:
         self.has_closed = True
@@ -174,7 +188,9 @@ class Accepted:
     def is_over(self) -> bool:
         return self.has_closed if self.end is None else self.end.has_closed
 
-    def _wake(self) -> None:
+    def wake(self) -> None:
+        if self.reader is not None and (self.said or self.has_ended):
+            self.loop.call_soon(self.reader)
         if self.waits is not None and not self.waits.done():
             self.waits.set_result(None)
 

@@ -75,6 +75,29 @@ def test_drawn_and_changed_sessions_run_to_their_ends():
         assert Genes.of_json(small.to_json()) == small
 
 
+GREETED = {
+    "plain": ({}, True),
+    "behind a load balancer": ({"load_balancer": True}, True),
+    "TLS": ({"tls": True, "mapping": "Kafka's"}, True),
+    "both": ({"tls": True, "load_balancer": True}, True),
+    "a header that is none": ({"load_balancer": True}, False),
+}
+
+
+@pytest.mark.parametrize(("cluster", "is_served"), GREETED.values(), ids=GREETED)
+def test_a_client_is_served_after_its_greeting(cluster, is_served):
+    """Header, handshake and mapping are the product's: a request gets its answer behind them."""
+    greeting = {"do": "connect", "header": "right" if is_served else "noise", "header_size": 8}
+    cost = run(frozen(cluster, [greeting, {"do": "software"}]), ignored, ignored)
+    assert cost.frames == (2 if is_served else 1)
+    assert cost.connections == 1
+
+
+def test_pages_are_answered_by_the_admin_server():
+    few, many = (run(frozen({}, [{"do": "page", "path": path}]), ignored) for path in ("/none", "/metrics"))
+    assert few.received < 500 < 5_000 < many.received
+
+
 def test_simpler_genes_are_closer_to_the_simplest():
     random = Random(7)
     for _ in range(50):
