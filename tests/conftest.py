@@ -19,6 +19,7 @@ from hypothesis import settings
 
 from spark_reports.spark.session import spark_session
 from tests import forked_proxies, full_only
+from tests.log_events.checked import check_all_lines
 from tests.markers import NoJava, add_markers, needs_java
 from tests.shared_brokers import attached
 from tsproxy.testing.certificates import CertificateAuthority
@@ -32,6 +33,8 @@ settings.register_profile("quick", max_examples=25, deadline=None, print_blob=Tr
 settings.register_profile("fast", max_examples=50, deadline=None, print_blob=True)
 settings.register_profile("full", max_examples=2_000, deadline=None, print_blob=True)
 settings.load_profile(os.environ.get("TSPROXY_TEST") or "fast")
+
+check_all_lines()
 
 # A program that a shell starts in the background ignores SIGINT, and so would all processes of the tests.
 signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -26,6 +26,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from tests.log_events.checked import check_all_lines
 from tsproxy.testing import proxy
 
 FIXED = ("PYTHON", "LD_", "MALLOC_", "OPENSSL_", "SSL_")
@@ -163,6 +164,7 @@ def serve(listening: socket.socket) -> int:
     """
     for name in IMPORTED:
         importlib.import_module(name)
+    check_all_lines()
     woken, wakes = os.pipe()
     os.set_blocking(wakes, False)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C ends pytest, and that ends this process

@@ -18,7 +18,8 @@ from tests.test_states import drawing
 from tsproxy.config import schema
 from tsproxy.config.reference import reference_table
 from tsproxy.decisions.schema import markdown_table
-from tsproxy.proxy.metrics.reference import reference
+from tsproxy.log_events.reference import reference as events_reference
+from tsproxy.proxy.metrics.reference import reference as metrics_reference
 
 ROOT: Final = Path(__file__).parents[2]
 
@@ -26,7 +27,8 @@ PARTS: Final[Mapping[str, Callable[[], str]]] = {
     "states of a session": lambda: drawing("states of a session"),
     "stages of a connection": lambda: drawing("stages of a connection"),
     "keys": reference_table,
-    "metrics": reference,
+    "metrics": metrics_reference,
+    "events": events_reference,
     "fields": markdown_table,
     "reasons to close": test_close_reasons.table,
     "intended differences": intended.as_table,

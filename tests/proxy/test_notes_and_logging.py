@@ -12,6 +12,7 @@ import structlog
 
 from tests.proxy.decision_log.logs import HandClock
 from tests.proxy.world import Logged
+from tsproxy.log_events.catalogue.clients import CLIENT_REJECTED
 from tsproxy.proxy import notes
 from tsproxy.proxy.complaints import Complaints
 from tsproxy.proxy.logging import LogFormat, configure_logging
@@ -22,12 +23,12 @@ def test_a_client_in_a_loop_gets_few_lines_and_the_rest_is_counted():
     told, clock = Logged(), HandClock()
     notes = Notes(told, clock)
     for _ in range(PER_ADDRESS.burst + 500):
-        notes.warn("192.0.2.1", "client_rejected", {"n": 1})
+        notes.write("192.0.2.1", CLIENT_REJECTED, {"client_port": 1})
     assert len(told.lines) == PER_ADDRESS.burst
     clock.ms += PER_ADDRESS.refill_ms
-    notes.warn("192.0.2.1", "client_rejected", {"n": 2})
+    notes.write("192.0.2.1", CLIENT_REJECTED, {"client_port": 2})
 
-    assert told.lines[-1] == {"event": "client_rejected", "n": 2, "suppressed": 500}
+    assert told.lines[-1] == {"event": "client_rejected", "client_port": 2, "suppressed": 500}
     assert "suppressed" not in told.lines[0]
 
 
@@ -35,18 +36,18 @@ def test_one_client_does_not_use_up_anothers_lines():
     told = Logged()
     notes = Notes(told, HandClock())
     for _ in range(100):
-        notes.warn("192.0.2.1", "client_rejected", {})
-    notes.warn("192.0.2.2", "client_rejected", {"who": "other"})
+        notes.write("192.0.2.1", CLIENT_REJECTED, {})
+    notes.write("192.0.2.2", CLIENT_REJECTED, {"client": "other"})
 
-    assert told.lines[-1] == {"event": "client_rejected", "who": "other"}
+    assert told.lines[-1] == {"event": "client_rejected", "client": "other"}
 
 
 def test_an_ipv6_host_has_one_budget_for_all_its_addresses():
     told = Logged()
     notes = Notes(told, HandClock())
     for n in range(PER_ADDRESS.burst + 500):
-        notes.warn(f"2001:db8::{n:x}", "client_rejected", {})
-    notes.warn("2001:db8:0:1::1", "client_rejected", {"who": "other"})
+        notes.write(f"2001:db8::{n:x}", CLIENT_REJECTED, {})
+    notes.write("2001:db8:0:1::1", CLIENT_REJECTED, {"client": "other"})
 
     assert len(told.lines) == PER_ADDRESS.burst + 1
 
@@ -54,10 +55,10 @@ def test_an_ipv6_host_has_one_budget_for_all_its_addresses():
 @pytest.mark.parametrize("text", ["c" * 32767, "\x1b[31m" * 8000, "\udcff" * 32767, "a\r\nb\u2028"])
 def test_a_text_of_a_clients_own_is_short_and_printable(text):
     told = Logged()
-    Notes(told, HandClock()).warn("192.0.2.1", "client_rejected", {"detail": text, "n": 7})
+    Notes(told, HandClock()).write("192.0.2.1", CLIENT_REJECTED, {"detail": text, "client_port": 7})
 
     [line] = told.lines
-    assert line["n"] == 7
+    assert line["client_port"] == 7
     assert line["detail"].isprintable()
     assert len(line["detail"]) < 1_100
 
@@ -66,7 +67,7 @@ def test_the_number_of_clients_remembered_is_bounded(monkeypatch):
     monkeypatch.setattr(notes, "BUDGETS", replace(notes.BUDGETS, most=3))
     kept = Notes(Logged(), HandClock())
     for n in range(100):
-        kept.warn(f"192.0.2.{n}", "client_rejected", {})
+        kept.write(f"192.0.2.{n}", CLIENT_REJECTED, {})
 
     assert len(kept._budgets) == 3
 

@@ -169,7 +169,7 @@ def logs_what_a_client_sent(patch):
     patch.setattr(
         SessionDriver,
         "note",
-        lambda self, event, facts, **more: plain(self, event, {**facts, "bytes": last[0].hex(" ")}, **more),
+        lambda self, event, facts, **more: plain(self, event, {**facts, "client": last[0].hex(" ")}, **more),
     )
 
 

@@ -20,6 +20,7 @@ from tests.simulated.network import Incoming, Network
 from tests.simulated.requests import cut_frames
 from tests.simulated.world import _Log, _Port
 from tsproxy.cluster.upstream import Upstream
+from tsproxy.log_events import event as log_event
 from tsproxy.proxy.connections import listener as listener_module
 from tsproxy.proxy.connections.context import ConnectionContext
 from tsproxy.proxy.connections.listener import ProxyListener
@@ -42,15 +43,15 @@ class Shell:
 
     @contextlib.contextmanager
     def open(self) -> Iterator["Shell"]:
-        port, log = listener_module.Port, listener_module.log
-        listener_module.Port, listener_module.log = self._bind, self._log
+        port, log = listener_module.Port, log_event._log
+        listener_module.Port, log_event._log = self._bind, self._log
         try:
             self.listener = self._made_listener()
             self.listener.apply_facts(facts())
             self.listener.open()
             yield self
         finally:
-            listener_module.Port, listener_module.log = port, log
+            listener_module.Port, log_event._log = port, log
             self.network.close()
 
     def connects(self, address: str) -> "Producer":

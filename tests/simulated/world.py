@@ -19,12 +19,12 @@ from tests.simulated.judges import SimulatedJudges
 from tests.simulated.loop import SimulatedClock, SimulatedLoop
 from tests.simulated.network import Network
 from tsproxy.cluster.upstream import Upstream
+from tsproxy.log_events import event as log_event
 from tsproxy.proxy.connections import listener as listener_module
 from tsproxy.proxy.connections.context import ConnectionContext
 from tsproxy.proxy.connections.listener import ProxyListener
 from tsproxy.proxy.limits import connection_monitor
 from tsproxy.proxy.limits.process import ProcessLimits
-from tsproxy.proxy.metrics import results
 from tsproxy.proxy.metrics.latency.sampler import Sampler
 from tsproxy.proxy.metrics.registry import Metrics
 from tsproxy.proxy.notes import Notes
@@ -253,9 +253,7 @@ class World:
         """Ports of this world, and thresholds so low that small messages take the long way."""
         wanted = [
             (listener_module, "Port", self._bind),
-            (listener_module, "log", self._log),
-            (connection_monitor, "log", self._log),
-            (results, "log", self._log),
+            (log_event, "_log", self._log),
             (cost, "OFFLOAD_BYTES", 0 if self._judges_apart else cost.OFFLOAD_BYTES),
             (answers, "MOST_READ_HERE", 0 if self._reads_apart else answers.MOST_READ_HERE),
             (connection_monitor, "LOOK_S", self._looks_every_s),

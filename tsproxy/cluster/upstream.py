@@ -12,13 +12,10 @@ import ssl
 from collections.abc import Callable, Sequence
 from typing import Final
 
-import structlog
-
+from tsproxy.log_events.catalogue.clients import BROKER_NAME_NOT_RESOLVED
 from tsproxy.model.addresses import Address
 from tsproxy.model.bounded import A_PLACE, Bounded, Ceiling
 from tsproxy.tls.contexts import HANDSHAKE_S, CurrentTls, handshake_text
-
-log = structlog.get_logger()
 
 CONNECT_S: Final = 10.0
 """How long one address may take, including name lookup and TLS handshake."""
@@ -117,7 +114,7 @@ class Upstream:
                 raise
             if self._names_resolve:
                 self._names_resolve = False
-                log.warning("broker_name_not_resolved", broker=str(address), tried=last_host)
+                BROKER_NAME_NOT_RESOLVED(broker=str(address), tried=last_host)
             await self._connect(last_host, address, factory)
         else:
             self._names_resolve = True

@@ -3,11 +3,8 @@
 import asyncio
 from typing import Any, Final
 
-import structlog
-
+from tsproxy.log_events.catalogue.cluster import LOOP_COMPLAINED
 from tsproxy.proxy.notes import frames_of
-
-log = structlog.get_logger()
 
 EVERY_S: Final = 1.0
 """At most one line in this time. Somebody may be able to cause such an error as often as they like."""
@@ -32,7 +29,7 @@ class Complaints:
         if self._not_logged:
             facts["not_logged"] = self._not_logged
         self._next_s, self._not_logged = now_s + EVERY_S, 0
-        log.error("loop_complained", text=context.get("message", ""), **facts)
+        LOOP_COMPLAINED(text=context.get("message", ""), **facts)
 
 
 def is_late(context: dict[str, Any]) -> bool:

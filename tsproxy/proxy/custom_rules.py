@@ -17,14 +17,11 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any, Final
 
-import structlog
-
 from tsproxy.config.settings import Config
+from tsproxy.log_events.catalogue.rules import RULE_CODE_CHANGED, RULE_SLOW
 from tsproxy.model.custom_rule import CustomRule, RuleContext, TimestampRule
 from tsproxy.model.policy import Policy, Rule
 from tsproxy.proxy.metrics.catalogue.batches import RULE_SECONDS
-
-log = structlog.get_logger()
 
 SLOW_S: Final = 0.001
 """A rule is slow if its batches take longer than this on average."""
@@ -80,8 +77,7 @@ class CustomRuleWatch:
         calls, self._calls = self._calls, {}
         for name, each in calls.items():
             if each.seconds > SLOW_S * each.batches:
-                log.warning(
-                    "rule_slow",
+                RULE_SLOW(
                     name=name,
                     batches=each.batches,
                     mean_ms=round(1000 * each.seconds / each.batches, 3),
@@ -93,7 +89,7 @@ class CustomRuleWatch:
         code = _code_of(config.policy)
         for name, now in code.items():
             if self._loaded.setdefault(name, now) != now:
-                log.warning("rule_code_changed", name=name, file=now[0], advice="restart to load it")
+                RULE_CODE_CHANGED(name=name, file=now[0], advice="restart to load it")
 
 
 class _Timed:

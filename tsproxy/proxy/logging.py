@@ -16,6 +16,7 @@ import structlog
 from structlog.typing import EventDict, Processor
 
 from tsproxy.config.settings import LogLevel
+from tsproxy.log_events.catalogue.process import LIBRARY_COMPLAINED
 from tsproxy.proxy.notes import frames_of
 
 
@@ -94,7 +95,7 @@ class _IntoStructlog(logging.Handler):
         if record.exc_info and record.exc_info[1]:
             facts |= {"error": type(record.exc_info[1]).__name__, "frames": frames_of(record.exc_info[1])}
         level = logging.ERROR if record.levelno >= logging.ERROR else logging.WARNING
-        structlog.get_logger().log(level, "library_complained", **facts)
+        structlog.get_logger().log(level, LIBRARY_COMPLAINED.name, **facts)
 
 
 def _lead(_: Any, __: str, event: EventDict) -> EventDict:

@@ -6,11 +6,12 @@ the count.
 """
 
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Final, Protocol
 
 from tsproxy.clock import Clock
 from tsproxy.decisions.text import bounded
+from tsproxy.log_events.event import Level, LogEvent
 from tsproxy.model.addresses import counted_as
 from tsproxy.model.bounded import A_PLACE, Bounded, Ceiling
 from tsproxy.model.token_bucket import Bucket, Rate
@@ -45,20 +46,11 @@ class Notes:
         self._clock = clock
         self._log = log
 
-    def warn(self, client_address: str, event: str, facts: Mapping[str, object]) -> None:
+    def write(self, client_address: str, event: LogEvent, facts: Mapping[str, object]) -> None:
         """Log one line about a client, unless its address has used up its budget.
 
         `facts` hold no keys, values or tokens.
         """
-        self._tell(self._log.warning, client_address, event, facts)
-
-    def error(self, client_address: str, event: str, facts: Mapping[str, object]) -> None:
-        """Log one line about an error on our side, with the same budget."""
-        self._tell(self._log.error, client_address, event, facts)
-
-    def _tell(
-        self, write: Callable[..., object], client_address: str, event: str, facts: Mapping[str, object]
-    ) -> None:
         budget = self._budget(client_address)
         if not budget.has_one:
             budget.suppressed += 1
@@ -66,7 +58,8 @@ class Notes:
         budget.spend()
         suppressed, budget.suppressed = budget.suppressed, 0
         shown = {name: _bounded(value) for name, value in facts.items()}
-        write(event, **shown, **({"suppressed": suppressed} if suppressed else {}))
+        write = self._log.error if event.level is Level.ERROR else self._log.warning
+        write(event.name, **shown, **({"suppressed": suppressed} if suppressed else {}))
 
     def _budget(self, client_address: str) -> Bucket:
         now_ms = self._clock.monotonic_ms()

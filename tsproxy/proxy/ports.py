@@ -11,12 +11,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Self
 
-import structlog
-
+from tsproxy.log_events.catalogue.process import ACCEPTING_PAUSED
 from tsproxy.model.addresses import Address
 from tsproxy.proxy.outgoing_ports import outgoing_ports
-
-log = structlog.get_logger()
 
 BACKLOG: Final = 1024
 ACCEPTS_A_TICK: Final = 64
@@ -122,7 +119,7 @@ class Port:
     def _pause(self, error: OSError) -> None:
         """Pause after file descriptors ran out. Otherwise accepting would fail in a busy loop until some are
         closed."""
-        log.error("accepting_paused", address=str(self.address), error=error.strerror, retry_s=RETRY_S)
+        ACCEPTING_PAUSED(address=str(self.address), error=error.strerror, retry_s=RETRY_S)
         loop = asyncio.get_running_loop()
         loop.remove_reader(self._socket.fileno())
         self._retry = loop.call_later(RETRY_S, self._watch)

@@ -9,11 +9,10 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
-import structlog
-
 from tsproxy.clock import Clock
 from tsproxy.config.settings import Config
 from tsproxy.config.source import Source
+from tsproxy.log_events.catalogue.process import PROXY_STARTED, PROXY_STARTING, PROXY_STOPPED
 from tsproxy.proxy.brokers.discovery import PermissionDeniedError
 from tsproxy.proxy.passed_sockets import PassedSockets
 from tsproxy.proxy.ports import ListenError
@@ -21,8 +20,6 @@ from tsproxy.proxy.reload.reloader import Reloader
 from tsproxy.proxy.server import Proxy, cancelled
 from tsproxy.proxy.service_manager import ServiceManager
 from tsproxy.proxy.startup import StartError
-
-log = structlog.get_logger()
 
 Show = Callable[[Mapping[str, Any]], None]
 
@@ -59,7 +56,7 @@ async def serve(
 
 
 def _announce(manager: ServiceManager, show: Show, what: str, facts: Mapping[str, Any]) -> None:
-    log.info(f"proxy_{what}", **facts)
+    {"starting": PROXY_STARTING, "started": PROXY_STARTED, "stopped": PROXY_STOPPED}[what](**facts)
     if what == "starting":
         manager.waiting()
     elif what == "started":

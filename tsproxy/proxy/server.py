@@ -24,6 +24,12 @@ from tsproxy.config.settings import BrokersFrom, Config
 from tsproxy.decisions import LifecycleKind
 from tsproxy.decisions.text import bounded
 from tsproxy.decisions.totals import Totals
+from tsproxy.log_events.catalogue.process import (
+    DECISION_LOG_NOT_FINISHED,
+    DRAIN_DELAYED,
+    DRAIN_STARTED,
+    JUDGES_NOT_ENDED,
+)
 from tsproxy.model.addresses import Address
 from tsproxy.model.outcome import Outcome
 from tsproxy.proxy.admin.http import AdminHttp
@@ -362,7 +368,7 @@ class Proxy:
         delay_ms = self._config.drain_delay_ms
         if not delay_ms or not self._is_open or self._is_closing.is_set():
             return
-        log.info("drain_delayed", delay_ms=delay_ms, advice="another SIGTERM ends the delay")
+        DRAIN_DELAYED(delay_ms=delay_ms, advice="another SIGTERM ends the delay")
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(delay_ms / 1000):
                 await self._is_closing.wait()
@@ -371,22 +377,20 @@ class Proxy:
         """Drain. Returns how many clients were cut off. The rest of the time is for dead letters."""
         self._is_draining = True
         clients, loop = len(self._relays()), asyncio.get_running_loop()
-        log.info("drain_started", clients=clients, timeout_ms=self._config.drain_timeout_ms)
+        DRAIN_STARTED(clients=clients, timeout_ms=self._config.drain_timeout_ms)
         ends = loop.time() + self._config.drain_timeout_ms / 1000
         cut = await drain(self._listeners, ends - loop.time(), self._waits_no_more)
         await self._dead_letters.stop(max(0.0, ends - loop.time()), self._waits_no_more)
         self._judges.stop()
         if not await asyncio.to_thread(self._judges.join, JUDGES_END_S):
-            log.warning(
-                "judges_not_ended", advice="a judge is in the middle of a piece; it ends with the process"
-            )
+            JUDGES_NOT_ENDED(advice="a judge is in the middle of a piece; it ends with the process")
         return cut
 
     async def _end(self, cut: int) -> None:
         """Write the last lines of the decision log and of the operators' log."""
         self._admin.stop()
         if not await self._recorder.stop():
-            log.error("decision_log_not_finished", directory=str(self._config.decisions.directory))
+            DECISION_LOG_NOT_FINISHED(directory=str(self._config.decisions.directory))
         self._announce("stopped", {"clients_cut": cut})
 
     def _apply_facts(self, facts: ClusterFacts) -> None:

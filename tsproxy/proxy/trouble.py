@@ -1,8 +1,6 @@
 """Logs an operation that may fail for a while: one line when it fails, one when it works again."""
 
-import structlog
-
-log = structlog.get_logger()
+from tsproxy.log_events.event import LogEvent
 
 
 class Trouble:
@@ -14,7 +12,7 @@ class Trouble:
 
     __slots__ = ("_failed", "_logs_changes", "_resumed", "is_up", "text")
 
-    def __init__(self, failed: str, resumed: str | None, *, logs_changes: bool = False) -> None:
+    def __init__(self, failed: LogEvent, resumed: LogEvent | None, *, logs_changes: bool = False) -> None:
         self._failed = failed
         self._logs_changes = logs_changes
         self._resumed = resumed
@@ -24,10 +22,10 @@ class Trouble:
     def failed(self, error: Exception | str, **facts: object) -> None:
         text = str(error) or type(error).__name__
         if self.text is None or (self._logs_changes and text != self.text):
-            log.error(self._failed, error=text, **facts)
+            self._failed(error=text, **facts)
         self.is_up, self.text = False, text
 
     def over(self, **facts: object) -> None:
         if self.text is not None and self._resumed is not None:
-            log.info(self._resumed, **facts)
+            self._resumed(**facts)
         self.is_up, self.text = True, None

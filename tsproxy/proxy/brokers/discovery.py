@@ -15,8 +15,6 @@ from itertools import islice
 from types import MappingProxyType
 from typing import Final
 
-import structlog
-
 from tsproxy.clock import Clock
 from tsproxy.cluster.admin_connection import (
     LAST_REJECTED_RETRY_MS,
@@ -28,6 +26,12 @@ from tsproxy.cluster.admin_connection import (
 )
 from tsproxy.cluster.topic_names import all_topics
 from tsproxy.config.settings import Config, Listener, Upstream
+from tsproxy.log_events.catalogue.cluster import (
+    CLUSTER_CONVERSATION_CRASHED,
+    UPSTREAM_MAY_BE_PROXY,
+    UPSTREAM_REACHED,
+    UPSTREAM_UNREACHABLE,
+)
 from tsproxy.model.addresses import Address
 from tsproxy.model.kafka import ApiKey, ErrorCode, TimestampType, is_topic_name
 from tsproxy.model.produce import TopicKey
@@ -41,8 +45,6 @@ from tsproxy.proxy.notes import frames_of
 from tsproxy.proxy.wait import wait_at_most
 from tsproxy.tls.contexts import CurrentTls
 from tsproxy.wire.k03_metadata import VERSION as NAMES_IDS_FROM
-
-log = structlog.get_logger()
 
 LAST_RETRY_MS: Final = 1_000
 """The longest wait while no broker answers. It is short, so that the proxy notices soon that brokers are
@@ -206,7 +208,7 @@ class Cluster:
                 # An error in our code or in the client library must not stop the data path.
                 self._is_reached = False
                 self._log_trouble(f"a mistake in tsproxy ({type(error).__name__})")
-                log.error("cluster_conversation_crashed", error=type(error).__name__, frames=frames_of(error))
+                CLUSTER_CONVERSATION_CRASHED(error=type(error).__name__, frames=frames_of(error))
             await asyncio.sleep(min(retry_ms, last_retry_ms) / 1000)
             retry_ms = min(2 * retry_ms, last_retry_ms)
 
@@ -381,7 +383,7 @@ class Cluster:
             self._is_reached = True
             self._on_reachable(None)
         if self._trouble is not None:
-            log.info("upstream_reached")
+            UPSTREAM_REACHED()
             self._trouble = None
 
     def request_brokers(self) -> None:
@@ -400,8 +402,7 @@ class Cluster:
         elif text == self._trouble and now_ms - self._trouble_logged_ms < TROUBLE_AGAIN_MS:
             return
         self._trouble, self._trouble_logged_ms = text, now_ms
-        log.error(
-            "upstream_unreachable",
+        UPSTREAM_UNREACHABLE(
             error=text,
             for_s=(now_ms - self._trouble_since_ms) // 1000,
             advice=self._what_follows(),
@@ -420,8 +421,7 @@ class Cluster:
         listener = listener_at(brokers, self._listeners)
         if listener is not None and not self._is_own_address_logged:
             self._is_own_address_logged = True
-            log.warning(
-                "upstream_may_be_proxy",
+            UPSTREAM_MAY_BE_PROXY(
                 listener=listener,
                 brokers={str(node_id): str(address) for node_id, address in brokers.items()},
                 advice="upstream.bootstrap_servers leads to this proxy, or to another like it, unless "

@@ -14,19 +14,16 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import Final
 
-import structlog
-
 from tsproxy.cluster.admin_connection import MOST_BROKERS, AdminConnection, may_be_broker
 from tsproxy.cluster.upstream import Upstream, UpstreamError
 from tsproxy.config.settings import Config
 from tsproxy.config.settings import Upstream as Settings
+from tsproxy.log_events.catalogue.cluster import UPSTREAM_REACHED, UPSTREAM_UNREACHABLE
 from tsproxy.model.addresses import Address
 from tsproxy.model.produce import TopicKey
 from tsproxy.proxy.brokers.facts import ClusterFacts
 from tsproxy.proxy.trouble import Trouble
 from tsproxy.tls.contexts import CurrentTls
-
-log = structlog.get_logger()
 
 AGAIN_S: Final = 1.0
 """How long to wait before unreachable brokers are tried again."""
@@ -48,7 +45,7 @@ class LearntCluster:
         self._on_facts = on_facts
         self._on_reachable = on_reachable
         self._upstream = upstream
-        self._trouble = Trouble("upstream_unreachable", "upstream_reached", logs_changes=True)
+        self._trouble = Trouble(UPSTREAM_UNREACHABLE, UPSTREAM_REACHED, logs_changes=True)
 
     def apply(self, config: Config) -> None:
         """A reload: other bootstrap addresses."""

@@ -12,8 +12,6 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, suppress
 from typing import Final
 
-import structlog
-
 from tsproxy.cluster.admin_connection import (
     LAST_REJECTED_RETRY_MS,
     AdminConnection,
@@ -23,13 +21,13 @@ from tsproxy.cluster.admin_connection import (
 )
 from tsproxy.cluster.limits_of_brokers import Given, given_by
 from tsproxy.config.settings import Upstream
+from tsproxy.log_events.catalogue.cluster import CLUSTER_CONVERSATION_CRASHED
+from tsproxy.log_events.catalogue.rules import BROKER_LIMITS_UNKNOWN
 from tsproxy.model.addresses import Address
 from tsproxy.model.kafka import ErrorCode
 from tsproxy.proxy.notes import frames_of
 from tsproxy.proxy.wait import wait_at_most
 from tsproxy.tls.contexts import CurrentTls
-
-log = structlog.get_logger()
 
 FIRST_RETRY_MS: Final = 250
 LAST_RETRY_MS: Final = 10_000
@@ -105,7 +103,7 @@ class BrokerLink:
             except Exception as error:
                 # An error in our code or in the client library must not end a task that others wait for.
                 self._lost(type(error).__name__)
-                log.error("cluster_conversation_crashed", error=type(error).__name__, frames=frames_of(error))
+                CLUSTER_CONVERSATION_CRASHED(error=type(error).__name__, frames=frames_of(error))
             self._wake.clear()
             # Clients can wake this task very often, and brokers count failed logins. So nothing ends this
             # pause early.
@@ -143,8 +141,7 @@ class BrokerLink:
             self._on_outage()
         if self._topics and self.given is None and not self._is_logged:
             self._is_logged = True
-            log.warning(
-                "broker_limits_unknown",
+            BROKER_LIMITS_UNKNOWN(
                 node_id=self._node_id,
                 error=text,
                 advice="limits that topics do not set themselves are left to brokers until it answers",

@@ -15,14 +15,11 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final
 
-import structlog
-
 from tsproxy.cluster.admin_connection import AdminConnection
 from tsproxy.cluster.topic_names import topic_names
+from tsproxy.log_events.catalogue.rules import TOPIC_ID_DENIED, TOPIC_NAMES_DENIED
 from tsproxy.model.bounded import A_PLACE, Bounded, Ceiling, bytes_of
 from tsproxy.proxy.brokers.wanted import Wanted
-
-log = structlog.get_logger()
 
 EVERY_MS: Final = 100
 MOST_ASKED: Final = 500
@@ -87,7 +84,7 @@ class TopicIds:
         Raises ConversationError."""
         could, self.may_describe = self.may_describe, await connection.may_describe(TOPIC_PROBED)
         if could and not self.may_describe:
-            log.warning("topic_names_denied", needs="Describe on all topics", advice=_ADVICE)
+            TOPIC_NAMES_DENIED(needs="Describe on all topics", advice=_ADVICE)
         if not self.may_describe:
             self._denied.clear()
         elif denied := list(self._denied):
@@ -110,8 +107,7 @@ class TopicIds:
 
     def _deny(self, ids: list[bytes]) -> None:
         if not self._denied:
-            log.warning(
-                "topic_id_denied",
+            TOPIC_ID_DENIED(
                 needs="Describe on the topic",
                 advice="clients that name it are offered Produce 12 at most, where requests name topics",
             )

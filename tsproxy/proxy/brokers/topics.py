@@ -3,8 +3,6 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
-import structlog
-
 from tsproxy.cluster.admin_connection import TopicAnswer
 from tsproxy.cluster.limits_of_brokers import (
     Difference,
@@ -18,11 +16,16 @@ from tsproxy.cluster.limits_of_brokers import (
     together,
 )
 from tsproxy.cluster.topic_limits import topic_limits
+from tsproxy.log_events.catalogue.rules import (
+    BROKER_LIMITS_NOT_UNDERSTOOD,
+    TOPIC_LIMITS_DENIED,
+    TOPIC_LIMITS_DIFFER,
+    TOPIC_LIMITS_NOT_UNDERSTOOD,
+)
+from tsproxy.log_events.event import LogEvent
 from tsproxy.model.bounded import A_PLACE, Bounded, Ceiling
 from tsproxy.model.kafka import ErrorCode
 from tsproxy.model.verdict import TopicLimits
-
-log = structlog.get_logger()
 
 FIRST_RETRY_MS: Final = 250
 KNOWN: Final = Ceiling(
@@ -180,7 +183,7 @@ class Topics:
             try:
                 topic_limits(answer.settings)
             except ValueError as error:
-                self._log_once("topic_limits_not_understood", answer.topic, error=str(error))
+                self._log_once(TOPIC_LIMITS_NOT_UNDERSTOOD, answer.topic, error=str(error))
                 self._cannot_read(answer.topic)
             else:
                 own = own_of(answer)
@@ -191,7 +194,7 @@ class Topics:
                 return
         elif answer.error_code == ErrorCode.TOPIC_AUTHORIZATION_FAILED:
             # The known limits stay in force: a lost permission must not end enforcement.
-            self._log_once("topic_limits_denied", answer.topic, needs="DescribeConfigs on the topic")
+            self._log_once(TOPIC_LIMITS_DENIED, answer.topic, needs="DescribeConfigs on the topic")
             self._cannot_read(answer.topic)
         elif answer.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION and answer.topic in self._owns:
             self._owns.pop(answer.topic)
@@ -226,7 +229,7 @@ class Topics:
         try:
             return together(own, self._given, brokers)
         except ValueError as error:
-            self._log_once("broker_limits_not_understood", "", error=str(error))
+            self._log_once(BROKER_LIMITS_NOT_UNDERSTOOD, "", error=str(error))
             return None
 
     def _log_differences(self, topic: str, found: Sequence[Difference]) -> None:
@@ -234,8 +237,7 @@ class Topics:
             difference = (topic, each.key, str(each.by_node))
             if difference not in self._differences and len(self._differences) < MOST_LOGGED:
                 self._differences.add(difference)
-                log.warning(
-                    "topic_limits_differ",
+                TOPIC_LIMITS_DIFFER(
                     topic=topic,
                     key=each.key,
                     brokers={str(node_id): value for node_id, value in each.by_node.items()},
@@ -244,6 +246,6 @@ class Topics:
                     "set it on the topic, or give all brokers the same",
                 )
 
-    def _log_once(self, event: str, topic: str, **facts: object) -> None:
-        if (event, topic) not in self._logged and self._logged.add((event, topic), None):
-            log.warning(event, topic=topic, **facts)
+    def _log_once(self, event: LogEvent, topic: str, **facts: object) -> None:
+        if (event.name, topic) not in self._logged and self._logged.add((event.name, topic), None):
+            event(topic=topic, **facts)

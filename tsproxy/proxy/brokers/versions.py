@@ -10,17 +10,14 @@ import contextlib
 from collections.abc import Callable, Mapping
 from typing import Final
 
-import structlog
-
 from tsproxy.cluster.admin_connection import ConversationError, connected
 from tsproxy.config.settings import Config, Upstream
+from tsproxy.log_events.catalogue.cluster import OFFERS_CRASHED
 from tsproxy.model.addresses import Address
 from tsproxy.proxy.notes import frames_of
 from tsproxy.proxy.wait import wait_at_most
 from tsproxy.tls.contexts import CurrentTls
 from tsproxy.wire.k18_api_versions import Versions, produce_versions
-
-log = structlog.get_logger()
 
 QUERY_EVERY_S: Final = 300.0
 """The interval of queries. Brokers are upgraded one at a time; until the next query a broker counts as
@@ -63,7 +60,7 @@ class BrokerVersions:
                     await self._query(broker)
                 self._publish()
             except Exception as error:  # an error in our code: known versions stay, and the loop goes on
-                log.error("offers_crashed", error=type(error).__name__, frames=frames_of(error))
+                OFFERS_CRASHED(error=type(error).__name__, frames=frames_of(error))
             is_known = self._brokers <= self._known.keys()
             await wait_at_most(QUERY_EVERY_S if is_known else RETRIED_EVERY_S, self._wake)
 

@@ -7,12 +7,10 @@ right, and the kernel is never told. It becomes a warning if another witness dou
 from collections.abc import Iterable
 from enum import StrEnum
 
-import structlog
 from prometheus_client.metrics_core import Metric
 
-from tsproxy.proxy.metrics.catalogue.clock import CLOCK_SUSPECTED
-
-log = structlog.get_logger()
+from tsproxy.log_events.catalogue.clock import CLOCK_NOT_SYNCHRONISED, CLOCK_SUSPECTED, CLOCK_SUSPICION_ENDED
+from tsproxy.proxy.metrics.catalogue import clock as metrics
 
 
 class Witness(StrEnum):
@@ -36,7 +34,7 @@ class Doubts:
         if text is not None and was is None:
             _log(witness, text)
         elif text is None and was is not None:
-            log.info("clock_suspicion_ended", by=witness.value)
+            CLOCK_SUSPICION_ENDED(by=witness.value)
 
     @property
     def warnings(self) -> list[str]:
@@ -46,7 +44,7 @@ class Doubts:
         return [self._texts[witness] for witness in reversed(Witness) if witness in self._texts]
 
     def collect(self) -> Iterable[Metric]:
-        family = CLOCK_SUSPECTED.levels()
+        family = metrics.CLOCK_SUSPECTED.levels()
         for witness in Witness:
             family.add_metric([witness.value], witness in self._texts)
         yield family
@@ -54,6 +52,6 @@ class Doubts:
 
 def _log(witness: Witness, text: str) -> None:
     if witness is Witness.KERNEL:
-        log.info("clock_not_synchronised", text=text)
+        CLOCK_NOT_SYNCHRONISED(text=text)
     else:
-        log.warning("clock_suspected", by=witness.value, text=text)
+        CLOCK_SUSPECTED(by=witness.value, text=text)

@@ -5,7 +5,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from math import ceil
 from typing import Final
 
-import structlog
 from aiokafka import AIOKafkaProducer
 from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
@@ -14,6 +13,14 @@ from tsproxy.clock import Clock
 from tsproxy.cluster.kafka_producer import connected_producer
 from tsproxy.config.settings import Config
 from tsproxy.decisions import LifecycleKind
+from tsproxy.log_events.catalogue.clock import (
+    BROKER_CLOCK_DIFFERS,
+    CLOCK_LISTENING_CRASHED,
+    CLOCK_NOT_MEASURED,
+    CLOCK_OFFSET_BEYOND,
+    CLOCK_OFFSET_WITHIN,
+    CLOCK_STEPPED,
+)
 from tsproxy.proxy.clock_check import system_clock as kernel
 from tsproxy.proxy.clock_check.doubts import Doubts, Witness
 from tsproxy.proxy.clock_check.listening import Connections, newest_stamps
@@ -31,8 +38,6 @@ from tsproxy.proxy.notes import frames_of
 from tsproxy.proxy.trouble import Trouble
 from tsproxy.proxy.wait import wait_at_most
 from tsproxy.tls.contexts import CurrentTls
-
-log = structlog.get_logger()
 
 CLIENT_ID: Final = "tsproxy-clock"
 LOOK_EVERY_S: Final = 1.0
@@ -97,7 +102,7 @@ class ClockMonitor(Collector):
         self._suspend = suspend
         self._emit = emit
         self._tls = tls
-        self._trouble = Trouble("clock_not_measured", None, logs_changes=True)
+        self._trouble = Trouble(CLOCK_NOT_MEASURED, None, logs_changes=True)
 
     def apply(self, config: Config) -> None:
         """A reload."""
@@ -161,7 +166,7 @@ class ClockMonitor(Collector):
         step_ms = self._steps.look()
         if step_ms is None:
             return False
-        log.warning("clock_stepped", by_ms=step_ms)
+        CLOCK_STEPPED(by_ms=step_ms)
         self._emit(LifecycleKind.CLOCK, {"what": "stepped", "by_ms": step_ms})
         self._stamps.forget()
         # The known offsets belong to the clock before the step, so they move by the same amount.
@@ -211,7 +216,7 @@ class ClockMonitor(Collector):
                     await self._listen_once()
                     await asyncio.sleep(LISTEN_AGAIN_S)
             except Exception as error:  # an error in our code must not end the other checks
-                log.error("clock_listening_crashed", error=type(error).__name__, frames=frames_of(error))
+                CLOCK_LISTENING_CRASHED(error=type(error).__name__, frames=frames_of(error))
             self._listens_left = max(0, self._listens_left - 1)
             if not self._listens_left:
                 await asyncio.sleep(LISTEN_EVERY_S)
@@ -244,7 +249,7 @@ class ClockMonitor(Collector):
         was = self._now
         self._now = now = conclude(self.offsets, self._config.clock, was_beyond=was.is_beyond)
         for node_id in sorted(now.brokers_off - was.brokers_off):
-            log.warning("broker_clock_differs", node_id=node_id, **_facts(self.offsets[node_id]))
+            BROKER_CLOCK_DIFFERS(node_id=node_id, **_facts(self.offsets[node_id]))
         self._doubts.put(Witness.BROKERS, _text(now.own) if now.own and now.is_beyond else None)
         if (was.is_beyond, was.is_suspended) != (now.is_beyond, now.is_suspended):
             self._log_own_offset(now)
@@ -258,9 +263,9 @@ class ClockMonitor(Collector):
             "enforced": not now.is_suspended,
         }
         if now.is_beyond:
-            log.error("clock_offset_beyond", **facts)
+            CLOCK_OFFSET_BEYOND(**facts)
         else:
-            log.info("clock_offset_within", **facts)
+            CLOCK_OFFSET_WITHIN(**facts)
         self._emit(LifecycleKind.CLOCK, {"what": "beyond" if now.is_beyond else "within", **facts})
 
     def collect(self) -> Iterable[Metric]:

@@ -9,10 +9,16 @@ import asyncio
 import socket
 import ssl
 from dataclasses import dataclass, replace
-from typing import Final, cast
+from typing import cast
 
 from tsproxy.config.settings import Listener, ProxyProtocol
 from tsproxy.decisions.text import bounded
+from tsproxy.log_events.catalogue.clients import (
+    PRINCIPAL_NOT_MAPPED,
+    PROXY_HEADER_REJECTED,
+    TLS_HANDSHAKE_FAILED,
+)
+from tsproxy.log_events.event import LogEvent
 from tsproxy.model.addresses import is_in
 from tsproxy.model.outcome import Peer
 from tsproxy.model.principals import MOST_SUBJECT, principal_of
@@ -22,10 +28,6 @@ from tsproxy.tls.connection import TlsConnection
 from tsproxy.tls.contexts import CurrentTls, handshake_text
 from tsproxy.tls.x509 import read_certificate
 from tsproxy.wire.primitives import DecodeError
-
-PRINCIPAL_NOT_MAPPED: Final = "principal_not_mapped"
-PROXY_HEADER_REJECTED: Final = "proxy_header_rejected"
-TLS_HANDSHAKE_FAILED: Final = "tls_handshake_failed"
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +47,7 @@ class HandshakeError(Exception):
     True if the client has only closed the connection, as health checks of load balancers do."""
 
     def __init__(
-        self, event: str, peer: Peer, text: str, limit: Limit | None = None, *, has_left: bool = False
+        self, event: LogEvent, peer: Peer, text: str, limit: Limit | None = None, *, has_left: bool = False
     ) -> None:
         super().__init__(text)
         self.event = event

@@ -10,6 +10,9 @@ from dataclasses import dataclass
 from typing import assert_never
 
 from tsproxy.decisions.totals import Totals
+from tsproxy.log_events.catalogue.clients import SASL_FAILED, SESSION_CRASHED
+from tsproxy.log_events.event import LogEvent
+from tsproxy.log_events.sections import BY_NAME
 from tsproxy.model.addresses import Address, counted_as
 from tsproxy.model.outcome import Peer
 from tsproxy.model.view import View
@@ -180,7 +183,7 @@ class SessionDriver:
     def _crashed(self, error: BaseException) -> Ending:
         """Log an error in our code. It ends this session, not the process. The error's own text stays out of
         the log, since it may quote a client's bytes."""
-        self.note("session_crashed", {"error": type(error).__name__, "frames": frames_of(error)}, ours=True)
+        self.note(SESSION_CRASHED, {"error": type(error).__name__, "frames": frames_of(error)})
         self.settle()
         return Ending(CloseReason.INTERNAL_ERROR, "a mistake in tsproxy; please report the frames")
 
@@ -206,12 +209,11 @@ class SessionDriver:
         """Judge the request that was postponed while the client's buffer was full, if there is one."""
         self._judging.begin_postponed(counted_as(self.peer.client_address))
 
-    def note(self, event: str, facts: Mapping[str, object], *, ours: bool = False) -> None:
+    def note(self, event: LogEvent, facts: Mapping[str, object]) -> None:
         """Log a line about this connection."""
         peer = self.peer
         who = {"listener": peer.listener, "client": peer.client_address, "client_port": peer.client_port}
-        write = self._context.notes.error if ours else self._context.notes.warn
-        write(peer.client_address, event, {**who, **facts})
+        self._context.notes.write(peer.client_address, event, {**who, **facts})
 
     def _perform(self, effects: list[Effect]) -> Ending | None:
         to_broker: list[bytes] = []
@@ -258,15 +260,15 @@ class SessionDriver:
                     self.broker.gate.release(Hold.SESSION_ASKED)
                 case Note():
                     was_noted = True
-                    self.note(effect.event, effect.facts)
+                    self.note(BY_NAME[effect.event], effect.facts)
                 case SaslFailed():
                     was_noted = True
                     self._context.metrics.sasl_failed(self.peer.listener, effect.mechanism)
-                    self.note("sasl_failed", {"mechanism": effect.mechanism, "error": effect.error})
+                    self.note(SASL_FAILED, {"mechanism": effect.mechanism, "error": effect.error})
                 case Warn():
                     if effect.name is WarningName.RULE_FAILED:
                         self._context.metrics.rule_failures.inc()
-                    self.note(effect.name.value, effect.facts)
+                    self.note(BY_NAME[effect.name], effect.facts)
                 case CloseSession():
                     close = effect
                 case _:

@@ -13,10 +13,16 @@ from dataclasses import dataclass, replace
 from functools import partial
 from types import MappingProxyType
 
-import structlog
-
 from tsproxy.cluster.upstream import Upstream, UpstreamError
 from tsproxy.config.settings import AddressesInConfigs, BrokerHosts, Config, Listener
+from tsproxy.log_events.catalogue.clients import (
+    CLIENT_CONNECTED,
+    CLIENT_LEFT,
+    CONNECTION_REJECTED,
+    TLS_HANDSHAKE_FAILED,
+)
+from tsproxy.log_events.catalogue.cluster import BROKER_NOT_SERVED, BROKER_SERVED
+from tsproxy.log_events.event import LogEvent
 from tsproxy.model.addresses import Address
 from tsproxy.model.outcome import Peer
 from tsproxy.model.view import Endpoint, View
@@ -24,7 +30,6 @@ from tsproxy.proxy.admin.report import Broker
 from tsproxy.proxy.brokers.facts import ClusterFacts
 from tsproxy.proxy.connections.broker_endpoints import Endpoints, EndpointsByHost, EndpointsByPort
 from tsproxy.proxy.connections.client_handshake import (
-    TLS_HANDSHAKE_FAILED,
     Handshake,
     HandshakeError,
     shake_hands,
@@ -35,8 +40,6 @@ from tsproxy.proxy.limits.limit import Limit
 from tsproxy.proxy.metrics.results import BOOTSTRAP, NO_BROKER, Result
 from tsproxy.proxy.ports import ListenError, Port
 from tsproxy.tls.contexts import CurrentTls
-
-log = structlog.get_logger()
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,8 +224,7 @@ class ProxyListener:
             return
         self._unserved.pop(node_id, None)
         endpoint = self._served.endpoints(self._listener.advertised_host)[node_id]
-        log.info(
-            "broker_served",
+        BROKER_SERVED(
             listener=self.name,
             node_id=node_id,
             address=_text(endpoint),
@@ -232,7 +234,7 @@ class ProxyListener:
     def _cannot_serve(self, node_id: int, text: str) -> None:
         """Log the error once. `UnservedEndpoints` tries again, and logs the error each minute."""
         if node_id not in self._unserved:
-            log.error("broker_not_served", listener=self.name, node_id=node_id, error=text)
+            BROKER_NOT_SERVED(listener=self.name, node_id=node_id, error=text)
         self._unserved[node_id] = text
 
     def _bootstrap_targets(self, handshake: Handshake) -> Target:
@@ -284,7 +286,7 @@ class ProxyListener:
             relay.client_unavailable()
             return
         relay.identify(handshake.peer)
-        log.debug("client_connected", **_who(handshake.peer))
+        CLIENT_CONNECTED(**_who(handshake.peer))
         target = targets(handshake)
         relay.broker_name = target.broker
         clock, timings = self._context.clock, self._context.metrics.timings
@@ -302,12 +304,12 @@ class ProxyListener:
             relay.upstream_connected()
 
     def _ended(self, relay: Relay) -> None:
-        log.debug("client_left", **_who(relay.peer))
+        CLIENT_LEFT(**_who(relay.peer))
         self.relays.discard(relay)
         self._context.limits.leave(relay)
 
     def _rejected(self, peer: Peer, limit: Limit) -> None:
-        self._warn("connection_rejected", peer, {"limit": limit.value})
+        self._warn(CONNECTION_REJECTED, peer, {"limit": limit.value})
         self._context.metrics.limit_reached(limit)
         text = self._context.limits.text(limit)
         self._context.results.book(self.name, NO_BROKER, Result.LIMIT_REACHED, text)
@@ -316,15 +318,15 @@ class ProxyListener:
         self._warn(error.event, error.peer, {"error": str(error)})
         if error.limit is not None:
             self._context.metrics.limit_reached(error.limit)
-        if error.event == TLS_HANDSHAKE_FAILED:
+        if error.event is TLS_HANDSHAKE_FAILED:
             self._context.metrics.handshake_failed(self.name)
         else:
-            self._context.metrics.session_closed(self.name, error.event)
+            self._context.metrics.session_closed(self.name, error.event.name)
         if not error.has_left:
             self._context.results.book(self.name, NO_BROKER, Result.HANDSHAKE_FAILED, str(error))
 
-    def _warn(self, event: str, peer: Peer, facts: Mapping[str, str]) -> None:
-        self._context.notes.warn(peer.client_address, event, {**_who(peer), **facts})
+    def _warn(self, event: LogEvent, peer: Peer, facts: Mapping[str, str]) -> None:
+        self._context.notes.write(peer.client_address, event, {**_who(peer), **facts})
 
 
 def _who(peer: Peer) -> dict[str, str | int]:

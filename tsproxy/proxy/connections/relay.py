@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import Final
 
 from tsproxy.decisions.totals import Totals
+from tsproxy.log_events.catalogue.clients import SESSION_CLOSED
 from tsproxy.model.outcome import Peer
 from tsproxy.model.transitions import after
 from tsproxy.model.view import View
@@ -438,7 +439,7 @@ class Relay:
         self._driver.end()
         self._context.metrics.session_closed(self.peer.listener, reason)
         if reason not in _NEEDS_NO_LINE and not is_logged:
-            self._driver.note("session_closed", {"reason": reason, "text": text})
+            self._driver.note(SESSION_CLOSED, {"reason": reason, "text": text})
         self.client.finish()
         self.broker.finish()
 

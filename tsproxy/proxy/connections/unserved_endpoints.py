@@ -9,13 +9,10 @@ import asyncio
 from collections.abc import Callable, Sequence
 from typing import Final
 
-import structlog
-
 from tsproxy.clock import Clock
+from tsproxy.log_events.catalogue.cluster import BROKERS_NOT_SERVED, SERVING_CRASHED
 from tsproxy.proxy.connections.listener import ProxyListener
 from tsproxy.proxy.notes import frames_of
-
-log = structlog.get_logger()
 
 TRY_EVERY_S: Final = 1.0
 LOG_EVERY_MS: Final = 60_000
@@ -62,7 +59,7 @@ class UnservedEndpoints:
                 self.look(clock.monotonic_ms())
             except Exception as error:
                 # An error in our code must stop neither the data path nor the retries.
-                log.error("serving_crashed", error=type(error).__name__, frames=frames_of(error))
+                SERVING_CRASHED(error=type(error).__name__, frames=frames_of(error))
 
     def look(self, now_ms: int) -> None:
         """Retry once, and log unserved brokers if it is time."""
@@ -80,8 +77,7 @@ class UnservedEndpoints:
             self._since_ms.pop(proxy_listener.name, None)
         elif now_ms - self._since_ms.setdefault(proxy_listener.name, now_ms) >= LOG_EVERY_MS:
             self._since_ms[proxy_listener.name] = now_ms
-            log.error(
-                "brokers_not_served",
+            BROKERS_NOT_SERVED(
                 listener=proxy_listener.name,
                 node_ids=list(unserved),
                 errors=list(dict.fromkeys(unserved.values())),

@@ -4,11 +4,8 @@ from collections import Counter
 from enum import StrEnum
 from typing import Final
 
-import structlog
-
 from tsproxy.clock import Clock
-
-log = structlog.get_logger()
+from tsproxy.log_events.catalogue.dead_letters import DEAD_LETTERS_LOST
 
 LOG_EVERY_MS: Final = 60_000
 
@@ -55,5 +52,5 @@ class Drops:
     def log_now(self) -> None:
         if self._not_logged:
             self._logged_at_ms = self._clock.monotonic_ms()
-            log.warning("dead_letters_lost", records={loss.value: n for loss, n in self._not_logged.items()})
+            DEAD_LETTERS_LOST(records={loss.value: n for loss, n in self._not_logged.items()})
             self._not_logged.clear()

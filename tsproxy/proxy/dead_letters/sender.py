@@ -10,7 +10,6 @@ from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from typing import Final
 
-import structlog
 from aiokafka import AIOKafkaProducer
 from aiokafka.errors import BrokerResponseError, MessageSizeTooLargeError, RecordListTooLargeError
 from aiokafka.producer.message_accumulator import BatchBuilder
@@ -21,6 +20,7 @@ from tsproxy.clock import Clock
 from tsproxy.cluster.kafka_producer import connected_producer, partitions_of
 from tsproxy.config.settings import Config
 from tsproxy.decisions.privacy import Privacy
+from tsproxy.log_events.catalogue.dead_letters import DEAD_LETTERS_FAILED, DEAD_LETTERS_RESUMED
 from tsproxy.model.dead_letter import RejectedBatch
 from tsproxy.proxy.daemon_threads import DaemonThreads
 from tsproxy.proxy.dead_letters.drops import DropReason, Drops
@@ -35,8 +35,6 @@ from tsproxy.proxy.metrics.catalogue.decision_log import (
 from tsproxy.proxy.trouble import Trouble
 from tsproxy.proxy.wait import wait_at_most
 from tsproxy.tls.contexts import CurrentTls
-
-log = structlog.get_logger()
 
 CLIENT_ID: Final = "tsproxy-dead-letters"
 LOOK_EVERY_S: Final = 1.0
@@ -94,7 +92,7 @@ class DeadLetters(Collector):
         self._tls = tls
         self._topic = config.dead_letters.topic if config.dead_letters else ""
         """The topic that was configured last. Waiting batches still go there."""
-        self._trouble = Trouble("dead_letters_failed", "dead_letters_resumed")
+        self._trouble = Trouble(DEAD_LETTERS_FAILED, DEAD_LETTERS_RESUMED)
 
     def start(self) -> None:
         self._task = asyncio.get_running_loop().create_task(self._run())

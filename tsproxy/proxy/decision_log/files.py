@@ -15,19 +15,22 @@ from queue import Empty, SimpleQueue
 from typing import Final
 
 import orjson
-import structlog
 
 from tsproxy.clock import Clock
 from tsproxy.config.settings import Config, Decisions
 from tsproxy.decision_folder import name_of
 from tsproxy.decisions import Lines
 from tsproxy.decisions.events import Event
+from tsproxy.log_events.catalogue.decision_log import (
+    DECISION_LINES_LOST,
+    DECISION_LOG_CRASHED,
+    DECISION_LOG_RESUMED,
+    DECISION_LOG_STOPPED,
+)
 from tsproxy.model.bounded import Ceiling
 from tsproxy.proxy.decision_log.rotation import FileRotation
 from tsproxy.proxy.notes import frames_of
 from tsproxy.proxy.trouble import Trouble
-
-log = structlog.get_logger()
 
 QUEUE: Final = Ceiling(
     "lines of the decision log that wait for the disk",
@@ -65,7 +68,7 @@ class DecisionFiles:
         self._taken = 0
         self._taken_bytes = 0
         self._thread = threading.Thread(target=self._run, name="decision-files", daemon=True)
-        self._trouble = Trouble("decision_log_stopped", "decision_log_resumed")
+        self._trouble = Trouble(DECISION_LOG_STOPPED, DECISION_LOG_RESUMED)
 
     @property
     def dropped(self) -> int:
@@ -142,7 +145,7 @@ class DecisionFiles:
                 self._taken += 1
         except Exception as error:
             # An error in our code for one line may lose the lines queued with it, but no others.
-            log.error("decision_log_crashed", error=type(error).__name__, frames=frames_of(error))
+            DECISION_LOG_CRASHED(error=type(error).__name__, frames=frames_of(error))
             self._rejected += after - self._taken
             self._taken = after
         self._taken_bytes += lines.held_bytes
@@ -203,4 +206,4 @@ def is_full(folder: Path) -> bool:
 def _log_loss(count: int, lines: int) -> None:
     """Log the 1st, 10th, 100th ... lost line, so that a full disk does not also fill the log."""
     if len(str(count)) > len(str(count - lines)) or count == lines:
-        log.error("decision_lines_lost", lines_lost=count)
+        DECISION_LINES_LOST(lines_lost=count)

@@ -8,20 +8,17 @@ from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final
 
-import structlog
-
 from tsproxy.clock import Clock
 from tsproxy.config.settings import Config
 from tsproxy.decisions import DecisionLog, LifecycleKind, Privacy, WriterHealth
 from tsproxy.decisions.totals import Totals
+from tsproxy.log_events.catalogue.decision_log import DECISION_LOG_CRASHED, DECISIONS_LEFT_UNSENT
 from tsproxy.model.outcome import Outcome
 from tsproxy.proxy.decision_log.files import DecisionFiles
 from tsproxy.proxy.decision_log.topic import DecisionTopic
 from tsproxy.proxy.metrics.offenders import Offenders
 from tsproxy.proxy.metrics.registry import Metrics
 from tsproxy.proxy.notes import frames_of
-
-log = structlog.get_logger()
 
 TICK_S: Final = 1.0
 MOST_AT_ONCE: Final = 500
@@ -154,7 +151,7 @@ class DecisionRecorder:
                 self._files.put(self._log.tick(now_ms, self._health()))
             except Exception as error:
                 # An error in the counting must not stop the data path.
-                log.error("decision_log_crashed", error=type(error).__name__, frames=frames_of(error))
+                DECISION_LOG_CRASHED(error=type(error).__name__, frames=frames_of(error))
 
     async def stop(self) -> bool:
         """Write the last lines, close the file, and send the lines that the topic does not have yet. False if
@@ -164,7 +161,7 @@ class DecisionRecorder:
         self._files.put(self._log.stop(self._clock.now_ms(), self._health()))
         is_written = await asyncio.to_thread(self._files.stop, LAST_LINES_S)
         if self._topic is not None and not await self._topic.stop(LAST_SENT_S):
-            log.warning("decisions_left_unsent", advice="the next start in this folder sends them")
+            DECISIONS_LEFT_UNSENT(advice="the next start in this folder sends them")
         return is_written
 
     def warnings(self) -> list[str]:

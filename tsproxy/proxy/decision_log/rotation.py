@@ -4,14 +4,17 @@ import errno
 from contextlib import suppress
 from typing import Final
 
-import structlog
-
 from tsproxy.clock import Clock
 from tsproxy.config.settings import Decisions
 from tsproxy.decision_folder import close_abandoned, closed_files, delete, expired, open_path
+from tsproxy.log_events.catalogue.decision_log import (
+    DECISION_FILE_NOT_CLOSED,
+    DECISION_FILE_RECOVERED,
+    DECISION_FILE_REMOVED,
+    DECISION_FILES_DELETED,
+    DECISION_FILES_NOT_DELETED,
+)
 from tsproxy.proxy.decision_log.open_file import OpenFile
-
-log = structlog.get_logger()
 
 TIDY_EVERY_MS: Final = 60_000
 _ATTEMPTS: Final = 3
@@ -110,15 +113,14 @@ class FileRotation:
             file.close()
         except OSError as error:
             # The file keeps its name. The next process that tidies the folder closes it.
-            log.error("decision_file_not_closed", file=str(file.path), error=error.strerror)
+            DECISION_FILE_NOT_CLOSED(file=str(file.path), error=error.strerror)
 
     def tidy(self) -> None:
         """Close the files that killed processes left open, and delete files beyond the retention."""
         directory = self.settings.directory
         self._tidied_ms = self._clock.monotonic_ms()
         for abandoned in close_abandoned(directory):
-            log.warning(
-                "decision_file_recovered",
+            DECISION_FILE_RECOVERED(
                 file=str(abandoned.path),
                 bytes_kept=abandoned.size_bytes,
                 bytes_cut=abandoned.cut_bytes,
@@ -127,12 +129,12 @@ class FileRotation:
         try:
             deleted = delete(old)
         except OSError as error:
-            log.error("decision_files_not_deleted", directory=str(directory), error=error.strerror)
+            DECISION_FILES_NOT_DELETED(directory=str(directory), error=error.strerror)
             return
         if deleted:
             self.files_deleted += len(deleted)
             freed_bytes = sum(file.size_bytes for file in deleted)
-            log.info("decision_files_deleted", files=len(deleted), bytes=freed_bytes)
+            DECISION_FILES_DELETED(files=len(deleted), bytes=freed_bytes)
 
     def _let_go_if_gone(self) -> None:
         """Drop a file that somebody has removed. It would still accept lines, and lose them."""
@@ -140,7 +142,7 @@ class FileRotation:
         if file is None or not file.is_gone:
             return
         bytes_lost = file.size_bytes if file.is_deleted else 0
-        log.error("decision_file_removed", file=str(file.path), bytes_lost=bytes_lost)
+        DECISION_FILE_REMOVED(file=str(file.path), bytes_lost=bytes_lost)
         self._file = None
         with suppress(OSError):
             file.let_go()

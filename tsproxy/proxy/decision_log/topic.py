@@ -13,18 +13,20 @@ from pathlib import Path
 from typing import Final
 
 import orjson
-import structlog
 from aiokafka import AIOKafkaProducer
 from aiokafka.errors import MessageSizeTooLargeError
 
 from tsproxy.cluster.kafka_producer import connected_producer, partitions_of
 from tsproxy.config.settings import Config, TopicSettings, Upstream
+from tsproxy.log_events.catalogue.decision_log import (
+    DECISION_NOT_SENT,
+    DECISION_TOPIC_FAILED,
+    DECISION_TOPIC_RESUMED,
+)
 from tsproxy.proxy.decision_log.unsent import Unsent
 from tsproxy.proxy.trouble import Trouble
 from tsproxy.proxy.wait import wait_at_most
 from tsproxy.tls.contexts import CurrentTls
-
-log = structlog.get_logger()
 
 CLIENT_ID: Final = "tsproxy-decisions"
 LOOK_EVERY_S: Final = 1.0
@@ -50,7 +52,7 @@ class DecisionTopic:
         self._settings = settings
         self._task: asyncio.Task[None] | None = None
         self._tls = tls
-        self._trouble = Trouble("decision_topic_failed", "decision_topic_resumed")
+        self._trouble = Trouble(DECISION_TOPIC_FAILED, DECISION_TOPIC_RESUMED)
         self._unsent: list[Unsent] = []
         self._upstream = upstream
 
@@ -124,7 +126,7 @@ class DecisionTopic:
                 acknowledgements.append(sent)
             except (MessageSizeTooLargeError, ValueError) as error:  # ValueError: not a line of the log
                 self.rejected += 1
-                log.error("decision_not_sent", error=type(error).__name__, bytes=len(line))
+                DECISION_NOT_SENT(error=type(error).__name__, bytes=len(line))
         await self._until_acknowledged(acknowledgements)
         unsent.sent(chunk.after)
         self.sent += len(acknowledgements)

@@ -20,15 +20,12 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Final, Protocol
 
-import structlog
-
 from tsproxy.clock import Clock
 from tsproxy.config.settings import ConnectionLimits
+from tsproxy.log_events.catalogue.clients import CONNECTION_MONITOR_CRASHED
 from tsproxy.proxy.limits.limit import Limit
 from tsproxy.proxy.notes import frames_of
 from tsproxy.wire.frames import Unfinished
-
-log = structlog.get_logger()
 
 LOOK_S: Final = 1.0
 SILENT_MS: Final = 5_000
@@ -160,7 +157,7 @@ class ConnectionMonitor:
                 self.look(self._clock.monotonic_ms())
             except Exception as error:
                 # An error in the checks must not stop the data path.
-                log.error("connection_monitor_crashed", error=type(error).__name__, frames=frames_of(error))
+                CONNECTION_MONITOR_CRASHED(error=type(error).__name__, frames=frames_of(error))
 
     def look(self, now_ms: int) -> None:
         """Check every connection once."""

@@ -9,11 +9,8 @@ import resource
 from dataclasses import replace
 from typing import Final
 
-import structlog
-
 from tsproxy.config.settings import Config, ConnectionLimits
-
-log = structlog.get_logger()
+from tsproxy.log_events.catalogue.process import FILE_DESCRIPTORS_FEW
 
 A_CONNECTION: Final = 2
 FEW_CONNECTIONS: Final = 100
@@ -81,8 +78,7 @@ def check(config: Config) -> None:
         return
     if _configured(config).follows_system and share_of(config).connections >= FEW_CONNECTIONS:
         return
-    log.warning(
-        "file_descriptors_few",
+    FILE_DESCRIPTORS_FEW(
         granted=granted,
         needed=count,
         connections=max(0, _configured(config).connections - (count - granted) // A_CONNECTION),

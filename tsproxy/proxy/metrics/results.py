@@ -14,16 +14,14 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Final, Protocol
 
-import structlog
 from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
 from tsproxy.clock import Clock
 from tsproxy.decisions.text import bounded
+from tsproxy.log_events.catalogue.clients import CLIENTS_FAIL
 from tsproxy.model.outcome import Peer
 from tsproxy.proxy.metrics.catalogue.connections import BROKER_CONNECTIONS, CLIENT_CONNECTIONS
-
-log = structlog.get_logger()
 
 BOOTSTRAP: Final = "bootstrap"
 """The broker of a connection to a listener's first port, where any bootstrap server may answer."""
@@ -134,7 +132,7 @@ class ConnectionResults(Collector):
                 self._next_look_ms[key] = now_ms + LOG_AGAIN_MS
                 facts = {"listener": listener, "broker": broker} if broker else {"listener": listener}
                 more = {"failed": each.failed, "connections": each.connections, "error": each.text}
-                log.warning("clients_fail", result=result.label, **facts, **more, advice=result.advice)
+                CLIENTS_FAIL(result=result.label, **facts, **more, advice=result.advice)
 
     def lately(self) -> list[Lately]:
         """The results of the last minutes, with at least one connection each."""

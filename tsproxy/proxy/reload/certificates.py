@@ -16,12 +16,20 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-import structlog
-
 from tsproxy.clock import Clock
 from tsproxy.config.problems import ConfigError, Problem
 from tsproxy.config.settings import Config, ServerTls, UpstreamTls
 from tsproxy.config.source import Look, look_at
+from tsproxy.log_events.catalogue.configuration import (
+    CERTIFICATE_ENDS_SOON,
+    CERTIFICATE_EXPIRED,
+    CERTIFICATES_NOT_RELOADED,
+    CERTIFICATES_RELOADED,
+    CERTIFICATES_STILL_NOT_RELOADED,
+    CERTIFICATES_WATCH_CRASHED,
+    REVOCATIONS_END_SOON,
+    REVOCATIONS_EXPIRED,
+)
 from tsproxy.proxy.metrics.catalogue.configuration import (
     CERTIFICATE_EXPIRY,
     CERTIFICATES_LAST_RELOAD_SUCCESSFUL,
@@ -31,8 +39,6 @@ from tsproxy.proxy.notes import frames_of
 from tsproxy.proxy.reloadable import Commit
 from tsproxy.tls.certificate_expiry import CRL, ends_of, files_of
 from tsproxy.tls.contexts import server_context, upstream_context
-
-log = structlog.get_logger()
 
 LOOK_EVERY_S: Final = 1.0
 WARN_AGAIN_S: Final = 86_400.0
@@ -196,11 +202,11 @@ class Certificates:
             facts = {"setting": end.setting, "file": str(end.file), "subject": end.subject}
             is_list = end.setting.endswith(CRL)
             if left_s > 0:
-                event = "revocations_end_soon" if is_list else "certificate_ends_soon"
-                log.warning(event, **facts, hours_left=int(left_s // 3600))
+                ends_soon = REVOCATIONS_END_SOON if is_list else CERTIFICATE_ENDS_SOON
+                ends_soon(**facts, hours_left=int(left_s // 3600))
             else:
-                event = "revocations_expired" if is_list else "certificate_expired"
-                log.error(event, **facts, hours_ago=int(-left_s // 3600))
+                has_ended = REVOCATIONS_EXPIRED if is_list else CERTIFICATE_EXPIRED
+                has_ended(**facts, hours_ago=int(-left_s // 3600))
 
     def _all(self) -> Iterator[Credentials]:
         yield from self.listeners.values()
@@ -225,14 +231,14 @@ async def look(credentials: Credentials, clock: Clock) -> list[str]:
     try:
         # In a thread: a file system that hangs must not block clients.
         if await asyncio.to_thread(credentials.look):
-            log.info("certificates_reloaded", settings=settings)
+            CERTIFICATES_RELOADED(settings=settings)
             return settings
     except ConfigError as error:
         credentials.problem = Unusable(str(error).splitlines(), clock.monotonic_ms() / 1000)
-        log.warning("certificates_not_reloaded", problems=credentials.problem.lines, advice=_ADVICE)
+        CERTIFICATES_NOT_RELOADED(problems=credentials.problem.lines, advice=_ADVICE)
     except Exception as error:
         # An error in our code must not end the checks of the other files.
-        log.error("certificates_watch_crashed", error=type(error).__name__, frames=frames_of(error))
+        CERTIFICATES_WATCH_CRASHED(error=type(error).__name__, frames=frames_of(error))
     return []
 
 
@@ -241,4 +247,4 @@ def _log_if_it_lasts(credentials: Credentials, clock: Clock) -> None:
     if problem is None or problem.is_logged or clock.monotonic_ms() / 1000 < problem.since_s + PATIENCE_S:
         return
     problem.is_logged = True
-    log.error("certificates_still_not_reloaded", problems=problem.lines, advice=_ADVICE)
+    CERTIFICATES_STILL_NOT_RELOADED(problems=problem.lines, advice=_ADVICE)

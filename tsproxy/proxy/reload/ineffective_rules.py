@@ -3,15 +3,12 @@
 from collections.abc import Mapping
 from typing import Final
 
-import structlog
-
 from tsproxy.config.settings import Config
 from tsproxy.config.values import bound_text
+from tsproxy.log_events.catalogue.rules import RULE_INEFFECTIVE
 from tsproxy.model.policy import TimeLimit
 from tsproxy.model.verdict import TopicLimits
 from tsproxy.policy.review import IneffectiveRule, ineffective_rules
-
-log = structlog.get_logger()
 
 MOST_LOGGED: Final = 100
 """The most lines for one configuration, since ten thousand topics may have the same problem."""
@@ -45,8 +42,7 @@ class IneffectiveRules:
         if logged in self._logged or len(self._logged) >= MOST_LOGGED:
             return
         self._logged.add(logged)
-        log.warning(
-            "rule_ineffective",
+        RULE_INEFFECTIVE(
             rule=found.rule.name,
             place=found.rule.place,
             topic=topic,

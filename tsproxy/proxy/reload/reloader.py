@@ -10,7 +10,6 @@ from collections.abc import Awaitable, Callable, Iterable
 from enum import StrEnum
 from typing import Final
 
-import structlog
 from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
@@ -21,6 +20,14 @@ from tsproxy.config.problems import ConfigError
 from tsproxy.config.reloaded import Reloaded, reloaded
 from tsproxy.config.settings import Config
 from tsproxy.config.source import Look, Source
+from tsproxy.log_events.catalogue.configuration import (
+    CONFIG_NEEDS_RESTART,
+    CONFIG_NOT_RELOADED,
+    CONFIG_NOTICE,
+    CONFIG_NOTICES_LEFT_OUT,
+    CONFIG_RELOAD_CRASHED,
+    CONFIG_RELOADED,
+)
 from tsproxy.proxy.metrics.catalogue.configuration import (
     CONFIG_LAST_RELOAD_SUCCESS,
     CONFIG_LAST_RELOAD_SUCCESSFUL,
@@ -29,8 +36,6 @@ from tsproxy.proxy.metrics.catalogue.configuration import (
 from tsproxy.proxy.notes import frames_of
 from tsproxy.proxy.outgoing_ports import known_outgoing_ports
 from tsproxy.proxy.service_manager import ServiceManager
-
-log = structlog.get_logger()
 
 LOOK_EVERY_S: Final = 1.0
 NOTICES_LOGGED: Final = 20
@@ -101,14 +106,14 @@ class Reloader(Collector):
             return _rejected(str(error).splitlines())
         except Exception as error:
             # An error in one part must not stop the data path.
-            log.error("config_reload_crashed", error=type(error).__name__, frames=frames_of(error))
+            CONFIG_RELOAD_CRASHED(error=type(error).__name__, frames=frames_of(error))
             return _rejected(["a mistake in tsproxy; please report the frames"])
         self._running = change.config
-        log.info("config_reloaded", changed=list(change.changed))
+        CONFIG_RELOADED(changed=list(change.changed))
         log_notices(self._running)
         if change.needs_restart:
             keys = list(change.needs_restart)
-            log.warning("config_needs_restart", keys=keys, advice="they stay as they are until then")
+            CONFIG_NEEDS_RESTART(keys=keys, advice="they stay as they are until then")
         return Result.TAKEN
 
     def collect(self) -> Iterable[Metric]:
@@ -124,14 +129,12 @@ def log_notices(config: Config) -> None:
     """Log the settings that have no effect, have expired, or may fail on this system."""
     found = (*notices(config, Clock().now_ms()), *port_notices(config, known_outgoing_ports()))
     for notice in found[:NOTICES_LOGGED]:
-        log.warning("config_notice", place=notice.place, key=notice.key, text=notice.text)
+        CONFIG_NOTICE(place=notice.place, key=notice.key, text=notice.text)
     if len(found) > NOTICES_LOGGED:
-        log.warning(
-            "config_notices_left_out", count=len(found) - NOTICES_LOGGED, advice="tsproxy check has all"
-        )
+        CONFIG_NOTICES_LEFT_OUT(count=len(found) - NOTICES_LOGGED, advice="tsproxy check has all")
 
 
 def _rejected(problems: list[str]) -> Result:
     advice = "the old configuration stays in force; tried again when the file changes or at SIGHUP"
-    log.error("config_not_reloaded", problems=problems, advice=advice)
+    CONFIG_NOT_RELOADED(problems=problems, advice=advice)
     return Result.REJECTED

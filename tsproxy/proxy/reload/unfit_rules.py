@@ -11,15 +11,12 @@ import asyncio
 from collections.abc import Sequence
 from typing import Final
 
-import structlog
-
 from tsproxy.config.patterns import meant_as_regex
 from tsproxy.config.settings import Config
+from tsproxy.log_events.catalogue.rules import RULE_FITS_NO_TOPIC, WAIVER_FITS_NO_TOPIC
 from tsproxy.model.policy import Rule, Waiver
 from tsproxy.policy.resolve import is_internal
 from tsproxy.proxy.brokers.facts import VisibleTopics
-
-log = structlog.get_logger()
 
 MOST_LOGGED: Final = 100
 """The most lines for one configuration."""
@@ -83,8 +80,8 @@ async def is_unfit(rule: Rule | Waiver, names: Sequence[str]) -> bool:
 def _log_unfit(kind: str, unfit: Rule | Waiver, topics: int) -> None:
     patterns = unfit.match.topics
     hints = [text for pattern in patterns if (text := meant_as_regex(pattern)) is not None]
-    log.warning(
-        f"{kind}_fits_no_topic",
+    fits_no_topic = RULE_FITS_NO_TOPIC if kind == "rule" else WAIVER_FITS_NO_TOPIC
+    fits_no_topic(
         **{kind: unfit.name},
         place=unfit.place,
         patterns=[pattern.text for pattern in patterns],

@@ -7,15 +7,12 @@ This module only informs operators before and after the end.
 import asyncio
 from typing import Final
 
-import structlog
-
 from tsproxy.clock import Clock
 from tsproxy.config.settings import Config
+from tsproxy.log_events.catalogue.rules import WAIVER_ENDED, WAIVER_ENDS_SOON
 from tsproxy.model.policy import Waiver
 from tsproxy.proxy.metrics.catalogue.batches import WAIVER_EXPIRY
 from tsproxy.proxy.metrics.registry import Metrics
-
-log = structlog.get_logger()
 
 LOOK_EVERY_S: Final = 1.0
 WARNED_EARLY_MS: Final = 7 * 86_400_000
@@ -57,7 +54,7 @@ class Waivers:
             if left_ms <= 0:
                 if logged_ms is None or logged_ms < waiver.until_ms:
                     self._logged_ms[waiver] = now_ms
-                    log.warning("waiver_ended", **facts, place=waiver.place)
+                    WAIVER_ENDED(**facts, place=waiver.place)
             elif left_ms <= WARNED_EARLY_MS and (logged_ms is None or now_ms >= logged_ms + WARN_AGAIN_MS):
                 self._logged_ms[waiver] = now_ms
-                log.warning("waiver_ends_soon", **facts, hours_left=left_ms // 3_600_000)
+                WAIVER_ENDS_SOON(**facts, hours_left=left_ms // 3_600_000)

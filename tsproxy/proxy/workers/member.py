@@ -16,10 +16,15 @@ from dataclasses import replace
 from itertools import count
 from typing import Any, Final
 
-import structlog
-
 from tsproxy.clock import Clock
 from tsproxy.config.settings import Config
+from tsproxy.log_events.catalogue.dead_letters import DEAD_LETTERS_LOST
+from tsproxy.log_events.catalogue.workers import (
+    WORKER_ENDED,
+    WORKER_HANGS,
+    WORKER_KILLED,
+    WORKER_NOT_RELOADED,
+)
 from tsproxy.proxy.admin.numbers import Numbers
 from tsproxy.proxy.admin.report import NOTHING, Report, together
 from tsproxy.proxy.metrics.catalogue.decision_log import DEAD_LETTERS_WAITING
@@ -28,8 +33,6 @@ from tsproxy.proxy.startup import StartError
 from tsproxy.proxy.wait import wait_at_most
 from tsproxy.proxy.workers.channel import VARIABLE, Channel, Orders, as_text
 from tsproxy.proxy.workers.watch import Silence
-
-log = structlog.get_logger()
 
 FIRST_RETRY_MS: Final = 250
 LAST_RETRY_MS: Final = 30_000
@@ -122,7 +125,7 @@ class Member:
                 raise StartError(end)
             if self._started_ms is not None and self._clock.monotonic_ms() - self._started_ms >= HEALTHY_MS:
                 retry_ms = FIRST_RETRY_MS
-            log.error("worker_ended", worker=self.number, error=end, restart_in_ms=retry_ms)
+            WORKER_ENDED(worker=self.number, error=end, restart_in_ms=retry_ms)
             self._latest = _not_ready(end.removeprefix(f"worker {self.number} "))
             if await wait_at_most(retry_ms / 1000, self._stopping):
                 return
@@ -162,7 +165,7 @@ class Member:
             return
         self._failure = f"worker {self.number} hung and was killed"
         advice = "it is killed and started anew"
-        log.error("worker_hangs", worker=self.number, pid=process.pid, advice=advice)
+        WORKER_HANGS(worker=self.number, pid=process.pid, advice=advice)
         if process.returncode is None:
             process.kill()
 
@@ -188,7 +191,7 @@ class Member:
             await self._answer_to({"order": "report"}, COMMIT_S)
         except TimeoutError:
             advice = "it runs by the old configuration until it answers again, and then by the new one"
-            log.error("worker_not_reloaded", worker=self.number, waited_s=COMMIT_S, advice=advice)
+            WORKER_NOT_RELOADED(worker=self.number, waited_s=COMMIT_S, advice=advice)
 
     def abandon(self) -> None:
         """Let the worker discard the prepared configuration."""
@@ -205,7 +208,7 @@ class Member:
     def kill(self) -> None:
         """Kill a worker that does not stop in time."""
         if self._process is not None and self._process.returncode is None:
-            log.error("worker_killed", worker=self.number, advice="it did not end in time")
+            WORKER_KILLED(worker=self.number, advice="it did not end in time")
             self._process.kill()
 
     def _with_number(self, texts: Iterable[str]) -> tuple[str, ...]:
@@ -280,7 +283,7 @@ class Member:
             advice = (
                 "so many waited a second before it was killed; their producers were told of the rejection"
             )
-            log.warning("dead_letters_lost", worker=self.number, records={KILLED: waiting}, advice=advice)
+            DEAD_LETTERS_LOST(worker=self.number, records={KILLED: waiting}, advice=advice)
 
     def _receive(self, line: Mapping[str, Any]) -> None:
         self._silence.message_received()

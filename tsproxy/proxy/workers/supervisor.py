@@ -11,7 +11,6 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, Final, Literal
 
-import structlog
 from prometheus_client import ProcessCollector
 from prometheus_client.metrics_core import Metric
 
@@ -20,6 +19,8 @@ from tsproxy.config.problems import ConfigError, Problem
 from tsproxy.config.reloaded import Reloaded
 from tsproxy.config.settings import Config
 from tsproxy.config.source import Source
+from tsproxy.log_events.catalogue.process import PROXY_STARTED, PROXY_STARTING, PROXY_STOPPED
+from tsproxy.log_events.catalogue.workers import WORKER_WATCH_CRASHED
 from tsproxy.model.addresses import Address
 from tsproxy.proxy.admin.http import AdminHttp
 from tsproxy.proxy.admin.pages import pages
@@ -39,8 +40,6 @@ from tsproxy.proxy.startup import StartError
 from tsproxy.proxy.workers.addresses import reserved
 from tsproxy.proxy.workers.member import Member
 from tsproxy.tls.contexts import check_files
-
-log = structlog.get_logger()
 
 Show = Callable[[Mapping[str, Any]], None]
 
@@ -137,7 +136,7 @@ class Supervisor:
         if self._config.admin.bind is not None:
             self._admin_address = self._admin.start(self._config.admin.bind)
         upstream = [str(each) for each in self._config.upstream.bootstrap_servers]
-        log.info("proxy_starting", upstream=upstream, **self._where())
+        PROXY_STARTING(upstream=upstream, **self._where())
         self._manager.waiting()
         lives = [loop.create_task(member.run()) for member in self._members]
         stopping, watching = loop.create_task(self._stopping.wait()), loop.create_task(self._watch())
@@ -151,7 +150,7 @@ class Supervisor:
             failures = await self._stop(lives)
             await _cancelled(stopping, watching, beating)
             self._admin.stop()
-            log.info("proxy_stopped", clients_cut=sum(member.clients_cut for member in self._members))
+            PROXY_STOPPED(clients_cut=sum(member.clients_cut for member in self._members))
         if failures:
             raise failures[0]
 
@@ -202,7 +201,7 @@ class Supervisor:
                     await look(self._credentials, self._clock)
             except Exception as error:
                 # An error in our code must not end the checks of the workers.
-                log.error("worker_watch_crashed", error=type(error).__name__, frames=frames_of(error))
+                WORKER_WATCH_CRASHED(error=type(error).__name__, frames=frames_of(error))
             await asyncio.sleep(REPORT_EVERY_S)
 
     def _stop_signalled(self) -> None:
@@ -219,7 +218,7 @@ class Supervisor:
         self._started.add(number)
         if len(self._started) == len(self._members):
             started = {"brokers": facts["brokers"], **self._where()}
-            log.info("proxy_started", **started)
+            PROXY_STARTED(**started)
             self._manager.ready()
             self._show(started)
 

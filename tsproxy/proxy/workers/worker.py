@@ -12,10 +12,15 @@ import socket
 from collections.abc import Mapping
 from typing import Any
 
-import structlog
-
 from tsproxy.clock import Clock
 from tsproxy.config import ConfigError
+from tsproxy.log_events.catalogue.configuration import CONFIG_RELOAD_CRASHED
+from tsproxy.log_events.catalogue.workers import (
+    ORDERS_CRASHED,
+    SUPERVISOR_LOST,
+    WORKER_STARTED,
+    WORKER_STOPPED,
+)
 from tsproxy.proxy.brokers.discovery import PermissionDeniedError
 from tsproxy.proxy.notes import frames_of
 from tsproxy.proxy.passed_sockets import PassedSockets
@@ -25,8 +30,6 @@ from tsproxy.proxy.server import Proxy
 from tsproxy.proxy.startup import StartError
 from tsproxy.proxy.workers.channel import Channel, Orders, config_of
 
-log = structlog.get_logger()
-
 
 async def serve_as_worker(orders: Orders, end: socket.socket) -> None:
     """Run until the supervisor or a signal stops it. If it cannot run, the process ends with status 1. The
@@ -35,9 +38,9 @@ async def serve_as_worker(orders: Orders, end: socket.socket) -> None:
 
     def announce(event: str, facts: Mapping[str, Any]) -> None:
         if event == "started":
-            log.info("worker_started", pid=os.getpid())
+            WORKER_STARTED(pid=os.getpid())
         elif event == "stopped":
-            log.info("worker_stopped", **facts)
+            WORKER_STOPPED(**facts)
         channel.send({"event": event, **facts})  # last, so that the supervisor's own line follows ours
 
     try:
@@ -93,10 +96,10 @@ async def _obey(channel: Channel, proxy: Proxy) -> None:
                     proxy.stop()
                 case "stop_now":
                     proxy.stop_now()
-        log.error("supervisor_lost", advice="this worker drains and ends")
+        SUPERVISOR_LOST(advice="this worker drains and ends")
     except Exception as error:
         # An error in our code, or no memory. Nobody awaits this task, so the error would be lost.
-        log.error("orders_crashed", error=type(error).__name__, frames=frames_of(error))
+        ORDERS_CRASHED(error=type(error).__name__, frames=frames_of(error))
     finally:
         # Without a supervisor there are no orders and no reports, and the next supervisor needs the ports.
         proxy.close()
@@ -110,5 +113,5 @@ def _prepared(proxy: Proxy, text: str) -> tuple[Commit | None, list[str]]:
         return None, str(error).splitlines()
     except Exception as error:
         # An error in our code must not end this worker. All workers keep their configuration.
-        log.error("config_reload_crashed", error=type(error).__name__, frames=frames_of(error))
+        CONFIG_RELOAD_CRASHED(error=type(error).__name__, frames=frames_of(error))
         return None, ["a mistake in tsproxy; please report the frames"]
