@@ -119,7 +119,7 @@ class Installation:
         self.proxy = proxy = Proxy(config, Time(self.loop), lambda *_: None)
         [self.listener] = proxy._listeners
         self.listener._view = view
-        self.listener._context = replace(self.listener._context, judges=self.judges, readers=None)
+        self.listener._context = replace(self.listener._context, judges=self.judges, decoders=None)
         self._accept = self.listener._into(self.listener._bootstrap_targets)
         proxy._recorder._files = _NoFiles()
         proxy._cluster._facts = replace(proxy._cluster._facts, topics=view.topics)

@@ -40,7 +40,7 @@ class ReadingWorld(World):
 
     @property
     def surroundings(self):
-        return replace(super().surroundings, readers=self.readers)
+        return replace(super().surroundings, decoders=self.readers)
 
 
 @contextlib.asynccontextmanager

@@ -92,7 +92,7 @@ class Shell:
             lambda *_: None,
             ProcessLimits(self._settings.connection_limits, self.clock),
             judges=SimulatedJudges(self.loop, self.draws.stream("judges")),
-            readers=None,
+            decoders=None,
         )
         return ProxyListener(self._settings.listeners[0], self._settings, None, Upstream(None), context)
 

@@ -236,7 +236,7 @@ class World:
             self._changes.want_node,
             self.limits,
             judges=self.judges,
-            readers=None,
+            decoders=None,
         )
         made = ProxyListener(
             settings.listeners[0],

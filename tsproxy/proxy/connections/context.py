@@ -11,8 +11,8 @@ from tsproxy.model.dead_letter import RejectedBatch
 from tsproxy.model.outcome import Outcome
 from tsproxy.model.policy import Policy
 from tsproxy.model.produce import TopicKey
-from tsproxy.proxy.connections.answer_reader import READERS
 from tsproxy.proxy.connections.judge_pool import JudgePool
+from tsproxy.proxy.connections.offload import DECODERS
 from tsproxy.proxy.daemon_threads import DaemonThreads
 from tsproxy.proxy.limits.process import ProcessLimits
 from tsproxy.proxy.metrics.registry import Metrics
@@ -45,7 +45,7 @@ class ConnectionContext:
     penalties: Penalties = field(default_factory=Penalties)
     stream_times: StreamTimes = field(default_factory=StreamTimes)
     judges: JudgePool = field(default_factory=JudgePool)
-    readers: Executor = field(default_factory=lambda: DaemonThreads(READERS, "reader"))
+    decoders: Executor = field(default_factory=lambda: DaemonThreads(DECODERS, "decoder"))
     passed_sockets: PassedSockets = field(default_factory=PassedSockets)
     results: ConnectionResults = field(default_factory=lambda: ConnectionResults(Clock()))
     timed: Callable[[Policy], Policy] = lambda policy: policy

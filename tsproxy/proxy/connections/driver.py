@@ -16,10 +16,9 @@ from tsproxy.log_events.sections import BY_NAME
 from tsproxy.model.addresses import Address, counted_as
 from tsproxy.model.outcome import Peer
 from tsproxy.model.view import View
-from tsproxy.proxy.connections.answer_reader import Read, Reading
 from tsproxy.proxy.connections.back_pressure import Hold
 from tsproxy.proxy.connections.context import ConnectionContext
-from tsproxy.proxy.connections.judging import JudgementFuture, OffloadJudging
+from tsproxy.proxy.connections.offload import DecodedFuture, JudgementFuture, OffloadDecoding, OffloadJudging
 from tsproxy.proxy.connections.protocol import RelayProtocol
 from tsproxy.proxy.metrics.latency.stopwatch import Stopwatch
 from tsproxy.proxy.notes import frames_of
@@ -80,9 +79,9 @@ class SessionDriver:
         "_context",
         "_deadline",
         "_deadline_ms",
+        "_decoding",
         "_happened",
         "_judging",
-        "_reading",
         "_stopwatch",
         "broker",
         "client",
@@ -108,7 +107,7 @@ class SessionDriver:
         self._deadline_ms: int | None = None
         self._happened = happened
         self._judging = OffloadJudging(context.judges, self._judged)
-        self._reading = Reading(context.readers, self._answer_decoded)
+        self._decoding = OffloadDecoding(context.decoders, self._answer_decoded)
         self._stopwatch: Stopwatch | None = None
 
     def identify(self, peer: Peer) -> None:
@@ -203,7 +202,7 @@ class SessionDriver:
         """Cancel the timer and the jobs in threads."""
         self._cancel_deadline()
         self._judging.cancel()
-        self._reading.cancel()
+        self._decoding.cancel()
 
     def begin_postponed(self) -> None:
         """Judge the request that was postponed while the client's buffer was full, if there is one."""
@@ -247,7 +246,7 @@ class SessionDriver:
                         self._stopwatch.delayed()
                 case ReadAnswer():
                     self.broker.gate.hold(Hold.READING)
-                    self._reading.begin(effect)
+                    self._decoding.begin(effect)
                 case Count():
                     self._context.metrics.session_events[effect.counter] += 1
                 case TopicWanted():
@@ -291,7 +290,7 @@ class SessionDriver:
         error = judged.exception()
         self._happened(RequestJudged(judged.result()) if error is None else Crashed(error))
 
-    def _answer_decoded(self, read: Read) -> None:
+    def _answer_decoded(self, read: DecodedFuture) -> None:
         self.broker.gate.release(Hold.READING)
         error = read.exception()
         self._happened(AnswerDecoded(read.result()) if error is None else Crashed(error))

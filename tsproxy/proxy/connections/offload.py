@@ -1,17 +1,25 @@
-"""The judging of one connection's request in a thread.
+"""The work of one connection that threads do: `OffloadJudging` and `OffloadDecoding`.
 
-There is at most one such request: the session accepts no other before it has the judgement.
+There is at most one request and one answer at a time. The session accepts no other request before it has the
+judgement, and nothing more is read from the broker while an answer is decoded.
 """
 
 import asyncio
 import contextlib
 from collections.abc import Callable
+from concurrent.futures import Executor
+from typing import Final
 
 from tsproxy.proxy.connections.judge_pool import JudgePool, Ticket
-from tsproxy.session.effects import Judge
+from tsproxy.session.effects import Judge, ReadAnswer
 from tsproxy.session.produce.judge_request import Judgement
+from tsproxy.session.reading import AnswerRead, NodeUnknown, Unreadable
+
+DECODERS: Final = 2
+"""How many threads decode large answers. These threads do not judge, so busy judges delay no answers."""
 
 JudgementFuture = asyncio.Future[Judgement]
+DecodedFuture = asyncio.Future[AnswerRead | NodeUnknown | Unreadable]
 
 
 class OffloadJudging:
@@ -69,3 +77,29 @@ def _settle(work: JudgementFuture, result: Judgement | BaseException) -> None:
         work.set_exception(result)
     else:
         work.set_result(result)
+
+
+class OffloadDecoding:
+    """The decoding of one connection's large answers. `decoded` is called with the future of each answer,
+    unless it was cancelled."""
+
+    __slots__ = ("_at_work", "_decoded", "_decoders")
+
+    def __init__(self, decoders: Executor, decoded: Callable[[DecodedFuture], None]) -> None:
+        self._decoders = decoders
+        self._decoded = decoded
+        self._at_work: DecodedFuture | None = None
+
+    def begin(self, wanted: ReadAnswer) -> None:
+        work: DecodedFuture = asyncio.get_running_loop().run_in_executor(self._decoders, wanted.job)
+        self._at_work = work
+        work.add_done_callback(self._done)
+
+    def cancel(self) -> None:
+        if self._at_work is not None:
+            self._at_work.cancel()
+
+    def _done(self, work: DecodedFuture) -> None:
+        self._at_work = None
+        if not work.cancelled():
+            self._decoded(work)
