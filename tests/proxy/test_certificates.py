@@ -14,7 +14,7 @@ from tests.proxy.measured import rendered
 from tests.proxy.proxy_listeners import HOST, ask, config_of, echoing_broker, front_of
 from tests.proxy.world import World, until
 from tsproxy.clock import Clock
-from tsproxy.proxy.reload.certificates import PATIENCE_S, Certificates, Unusable, look
+from tsproxy.proxy.reload.certificates import PATIENCE_S, Certificates, Unusable, use_changed_files
 from tsproxy.testing.certificates import CertificateAuthority
 
 DAY = timedelta(days=1)
@@ -22,7 +22,7 @@ DAY = timedelta(days=1)
 
 @pytest.fixture(autouse=True)
 def impatient(monkeypatch):
-    monkeypatch.setattr("tsproxy.proxy.reload.certificates.LOOK_EVERY_S", 0.01)
+    monkeypatch.setattr("tsproxy.proxy.reload.certificates.CHECK_EVERY_S", 0.01)
 
 
 class Files:
@@ -176,11 +176,11 @@ async def test_files_that_are_being_replaced_are_waited_for(certificates, files)
     credentials = Certificates(config, World().metrics, Clock()).listeners["default"]
     second = certificates.issue("second")
     shutil.copy(second.certificate, files.certificate)
-    assert credentials.look() is False
+    assert credentials.use_changed() is False
     shutil.copy(second.key, files.key)
-    assert credentials.look() is False
+    assert credentials.use_changed() is False
 
-    assert credentials.look() is True
+    assert credentials.use_changed() is True
     assert [end.subject for end in credentials.ends] == ["CN=second"]
 
 
@@ -277,8 +277,8 @@ async def test_files_that_stay_unusable_become_an_error_and_a_metric(files):
     assert rendered(metrics)[series] == 1
     credentials.problem = Unusable(["not a certificate"], clock.monotonic_ms() / 1000 - PATIENCE_S)
     with structlog.testing.capture_logs() as logs:
-        await look(credentials, clock)
-        await look(credentials, clock)
+        await use_changed_files(credentials, clock)
+        await use_changed_files(credentials, clock)
     watch.log_ends()
     assert [(line["event"], line["log_level"]) for line in logs] == [
         ("certificates_still_not_reloaded", "error")

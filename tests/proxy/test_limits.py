@@ -131,12 +131,12 @@ def test_each_of_several_workers_keeps_its_share_rounded_up():
 def test_a_broker_is_silent_when_its_first_answer_is_missing_for_five_seconds():
     asked, answered = Connection(is_owed_first_answer=True), Connection(is_owed_first_answer=True)
     monitor = patrol_over(asked, answered)
-    monitor.look(0)
+    monitor.check(0)
     answered.is_owed_first_answer = False
-    monitor.look(4 * SECOND)
+    monitor.check(4 * SECOND)
     assert (asked.silences, answered.silences) == (0, 0)
     answered.is_owed_first_answer = True
-    monitor.look(5 * SECOND)
+    monitor.check(5 * SECOND)
     assert (asked.silences, answered.silences) == (1, 0)
     assert not asked.ended
 
@@ -148,11 +148,11 @@ def test_a_frame_that_stalls_ends_its_connection():
     connection = Connection()
     connection_monitor = patrol_over(connection)
     connection.receives(0, 200, 300)
-    connection_monitor.look(0)
-    connection_monitor.look(30 * SECOND)
+    connection_monitor.check(0)
+    connection_monitor.check(30 * SECOND)
     assert not connection.ended
 
-    connection_monitor.look(31 * SECOND)
+    connection_monitor.check(31 * SECOND)
     assert connection.ended == [Limit.STALLED_FRAME]
     assert connection.text == "in 31 s came 200 bytes of the 300 that it announced"
 
@@ -162,7 +162,7 @@ def test_a_frame_that_drips_is_stalled_as_well():
     connection_monitor = patrol_over(connection)
     for second in range(32):
         connection.receives(0, 200 + second, 300)
-        connection_monitor.look(second * SECOND)
+        connection_monitor.check(second * SECOND)
 
     assert connection.ended == [Limit.STALLED_FRAME]
 
@@ -171,11 +171,11 @@ def test_a_large_frame_has_a_second_more_for_each_mebibyte():
     connection = Connection()
     connection_monitor = patrol_over(connection, limits=replace(LIMITS, buffered=1 << 30))
     connection.receives(0, 500, 90 * MIB)
-    connection_monitor.look(0)
-    connection_monitor.look(120 * SECOND)
+    connection_monitor.check(0)
+    connection_monitor.check(120 * SECOND)
     assert not connection.ended
 
-    connection_monitor.look(121 * SECOND)
+    connection_monitor.check(121 * SECOND)
     assert connection.ended == [Limit.STALLED_FRAME]
 
 
@@ -184,7 +184,7 @@ def test_one_frame_after_the_other_is_no_stalled_frame_however_often_one_is_half
     connection_monitor = patrol_over(connection)
     for second in range(100):
         connection.receives(second, 200, 300)
-        connection_monitor.look(second * SECOND)
+        connection_monitor.check(second * SECOND)
 
     assert not connection.ended
 
@@ -194,14 +194,14 @@ def test_what_the_proxy_does_not_read_is_not_held_against_the_client():
     connection = Connection()
     connection_monitor = patrol_over(connection)
     connection.receives(0, 200, 300)
-    connection_monitor.look(0)
+    connection_monitor.check(0)
     connection.unfinished = None
-    connection_monitor.look(40 * SECOND)
+    connection_monitor.check(40 * SECOND)
     connection.unfinished = Unfinished(0, 200, 300)
-    connection_monitor.look(50 * SECOND)
+    connection_monitor.check(50 * SECOND)
     assert not connection.ended
 
-    connection_monitor.look(81 * SECOND)
+    connection_monitor.check(81 * SECOND)
     assert connection.ended == [Limit.STALLED_FRAME]
 
 
@@ -213,8 +213,8 @@ def test_a_connection_on_which_nothing_comes_ends_and_one_that_is_owed_an_answer
     connection_monitor = patrol_over(idle, waiting, busy)
     for second in range(0, 602, 100):
         busy.was_heard = True
-        connection_monitor.look(second * SECOND)
-    connection_monitor.look(601 * SECOND)
+        connection_monitor.check(second * SECOND)
+    connection_monitor.check(601 * SECOND)
 
     assert idle.ended == [Limit.IDLE]
     assert not waiting.ended
@@ -244,7 +244,7 @@ def test_what_is_held_without_a_byte_that_came_is_found_within_a_second():
     """Answers of the proxy's own, to clients that do not read them."""
     small, large = Connection(held_bytes=400), Connection(held_bytes=900)
     small.was_heard = large.was_heard = True
-    patrol_over(small, large).look(0)
+    patrol_over(small, large).check(0)
 
     assert (small.ended, large.ended) == ([], [Limit.BUFFERED])
 
@@ -256,8 +256,8 @@ def test_who_stalls_goes_before_who_moves():
     connection_monitor = ConnectionMonitor(lambda: connections, memory, LIMITS, Clock())
     stalled.receives(0, 400)
     memory.count(stalled)
-    connection_monitor.look(0)
-    connection_monitor.look(1 * SECOND)
+    connection_monitor.check(0)
+    connection_monitor.check(1 * SECOND)
     moving.receives(0, 700)
     memory.count(moving)
 

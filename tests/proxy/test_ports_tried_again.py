@@ -122,13 +122,13 @@ async def test_all_that_is_not_served_is_tried_each_time_and_told_once_a_minute(
         with outgoing(port + 1), structlog.testing.capture_logs() as logs:
             proxy_listener.apply_facts(facts_of({1: broker, 7: broker}))
             for now_ms in range(0, 2 * LOG_EVERY_MS + 1, 1_000):
-                unserved.look(now_ms)
+                unserved.retry(now_ms)
         assert [line["event"] for line in logs].count("broker_not_served") == 2
         told = [line for line in logs if line["event"] == "brokers_not_served"]
         assert [line["node_ids"] for line in told] == [[1, 7]] * 2
         assert proxy_listener.unserved.keys() == {1, 7}
 
-        unserved.look(3 * LOG_EVERY_MS)
+        unserved.retry(3 * LOG_EVERY_MS)
 
         assert proxy_listener.unserved.keys() == {7}
         assert await ask(Address(HOST, port + 1)) == answer(5)

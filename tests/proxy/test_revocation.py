@@ -30,7 +30,7 @@ DAY = timedelta(days=1)
 
 @pytest.fixture
 def impatient(monkeypatch):
-    monkeypatch.setattr("tsproxy.proxy.reload.certificates.LOOK_EVERY_S", 0.01)
+    monkeypatch.setattr("tsproxy.proxy.reload.certificates.CHECK_EVERY_S", 0.01)
 
 
 @pytest.fixture

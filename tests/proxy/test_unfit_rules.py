@@ -22,7 +22,7 @@ async def logged_by(rules, names=TOPICS):
     """The warnings after these topics have been read."""
     rules.check(VisibleTopics(names))
     with structlog.testing.capture_logs() as lines:
-        await rules.look()
+        await rules.log_unfit()
     return [(line["event"], line.get("rule") or line.get("waiver"), line["topics"]) for line in lines]
 
 
@@ -69,7 +69,7 @@ async def test_the_loop_turns_between_any_two_patterns():
     config = config_of(f"{SMALLEST}policy: {{ rules: [{{ name: r, match: {{ topics: [a, b, c, d] }} }}] }}\n")
     rules, turns = UnfitRules(config), []
     rules.check(VisibleTopics(TOPICS))
-    looking = asyncio.create_task(rules.look())
+    looking = asyncio.create_task(rules.log_unfit())
     while not looking.done():
         turns.append(await asyncio.sleep(0))
     assert len(turns) >= 4

@@ -141,7 +141,7 @@ class World:
         draw = self._draw = draws.stream("world")
         self.client_tls, self.broker_tls = draw.random() < 0.4, draw.random() < 0.4
         self._judges_apart, self._reads_apart = draw.random() < 0.25, draw.random() < 0.25
-        self._looks_every_s = draw.choice((connection_monitor.LOOK_S, 10.0, 10.0, 10.0))
+        self._checks_every_s = draw.choice((connection_monitor.CHECK_S, 10.0, 10.0, 10.0))
         self.needs_sasl = draw.random() < 0.2
         self._throttles_soon = draw.random() < 0.2
         self.loop = SimulatedLoop(draws.stream("timers"))
@@ -256,7 +256,7 @@ class World:
             (log_event, "_log", self._log),
             (cost, "OFFLOAD_BYTES", 0 if self._judges_apart else cost.OFFLOAD_BYTES),
             (answers, "MOST_READ_HERE", 0 if self._reads_apart else answers.MOST_READ_HERE),
-            (connection_monitor, "LOOK_S", self._looks_every_s),
+            (connection_monitor, "CHECK_S", self._checks_every_s),
             (throttle, "FREE_MS", 2.0 if self._throttles_soon else throttle.FREE_MS),
         ]
         before = [getattr(module, name) for module, name, _ in wanted]

@@ -12,7 +12,7 @@ from typing import Final
 
 from tsproxy.config import values
 
-Meant = Callable[[str], Iterator[tuple[str, str]]]
+Suggest = Callable[[str], Iterator[tuple[str, str]]]
 """A text that is not allowed -> (a value in the right form, the advice that names it), the likeliest
 first."""
 

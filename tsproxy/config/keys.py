@@ -32,7 +32,7 @@ class Kind:
 
     Three fields are for editors: `pattern` fits every text that `parse` accepts (it may fit more), `choices`
     lists all values, and `bounds` are the limits of a number. `write` turns a value into a text (or number)
-    that `parse` turns into the same value; for a secret it shows nothing. `meant` finds the right form of a
+    that `parse` turns into the same value; for a secret it shows nothing. `suggest` finds the right form of a
     text that `parse` does not accept. No error text shows a value with `is_secret`.
     """
 
@@ -42,13 +42,13 @@ class Kind:
     choices: tuple[str, ...] = ()
     bounds: tuple[int, int] | None = None
     write: Callable[[Any], str | int] = str
-    meant: equivalents.Meant | None = None
+    suggest: equivalents.Suggest | None = None
     is_secret: bool = False
 
     def advice(self, text: str) -> str | None:
         """Advice about a text that `parse` does not accept: the right form of the value that the text seems
         to be, or the name of a character that is not ASCII. None if there is no advice."""
-        candidates = self.meant(text) if self.meant else ()
+        candidates = self.suggest(text) if self.suggest else ()
         known = next((advice for value, advice in candidates if self._accepts(value)), None)
         return known or equivalents.strange_character(text)
 

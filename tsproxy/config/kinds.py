@@ -47,15 +47,15 @@ def number(lowest: int, highest: int) -> Kind:
 
 
 def _duration(parse: Parser, word: str = "duration") -> Kind:
-    return Kind(word, parse, _DURATION, write=values.duration_text, meant=equivalents.durations)
+    return Kind(word, parse, _DURATION, write=values.duration_text, suggest=equivalents.durations)
 
 
 def _size(parse: Parser) -> Kind:
-    return Kind("size", parse, _SIZE, write=values.size_text, meant=equivalents.sizes)
+    return Kind("size", parse, _SIZE, write=values.size_text, suggest=equivalents.sizes)
 
 
 def _address(parse: Parser) -> Kind:
-    return Kind("host:port", parse, _ADDRESS, meant=equivalents.addresses)
+    return Kind("host:port", parse, _ADDRESS, suggest=equivalents.addresses)
 
 
 def _pattern(parse: Parser) -> Kind:
@@ -72,14 +72,14 @@ BOUND: Final = Kind(
     f"{_DURATION}|[0-9_]+|unlimited",
     bounds=(0, LONG_MAX),
     write=values.bound_text,
-    meant=equivalents.durations,
+    suggest=equivalents.durations,
 )
 SIZE: Final = _size(values.size_bytes)
 FILE_SIZE: Final = _size(values.file_size_bytes)
 TOTAL_SIZE: Final = _size(values.total_size_bytes)
 ADDRESS: Final = _address(values.upstream_address)
 BIND: Final = _address(values.bind_address)
-HOST: Final = Kind("host", values.host, meant=equivalents.hosts)
+HOST: Final = Kind("host", values.host, suggest=equivalents.hosts)
 PATH: Final = Kind("path", values.path)
 NAME: Final = Kind("name", values.name, values.NAME.pattern)
 TOPIC: Final = Kind("topic", values.topic_name, "[a-zA-Z0-9._-]{1,249}")

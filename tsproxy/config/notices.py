@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Final
 
 from tsproxy.config.parsed import Parsed
-from tsproxy.config.patterns import meant_as_regex
+from tsproxy.config.patterns import regex_advice
 from tsproxy.config.problems import Problem
 from tsproxy.config.settings import (
     AdminSettings,
@@ -199,7 +199,7 @@ def _needs_every_record(name: str, value: object) -> bool:
 def _not_globs(parsed: Parsed, match: Match) -> Iterator[Problem]:
     for name in ("topics", "client_ids", "principals", "client_software"):
         for pattern in getattr(match, name):
-            if (text := meant_as_regex(pattern)) is not None:
+            if (text := regex_advice(pattern)) is not None:
                 yield parsed.problem(text, f"match.{name}")
 
 

@@ -63,7 +63,7 @@ def principal_pattern(text: str) -> NamePattern:
     return pattern
 
 
-def meant_as_regex(pattern: NamePattern) -> str | None:
+def regex_advice(pattern: NamePattern) -> str | None:
     """Advice about a glob that looks like a regular expression; None for any other pattern.
 
     Names of topics have dots, so `shop.*` may be either. The glob `shop[.]*` fits the same names.

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from tsproxy.config.settings import Config
 
-Look = tuple[int, int, int] | None
+FileState = tuple[int, int, int] | None
 """A file's (inode, size, time of the last change in ns); None if there is no file."""
 
 
@@ -21,11 +21,11 @@ class Source:
     file: Path | None
     read: Callable[[], Config]
 
-    def look(self) -> Look:
-        return look_at(self.file) if self.file else None
+    def state(self) -> FileState:
+        return state_of(self.file) if self.file else None
 
 
-def look_at(file: Path) -> Look:
+def state_of(file: Path) -> FileState:
     """The state of a file. It changes when the file is written or replaced."""
     try:
         status = os.stat(file)  # follows links: a mounted file is replaced by changing a link

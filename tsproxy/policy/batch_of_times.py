@@ -38,9 +38,9 @@ def batch_of_times(
         attributes |= Codec.ZSTD
     batch = _batch(timestamps_ms, attributes)
     records = Records(timestamps_ms, range(count), [1] * count, [1] * count)
-    is_extended = extended.is_meant(batch, policy)
+    is_extended = extended.is_kip_228(batch, policy)
     if is_extended:
-        records = extended.meant(records, policy.limits)
+        records = extended.as_kip_228(records, policy.limits)
     request = RequestContext(_API_VERSION, acks=-1, has_transactional_id=False, now_ms=now_ms, peer=peer)
     return BatchContext(
         request=request,

@@ -14,14 +14,14 @@ from tsproxy.model.records import RecordBatch, RecordFacts, Records
 from tsproxy.model.verdict import TopicLimits
 
 
-def is_meant(batch: RecordBatch, policy: TopicPolicy) -> bool:
+def is_kip_228(batch: RecordBatch, policy: TopicPolicy) -> bool:
     """True for a batch that its rule reads in this way. In audit mode or under a waiver, no batch is read in
     this way, because no batch is rewritten then and the bit would be forwarded."""
     is_enabled = policy.extended_timestamps is True and policy.mode is Mode.ENFORCE
     return is_enabled and batch.magic == 2 and batch.has_delete_horizon
 
 
-def meant(records: Records, limits: TopicLimits | None) -> Records:
+def as_kip_228(records: Records, limits: TopicLimits | None) -> Records:
     """The same records, but with -1 for no timestamp. Unless the broker replaces timestamps with its own,
     `real_minus_ones` are the records whose timestamp is really -1."""
     came_ms = records.timestamps_ms

@@ -11,7 +11,7 @@ from tsproxy.model.kafka import NO_TIMESTAMP, TimestampType
 from tsproxy.model.policy import Choice, OnViolation
 from tsproxy.policy import special_timestamps, timestamps
 from tsproxy.policy.context import BatchContext
-from tsproxy.policy.units import meant_ms
+from tsproxy.policy.units import likely_ms
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,7 @@ def _instead(time_ms: int, context: BatchContext) -> int | None:
     if policy.on_violation is OnViolation.STAMP:
         return context.now_ms
     if policy.on_violation is OnViolation.REPAIR:
-        right_ms = meant_ms(time_ms, context.now_ms)
+        right_ms = likely_ms(time_ms, context.now_ms)
         if right_ms is not None and not _is_bad(right_ms, context):
             return right_ms
     return None

@@ -59,7 +59,7 @@ def values_of_one_unit(timestamp_ms: int, from_ms: int, until_ms: int) -> tuple[
     return (lowest, highest) if lowest <= timestamp_ms <= highest else None
 
 
-def meant_ms(timestamp_ms: int, now_ms: int) -> int | None:
+def likely_ms(timestamp_ms: int, now_ms: int) -> int | None:
     """The timestamp that a rejected value probably stands for, in ms; None if no reading fits."""
     found = _reading(timestamp_ms, now_ms)
     return found and found[1]
@@ -71,9 +71,9 @@ def unit_hint(timestamp_ms: int, now_ms: int) -> str | None:
     found = _reading(timestamp_ms, now_ms)
     if found is None:
         return None
-    guess, meant = found
+    guess, time_ms = found
     unit = UNITS[guess]
-    return f"looks like {unit.name}: {unit.advice}; that would be {_instant(meant)}"
+    return f"looks like {unit.name}: {unit.advice}; that would be {_instant(time_ms)}"
 
 
 def _reading(timestamp_ms: int, now_ms: int) -> tuple[UnitGuess, int] | None:

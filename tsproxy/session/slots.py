@@ -11,7 +11,7 @@ from tsproxy.session.produce.judge_request import RequestVerdict
 from tsproxy.wire.readers import Layout
 
 _FEW: Final = 100
-_A_PARTITION: Final = 1 << 10
+_PARTITION_BYTES: Final = 1 << 10
 """Memory of a partition until the broker has answered, in bytes."""
 
 
@@ -92,7 +92,7 @@ class BookProduce:
     def holding(cls, correlation_id: int, verdicts: RequestVerdict) -> Self:
         """The slot of a request that the session has judged."""
         partitions = len(verdicts.forwarded) + len(verdicts.rejected)
-        return cls(correlation_id, verdicts, max(0, partitions - _FEW) * _A_PARTITION)
+        return cls(correlation_id, verdicts, max(0, partitions - _FEW) * _PARTITION_BYTES)
 
 
 Held = (

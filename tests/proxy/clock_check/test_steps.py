@@ -25,7 +25,7 @@ def test_time_that_passes_is_no_step_however_long_nobody_looked():
     steps = Steps(clock)
     clock.pass_by(86_400_000)
 
-    assert (steps.look(), steps.count) == (None, 0)
+    assert (steps.check(), steps.count) == (None, 0)
 
 
 def test_a_step_is_told_once_with_its_direction():
@@ -33,9 +33,9 @@ def test_a_step_is_told_once_with_its_direction():
     steps = Steps(clock)
     clock.pass_by(1_000, wall_ms=1_000 - 3_600_000)
 
-    assert (steps.look(), steps.look(), steps.count) == (-3_600_000, None, 1)
+    assert (steps.check(), steps.check(), steps.count) == (-3_600_000, None, 1)
     clock.pass_by(1_000, wall_ms=1_000 + STEP_MS)
-    assert (steps.look(), steps.count) == (STEP_MS, 2)
+    assert (steps.check(), steps.count) == (STEP_MS, 2)
 
 
 def test_a_clock_that_is_led_along_makes_no_step():
@@ -43,7 +43,7 @@ def test_a_clock_that_is_led_along_makes_no_step():
     steps = Steps(clock)
     for _ in range(1_000):
         clock.pass_by(1_000, wall_ms=1_001)
-        assert steps.look() is None
+        assert steps.check() is None
 
 
 def test_a_process_that_was_stopped_between_two_readings_sees_no_step():
@@ -61,4 +61,4 @@ def test_a_process_that_was_stopped_between_two_readings_sees_no_step():
     steps = Steps(clock)
     clock.stops_ms = 10_000
 
-    assert (steps.look(), steps.count) == (None, 0)
+    assert (steps.check(), steps.count) == (None, 0)

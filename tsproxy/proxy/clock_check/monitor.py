@@ -21,7 +21,7 @@ from tsproxy.log_events.catalogue.clock import (
     CLOCK_OFFSET_WITHIN,
     CLOCK_STEPPED,
 )
-from tsproxy.proxy.clock_check import system_clock as kernel
+from tsproxy.proxy.clock_check import system_clock
 from tsproxy.proxy.clock_check.doubts import Doubts, Witness
 from tsproxy.proxy.clock_check.listening import Connections, newest_stamps
 from tsproxy.proxy.clock_check.offsets import Conclusion, Offset, conclude, offset_text
@@ -40,7 +40,7 @@ from tsproxy.proxy.wait import wait_at_most
 from tsproxy.tls.contexts import CurrentTls
 
 CLIENT_ID: Final = "tsproxy-clock"
-LOOK_EVERY_S: Final = 1.0
+CHECK_EVERY_S: Final = 1.0
 RETRY_S: Final = 2.0
 PATIENCE_S: Final = 10.0
 """How long one measurement of all brokers may take."""
@@ -78,7 +78,7 @@ class ClockMonitor(Collector):
         *,
         connections: Connections = dict,
         stamped_topics: Callable[[], Sequence[str]] = tuple,
-        kernel_is_synchronised: Callable[[], bool | None] = kernel.is_synchronised,
+        kernel_is_synchronised: Callable[[], bool | None] = system_clock.is_synchronised,
     ) -> None:
         """`connections` returns the open connections to brokers, `stamped_topics` the topics with
         LogAppendTime."""
@@ -131,7 +131,7 @@ class ClockMonitor(Collector):
 
     async def _watch_steps(self) -> None:
         while True:
-            await asyncio.sleep(LOOK_EVERY_S)
+            await asyncio.sleep(CHECK_EVERY_S)
             self._has_stepped()
             self._check_step()
             self._check_kernel()
@@ -163,7 +163,7 @@ class ClockMonitor(Collector):
     def _has_stepped(self) -> bool:
         """True if the clock was set since the last check. Then it logs the step and starts a new
         measurement."""
-        step_ms = self._steps.look()
+        step_ms = self._steps.check()
         if step_ms is None:
             return False
         CLOCK_STEPPED(by_ms=step_ms)

@@ -16,7 +16,7 @@ class Steps:
         self._clock = clock
         self._gap_ms = self._now_gap_ms()
 
-    def look(self) -> int | None:
+    def check(self) -> int | None:
         """The step of the wall clock since the last check, in ms; None if there was no step."""
         gap_ms = self._now_gap_ms()
         if abs(gap_ms - self._gap_ms) >= STEP_MS:

@@ -56,12 +56,12 @@ class UnservedEndpoints:
         while True:
             await asyncio.sleep(TRY_EVERY_S)
             try:
-                self.look(clock.monotonic_ms())
+                self.retry(clock.monotonic_ms())
             except Exception as error:
                 # An error in our code must stop neither the data path nor the retries.
                 SERVING_CRASHED(error=type(error).__name__, frames=frames_of(error))
 
-    def look(self, now_ms: int) -> None:
+    def retry(self, now_ms: int) -> None:
         """Retry once, and log unserved brokers if it is time."""
         has_more = [proxy_listener.serve_missing() for proxy_listener in self._proxy_listeners]
         if any(has_more):

@@ -27,7 +27,7 @@ from tsproxy.proxy.limits.limit import Limit
 from tsproxy.proxy.notes import frames_of
 from tsproxy.wire.frames import Unfinished
 
-LOOK_S: Final = 1.0
+CHECK_S: Final = 1.0
 SILENT_MS: Final = 5_000
 """A broker that takes longer for its first answer is silent. Clients give up after 10 s or more."""
 SLOWEST_BYTES_PER_MS: Final = (1 << 20) / 1000
@@ -93,9 +93,9 @@ class Memory:
         self.held_bytes += held - connection.stats.held_bytes
         connection.stats.held_bytes = held
         if self.held_bytes + self.beside() > self.limit:
-            self.look()
+            self.enforce()
 
-    def look(self) -> None:
+    def enforce(self) -> None:
         """Count all bytes again. As long as the sum is above the limit, close the connection that holds most.
 
         The sum may exceed the limit without received bytes, for example by answers of our own.
@@ -152,27 +152,27 @@ class ConnectionMonitor:
     async def run(self) -> None:
         """Check once a second, for ever."""
         while True:
-            await asyncio.sleep(LOOK_S)
+            await asyncio.sleep(CHECK_S)
             try:
-                self.look(self._clock.monotonic_ms())
+                self.check(self._clock.monotonic_ms())
             except Exception as error:
                 # An error in the checks must not stop the data path.
                 CONNECTION_MONITOR_CRASHED(error=type(error).__name__, frames=frames_of(error))
 
-    def look(self, now_ms: int) -> None:
+    def check(self, now_ms: int) -> None:
         """Check every connection once."""
-        self._memory.look()
+        self._memory.enforce()
         for connection in tuple(self._connections()):  # a closed connection is removed from the original
             stats = connection.stats
             stats.was_moving = connection.was_heard
             if connection.was_heard or stats.heard_ms is None:
                 connection.was_heard = False
                 stats.heard_ms = now_ms
-            self._look_at_frame(connection, now_ms)
-            self._look_at_broker(connection, now_ms)
-            self._look_at_silence(connection, now_ms - stats.heard_ms)
+            self._check_frame(connection, now_ms)
+            self._check_broker(connection, now_ms)
+            self._check_silence(connection, now_ms - stats.heard_ms)
 
-    def _look_at_frame(self, connection: MonitoredConnection, now_ms: int) -> None:
+    def _check_frame(self, connection: MonitoredConnection, now_ms: int) -> None:
         stats = connection.stats
         frame = connection.unfinished if stats.held_bytes else None
         if frame is None:
@@ -184,7 +184,7 @@ class ConnectionMonitor:
             of = "a request" if frame.announced is None else f"the {frame.announced} that it announced"
             connection.exceeded(Limit.STALLED_FRAME, f"in {seconds} s came {frame.received} bytes of {of}")
 
-    def _look_at_broker(self, connection: MonitoredConnection, now_ms: int) -> None:
+    def _check_broker(self, connection: MonitoredConnection, now_ms: int) -> None:
         stats = connection.stats
         if not connection.is_owed_first_answer:
             stats.asked_ms = None
@@ -196,6 +196,6 @@ class ConnectionMonitor:
     def _patience_ms(self, frame: Unfinished) -> float:
         return self.limits.stalled_frame_ms + (frame.announced or 0) / SLOWEST_BYTES_PER_MS
 
-    def _look_at_silence(self, connection: MonitoredConnection, silent_ms: int) -> None:
+    def _check_silence(self, connection: MonitoredConnection, silent_ms: int) -> None:
         if silent_ms > self.limits.idle_ms and not connection.is_owed_answers:
             connection.exceeded(Limit.IDLE, f"nothing came from either end for {silent_ms // 1000} s")

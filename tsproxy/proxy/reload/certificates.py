@@ -19,7 +19,7 @@ from typing import Final
 from tsproxy.clock import Clock
 from tsproxy.config.problems import ConfigError, Problem
 from tsproxy.config.settings import Config, ServerTls, UpstreamTls
-from tsproxy.config.source import Look, look_at
+from tsproxy.config.source import FileState, state_of
 from tsproxy.log_events.catalogue.configuration import (
     CERTIFICATE_ENDS_SOON,
     CERTIFICATE_EXPIRED,
@@ -40,14 +40,14 @@ from tsproxy.proxy.reloadable import Commit
 from tsproxy.tls.certificate_expiry import CRL, ends_of, files_of
 from tsproxy.tls.contexts import server_context, upstream_context
 
-LOOK_EVERY_S: Final = 1.0
+CHECK_EVERY_S: Final = 1.0
 WARN_AGAIN_S: Final = 86_400.0
 PATIENCE_S: Final = 60.0
 """How long files may be unusable before that is an error. A certificate and its key change in two steps."""
 
 _ADVICE: Final = "the old ones stay in use; tried again when a file changes"
 
-Seen = tuple[Look, ...]
+States = tuple[FileState, ...]
 """The state of the files at one check."""
 
 
@@ -68,8 +68,8 @@ class Sources:
     def of_upstream(cls, tls: UpstreamTls) -> "Sources":
         return cls("upstream.tls", files_of(tls, "upstream.tls"), partial(upstream_context, tls))
 
-    def look(self) -> Seen:
-        return tuple(map(look_at, self.files.values()))
+    def states(self) -> States:
+        return tuple(map(state_of, self.files.values()))
 
 
 @dataclass(slots=True)
@@ -85,7 +85,7 @@ class Credentials:
     """One context and its files. Raises ConfigError for unusable files."""
 
     def __init__(self, sources: Sources) -> None:
-        self._looked = self._tried = sources.look()
+        self._seen = self._tried = sources.states()
         self._sources = sources
         self._context = sources.make()
         self.ends = tuple(ends_of(sources.files))
@@ -103,28 +103,28 @@ class Credentials:
     def prepare(self, sources: Sources) -> Commit:
         """Make a new context, perhaps from other files. Raises ConfigError. The old one stays until the
         commit."""
-        looked = sources.look()
+        states = sources.states()
         context, ends = sources.make(), tuple(ends_of(sources.files))
 
         def commit() -> None:
             self._context, self.ends = context, ends
-            self._looked = self._tried = looked
+            self._seen = self._tried = states
             self._sources = sources
             self.problem = None
 
         return commit
 
-    def look(self) -> bool:
+    def use_changed(self) -> bool:
         """Use files that have changed and then stayed the same for one check. Returns whether new files are
         in use now.
 
         Raises ConfigError if the files are unusable. They are tried again when they change again.
         """
-        looked, self._looked = self._sources.look(), self._looked
-        is_at_rest, self._looked = looked == self._looked, looked
-        if looked == self._tried or not is_at_rest:
+        states, self._seen = self._sources.states(), self._seen
+        is_at_rest, self._seen = states == self._seen, states
+        if states == self._tried or not is_at_rest:
             return False
-        self._tried = looked
+        self._tried = states
         self.prepare(self._sources)()
         return True
 
@@ -181,9 +181,9 @@ class Certificates:
         """Check the files, for ever."""
         while True:
             self.log_ends()
-            await asyncio.sleep(LOOK_EVERY_S)
+            await asyncio.sleep(CHECK_EVERY_S)
             for credentials in self._all():
-                for setting in await look(credentials, self._clock):
+                for setting in await use_changed_files(credentials, self._clock):
                     self._warned_s.pop(setting, None)
 
     def log_ends(self) -> None:
@@ -223,14 +223,14 @@ def sources_of_admin(config: Config) -> Sources | None:
     return Sources.of_server("admin", config.admin.tls) if config.admin.tls else None
 
 
-async def look(credentials: Credentials, clock: Clock) -> list[str]:
+async def use_changed_files(credentials: Credentials, clock: Clock) -> list[str]:
     """Use the files that have changed. Returns the settings of files that are now in use, and logs them.
     Files that stay unusable are logged again, as an error."""
     _log_if_it_lasts(credentials, clock)
     settings = [end.setting for end in credentials.ends]
     try:
         # In a thread: a file system that hangs must not block clients.
-        if await asyncio.to_thread(credentials.look):
+        if await asyncio.to_thread(credentials.use_changed):
             CERTIFICATES_RELOADED(settings=settings)
             return settings
     except ConfigError as error:

@@ -19,7 +19,7 @@ from tsproxy.config.port_notices import port_notices
 from tsproxy.config.problems import ConfigError
 from tsproxy.config.reloaded import Reloaded, reloaded
 from tsproxy.config.settings import Config
-from tsproxy.config.source import Look, Source
+from tsproxy.config.source import FileState, Source
 from tsproxy.log_events.catalogue.configuration import (
     CONFIG_NEEDS_RESTART,
     CONFIG_NOT_RELOADED,
@@ -37,7 +37,7 @@ from tsproxy.proxy.notes import frames_of
 from tsproxy.proxy.outgoing_ports import known_outgoing_ports
 from tsproxy.proxy.service_manager import ServiceManager
 
-LOOK_EVERY_S: Final = 1.0
+CHECK_EVERY_S: Final = 1.0
 NOTICES_LOGGED: Final = 20
 
 Adopt = Callable[[Reloaded], Awaitable[None]]
@@ -62,7 +62,7 @@ class Reloader(Collector):
         self._running = running
         self._source = source
         self._succeeded_s = Clock().now_ms() / 1000
-        self._tried = source.look()
+        self._tried = source.state()
         self._was_successful = True
 
     def reload_now(self) -> None:
@@ -75,11 +75,11 @@ class Reloader(Collector):
         log_notices(self._running)
         while True:
             try:
-                async with asyncio.timeout(LOOK_EVERY_S):
+                async with asyncio.timeout(CHECK_EVERY_S):
                     await self._requested.wait()
             except TimeoutError:
                 # In a thread: a file system that hangs must not block clients.
-                seen, before = await asyncio.to_thread(self._source.look), seen
+                seen, before = await asyncio.to_thread(self._source.state), seen
                 if not self._has_changed(seen, before):
                     continue
             self._requested.clear()
@@ -91,14 +91,14 @@ class Reloader(Collector):
                 self._succeeded_s = Clock().now_ms() / 1000
             self._manager.reloaded(f"the last reload was {result}")
 
-    def _has_changed(self, seen: Look, before: Look) -> bool:
+    def _has_changed(self, seen: FileState, before: FileState) -> bool:
         """True if the file has changed since the last try, and no longer changes. So a half-written file is
         not read, and a file that is missing for a moment while it is replaced does no harm."""
         return seen is not None and seen == before and seen != self._tried
 
     async def _reload(self) -> Result:
         try:
-            self._tried = await asyncio.to_thread(self._source.look)
+            self._tried = await asyncio.to_thread(self._source.state)
             new = await asyncio.to_thread(self._source.read)
             change = reloaded(self._running, new)
             await self._adopt(change)

@@ -11,7 +11,7 @@ import asyncio
 from collections.abc import Sequence
 from typing import Final
 
-from tsproxy.config.patterns import meant_as_regex
+from tsproxy.config.patterns import regex_advice
 from tsproxy.config.settings import Config
 from tsproxy.log_events.catalogue.rules import RULE_FITS_NO_TOPIC, WAIVER_FITS_NO_TOPIC
 from tsproxy.model.policy import Rule, Waiver
@@ -48,9 +48,9 @@ class UnfitRules:
         while True:
             await self._is_new.wait()
             self._is_new.clear()
-            await self.look()
+            await self.log_unfit()
 
-    async def look(self) -> None:
+    async def log_unfit(self) -> None:
         """Log each rule and waiver that matches no topic. Nothing is logged if the proxy's user sees no topic
         (without Describe)."""
         policy, logged = self._policy, self._logged
@@ -79,7 +79,7 @@ async def is_unfit(rule: Rule | Waiver, names: Sequence[str]) -> bool:
 
 def _log_unfit(kind: str, unfit: Rule | Waiver, topics: int) -> None:
     patterns = unfit.match.topics
-    hints = [text for pattern in patterns if (text := meant_as_regex(pattern)) is not None]
+    hints = [text for pattern in patterns if (text := regex_advice(pattern)) is not None]
     fits_no_topic = RULE_FITS_NO_TOPIC if kind == "rule" else WAIVER_FITS_NO_TOPIC
     fits_no_topic(
         **{kind: unfit.name},

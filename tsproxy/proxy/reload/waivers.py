@@ -14,7 +14,7 @@ from tsproxy.model.policy import Waiver
 from tsproxy.proxy.metrics.catalogue.batches import WAIVER_EXPIRY
 from tsproxy.proxy.metrics.registry import Metrics
 
-LOOK_EVERY_S: Final = 1.0
+CHECK_EVERY_S: Final = 1.0
 WARNED_EARLY_MS: Final = 7 * 86_400_000
 WARN_AGAIN_MS: Final = 86_400_000
 
@@ -37,7 +37,7 @@ class Waivers:
         """Runs for ever."""
         while True:
             self.log_ends()
-            await asyncio.sleep(LOOK_EVERY_S)
+            await asyncio.sleep(CHECK_EVERY_S)
 
     def log_ends(self) -> None:
         """Set the metric. Warn once a day in a waiver's last week, and once after its end."""

@@ -33,7 +33,7 @@ from tsproxy.proxy.metrics.totals import families_now, joined
 from tsproxy.proxy.notes import frames_of
 from tsproxy.proxy.passed_sockets import PassedSockets
 from tsproxy.proxy.ports import ListenError
-from tsproxy.proxy.reload.certificates import credentials_of_admin, look, sources_of_admin
+from tsproxy.proxy.reload.certificates import credentials_of_admin, sources_of_admin, use_changed_files
 from tsproxy.proxy.reload.reloader import Reloader
 from tsproxy.proxy.service_manager import GRACE_MS, ServiceManager
 from tsproxy.proxy.startup import StartError
@@ -198,7 +198,7 @@ class Supervisor:
             try:
                 await asyncio.gather(*(member.look_after() for member in self._members))
                 if self._credentials is not None:
-                    await look(self._credentials, self._clock)
+                    await use_changed_files(self._credentials, self._clock)
             except Exception as error:
                 # An error in our code must not end the checks of the workers.
                 WORKER_WATCH_CRASHED(error=type(error).__name__, frames=frames_of(error))

@@ -57,8 +57,8 @@ class PartitionReader:
         self, records: memoryview | None, found: RecordSet, later_batch: RecordBatch | None = None
     ) -> BatchContext:
         batch = later_batch or (found.batches[0] if found.batches else None)
-        is_meant = batch is not None and extended.is_meant(batch, self.policy)
-        is_extended = is_meant and self.may_rewrite(found, records)
+        is_kip_228 = batch is not None and extended.is_kip_228(batch, self.policy)
+        is_extended = is_kip_228 and self.may_rewrite(found, records)
         many = BareMessages(records, found) if self._may_be_many else None
         opened = _Opened(batch, self.policy.limits, self.limits, self.work, is_extended)
         return BatchContext(
@@ -147,7 +147,7 @@ class _Opened:
         if self.batch.magic == 2:
             recompressed = is_recompressed(self.batch.codec_id, self.limits)
             found = record_batch.read_records(self.batch, self.bounds, recompressed, self.work.charge_again)
-            return extended.meant(found, self.limits) if self.is_extended else found
+            return extended.as_kip_228(found, self.limits) if self.is_extended else found
         return message_set.read_messages(self.batch, self.bounds, self.work.charge_again)
 
     def find_culprits(self, suspects: Suspects, most: int) -> Culprits | None:
