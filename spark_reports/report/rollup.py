@@ -85,10 +85,10 @@ def drift(counters: DataFrame, keys: DataFrame | None) -> DataFrame:
     `is_rejected` is the outcome; `is_other_side` is true if the reason is the other side's drift.
     Histograms of other versions, and buckets that this version does not have, are left out.
 
-    To unpack histograms is the most expensive part of a report, so all tables of drift use this result. A
-    bucket is added up by the number of its key (`keys`: `drift_keys`) instead of by seven names. A client may
-    choose names whose numbers are equal (`ambiguous`); then `keys` is None, and the names are used. `keys` is
-    also None for few counters.
+    To unpack histograms is the most expensive part of a report, so all tables of drift use this result.
+    Buckets are added up by a hash of their key, of 64 bits, and not by seven names. `keys` (`drift_keys`) has
+    the names of each hash. It is None if two keys have the same hash, which a client may bring about by its
+    names (`ambiguous`), and for few counters: then the names themselves are used.
     """
     sums = _unpacked(counters, _DRIFT_KEY if keys is None else ("number",))
     named = sums if keys is None else sums.join(keys, on="number")

@@ -62,12 +62,11 @@ class Session:
         throttle = throttle if throttle is not None else Throttle()
         sent_times = SentTimes(stream_times if stream_times is not None else StreamTimes())
         self.fast_path: FastPath | None = None
-        """The filters and the rejecter of the fast path decide which bytes the caller may forward or answer
-        itself.
+        """Its filters and its rejecter find the bytes that the caller may forward or answer itself. The
+        caller tries them first, and feeds the session the remaining bytes.
 
-        A caller that tries them first gives the session only the remaining bytes. The caller keeps the
-        beginning of a request (`awaits_more`), and tries again when the rest has come. So the caller
-        assembles a large request, not the session.
+        If the beginning of a request remains that may yet take the fast path (`awaits_more`), the caller
+        keeps it until the rest has come. So the caller assembles a large request, not the session.
         """
         if uses_fast_path:
             penalties = penalties if penalties is not None else Penalties()

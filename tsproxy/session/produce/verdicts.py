@@ -253,8 +253,8 @@ def _header_of(records: memoryview | None) -> Header:
 
 
 def _batch_facts(records: memoryview | None, context: BatchContext) -> BatchFacts:
-    """The facts of the partition's first batch, but the size, the number of records and the times of all
-    batches."""
+    """The facts of a partition as if it had one batch. Size, number of records and times are those of all its
+    batches. Everything else is the first batch's."""
     size = 0 if records is None else len(records)
     if context.facts is None:
         return BatchFacts(2, Codec.NONE.name.lower(), size, 0, -1, -1, None, None)
