@@ -16,6 +16,7 @@ from tests.decisions.outcomes import batch, outcome
 from tests.spark_reports.day import DAY_MS, HOUR_MS, MIDNIGHT_MS
 from tsproxy.decisions import DecisionLog, LifecycleKind
 from tsproxy.decisions.text import instant
+from tsproxy.decisions.totals import Totals
 from tsproxy.model.outcome import Culprit, Peer, VerdictName
 from tsproxy.model.verdict import Reason, TopicLimits
 
@@ -113,7 +114,7 @@ def _live(day, proxy, boot, now_ms, until_ms, chance):
         clock_ms = now_ms + jump_ms
         lines += log.tick(clock_ms)
         for _ in range(chance.choice((0, 0, 0, 1, 3))):
-            lines += log.book(_booked(day, clock_ms + chance.randrange(MINUTE_MS), chance))
+            lines += log.book(Totals.of(_booked(day, clock_ms + chance.randrange(MINUTE_MS), chance)))
         now_ms += chance.choice((1, 3, 7)) * MINUTE_MS
     if not day.is_calm and chance.random() < 0.3:
         day.killed.add(boot)

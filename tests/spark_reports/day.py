@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 
 from tests.decisions.outcomes import batch, outcome
 from tsproxy.decisions import DecisionLog, LifecycleKind, WriterHealth
+from tsproxy.decisions.totals import Totals
 from tsproxy.model.kafka import ErrorCode
 from tsproxy.model.outcome import Culprit, Peer, VerdictName
 from tsproxy.model.verdict import Reason, TopicLimits, UnitGuess
@@ -188,7 +189,7 @@ def _send(day, log, sender, minute_ms, random_):
     for number in range(sender.batches):
         now_ms = minute_ms + random_.randrange(50_000)
         made = _batch(sender, now_ms, number, random_)
-        day.lines += log.book(made)
+        day.lines += log.book(Totals.of(made))
         day.records[made.topic, made.verdict, made.is_final] += made.batch.records
         day.records_unread += made.batch.records_unread
         if made.verdict in (VerdictName.REJECTED, VerdictName.BROKER_REJECTED) and made.is_final:

@@ -17,7 +17,7 @@ The proxy needs only one class. Every line that it returns is a complete dict, r
 
     log = DecisionLog(proxy, boot, now_ms)
     log.lifecycle(LifecycleKind.START, now_ms, facts)   one line
-    log.book(outcome)                                   usually no lines
+    log.book(Totals.of(outcome))                        usually no lines
     log.tick(now_ms, writer_health)                     lines at the end of an interval
     log.stop(now_ms, writer_health)                     the last lines
 
