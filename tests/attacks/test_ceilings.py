@@ -17,6 +17,7 @@ from tsproxy.decisions.examples import Examples
 from tsproxy.decisions.ledger import Ledger
 from tsproxy.decisions.limits_written import LimitsWritten
 from tsproxy.decisions.totals import Totals, bar
+from tsproxy.log_events.catalogue.clients import CLIENT_REJECTED
 from tsproxy.model.addresses import Address
 from tsproxy.model.bounded import Bounded, Ceiling
 from tsproxy.model.kafka import ErrorCode
@@ -201,7 +202,7 @@ FILLED = {
     ),
     "proxy/notes.py: BUDGETS": lambda most: called(
         Notes(Nobody(), HandClock()),
-        (lambda notes, n=n: notes.warn(address(n), "event", {}) for n in range(2 * most)),
+        (lambda notes, n=n: notes.write(address(n), CLIENT_REJECTED, {}) for n in range(2 * most)),
     ),
     "proxy/pipe/buffers.py: SPARE": spare,
     "session/penalties.py: KEPT": penalties,
