@@ -47,7 +47,7 @@ def test_with_acks_0_good_batches_are_stored_and_a_bad_one_closes_the_connection
         assert line.ask_nothing(bad_and_good) is False
     line = Direct(address)
     # The proxy's connection is closed behind the request: that it was read first, only the log can say.
-    while count(line, topic) == [0, 0, 0]:
+    while sum(count(line, topic)) < 2:
         pass
     assert count(line, topic) == [0, 1, 1]
     line.close()
