@@ -13,9 +13,9 @@ from tsproxy.proxy.daemon_threads import DaemonThreads
 
 EXIT_S = 120
 
-READERS = """
+DECODERS = """
 from tests.proxy.world import World
-threads = World().surroundings.readers
+threads = World().surroundings.decoders
 """
 DEAD_LETTERS = """
 import asyncio
@@ -42,7 +42,7 @@ STOPPED = "asyncio.run(sender.stop(0, asyncio.Event()))\n"
 
 
 @pytest.mark.parametrize(
-    "program", [READERS + BUSY, DEAD_LETTERS + BUSY + STOPPED], ids=["readers", "dead letters"]
+    "program", [DECODERS + BUSY, DEAD_LETTERS + BUSY + STOPPED], ids=["decoders", "dead letters"]
 )
 def test_a_process_ends_while_one_is_busy(program):
     """Python joins those of a ThreadPoolExecutor before it exits."""
