@@ -20,9 +20,13 @@ _OFF: Final = 0
 """SSL_CTRL_SET_SESS_CACHE_MODE and SSL_SESS_CACHE_OFF (`openssl/ssl.h`)."""
 
 
+_READ_LAYOUTS: Final = ((3, 11), (3, 12), (3, 13))
+"""The versions of CPython whose `PySSLContext` was read. A wrong pointer would end the process."""
+
+
 def keep_no_sessions(context: ssl.SSLContext) -> bool:
-    """True if it is done. False for a Python that is not CPython, or that hides its OpenSSL."""
-    if sys.implementation.name != "cpython":
+    """True if it is done. False for a Python whose layout is not known, or that hides its OpenSSL."""
+    if sys.implementation.name != "cpython" or sys.version_info[:2] not in _READ_LAYOUTS:
         return False
     try:
         control = ctypes.CDLL(_ssl.__file__).SSL_CTX_ctrl
