@@ -3,7 +3,7 @@
 
 PYTHON ?= python3
 BIN := .venv/bin
-CODE := tsproxy spark_reports tests deploy benchmarks
+CODE := tsproxy spark_reports tests rigs conftest.py deploy benchmarks
 PROCESSES ?= 4
 SHARED = -n $(PROCESSES) -p tests.sharing
 QUICK := -m "not broker and not spark and not slow"
@@ -12,7 +12,7 @@ QUICK := -m "not broker and not spark and not slow"
 export PYTHONDONTWRITEBYTECODE =
 
 .DEFAULT_GOAL := help
-.PHONY: help setup java demo test test-quick test-full test-clients differential kafka mutation coverage fuzz cost simulate chaos incidents soak bench bench-reports bench-fleet pyfiles docs generated docs-run test-deploy release deb lint format clean
+.PHONY: help setup java demo test test-quick test-full test-clients differential kafka mutation coverage fuzz cost simulate chaos incidents availability truth load soak bench bench-reports bench-fleet pyfiles docs generated docs-run test-deploy release deb lint format clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -72,7 +72,7 @@ format: .venv/stamp ## let ruff write the code's form
 N ?= 100000
 SEED ?= 2026
 differential: java .venv/stamp ## N generated batches to both broker versions, straight and through the proxy
-	$(BIN)/python -m tests.differential $(N) --seed $(SEED)
+	$(BIN)/python -m rigs.differential $(N) --seed $(SEED)
 
 VERSION ?= latest.release
 kafka: java .venv/stamp ## what is new in a release of Kafka (VERSION, SINCE), and which places here must change
@@ -80,7 +80,7 @@ kafka: java .venv/stamp ## what is new in a release of Kafka (VERSION, SINCE), a
 
 mutation: .venv/stamp ## change wire, policy and session one thing at a time, and look for a test that turns red
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check coverage==7.17.3
-	$(BIN)/python -m tests.mutation
+	$(BIN)/python -m rigs.mutation
 
 CORE := tests/wire tests/policy tests/session tests/model tests/fastpath tests/verdicts
 coverage: .venv/stamp ## branches of the core that its tests reach, without a broker
@@ -92,28 +92,37 @@ coverage: .venv/stamp ## branches of the core that its tests reach, without a br
 MINUTES ?= 1
 fuzz: .venv/stamp ## coverage-guided fuzzing in Python and, where clang is, of the native code; MINUTES for each target
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check atheris==3.0.0
-	$(BIN)/python -m tests.fuzz --minutes $(MINUTES)
+	$(BIN)/python -m rigs.fuzz --minutes $(MINUTES)
 
 cost: .venv/stamp ## search what a peer's bytes may cost the event loop, whatever is configured; MINUTES of CPU
-	$(BIN)/python -m tests.cost --minutes $(MINUTES)
+	$(BIN)/python -m rigs.cost --minutes $(MINUTES)
 
 CONNECTIONS ?= 10000
 ADVERSARIES ?= 0
 simulate: .venv/stamp ## CONNECTIONS on a simulated loop, clock and network: faults and changes by SEED, ADVERSARIES in each world
-	$(BIN)/python -m tests.simulated --connections $(CONNECTIONS) --seed $(SEED) --adversaries $(ADVERSARIES)
+	$(BIN)/python -m rigs.simulated --connections $(CONNECTIONS) --seed $(SEED) --adversaries $(ADVERSARIES)
 
 ROUNDS ?= 10
 ATTACKERS ?= 0
 chaos: java .venv/stamp ## ROUNDS of faults by SEED on real brokers, proxy and producers, with ATTACKERS; root for disks, libfaketime for clocks
-	$(BIN)/python -m tests.chaos --rounds $(ROUNDS) --seed $(SEED) --attackers $(ATTACKERS)
+	$(BIN)/python -m rigs.chaos --rounds $(ROUNDS) --seed $(SEED) --attackers $(ATTACKERS)
 
 NAMES ?=
 incidents: java .venv/stamp ## incidents with real brokers: the seconds until an operator is told the cause; NAMES of some
-	$(BIN)/python -m tests.incidents $(NAMES)
+	$(BIN)/python -m rigs.incidents $(NAMES)
+
+availability: java .venv/stamp ## several proxies, stopped, killed, lost, upgraded: what clients of each family see (an hour)
+	$(BIN)/python -m rigs.availability
+
+truth: java .venv/stamp ## clients, topics, log and report agree on every record, while proxies and brokers are killed
+	TSPROXY_TEST=full $(BIN)/python -m pytest rigs/truth
+
+load: java .venv/stamp ## ceilings of memory, and of what a good client waits, under large loads
+	TSPROXY_TEST=full $(BIN)/python -m pytest rigs/load
 
 soak: MINUTES = 60
 soak: java .venv/stamp ## MINUTES of mixed traffic by SEED, reloads and restarts: memory, descriptors and tasks must not grow
-	$(BIN)/python -m tests.soak --minutes $(MINUTES) --seed $(SEED)
+	$(BIN)/python -m rigs.soak --minutes $(MINUTES) --seed $(SEED)
 
 bench: .venv/stamp ## the benchmarks, as ratios within one run
 	$(BIN)/python -m benchmarks
@@ -127,8 +136,8 @@ bench-fleet: java .venv/stamp ## what two nights of 1,000 proxies and 10,000 pro
 generated: .venv/stamp ## write the parts of pages, and the schemas, that are made from tables in the code
 	$(BIN)/python -m tests.documents.generated
 
-PAGE ?= docs/tutorial.md
-docs-run: java .venv/stamp ## follow a page word for word: PAGE=docs/how-to/backfill.md
+PAGE ?= docs/guide/tutorial.md
+docs-run: java .venv/stamp ## follow a page word for word: PAGE=docs/guide/how-to/backfill.md
 	$(BIN)/python -m tests.documents $(PAGE)
 
 pyfiles: .venv/stamp ## dist/spark_reports-pyfiles.zip, for spark-submit --py-files
@@ -151,10 +160,10 @@ docs: .venv/site/stamp ## the documents as a web site in build/site; broken link
 AUDIT ?= needed
 TAG ?= needed
 WHEELS ?= all
-release: java .venv/release/stamp ## dist/ with all files of a release, built twice and tested (docs/releasing.md)
+release: java .venv/release/stamp ## dist/ with all files of a release, built twice and tested (docs/guide/releasing.md)
 	$(BIN)/python -m deploy.release --audit $(AUDIT) --tag $(TAG) --wheels $(WHEELS)
 
-deb: .venv/release/stamp ## dist/tsproxy_VERSION.deb, for Debian and Ubuntu with this Python (docs/operations.md)
+deb: .venv/release/stamp ## dist/tsproxy_VERSION.deb, for Debian and Ubuntu with this Python (docs/guide/operations.md)
 	$(BIN)/python -m deploy.release.debian
 
 clean: ## forget .venv and what was built (the cache of jars stays)

@@ -1,6 +1,6 @@
 """The cost of the proxy, as ratios to other proxies under the same load in the same run.
 
-    python -m benchmarks                  everything; writes docs/benchmarks.md and its plots
+    python -m benchmarks                  everything; writes docs/evidence/benchmarks.md and its plots
     python -m benchmarks --quick          the same with little load: shows only that everything works
     python -m benchmarks --only relay     one measurement, printed
 

@@ -17,7 +17,7 @@ from benchmarks.report import Circumstances, table, write
 from benchmarks.sections import Section
 from benchmarks.tools import MissingError, load_programs
 
-_DOCS: Final = Path(__file__).parent.parent / "docs"
+_DOCS: Final = Path(__file__).parent.parent / "docs" / "evidence"
 
 
 def main() -> int:
@@ -93,7 +93,7 @@ def _parser() -> argparse.ArgumentParser:
         metavar="TEXT",
         help="of the relay loads those whose name holds TEXT: '1 KB', 'TLS'",
     )
-    parser.add_argument("--output", type=Path, metavar="FOLDER", help="write there (a full run: docs)")
+    parser.add_argument("--output", type=Path, metavar="FOLDER", help="write there (all: docs/evidence)")
     for name in PEERS:
         parser.add_argument(f"--{name}", type=Path, metavar="PATH", help=f"measure {name}, too")
     return parser

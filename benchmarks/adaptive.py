@@ -37,7 +37,7 @@ def adaptive(bench: Bench) -> Section:
     return Section(
         text=f"CPU of tsproxy per request, as a ratio to {HAPROXY.name}'s in the same round. Once "
         f"{TRUSTED_AFTER} batches of a connection were in order, one of {ONE_READ_OF} is read, and of the "
-        "others the header is judged (docs/policy.md). Before the measurement, each connection has sent "
+        "others the header is judged (policy.md). Before the measurement, each connection has sent "
         "twice as many.",
         head=("load", "`all`", "`adaptive`", "target for `adaptive`"),
         rows=rows,

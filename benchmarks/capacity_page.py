@@ -1,8 +1,8 @@
-"""docs/capacity.md: the parts that follow from docs/benchmarks.md, with the arithmetic shown.
+"""capacity.md: the parts that follow from benchmarks.md, with the arithmetic shown.
 
     python -m benchmarks.capacity_page
 
-This command writes the parts. A run of the benchmarks that writes docs/benchmarks.md writes them, too, and a
+This command writes the parts. A run of the benchmarks that writes benchmarks.md writes them, too, and a
 test compares both pages.
 """
 
@@ -18,7 +18,7 @@ from benchmarks.memory import IDLE_TITLE, tls_name
 from benchmarks.page import wrapped
 from benchmarks.proxies import TSPROXY
 
-DOCS: Final = Path(__file__).parent.parent / "docs"
+DOCS: Final = Path(__file__).parent.parent / "docs" / "evidence"
 PAGE: Final = "capacity.md"
 
 BUSY: Final = 0.6
@@ -38,7 +38,7 @@ _CONSUMED: Final = "Fetch, 1 MB, 8×1, TLS"
 
 
 class MissingFigureError(Exception):
-    """docs/benchmarks.md has no such section or row."""
+    """docs/evidence/benchmarks.md has no such section or row."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ class Cost:
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """The figures of docs/benchmarks.md. Memory is that of a process, and of one more idle TLS connection."""
+    """The figures of benchmarks.md. Memory is that of a process, and of one more idle TLS connection."""
 
     costs: Mapping[str, Cost]
     process_mib: float
@@ -94,7 +94,7 @@ def _number(cell: str) -> float:
 
 
 def page(text: str, found: Figures) -> str:
-    """docs/capacity.md with its parts between marks made again."""
+    """docs/evidence/capacity.md with its parts between marks made again."""
     for name, part in (("workers", _workers(found)), ("examples", _examples(found))):
         begin, end = f"<!-- {name}: from benchmarks.md -->\n", f"<!-- end of {name} -->\n"
         before, between, after = text.partition(begin)

@@ -2,7 +2,7 @@
 
 It writes a day of decision logs, and runs `spark_reports night` over it, and again over the day after, as a
 scheduler does. It writes CPU seconds, memory of the driver with its JVM, files and bytes of the table to the
-last part of docs/benchmarks.md. The figures of a year are computed from the second night, and are marked so.
+last part of benchmarks.md. The figures of a year are computed from the second night, and are marked so.
 
 Each proxy writes a file each quarter of an hour, as it does with `decisions.rotate.every: 15m`. Its interval
 is `--interval` minutes, and each producer sends through one proxy. The log lies in folders by day.

@@ -1,11 +1,11 @@
-"""docs/benchmarks.md: three commands write one page. Each leaves the parts of the others unchanged."""
+"""benchmarks.md: three commands write one page. Each leaves the parts of the others unchanged."""
 
 import re
 import textwrap
 from pathlib import Path
 from typing import Final
 
-PAGE: Final = Path(__file__).parent.parent / "docs" / "benchmarks.md"
+PAGE: Final = Path(__file__).parent.parent / "docs" / "evidence" / "benchmarks.md"
 
 _BETWEEN: Final = "<!-- Above: written by `make bench`. Below: by `make bench-reports`. -->\n"
 _FLEET: Final = "<!-- Below: written by `make bench-fleet`. -->\n"

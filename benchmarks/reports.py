@@ -1,6 +1,6 @@
 """`python -m benchmarks.reports`: the cost of the Spark jobs, in CPU seconds, memory and tasks.
 
-It writes the lower part of docs/benchmarks.md. Each job runs in a process of its own. The figures include the
+It writes the lower part of benchmarks.md. Each job runs in a process of its own. The figures include the
 start of the session, and all threads of the JVM with its compilers and collectors. Beside each job stands the
 floor: a bare session in such a JVM that adds up a thousand rows. `compact` is compared with a bare job, which
 only turns the same lines into sorted Parquet.
@@ -95,7 +95,7 @@ def part(
         "trend": "`trend` from that day's rollup",
         "bare": f"{sizes.lines:,} lines of JSON by bare Spark: schema given, sorted within partitions, zstd",
         "compact": f"the same lines by `compact`: {ratio:.2f} times the bare job",
-        QUESTION: "`docs/reports.md`'s question for DuckDB, of the compacted day",
+        QUESTION: "`docs/guide/reports.md`'s question for DuckDB, of the compacted day",
     }
     table = [
         f"| {what} | {found[name].cpu_s:.1f} | {found[name].cpu_s / found['floor'].cpu_s:.1f} "
@@ -111,7 +111,7 @@ def part(
                 "`make bench-reports` writes this part; do not edit it. Measured "
                 f"{datetime.now(UTC):%Y-%m-%d} on {platform.machine()} with {os.cpu_count()} cores, "
                 f"{MASTER}. Each job runs in a process of its own. Its figures include the start of the "
-                "session, with the option that `docs/reports.md` names for repeated runs. CPU seconds are "
+                "session, with the option that `reports.md` names for repeated runs. CPU seconds are "
                 "those of the JVM (all threads, with compilers and collectors) and of the driver. The next "
                 "column has them as a multiple of the floor: what Spark costs before it does anything. The "
                 f"size is the JVM's largest. The floor and three `daily` jobs ran {_ROUNDS} times in turn; "
@@ -149,7 +149,7 @@ _EXPLAINED: Final = (
             "Java's second compiler took a third of all CPU time, for code that runs once. Now it compiles "
             "code that runs a hundred times as often as by default, and loops over lines that run ten times "
             "as often: the tasks' own time fell by half. These options are not the default "
-            "(`docs/reports.md` has them).",
+            "(`docs/guide/reports.md` has them).",
             "A small day was asked 27 queries, and most of its cost was to plan them. Now it is eight, each "
             "of one task, since the day is one partition. PySpark asks Java three questions for a function "
             "of a column, so measures and checks of counts are texts of SQL, and sentences about unusable "

@@ -36,7 +36,7 @@ _ROOT: Final = Path(__file__).parents[1]
 
 
 def question(table: Path) -> str:
-    """The query of docs/reports.md for DuckDB, with the lines that `compact` wrote to `table`."""
+    """The query of docs/guide/reports.md for DuckDB, with the lines that `compact` wrote to `table`."""
     page = (PAGE.parent / "reports.md").read_text(encoding="utf-8")
     [asked] = re.findall(r"(?:^    .*read_parquet.*\n)(?:^    .*\n)+", page, re.MULTILINE)
     return " ".join(asked.split()).replace("'lines/", f"'{table}/")
@@ -57,7 +57,7 @@ def _answered(place: Path) -> "Figures":
 
 
 def later_compilation() -> str:
-    """The JVM options that docs/reports.md proposes for days of millions of counters."""
+    """The JVM options that docs/guide/reports.md proposes for days of millions of counters."""
     page = (PAGE.parent / "reports.md").read_text(encoding="utf-8")
     [options] = re.findall(r'export JDK_JAVA_OPTIONS="([^"]+)"', page)
     return " ".join(options.split())

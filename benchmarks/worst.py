@@ -18,9 +18,9 @@ import google_crc32c
 from benchmarks.bench import Bench
 from benchmarks.rounds import spread
 from benchmarks.sections import Section, Verdict, verdict
-from tests.cost.connection import Cost, run
-from tests.cost.search import a_mib, at_once, size_of
-from tests.cost.stored import genes_of, stored
+from rigs.cost.connection import Cost, run
+from rigs.cost.search import a_mib, at_once, size_of
+from rigs.cost.stored import genes_of, stored
 from tsproxy.model.outcome import Peer
 from tsproxy.model.produce import (
     PartitionProduceData,
@@ -105,7 +105,7 @@ def found(bench: Bench) -> Section:
         ]
     return Section(
         text="The worst sessions that the search for the worst cost has found (`make cost`, "
-        "`tests/cost/worst.json`). Each runs through a whole proxy without sockets, with its configuration, "
+        "`rigs/cost/worst.json`). Each runs through a whole proxy without sockets, with its configuration, "
         "decision log and metrics. The bytes contain those that small requests, partitions and connections "
         "count as. The least takes each turn of the event loop from the run in which it was shortest.",
         head=("session", "KiB", "ms a MiB, least", "ms a MiB", "longest turn, ms"),

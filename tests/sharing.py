@@ -37,7 +37,7 @@ TOGETHER = {
     **{f"{SPARK}test_{name}.py": SPARK_TABLES for name in _OF_TABLES},
     SPARK: SPARK,
     "tests/e2e/test_seconds.py": SPARK_E2E,
-    "tests/truth/": SPARK_E2E,
+    "rigs/truth/": SPARK_E2E,
     CLUSTER: CLUSTER,
 }
 """The beginning of a test's path -> the unit of all tests that share one Spark session, or three brokers."""

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent
-PACKAGES = ("tsproxy", "spark_reports", "tests", "deploy", "benchmarks")
+PACKAGES = ("tsproxy", "spark_reports", "tests", "rigs", "deploy", "benchmarks")
 CODE = [path for package in PACKAGES for path in sorted((ROOT / package).rglob("*.py"))]
 PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
 HEADLESS = re.compile(r"(What|Of|Where|Those|Whatever|Whoever|Whose)\b[^?]*$")

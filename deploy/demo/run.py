@@ -46,7 +46,7 @@ class Output:
 
 
 _NEXT: Final = """
-Next: open the report in a browser. docs/demo.md explains the table above, docs/tutorial.md goes step by step.
+Next: open the report in a browser. demo.md explains the table above, tutorial.md goes step by step.
 In front of your own cluster, this rejects nothing:
     tsproxy run --upstream HOST:9092 --listen 127.0.0.1:9192 --set policy.mode=audit"""
 

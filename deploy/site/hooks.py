@@ -15,6 +15,7 @@ from deploy.site.links import (
     OUTSIDE,
     listing,
     loaded_from_elsewhere,
+    moved,
     navigation,
     outside_docs,
     place,
@@ -26,6 +27,10 @@ ROOT: Final = Path(__file__).parents[2]
 _CSS: Final = """\
 .md-grid { max-width: 76rem; }
 .md-typeset table:not([class]) td:first-child { min-width: 11rem; }
+"""
+_MOVED: Final = """\
+<!doctype html><meta charset="utf-8"><title>Moved</title><link rel="canonical" href="{0}">
+<script>location.replace("{0}" + location.hash)</script><a href="{0}">This page has moved.</a>
 """
 
 
@@ -79,3 +84,11 @@ def on_post_page(output: str, page: Page, **_: Any) -> str:
     if found := loaded_from_elsewhere(output):
         raise PluginError(f"{page.file.src_uri} loads {', '.join(found)}")
     return output
+
+
+def on_post_build(config: MkDocsConfig) -> None:
+    """Links from before the pages had parts still work: `policy.html` leads to `guide/policy.html`."""
+    site = Path(config.site_dir)
+    for old, new in moved(page.relative_to(site).as_posix() for page in site.rglob("*.html")):
+        (site / old).parent.mkdir(exist_ok=True)
+        (site / old).write_text(_MOVED.format(new), encoding="utf-8")

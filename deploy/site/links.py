@@ -2,12 +2,13 @@
 
 import posixpath
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Final
 
 DOCS: Final = "docs"
 OUTSIDE: Final = "repository"
+PARTS: Final = ("guide", "reference", "evidence")
 _FENCED: Final = re.compile(r"(^ *```.*?^ *```)", re.MULTILINE | re.DOTALL)
 _LINK: Final = re.compile(r"(\]\()(?!https?:|mailto:|#)([^)\s]+)(\))")
 
@@ -99,6 +100,17 @@ def navigation(index: str) -> list[dict[str, list[str]]]:
         if found:
             sections.append({title: found})
     return sections
+
+
+def moved(pages: Iterable[str]) -> Iterator[tuple[str, str]]:
+    """The place that each page had before there were parts, and what leads from there to the page.
+
+    Both places are on the site; the second is relative to the first.
+    """
+    for page in pages:
+        part, _, old = page.partition("/")
+        if part in PARTS:
+            yield old, posixpath.relpath(page, posixpath.dirname(old) or ".")
 
 
 def loaded_from_elsewhere(page: str) -> list[str]:

@@ -50,7 +50,7 @@ def run(options: argparse.Namespace) -> int:
     except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
         raise NotAReportError(
             f"{options.report} is called a report, but is not of its form ({type(error).__name__}: {error}); "
-            "docs/report.schema.json has it"
+            "docs/reference/report.schema.json has it"
         ) from error
     if options.output is None:
         sys.stdout.write(text)

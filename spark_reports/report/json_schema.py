@@ -27,7 +27,7 @@ def schema() -> dict[str, Any]:
 
 
 def text() -> str:
-    """The schema as docs/report.schema.json holds it."""
+    """The schema as docs/reference/report.schema.json holds it."""
     return json.dumps(schema(), indent=1) + "\n"
 
 

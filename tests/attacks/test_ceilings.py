@@ -275,5 +275,5 @@ def test_the_pages_have_this_table_and_this_sum():
     """Printed by: python -m tests.attacks.ceilings"""
     assert as_table() in (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
     most = f"{most_of_a_process() / MIB:.0f} MiB"
-    for page in ("ARCHITECTURE.md", "docs/operations.md"):
+    for page in ("ARCHITECTURE.md", "docs/guide/operations.md"):
         assert most in (ROOT / page).read_text(encoding="utf-8"), (page, most)

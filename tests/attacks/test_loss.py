@@ -50,7 +50,7 @@ async def test_a_limit_made_tighter_holds_on_a_connection_whose_batches_passed_b
         writer.close()
 
 
-@pytest.mark.full_only("takes a minute; tests/truth/test_kills.py kills proxies under such producers")
+@pytest.mark.full_only("takes a minute; rigs/truth/test_kills.py kills proxies under such producers")
 @pytest.mark.parametrize("victim", ["proxy", "broker"])
 async def test_kill_9_under_an_idempotent_producer_loses_nothing_and_doubles_nothing(tmp_path, victim):
     listen = f"{HOST}:{free_ports(1)[0]}"

@@ -1,4 +1,4 @@
-"""`INPUTS`: all that decides about a batch. `docs/threat-model.md` has this table."""
+"""`INPUTS`: all that decides about a batch. `docs/evidence/threat-model.md` has this table."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

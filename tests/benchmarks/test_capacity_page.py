@@ -1,4 +1,4 @@
-"""docs/capacity.md follows from docs/benchmarks.md, and its arithmetic is right."""
+"""docs/evidence/capacity.md follows from docs/evidence/benchmarks.md, and its arithmetic is right."""
 
 from pathlib import Path
 
@@ -6,7 +6,7 @@ import pytest
 
 from benchmarks.capacity_page import MissingFigureError, figures, page, write
 
-DOCS = Path(__file__).parents[2] / "docs"
+DOCS = Path(__file__).parents[2] / "docs" / "evidence"
 
 BENCHMARKS = """\
 # Benchmarks

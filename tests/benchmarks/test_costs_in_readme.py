@@ -1,11 +1,11 @@
-"""The costs in README are those of docs/benchmarks.md."""
+"""The costs in README are those of docs/evidence/benchmarks.md."""
 
 import re
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
-BENCHMARKS = (ROOT / "docs" / "benchmarks.md").read_text(encoding="utf-8")
+BENCHMARKS = (ROOT / "docs" / "evidence" / "benchmarks.md").read_text(encoding="utf-8")
 
 
 def table(section):
@@ -59,5 +59,5 @@ def test_the_range_in_the_questions_is_that_of_uncompressed_batches():
         for load, row in table("CPU for relaying").items()
         if not any(codec in load for codec in compressed)
     ]
-    questions = (ROOT / "docs" / "faq.md").read_text(encoding="utf-8")
+    questions = (ROOT / "docs" / "guide" / "faq.md").read_text(encoding="utf-8")
     assert f"Between {min(ratios)} and {max(ratios)} times the CPU of haproxy" in questions

@@ -1,6 +1,6 @@
 """Clients in Go and JavaScript: what each is told of its records is what topic and decision log hold.
 
-`tests/truth` has the clients that need no other language, and the report.
+`rigs/truth` has the clients that need no other language, and the report.
 """
 
 import asyncio

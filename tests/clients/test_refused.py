@@ -1,4 +1,4 @@
-"""The texts of docs/for-producers.md are those of the clients that are installed."""
+"""The texts of docs/guide/for-producers.md are those of the clients that are installed."""
 
 import pytest
 import pytest_asyncio

@@ -1,4 +1,4 @@
-"""The lines of docs/for-producers.md that convert a time: each gives the same instant in its own language."""
+"""The lines of for-producers.md that convert a time: each gives the same instant in its own language."""
 
 import re
 import shutil

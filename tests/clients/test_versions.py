@@ -1,4 +1,4 @@
-"""The versions of clients that docs/clients.md names are those that the tests use."""
+"""The versions of clients that docs/evidence/clients.md names are those that the tests use."""
 
 import json
 import re

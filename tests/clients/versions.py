@@ -1,4 +1,4 @@
-"""The table of docs/clients.md that says in which versions each client asks, as they were captured.
+"""The table of docs/evidence/clients.md that says in which versions each client asks, as they were captured.
 
     python -m tests.clients.versions
 
@@ -13,7 +13,7 @@ from tests.clients.families import FAMILIES
 from tests.clients.play import perform
 from tests.clients.stages import PLAIN, Stage
 
-PAGE = Path(__file__).parents[2] / "docs" / "clients.md"
+PAGE = Path(__file__).parents[2] / "docs" / "evidence" / "clients.md"
 BEGIN, END = (
     "<!-- versions: written by `python -m tests.clients.versions` -->\n",
     "<!-- end of versions -->\n",

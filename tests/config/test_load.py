@@ -13,7 +13,7 @@ from tsproxy.model.addresses import Address
 from tsproxy.model.policy import Mode, TimeLimit
 from tsproxy.model.view import SessionLimits
 
-DOCS = Path(__file__).parents[2] / "docs" / "configuration.md"
+DOCS = Path(__file__).parents[2] / "docs" / "reference" / "configuration.md"
 
 
 def test_the_smallest_file_gets_every_default():

@@ -1,4 +1,4 @@
-"""docs/mistakes.md: every mistake in its tables is made here, and what is said of it is what stands there."""
+"""mistakes.md: every mistake in its tables is made here, and what is said of it is what stands there."""
 
 import re
 from pathlib import Path
@@ -11,7 +11,7 @@ from tsproxy.config import ConfigError, load
 from tsproxy.config.document import parse_yaml
 from tsproxy.config.notices import notices
 
-PAGE = (Path(__file__).parents[2] / "docs" / "mistakes.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[2] / "docs" / "reference" / "mistakes.md").read_text(encoding="utf-8")
 FILE = "tsproxy.yaml"
 NOW_MS = 1_796_083_200_000
 SUBJECTS = dict(re.findall(r"^## (.+?)\n(.*?)(?=^## |\Z)", PAGE, re.M | re.S))
@@ -95,7 +95,7 @@ TOGETHER = {
 
 
 def test_every_subject_of_the_policy_has_its_mistakes():
-    policy = Path(__file__).parents[2] / "docs" / "policy.md"
+    policy = Path(__file__).parents[2] / "docs" / "guide" / "policy.md"
     sections = set(re.findall(r"^## (.+)$", policy.read_text(encoding="utf-8"), re.M))
     assert set().union(*(TOGETHER.get(subject, {subject}) for subject in SUBJECTS)) == sections
     assert all(rows(subject) for subject in SUBJECTS)

@@ -109,7 +109,7 @@ WRONG = {
         "tsproxy.yaml:4: policy.name_unit: 'maybe' is not allowed; must be yes or no",
     ),
 }
-"""Beside those of docs/mistakes.md (`test_mistakes`)."""
+"""Beside those of docs/reference/mistakes.md (`test_mistakes`)."""
 
 
 @pytest.mark.parametrize(("section", "problem"), WRONG.values(), ids=WRONG)

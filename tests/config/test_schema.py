@@ -11,7 +11,7 @@ from tests.config.test_wrong_files import WRONG
 from tsproxy.config.schema import json_schema
 from tsproxy.config.tree import KEYS
 
-DOCS = Path(__file__).parents[2] / "docs"
+DOCS = Path(__file__).parents[2] / "docs" / "reference"
 EXAMPLE = Path(__file__).parents[2] / "deploy" / "tsproxy.yaml"
 TYPES = {
     "string": str,

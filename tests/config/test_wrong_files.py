@@ -9,7 +9,7 @@ from tests.config.files import SMALLEST, problems_of
 from tsproxy.config import ConfigError, build_sasl, empty_document, load, put_setting, read_yaml
 from tsproxy.config.document import parse_yaml
 
-DOCS = Path(__file__).parents[2] / "docs" / "configuration.md"
+DOCS = Path(__file__).parents[2] / "docs" / "reference" / "configuration.md"
 
 
 WRONG = {

@@ -26,7 +26,7 @@ def test_the_edges_are_the_published_ones():
 
 
 def test_the_document_has_the_edges_as_numbers():
-    page = (Path(__file__).parents[2] / "docs" / "decision-log.md").read_text()
+    page = (Path(__file__).parents[2] / "docs" / "reference" / "decision-log.md").read_text()
     found = page[page.index("`EDGES`, in ms:") : page.index("So for every bound T")]
     assert tuple(map(int, re.findall(r"\d+", found))) == EDGES
 

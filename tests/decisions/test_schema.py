@@ -19,7 +19,7 @@ from tsproxy.decisions.schema import TYPE_FORMS, json_schema, spark_ddl
 from tsproxy.decisions.totals import Totals
 
 SCHEMA = json_schema()
-DOCUMENT = Path(__file__).parents[2] / "docs" / "decision-log.md"
+DOCUMENT = Path(__file__).parents[2] / "docs" / "reference" / "decision-log.md"
 
 
 def test_names_are_unique_flat_snake_case():

@@ -249,7 +249,9 @@ def test_rules_and_dashboard_arrive_as_they_are(tmp_path):
     wanted = []
     for name in ("recording.yaml", "alerts.yaml"):
         text = (DEPLOY / "prometheus" / name).read_text()
-        text = text.replace("runbook: docs/monitoring.md", "runbook: https://docs.example.com/monitoring")
+        text = text.replace(
+            "runbook: docs/guide/monitoring.md", "runbook: https://docs.example.com/monitoring"
+        )
         wanted += yaml.safe_load(text)["groups"]
     assert of_kind(objects, "PrometheusRule")["spec"]["groups"] == wanted
     [dashboard] = [
@@ -288,7 +290,7 @@ def test_the_job_starts_a_command_that_exists_and_reads_where_the_proxies_write(
     assert made == set(claims.values())
 
 
-PAGE = (ROOT / "docs" / "kubernetes.md").read_text()
+PAGE = (ROOT / "docs" / "guide" / "kubernetes.md").read_text()
 BLOCKS = re.findall(r"^```yaml\n(.*?)^```$", PAGE, re.M | re.S)
 MANIFESTS = [block for block in BLOCKS if "apiVersion:" in block]
 EXAMPLES = [yaml.safe_load(block) for block in BLOCKS if block not in MANIFESTS]

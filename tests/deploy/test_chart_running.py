@@ -201,7 +201,7 @@ async def test_a_rule_in_python_that_is_mounted_judges(kafka_440, topic, proxy_i
     example = example_of("A rule in Python")
     [rule] = example["config"]["policy"]["rules"]
     own = {"config": {"policy": {"rules": [rule | {"match": {"topics": [topic]}}]}}}
-    page = (ROOT / "docs" / "how-to" / "write-a-rule.md").read_text()
+    page = (ROOT / "docs" / "guide" / "how-to" / "write-a-rule.md").read_text()
     [module] = re.findall(r"^```python\n(# in_order\.py\n.*?)^```$", page, re.M | re.S)
     [entry] = re.findall(r"^```ini\n(.*?)^```$", PAGE, re.M | re.S)
     made = {"in-order": {"in_order.py": module, "entry_points.txt": entry}}

@@ -6,10 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from deploy.site.links import PARTS
 from tests.deploy.commands import ROOT, assert_is_known, help_of
 
 DOCUMENTS = ("README.md", "CONTRIBUTING.md")
-PAGES = ("docs/demo.md", "docs/before-enforcing.md")
+PAGES = ("docs/guide/demo.md", "docs/guide/before-enforcing.md")
 TEXTS = {name: (ROOT / name).read_text() for name in (*DOCUMENTS, *PAGES)}
 CODE = [
     line.strip().removeprefix("$ ")
@@ -50,5 +51,5 @@ def test_every_file_that_a_document_names_is_there(document: str):
 
 def exists(path: str) -> list[Path]:
     """Files of the checkout whose path ends so: documents leave out what the reader knows."""
-    roots = ("", "tsproxy", "tsproxy/policy", "spark_reports", "docs", "deploy")
+    roots = ("", "tsproxy", "tsproxy/policy", "spark_reports", *(f"docs/{part}" for part in PARTS), "deploy")
     return [ROOT / root / path for root in roots if (ROOT / root / path).exists()]

@@ -30,7 +30,7 @@ def test_the_excerpt_of_the_demo_is_an_excerpt():
     [excerpt] = re.findall(
         r"^```\n( +at the client.*?)^```$", README.read_text("utf-8"), re.MULTILINE | re.DOTALL
     )
-    whole = (ROOT / "docs" / "demo.md").read_text(encoding="utf-8").splitlines()
+    whole = (ROOT / "docs" / "guide" / "demo.md").read_text(encoding="utf-8").splitlines()
     assert set(excerpt.splitlines()) - {"…"} <= set(whole)
 
 
@@ -50,7 +50,7 @@ def test_the_index_has_every_page():
     assert pages - {"README.md"} - linked == set()
 
 
-COMPLAINTS = ROOT / "docs" / "complaints.md"
+COMPLAINTS = ROOT / "docs" / "evidence" / "complaints.md"
 ROWS = [
     tuple(cell.strip() for cell in line.strip("|").split(" | "))
     for line in COMPLAINTS.read_text(encoding="utf-8").splitlines()

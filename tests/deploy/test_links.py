@@ -38,5 +38,5 @@ def test_every_link_leads_to_a_heading_that_exists(document: Path):
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
 def test_every_test_that_a_document_names_exists(document: Path):
-    named = set(re.findall(r"`(tests/[\w/.-]+)`", prose(document)))
+    named = set(re.findall(r"`((?:tests|rigs)/[\w/.-]+)`", prose(document)))
     assert [each for each in sorted(named) if not (ROOT / each).exists()] == []

@@ -16,7 +16,7 @@ from tests.deploy.promql import TARGET_LABELS, names_in, problems_of
 from tests.deploy.test_links import anchors
 
 PROMETHEUS = DEPLOY / "prometheus"
-PAGE = ROOT / "docs" / "monitoring.md"
+PAGE = ROOT / "docs" / "guide" / "monitoring.md"
 
 
 def rules_of(name):

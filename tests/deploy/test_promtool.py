@@ -1,7 +1,7 @@
 """Rules, alerts and the dashboard, read and run by Prometheus's own tool.
 
 Each alert has a world in which one thing is wrong from minute 30 on. It must fire there, and no other alert.
-So has each incident: tests/incidents sees that a real proxy shows the series of its world.
+So has each incident: rigs/incidents sees that a real proxy shows the series of its world.
 The world in which nothing is wrong must be quiet. `promtool test rules` plays all of them.
 """
 
@@ -10,9 +10,9 @@ from dataclasses import dataclass
 import pytest
 import yaml
 
+from rigs.incidents.catalogue import INCIDENTS
 from tests.deploy.go_tools import PROMTOOL, needs_tools
 from tests.deploy.test_monitoring import ALERTS, PROMETHEUS, QUERIES
-from tests.incidents.catalogue import INCIDENTS
 
 pytestmark = needs_tools
 

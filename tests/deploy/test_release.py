@@ -291,11 +291,12 @@ def test_a_release_is_built_twice_tested_and_complete(tagged: Path):
     assert "audit: left out (AUDIT=skip)" in done.stdout
     with tarfile.open(dist / f"tsproxy-{__version__}.tar.gz") as tar:
         inside = {name.partition("/")[2] for name in tar.getnames()}
-    assert {"LICENSE", "CHANGELOG.md", "docs/operations.md", "deploy/tsproxy.service"} <= inside
+    assert {"LICENSE", "CHANGELOG.md", "docs/guide/operations.md", "deploy/tsproxy.service"} <= inside
     assert not [
         name
         for name in inside
-        if name.startswith(("tests", "deploy/demo", "deploy/release")) or name.endswith((".c", ".so", ".pyc"))
+        if name.startswith(("tests", "rigs", "deploy/demo", "deploy/release"))
+        or name.endswith((".c", ".so", ".pyc"))
     ]
     bom = json.loads((dist / f"tsproxy-{__version__}.cdx.json").read_text())
     product = bom["metadata"]["component"]

@@ -10,6 +10,7 @@ from deploy.site.links import (
     OUTSIDE,
     listing,
     loaded_from_elsewhere,
+    moved,
     navigation,
     outside_docs,
     place,
@@ -35,12 +36,12 @@ def test_the_navigation_has_each_page_once():
 @pytest.mark.parametrize(
     ("page", "link", "there"),
     [
-        ("docs/policy.md", "faq.md#cost", "faq.md#cost"),
-        ("docs/policy.md", "../CHANGELOG.md", "repository/CHANGELOG.md"),
-        ("docs/how-to/scan.md", "../policy.md", "../policy.md"),
-        ("docs/how-to/scan.md", "../../README.md#try-it", "../repository/README.md#try-it"),
+        ("docs/guide/policy.md", "faq.md#cost", "faq.md#cost"),
+        ("docs/guide/policy.md", "../../CHANGELOG.md", "../repository/CHANGELOG.md"),
+        ("docs/guide/how-to/scan.md", "../policy.md", "../policy.md"),
+        ("docs/guide/how-to/scan.md", "../../../README.md#try-it", "../../repository/README.md#try-it"),
         ("docs/README.md", "../deploy/", "repository/deploy/README.md"),
-        ("README.md", "docs/policy.md", "../policy.md"),
+        ("README.md", "docs/guide/policy.md", "../guide/policy.md"),
         ("README.md", "docs/README.md", "../README.md"),
         ("README.md", "LICENSE", "LICENSE"),
         ("README.md", "https://kafka.apache.org", "https://kafka.apache.org"),
@@ -49,6 +50,14 @@ def test_the_navigation_has_each_page_once():
 )
 def test_a_link_leads_to_the_same_document_on_the_site(page, link, there):
     assert rewritten(f"[a]({link})", page, frozenset({"deploy"})) == f"[a]({there})"
+
+
+def test_a_page_is_found_where_it_was_before_there_were_parts():
+    pages = ("guide/policy.html", "guide/how-to/backfill.html", "README.html", "repository/README.html")
+    assert list(moved(pages)) == [
+        ("policy.html", "guide/policy.html"),
+        ("how-to/backfill.html", "../guide/how-to/backfill.html"),
+    ]
 
 
 def test_code_is_left_as_it_is():

@@ -1,4 +1,4 @@
-"""docs/strimzi.md: its resources are Strimzi's, and agree with each other, the chart and the permissions."""
+"""strimzi.md: its resources are Strimzi's, and agree with each other, the chart and the permissions."""
 
 import re
 import zipfile
@@ -12,7 +12,7 @@ from tests.deploy.go_tools import needs_tools
 from tests.deploy.kubernetes_schemas import NEWEST, conforms, strimzi_jars
 from tests.in_process import run_command
 
-PAGE = (ROOT / "docs" / "strimzi.md").read_text()
+PAGE = (ROOT / "docs" / "guide" / "strimzi.md").read_text()
 BLOCKS = re.findall(r"^```yaml\n(.*?)^```$", PAGE, re.M | re.S)
 RESOURCES = {
     each["kind"]: each for block in BLOCKS if "apiVersion" in block for each in yaml.safe_load_all(block)
@@ -62,7 +62,11 @@ def test_the_proxy_connects_to_the_listener_that_lets_it_in():
 
 
 def test_the_user_has_the_permissions_that_the_proxy_needs_on_all_topics():
-    text = (ROOT / "docs" / "security.md").read_text().partition("### The proxy's own permissions\n")[2]
+    text = (
+        (ROOT / "docs" / "guide" / "security.md")
+        .read_text()
+        .partition("### The proxy's own permissions\n")[2]
+    )
     rows = re.findall(r"^\| `(\w+)`(?:, not required)? \| the topics that producers write to", text, re.M)
     [rule] = RESOURCES["KafkaUser"]["spec"]["authorization"]["acls"]
     assert sorted(rows) == rule["operations"]

@@ -60,7 +60,9 @@ def test_systemd_finds_nothing_to_say_about_the_unit(unit_that_would_start: Path
 @needs_systemd
 def test_systemd_deems_the_unit_as_well_confined_as_the_documents_say(unit_that_would_start: Path):
     """The scale ends at 10; a service without any confinement has 9.6."""
-    (documented,) = re.findall(r"exposure of \*\*(\d\.\d)\*\*", (ROOT / "docs" / "security.md").read_text())
+    (documented,) = re.findall(
+        r"exposure of \*\*(\d\.\d)\*\*", (ROOT / "docs" / "guide" / "security.md").read_text()
+    )
     threshold = round(float(documented) * 10)
     done = subprocess.run(
         ["systemd-analyze", "security", "--offline=true", f"--threshold={threshold}", unit_that_would_start],
@@ -78,7 +80,10 @@ def test_the_documents_name_all_that_systemd_still_finds_open(unit_that_would_st
     )
     exposed = {each["name"].split("=")[0] for each in json.loads(told) if float(each.get("exposure") or 0)}
     section = (
-        (ROOT / "docs" / "security.md").read_text().partition("## Least privilege\n")[2].partition("\n## ")[0]
+        (ROOT / "docs" / "guide" / "security.md")
+        .read_text()
+        .partition("## Least privilege\n")[2]
+        .partition("\n## ")[0]
     )
     named = set(re.findall(r"`(\w+)=?`", section))
     assert exposed
@@ -90,7 +95,7 @@ def test_systemd_finds_nothing_to_say_about_two_processes_that_share_the_ports(
     unit_that_would_start: Path, monkeypatch: pytest.MonkeyPatch
 ):
     """The units as the page has them."""
-    page = (ROOT / "docs" / "operations.md").read_text()
+    page = (ROOT / "docs" / "guide" / "operations.md").read_text()
     drop_in = textwrap.dedent(page.partition("ports.conf <<'END'\n")[2].partition("  END\n")[0])
     folder = unit_that_would_start.parent
     (folder / PORTS.name).write_text(PORTS.read_text())

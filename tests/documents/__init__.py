@@ -1,4 +1,4 @@
-"""Documents that are run word for word: `make docs-run PAGE=docs/tutorial.md`.
+"""Documents that are run word for word: `make docs-run PAGE=docs/guide/tutorial.md`.
 
 A page is followed as a reader would follow it, from top to bottom, in a new folder:
 

@@ -10,9 +10,9 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Final
 
+from rigs.differential import intended
 from spark_reports.report import json_schema
 from tests.authority import inputs
-from tests.differential import intended
 from tests.session import test_close_reasons
 from tests.test_states import drawing
 from tsproxy.config import schema
@@ -36,8 +36,8 @@ PARTS: Final[Mapping[str, Callable[[], str]]] = {
 }
 
 FILES: Final[Mapping[str, Callable[[], str]]] = {
-    "docs/configuration.schema.json": schema.as_text,
-    "docs/report.schema.json": json_schema.text,
+    "docs/reference/configuration.schema.json": schema.as_text,
+    "docs/reference/report.schema.json": json_schema.text,
 }
 
 _PART = re.compile(

@@ -9,11 +9,12 @@ import pytest
 from tests.documents.page import steps
 
 ROOT = Path(__file__).parents[2]
+GUIDE = ROOT / "docs" / "guide"
 PAGES = sorted(
     str(path.relative_to(ROOT))
-    for path in [ROOT / "README.md", ROOT / "docs" / "tutorial.md", *(ROOT / "docs" / "how-to").glob("*.md")]
+    for path in [ROOT / "README.md", GUIDE / "tutorial.md", *(GUIDE / "how-to").glob("*.md")]
 )
-QUICK = {"docs/how-to/write-a-rule.md"}
+QUICK = {"docs/guide/how-to/write-a-rule.md"}
 """Pages that need no Kafka and cost a second or two."""
 LONG = [page for page in PAGES if page not in QUICK]
 

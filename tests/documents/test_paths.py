@@ -5,11 +5,11 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 PAGES = [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")]
-TEST = re.compile(r"`(tests/[\w./-]+)(?:::\w+)?`")
+TEST = re.compile(r"`((?:tests|rigs)/[\w./-]+)(?:::\w+)?`")
 
 
 def missing(text):
-    """The files and folders of `tests` that the text names and that are not there."""
+    """The files and folders of `tests` and `rigs` that the text names and that are not there."""
     return sorted({named for named in TEST.findall(text) if not (ROOT / named).exists()})
 
 

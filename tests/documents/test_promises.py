@@ -1,4 +1,4 @@
-"""Each promise of docs/security.md and docs/policy.md has a test, by name (`promises.txt`).
+"""Each promise of docs/guide/security.md and docs/guide/policy.md has a test, by name (`promises.txt`).
 
 A text that changes asks for a look: its line has a digest of the text for which its tests were chosen.
 """
@@ -27,7 +27,7 @@ def rows_of(page):
 
 
 def blocks_of(page):
-    return blocks((TESTS.parent / "docs" / page).read_text("utf-8"))
+    return blocks((TESTS.parent / "docs" / "guide" / page).read_text("utf-8"))
 
 
 def digest(block):
@@ -72,8 +72,8 @@ def missing(tests):
     for test in tests.split(", "):
         place, _, name = test.partition("::")
         folder, _, file = place.rpartition("/")
-        path = TESTS / folder / f"test_{file}.py"
-        if not path.is_file() or f"test_{name}" not in names_in(path):
+        paths = [TESTS.parent / top / folder / f"test_{file}.py" for top in ("tests", "rigs")]
+        if not any(f"test_{name}" in names_in(path) for path in paths if path.is_file()):
             yield test
 
 

@@ -1,4 +1,4 @@
-"""Each example of docs/policy.md, as it stands there, between a client and a real broker without limits."""
+"""Each example of policy.md, as it stands there, between a client and a real broker without limits."""
 
 import asyncio
 import re
@@ -18,7 +18,7 @@ from tsproxy.policy.extended import text as text_of_extended
 from tsproxy.testing.proxy import RunningProxy
 from tsproxy.wire import k00_produce
 
-DOCUMENT = (Path(__file__).parents[2] / "docs" / "policy.md").read_text()
+DOCUMENT = (Path(__file__).parents[2] / "docs" / "guide" / "policy.md").read_text()
 EXAMPLES = dict(re.findall(r"^## ([^\n]+)$(?:(?!^## ).)*?^```yaml\n(.*?)^```$", DOCUMENT, re.M | re.S))
 [CUSTOM_RULE, OWN_TEST] = re.findall(r"^```python\n(.*?)^```$", DOCUMENT, re.M | re.S)
 VERSION = 8

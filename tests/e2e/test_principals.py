@@ -386,7 +386,7 @@ async def test_a_rule_for_one_principal_is_for_nobody_else(kafka, token, tmp_pat
     assert {principal for _, principal, verdict in fates if verdict == "accepted"} == {"User:admin"}
 
 
-DOCUMENT = (Path(__file__).parents[2] / "docs" / "policy.md").read_text()
+DOCUMENT = (Path(__file__).parents[2] / "docs" / "guide" / "policy.md").read_text()
 [NAMELESS] = re.findall(r"^### Clients without a principal$.*?^```yaml\n(.*?)^```$", DOCUMENT, re.M | re.S)
 
 

@@ -72,7 +72,7 @@ async def send_all(producer: AIOKafkaProducer, topic: str, batches: Sequence[Bat
     return fates
 
 
-@pytest.fixture(params=brokers("tests/differential compares 3.9.1 with and without the proxy"))
+@pytest.fixture(params=brokers("rigs/differential compares 3.9.1 with and without the proxy"))
 def kafka(request: pytest.FixtureRequest) -> KafkaCluster:
     return request.getfixturevalue(request.param)
 

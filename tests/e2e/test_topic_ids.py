@@ -4,8 +4,8 @@ import time
 
 import pytest
 
+from rigs.differential.run import id_of
 from tests.attacks.attacker import answer_to, port_of
-from tests.differential.run import id_of
 from tests.session.conversation import id_of as session_id_of
 from tests.session.messages import produce
 from tests.wire.batches import batch

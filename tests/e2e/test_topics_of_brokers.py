@@ -3,9 +3,9 @@
 import pytest
 from aiokafka import AIOKafkaConsumer, TopicPartition
 
-from tests.differential.lines import Direct, Proxied, now_ms
-from tests.differential.requests import NO_IDS, metadata_frame, produce_frame, read_answers, read_ids
-from tests.differential.stored import stored_batches
+from rigs.differential.lines import Direct, Proxied, now_ms
+from rigs.differential.requests import NO_IDS, metadata_frame, produce_frame, read_answers, read_ids
+from rigs.differential.stored import stored_batches
 from tests.full_only import BOTH_BROKERS
 from tests.verdicts.rows import KNOWN, legacy, v2
 from tsproxy.model.view import View

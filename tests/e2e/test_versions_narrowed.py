@@ -1,4 +1,4 @@
-"""Clients are offered what the brokers offer, but for the rows of a table in docs/transparency.md, if any."""
+"""Clients are offered what the brokers offer, but for the rows of a table in transparency.md, if any."""
 
 import re
 from pathlib import Path
@@ -12,7 +12,7 @@ from tests.wire.entities import read
 from tsproxy.testing.proxy import RunningProxy
 from tsproxy.wire.apis import APIS
 
-DOCS = Path(__file__).parents[2] / "docs"
+DOCS = Path(__file__).parents[2] / "docs" / "evidence"
 VERSION = 4
 ASKED = request(API_VERSIONS, VERSION, b"\x05test\x021\x00")
 

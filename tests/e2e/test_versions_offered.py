@@ -5,8 +5,8 @@ import struct
 
 import pytest
 
+from rigs.differential.message_sets import Message, write_message
 from tests.attacks.attacker import HOST, PATIENCE_S, answer_to, port_of, until
-from tests.differential.message_sets import Message, write_message
 from tests.full_only import BOTH_BROKERS
 from tests.session.messages import produce
 from tests.wire.batches import batch

@@ -8,10 +8,10 @@ from collections import deque
 from random import Random
 from unittest.mock import patch
 
+from rigs.simulated.history import batches_of
+from rigs.simulated.requests import any_request, cut_frames
 from tests.session.conversation import NOW_MS, PEER, Session, view_of
 from tests.session.messages import PRODUCE, accepted, produced
-from tests.simulated.history import batches_of
-from tests.simulated.requests import any_request, cut_frames
 from tsproxy.proxy.connections.judge_pool import JudgePool
 from tsproxy.session.effects import Judge, SendToBroker
 from tsproxy.session.events import RequestJudged

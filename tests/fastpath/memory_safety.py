@@ -142,8 +142,8 @@ def read_corpus(seeds: int) -> None:
 
 
 def run_connections(seeds: int) -> None:
+    from rigs.simulated.world import run_world
     from tests.fastpath.judged_in_threads import judged_in_threads
-    from tests.simulated.world import run_world
 
     started, connections = time.monotonic(), 0
     for seed in range(seeds):

@@ -1,10 +1,10 @@
-"""The examples of docs/offline.md: a command, and its output."""
+"""The examples of docs/guide/offline.md: a command, and its output."""
 
 import re
 import shlex
 from pathlib import Path
 
-DOCUMENT = Path(__file__).parents[2] / "docs" / "offline.md"
+DOCUMENT = Path(__file__).parents[2] / "docs" / "guide" / "offline.md"
 _CONSOLE = re.compile(r"^```\n\$ tsproxy (?P<command>[^\n]*)\n(?P<shown>.*?)^```$", re.MULTILINE | re.DOTALL)
 _VARYING = re.compile(r"cluster [\w-]{22}|[+-]?\d[\d,.:-]*( ms| s| min)?")
 

@@ -97,7 +97,7 @@ async def test_the_documented_example_prints_what_the_document_shows(kafka_440, 
 @pytest.mark.full_only("creates 10,000 partitions: minutes; the tests above scan a few")
 @pytest.mark.timeout(900)
 async def test_ten_thousand_partitions_take_seconds(capsys):
-    """`make test-full`: docs/offline.md says about a second; the bound leaves room for a loaded machine."""
+    """`make test-full`: offline.md says about a second; the bound leaves room for a loaded machine."""
     now_ms = time.time_ns() // 1_000_000
     async with KafkaCluster(heap="1500m") as kafka:
         for number in range(100):

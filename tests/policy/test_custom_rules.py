@@ -249,7 +249,9 @@ def test_the_documents_test_of_it_passes(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("of", [RuleContext, StreamTime, TopicLimits])
 def test_the_page_names_whatever_a_rule_gets(of):
-    page = (Path(__file__).parents[2] / "docs" / "how-to" / "write-a-rule.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[2] / "docs" / "guide" / "how-to" / "write-a-rule.md").read_text(
+        encoding="utf-8"
+    )
     table = page.partition("| `context.` |")[2].partition("\n\n")[0]
     assert {field.name for field in fields(of)} <= set(re.findall(r"`(\w+)`", table))
 

@@ -1,6 +1,6 @@
 """An acceptable batch is forwarded; any other is rejected in the broker's words, by its first failing check.
 
-The same verdicts are held against real brokers in tests/verdicts and tests/differential; here each rule
+The same verdicts are held against real brokers in tests/verdicts and rigs/differential; here each rule
 stands alone, and the order between any two.
 """
 

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from tests.differential.message_sets import Message, wrapper, write_message, write_messages
+from rigs.differential.message_sets import Message, wrapper, write_message, write_messages
 from tests.policy.verdicts import HOUR_MS, LIMITS, NOW_MS, judged_by, verdict
 from tests.wire.batches import batch
 from tsproxy.model.kafka import LONG_MIN, Codec, ErrorCode, TimestampType

@@ -15,7 +15,7 @@ from tsproxy.proxy.metrics.registry import Metrics
 from tsproxy.session.effects import SessionCounter
 
 ROOT = Path(__file__).parents[2]
-PAGE = (ROOT / "docs" / "metrics.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs" / "reference" / "metrics.md").read_text(encoding="utf-8")
 NOT_SECTIONS = ("__init__", "sections")
 METRICS = ROOT / "tsproxy" / "proxy" / "metrics"
 CATALOGUE = [file for file in sorted((METRICS / "catalogue").glob("*.py")) if file.stem not in NOT_SECTIONS]

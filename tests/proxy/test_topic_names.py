@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from tests.differential.run import id_of
+from rigs.differential.run import id_of
 from tests.proxy.test_cluster import ADDRESS, learning, upstream_of
 from tests.proxy.world import until
 from tsproxy.proxy.brokers import topic_ids as module

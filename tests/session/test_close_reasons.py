@@ -1,4 +1,4 @@
-"""docs/transparency.md has a row for each reason to close a connection (`table`)."""
+"""docs/evidence/transparency.md has a row for each reason to close a connection (`table`)."""
 
 from tsproxy.session.effects import CloseReason
 

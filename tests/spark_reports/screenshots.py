@@ -1,4 +1,4 @@
-"""The pictures of a report under docs/: `python -m tests.spark_reports.screenshots REPORT.json docs`.
+"""The pictures of a report: `python -m tests.spark_reports.screenshots REPORT.json docs/guide`.
 
 1280 pixels wide by day and by night, 400 pixels wide, the lists further down by themselves, and as printed
 (a PDF).

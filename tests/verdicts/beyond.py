@@ -10,8 +10,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from tests.differential.batches import Batch, Record, write_batch
-from tests.differential.message_sets import Message, wrapper, write_messages
+from rigs.differential.batches import Batch, Record, write_batch
+from rigs.differential.message_sets import Message, wrapper, write_messages
 from tests.verdicts.rows import (
     ACCEPTED,
     APPEND_TIME,

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.differential.lines import Direct, Proxied
+from rigs.differential.lines import Direct, Proxied
 from tests.full_only import BOTH_BROKERS
 from tests.verdicts.rows import DAY, HOUR, KEEP, KNOWN, limits
 from tsproxy.model.view import View

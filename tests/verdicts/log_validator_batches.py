@@ -3,8 +3,8 @@
 from collections.abc import Callable
 from dataclasses import replace
 
-from tests.differential.batches import Batch, Record, write_batch
-from tests.differential.message_sets import wrapper, write_messages
+from rigs.differential.batches import Batch, Record, write_batch
+from rigs.differential.message_sets import wrapper, write_messages
 from tests.verdicts.rows import (
     TICK,
     keyless,

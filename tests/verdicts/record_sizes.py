@@ -7,7 +7,7 @@ whatever it found in the records before.
 from collections.abc import Callable
 from typing import Final
 
-from tests.differential.batches import Batch, Record, varint, write_batch, write_record
+from rigs.differential.batches import Batch, Record, varint, write_batch, write_record
 from tests.verdicts.rows import (
     APPEND_TIME,
     CODECS,

@@ -6,9 +6,9 @@ from enum import Enum
 from itertools import starmap
 from typing import Final
 
-from tests.differential.batches import Batch, Record, write_batch
-from tests.differential.dialects import GOOD
-from tests.differential.message_sets import Message, wrapper, write_messages
+from rigs.differential.batches import Batch, Record, write_batch
+from rigs.differential.dialects import GOOD
+from rigs.differential.message_sets import Message, wrapper, write_messages
 from tsproxy.model.kafka import NO_TIMESTAMP, ErrorCode
 from tsproxy.model.verdict import TopicLimits
 

@@ -10,9 +10,9 @@ import re
 
 import pytest
 
-from tests.differential.batches import Batch, Record, write_batch
-from tests.differential.lines import Direct, now_ms
-from tests.differential.requests import produce_frame, read_answers
+from rigs.differential.batches import Batch, Record, write_batch
+from rigs.differential.lines import Direct, now_ms
+from rigs.differential.requests import produce_frame, read_answers
 from tests.verdicts.rows import DAY, HOUR, KEEP, limits
 from tsproxy.cluster.topic_limits import topic_limits
 from tsproxy.model.kafka import LONG_MAX, LONG_MIN, ErrorCode, wrap64

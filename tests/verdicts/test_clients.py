@@ -14,8 +14,8 @@ from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 from aiokafka.errors import KafkaError
 from confluent_kafka import KafkaException, Producer
 
+from rigs.differential.lines import now_ms
 from tests import full_only
-from tests.differential.lines import now_ms
 from tests.verdicts.rows import DAY, HOUR, KEEP, limits
 from tsproxy.testing.java_producer import (
     Acknowledged,

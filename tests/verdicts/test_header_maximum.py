@@ -5,9 +5,9 @@
 
 from itertools import product
 
-from tests.differential.lines import Direct, Proxied, now_ms
-from tests.differential.requests import produce_frame, read_answers
-from tests.differential.stored import stored_batches
+from rigs.differential.lines import Direct, Proxied, now_ms
+from rigs.differential.requests import produce_frame, read_answers
+from rigs.differential.stored import stored_batches
 from tests.verdicts.rows import KEEP, v2_at
 from tsproxy.model.kafka import Codec, ErrorCode
 from tsproxy.model.verdict import Reason, TopicLimits

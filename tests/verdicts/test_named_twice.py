@@ -2,9 +2,9 @@
 
 import pytest
 
-from tests.differential.lines import Direct, now_ms
-from tests.differential.requests import read_answers, request_frame
-from tests.differential.stored import stored_batches
+from rigs.differential.lines import Direct, now_ms
+from rigs.differential.requests import read_answers, request_frame
+from rigs.differential.stored import stored_batches
 from tests.verdicts.rows import v2
 from tsproxy.model.kafka import ErrorCode
 from tsproxy.model.produce import PartitionProduceData, ProduceRequest, TopicProduceData

@@ -6,13 +6,13 @@ from itertools import repeat
 
 import pytest
 
-from tests.differential.batches import Batch, Record, write_batch
-from tests.differential.comparison import Exchange, Window, comparable
-from tests.differential.generator import Part
-from tests.differential.intended import claimed_by
-from tests.differential.lines import Direct, Proxied, now_ms
-from tests.differential.requests import Answers, produce_frame, read_answers
-from tests.differential.topics import Topic
+from rigs.differential.batches import Batch, Record, write_batch
+from rigs.differential.comparison import Exchange, Window, comparable
+from rigs.differential.generator import Part
+from rigs.differential.intended import claimed_by
+from rigs.differential.lines import Direct, Proxied, now_ms
+from rigs.differential.requests import Answers, produce_frame, read_answers
+from rigs.differential.topics import Topic
 from tests.verdicts.rows import DAY, HOUR, KEEP, KNOWN, limits
 from tsproxy.model.kafka import Codec, ErrorCode
 from tsproxy.model.view import SessionLimits, View

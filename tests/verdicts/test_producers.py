@@ -2,8 +2,8 @@
 
 import pytest
 
-from tests.differential.lines import Direct, Proxied, now_ms
-from tests.differential.requests import produce_frame, read_answers
+from rigs.differential.lines import Direct, Proxied, now_ms
+from rigs.differential.requests import produce_frame, read_answers
 from tests.policy.verdicts import LIMITS
 from tests.verdicts.rows import DAY, HOUR, KEEP, limits, v2
 from tsproxy.model.kafka import ErrorCode

@@ -2,9 +2,9 @@
 
 import pytest
 
-from tests.differential.lines import Direct, Proxied, Stream, now_ms
-from tests.differential.requests import produce_frame, read_answers, request_frame
-from tests.differential.stored import stored_batches
+from rigs.differential.lines import Direct, Proxied, Stream, now_ms
+from rigs.differential.requests import produce_frame, read_answers, request_frame
+from rigs.differential.stored import stored_batches
 from tests.verdicts.rows import DAY, HOUR, KEEP, KNOWN, cut_short, legacy, limits, v2
 from tsproxy.model.kafka import ErrorCode
 from tsproxy.model.outcome import VerdictName

@@ -4,9 +4,9 @@ import re
 
 import pytest
 
-from tests.differential.lines import Direct, Proxied, now_ms
-from tests.differential.requests import Answers, produce_frame, read_answers
-from tests.differential.run import topic_ids
+from rigs.differential.lines import Direct, Proxied, now_ms
+from rigs.differential.requests import Answers, produce_frame, read_answers
+from rigs.differential.run import topic_ids
 from tests.verdicts.beyond import BEYOND, EXACT
 from tests.verdicts.log_validator import CASES, NOT_REPLAYED
 from tests.verdicts.record_sizes import SIZES

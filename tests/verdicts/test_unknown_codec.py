@@ -6,9 +6,9 @@ Only partitions that exist and that the client may write to come there: `KafkaAp
 
 import pytest
 
-from tests.differential.lines import Direct, Proxied, now_ms
-from tests.differential.requests import produce_frame, read_answers
-from tests.differential.stored import stored_batches
+from rigs.differential.lines import Direct, Proxied, now_ms
+from rigs.differential.requests import produce_frame, read_answers
+from rigs.differential.stored import stored_batches
 from tests.verdicts.rows import DAY, HOUR, KEEP, KNOWN, limits, v2
 from tsproxy.model.kafka import ErrorCode
 from tsproxy.model.view import View

@@ -202,7 +202,7 @@ def the_release_itself(name):
     yield f"Kafka {name}", "DEFAULT_VERSION in tsproxy/testing/kafka_cluster.py, and deploy/compose.yaml"
     yield (
         f"Kafka {name}",
-        "a fixture in tests/conftest.py, RELEASES in tests/model, tests/wire and tests/clients",
+        "a fixture in conftest.py, RELEASES in tests/model, tests/wire and tests/clients",
     )
 
 
@@ -237,7 +237,7 @@ def main(arguments: Sequence[str]) -> int:
     print(*([f"{method}: {how}" for method, how in methods] or ["none"]), sep="\n")
     places = [*to_do(older, newer), *beside]
     if methods:
-        places.append(("methods above", "policy/checks, rows in tests/verdicts, docs/verdicts.md"))
+        places.append(("methods above", "policy/checks, rows in tests/verdicts, docs/reference/verdicts.md"))
     if places or name != since:
         places += the_release_itself(name)
     print("\nTo do:")

@@ -5,8 +5,8 @@ No answer ever names these offsets: Produce below v8 has no room for texts. They
 
 import pytest
 
-from tests.differential.dialects import GOOD
-from tests.differential.message_sets import Message, wrapper, write_message, write_messages
+from rigs.differential.dialects import GOOD
+from rigs.differential.message_sets import Message, wrapper, write_message, write_messages
 from tsproxy.model.kafka import NO_TIMESTAMP, Codec
 from tsproxy.model.records import Fault, RecordBatch, RecordFacts, Records
 from tsproxy.model.view import SessionLimits

@@ -8,8 +8,8 @@ import struct
 
 import pytest
 
-from tests.differential.batches import Batch, Record, write_batch
-from tests.differential.message_sets import Message, write_message
+from rigs.differential.batches import Batch, Record, write_batch
+from rigs.differential.message_sets import Message, write_message
 from tsproxy.model.kafka import NO_TIMESTAMP, TimestampType
 from tsproxy.model.records import Fault, RecordBatch
 from tsproxy.wire.record_set import as_batch, batch_at, read_header, scan

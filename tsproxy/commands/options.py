@@ -52,7 +52,7 @@ PROXY_KEYS: Final = {
 def add_proxy(parser: argparse.ArgumentParser) -> None:
     """The flags that make up a proxy's configuration."""
     parser.add_argument(
-        "--config", metavar="FILE", type=Path, help="YAML; see docs/configuration.md; flags win"
+        "--config", metavar="FILE", type=Path, help="YAML; see docs/reference/configuration.md; flags win"
     )
     parser.add_argument("--upstream", metavar="H:P[,H:P]", help="brokers to begin with")
     parser.add_argument(

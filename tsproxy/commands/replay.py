@@ -17,7 +17,7 @@ examples:
   tsproxy replay --decisions /var/lib/tsproxy/decisions --set policy.limits_from=config \\
       --set policy.defaults.message.timestamp.after.max.ms=10m
 
-Changes nothing. Each source says what it cannot know; docs/offline.md says why.
+Changes nothing. Each source says what it cannot know; docs/guide/offline.md says why.
 """
 
 

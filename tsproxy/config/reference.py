@@ -1,11 +1,11 @@
-"""The declared keys as Markdown, for docs/configuration.md."""
+"""The declared keys as Markdown, for docs/reference/configuration.md."""
 
 from tsproxy.config.keys import Key, SectionKeys
 from tsproxy.config.tree import KEYS, OPTIONAL
 
 
 def reference_table() -> str:
-    """The tables of `docs/configuration.md`, made from the declared keys."""
+    """The tables of `docs/reference/configuration.md`, made from the declared keys."""
     rows = ["| key | value | default | change | meaning |", "| --- | --- | --- | --- | --- |"]
     rows += [
         f"| `{key.path}` | {_value(key)} | {_default(key)} | {_change(key)} | {key.meaning} |" for key in KEYS

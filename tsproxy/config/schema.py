@@ -1,6 +1,6 @@
 """The declared keys as JSON Schema, for editors that complete and check a file while it is written.
 
-`tsproxy check --schema` prints it, and `docs/configuration.schema.json` is a copy (`make generated`). The
+`tsproxy check --schema` prints it, and `configuration.schema.json` is a copy (`make generated`). The
 schema describes the form of each value. Only `tsproxy check FILE` checks whether values are right, and
 whether they are allowed together.
 

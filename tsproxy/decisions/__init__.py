@@ -4,7 +4,7 @@ The package is pure: no I/O, no clock, no logging. It needs only the standard li
 driver imports it.
 
     fields     the one definition of the schema
-    schema     its JSON Schema, Spark DDL and the table of docs/decision-log.md
+    schema     its JSON Schema, Spark DDL and the table of docs/reference/decision-log.md
     events     turns outcomes into plain dicts
     ledger     counts outcomes by key
     lines      makes counters lines only when they are read

@@ -1,6 +1,6 @@
 """The decision log's schema, version 1, as one table of fields.
 
-The JSON Schema, the Spark schema and the table of docs/decision-log.md are generated from FIELDS
+The JSON Schema, the Spark schema and the table of docs/reference/decision-log.md are generated from FIELDS
 (`schema`). Within a version, fields are only added. Their type and meaning never change: readers ignore
 unknown fields and read a missing field as null. Nulls are never written, so that lines stay short.
 

@@ -75,7 +75,7 @@ def spark_ddl() -> str:
 
 
 def markdown_table() -> str:
-    """The table of docs/decision-log.md with one row for each field, ending in a newline.
+    """The table of docs/reference/decision-log.md with one row for each field, ending in a newline.
 
     In the four event columns, ● marks a field that is always present and ○ one that may be present.
     """

@@ -19,7 +19,7 @@ MEMORY: Final = Check("memory")
 DECISIONS: Final = Check("decisions")
 
 BASE_BYTES: Final = 60 << 20
-"""Memory of one process without clients (docs/operations.md)."""
+"""Memory of one process without clients (docs/guide/operations.md)."""
 WHOLE_BATCHES: Final = 2
 """The number of decompressed batches that may be in memory as a whole at a time; dead letters add one."""
 LEAST_FREE_BYTES: Final = 256 << 20
@@ -70,7 +70,7 @@ def available_bytes(cgroup: Path = CGROUP) -> int | None:
 
 
 def most_bytes(config: Config) -> int:
-    """The most memory that all processes of this configuration may take (docs/operations.md, Capacity)."""
+    """The most memory that all processes of this configuration may take (operations.md, Capacity)."""
     copies = config.dead_letters
     whole = WHOLE_BATCHES + (copies is not None)
     batches = config.workers * whole * config.session_limits.decompressed_batch

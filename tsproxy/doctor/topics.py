@@ -140,7 +140,7 @@ def _unlimited_before(config: Config, judged: Mapping[str, TopicLimits]) -> Iter
             f"no limit on the age of records in {len(names):,} of {many(len(judged), 'topic')} "
             f"({few(names)}): "
             f"{BEFORE} is unlimited, so seconds in place of milliseconds pass as January 1970",
-            "limit it to what is right for each topic, such as a week, or by a rule (docs/policy.md)",
+            "limit it to what is right for each topic, such as a week, or by a rule (docs/guide/policy.md)",
             alter(config, names[0], BEFORE, _WEEK_MS),
         )
 
@@ -153,7 +153,7 @@ def _unlimited_after(config: Config, judged: Mapping[str, TopicLimits]) -> Itera
             f"({few(names)}): "
             f"{AFTER} is unlimited, the default before Kafka 4; one such record keeps its segment, and all "
             "after it, from being deleted",
-            "limit it, to an hour as Kafka 4 does, or by a rule (docs/policy.md)",
+            "limit it, to an hour as Kafka 4 does, or by a rule (docs/guide/policy.md)",
             alter(config, names[0], AFTER, HOUR_MS),
         )
 

@@ -1,11 +1,11 @@
-"""The catalogue as Markdown, for docs/troubleshooting.md."""
+"""The catalogue as Markdown, for docs/guide/troubleshooting.md."""
 
 from tsproxy.log_events.event import LogEvent
 from tsproxy.log_events.sections import SECTIONS, Section
 
 
 def reference() -> str:
-    """The tables of `docs/troubleshooting.md`."""
+    """The tables of `docs/guide/troubleshooting.md`."""
     return "\n\n".join(map(_section, SECTIONS))
 
 

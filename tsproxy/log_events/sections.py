@@ -1,4 +1,4 @@
-"""The catalogue in the order of docs/troubleshooting.md."""
+"""The catalogue in the order of docs/guide/troubleshooting.md."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -1,6 +1,6 @@
 """A line of the decision log as text for people. Pure.
 
-Readers ignore fields and events that they do not know (docs/decision-log.md). An unknown event is shown by
+Readers ignore fields and events that they do not know (decision-log.md). An unknown event is shown by
 its name.
 """
 

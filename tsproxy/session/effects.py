@@ -20,7 +20,7 @@ class CloseReason(StrEnum):
     """Why a session ended. It is the label of a metric, so the list is closed.
 
     `cause` says what happened, `lost` which requests have no answer then, and `no_answer` why the connection
-    closes in place of an answer. docs/transparency.md shows these texts. No reason ends the connection of
+    closes in place of an answer. transparency.md shows these texts. No reason ends the connection of
     another client.
     """
 

@@ -1,6 +1,6 @@
 """Records that producers send again by themselves: told, stored, counted.
 
-`tests/truth` has all that ends at once; here a broker goes and comes back meanwhile.
+`rigs/truth` has all that ends at once; here a broker goes and comes back meanwhile.
 """
 
 import asyncio

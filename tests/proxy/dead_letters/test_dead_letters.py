@@ -7,8 +7,8 @@ import pytest
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 from aiokafka.errors import InvalidTimestampError
 
+from rigs.differential.message_sets import Message, write_messages
 from tests.attacks.attacker import answer_to, port_of
-from tests.differential.message_sets import Message, write_messages
 from tests.proxy.running import page, until_page
 from tests.proxy.world import until
 from tests.session.messages import produce

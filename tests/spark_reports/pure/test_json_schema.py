@@ -8,7 +8,7 @@ from spark_reports.report.plain import ROWS
 from spark_reports.report.shape import Plain
 from tests.spark_reports import reports
 
-DOCUMENT = Path(__file__).parents[3] / "docs" / "report.schema.json"
+DOCUMENT = Path(__file__).parents[3] / "docs" / "reference" / "report.schema.json"
 _TYPES = {"string": str, "integer": int, "boolean": bool, "null": type(None), "array": list, "object": dict}
 
 

@@ -359,7 +359,7 @@ def test_options_that_do_not_fit_together_are_exit_code_2_in_one_sentence(
 
 
 def test_the_example_of_the_documents_can_be_read():
-    document = (Path(__file__).parents[3] / "docs" / "reports.md").read_text()
+    document = (Path(__file__).parents[3] / "docs" / "guide" / "reports.md").read_text()
     [example] = re.findall(r"```yaml\n(owners:.*?)```", document, re.DOTALL)
     entries = found(example).entries
     assert [entry.team for entry in entries] == ["Payments", "Devices", "Orders"]

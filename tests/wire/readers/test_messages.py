@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.differential.message_sets import Message, wrapper, write_message, write_messages
+from rigs.differential.message_sets import Message, wrapper, write_message, write_messages
 from tests.session.conversation import DAY_MS, HOUR_MS, NOW_MS
 from tests.wire.readers import reference
 from tests.wire.readers.byte_strings import longs

@@ -97,7 +97,7 @@ def _settings(values: str, others: str, dead_letters: str, inspect: str) -> Mapp
             choice(Inspect),
             "Which compressed batches are read: `all`, or `adaptive`: once a hundred of a connection and a "
             "topic were in order, one of a hundred; of the others, only the header is judged, and the "
-            f"broker reads the records. See `docs/policy.md`; {inspect}.",
+            f"broker reads the records. See `docs/guide/policy.md`; {inspect}.",
             path="inspect.compressed",
         ),
     }

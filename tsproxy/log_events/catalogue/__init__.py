@@ -1,1 +1,1 @@
-"""One row for each event of the operators' log: one module for each section of docs/troubleshooting.md."""
+"""One row for each event of the operators' log: one module for each section of troubleshooting.md."""

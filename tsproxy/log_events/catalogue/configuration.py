@@ -16,7 +16,7 @@ CONFIG_NOT_RELOADED: Final = error(
     "config_not_reloaded",
     ("problems", "advice"),
     "The new file has mistakes, all in `problems`. The old configuration stays in force.",
-    "Correct the file ([mistakes.md](mistakes.md)); `tsproxy check` shows the same.",
+    "Correct the file ([mistakes.md](../reference/mistakes.md)); `tsproxy check` shows the same.",
 )
 CONFIG_NEEDS_RESTART: Final = warning(
     "config_needs_restart",

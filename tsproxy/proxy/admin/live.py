@@ -146,7 +146,7 @@ def _troubles(kind: _Kind, troubles: Sequence[str]) -> Markup:
         element("ul", *(element("li", each) for each in troubles)),
         element(
             "p",
-            "The proxy's log has a line for each. docs/troubleshooting.md says what to do.",
+            "The proxy's log has a line for each. docs/guide/troubleshooting.md says what to do.",
             class_="soft",
         ),
         class_=f"troubles {kind.name}",

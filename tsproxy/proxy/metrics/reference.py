@@ -1,11 +1,11 @@
-"""The catalogue as Markdown, for docs/metrics.md."""
+"""The catalogue as Markdown, for docs/reference/metrics.md."""
 
 from tsproxy.proxy.metrics.catalogue.sections import SECTIONS
 from tsproxy.proxy.metrics.described import FROM_START, Described, Joined, Kind
 
 
 def reference() -> str:
-    """The tables of `docs/metrics.md`."""
+    """The tables of `docs/reference/metrics.md`."""
     return "\n\n".join(_section(title, rows) for title, rows in SECTIONS.items())
 
 

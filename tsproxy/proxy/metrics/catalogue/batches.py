@@ -40,7 +40,7 @@ BAD_RECORDS: Final = counter_row(
     "Records that were themselves at fault, by reason and by the unit that their timestamps seem to have",
     WITH_THE_FIRST,
     "A `unit` names the mistake: that producer multiplies or divides by the wrong factor "
-    "([policy.md](policy.md#wrong-time-units)).",
+    "([policy.md](../guide/policy.md#wrong-time-units)).",
 )
 TOPIC_BAD_RECORDS: Final = counter_row(
     "tsproxy_topic_bad_records",
@@ -75,7 +75,7 @@ CANDIDATE_BAD_RECORDS: Final = counter_row(
     WITH_THE_FIRST,
     "No increase for days: it is safe to enforce the candidate. By default `too_far_ahead` is what Kafka "
     "4 would reject, and `too_old` is more than ten years behind, which nothing rejects "
-    "([policy.md](policy.md#candidate-limits)).",
+    "([policy.md](../guide/policy.md#candidate-limits)).",
 )
 AUDITED_BAD_RECORDS: Final = counter_row(
     "tsproxy_audited_bad_records",
@@ -146,7 +146,7 @@ RULE_SECONDS: Final = histogram_row(
     "Time that a custom rule takes for a batch",
     WITH_THE_FIRST,
     "More than a millisecond delays all clients of the process: the log says `rule_slow`. Make the rule "
-    "faster, or give it `bounds` ([policy.md](policy.md#custom-rules)).",
+    "faster, or give it `bounds` ([policy.md](../guide/policy.md#custom-rules)).",
 )
 WAIVER_EXPIRY: Final = gauge_row(
     "tsproxy_waiver_expiry_seconds",

@@ -30,7 +30,7 @@ BROKERS_NOT_SERVED: Final = gauge_row(
     "brokers",
     "Brokers of the cluster that a listener cannot serve: its clients cannot reach their partitions",
     "when the cluster has answered for the first time",
-    "Alert above 0. `broker_not_served` in the log says why ([ports](operations.md#ports)).",
+    "Alert above 0. `broker_not_served` in the log says why ([ports](../guide/operations.md#ports)).",
     Joined.HIGHEST,
 )
 BROKER_NAMES_UNRESOLVED: Final = gauge_row(

@@ -14,7 +14,7 @@ CLOCK_SUSPECTED: Final = gauge_row(
     "proxy's clock",
     FROM_START,
     'Alert on 1 with `by="brokers"`: check NTP on this machine. A slow clock rejects good records '
-    "([policy.md](policy.md#the-proxys-clock)).",
+    "([policy.md](../guide/policy.md#the-proxys-clock)).",
     Joined.HIGHEST,
 )
 CLOCK_OFFSET: Final = gauge_row(
@@ -24,7 +24,7 @@ CLOCK_OFFSET: Final = gauge_row(
     "The proxy's clock minus a broker's",
     "when the broker's clock has been measured",
     "All brokers differ: this machine's clock is wrong. One differs: that broker's clock is wrong. See its "
-    "margin: without [`clock.probe`](policy.md#the-proxys-clock) that may be 16 s.",
+    "margin: without [`clock.probe`](../guide/policy.md#the-proxys-clock) that may be 16 s.",
     Joined.FARTHEST,
 )
 CLOCK_OFFSET_MARGIN: Final = gauge_row(

@@ -25,7 +25,7 @@ SESSIONS_CLOSED: Final = counter_row(
     "Alert on `internal_error`, and report it. `peer_closed` is the normal end. `upstream_unavailable`: a "
     "broker is down. `broker_closed_early`: a broker closes new connections. `bad_frame`, `not_kafka`: "
     "something else speaks there, often TLS to a plain port. "
-    "`sasl_failed`: [failed logins](operations.md#failed-logins).",
+    "`sasl_failed`: [failed logins](../guide/operations.md#failed-logins).",
 )
 BROKER_CONNECTIONS: Final = gauge_row(
     "tsproxy_broker_connections",
@@ -95,8 +95,8 @@ THROTTLE_SECONDS: Final = counter_row(
     "seconds",
     "Time for which clients were throttled because of rejections",
     FROM_START,
-    "Increases: see [throttling](operations.md#throttling-producers-that-do-not-stop); `/decisions/top` "
-    "names the clients.",
+    "Increases: see [throttling](../guide/operations.md#throttling-producers-that-do-not-stop); "
+    "`/decisions/top` names the clients.",
 )
 SESSION_EVENTS: Final = {
     event: counter_row(f"tsproxy_{event}", (), event.unit, event.meaning, FROM_START, event.action)

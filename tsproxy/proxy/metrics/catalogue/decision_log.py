@@ -72,7 +72,7 @@ DEAD_LETTERS_LOST: Final = counter_row(
     "records",
     "Rejected records without a dead letter",
     _DEAD_LETTERS,
-    "[policy.md](policy.md#dead-letters) explains each reason.",
+    "[policy.md](../guide/policy.md#dead-letters) explains each reason.",
 )
 DEAD_LETTERS_WAITING: Final = gauge_row(
     "tsproxy_dead_letters_waiting",

@@ -54,7 +54,8 @@ PROCESS_RESIDENT_MEMORY: Final = gauge_row(
     "bytes",
     "Resident memory size in bytes.",
     FROM_START,
-    "Linux. See [capacity](operations.md#capacity). With workers: of the supervisor and all workers.",
+    "Linux. See [capacity](../guide/operations.md#capacity). With workers: of the supervisor "
+    "and all workers.",
     Joined.SUM,
 )
 PROCESS_VIRTUAL_MEMORY: Final = gauge_row(
@@ -72,7 +73,7 @@ PROCESS_OPEN_FDS: Final = gauge_row(
     "descriptors",
     "Number of open file descriptors.",
     FROM_START,
-    "Linux. Near `process_max_fds`: see [capacity](operations.md#capacity).",
+    "Linux. Near `process_max_fds`: see [capacity](../guide/operations.md#capacity).",
     Joined.HIGHEST,
 )
 PROCESS_MAX_FDS: Final = gauge_row(

@@ -1,4 +1,4 @@
-"""The catalogue in the order of docs/metrics.md."""
+"""The catalogue in the order of docs/reference/metrics.md."""
 
 from collections.abc import Iterator, Mapping
 from types import ModuleType

@@ -1,0 +1,1 @@
+"""Programs that test for minutes or hours: README.md has the list."""

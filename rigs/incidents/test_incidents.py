@@ -1,0 +1,68 @@
+"""Each incident is told by the page, by `/readyz?verbose`, by the log and by a metric, and is over again."""
+
+from contextlib import suppress
+from dataclasses import replace
+from functools import partial
+
+import pytest
+import pytest_asyncio
+from aiokafka.errors import TopicAlreadyExistsError
+
+from rigs.incidents import scenes
+from rigs.incidents.catalogue import INCIDENTS
+from rigs.incidents.measured import measured
+from rigs.incidents.runbook import sections
+
+QUICK = {
+    "file": scenes.refused_file,
+    "expired": partial(scenes.expired_certificate, java=False, left_s=6),
+}
+"""Incidents that cost a few seconds, with the broker that all tests share."""
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def shared(kafka_440):
+    with suppress(TopicAlreadyExistsError):
+        await kafka_440.create_topic(scenes.TOPIC)
+    return kafka_440
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def cluster(request):
+    async with scenes.CLUSTERS[request.param]() as kafka:
+        yield kafka
+
+
+async def is_told(incident, kafka):
+    found = await measured(incident, kafka)
+    assert None not in found.told.values(), (found.told, found.sentence, found.looks)
+    assert found.back is not None, found.sentence
+
+
+@pytest.mark.broker
+@pytest.mark.parametrize("name", QUICK)
+@pytest.mark.asyncio(loop_scope="module")
+async def test_an_incident_is_told_and_is_over_when_it_is_repaired(shared, name):
+    incident = replace(INCIDENTS[name], scene=QUICK[name])
+    await is_told(incident, shared)
+
+
+@pytest.mark.broker
+@pytest.mark.full_only("takes a quarter of an hour; two of them are in the test before")
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize(
+    ("cluster", "incident"),
+    [(each.brokers, each) for each in INCIDENTS.values()],
+    ids=list(INCIDENTS),
+    indirect=["cluster"],
+)
+@pytest.mark.asyncio(loop_scope="module")
+async def test_every_incident_is_told_and_is_over_when_it_is_repaired(cluster, incident):
+    if lacks := scenes.missing(incident):
+        pytest.skip(f"needs {lacks}")
+    await is_told(incident, cluster)
+
+
+@pytest.mark.parametrize("incident", INCIDENTS.values(), ids=list(INCIDENTS))
+def test_the_runbook_has_a_section_for_each_incident(incident):
+    assert incident.section in sections()

@@ -1,0 +1,36 @@
+"""The judges of a world: the queue of `JudgePool`, with turns on the loop instead of in threads."""
+
+from rigs.simulated.draws import Stream
+from rigs.simulated.loop import SimulatedLoop
+from tsproxy.proxy.connections.judge_pool import JudgePool, Ticket, _turn
+
+
+class SimulatedJudges(JudgePool):
+    """A turn begins after a while, and ends after another while: anything may happen meanwhile."""
+
+    def __init__(self, loop: SimulatedLoop, stream: Stream) -> None:
+        super().__init__(threads=0)
+        self._loop = loop
+        self._stream = stream
+
+    @property
+    def is_at_work(self) -> bool:
+        """Whether a turn has begun and has not ended, though perhaps nobody waits for it any more."""
+        return bool(self._at_work)
+
+    def begin(self, job, address, done) -> Ticket:
+        ticket = super().begin(job, address, done)
+        self._take_turn_later()
+        return ticket
+
+    def _take_turn_later(self) -> None:
+        self._loop.after(self._stream.soon(), self._begin_turn)
+
+    def _begin_turn(self) -> None:
+        if self._waiting and (ticket := self._next()) is not None:
+            self._loop.after(self._stream.soon(), lambda: self._end_turn(ticket))
+
+    def _end_turn(self, ticket: Ticket) -> None:
+        self._rest(ticket, _turn(ticket))
+        if self._waiting:
+            self._take_turn_later()

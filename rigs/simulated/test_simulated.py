@@ -1,0 +1,114 @@
+"""Simulated worlds: the invariants hold in them, the same seed is the same world, and a mistake is found."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from rigs.simulated.mistakes import (
+    HOSTILE_MISTAKES,
+    MISTAKES,
+    leaves_a_timer,
+    takes_a_lost_client_for_a_full_one,
+)
+from rigs.simulated.requests import PLANTED
+from rigs.simulated.shrink import shrink
+from rigs.simulated.world import rendered_metrics, run_world
+from tests.authority.inputs import INPUTS
+from tests.planted import traces
+
+pytestmark = pytest.mark.slow
+
+WORLDS = 300
+"""Worlds of the short form."""
+
+ENOUGH = 120
+"""Worlds within which each planted mistake is found."""
+
+TRACED = range(12)
+
+HOSTILE, HOSTILE_WORLDS = 3, 60
+"""Hostile clients in each world of the short form."""
+
+
+def hashes():
+    return [run_world(seed, is_traced=True).trace_hash for seed in TRACED]
+
+
+def first_failed(worlds, adversaries=0):
+    runs = (run_world(seed, adversaries=adversaries) for seed in range(worlds))
+    return next((found for found in runs if found.violation), None)
+
+
+def test_the_invariants_hold_whatever_happens():
+    results = [run_world(seed) for seed in range(WORLDS)]
+    assert [f"seed {each.seed}: {each.violation}" for each in results if each.violation] == []
+    assert sum(each.connections for each in results) > 3 * WORLDS
+    assert sum(each.requests for each in results) > 15 * WORLDS
+    assert traces(rendered_metrics(), PLANTED) == []
+    changes = {event for each in results for event in each.events if event.startswith("changes: ")}
+    wanted = ("reload", "limits", "suspension", "certificate", "clock step", "versions", "drain")
+    assert {f"changes: {name}" for name in wanted} <= changes
+
+
+def test_the_invariants_hold_beside_hostile_clients():
+    """No other client's verdict changes, and nothing forbidden of a hostile client comes to a broker."""
+    results = [run_world(seed, adversaries=HOSTILE) for seed in range(HOSTILE_WORLDS)]
+    assert [f"seed {each.seed}: {each.violation}" for each in results if each.violation] == []
+    tried = {event.rpartition(": ")[2] for each in results for event in each.events if ": tries " in event}
+    assert tried == {each.attempt.__name__ for each in INPUTS if each.attempt is not None}
+
+
+@pytest.mark.parametrize("plant", HOSTILE_MISTAKES, ids=lambda plant: plant.__name__)
+def test_a_mistake_that_only_a_hostile_client_meets_is_found(plant, monkeypatch):
+    plant(monkeypatch)
+    found = first_failed(HOSTILE_WORLDS, HOSTILE)
+    assert found is not None, f"{HOSTILE_WORLDS} worlds hold in spite of it"
+    assert found.violation.name in HOSTILE_MISTAKES[plant], f"seed {found.seed}: {found.violation}"
+
+
+def test_a_client_that_is_lost_while_it_is_full_ends(monkeypatch):
+    """This world has one. If it has none any more, another seed has: see the mistake."""
+    seed, adversaries = 20_000_275, 8
+    assert run_world(seed, adversaries=adversaries).violation is None
+    takes_a_lost_client_for_a_full_one(monkeypatch)
+    assert run_world(seed, adversaries=adversaries).violation.name == "never_ends"
+
+
+def test_the_same_seed_is_the_same_world_in_any_process():
+    expected = hashes()
+    assert len(set(expected)) == len(expected)
+    assert hashes() == expected
+    code = "from rigs.simulated.test_simulated import hashes; print(*hashes())"
+    for hash_seed in ("1", "2"):
+        run = subprocess.run(
+            [sys.executable, "-c", code],
+            env={**os.environ, "PYTHONHASHSEED": hash_seed},
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        assert run.stdout.split() == expected
+
+
+@pytest.mark.parametrize(
+    "plant",
+    MISTAKES,
+    ids=lambda plant: plant.__name__,
+)
+def test_a_mistake_is_found(plant, monkeypatch):
+    plant(monkeypatch)
+    found = first_failed(ENOUGH)
+    assert found is not None, f"{ENOUGH} worlds hold in spite of it"
+    assert found.violation.name in MISTAKES[plant], f"seed {found.seed}: {found.violation}"
+
+
+def test_a_world_that_fails_shrinks_to_the_events_that_it_takes(monkeypatch):
+    leaves_a_timer(monkeypatch)
+    found = first_failed(ENOUGH)
+    shrunk = shrink(found.seed)
+    assert shrunk.violation.name == found.violation.name
+    assert len(shrunk.events) <= 3 < len(found.events)
+    again = run_world(found.seed, shrunk.left_out, is_traced=True)
+    assert again.trace_hash == shrunk.trace_hash
