@@ -69,11 +69,12 @@ def hostile(text):
 
 
 OWNERS = """
-owners:
-  - {team: Payments, channel: payments@example.com, client_ids: ["billing-*"]}
-  - {team: Devices, channel: https://chat.example.com/devices, principals: ["User:iot*"]}
-  - {team: Orders, channel: '#orders', client_ids: [orders-*, kiosk-*]}
-  - {team: Clicks, client_ids: [mobile-*]}
+owners = [
+  { team = "Payments", channel = "payments@example.com", client_ids = ["billing-*"] },
+  { team = "Devices", channel = "https://chat.example.com/devices", principals = ["User:iot*"] },
+  { team = "Orders", channel = "#orders", client_ids = ["orders-*", "kiosk-*"] },
+  { team = "Clicks", client_ids = ["mobile-*"] },
+]
 """
 
 
@@ -104,7 +105,7 @@ def week(**changed):
 def complete():
     """The fixed report with everything that an option adds: owners, a week before it, links."""
     report = fixed()
-    report = owners.assigned(report, owners.parse(OWNERS, "owners.yaml"), report["producers"])
+    report = owners.assigned(report, owners.parse(OWNERS, "owners.toml"), report["producers"])
     links = {"json": "report.json", "csv": "report.csv", "index": "../index.html"}
     links |= {"day_before": "../2026-11-19/report.html", "day_after": "../2026-11-21/report.html"}
     links |= {"client": "https://dashboards.example.com/?client={client_id}&from={first_day}"}

@@ -135,10 +135,10 @@ def test_every_path_may_be_on_another_file_system(spark, decisions, tmp_path, ca
     hadoop.set("fs.viewfs.mounttable.far.link./kept", (tmp_path / "kept").as_uri())
     out = "viewfs://far/kept/reports/"
     options = ["--rollup", "viewfs://far/kept/rollup", "--output", out, "--date", "2026-11-20"]
-    (tmp_path / "kept" / "owners.json").write_text(
-        '{"owners": [{"team": "Pay", "principals": ["User:billing"]}]}'
+    (tmp_path / "kept" / "owners.toml").write_text(
+        '[[owners]]\nteam = "Pay"\nprincipals = ["User:billing"]\n'
     )
-    options += ["--index", "viewfs://far/kept", "--owners", "viewfs://far/kept/owners.json"]
+    options += ["--index", "viewfs://far/kept", "--owners", "viewfs://far/kept/owners.toml"]
     for _ in range(2):  # a rerun replaces what is there
         assert main(["daily", "--input", "viewfs://far/in", *options]) == 0
     assert f"Written: {out}report.html, {out}report.md, {out}report.json\n" in capsys.readouterr().out

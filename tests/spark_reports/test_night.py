@@ -161,8 +161,8 @@ def test_letters_of_the_day_before_are_not_written_again(spark, tmp_path):
     lines = [line(0, at_ms=MIDNIGHT_MS, kind="start", **own), counters(1, MIDNIGHT_MS, **own, **rejected)]
     lines.append(heartbeat(2, MIDNIGHT_MS, **own))
     write(tmp_path / "tsproxy" / "decisions-20261120T000000Z-px-1.jsonl", *lines)
-    owners = tmp_path / "owners.yaml"
-    owners.write_text("owners:\n  - { team: everybody, client_ids: ['*'] }\n")
+    owners = tmp_path / "owners.toml"
+    owners.write_text('[[owners]]\nteam = "everybody"\nclient_ids = ["*"]\n')
     written = {}
     for day, code in ((DAYS[0], 0), (DAYS[1], 1)):
         letters = tmp_path / f"letters-{day}"

@@ -21,7 +21,7 @@ TRIES = 2 if os.environ.get("TSPROXY_TEST") == "full" else 1
 """Run `daily` as a scheduler does that tries again. The tests of `compact` show that a day is replaced."""
 
 
-OWNERS = Path(__file__).parent / "fixed" / "owners.yaml"
+OWNERS = Path(__file__).parent / "fixed" / "owners.toml"
 
 
 @pytest.fixture(scope="module")

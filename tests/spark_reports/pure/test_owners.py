@@ -1,8 +1,7 @@
-"""owners.yaml: strict reading, the first match, counts that add up, and letters to owners."""
+"""owners.toml: strict reading, the first match, counts that add up, and letters to owners."""
 
 import json
 import re
-import sys
 from pathlib import Path
 
 import pytest
@@ -16,24 +15,30 @@ from tests.spark_reports import reports
 from tests.spark_reports.pure.test_html import TAGS, Page
 
 FILE = """
-owners:
-  - team: Payments
-    channel: payments@example.com
-    client_ids: [checkout, "billing-*"]
-  - team: Devices
-    channel: https://chat.example.com/devices
-    client_ids: ["*"]
-    principals: ["User:iot*"]
-  - team: Orders
-    channel: '#orders'
-    client_ids: orders-*
-  - team: Clicks
-    client_ids: ["web-*", "mobile-*"]
+[[owners]]
+team = "Payments"
+channel = "payments@example.com"
+client_ids = ["checkout", "billing-*"]
+
+[[owners]]
+team = "Devices"
+channel = "https://chat.example.com/devices"
+client_ids = ["*"]
+principals = ["User:iot*"]
+
+[[owners]]
+team = "Orders"
+channel = "#orders"
+client_ids = "orders-*"
+
+[[owners]]
+team = "Clicks"
+client_ids = ["web-*", "mobile-*"]
 """
 
 
-def found(text, name="owners.yaml"):
-    return owners.parse(text, name)
+def found(text):
+    return owners.parse(text, "owners.toml")
 
 
 def team_of(client_id, principal=None, text=FILE):
@@ -58,60 +63,40 @@ def test_the_first_entry_of_which_all_lists_fit_has_the_client(client, team):
     assert team_of(*client) == team
 
 
-def test_json_says_the_same_without_yaml(monkeypatch):
-    monkeypatch.setitem(sys.modules, "yaml", None)
-    text = json.dumps({"owners": [{"team": "A", "client_ids": ["a*"]}]})
-    assert found(text, "owners.json").team_of({"client_id": "app", "principal": None}) == "A"
-    with pytest.raises(owners.OwnersError, match=r"owners\.yaml: needs PyYAML .*\*\.json"):
-        found(FILE)
-
-
-HEAD = "owners:\n  - team: A\n    client_ids: [a]\n"
+A = '[[owners]]\nteam = "A"\nclient_ids = ["a"]\n'
+B = A + '[[owners]]\nteam = "B"\n'
 
 
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("", "owners.yaml: must be a mapping with the key owners, a list of at least one entry"),
-        ("- a", "owners.yaml:1: must be a mapping with the key owners"),
-        ("owners: []", "owners.yaml:1: must be a mapping with the key owners"),
-        (HEAD + "  - just a text", "owners.yaml:4: owners[1]: must be a mapping with team, channel"),
-        (HEAD + "  - team: B\n", "owners.yaml:4: owners[1]: must have client_ids, principals or both"),
-        (HEAD + "  - client_ids: [b]\n", "owners.yaml:4: owners[1].team: is missing: the name of the team"),
-        (HEAD + "  - team: ''\n    client_ids: [b]", "owners.yaml:4: owners[1].team: '' is not allowed"),
-        (HEAD + "  - team: [B]\n    client_ids: [b]", "owners.yaml:4: owners[1].team: must be a text"),
+        ("", "owners.toml: must have at least one table [[owners]]"),
+        ("owners = []", "owners.toml: must have at least one table [[owners]]"),
+        ("owners = 1", "owners.toml: must have at least one table [[owners]]"),
+        ("owners = [1]", "owners.toml: owners[0]: must be a table [[owners]] with team, channel"),
+        (B, "owners.toml: owners[1]: must have client_ids, principals or both"),
+        ('[[owners]]\nclient_ids = ["b"]', "owners.toml: owners[0].team: is missing: the name of the team"),
+        ('[[owners]]\nteam = ""\nclient_ids = ["b"]', "owners[0].team: '' is not allowed"),
+        ('[[owners]]\nteam = 7\nclient_ids = ["b"]', "owners[0].team: must be a text in quotes"),
         (
-            HEAD + '  - team: "B\\u202e"\n    client_ids: [b]',
-            "owners[1].team: 'B\\u202e' is not allowed; must be a pr",
+            '[[owners]]\nteam = "B\\u202e"\nclient_ids = ["b"]',
+            "owners[0].team: 'B\\u202e' is not allowed; must be a pr",
         ),
+        (B + "client_ids = []", "owners[1].client_ids: must have at least one glob, such as"),
+        (B + "client_ids = [1]", "owners[1].client_ids: must be globs in quotes"),
+        (B + 'client_id = ["b"]', "owners[1].client_id: unknown key; allowed here: team, channel"),
+        ("mine = 1\n" + A, "owners.toml: mine: unknown key; allowed here: owners"),
+        (A + 'channel = "http://x"', "owners[0].channel: 'http://x' is not allowed; must be a mail"),
         (
-            HEAD + "  - team: B\n    client_ids: []",
-            "owners[1].client_ids: must have at least one glob, such as",
-        ),
-        (
-            HEAD + "  - team: B\n    client_ids: [{b: c}]",
-            "owners.yaml:5: owners[1].client_ids: must be globs in quotes",
-        ),
-        (
-            HEAD + "  - team: B\n    client_id: [b]",
-            "owners[1].client_id: unknown key; allowed here: team, channel",
-        ),
-        (HEAD + "mine: 1", "owners.yaml:4: mine: unknown key; allowed here: owners"),
-        (HEAD + "    team: B", "owners.yaml:2: owners[0].team: is there twice"),
-        (
-            HEAD + "    channel: http://x",
-            "owners.yaml:4: owners[0].channel: 'http://x' is not allowed; must be a mail",
-        ),
-        (
-            HEAD + "    channel: javascript:alert(1)",
+            A + 'channel = "javascript:alert(1)"',
             "'javascript:alert(1)' is not allowed; must be a mail address",
         ),
-        (HEAD + "    client_ids: [*-a]", "owners.yaml:4: has an alias (*); write the value out, or quote"),
-        ("owners: [", "owners.yaml:1: not YAML: "),
-        ("owners: *a", "quote"),
+        (A + 'team = "B"', "owners.toml: not TOML: Cannot overwrite a value (at "),
+        ("owners:\n  - team: A", "owners.toml: not TOML: "),
+        ("a = " + "[" * 9_999, "owners.toml: not TOML: "),
         (
-            HEAD + "    channel: '#a'\n  - {team: A, channel: '#b', client_ids: [b]}",
-            "owners.yaml:5: channel: '#b' is not the channel that 'A' has in owners.yaml:2; give a team one",
+            A + 'channel = "#a"\n[[owners]]\nteam = "A"\nchannel = "#b"\nclient_ids = ["b"]',
+            "owners[1].channel: '#b' is not the channel that 'A' has in owners[0]; give a team one",
         ),
     ],
 )
@@ -123,28 +108,20 @@ def test_a_mistake_names_its_place_its_value_and_what_is_allowed(text, says):
 
 def test_all_mistakes_are_named_at_once():
     with pytest.raises(owners.OwnersError) as raised:
-        found("owners:\n  - team: A\n  - client_ids: [b]\n    chanel: x\n")
+        found('[[owners]]\nteam = "A"\n[[owners]]\nclient_ids = ["b"]\nchanel = "x"\n')
     assert [line.split(": ")[1] for line in str(raised.value).split("\n")] == [
         *("owners[0]", "owners[1].chanel", "owners[1].team")
     ]
 
 
-@pytest.mark.parametrize(
-    "text", ["{", "[]", '{"owners": [{"team": 7, "client_ids": ["a"]}]}', '{"a": 1, "a": 2}']
-)
-def test_mistakes_in_json_are_named_too(text):
-    with pytest.raises(owners.OwnersError, match=r"owners\.json: "):
-        found(text, "owners.json")
-
-
 def test_a_wrong_file_is_exit_code_2_before_spark_starts(tmp_path, capsys):
-    (tmp_path / "owners.yaml").write_text("owners: 1")
-    for path in ("owners.yaml", "none.yaml"):
+    (tmp_path / "owners.toml").write_text("owners = 1")
+    for path in ("owners.toml", "none.toml"):
         with pytest.raises(SystemExit) as ended:
             main(["daily", "--input", "x", "--output", "y", "--owners", str(tmp_path / path)])
         assert ended.value.code == 2
     stderr = capsys.readouterr().err
-    assert "must be a mapping with the key owners" in stderr
+    assert "must have at least one table [[owners]]" in stderr
     assert "No such file" in stderr
 
 
@@ -360,7 +337,7 @@ def test_options_that_do_not_fit_together_are_exit_code_2_in_one_sentence(
 
 def test_the_example_of_the_documents_can_be_read():
     document = (Path(__file__).parents[3] / "docs" / "guide" / "reports.md").read_text()
-    [example] = re.findall(r"```yaml\n(owners:.*?)```", document, re.DOTALL)
+    [example] = re.findall(r"```toml\n(.*?)```", document, re.DOTALL)
     entries = found(example).entries
     assert [entry.team for entry in entries] == ["Payments", "Devices", "Orders"]
     assert all(entry.channel for entry in entries)
