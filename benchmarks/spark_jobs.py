@@ -15,7 +15,6 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
-from benchmarks.page import PAGE
 from deploy.spark import pyfiles
 
 if TYPE_CHECKING:
@@ -30,6 +29,7 @@ _BRIEF: Final = ("floor", "daily-2k", "daily-2k-rollup", "daily-100k", "daily-10
 _SPINS: Final = 30_000_000
 _TASK_ENDED: Final = '"Event":"SparkListenerTaskEnd"'
 _ROOT: Final = Path(__file__).parents[1]
+_REPORTS: Final = _ROOT / "docs" / "guide" / "reports.md"
 
 
 # --- DuckDB ----------------------------------------------------------------------------------------------
@@ -37,7 +37,7 @@ _ROOT: Final = Path(__file__).parents[1]
 
 def question(table: Path) -> str:
     """The query of docs/guide/reports.md for DuckDB, with the lines that `compact` wrote to `table`."""
-    page = (PAGE.parent / "reports.md").read_text(encoding="utf-8")
+    page = _REPORTS.read_text(encoding="utf-8")
     [asked] = re.findall(r"(?:^    .*read_parquet.*\n)(?:^    .*\n)+", page, re.MULTILINE)
     return " ".join(asked.split()).replace("'lines/", f"'{table}/")
 
@@ -58,7 +58,7 @@ def _answered(place: Path) -> "Figures":
 
 def later_compilation() -> str:
     """The JVM options that docs/guide/reports.md proposes for days of millions of counters."""
-    page = (PAGE.parent / "reports.md").read_text(encoding="utf-8")
+    page = _REPORTS.read_text(encoding="utf-8")
     [options] = re.findall(r'export JDK_JAVA_OPTIONS="([^"]+)"', page)
     return " ".join(options.split())
 
