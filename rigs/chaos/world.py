@@ -243,6 +243,9 @@ class World:
         """Run the proxy for ever, as a service manager does."""
         environment = {**os.environ, "FAKETIME_TIMESTAMP_FILE": str(self._clock)}
         environment |= {"FAKETIME_DONT_FAKE_MONOTONIC": "1", "FAKETIME_CACHE_DURATION": "1"}
+        # Without this, waits with a time limit end late, and Python's threads wait for each other up to 0.4 s
+        # instead of 5 ms.
+        environment["FAKETIME_FORCE_MONOTONIC_FIX"] = "0"
         if self.has_clock:
             environment["LD_PRELOAD"] = str(FAKETIME)
         command = (sys.executable, "-m", "tsproxy", "run", "--config", self.config, "--log-format", "json")
