@@ -77,7 +77,7 @@ class SilentBoot(TypedDict):
 
 
 class UnheardSpan(TypedDict):
-    """A time without a heartbeat of a proxy: it was down, or its whole log is missing."""
+    """A time without a heartbeat of a proxy: it did not run, or its whole log is missing."""
 
     proxy: str
     from_ts: str
@@ -118,7 +118,7 @@ class Completeness:
     """The number of boots that began before their first line. It is unknown how many lines came before that
     line: the shipping of the log may have begun later than the proxy."""
     unheard: list[UnheardSpan]
-    """Times without a heartbeat of a proxy that has others: it was down, or a whole boot is lost."""
+    """Times without a heartbeat of a proxy that has others: it did not run, or a whole boot is lost."""
     unusable: Mapping[str, int]
     """The number of lines set aside that hold totals of the period, or may hold them, by problem."""
     complete_for: str

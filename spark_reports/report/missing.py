@@ -99,5 +99,5 @@ def _unheard(span: UnheardSpan) -> str:
     from_, to = words.instant_words(span["from_ts"]), words.instant_words(span["to_ts"])
     return (
         f"{words.short(span['proxy'], _NAME_CHARS)} wrote no usable heartbeat from {from_} to {to}: "
-        "it was down, or its log of that time is missing or unusable."
+        "it did not run, or its log of that time is missing or unusable."
     )

@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tests.config.files import SMALLEST
+from tests.config.files import SMALLEST, config_of
 from tests.config.test_wrong_files import WRONG
+from tsproxy.config.reference import EXAMPLES, part_of, reference
 from tsproxy.config.schema import json_schema
 from tsproxy.config.tree import KEYS
 
@@ -59,6 +60,38 @@ def test_the_files_that_come_along_fit():
     assert all(map(file_fits, examples))
     assert file_fits(SMALLEST)
     assert file_fits(EXAMPLE.read_text("utf-8"))
+
+
+@pytest.mark.parametrize("part", EXAMPLES)
+def test_an_example_of_the_reference_is_right_and_shows_its_part(part):
+    text = EXAMPLES[part]
+    given = yaml.safe_load(text)
+    rest = {name: value for name, value in yaml.safe_load(SMALLEST).items() if name not in given}
+    environ = dict.fromkeys(("TSPROXY_PASSWORD", "TSPROXY_SALT", "TSPROXY_TOKEN"), "a-secret-of-16-signs")
+
+    config_of(f"{text}\n{yaml.safe_dump(rest) if rest else ''}", environ)  # raises nothing
+
+    assert part in {part_of(".".join(each)) for each in paths(given)}
+
+
+def paths(value, path=()):
+    """The path of each value, in the words of the reference."""
+    if isinstance(value, dict):
+        return [each for name, below in value.items() for each in paths(below, (*path, name))]
+    if isinstance(value, list) and value and isinstance(value[0], dict):
+        return paths(value[0], (*path[:-1], f"{path[-1]}[]"))
+    return [path]
+
+
+def test_the_reference_has_each_key_as_a_heading_or_says_where_it_stands():
+    text = reference()
+
+    for key in KEYS:
+        part = part_of(key.path)
+        name = key.path.removeprefix(part).lstrip(".")
+        _, _, section = text.partition(f"### `{part}`\n" if part else "### The other keys\n")
+        again = re.findall("^As in .*", section.partition("\n### ")[0], re.MULTILINE)
+        assert (f"\n#### `{key.path}`\n" in text) != any(f"`{name}`" in line for line in again), key.path
 
 
 @pytest.mark.parametrize("key", [key for key in KEYS if key.default is not None], ids=lambda key: key.path)

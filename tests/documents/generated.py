@@ -16,7 +16,7 @@ from tests.authority import inputs
 from tests.session import test_close_reasons
 from tests.test_states import drawing
 from tsproxy.config import schema
-from tsproxy.config.reference import reference_table
+from tsproxy.config.reference import reference as keys_reference
 from tsproxy.decisions.schema import markdown_table
 from tsproxy.log_events.reference import reference as events_reference
 from tsproxy.proxy.metrics.reference import reference as metrics_reference
@@ -26,7 +26,7 @@ ROOT: Final = Path(__file__).parents[2]
 PARTS: Final[Mapping[str, Callable[[], str]]] = {
     "states of a session": lambda: drawing("states of a session"),
     "stages of a connection": lambda: drawing("stages of a connection"),
-    "keys": reference_table,
+    "keys": keys_reference,
     "metrics": metrics_reference,
     "events": events_reference,
     "fields": markdown_table,

@@ -22,6 +22,6 @@ def test_each_part_is_in_one_page():
 def test_a_part_is_replaced_and_the_rest_of_the_page_stays():
     page = "one\n<!-- made by make generated: keys -->\nold\n<!-- end of keys -->\ntwo\n"
     made = with_parts(page)
-    assert made.startswith("one\n<!-- made by make generated: keys -->\n\n| key |")
+    assert made.startswith("one\n<!-- made by make generated: keys -->\n\n### `upstream`\n")
     assert made.endswith("\n\n<!-- end of keys -->\ntwo\n")
     assert with_parts(made) == made

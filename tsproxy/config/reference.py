@@ -1,19 +1,136 @@
-"""The declared keys as Markdown, for docs/reference/configuration.md."""
+"""The declared keys as Markdown, for docs/reference/configuration.md: a part for each section of `EXAMPLES`.
+
+Each key is a heading, so that it has an anchor and the site's search finds it by its name. A key that a part
+has from an earlier one, such as a rule's from `policy.defaults`, is only named again.
+"""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby
+from typing import Final
 
 from tsproxy.config.keys import Key, SectionKeys
 from tsproxy.config.tree import KEYS, OPTIONAL
 
+EXAMPLES: Final[Mapping[str, str]] = {
+    "upstream": "upstream: { bootstrap_servers: [kafka-1:9092, kafka-2:9092] }",
+    "upstream.tls": "upstream:\n"
+    "  bootstrap_servers: [kafka-1:9092]\n"
+    "  tls: { ca: /etc/tsproxy/ca.pem, certificate: /etc/tsproxy/proxy.pem, key: /etc/tsproxy/proxy.key }",
+    "upstream.admin": "upstream:\n"
+    "  bootstrap_servers: [kafka-1:9092]\n"
+    "  admin:\n"
+    "    refresh: 10s\n"
+    '    sasl: { mechanism: SCRAM-SHA-512, username: tsproxy, password: "${TSPROXY_PASSWORD}" }',
+    "listeners[]": "listeners:\n"
+    "  - name: public\n"
+    "    bind: 0.0.0.0:9192\n"
+    "    advertised_host: kafka.example.com\n"
+    "    brokers: { ports_from: 9193, count: 20 }",
+    "listeners[].tls": "listeners:\n"
+    "  - bind: 0.0.0.0:9192\n"
+    "    advertised_host: kafka.example.com\n"
+    "    tls:\n"
+    "      certificate: /etc/tsproxy/server.pem\n"
+    "      key: /etc/tsproxy/server.key\n"
+    "      client_ca: /etc/tsproxy/clients.pem\n"
+    '      principal_mapping: ["RULE:^CN=([^,]+).*$/$1/", DEFAULT]',
+    "listeners[].proxy_protocol": "listeners:\n"
+    "  - bind: 0.0.0.0:9192\n"
+    "    advertised_host: kafka.example.com\n"
+    "    proxy_protocol: { version: v2, from: [10.0.0.0/8] }",
+    "policy": "policy: { mode: audit, clock_tolerance: 250ms, name_unit: yes }",
+    "policy.defaults": "policy:\n"
+    "  limits_from: stricter\n"
+    "  defaults: { message.timestamp.after.max.ms: 10m, no_timestamp: reject, zero: reject }",
+    "policy.candidate": "policy: { candidate: { preset: none, message.timestamp.after.max.ms: 1m } }",
+    "policy.rules[]": "policy:\n"
+    "  rules:\n"
+    "    - name: payments\n"
+    '      match: { topics: ["payments-*"], principals: ["User:pay*"] }\n'
+    "      message.timestamp.after.max.ms: 10s\n"
+    "    - { name: clicks, match: { topics: [clicks] }, max_jump_ahead: 10m, mode: audit }",
+    "policy.waivers[]": "policy:\n"
+    "  waivers:\n"
+    '    - { name: backfill, match: { principals: ["User:etl"] }, until: 2030-12-01T00:00:00Z,\n'
+    "        owner: data-platform, reason: OPS-123 }",
+    "decisions": "decisions:\n"
+    "  directory: /var/lib/tsproxy/decisions\n"
+    "  rotate: { every: 15m, size: 128MiB }\n"
+    "  retention: { age: 30d, size: 50GiB }\n"
+    '  privacy: { addresses: hash, salt: "${TSPROXY_SALT}" }',
+    "clock": "clock: { max_offset: 500ms, when_beyond: audit, probe: { topic: tsproxy.clock } }",
+    "dead_letters": "dead_letters: { topic: tsproxy.dead-letters }\n"
+    "policy: { defaults: { dead_letters: yes } }",
+    "limits": "limits: { produce_frame: 10MiB, connections_per_address: 200, drain_timeout: 1m }",
+    "admin": 'admin: { bind: 0.0.0.0:9464, hosts: [proxy-1.example.com], token: "${TSPROXY_TOKEN}" }',
+    "": "workers: 2\nlog: { level: warning }",
+}
+"""Each part of the reference with its example, a piece of a file. The part without a name has all other
+keys."""
 
-def reference_table() -> str:
-    """The tables of `docs/reference/configuration.md`, made from the declared keys."""
-    rows = ["| key | value | default | change | meaning |", "| --- | --- | --- | --- | --- |"]
-    rows += [
-        f"| `{key.path}` | {_value(key)} | {_default(key)} | {_change(key)} | {key.meaning} |" for key in KEYS
-    ]
-    rows += ["", "Sections and lists that may be left out as a whole:", ""]
-    rows += ["| section | change | meaning |", "| --- | --- | --- |"]
-    rows += [f"| `{each.path}` | {_change(each)} | {each.meaning} |" for each in OPTIONAL]
-    return "\n".join(rows) + "\n"
+
+def reference() -> str:
+    """All parts, in the order of the keys."""
+    return "\n\n".join(_parts()) + "\n"
+
+
+def _parts() -> Iterator[str]:
+    printed: dict[tuple[object, ...], str] = {}
+    for part in EXAMPLES:
+        keys = [key for key in KEYS if part_of(key.path) == part]
+        own = [key for key in keys if _facts(part, key) not in printed]
+        again = [
+            (printed[facts], _within(part, key.path))
+            for key in keys
+            if (facts := _facts(part, key)) in printed
+        ]
+        printed.update({_facts(part, key): part for key in own})
+        yield "\n\n".join(
+            [
+                f"### {f'`{part}`' if part else 'The other keys'}",
+                f"```\n{EXAMPLES[part]}\n```",
+                *_about_sections(part),
+                *_named_again(again),
+                *map(_entry, own),
+            ]
+        )
+
+
+def part_of(path: str) -> str:
+    """The part of a key: the longest that its path begins with."""
+    return max(
+        (part for part in EXAMPLES if not part or path.startswith((f"{part}.",)) or path == part), key=len
+    )
+
+
+def _facts(part: str, key: Key) -> tuple[object, ...]:
+    return _within(part, key.path), key.kind.word, key.is_list, key.default, key.is_live, key.meaning
+
+
+def _within(part: str, path: str) -> str:
+    return path.removeprefix(part).lstrip(".")
+
+
+def _about_sections(part: str) -> Iterator[str]:
+    """A sentence for each section of the part that may be left out."""
+    for each in OPTIONAL:
+        if each.path == part or (part_of(each.path) == part and each.path not in EXAMPLES):
+            yield f"`{each.path}` may be left out ({_change(each)}). {each.meaning}"
+
+
+def _named_again(again: Sequence[tuple[str, str]]) -> Iterator[str]:
+    for part, names in groupby(again, key=lambda each: each[0]):
+        yield f"As in [`{part}`](#{_anchor(part)}): {', '.join(f'`{name}`' for _, name in names)}."
+
+
+def _anchor(path: str) -> str:
+    """The anchor of a heading, as GitHub makes it."""
+    return re.sub(r"[^\w-]", "", path)
+
+
+def _entry(key: Key) -> str:
+    return f"#### `{key.path}`\n\n{_value(key)}; {_default(key)}; {_change(key)}. {key.meaning}"
 
 
 def _value(key: Key) -> str:
@@ -23,7 +140,7 @@ def _value(key: Key) -> str:
 def _default(key: Key) -> str:
     if key.is_required:
         return "must be given"
-    return f"`{key.default}`" if key.default is not None else "none"
+    return f"default `{key.default}`" if key.default is not None else "no default"
 
 
 def _change(row: Key | SectionKeys) -> str:

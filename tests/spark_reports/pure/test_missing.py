@@ -109,7 +109,7 @@ def test_the_terminal_shows_only_the_longest_time_without_heartbeats():
     ]
     shown = " ".join(terminal.render(with_log(unheard=spans)).split())
     assert "px-7 wrote no usable heartbeat" in shown
-    assert "was down, or its log of that time is missing or unusable. And 2 times more." in shown
+    assert "did not run, or its log of that time is missing or unusable. And 2 times more." in shown
     assert "px-2" not in shown
 
 

@@ -49,29 +49,39 @@ def _limits(before: str, after: str, difference: str) -> Mapping[str, Any]:
     return {name: _optional(BOUND, meaning) for name, meaning in meanings.items()}
 
 
-def _match(whose: str) -> Keys:
+def _match() -> Keys:
     """The keys for the clients and topics of a rule or waiver. All keys that are given must fit."""
     pattern = partial(_optional, many=True)
     return keys_for(
         Match,
         {
-            "topics": pattern(TOPIC_PATTERN, f"Topics {whose}."),
-            "client_ids": pattern(PATTERN, f"Client ids {whose}."),
-            "principals": pattern(PRINCIPAL_PATTERN, f"Principals {whose} (`User:etl`)."),
-            "addresses": pattern(CIDR, f"Clients' addresses {whose}."),
-            "client_software": pattern(PATTERN, f"Clients' libraries {whose}, as `name/version` (KIP-511)."),
+            "topics": pattern(TOPIC_PATTERN, "Topics that it is for."),
+            "client_ids": pattern(PATTERN, "Client ids that it is for."),
+            "principals": pattern(PRINCIPAL_PATTERN, "Principals that it is for (`User:etl`)."),
+            "addresses": pattern(CIDR, "Clients' addresses that it is for."),
+            "client_software": pattern(
+                PATTERN, "Clients' libraries that it is for, as `name/version` (KIP-511)."
+            ),
         },
     )
 
 
-def _settings(values: str, others: str, dead_letters: str, inspect: str) -> Mapping[str, Any]:
-    """The keys that the defaults and every rule have. The arguments describe their defaults."""
+def _settings() -> Mapping[str, Any]:
+    """The keys that the defaults and every rule have. Each text ends with the value that holds if neither
+    has the key."""
     return {
         "no_timestamp": _optional(
-            choice(Choice), f"Records without a timestamp (-1); `stamp` sets the proxy's clock; {values}."
+            choice(Choice),
+            "Records without a timestamp (-1); `stamp` sets the proxy's clock. "
+            "Default, after `policy.defaults`: `accept`.",
         ),
-        "zero": _optional(_ACCEPT_OR_REJECT, f"Records whose timestamp is 0; {values}."),
-        "negative": _optional(_ACCEPT_OR_REJECT, f"Records whose timestamp is below -1; {values}."),
+        "zero": _optional(
+            _ACCEPT_OR_REJECT, "Records whose timestamp is 0. Default, after `policy.defaults`: `accept`."
+        ),
+        "negative": _optional(
+            _ACCEPT_OR_REJECT,
+            "Records whose timestamp is below -1. Default, after `policy.defaults`: `accept`.",
+        ),
         "extended_timestamps": _optional(
             YES_OR_NO,
             "Whether a batch with attribute bit 6 is read as KIP-228 proposed: -1 is a timestamp, "
@@ -81,7 +91,7 @@ def _settings(values: str, others: str, dead_letters: str, inspect: str) -> Mapp
             choice(OnViolation),
             "Records with timestamps that are not allowed: `reject` rejects their batch, `repair` converts "
             "timestamps that are plainly in another unit and rejects the rest, `stamp` sets the proxy's "
-            f"clock; {others}.",
+            "clock. Default, after `policy.defaults`: `reject`.",
         ),
         "keep_original_time": _optional(
             YES_OR_NO, "Whether a repaired or stamped record gets a header `tsproxy-original-timestamp`."
@@ -91,13 +101,14 @@ def _settings(values: str, others: str, dead_letters: str, inspect: str) -> Mapp
         ),
         "dead_letters": _optional(
             YES_OR_NO,
-            f"Whether the culprits of a rejected batch are copied to `dead_letters.topic`; {dead_letters}.",
+            "Whether the culprits of a rejected batch are copied to `dead_letters.topic`. "
+            "Default, after `policy.defaults`: `no`.",
         ),
         "inspect_compressed": _optional(
             choice(Inspect),
             "Which compressed batches are read: `all`, or `adaptive`: once a hundred of a connection and a "
             "topic were in order, one of a hundred; of the others, only the header is judged, and the "
-            f"broker reads the records. See `docs/guide/policy.md`; {inspect}.",
+            "broker reads the records. See `docs/guide/policy.md`. Default, after `policy.defaults`: `all`.",
             path="inspect.compressed",
         ),
     }
@@ -113,9 +124,7 @@ DEFAULTS: Final = keys_for(
             "it `1h`.",
             "Both limits at once (KIP-32); deprecated, as KIP-937 says.",
         ),
-        **_settings(
-            "without it they are accepted", "without it `reject`", "without it `no`", "without it `all`"
-        ),
+        **_settings(),
     },
 )
 
@@ -141,7 +150,7 @@ RULE: Final = keys_for(
     RuleSettings,
     {
         "name": live(NAME, "Names the rule in the decision log."),
-        "match": section(Match, _match("that the rule is for")),
+        "match": section(Match, _match()),
         "mode": _optional(choice(Mode), "The rule's own mode; without it `policy.mode`."),
         "preset": _optional(
             choice(Preset),
@@ -153,7 +162,7 @@ RULE: Final = keys_for(
             "The rule's own limit ahead of the clock.",
             "Both limits at once; deprecated.",
         ),
-        **_settings(*["without it `policy.defaults`"] * 4),
+        **_settings(),
         "max_jump_ahead": _optional(
             TOLERANCE,
             "How far a record may lie ahead of the newest record before it in its partition, plus the time "
@@ -176,7 +185,7 @@ WAIVER: Final = keys_for(
     Waiver,
     {
         "name": live(NAME, "Names the waiver in the decision log."),
-        "match": section(Match, _match("that the waiver is for")),
+        "match": section(Match, _match()),
         "until_ms": live(INSTANT, "When the waiver ends; from then on it has no effect."),
         "owner": live(TEXT, "The person or team responsible for it."),
         "reason": live(TEXT, "Why it is needed."),
