@@ -29,7 +29,7 @@ needs_root = pytest.mark.skipif(
     reason=f"needs Linux, root, and Debian's buildah and mmdebstrap (missing here: {', '.join(MISSING)})",
 )
 
-BASE = "docker.io/library/python:3.13-slim"
+BASE = "localhost/python:3.13-slim"
 SUITE, PACKAGES = "trixie", ("python3", "python3-pip", "libpython3-dev", "ca-certificates")
 AUTHORITIES = Path("/etc/ssl/certs/ca-certificates.crt")
 STORAGE = CACHE / "tools" / "buildah"
