@@ -1,5 +1,7 @@
 """The incidents: the six that an operator's review made, and others of their kind."""
 
+from functools import partial
+
 from rigs.incidents import scenes
 from rigs.incidents.incident import Incident, Series
 
@@ -110,6 +112,18 @@ INCIDENTS = {
             "Some brokers' partitions fail",
             scenes.hung_broker,
             {"result": "broker_silent"},
+            "three",
+        ),
+        Incident(
+            "waiting",
+            "a broker hangs, and all clients were connected before",
+            "broker 2 does not answer .*to clients and to the proxy",
+            "broker_hangs",
+            Series("tsproxy_brokers_hanging", ill=1),
+            "TsproxyBrokerHangs",
+            "Some brokers' partitions fail",
+            partial(scenes.hung_broker, is_joined=False),
+            {"node_id": "^2$"},
             "three",
         ),
         Incident(

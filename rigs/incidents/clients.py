@@ -27,6 +27,9 @@ async def connecting(scene):
         tasks.append(asyncio.create_task(_java(scene)))
     try:
         await until(served.is_set, "a client is served")
+        if not scene.is_joined:
+            tasks[0].cancel()
+            await asyncio.wait(tasks[:1])
         yield
     finally:
         for task in tasks:

@@ -49,6 +49,8 @@ class Scene:
     topic: str = "orders"
     java: bool = False
     """Java's client connects as well."""
+    is_joined: bool = True
+    """New clients come all the time. Otherwise they end when the first one is served, and others stay."""
     variables: dict[str, str] = field(default_factory=dict)
     way_back: str = ""
 

@@ -72,18 +72,25 @@ async def measured(incident, kafka, *, comes_back=True):
             return incident.series.is_ill(before, await series(proxy))
 
         looks = dict(zip(PLACES, (on_page, in_readyz, in_log, in_metric), strict=True))
-        watching = [asyncio.create_task(look(*each)) for each in looks.items()]
+        known = {"ADMIN": f"http://{proxy.admin_address}", "BROKER": internal(kafka), **scene.variables}
+
+        async def look_up():
+            """An operator looks as soon as the page tells: some incidents are soon over by themselves."""
+            await watching["readyz"]
+            return await looked(incident.section, known)
+
+        watching = {place: asyncio.create_task(look(place, each)) for place, each in looks.items()}
+        looking_up = asyncio.create_task(look_up())
         await beginning
         began_s = loop.time()
-        await asyncio.gather(*watching)
+        await asyncio.gather(*watching.values())
         found.told = {
             place: None if at_s is None else max(0.0, at_s - began_s) for place, at_s in found.told.items()
         }
         if None in found.told.values():
             _, text = await page(proxy.admin_address, "/readyz?verbose")
             found.looks += [text, *(str(line) for line in proxy.log[lines:][-30:])]
-        known = {"ADMIN": f"http://{proxy.admin_address}", "BROKER": internal(kafka), **scene.variables}
-        printed = await looked(incident.section, known)
+        printed = await looking_up
         assert any(is_told(incident, text) for text in printed.values()), printed
         if comes_back:
             await scene.repair()

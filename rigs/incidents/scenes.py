@@ -308,7 +308,7 @@ async def changed_password(kafka):
 
 
 @asynccontextmanager
-async def hung_broker(kafka):
+async def hung_broker(kafka, *, is_joined=True):
     """A broker accepts connections, or its system does, and answers nothing."""
     async with RunningProxy(kafka.bootstrap_servers) as proxy:
 
@@ -319,7 +319,7 @@ async def hung_broker(kafka):
             os.kill(kafka.node(2).pid, signal.SIGCONT)
 
         try:
-            yield Scene(proxy, options(proxy, kafka), begin, repair, TOPIC)
+            yield Scene(proxy, options(proxy, kafka), begin, repair, TOPIC, is_joined=is_joined)
         finally:
             await repair()
 

@@ -104,6 +104,7 @@ HEALTHY = {
         for le in ("0.1", "1", "+Inf")
     },
     name("tsproxy_broker_names_unresolved"): steady(0),
+    name("tsproxy_brokers_hanging"): steady(0),
     name("tsproxy_event_loop_lag_seconds_bucket", le="0.001"): rising(240),
     name("tsproxy_event_loop_lag_seconds_bucket", le="0.1"): rising(240),
     name("tsproxy_event_loop_lag_seconds_bucket", le="+Inf"): rising(240),

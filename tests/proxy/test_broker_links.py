@@ -3,8 +3,12 @@
 import asyncio
 import contextlib
 
+import pytest
+
+from tests.proxy.world import until
 from tsproxy.cluster.admin_connection import RejectedError
 from tsproxy.model.addresses import Address
+from tsproxy.proxy.brokers import links
 from tsproxy.proxy.brokers.links import BrokerLink
 
 
@@ -25,3 +29,65 @@ async def test_a_login_that_was_rejected_is_not_repeated_as_fast_as_clients_come
         await asyncio.sleep(0)
     running.cancel()
     assert len(tried) == 1
+
+
+class Answering:
+    """A connection whose broker answers while `answers` is set."""
+
+    has_ended = False
+
+    def __init__(self):
+        self.answers = asyncio.Event()
+        self.answers.set()
+        self.asked = 0
+
+    async def offers(self):
+        self.asked += 1
+        await self.answers.wait()
+
+    async def describe(self, _topics):
+        return []
+
+
+@pytest.fixture
+async def link(monkeypatch):
+    monkeypatch.setattr(links, "DOUBT_S", 0.02)
+    monkeypatch.setattr(links, "DOUBT_AGAIN_S", 0.0)
+    connection = Answering()
+
+    @contextlib.asynccontextmanager
+    async def connect(_address, _on_end):
+        yield connection
+
+    link = BrokerLink(7, Address("kafka-7", 9092), connect, lambda: None, lambda: None)
+    running = asyncio.create_task(link.run())
+    await until(lambda: link.connection)
+    yield link
+    running.cancel()
+    await asyncio.gather(running, return_exceptions=True)
+
+
+async def test_a_broker_that_answers_us_does_not_hang_however_long_a_client_waits(link):
+    for _ in range(5):
+        link.doubt()
+        await asyncio.sleep(0.03)
+    assert link.connection.asked > 1
+    assert link.warning() is None
+
+
+async def test_a_broker_hangs_if_it_answers_neither_a_client_nor_us_and_until_it_answers(link):
+    link.connection.answers.clear()
+    link.doubt()
+    await until(link.warning)
+    assert "broker 7 does not answer (kafka-7:9092)" in link.warning()
+    link.connection.answers.set()
+    await until(lambda: link.warning() is None)
+
+
+async def test_a_broker_is_asked_once_for_the_doubts_of_all_clients(link, monkeypatch):
+    monkeypatch.setattr(links, "DOUBT_AGAIN_S", 60.0)
+    link._answered_s = float("-inf")
+    for _ in range(100):
+        link.doubt()
+        await asyncio.sleep(0.001)
+    assert link.connection.asked == 1

@@ -41,10 +41,14 @@ class Connection:
     stats: ConnectionStats = field(default_factory=ConnectionStats)
     ended: list[Limit] = field(default_factory=list)
     silences: int = 0
+    late_answers: int = 0
     text: str = ""
 
     def broker_is_silent(self):
         self.silences += 1
+
+    def answers_are_late(self):
+        self.late_answers += 1
 
     def exceeded(self, limit, text):
         self.ended.append(limit)
@@ -139,6 +143,19 @@ def test_a_broker_is_silent_when_its_first_answer_is_missing_for_five_seconds():
     monitor.check(5 * SECOND)
     assert (asked.silences, answered.silences) == (1, 0)
     assert not asked.ended
+
+
+def test_answers_are_late_when_nothing_came_for_five_seconds_and_some_are_owed():
+    owed, idle = Connection(is_owed_answers=True), Connection()
+    heard = Connection(is_owed_answers=True)
+    monitor = patrol_over(owed, idle, heard)
+    monitor.check(0)
+    heard.was_heard = True
+    monitor.check(4 * SECOND)
+    assert (owed.late_answers, idle.late_answers, heard.late_answers) == (0, 0, 0)
+    monitor.check(5 * SECOND)
+    assert (owed.late_answers, idle.late_answers, heard.late_answers) == (1, 0, 0)
+    assert not owed.ended
 
 
 # -- Stalled frames ---------------------------------------------------------------------------------

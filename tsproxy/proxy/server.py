@@ -117,6 +117,7 @@ class Proxy:
         self._brokers = gauges.BROKERS.gauge(self.metrics.registry)
         self._brokers_not_served = gauges.BROKERS_NOT_SERVED.gauge(self.metrics.registry)
         self._upstream_up = gauges.UPSTREAM_UP.gauge(self.metrics.registry)
+        self._brokers_hanging = gauges.BROKERS_HANGING.gauge(self.metrics.registry)
         self._names_unresolved = gauges.BROKER_NAMES_UNRESOLVED.gauge(self.metrics.registry)
         self._topics_unreadable = gauges.TOPICS_UNREADABLE.gauge(self.metrics.registry)
         self._stopping: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -154,6 +155,7 @@ class Proxy:
             self._limits,
             passed_sockets=passed_sockets,
             results=self._results,
+            doubt_broker=self._cluster.doubt_broker,
             timed=self._custom_rules.timed,
         )
         self._judges = context.judges
@@ -326,6 +328,7 @@ class Proxy:
     async def report(self) -> Report:
         """The state of this process now."""
         await self._recorder.measure()
+        self._brokers_hanging.set(len(self._cluster.hanging()))
         self._names_unresolved.set(len(self._upstream.unresolved))
         self.metrics.buffered_bytes = self._limits.memory.held_bytes + self._limits.memory.beside()
         now_ms = self._clock.now_ms()

@@ -37,6 +37,19 @@ BROKER_SERVED: Final = info(
     "A broker has a port of its own here, or a new address.",
     "Nothing.",
 )
+BROKER_HANGS: Final = error(
+    "broker_hangs",
+    ("node_id", "address", "error", "advice"),
+    "A broker keeps clients waiting that were connected, and does not answer the proxy's own connection "
+    "either.",
+    "See whether the broker hangs. Its clients connect again when they give up (`request.timeout.ms`).",
+)
+BROKER_ANSWERS: Final = info(
+    "broker_answers",
+    ("node_id", "address"),
+    "A broker that hung answers again.",
+    "Nothing.",
+)
 BROKER_NOT_SERVED: Final = error(
     "broker_not_served",
     ("listener", "node_id", "error"),

@@ -148,14 +148,15 @@ class Cluster:
         return topic in self._facts.topics
 
     def warnings(self) -> list[str]:
-        """A sentence if limits of topics in use cannot be read."""
+        """A sentence for each broker that hangs, and one if limits of topics in use cannot be read."""
         topics = sorted(self._topics.unreadable)
         if not topics:
-            return []
+            return self.hanging()
         shown = ", ".join(topics[:3]) + (", …" if len(topics) > 3 else "")
         return [
+            *self.hanging(),
             f"limits of topics cannot be read: {len(topics):,} ({shown}); grant DescribeConfigs on "
-            "them to the user of upstream.admin"
+            "them to the user of upstream.admin",
         ]
 
     def want_node(self, node_id: int, address: Address) -> None:
@@ -166,6 +167,14 @@ class Cluster:
     def client_connected(self, address: Address) -> None:
         """A client has connected to `address`."""
         self._links.client_connected(address)
+
+    def hanging(self) -> list[str]:
+        """A sentence for each broker that hangs, or hung lately."""
+        return self._links.hanging()
+
+    def doubt_broker(self, address: str) -> None:
+        """The broker at `address` keeps a client waiting: see whether it answers us."""
+        self._links.doubt(address)
 
     def connections(self) -> Mapping[int, AdminConnection]:
         """Our own open connections, by the node id of the broker."""

@@ -60,11 +60,17 @@ class LearntCluster:
     def warnings(self) -> list[str]:
         return []
 
+    def hanging(self) -> list[str]:
+        return []
+
     def knows_topic(self, _topic: str) -> bool:
         return False
 
     def request_brokers(self) -> None:
         """Does nothing: there is no connection that could read the brokers."""
+
+    def doubt_broker(self, _address: str) -> None:
+        """Nothing: there is no own connection that could ask."""
 
     def client_connected(self, _address: Address) -> None:
         """Does nothing: no limits of brokers are read here."""

@@ -21,11 +21,16 @@ from tsproxy.cluster.admin_connection import (
 )
 from tsproxy.cluster.limits_of_brokers import Given, given_by
 from tsproxy.config.settings import Upstream
-from tsproxy.log_events.catalogue.cluster import CLUSTER_CONVERSATION_CRASHED
+from tsproxy.log_events.catalogue.cluster import (
+    BROKER_ANSWERS,
+    BROKER_HANGS,
+    CLUSTER_CONVERSATION_CRASHED,
+)
 from tsproxy.log_events.catalogue.rules import BROKER_LIMITS_UNKNOWN
 from tsproxy.model.addresses import Address
 from tsproxy.model.kafka import ErrorCode
 from tsproxy.proxy.notes import frames_of
+from tsproxy.proxy.trouble import Trouble
 from tsproxy.proxy.wait import wait_at_most
 from tsproxy.tls.contexts import CurrentTls
 
@@ -35,6 +40,12 @@ PATIENCE_S: Final = 2.0
 """How long limits wait for brokers that have not answered."""
 SHORT_PATIENCE_S: Final = 0.5
 """The same while a request waits for these limits: the request waits for a second at most."""
+DOUBT_S: Final = 3.0
+"""A broker that keeps clients waiting hangs if it does not answer us for so long either."""
+DOUBT_AGAIN_S: Final = 5.0
+"""No doubts so soon after an answer: a client may wait for minutes, for records or for its group."""
+HUNG_LATELY_S: Final = 120.0
+"""Most clients have given up their requests after this time."""
 
 
 Connect = Callable[[Address, Callable[[], None]], AbstractAsyncContextManager[AdminConnection]]
@@ -58,7 +69,11 @@ class BrokerLink:
         self.given: Given | None = None
         self.is_settled = asyncio.Event()
         """Unset while an expected answer may still come."""
+        self._answered_s = 0.0
         self._connect = connect
+        self._doubt: asyncio.TimerHandle | None = None
+        """Runs from a client's complaint until the broker answers us."""
+        self._hangs = Trouble(BROKER_HANGS, BROKER_ANSWERS)
         self._is_lost = False
         self._is_logged = False
         self._node_id = node_id
@@ -83,8 +98,45 @@ class BrokerLink:
                 self.given = None
                 self._on_change()
 
+    def doubt(self) -> None:
+        """The broker keeps a client waiting. A wait is often what the client has asked for, such as a fetch
+        or a join of a group. So ask the broker for something that it answers at once."""
+        loop = asyncio.get_running_loop()
+        is_answered = loop.time() < self._answered_s + DOUBT_AGAIN_S
+        if self.connection is not None and self._doubt is None and not is_answered:
+            self._doubt = loop.call_later(DOUBT_S, self._found_hanging)
+            self._wake.set()
+
+    def _found_hanging(self) -> None:
+        self._hangs.failed(
+            f"no answer to clients and to the proxy for {DOUBT_S:g} s",
+            node_id=self._node_id,
+            address=str(self.address),
+            advice="see whether the broker hangs; if it runs, look at its load and its disk",
+        )
+
+    def _end_doubt(self) -> None:
+        if self._doubt is not None:
+            self._doubt.cancel()
+            self._doubt = None
+
+    def warning(self) -> str | None:
+        """A sentence if the broker hangs."""
+        if self._hangs.text is None:
+            return None
+        return (
+            f"broker {self._node_id} does not answer ({self.address}): {self._hangs.text}. See whether the "
+            "broker hangs"
+        )
+
     async def run(self) -> None:
         """Keep the connection and query the broker, for ever."""
+        try:
+            await self._run()
+        finally:
+            self._end_doubt()
+
+    async def _run(self) -> None:
         retry_ms = FIRST_RETRY_MS
         while True:
             pause_ms = FIRST_RETRY_MS
@@ -118,6 +170,8 @@ class BrokerLink:
             if connection.has_ended:
                 raise ConversationError(f"{self.address}: the broker closed the connection")
             topics = self._topics
+            if self._doubt is not None or self._hangs.text is not None:
+                await connection.offers()  # it needs no right and no topic
             answers = await connection.describe(topics)
             self._described(given_by(each for each in answers if each.error_code == ErrorCode.NONE))
             self.connection = connection
@@ -126,6 +180,9 @@ class BrokerLink:
             await self._wake.wait()
 
     def _described(self, given: Given | None) -> None:
+        self._answered_s = asyncio.get_running_loop().time()
+        self._end_doubt()
+        self._hangs.over(node_id=self._node_id, address=str(self.address))
         if self._is_lost:
             self._is_lost = False
             self._on_outage()
@@ -136,6 +193,7 @@ class BrokerLink:
 
     def _lost(self, text: str) -> None:
         """The broker cannot be reached. Its last answer stays in force. If there is none, log that once."""
+        self._end_doubt()
         if not self._is_lost:
             self._is_lost = True
             self._on_outage()
@@ -162,6 +220,9 @@ class BrokerLinks:
         on_outage: Callable[[], None],
     ) -> None:
         self._former: dict[Address, None] = {}
+        self._hung: dict[int, tuple[str, float]] = {}
+        """Node id -> the sentence about a broker that hung when the cluster stopped naming it, and the time
+        of that. Its clients still wait for it."""
         self._links: dict[int, BrokerLink] = {}
         self._reached_former: set[Address] = set()
         """Former brokers that clients reach again before the cluster names them."""
@@ -190,11 +251,14 @@ class BrokerLinks:
         self._reached_former.clear()
         for node_id, link in tuple(self._links.items()):
             if brokers.get(node_id) != link.address:
+                if (text := link.warning()) is not None:
+                    self._hung[node_id] = (text, asyncio.get_running_loop().time())
                 self._former[link.address] = None
                 del self._links[node_id]
                 self._tasks.pop(node_id).cancel()
         for node_id, address in brokers.items():
             self._former.pop(address, None)
+            self._hung.pop(node_id, None)
             if node_id not in self._links:
                 link = BrokerLink(
                     node_id, address, self._connected, self._on_change, on_outage=self._on_outage
@@ -226,6 +290,18 @@ class BrokerLinks:
             self._reached_former.add(address)
             self._on_change()
             self._on_outage()
+
+    def doubt(self, address: str) -> None:
+        """The broker at this address keeps a client waiting."""
+        for link in self._links.values():
+            if str(link.address) == address:
+                link.doubt()
+
+    def hanging(self) -> list[str]:
+        """A sentence for each broker that hangs, or hung lately when the cluster went on without it."""
+        since_s = asyncio.get_running_loop().time() - HUNG_LATELY_S
+        former = [text for text, at_s in self._hung.values() if at_s > since_s]
+        return [text for link in self._links.values() if (text := link.warning()) is not None] + former
 
     async def close(self) -> None:
         tasks = [*self._tasks.values()]

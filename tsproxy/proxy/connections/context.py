@@ -48,5 +48,7 @@ class ConnectionContext:
     decoders: Executor = field(default_factory=lambda: DaemonThreads(DECODERS, "decoder"))
     passed_sockets: PassedSockets = field(default_factory=PassedSockets)
     results: ConnectionResults = field(default_factory=lambda: ConnectionResults(Clock()))
+    doubt_broker: Callable[[str], None] = lambda _: None
+    """(the address of a broker that keeps a client waiting)"""
     timed: Callable[[Policy], Policy] = lambda policy: policy
     """Returns the same policy, with custom rules that are measured."""

@@ -165,6 +165,10 @@ class Relay:
         """The broker should have sent its first answer by now. The connection stays: the answer may come."""
         self.book(Result.BROKER_SILENT, self.broker_address)
 
+    def answers_are_late(self) -> None:
+        """The broker may hang, or the client may have asked for something that takes long."""
+        self._context.doubt_broker(self.broker_address)
+
     def drain_totals(self) -> list[Totals]:
         """The batches that the fast path has counted since the last call."""
         if self._stage is Stage.CLOSING:

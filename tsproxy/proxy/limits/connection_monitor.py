@@ -29,7 +29,8 @@ from tsproxy.wire.frames import Unfinished
 
 CHECK_S: Final = 1.0
 SILENT_MS: Final = 5_000
-"""A broker that takes longer for its first answer is silent. Clients give up after 10 s or more."""
+"""A broker that takes longer for its first answer is silent. Clients give up after 10 s or more. Later
+answers may take longer: a client may wait for records, or for the other members of its group."""
 SLOWEST_BYTES_PER_MS: Final = (1 << 20) / 1000
 """A frame may take a second per MiB in addition to `stalled_frame`."""
 
@@ -70,6 +71,10 @@ class MonitoredConnection(Protocol):
 
     def broker_is_silent(self) -> None:
         """The broker has not sent its first answer for SILENT_MS. Called again each second."""
+
+    def answers_are_late(self) -> None:
+        """The broker owes answers, and nothing came from either end for SILENT_MS. Called again each
+        second."""
 
     def exceeded(self, limit: Limit, text: str) -> None:
         """Close the connection, which has exceeded `limit`. `text` is for the log."""
@@ -197,5 +202,8 @@ class ConnectionMonitor:
         return self.limits.stalled_frame_ms + (frame.announced or 0) / SLOWEST_BYTES_PER_MS
 
     def _check_silence(self, connection: MonitoredConnection, silent_ms: int) -> None:
-        if silent_ms > self.limits.idle_ms and not connection.is_owed_answers:
+        if connection.is_owed_answers:
+            if silent_ms >= SILENT_MS:
+                connection.answers_are_late()
+        elif silent_ms > self.limits.idle_ms:
             connection.exceeded(Limit.IDLE, f"nothing came from either end for {silent_ms // 1000} s")

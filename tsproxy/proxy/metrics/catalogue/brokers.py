@@ -43,6 +43,16 @@ BROKER_NAMES_UNRESOLVED: Final = gauge_row(
     "`broker_name_not_resolved` in the log has the names. Repair the name service.",
     Joined.HIGHEST,
 )
+BROKERS_HANGING: Final = gauge_row(
+    "tsproxy_brokers_hanging",
+    (),
+    "brokers",
+    "Brokers that keep connected clients waiting and do not answer the proxy either, now or in the last two "
+    "minutes",
+    FROM_START,
+    "Alert above 0: `broker_hangs` in the log has the node id.",
+    Joined.HIGHEST,
+)
 TOPICS_UNREADABLE: Final = gauge_row(
     "tsproxy_topics_unreadable",
     (),
