@@ -7,8 +7,8 @@ from typing import Final
 from spark_reports.render import compared, lists, owners, plain, producers, rules
 from spark_reports.render.balance import parts_of, sent_again
 from spark_reports.render.tables import Columns, Row
-from spark_reports.report import missing, words
-from spark_reports.report.causes import Group, by_cause
+from spark_reports.report import causes, missing, words
+from spark_reports.report.causes import Cause
 from spark_reports.report.headline import rejected_records
 from spark_reports.report.shape import ReasonRow, Report, Topic
 from spark_reports.report.topics import SIDE_WORDS, named_side, other_limits, worst_producers
@@ -98,20 +98,19 @@ def _section(title: str, *parts: str) -> str:
 
 def _producers(report: Report) -> str:
     """A table for each cause, with its advice above it."""
-    if not report["producers"]:
+    found = causes.of_report(report)
+    if not found:
         return "No producer had a record rejected."
-    shown = report["producers"][:_ROWS]
-    groups = [_group(report, group) for group in by_cause(shown)]
-    more = report["producers_omitted"]["count"] + len(report["producers"]) - len(shown)
+    more = report["producers_omitted"]["count"] + max(0, len(report["producers"]) - _ROWS)
     rest = [f"And {words.many(more, 'more producer')}, in no table above."] if more else []
-    return "\n\n".join([*groups, *rest])
+    return "\n\n".join([*[_group(report, cause) for cause in found], *rest])
 
 
-def _group(report: Report, group: Group) -> str:
-    table = _table(producers.COLUMNS, [producers.SenderRow(report, sender) for sender in group.senders])
-    advice = f"{escape(words.sentence(group.fix))}. "
-    numbers = escape(group.in_words(rejected_records(report["totals"])))
-    return f"### {escape(words.sentence(group.cause))}\n\n{advice}{numbers}.\n\n{table}"
+def _group(report: Report, cause: Cause) -> str:
+    table = _table(producers.COLUMNS, producers.of_cause(report, cause, _ROWS))
+    advice = f"{escape(words.sentence(cause.fix))}. "
+    numbers = escape(cause.in_words(rejected_records(report["totals"])))
+    return f"### {escape(words.sentence(cause.name))}\n\n{advice}{numbers}.\n\n{table}".rstrip()
 
 
 def _owners(report: Report) -> str:

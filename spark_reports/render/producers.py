@@ -12,8 +12,8 @@ from spark_reports.render import owners
 from spark_reports.render.charts import sparkline
 from spark_reports.render.lines import Lines, facts, folded
 from spark_reports.render.tables import Column, Columns, bullets, tag
-from spark_reports.report import words
-from spark_reports.report.causes import Group, Sender, by_cause
+from spark_reports.report import causes, words
+from spark_reports.report.causes import Cause, Sender
 from spark_reports.report.headline import rejected_records
 from spark_reports.report.notices import has_owner, notice
 from spark_reports.report.shape import Example, Producer, Report
@@ -31,11 +31,12 @@ _INDEXES_SHOWN: Final = 8
 def producers(report: Report, rows: int) -> Markup:
     """The section of the first `rows` producers."""
     shown = report["producers"][:rows]
-    if not shown:
+    found = causes.of_report(report)
+    if not found:
         return element("p", "No producer had a record rejected.", class_="none")
     return join(
         element("p", "A line opens to its evidence and a text for its owner.", class_="soft note opens"),
-        *[_group(report, group, number == 0) for number, group in enumerate(by_cause(shown))],
+        *[_group(report, cause, rows, number == 0) for number, cause in enumerate(found)],
         _omitted(report, len(shown)),
     )
 
@@ -47,33 +48,38 @@ def _omitted(report: Report, shown: int) -> Markup | None:
         return None
     rejected = report["producers_omitted"]["rejected_records"] + sum(p["rejected_records"] for p in rest)
     text = (
-        f"And {words.many(more, 'more producer')} with {words.many(rejected, 'rejected record')}. "
-        "The groups above do not count them."
+        f"And {words.many(more, 'more producer')} with {words.many(rejected, 'rejected record')}: counted "
+        "above, not listed."
     )
     return element("p", text, class_="more")
 
 
-def _group(report: Report, group: Group, has_heads: bool) -> Markup:
-    rows = [SenderRow(report, sender) for sender in group.senders]
-    more = len(rows) - LINES_SHOWN
-    rest = group.senders[LINES_SHOWN:]
-    left = words.many(sum(sender.records for sender in rest), "record")
+def of_cause(report: Report, cause: Cause, rows: int) -> "list[SenderRow]":
+    """The lines of a cause: those of its producers that are among the first `rows` of the report."""
+    shown = {id(producer) for producer in report["producers"][:rows]}
+    return [SenderRow(report, sender) for sender in cause.senders if id(sender.producer) in shown]
+
+
+def _group(report: Report, cause: Cause, shown: int, has_heads: bool) -> Markup:
+    rows = of_cause(report, cause, shown)
+    rest = rows[LINES_SHOWN:]
+    left = words.many(sum(row.sender.records for row in rest), "record")
     return element(
         "div",
-        element("h3", words.sentence(group.cause)),
+        element("h3", words.sentence(cause.name)),
         element(
             "p",
-            *[join(tag(*answer), " ") for answer in group.answers],
-            f"{group.in_words(rejected_records(report['totals']))}. ",
-            element("span", f"{words.sentence(group.fix)}.", class_="fix"),
+            *[join(tag(*answer), " ") for answer in cause.answers],
+            f"{cause.in_words(rejected_records(report['totals']))}. ",
+            element("span", f"{words.sentence(cause.fix)}.", class_="fix"),
             class_="soft",
         ),
-        _LINES.on_page(rows[:LINES_SHOWN], has_heads=has_heads),
+        _LINES.on_page(rows[:LINES_SHOWN], has_heads=has_heads) if rows else None,
         folded(
-            f"{words.many(more, 'more producer')} with this cause: {left}",
-            _LINES.on_page(rows[LINES_SHOWN:], has_heads=False),
+            f"{words.many(len(rest), 'more producer')} with this cause: {left}",
+            _LINES.on_page(rest, has_heads=False),
         )
-        if more > 0
+        if rest
         else None,
         class_="cause",
     )

@@ -8,10 +8,10 @@ from textwrap import wrap
 from typing import Final
 
 from spark_reports.log.completeness import State
-from spark_reports.render import owners
+from spark_reports.render import owners, producers
 from spark_reports.render.balance import parts_of, sent_again
-from spark_reports.report import missing, words
-from spark_reports.report.causes import Sender, by_cause
+from spark_reports.report import causes, missing, words
+from spark_reports.report.causes import Sender
 from spark_reports.report.headline import rejected_records
 from spark_reports.report.shape import Producer, Report, WouldReject
 from tsproxy.decisions.text import bounded
@@ -111,18 +111,18 @@ def _balance(report: Report, paint: _Paint, width: int) -> list[str]:
 
 def _producers(report: Report, paint: _Paint, width: int) -> list[str]:
     """The worst producers by cause: the advice once, then a line for each."""
-    shown = report["producers"][:_ROWS]
-    if not shown:
+    shown, found = report["producers"][:_ROWS], causes.of_report(report)
+    if not found:
         return ["No producer had a record rejected."]
-    name_width = min(width // 4, max(len(_name(producer)) for producer in shown))
+    name_width = min(width // 4, max([0, *(len(_name(producer)) for producer in shown)]))
     lines = []
-    for group in by_cause(shown):
-        advice = bounded(f"{words.sentence(group.cause)}: {group.fix}", _TEXT_CHARS)
+    for cause in found:
+        advice = bounded(f"{words.sentence(cause.name)}: {cause.fix}", _TEXT_CHARS)
         lines += [paint(line, "bold") for line in wrap(advice, width)]
-        numbers = f"{group.in_words(rejected_records(report['totals']))}."
+        numbers = f"{cause.in_words(rejected_records(report['totals']))}."
         lines += [paint(line, "soft") for line in wrap(numbers, width)]
-        for sender in group.senders:
-            lines += _sender(report, sender, name_width, width)
+        for row in producers.of_cause(report, cause, _ROWS):
+            lines += _sender(report, row.sender, name_width, width)
     more = report["producers_omitted"]["count"] + len(report["producers"]) - len(shown)
     return [*lines, f"and {words.many(more, 'more producer')}"] if more else lines
 

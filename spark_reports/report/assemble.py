@@ -71,9 +71,7 @@ def assemble(tables: Tables, first: date, last: date, now_ms: int) -> Report:
         first_day=first.isoformat(),
         last_day=last.isoformat(),
         is_over=instant(now_ms)[:10] > last.isoformat(),
-        headline=headline(
-            totals, producers, causes, log["state"], _missing_days(tables, first, last, now_ms)
-        ),
+        headline=headline(totals, causes, log["state"], _missing_days(tables, first, last, now_ms)),
         details=details(totals, producers, causes, trend=trend, would_reject=would_reject),
         log=log,
         totals=totals,

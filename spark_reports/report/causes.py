@@ -1,15 +1,22 @@
-"""Producers in groups: one for each cause of their rejected records, so that its advice is given once.
+"""The causes of rejected records, and the producers of each, so that its advice is given once.
 
-A producer with several causes is in several groups, each time with the records of that cause.
+The numbers of a cause are those of all producers (`reasons` of report.json), however few of them are listed.
+Headline, page, Markdown and terminal all take them from here. A producer with several causes is in several
+groups, each time with the records of that cause.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from spark_reports.report import words
-from spark_reports.report.shape import ClientReason, Producer
+from spark_reports.report.shape import ClientReason, Producer, ReasonRow, Report, Totals, Why
+from tsproxy.model.outcome import VerdictName
+from tsproxy.model.verdict import UnitGuess
 
+WRONG_UNIT: Final = "the wrong time unit"
+"""The cause that stands for all wrong units (`merged`)."""
+_REJECTING: Final = (VerdictName.REJECTED, VerdictName.BROKER_REJECTED)
 _RANGES_SHOWN: Final = 2
 
 
@@ -40,43 +47,100 @@ class Sender:
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
-    """The producers with one cause, the one with most records first."""
+class Cause:
+    """A cause with its records and producers: all of them, not only those that the report lists."""
 
-    cause: str
-    fix: str
+    name: str
+    rows: Sequence[ReasonRow]
+    """The one with most records first."""
     senders: Sequence[Sender]
+    """The listed producers, the one with most records first."""
+    producers: int
+    is_exact: bool
+    """False if there may be more producers: one may be in several rows."""
+
+    @property
+    def fix(self) -> str:
+        return self.rows[0]["fix"]
 
     @property
     def records(self) -> int:
-        return sum(sender.records for sender in self.senders)
+        return sum(row["records"] for row in self.rows)
+
+    @property
+    def answers(self) -> list[tuple[str, str | None, int]]:
+        """The different (verdict, reason, error code) of its rejections."""
+        return list(dict.fromkeys((r["verdict"], r["reason"], r["error_code"]) for r in self.rows))
+
+    @property
+    def from_producers(self) -> str:
+        """`3 producers`, `at least 3 producers`."""
+        return f"{'' if self.is_exact else 'at least '}{words.many(self.producers, 'producer')}"
 
     def in_words(self, rejected: int) -> str:
         """`900 records, 2.7 % of all that were rejected, from 3 producers`; `rejected`: all of them."""
         share = words.share(self.records, rejected)
         return (
             f"{words.many(self.records, 'record')}, {share} of all that were rejected, from "
-            f"{words.many(len(self.senders), 'producer')}"
+            f"{self.from_producers}"
         )
 
-    @property
-    def answers(self) -> list[tuple[str, str | None, int]]:
-        """The different (verdict, reason, error code) of its rejections."""
-        reasons = (reason for sender in self.senders for reason in sender.reasons)
-        return list(dict.fromkeys((r["verdict"], r["reason"], r["error_code"]) for r in reasons))
+
+def of_report(report: Report) -> list[Cause]:
+    """The causes, the one with most rejected records first."""
+    return _causes(report["reasons"], report["producers"], lambda why: why["cause"])
 
 
-def by_cause(producers: Iterable[Producer]) -> list[Group]:
-    """The groups of these producers, the one with most rejected records first."""
-    groups: dict[tuple[str, str], list[Sender]] = {}
-    for producer in producers:
-        own: dict[tuple[str, str], list[ClientReason]] = {}
-        for reason in producer["reasons"]:
-            own.setdefault((reason["cause"], reason["fix"]), []).append(reason)
-        for advice, reasons in own.items():
-            groups.setdefault(advice, []).append(Sender(producer, reasons))
-    made = [
-        Group(cause, fix, sorted(senders, key=lambda sender: -sender.records))
-        for (cause, fix), senders in groups.items()
+def merged(reasons: Iterable[ReasonRow], producers: Sequence[Producer], totals: Totals) -> list[Cause]:
+    """The same with all wrong units as one cause."""
+    found = _causes(reasons, producers, cause_of)
+    return [
+        Cause(each.name, each.rows, each.senders, totals["producers_with_unit_mistakes"], is_exact=True)
+        if each.name == WRONG_UNIT
+        else each
+        for each in found
     ]
-    return sorted(made, key=lambda group: (-group.records, group.cause))
+
+
+def main_cause(reasons: Iterable[ReasonRow]) -> tuple[str, int] | None:
+    """The cause of most rejected records, and their number; None if nothing was rejected."""
+    found = _causes(reasons, (), cause_of)
+    return (found[0].name, found[0].records) if found else None
+
+
+def cause_of(why: Why) -> str:
+    """The cause of a reason; all wrong units are one."""
+    is_unit = why["unit_guess"] is not None and why["unit_guess"] != UnitGuess.ZERO
+    return WRONG_UNIT if is_unit else why["cause"]
+
+
+def _causes(
+    reasons: Iterable[ReasonRow], producers: Iterable[Producer], name_of: Callable[[Why], str]
+) -> list[Cause]:
+    rows: dict[str, list[ReasonRow]] = {}
+    for row in reasons:
+        if row["verdict"] in _REJECTING and row["is_final"]:
+            rows.setdefault(name_of(row), []).append(row)
+    senders: dict[str, list[Sender]] = {}
+    for producer in producers:
+        own: dict[str, list[ClientReason]] = {}
+        for reason in producer["reasons"]:
+            own.setdefault(name_of(reason), []).append(reason)
+        for name, with_it in own.items():
+            senders.setdefault(name, []).append(Sender(producer, with_it))
+    found = [_cause(name, own_rows, senders.get(name, [])) for name, own_rows in rows.items()]
+    return sorted(found, key=lambda cause: (-cause.records, cause.name))
+
+
+def _cause(name: str, rows: Sequence[ReasonRow], senders: Sequence[Sender]) -> Cause:
+    """The cause with the number of its producers. The rows together have at most their sum, and at least the
+    largest of them and all that are listed."""
+    most = sum(row["producers"] for row in rows)
+    least = max(len(senders), *(row["producers"] for row in rows))
+    return Cause(
+        name,
+        sorted(rows, key=lambda row: -row["records"]),
+        sorted(senders, key=lambda sender: -sender.records),
+        least,
+        is_exact=least >= most,
+    )

@@ -3,42 +3,36 @@
 Clients choose their names, so names are shortened and made printable here, too.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 from spark_reports.log.completeness import State
-from spark_reports.report import words
-from spark_reports.report.shape import Counts, Producer, ReasonRow, Totals, Trend, Why, WouldReject
-from tsproxy.model.outcome import VerdictName
-from tsproxy.model.verdict import UnitGuess
+from spark_reports.report import causes, words
+from spark_reports.report.causes import Cause
+from spark_reports.report.shape import Counts, Producer, ReasonRow, Totals, Trend, WouldReject
 
 _NAMED: Final = 3
-_LEAST_SHARE: Final = 0.1
-"""A producer with a smaller part of the rejected records is not named below the headline."""
 _NAME_CHARS: Final = 60
-_REJECTING: Final = (VerdictName.REJECTED, VerdictName.BROKER_REJECTED)
-_WRONG_UNIT: Final = "the wrong time unit"
-"""The cause that stands for all wrong units."""
+_MOST_WORDS: Final = 20
+"""The most words of the headline. A cause that does not fit is left to the sentences below it."""
 
 
 def headline(
     totals: Totals,
-    producers: Sequence[Producer],
     reasons: Sequence[ReasonRow],
     state: str = State.COMPLETE,
     missing_days: Sequence[str] = (),
 ) -> str:
-    """The days that the report lacks, and what it says of the others."""
-    told = _of_all(totals, producers, reasons, state)
+    """The days that the report lacks, and what it says of the others in one sentence."""
+    told = _of_all(totals, reasons, state)
     if not missing_days:
         return told
     verb = "is" if len(missing_days) == 1 else "are"
     return f"{words.days_in_words(missing_days)} {verb} missing from the log. {told}"
 
 
-def _of_all(totals: Totals, producers: Sequence[Producer], reasons: Sequence[ReasonRow], state: str) -> str:
-    """The share of rejected records, the cause of most of them, and the number of records in a wrong unit if
-    that is not the main cause.
+def _of_all(totals: Totals, reasons: Sequence[ReasonRow], state: str) -> str:
+    """The share of rejected records, and the cause of most of them.
 
     Only a log that is complete (`state`) proves that nothing happened.
     """
@@ -49,25 +43,21 @@ def _of_all(totals: Totals, producers: Sequence[Producer], reasons: Sequence[Rea
         return (
             "The one record was not rejected." if judged == 1 else f"None of {judged:,} records was rejected."
         )
-    sentences = [_how_many(rejected, judged)]
-    causes = _causes(reasons)
-    if found := main_cause(reasons):
-        main, _ = found
-        sentences.append(_main_cause(main, causes[main], totals, producers))
-        if _WRONG_UNIT in causes and main != _WRONG_UNIT:
-            mistaken = totals["producers_with_unit_mistakes"]
-            send = f"{words.many(mistaken, 'producer')} {'sends' if mistaken == 1 else 'send'}"
-            records = words.many(totals["unit_mistake_records"], "record")
-            sentences.append(f"{send} {_WRONG_UNIT}: {records}.")
-    return " ".join(sentences)
+    told = _how_many(rejected, judged)
+    if (found := causes.main_cause(reasons)) is None:
+        return f"{told}."
+    main, records = found
+    part = "" if records == rejected else f", {words.share(records, rejected)} of these"
+    with_cause = f"{told}{part}: {main}."
+    return with_cause if len(with_cause.split()) <= _MOST_WORDS else f"{told}."
 
 
 def _how_many(rejected: int, judged: int) -> str:
     if judged == 1:
-        return "The one record was rejected."
+        return "The one record was rejected"
     if rejected == 1:
-        return f"One of {judged:,} records was rejected."
-    return f"{words.share(rejected, judged)} of {judged:,} records were rejected."
+        return f"One of {judged:,} records was rejected"
+    return f"{words.share(rejected, judged)} of {judged:,} records were rejected"
 
 
 _NOTHING: Final = {
@@ -75,49 +65,6 @@ _NOTHING: Final = {
     State.COMPLETE_IN_PART: "No records came through the proxy at the times for which the log is complete.",
     State.INCOMPLETE: "No record could be read from the log, which is incomplete.",
 }
-
-
-def main_cause(reasons: Iterable[ReasonRow]) -> tuple[str, int] | None:
-    """The cause of most rejected records, and their number; None if nothing was rejected."""
-    sums = {cause: sum(row["records"] for row in rows) for cause, rows in _causes(reasons).items()}
-    main = max(sums, key=lambda cause: sums[cause], default=None)
-    return None if main is None else (main, sums[main])
-
-
-def _causes(reasons: Iterable[ReasonRow]) -> dict[str, list[ReasonRow]]:
-    """The reasons of rejections by their cause. All wrong units are one cause."""
-    causes: dict[str, list[ReasonRow]] = {}
-    for row in reasons:
-        if row["verdict"] in _REJECTING and row["is_final"]:
-            causes.setdefault(_WRONG_UNIT if _is_wrong_unit(row) else row["cause"], []).append(row)
-    return causes
-
-
-def _is_wrong_unit(why: Why) -> bool:
-    return why["unit_guess"] is not None and why["unit_guess"] != UnitGuess.ZERO
-
-
-def _main_cause(cause: str, rows: Sequence[ReasonRow], totals: Totals, producers: Sequence[Producer]) -> str:
-    share = words.share(sum(row["records"] for row in rows), rejected_records(totals))
-    return f"The main cause, {share} of these, from {_senders(cause, rows, totals, producers)}: {cause}."
-
-
-def _senders(cause: str, rows: Sequence[ReasonRow], totals: Totals, producers: Sequence[Producer]) -> str:
-    """The number of producers with that cause, or the name of the only one."""
-    if cause == _WRONG_UNIT:
-        count, is_exact = totals["producers_with_unit_mistakes"], True
-    else:  # a producer may be in several rows
-        count, is_exact = max(row["producers"] for row in rows), len(rows) == 1
-    if count == 1 and is_exact:
-        asked = {_key(row) for row in rows}
-        for producer in producers:
-            if any(_key(why) in asked for why in producer["reasons"]):
-                return _name(producer["client_id"])
-    return f"{'' if is_exact else 'at least '}{words.many(count, 'producer')}"
-
-
-def _key(why: Why) -> tuple[object, ...]:
-    return why["verdict"], why["reason"], why["unit_guess"], why["error_code"], why["is_final"], why["cause"]
 
 
 def _name(client_id: str | None) -> str:
@@ -131,17 +78,43 @@ def details(
     trend: Trend | None = None,
     would_reject: Sequence[WouldReject] = (),
 ) -> list[str]:
-    """Up to three sentences: the worst producer, or the next causes if no producer stands out; the good
-    records rejected with bad ones; repeated sending. One more for records far behind the clock, one for
-    records that were not read, and one for new producers if the days before are known."""
-    sentences = [
-        _worst_producer(totals, producers) or _next_causes(totals, reasons),
-        _collateral(totals),
-        _sent_again(totals),
-        _broker_only(reasons),
+    """The causes in the order of their records, each with its worst producer and its owner. Then a sentence
+    for each of these, if there are any: good records rejected with bad ones, repeated sending, records that
+    were not read, records far behind the clock, new producers."""
+    found = [_collateral(totals), _sent_again(totals)]
+    return [
+        *_causes(totals, producers, reasons),
+        *[sentence for sentence in found if sentence],
+        *_unread(totals),
+        *_limits_unknown(totals),
+        *_far_behind(would_reject),
+        *_new(trend),
     ]
-    first = [sentence for sentence in sentences if sentence][:3]
-    return [*first, *_unread(totals), *_limits_unknown(totals), *_far_behind(would_reject), *_new(trend)]
+
+
+def _causes(totals: Totals, producers: Sequence[Producer], reasons: Sequence[ReasonRow]) -> list[str]:
+    found, rejected = causes.merged(reasons, producers, totals), rejected_records(totals)
+    named = [
+        f"{words.share(each.records, rejected)} of these: {each.name}, {_senders(each)}."
+        for each in found[:_NAMED]
+    ]
+    rest = found[_NAMED:]
+    share = words.share(sum(each.records for each in rest), rejected)
+    more = words.many(len(rest), "more cause")
+    return [*named, *([f"{share}: {more}."] if rest else [])]
+
+
+def _senders(cause: Cause) -> str:
+    """`all from billing (Payments)`; `from 3 producers, most from billing (Payments)`."""
+    if not cause.senders:
+        return f"from {cause.from_producers}"
+    worst, [reason, *_] = cause.senders[0].producer, cause.senders[0].reasons
+    team = f" ({words.team(worst['team'])})" if worst.get("team") else ""
+    name = f"{_name(worst['client_id'])}{team}"
+    what = f", whose {reason['cause']} ({reason['fix']})" if cause.name == causes.WRONG_UNIT else ""
+    if cause.producers == 1 and cause.is_exact:
+        return f"all from {name}{what}"
+    return f"from {cause.from_producers}, most from {name}{what}"
 
 
 def _unread(totals: Totals) -> list[str]:
@@ -209,31 +182,6 @@ def sent_again_records(totals: Totals) -> int:
     )
 
 
-def _worst_producer(totals: Totals, producers: Sequence[Producer]) -> str:
-    if not producers or not producers[0]["reasons"]:
-        return ""
-    worst, reason = producers[0], producers[0]["reasons"][0]
-    if worst["rejected_records"] < _LEAST_SHARE * rejected_records(totals):
-        return ""
-    part = words.share(worst["rejected_records"], rejected_records(totals))
-    is_unit = _is_wrong_unit(reason)
-    cause = f"its {reason['cause']} ({reason['fix']})" if is_unit else reason["cause"]
-    return f"{_name(worst['client_id'])} accounts for {part} of the rejected records: {cause}."
-
-
-def _next_causes(totals: Totals, reasons: Sequence[ReasonRow]) -> str:
-    """The causes after the main one, each with its share. Wrong units are left out, because the headline
-    names them."""
-    sums = {cause: sum(row["records"] for row in rows) for cause, rows in _causes(reasons).items()}
-    _, *others = sorted(sums, key=lambda cause: -sums[cause]) or [""]
-    named = [
-        f"{cause} ({words.share(sums[cause], rejected_records(totals))})"
-        for cause in others
-        if cause != _WRONG_UNIT
-    ]
-    return f"Then: {'; '.join(named[:_NAMED])}." if named else ""
-
-
 def _collateral(totals: Totals) -> str:
     collateral, bad = totals["collateral_records"], totals["bad_records"]
     if collateral <= bad:
@@ -252,8 +200,3 @@ def _sent_again(totals: Totals) -> str:
         f"{words.many(again, 'record')} met an error after which most producers send again. "
         "Records that came again are counted by how that ended; records that were given up are in no total."
     )
-
-
-def _broker_only(reasons: Sequence[ReasonRow]) -> str:
-    records = sum(r["records"] for r in reasons if r["verdict"] == "broker_rejected" and r["is_final"])
-    return f"The broker itself rejected {words.many(records, 'record')}." if records else ""

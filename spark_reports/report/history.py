@@ -13,7 +13,7 @@ from typing import Any, Final, TypedDict, get_type_hints
 
 from spark_reports.log.completeness import State
 from spark_reports.report import links, missing, words
-from spark_reports.report.headline import main_cause
+from spark_reports.report.causes import main_cause
 from spark_reports.report.shape import DayOfTrend, LogQuality, Report
 from spark_reports.report.shape_for_readers import History, PastDay, Usual
 

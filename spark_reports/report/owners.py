@@ -26,7 +26,8 @@ from fnmatch import translate
 from typing import Any, Final
 
 from spark_reports.report import links, words
-from spark_reports.report.shape import Report, WouldReject
+from spark_reports.report.headline import details
+from spark_reports.report.shape import Producer, Report, WouldReject
 from spark_reports.report.shape_for_readers import Owned, Team
 from tsproxy.model.policy import NamePattern
 
@@ -91,9 +92,12 @@ def assigned(report: Report, owners: Owners, clients: Sequence[Client]) -> Repor
         producers_left_out=totals["producers_affected"] - len(clients),
         rejected_records_left_out=rejected - sum(row["rejected_records"] for row in rows),
     )
+    producers: list[Producer] = [{**each, "team": owners.team_of(each)} for each in report["producers"]]
+    told = details(totals, producers, report["reasons"], report["trend"], would_reject)
     return {
         **report,
-        "producers": [{**each, "team": owners.team_of(each)} for each in report["producers"]],
+        "details": told,
+        "producers": producers,
         "would_reject": would_reject,
         "owners": found,
     }

@@ -93,6 +93,7 @@ ERROR_ADVICE: Final[Mapping[int, Advice]] = MappingProxyType(
 """The advice for errors of the broker that are not about timestamps."""
 
 REASON_WORDS: Final[Mapping[str, str]] = MappingProxyType({reason: reason.word for reason in Reason})
+_OF_TIME: Final = frozenset({Trait.AHEAD, Trait.BEHIND, Trait.OF_SIZE})
 _TRAITS: Final[Mapping[str, tuple[Trait, ...]]] = {reason: reason.traits for reason in Reason}
 
 VERDICT_WORDS: Final[Mapping[str, str]] = MappingProxyType(
@@ -306,13 +307,16 @@ def drift_range(low_ms: int | None, high_ms: int | None, now_ms: int) -> str:
 
 
 def rejected_range(why: ClientReason, now_ms: int) -> str:
-    """The drift of the records that were rejected for a reason: `3 s to 4 d behind`.
+    """The drift of the records that were rejected for a reason: `3 s to 4 d behind`. A dash if the reason has
+    nothing to do with the clock.
 
     A batch that is too old on one side may hold records that are too far ahead, too. Only the side for which
     it was rejected is shown: `up to 4 d behind`.
     """
     low_ms, high_ms = why["drift_min_ms"], why["drift_max_ms"]
     traits = _TRAITS.get(why["reason"] or "", ())
+    if not _OF_TIME & {*traits}:
+        return "–"
     if low_ms is not None and high_ms is not None and low_ms < 0 < high_ms:
         if Trait.AHEAD in traits:
             return f"up to {drift(high_ms, now_ms)}"

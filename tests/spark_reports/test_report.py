@@ -130,7 +130,7 @@ def test_limits_in_force_are_those_the_proxy_saw(made):
 
 
 def test_the_headline_names_the_unit_mistakes(made):
-    assert " of these, from 2 producers: the wrong time unit." in made["headline"]
+    assert " of these: the wrong time unit, from 2 producers, most from " in made["details"][0]
     assert "sensor-gateway" in made["details"][0]
 
 

@@ -5,7 +5,8 @@ import re
 import pytest
 
 from spark_reports.render import html, markdown, producers, terminal
-from spark_reports.report.causes import by_cause
+from spark_reports.report import causes
+from spark_reports.report.headline import details
 from tests.spark_reports import reports
 
 SECONDS = "timestamps are in seconds"
@@ -21,6 +22,11 @@ def with_two_causes():
             [seconds] = producer["reasons"]
             old = seconds | {"cause": TOO_OLD, "fix": of(TOO_OLD, report).fix, "unit_guess": None}
             producer["reasons"] = [seconds | {"records": 152_472}, old | {"records": 76_236}]
+    for row in report["reasons"]:
+        if row["cause"] == SECONDS:
+            row["records"] -= 76_236
+        if row["cause"] == TOO_OLD:
+            row |= {"records": row["records"] + 76_236, "producers": 2}
     return report
 
 
@@ -39,16 +45,42 @@ KINDS = ("billing-nightly", "orders-replay")
 
 
 def of(cause, report):
-    [group] = [group for group in by_cause(report["producers"]) if group.cause == cause]
-    return group
+    [found] = [each for each in causes.of_report(report) if each.name == cause]
+    return found
 
 
-def test_groups_add_up_to_all_rejected_records_of_their_producers():
+def test_causes_add_up_to_all_rejected_records():
     for report in (reports.fixed(), with_two_causes()):
-        groups = by_cause(report["producers"])
+        found = causes.of_report(report)
         rejected = sum(producer["rejected_records"] for producer in report["producers"])
-        assert sum(group.records for group in groups) == rejected
-        assert [group.records for group in groups] == sorted((g.records for g in groups), reverse=True)
+        assert sum(cause.records for cause in found) == rejected
+        assert sum(sender.records for cause in found for sender in cause.senders) == rejected
+        assert [cause.records for cause in found] == sorted((c.records for c in found), reverse=True)
+
+
+@pytest.mark.parametrize("render", RENDERERS)
+def test_a_cause_has_one_number_of_producers_however_few_of_them_are_listed(render):
+    """It was once 43 in the headline, 40 on the page, 15 in Markdown and 3 in the terminal."""
+    report = fleet(50)
+    for row in report["reasons"]:
+        if row["cause"] in (SECONDS, TOO_OLD):
+            row |= {"records": 400_000, "producers": 43}
+    report["producers_omitted"] = {"count": 36, "records": 9_000, "rejected_records": 5_000}
+    told = details(report["totals"], report["producers"], report["reasons"])
+    assert "timestamps are older than the topic allows, from 43 producers" in " ".join(told)
+    shown = " ".join(re.sub("<.*?>", "", render(report)).split())
+    assert shown.count("400,000 records, 42 % of all that were rejected, from 43 producers") == 2
+
+
+def test_producers_in_two_rows_of_a_cause_are_at_least_those_that_are_listed():
+    """The proxy rejected one for it, and the broker others."""
+    report = fleet(8)
+    [row] = [row for row in report["reasons"] if row["cause"] == TOO_OLD]
+    report["reasons"].append(row | {"verdict": "broker_rejected", "producers": 2})
+    row["producers"] = 3
+    assert of(TOO_OLD, report).from_producers == "at least 4 producers"
+    row["producers"] = 2
+    assert of(TOO_OLD, report).from_producers == "4 producers"
 
 
 def test_a_producer_with_two_causes_is_in_both_groups_with_the_records_of_each():
@@ -111,7 +143,9 @@ def test_ten_thousand_producers_fit_into_the_page():
     assert f"And {10_000 - shown:,} more producers with" in page
 
 
-def test_the_page_says_which_producers_its_groups_do_not_count():
+def test_the_page_says_how_many_producers_it_counts_and_does_not_list():
     report = reports.fixed()
     report["producers_omitted"] = {"count": 444, "records": 9_000, "rejected_records": 5_000}
-    assert "And 444 more producers with 5,000 rejected records. The groups above" in html.render(report)
+    assert "And 444 more producers with 5,000 rejected records: counted above, not listed." in html.render(
+        report
+    )

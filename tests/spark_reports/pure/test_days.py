@@ -82,5 +82,5 @@ def test_days_that_have_not_begun_are_not_missing():
 )
 def test_the_first_line_of_a_page_names_the_days_that_it_lacks(days, begins):
     report = reports.fixed()
-    told = headline(report["totals"], report["producers"], report["reasons"], missing_days=days)
+    told = headline(report["totals"], report["reasons"], missing_days=days)
     assert told.startswith(begins)
