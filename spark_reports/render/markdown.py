@@ -110,7 +110,8 @@ def _group(report: Report, cause: Cause) -> str:
     table = _table(producers.COLUMNS, producers.of_cause(report, cause, _ROWS))
     advice = f"{escape(words.sentence(cause.fix))}. "
     numbers = escape(cause.in_words(rejected_records(report["totals"])))
-    return f"### {escape(words.sentence(cause.name))}\n\n{advice}{numbers}.\n\n{table}".rstrip()
+    platform = f" Platform: {escape(cause.platform)}." if cause.platform else ""
+    return f"### {escape(words.sentence(cause.name))}\n\n{advice}{numbers}.{platform}\n\n{table}".rstrip()
 
 
 def _owners(report: Report) -> str:

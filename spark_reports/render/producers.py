@@ -72,6 +72,7 @@ def _group(report: Report, cause: Cause, shown: int, has_heads: bool) -> Markup:
             *[join(tag(*answer), " ") for answer in cause.answers],
             f"{cause.in_words(rejected_records(report['totals']))}. ",
             element("span", f"{words.sentence(cause.fix)}.", class_="fix"),
+            f" Platform: {cause.platform}." if cause.platform else None,
             class_="soft",
         ),
         _LINES.on_page(rows[:LINES_SHOWN], has_heads=has_heads) if rows else None,
@@ -152,7 +153,7 @@ COLUMNS: Final[Columns[SenderRow]] = (
     ),
     Column("Off by", lambda row: row.sender.drift),
     Column("Topics", _topic_names, lambda row: _topics(row.producer)),
-    Column("Since", lambda row: words.moment(row.report, row.producer["first_ts"])),
+    Column("Since", lambda row: words.since(row.report, row.producer)),
     Column("Hours (UTC)", None, lambda row: _hours(row.producer, row.report["hours"])),
 )
 _LINES: Final = Lines(

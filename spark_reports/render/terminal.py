@@ -128,7 +128,7 @@ def _producers(report: Report, paint: _Paint, width: int) -> list[str]:
 
 
 def _sender(report: Report, sender: Sender, name_width: int, width: int) -> list[str]:
-    producer, since = sender.producer, words.moment(report, sender.producer["first_ts"])
+    producer, since = sender.producer, words.since(report, sender.producer)
     name = f"{words.short(_name(producer), name_width):<{name_width}}"
     own = words.share(sender.records, producer["records"])
     indent = name_width + 24

@@ -57,7 +57,7 @@ def assemble(tables: Tables, first: date, last: date, now_ms: int) -> Report:
     `history`, `owners` and `links` are added by the modules of these names.
     """
     totals = _totals(tables)
-    producers = with_rejections(tables, hours := _hours(first, last))
+    producers = with_rejections(tables, hours := _hours(first, last), last)
     causes = reasons.by_cause(tables.reasons, producers)
     topics = _topics(tables)
     trend = _trend(tables)
@@ -252,7 +252,9 @@ def _what_if(rows: Rows) -> WhatIf:
 
 
 def _would_reject(row: dict[str, Any]) -> WouldReject:
-    advice = words.advice_if_counted(row["rule"], row["reason"], row["unit_guess"], latest_ms(row))
+    advice = words.advice_if_counted(
+        row["rule"], row["reason"], row["unit_guess"], latest_ms(row), row["waiver"]
+    )
     return WouldReject(
         rule=row["rule"],
         waiver=row["waiver"],

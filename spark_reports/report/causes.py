@@ -64,6 +64,13 @@ class Cause:
         return self.rows[0]["fix"]
 
     @property
+    def platform(self) -> str | None:
+        """The remedies of those who run the platform; None if there is none."""
+        own = (row.get("platform") for row in self.rows)  # a report of an earlier release has none
+        texts = dict.fromkeys(text for each in own if each for text in each.split("; "))
+        return "; ".join(texts) or None
+
+    @property
     def records(self) -> int:
         return sum(row["records"] for row in self.rows)
 

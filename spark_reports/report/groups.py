@@ -36,7 +36,10 @@ _JUDGED_AND_REJECTED: Final = {
     **_sums("records", where="is_judged"),
     "rejected_records": Measure(How.SUM, ("records",), "is_rejection"),
 }
-_COUNTS: Final = _sums("batches", "records", "bad_records", "collateral_records")
+_COUNTS: Final = {
+    **_sums("batches", "records", "bad_records", "collateral_records"),
+    "topic_limit_records": Measure(How.SUM, ("records",), "is_by_topic"),
+}
 
 SUMMARY: Final = Grouping(
     keys=(),

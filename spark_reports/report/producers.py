@@ -1,11 +1,13 @@
 """The producers of report.json: one entry for each client, from the tables about clients."""
 
 from collections.abc import Callable, Sequence
+from datetime import date, timedelta
 from operator import itemgetter
 from typing import Any, Final
 
 from spark_reports.log.grouping import Rows
 from spark_reports.report import words
+from spark_reports.report.history import DAYS_BEFORE
 from spark_reports.report.shape import ClientReason, Example, Producer, TopicShare, Why
 from spark_reports.report.tables import Tables
 from tsproxy.decisions.text import instant
@@ -23,13 +25,15 @@ def grouped(rows: Rows, key: Callable[[dict[str, Any]], Any]) -> dict[Any, Rows]
     return groups
 
 
-def with_rejections(tables: Tables, hours: Sequence[str]) -> list[Producer]:
-    """The worst clients, the one with most rejected records first; `hours` as in Report.hours."""
+def with_rejections(tables: Tables, hours: Sequence[str], last: date) -> list[Producer]:
+    """The worst clients, the one with most rejected records first; `hours` as in Report.hours, `last`: the
+    last day of the period."""
     tables_of_clients = (tables.client_reasons, tables.client_topics, tables.client_hours, tables.examples)
     by_client = [grouped(rows, _client) for rows in tables_of_clients]
     addresses = {_client(row): row["addresses"] for row in tables.client_addresses}
-    producers = []
+    by_day, producers = grouped(tables.client_days, _client), []
     for row in sorted(tables.producers, key=lambda r: (-r["rejected_records"], str(_client(r)))):
+        week = week_of(tables.days, by_day.get(_client(row), []), last)
         reasons, topics, by_hour, examples = (rows.get(_client(row), []) for rows in by_client)
         producers.append(
             Producer(
@@ -43,6 +47,8 @@ def with_rejections(tables: Tables, hours: Sequence[str]) -> list[Producer]:
                 team=None,
                 first_ts=instant(row["first_ms"]),
                 last_ts=instant(row["last_ms"]),
+                since=since_of(week, last),
+                week=week,
                 topics=_topic_shares(topics),
                 topics_count=row["topics"],
                 addresses=addresses.get(_client(row), []),
@@ -53,6 +59,26 @@ def with_rejections(tables: Tables, hours: Sequence[str]) -> list[Producer]:
             )
         )
     return producers
+
+
+def week_of(known: Rows, own: Rows, last: date) -> list[int | None]:
+    """A client's rejected records on the last day and the seven days before it, the oldest first; None for a
+    day that the rollup does not know, and no list without a rollup."""
+    days, rejected = {row["day"] for row in known}, {row["day"]: row["rejected_records"] for row in own}
+    names = [(last - timedelta(days=n)).isoformat() for n in range(DAYS_BEFORE, -1, -1)]
+    return [rejected.get(day, 0) if day in days else None for day in names] if days else []
+
+
+def since_of(week: Sequence[int | None], last: date) -> str | None:
+    """The first of the days up to the last one of which none was without rejections. Days that the rollup
+    does not know are passed over."""
+    first = None
+    for number, rejected in enumerate(reversed(week)):
+        if rejected:
+            first = (last - timedelta(days=number)).isoformat()
+        elif rejected == 0:
+            break
+    return first
 
 
 def _topic_shares(rows: Rows) -> list[TopicShare]:
@@ -110,7 +136,15 @@ def _read_as(row: dict[str, Any]) -> str | None:
 
 def why(row: dict[str, Any], latest_ms: int | None = None) -> Why:
     """A reason with its likely cause and fix (`words.advice`), from a row with REASON and counts."""
-    advice = words.advice(row["reason"], row["unit_guess"], row["error_code"], latest_ms)
+    by_topic = row["topic_limit_records"]
+    advice = words.advice(
+        row["reason"],
+        row["unit_guess"],
+        row["error_code"],
+        latest_ms,
+        by_topic=by_topic > 0,
+        by_rule=by_topic < row["records"],
+    )
     return Why(
         verdict=row["verdict"],
         reason=row["reason"],
@@ -119,6 +153,7 @@ def why(row: dict[str, Any], latest_ms: int | None = None) -> Why:
         is_final=row["is_final"],
         cause=advice.cause,
         fix=advice.fix,
+        platform=advice.platform,
         batches=row["batches"],
         records=row["records"],
         bad_records=row["bad_records"],

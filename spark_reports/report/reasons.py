@@ -12,6 +12,7 @@ from spark_reports.report.groups import REASON
 from spark_reports.report.producers import why
 from spark_reports.report.shape import ClientReason, Producer, ReasonRow
 
+_ADVICE: Final = ("cause", "fix", "platform")
 _COUNTS: Final = ("batches", "records", "bad_records", "collateral_records")
 
 
@@ -35,9 +36,10 @@ def _parts(row: ReasonRow, producers: Sequence[Producer]) -> Iterator[ReasonRow]
             if is_same and reason["cause"] != row["cause"]:
                 other.setdefault(reason["cause"], []).append(reason)
     rest = row.copy()
-    for cause, reasons in other.items():
-        sums = {name: sum(reason[name] for reason in reasons) for name in _COUNTS}
-        part: ReasonRow = {**row, **sums, "cause": cause, "fix": reasons[0]["fix"], "producers": len(reasons)}  # type: ignore[typeddict-item]  # keys of Why
+    for reasons in other.values():
+        own: dict[str, object] = {name: sum(reason[name] for reason in reasons) for name in _COUNTS}
+        own |= {name: reasons[0][name] for name in _ADVICE} | {"producers": len(reasons)}
+        part: ReasonRow = {**row, **own}  # type: ignore[typeddict-item]  # keys of ReasonRow
         for name in (*_COUNTS, "producers"):
             rest[name] -= part[name]
         yield part

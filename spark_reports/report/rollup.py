@@ -165,6 +165,12 @@ def beyond_by_client(drifts: DataFrame, after_ms: int | None, before_ms: int | N
     )
 
 
+def rejecting(stored_producers: DataFrame) -> DataFrame:
+    """CLIENT, `day` and `rejected_records` of the days on which a client was rejected."""
+    found = stored_producers.where("rejected_records > 0")
+    return found.select(*CLIENT, "day", "rejected_records")
+
+
 def days(stored_producers: DataFrame) -> DataFrame:
     """One row for each day: `day`, `records`, `rejected_records`, `producers_affected`."""
     return (

@@ -99,6 +99,9 @@ class Why(TypedDict):
     is_final: bool
     cause: str
     fix: str
+    """For the owner of the producer."""
+    platform: str | None
+    """The remedy of those who run the platform; null if there is none."""
     batches: int
     records: int
     bad_records: int
@@ -154,6 +157,11 @@ class Producer(TypedDict):
     """Its owner; null if it has none, or without `daily --owners`."""
     first_ts: str
     last_ts: str
+    since: str | None
+    """The day since which it is rejected without a break, as far as the rollup knows (`daily --rollup`)."""
+    week: list[int | None]
+    """Its rejected records on the last day and the seven days before it, the oldest first. Null for a day
+    that the rollup does not know; empty without a rollup."""
     topics: list[TopicShare]
     topics_count: int
     addresses: list[str]

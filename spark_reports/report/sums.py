@@ -105,13 +105,14 @@ class Sums:
 
     def addresses(self, producers: Rows) -> Rows:
         """`transforms.client_addresses` of these clients."""
-        return self._of_clients(transforms.client_addresses(self._counters), producers)
+        return self.of_clients(transforms.client_addresses(self._counters), producers)
 
     def examples(self, producers: Rows, count: int) -> Rows:
         """`transforms.examples` of these clients."""
         decisions = read.of_event(self.usable, EventName.DECISION)
-        return self._of_clients(transforms.examples(decisions, count), producers)
+        return self.of_clients(transforms.examples(decisions, count), producers)
 
-    def _of_clients(self, frame: DataFrame, producers: Rows) -> Rows:
+    def of_clients(self, frame: DataFrame, producers: Rows) -> Rows:
+        """The rows of these clients."""
         clients = frames.frame_of(frame.sparkSession, producers, _CLIENT_DDL)
         return frames.rows(transforms.of_clients(frame, clients))

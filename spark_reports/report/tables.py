@@ -43,6 +43,8 @@ class Tables:
     client_topics: Rows
     client_hours: Rows
     client_addresses: Rows
+    client_days: Rows
+    """The days before with rejections of the worst clients; empty without a rollup."""
     examples: Rows
     drift: Rows
     what_if: Rows
@@ -86,6 +88,7 @@ def collect(sums: Sums, top: int, known: DataFrame | None = None, owned: int = 0
         client_topics=of_worst.table(groups.CLIENT_TOPICS, TOPICS_PER_CLIENT),
         client_hours=of_worst.table(groups.CLIENT_HOURS),
         client_addresses=sums.addresses(producers),
+        client_days=[] if known is None else sums.of_clients(rollup.rejecting(known), producers),
         examples=sums.examples(producers, EXAMPLES_PER_REASON),
         drift=buckets.table(groups.DRAWN),
         what_if=buckets.table(groups.TOTALS),

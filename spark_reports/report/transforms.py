@@ -23,6 +23,7 @@ from spark_reports.report.words import FOLDED
 from tsproxy.decisions.drift import HISTOGRAM_NAME
 from tsproxy.decisions.fields import LifecycleKind
 from tsproxy.model.outcome import VerdictName
+from tsproxy.model.policy import TOPIC_LIMITS
 from tsproxy.model.verdict import Reason, Trait
 
 ADDRESSES: Final = 8
@@ -71,6 +72,8 @@ def flags() -> dict[str, Column]:
         "is_rejection": rejected,
         "is_unit_mistake": rejected & F.col("unit_guess").isNotNull() & (F.col("unit_guess") != "zero"),
         "has_reason": _has_reason(),
+        "is_by_topic": (F.col("verdict") == VerdictName.BROKER_REJECTED.value)
+        | (F.col("rule") == TOPIC_LIMITS),
         "is_only_counted": is_judged() & F.col("would_reject"),
         "is_accepted": F.col("verdict").isin(VerdictName.ACCEPTED.value, VerdictName.REPAIRED.value),
         "violates_a_rule": is_judged() & (F.col("rule").isNotNull() | F.col("waiver").isNotNull()),

@@ -4,7 +4,7 @@ The sentences of report.json and all renderers use it, so that HTML, Markdown an
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
 from types import MappingProxyType
 from typing import Final
@@ -37,10 +37,11 @@ _ALIKE: Final = 0.9
 
 @dataclass(frozen=True, slots=True)
 class Advice:
-    """A likely cause and its fix."""
+    """A likely cause, its fix at the producer, and what the platform can do (None: nothing)."""
 
     cause: str
     fix: str
+    platform: str | None = None
 
 
 UNIT_ADVICE: Final[Mapping[str, Advice]] = MappingProxyType(
@@ -63,20 +64,23 @@ ERROR_ADVICE: Final[Mapping[int, Advice]] = MappingProxyType(
     {
         ErrorCode.MESSAGE_TOO_LARGE: Advice(
             "batches are larger than the topic allows",
-            "lower the producer's batch size, or raise max.message.bytes",
+            "lower the producer's batch size",
+            "raise the topic's max.message.bytes",
         ),
         ErrorCode.TOPIC_AUTHORIZATION_FAILED: Advice(
-            "the client may not write to the topic", "grant its principal Write on the topic"
+            "the client may not write to the topic",
+            "ask for the right to write, or correct the topic's name",
+            "grant its principal Write on the topic",
         ),
         ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: Advice(
-            "the topic does not exist", "create it, or mend its name"
+            "the topic does not exist", "correct the topic's name", "create the topic"
         ),
         ErrorCode.UNKNOWN_TOPIC_ID: Advice(
             "the topic was deleted, or made again with another id",
             "create it; the producer asks for the new id by itself",
         ),
         ErrorCode.NOT_ENOUGH_REPLICAS: Advice(
-            "too few replicas were in sync", "nothing at the producer: look at the brokers"
+            "too few replicas were in sync", "nothing at the producer", "look at the brokers"
         ),
         ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER: Advice(
             "a batch before it was rejected, so its number was out of order",
@@ -147,13 +151,25 @@ OPEN: Final = (
 """An explanation of records that were answered with an error and are `unconfirmed`."""
 
 
+TOPIC_REMEDY: Final = (
+    "raise the topic's message.timestamp.before.max.ms while it lasts: brokers know no waiver"
+)
+RULE_REMEDY: Final = "grant a waiver (policy.waivers) while it lasts"
+
+
 def advice(
-    reason: str | None, unit_guess: str | None, error_code: int, latest_ms: int | None = None
+    reason: str | None,
+    unit_guess: str | None,
+    error_code: int,
+    latest_ms: int | None = None,
+    *,
+    by_topic: bool = False,
+    by_rule: bool = True,
 ) -> Advice:
     """The likely cause and its fix. The code decides if a broker's error is not about timestamps.
 
     `latest_ms` is the latest bad timestamp, if known: a broker reports a timestamp before 1970 only as too
-    old.
+    old. `by_topic`: the topic's own limit rejected some of the records; `by_rule`: a rule did.
     """
     if unit_guess is not None and unit_guess in UNIT_ADVICE:
         return UNIT_ADVICE[unit_guess]
@@ -161,15 +177,25 @@ def advice(
         return ERROR_ADVICE[error_code]
     if reason == Reason.TOO_OLD and latest_ms is not None and latest_ms < 0:
         return REASON_ADVICE[Reason.NEGATIVE]
+    if reason == Reason.TOO_OLD:
+        remedies = [RULE_REMEDY] * by_rule + [TOPIC_REMEDY] * by_topic
+        return replace(REASON_ADVICE[reason], platform="; ".join(remedies))
     if reason is not None and reason in REASON_ADVICE and reason != Reason.OTHER:
         return REASON_ADVICE[reason]
     return Advice(f"the answer was {error_name(error_code)}", "see Kafka's documentation of this error")
 
 
 def advice_if_counted(
-    rule: str | None, reason: str | None, unit_guess: str | None, latest_ms: int | None = None
+    rule: str | None,
+    reason: str | None,
+    unit_guess: str | None,
+    latest_ms: int | None = None,
+    waiver: str | None = None,
 ) -> Advice:
-    """The likely cause and its fix for records that `rule` only counted and did not reject."""
+    """The likely cause and its fix for records that `rule` only counted and did not reject, or that `waiver`
+    let pass."""
+    if waiver and reason == Reason.TOO_OLD and unit_guess not in UNIT_ADVICE:
+        return Advice(REASON_ADVICE[reason].cause, "nothing, if the replay is done before the waiver ends")
     if rule == CANDIDATE and reason == Reason.TOO_OLD and unit_guess not in UNIT_ADVICE:
         return Advice("timestamps lie far behind the clock", "an old archive? else look at unit and clock")
     return advice(reason, unit_guess, 0, latest_ms)
@@ -381,6 +407,18 @@ def short(text: str, limit: int = 160) -> str:
 def instant_words(instant: str) -> str:
     """`2026-11-20 10:30:34 UTC`."""
     return f"{instant[:10]} {instant[11:19]} UTC"
+
+
+def since(report: Report, producer: Producer) -> str:
+    """Since when a producer is rejected without a break: `10:30`, `10:30, new`, `16 Nov (5 d)`, or
+    `13 Nov (8+ d)` if the days before are not known."""
+    first, week = producer.get("since"), producer.get("week") or []
+    if first is None or first >= report["first_day"]:
+        is_new = any(each is not None for each in week[:-1]) and not any(week[:-1])
+        return moment(report, producer["first_ts"]) + (", new" if is_new else "")
+    day = date.fromisoformat(first)
+    run = sum(1 for each in week[-((date.fromisoformat(report["last_day"]) - day).days + 1) :] if each)
+    return f"{day.day} {day:%b} ({run}{'+' if week[0] else ''} d)"
 
 
 def moment(report: Report, instant: str) -> str:

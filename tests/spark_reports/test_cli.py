@@ -99,6 +99,10 @@ def test_a_report_of_each_day_is_in_a_folder_of_its_own_and_the_worst_day_is_the
         assert (report["first_day"], report["last_day"], report["log"]["boots"]) == (day, day, 1)
         assert list((tmp_path / "rollup" / "producers" / f"event_date={day}").iterdir())
     assert [day["day"] for day in report["trend"]["days"]] == ["2026-11-20", "2026-11-21"]
+    weeks = {producer["client_id"]: producer["week"] for producer in report["producers"]}
+    assert weeks
+    assert all(week[:6] == [None] * 6 and all(week[6:]) for week in weeks.values())
+    assert {producer["since"] for producer in report["producers"]} == {"2026-11-20"}
     assert report["links"]["day_before"] == "../2026-11-20/report.html"
     index = (tmp_path / "out" / "index.html").read_text()
     assert re.findall(r'href="(.*?)"', index) == ["2026-11-21/report.html", "2026-11-20/report.html"]

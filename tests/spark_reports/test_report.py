@@ -7,6 +7,7 @@ import pytest
 
 from spark_reports.log.read import Source
 from spark_reports.render import html
+from spark_reports.report import words
 from spark_reports.report.assemble import assemble
 from spark_reports.report.files import read_report, to_json
 from spark_reports.report.notices import notices
@@ -132,6 +133,13 @@ def test_limits_in_force_are_those_the_proxy_saw(made):
 def test_the_headline_names_the_unit_mistakes(made):
     assert " of these: the wrong time unit, from 2 producers, most from " in made["details"][0]
     assert "sensor-gateway" in made["details"][0]
+
+
+def test_the_remedy_for_old_records_is_that_of_the_limit_that_rejected_them(made):
+    """All rules of this day are the topics' own limits."""
+    old = [row for each in made["producers"] for row in each["reasons"] if row["cause"].endswith("the limit")]
+    assert old
+    assert {row["platform"] for row in old} == {words.TOPIC_REMEDY}
 
 
 def test_short_tables_count_the_rows_that_they_leave_out(found, made):

@@ -55,8 +55,8 @@ class Reason(StrEnum):
     TOO_OLD = (
         "too_old",
         "too old",
-        "timestamps are older than the topic allows",
-        "a replay or backfill? raise the topic's message.timestamp.before.max.ms while it lasts",
+        "timestamps are older than the limit",
+        "a replay or backfill? ask for a waiver, or send no timestamp",
         Trait.BEHIND,
         Trait.OF_SIZE,
     )

@@ -7,10 +7,11 @@ import pytest
 from spark_reports.render import html, markdown, producers, terminal
 from spark_reports.report import causes
 from spark_reports.report.headline import details
+from spark_reports.report.notices import notices
 from tests.spark_reports import reports
 
 SECONDS = "timestamps are in seconds"
-TOO_OLD = "timestamps are older than the topic allows"
+TOO_OLD = "timestamps are older than the limit"
 RENDERERS = [html.render, markdown.render, terminal.render]
 
 
@@ -67,7 +68,7 @@ def test_a_cause_has_one_number_of_producers_however_few_of_them_are_listed(rend
             row |= {"records": 400_000, "producers": 43}
     report["producers_omitted"] = {"count": 36, "records": 9_000, "rejected_records": 5_000}
     told = details(report["totals"], report["producers"], report["reasons"])
-    assert "timestamps are older than the topic allows, from 43 producers" in " ".join(told)
+    assert "timestamps are older than the limit, from 43 producers" in " ".join(told)
     shown = " ".join(re.sub("<.*?>", "", render(report)).split())
     assert shown.count("400,000 records, 42 % of all that were rejected, from 43 producers") == 2
 
@@ -123,7 +124,7 @@ def test_a_line_has_the_name_the_records_the_share_and_since_when():
     line = line.split("<summary>")[1].split("</summary>")[0]
     shown = " ".join(re.sub("<.*?>", " ", line).split())
     assert shown.startswith("sensor-gateway Rejected: 475,316 Of what it sent: 100 % Off by: year 56,")
-    assert "Topics: telemetry Since: 06:00 Hours (UTC): rejected in 16 of 24 hours" in shown
+    assert "Topics: telemetry Since: 13 Nov (8+ d) Hours (UTC): rejected in 16 of 24 hours" in shown
 
 
 def test_a_large_group_shows_its_worst_producers_and_opens_to_the_others():
@@ -149,3 +150,12 @@ def test_the_page_says_how_many_producers_it_counts_and_does_not_list():
     assert "And 444 more producers with 5,000 rejected records: counted above, not listed." in html.render(
         report
     )
+
+
+@pytest.mark.parametrize("render", [html.render, markdown.render])
+def test_what_the_platform_can_do_stands_beside_the_fix_and_in_no_letter(render):
+    report = reports.fixed()
+    assert "Platform: raise the topic's message.timestamp.before.max.ms" in render(report).replace(
+        "&#x27;", "'"
+    )
+    assert not any("raise the topic" in text for text in notices(report))

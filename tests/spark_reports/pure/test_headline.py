@@ -56,7 +56,7 @@ def test_causes_come_in_the_order_of_their_records_each_with_its_worst_producer_
     producers = [each | {"team": "Orders"} for each in reports.fixed()["producers"]]
     asked = {"records_rejected": 1_000_000, "records_broker_rejected": 0, "producers_with_unit_mistakes": 3}
     assert sentences_of(rows, producers, **asked) == [
-        "46 % of these: timestamps are older than the topic allows, from 43 producers, most from "
+        "46 % of these: timestamps are older than the limit, from 43 producers, most from "
         "orders-replay (Orders).",
         "38 % of these: batches are larger than the topic allows, all from attachments (Orders).",
         "8.0 % of these: the wrong time unit, from 3 producers, most from sensor-gateway (Orders), whose "
@@ -71,14 +71,14 @@ def test_a_producer_with_the_same_error_and_another_cause_is_not_named():
     before_1970 = old["reasons"][0] | {"cause": "timestamps are before 1970"}
     report["producers"].insert(0, old | {"client_id": "another", "reasons": [before_1970]})
     [sentence] = sentences_of([too_old(records=941_773)], report["producers"])
-    assert sentence.endswith("timestamps are older than the topic allows, all from orders-replay.")
+    assert sentence.endswith("timestamps are older than the limit, all from orders-replay.")
 
 
 def test_a_cause_found_by_the_proxy_and_by_the_broker_is_one_cause():
     """A producer may be in both rows, so their numbers of producers are not added up."""
     rows = [too_old(records=500_000, producers=3), too_old(verdict="broker_rejected", producers=2)]
     [sentence] = sentences_of(rows)
-    assert sentence.startswith("62 % of these: timestamps are older than the topic allows, from at least 3 ")
+    assert sentence.startswith("62 % of these: timestamps are older than the limit, from at least 3 ")
 
 
 def test_causes_that_are_not_named_are_counted():
@@ -92,7 +92,7 @@ def test_causes_that_are_not_named_are_counted():
 )
 def test_records_that_were_not_rejected_are_no_cause(changes):
     rows = [too_old(), too_old(records=5_000_000, cause="something else") | changes]
-    assert headline_of(rows) == f"{SHARE}, 9.3 % of these: timestamps are older than the topic allows."
+    assert headline_of(rows) == f"{SHARE}, 9.3 % of these: timestamps are older than the limit."
     assert len(sentences_of(rows)) == 1
 
 
@@ -104,7 +104,7 @@ def test_one_rejected_record_is_one(judged, text):
     assert found == f"{text}."
     one = [too_old(records=1)]
     found = headline_of(one, records_judged=judged, records_rejected=1, records_broker_rejected=0)
-    assert found == f"{text}: timestamps are older than the topic allows."
+    assert found == f"{text}: timestamps are older than the limit."
 
 
 @pytest.mark.parametrize("name", ["\u202e\u2066gnp.exe", "x" * 10_000, "\x1b[2J\n", "a\u200fb"])

@@ -47,7 +47,7 @@ def test_a_timestamp_of_unknown_unit_is_not_converted(unit_guess):
 @pytest.mark.parametrize(
     ("fields", "cause"),
     [
-        ({}, "timestamps are older than the topic allows"),
+        ({}, "timestamps are older than the limit"),
         ({"bad_ts": [-5, -7]}, "timestamps are before 1970"),
         ({"unit_guess": "seconds"}, "timestamps are in seconds"),
         ({"reason": "other", "error_code": 10}, "batches are larger than the topic allows"),

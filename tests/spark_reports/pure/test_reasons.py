@@ -4,14 +4,18 @@ from spark_reports.report import reasons
 from tests.spark_reports import reports
 
 COUNTS = ("batches", "records", "bad_records", "collateral_records")
-NEGATIVE = {"cause": "timestamps are before 1970", "fix": "check how the event time is computed"}
-OLD = "timestamps are older than the topic allows"
+NEGATIVE = {
+    "cause": "timestamps are before 1970",
+    "fix": "check how the event time is computed",
+    "platform": None,
+}
+OLD = "timestamps are older than the limit"
 
 
 def table():
     """The row of `groups.REASONS` for records that are too old, of three producers."""
     [row] = [row for row in reports.fixed()["reasons"] if row["cause"] == OLD]
-    return [row | dict.fromkeys(COUNTS, 100) | {"producers": 3}]
+    return [row | dict.fromkeys(COUNTS, 100) | {"producers": 3, "topic_limit_records": 100}]
 
 
 def listed(**changes):

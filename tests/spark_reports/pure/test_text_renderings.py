@@ -64,7 +64,9 @@ def test_colours_come_only_where_they_are_wanted():
 def test_terminal_text_names_the_client_the_cause_and_the_fix():
     text = terminal.render(reports.fixed(), columns=120)
     assert "Timestamps are in nanoseconds: divide by 1,000,000\n" in text
-    assert re.search(r"sensor-gateway +475,316 +100 % of what it sent, year [\d,]+, since 06:00\n", text)
+    assert re.search(
+        r"sensor-gateway +475,316 +100 % of what it sent, year [\d,]+, since 13 Nov \(8\+ d\)\n", text
+    )
     assert "2,386 records that met an error after which most producers send again" in text
 
 

@@ -1,8 +1,10 @@
 """Numbers, times and causes as text."""
 
+from datetime import date
+
 import pytest
 
-from spark_reports.report import words
+from spark_reports.report import producers, words
 from tests.spark_reports.day import DAY_MS, HOUR_MS, MIDNIGHT_MS
 from tsproxy.decisions.drift import drift_ms
 from tsproxy.decisions.fields import FIELDS
@@ -155,7 +157,7 @@ def test_the_fix_for_nanoseconds_is_in_words():
 def test_a_time_before_1970_is_not_taken_for_a_replay():
     """Brokers have no such reason: they call it too old (`LogValidator.java`)."""
     assert words.advice("too_old", None, 32, -5).cause == "timestamps are before 1970"
-    assert words.advice("too_old", None, 32, 5).cause == "timestamps are older than the topic allows"
+    assert words.advice("too_old", None, 32, 5).cause == "timestamps are older than the limit"
     assert words.advice("too_old", "seconds", 32, 5).cause == "timestamps are in seconds"
 
 
@@ -186,3 +188,54 @@ def test_a_client_without_a_name_is_called_something():
         "(empty client id)",
         "app",
     ]
+
+
+@pytest.mark.parametrize(
+    ("by_topic", "by_rule", "platform"),
+    [
+        (True, False, words.TOPIC_REMEDY),
+        (False, True, words.RULE_REMEDY),
+        (True, True, f"{words.RULE_REMEDY}; {words.TOPIC_REMEDY}"),
+    ],
+)
+def test_the_advice_for_old_records_follows_the_source_of_the_limit_and_its_reader(
+    by_topic, by_rule, platform
+):
+    """The topic's limit changes nothing if a rule rejects, and the producer's owner may not change topics."""
+    found = words.advice("too_old", None, 32, by_topic=by_topic, by_rule=by_rule)
+    assert found.fix == "a replay or backfill? ask for a waiver, or send no timestamp"
+    assert found.platform == platform
+
+
+def test_a_waiver_that_lets_records_pass_is_not_to_be_asked_for():
+    found = words.advice_if_counted("week", "too_old", None, waiver="backfill")
+    assert found.fix == "nothing, if the replay is done before the waiver ends"
+    assert "waiver" in words.advice_if_counted("week", "too_old", None).fix
+
+
+def test_no_owner_of_a_producer_is_told_to_change_a_topic():
+    for each in [*words.REASON_ADVICE.values(), *words.ERROR_ADVICE.values(), *words.UNIT_ADVICE.values()]:
+        assert "max." not in each.fix
+
+
+@pytest.mark.parametrize(
+    ("week", "first", "text"),
+    [
+        ([], None, "10:30"),  # without a rollup
+        ([None] * 7 + [5], "2026-11-20", "10:30"),  # nothing is known of the days before
+        ([None, 0, None, 0, 0, 0, 0, 5], "2026-11-20", "10:30, new"),
+        ([0, 0, 3, 0, 0, 0, 0, 5], "2026-11-20", "10:30"),
+        ([0, 0, 0, 1, 2, 3, 4, 5], "2026-11-16", "16 Nov (5 d)"),
+        ([0, 0, 0, 1, None, 3, 4, 5], "2026-11-16", "16 Nov (4 d)"),
+        ([9, 1, 1, 1, 1, 1, 1, 5], "2026-11-13", "13 Nov (8+ d)"),
+    ],
+)
+def test_since_is_the_first_day_of_the_rejections_without_a_break(week, first, text):
+    """It was once the time of day, of a producer that was rejected on each of eight days."""
+    report = {"first_day": "2026-11-20", "last_day": "2026-11-20"}
+    producer = {"first_ts": "2026-11-20T10:30:00.000Z", "week": week, "since": first}
+    assert words.since(report, producer) == text
+    own = [{"day": f"2026-11-{13 + n}", "rejected_records": each} for n, each in enumerate(week) if each]
+    known = [{"day": f"2026-11-{13 + n}"} for n, each in enumerate(week) if each is not None]
+    assert producers.week_of(known, own, date(2026, 11, 20)) == week
+    assert producers.since_of(week, date(2026, 11, 20)) == first
