@@ -1,4 +1,4 @@
-"""Fixtures that all tests share: real brokers, a Spark session and a certificate authority.
+"""Fixtures that all tests share: real brokers and a Spark session. `tsproxy.testing.fixtures` has more.
 
 A broker starts when the first test asks for it, and serves all processes of the run (`shared_brokers.py`). So
 a test names its topics after itself (`topic`) and changes nothing that others see. A test that stops brokers
@@ -7,7 +7,6 @@ starts its own `KafkaCluster`. A cluster belongs to no event loop: tests use it 
 
 import gc
 import os
-import re
 import signal
 from collections.abc import AsyncIterator, Iterator
 from contextlib import ExitStack, nullcontext
@@ -22,7 +21,6 @@ from tests import forked_proxies, full_only
 from tests.log_events.checked import check_all_lines
 from tests.markers import NoJava, add_markers, needs_java
 from tests.shared_brokers import attached
-from tsproxy.testing.certificates import CertificateAuthority
 from tsproxy.testing.kafka_cluster import KafkaCluster
 
 if TYPE_CHECKING:
@@ -35,6 +33,8 @@ settings.register_profile("full", max_examples=2_000, deadline=None, print_blob=
 settings.load_profile(os.environ.get("TSPROXY_TEST") or "fast")
 
 check_all_lines()
+
+pytest_plugins = ["tsproxy.testing.fixtures"]  # by its entry point as well, where tsproxy is installed anew
 
 # A program that a shell starts in the background ignores SIGINT, and so would all processes of the tests.
 signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -142,19 +142,6 @@ def forked_proxies_in_a_sampled_run() -> Iterator[None]:
     """`make test` forks proxies from one start of Python; `make test-full` starts each of them."""
     with nullcontext() if os.environ.get("TSPROXY_TEST") == "full" else forked_proxies.instead_of_starts():
         yield
-
-
-@pytest.fixture
-def topic(request: pytest.FixtureRequest) -> str:
-    """A topic name of the test's own, not created yet."""
-    name = f"{request.node.path.stem}.{request.node.name}"
-    return re.sub(r"[^A-Za-z0-9._-]", "-", name).strip("-")[:200]
-
-
-@pytest.fixture(scope="session")
-def certificates(tmp_path_factory: pytest.TempPathFactory) -> CertificateAuthority:
-    """An authority that trusts nobody else and is trusted by nobody else."""
-    return CertificateAuthority(tmp_path_factory.mktemp("certificates"))
 
 
 @pytest.fixture(scope="session")

@@ -8,7 +8,9 @@ from inspect import signature
 from pathlib import Path
 
 import pytest
+from _pytest.fixtures import FixtureFunctionDefinition
 
+from tsproxy.testing import fixtures
 from tsproxy.testing.kafka_cluster import KafkaCluster
 from tsproxy.testing.proxy import RunningProxy
 
@@ -33,7 +35,15 @@ def run(*arguments: str, folder: Path) -> str:
 
 def test_every_example_names_its_file():
     assert PAGE.count("\n```python\n") + PAGE.count("\n```toml\n") == len(FILES)
-    assert {"pyproject.toml", "conftest.py"} < set(FILES)
+    assert {"pyproject.toml", "test_orders.py"} < set(FILES)
+    assert "conftest.py" not in FILES, "the fixtures of the examples come with the plug-in"
+
+
+def test_every_fixture_of_the_plug_in_is_in_the_table():
+    section = PAGE.partition("## Fixtures for pytest\n")[2].partition("\n## ")[0]
+    shipped = {name for name, each in vars(fixtures).items() if isinstance(each, FixtureFunctionDefinition)}
+
+    assert set(re.findall(r"^\| `(\w+)` \|", section, re.MULTILINE)) == shipped
 
 
 THREE_BROKERS = "two_brokers_serve_while_the_third_is_down"
