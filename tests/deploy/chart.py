@@ -150,6 +150,11 @@ def pods(objects):
     return of_kind(objects, "StatefulSet", "Deployment")["spec"]["template"]["spec"]
 
 
+def job(objects):
+    """The pod template of the reports' job."""
+    return of_kind(objects, "CronJob")["spec"]["jobTemplate"]["spec"]["template"]["spec"]
+
+
 def services(objects):
     return [each for each in objects if each["kind"] == "Service"]
 

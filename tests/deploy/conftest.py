@@ -17,3 +17,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def proxy_image() -> Iterator[images.Image]:
     with images.built("proxy") as image:
         yield image
+
+
+@pytest.fixture(scope="session")
+def reports_image() -> Iterator[images.Image]:
+    with images.built("reports") as image:
+        yield image
