@@ -11,7 +11,6 @@ from http import HTTPStatus
 from pathlib import Path
 
 import pytest
-import structlog
 from aiokafka import AIOKafkaProducer
 
 from tests.proxy.running import TWO, events, pids, series, until_page
@@ -20,9 +19,6 @@ from tests.proxy.test_service_manager import Heard
 from tests.proxy.world import until
 from tsproxy.clock import Clock
 from tsproxy.proxy.admin.pages import pages
-from tsproxy.proxy.admin.report import Report
-from tsproxy.proxy.metrics.catalogue.decision_log import DEAD_LETTERS_WAITING
-from tsproxy.proxy.metrics.totals import families_now
 from tsproxy.proxy.service_manager import ServiceManager
 from tsproxy.proxy.workers import member as members
 from tsproxy.proxy.workers.channel import Channel
@@ -94,29 +90,6 @@ async def test_a_page_does_not_wait_for_a_worker_that_has_not_answered_the_last_
     finally:
         await worker.close()
         await member._channel.close()
-
-
-@pytest.mark.parametrize(("waiting", "is_stopping"), [(3, False), (0, False), (3, True)])
-async def test_dead_letters_that_waited_in_a_killed_worker_are_told(monkeypatch, waiting, is_stopping):
-    """Clients were answered. A worker that stops in good order says itself what it has dropped."""
-    ours, theirs = socket.socketpair()
-    member = Member(1, None, Clock(), lambda _: None, asyncio.Lock())
-    channel, worker = await Channel.over(ours), await Channel.over(theirs)
-    process = await asyncio.create_subprocess_exec("true")
-
-    async def begin():
-        return process, channel
-
-    monkeypatch.setattr(member, "_begin", begin)
-    families = families_now([DEAD_LETTERS_WAITING.levels(waiting)])
-    worker.send({"event": "report", "report": Report((), families).as_line()})
-    await worker.close()
-    if is_stopping:
-        member._stopping.set()
-    with structlog.testing.capture_logs() as logs:
-        await member._live()
-    told = [line["records"] for line in logs if line["event"] == "dead_letters_lost"]
-    assert told == ([{"killed": 3}] if waiting and not is_stopping else [])
 
 
 async def test_a_worker_that_is_heard_again_does_not_hang():

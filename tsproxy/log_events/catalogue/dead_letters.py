@@ -20,8 +20,8 @@ DEAD_LETTERS_RESUMED: Final = info(
 )
 DEAD_LETTERS_LOST: Final = warning(
     "dead_letters_lost",
-    ("records", "worker", "advice"),
-    "Copies were dropped. `records` has the number by cause. `killed`: they waited in a `worker` that was "
-    "killed.",
+    ("records", "since", "advice"),
+    "Copies were dropped. `records` has the number by cause. `killed`: they waited in a process that was "
+    "killed before this one started. No rejection from `since` on was copied.",
     "Find the cause in the lines before; raise `dead_letters.max_in_flight` if the topic is only slow.",
 )

@@ -35,7 +35,7 @@ DECISION_FILE_RECOVERED: Final = warning(
     ("file", "bytes_kept", "bytes_cut"),
     "The file of a process that was killed was closed after its last whole line.",
     "Nothing. The report says that the process was killed. Dead letters that waited in it are lost "
-    "([policy.md](policy.md#dead-letters)).",
+    "(`dead_letters_lost`).",
 )
 DECISION_FILE_NOT_CLOSED: Final = error(
     "decision_file_not_closed",

@@ -2,6 +2,7 @@
 
     records   the contents of a copy; culprits are read from a batch one chunk at a time
     drops     the reasons why copies were not made, and their counts
+    remembered  a file with the number that waits, for the start after a kill
     waiting   the bounded queue of rejected batches
     sender    the producer that sends copies; metrics, reload, stop
 

@@ -25,6 +25,7 @@ from tsproxy.model.dead_letter import RejectedBatch
 from tsproxy.proxy.daemon_threads import DaemonThreads
 from tsproxy.proxy.dead_letters.drops import DropReason, Drops
 from tsproxy.proxy.dead_letters.records import CHUNK_BYTES, DeadLetterRecord, chunks_of
+from tsproxy.proxy.dead_letters.remembered import Remembered, Waited
 from tsproxy.proxy.dead_letters.waiting import Waiting
 from tsproxy.proxy.metrics.catalogue.decision_log import (
     DEAD_LETTERS,
@@ -87,6 +88,8 @@ class DeadLetters(Collector):
         self._changed = asyncio.Event()
         """Set at a new batch, at another configuration, or at the stop."""
         self._privacy = privacy
+        self._remembered = Remembered(config.decisions.directory)
+        self._remembering: asyncio.Task[None] | None = None
         self._task: asyncio.Task[None] | None = None
         self._thread = DaemonThreads(1, "dead-letters")
         self._tls = tls
@@ -95,7 +98,9 @@ class DeadLetters(Collector):
         self._trouble = Trouble(DEAD_LETTERS_FAILED, DEAD_LETTERS_RESUMED)
 
     def start(self) -> None:
-        self._task = asyncio.get_running_loop().create_task(self._run())
+        loop = asyncio.get_running_loop()
+        self._task = loop.create_task(self._run())
+        self._remembering = loop.create_task(self._remember())
 
     def apply(self, config: Config) -> None:
         """A reload. The next connection uses the new brokers and user."""
@@ -117,6 +122,7 @@ class DeadLetters(Collector):
             self.drops.count(DropReason.OWN_TOPIC, named)
         elif self.waiting.put(dead, share.max_in_flight_bytes, share.max_records):
             self._changed.set()
+            self._note()
         else:
             self.drops.count(DropReason.QUEUE_FULL, named)
 
@@ -133,10 +139,29 @@ class DeadLetters(Collector):
                 task.cancel()
             await asyncio.gather(*ends, return_exceptions=True)
         self._thread.shutdown(wait=False, cancel_futures=True)
+        self.drops.count(DropReason.STOPPED, self._waited)
+        self.drops.log_now()
+        if self._remembering is not None:
+            self._remembering.cancel()
+            await asyncio.gather(self._remembering, return_exceptions=True)
+        await self._remembered.stop()
+
+    @property
+    def _waited(self) -> int:
+        """The records that wait, without those of the batch being sent that are done."""
         sending = self._sending
         finished = len(sending.dead.rejection.violations) - sending.left if sending else 0
-        self.drops.count(DropReason.STOPPED, self.waiting.records - finished)
-        self.drops.log_now()
+        return self.waiting.records - finished
+
+    def _note(self) -> None:
+        """The number of letters that wait has changed."""
+        first = self.waiting.first
+        self._remembered.note(Waited(self._waited, first.now_ms) if first is not None else Waited(0, 0))
+
+    async def _remember(self) -> None:
+        for waited in await self._remembered.lost():
+            self.drops.killed(waited.records, waited.since_ms)
+        await self._remembered.run()
 
     async def _run(self) -> None:
         while self._config.dead_letters is None and not self._ending.is_set():
@@ -171,6 +196,7 @@ class DeadLetters(Collector):
                 self.drops.count(DropReason.UNREADABLE, sending.left)
                 self._sending = None
                 self.waiting.done()
+                self._note()
             elif self._ending.is_set():
                 return
             else:
@@ -220,6 +246,7 @@ class DeadLetters(Collector):
             self.sent += len(records)
             self._trouble.over(topic=self._topic)
         sending.finish(records)
+        self._note()
 
     async def _acknowledged(self, future: "asyncio.Future[object]") -> None:
         """Wait for the answer, and log a line if this takes long. Raises the error that the answer holds."""

@@ -18,16 +18,13 @@ from typing import Any, Final
 
 from tsproxy.clock import Clock
 from tsproxy.config.settings import Config
-from tsproxy.log_events.catalogue.dead_letters import DEAD_LETTERS_LOST
 from tsproxy.log_events.catalogue.workers import (
     WORKER_ENDED,
     WORKER_HANGS,
     WORKER_KILLED,
     WORKER_NOT_RELOADED,
 )
-from tsproxy.proxy.admin.numbers import Numbers
 from tsproxy.proxy.admin.report import NOTHING, Report, together
-from tsproxy.proxy.metrics.catalogue.decision_log import DEAD_LETTERS_WAITING
 from tsproxy.proxy.passed_sockets import NO_SOCKETS, PassedSockets
 from tsproxy.proxy.startup import StartError
 from tsproxy.proxy.wait import wait_at_most
@@ -39,7 +36,6 @@ LAST_RETRY_MS: Final = 30_000
 HEALTHY_MS: Final = 60_000
 REPORT_S: Final = 2.0
 """How long a worker may take to report. A worker that takes longer is not ready."""
-KILLED: Final = "killed"
 """The reason of dead letters that are lost because their process was killed. No metric has it: a process that
 has ended counts nothing."""
 PREPARE_S: Final = 10.0
@@ -266,24 +262,12 @@ class Member:
             for answer in self._answers.values():
                 if not answer.done():
                     answer.set_result({})
-            if not self._stopping.is_set():
-                self._log_lost_letters()
             self._retired = together([self._latest, self._retired]).remains()
             self._latest = _not_ready("has ended")
             if process.returncode is None:  # this task was cancelled
                 process.kill()
                 await process.wait()
             await channel.close()
-
-    def _log_lost_letters(self) -> None:
-        """Log how many dead letters waited in the process that has just ended, by its last report. Clients
-        were answered, and nobody else has the records."""
-        waiting = round(Numbers(self._latest.families).sum(DEAD_LETTERS_WAITING.name))
-        if waiting:
-            advice = (
-                "so many waited a second before it was killed; their producers were told of the rejection"
-            )
-            DEAD_LETTERS_LOST(worker=self.number, records={KILLED: waiting}, advice=advice)
 
     def _receive(self, line: Mapping[str, Any]) -> None:
         self._silence.message_received()
