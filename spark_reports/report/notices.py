@@ -5,8 +5,8 @@ With `--owners`, the texts for one team are one letter (`letters`).
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from typing import Final
+from dataclasses import dataclass, replace
+from typing import Final, cast
 
 from spark_reports.report import words
 from spark_reports.report.links import channel_link, slug
@@ -64,7 +64,9 @@ def letters(report: Report) -> list[Letter]:
         own, only_counted = rejected.get(row["team"], []), watched.get(row["team"], [])
         if own or only_counted or row["producers"]:
             more = row["producers"] - len(own)
-            found.append(_letter(report, row, [*own, *only_counted], more, _summary(report, row)))
+            letter = _letter(report, row, [*own, *only_counted], more, _summary(report, row))
+            end = cast(dict[str, str | None], owned).get("help")  # an earlier release has none
+            found.append(replace(letter, body=f"{letter.body}\n{end}\n") if end else letter)
     return found
 
 

@@ -14,6 +14,8 @@ one of its globs fits. As in the proxy's policy, no glob of `client_ids` fits a 
 glob of `principals` fits a client without a principal. Clients that the proxy counted together as one have no
 owner.
 
+A first line `help = "https://wiki.example.com/timestamps"` ends each letter.
+
 The file is TOML, which Python reads itself: a cluster may have no package but pyspark.
 """
 
@@ -67,6 +69,8 @@ class Owners:
     """The entries, in the order of the file."""
 
     entries: tuple[Owner, ...]
+    help: str | None = None
+    """The end of each letter: where the owner of a producer finds help."""
 
     def team_of(self, client: Client) -> str | None:
         """The team of the first entry that fits; None if nobody owns the client."""
@@ -91,6 +95,7 @@ def assigned(report: Report, owners: Owners, clients: Sequence[Client]) -> Repor
         teams=rows,
         producers_left_out=totals["producers_affected"] - len(clients),
         rejected_records_left_out=rejected - sum(row["rejected_records"] for row in rows),
+        help=owners.help,
     )
     producers: list[Producer] = [{**each, "team": owners.team_of(each)} for each in report["producers"]]
     told = details(totals, producers, report["reasons"], report["trend"], would_reject)
@@ -128,7 +133,7 @@ def parse(text: str, name: str) -> Owners:
         root = tomllib.loads(text)
     except (ValueError, RecursionError) as error:
         raise OwnersError(f"{name}: not TOML: {_plain(str(error))}") from None
-    problems = _odd_keys(root, "", ("owners",))
+    problems = _odd_keys(root, "", ("help", "owners"))
     entries = list(_entries(root.get("owners"), problems))
     channels: dict[str, Owner] = {}
     for entry in entries:
@@ -138,9 +143,10 @@ def parse(text: str, name: str) -> Owners:
                 f"{entry.place}.channel: {_shown(entry.channel or '')} is not the channel that "
                 f"{_shown(entry.team)} has in {first.place}; give a team one channel"
             )
+    end = _text(root["help"], "help", problems) if "help" in root else None
     if problems:
         raise OwnersError("\n".join(f"{name}: {problem}" for problem in problems))
-    return Owners(tuple(entries))
+    return Owners(tuple(entries), end)
 
 
 def _entries(listed: object, problems: list[str]) -> Iterator[Owner]:

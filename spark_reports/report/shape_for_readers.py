@@ -61,6 +61,8 @@ class Owned(TypedDict):
     producers_left_out: int
     """The number of producers beyond the 10,000 worst. Their owners are not looked up."""
     rejected_records_left_out: int
+    help: str | None
+    """The end of each letter, from the file of owners."""
 
 
 class Links(TypedDict):

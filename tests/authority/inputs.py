@@ -38,7 +38,7 @@ INPUTS = (
         (
             *("View.policy", "View.limits", "View.bearer_claim", "View.masks_addresses"),
             *("Policy.mode", "Policy.limits_from", "Policy.clock_tolerance_ms", "Policy.defaults"),
-            *("Policy.candidate", "Policy.rules", "Policy.waivers", "Policy.names_unit"),
+            *("Policy.candidate", "Policy.rules", "Policy.waivers", "Policy.names_unit", "Policy.help"),
             *("Match.topics", "Match.client_ids", "Match.principals", "Match.addresses"),
             *("Match.client_software", "Peer.listener"),
         ),

@@ -161,6 +161,7 @@ OTHER = {
     "number": "7",
     "path": "elsewhere",
     "text": "word",
+    "text of at most 200 bytes": "word",
     "secret": "word",
     "host": "a.example",
     "list of host": "a.example",

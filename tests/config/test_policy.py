@@ -104,6 +104,16 @@ WRONG = {
         "defaults: { dead_letters: yes }",
         "tsproxy.yaml:4: policy.defaults.dead_letters: needs dead_letters.topic, which says where copies go",
     ),
+    "help that is a page": (
+        f"help: {'long ' * 41}",
+        "tsproxy.yaml:4: policy.help: 'long long long long long long long long long long long lo...' is not "
+        "allowed; must be one printable line of at most 200 bytes",
+    ),
+    "help in two lines": (
+        r'help: "ask\nus"',
+        "tsproxy.yaml:4: policy.help: 'ask\\nus' is not allowed; must be one printable line of at most "
+        "200 bytes",
+    ),
     "a switch that is none": (
         "name_unit: maybe",
         "tsproxy.yaml:4: policy.name_unit: 'maybe' is not allowed; must be yes or no",

@@ -183,6 +183,7 @@ policies = st.builds(
     negative=st.sampled_from([Choice.ACCEPT, Choice.REJECT]),
     speaks_as_draft=st.booleans(),
     names_unit=st.booleans(),
+    help=st.sampled_from([None, "ask"]),
     custom_rules=st.sampled_from([(), (CustomRule("b", Bounded()),), (CustomRule("u", Unbounded()),)]),
 )
 near = st.integers(NOW_MS - 2 * HOUR_MS, NOW_MS + 2 * HOUR_MS)

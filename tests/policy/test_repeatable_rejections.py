@@ -76,6 +76,7 @@ def test_the_first_culprit_decides():
         {"dead_letters": True},
         {"speaks_as_draft": True},
         {"names_unit": True},
+        {"help": "https://wiki.example.com/timestamps"},
         {"custom_rules": (CustomRule("mine", object()),)},
         {"until_ms": NOW_MS + 1},
     ],

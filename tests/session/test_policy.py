@@ -231,6 +231,25 @@ def test_the_unit_is_told_to_the_client_where_that_is_asked_for():
     )
 
 
+def test_the_operators_help_ends_the_text_of_each_culprit_and_no_other():
+    asked = produce({"t": {0: batch([NOW_MS, NOW_MS * 1_000, NOW_MS * 1_000])}})
+    texts = [
+        (
+            index,
+            f"Timestamp {NOW_MS * 1_000} of message with offset {index} is out of range. "
+            f"The timestamp should be within [{NOW_MS - DAY_MS}, {NOW_MS + HOUR_MS}]. Ask #data",
+        )
+        for index in (1, 2)
+    ]
+    said = produced({"t": {0: rejected(*texts)}})
+    assert (
+        Conversation(view_of(policy=Policy(help="Ask #data")))
+        >> client(asked)
+        << to_client(said)
+        << booked("rejected", unit_guess=UnitGuess.MICROSECONDS)
+    )
+
+
 VALUES = {
     "-1": (-1, {"no_timestamp": Choice.REJECT}, Reason.MISSING),
     "0": (0, {"zero": Choice.REJECT}, Reason.TOO_OLD),

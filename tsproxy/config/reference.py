@@ -39,7 +39,11 @@ EXAMPLES: Final[Mapping[str, str]] = {
     "  - bind: 0.0.0.0:9192\n"
     "    advertised_host: kafka.example.com\n"
     "    proxy_protocol: { version: v2, from: [10.0.0.0/8] }",
-    "policy": "policy: { mode: audit, clock_tolerance: 250ms, name_unit: yes }",
+    "policy": "policy:\n"
+    "  mode: audit\n"
+    "  clock_tolerance: 250ms\n"
+    "  name_unit: yes\n"
+    '  help: "Help: https://wiki.example.com/timestamps"',
     "policy.defaults": "policy:\n"
     "  limits_from: stricter\n"
     "  defaults: { message.timestamp.after.max.ms: 10m, no_timestamp: reject, zero: reject }",

@@ -275,6 +275,17 @@ name: Final = _unchanged(
 entry_point: Final = _unchanged(
     NAME.fullmatch, "the name of an entry point in the group tsproxy.rules, such as in-order"
 )
+MOST_HELP: Final = 200
+
+
+def help_text(text: str) -> str:
+    """A line for clients. An answer may repeat it for each of thousands of records, so it is short."""
+    found = text.strip()
+    if not 0 < len(found.encode()) <= MOST_HELP or not found.isprintable():
+        raise ValueError(f"one printable line of at most {MOST_HELP} bytes")
+    return found
+
+
 words: Final = _unchanged(str.strip, "a text that is not empty")
 topic_name: Final = _unchanged(
     is_topic_name, "1 to 249 letters, digits, dots, dashes or underscores, as topics are called"

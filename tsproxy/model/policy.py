@@ -221,6 +221,8 @@ class Policy:
     waivers: tuple[Waiver, ...] = ()
     names_unit: bool = False
     """The error text names the probable unit of a rejected timestamp."""
+    help: str | None = None
+    """The operator's own end of each error text that names a culprit."""
     is_suspended: bool = False
     """True while nothing is enforced, because the clock may be wrong."""
     is_off: bool = field(init=False, repr=False, compare=False)
@@ -276,6 +278,7 @@ class TopicPolicy(Settings):
     speaks_as_draft: bool = False
     """Error texts are those of KIP-937's first draft."""
     names_unit: bool = False
+    help: str | None = None
     rule: str = TOPIC_LIMITS
     waiver: str | None = None
     until_ms: int | None = None
@@ -295,7 +298,11 @@ class TopicPolicy(Settings):
         broker's. Custom rules do not count, since their check comes after the check of the range."""
         if self.limits is None or self.limits.is_compacted or self.rejects_special_timestamps:
             return False
-        return not (self.speaks_as_draft or self.names_unit)
+        return not (self.speaks_as_draft or self.names_unit or self.help)
+
+    def helped(self, text: str) -> str:
+        """The text for the owner of a culprit, with the operator's end."""
+        return f"{text.removesuffix('.')}. {self.help}" if self.help else text
 
     @property
     def follows_stream_time(self) -> bool:

@@ -102,6 +102,7 @@ class ClientPolicy:
             **_settings(settings, defaults),
             speaks_as_draft=settings.preset is Preset.KIP_937_DRAFT,
             names_unit=policy.names_unit,
+            help=policy.help,
             rule=name,
             waiver=waiver.name if waiver else None,
             until_ms=waiver.until_ms if waiver else None,

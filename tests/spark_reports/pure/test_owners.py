@@ -41,6 +41,14 @@ def found(text):
     return owners.parse(text, "owners.toml")
 
 
+def test_each_letter_ends_with_the_help_of_the_file():
+    written = letters(owned(text=f'help = "https://wiki.example.com/timestamps"\n{FILE}'))
+
+    assert written
+    assert all(each.text.endswith("\n\nhttps://wiki.example.com/timestamps\n") for each in written)
+    assert all(each.printed.endswith("\n\nhttps://wiki.example.com/timestamps\n") for each in written)
+
+
 def team_of(client_id, principal=None, text=FILE):
     return found(text).team_of({"client_id": client_id, "principal": principal})
 
@@ -85,7 +93,7 @@ B = A + '[[owners]]\nteam = "B"\n'
         (B + "client_ids = []", "owners[1].client_ids: must have at least one glob, such as"),
         (B + "client_ids = [1]", "owners[1].client_ids: must be globs in quotes"),
         (B + 'client_id = ["b"]', "owners[1].client_id: unknown key; allowed here: team, channel"),
-        ("mine = 1\n" + A, "owners.toml: mine: unknown key; allowed here: owners"),
+        ("mine = 1\n" + A, "owners.toml: mine: unknown key; allowed here: help, owners"),
         (A + 'channel = "http://x"', "owners[0].channel: 'http://x' is not allowed; must be a mail"),
         (
             A + 'channel = "javascript:alert(1)"',

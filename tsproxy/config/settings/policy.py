@@ -9,6 +9,7 @@ from tsproxy.config.kinds import (
     BOUND,
     CIDR,
     ENTRY_POINT,
+    HELP,
     INSTANT,
     NAME,
     PATTERN,
@@ -213,6 +214,11 @@ POLICY: Final = keys_for(
             YES_OR_NO,
             "Whether the error message to the client names the unit that its timestamp seems to be in.",
             path="name_unit",
+        ),
+        "help": _optional(
+            HELP,
+            "The end of each error text that names a bad record: where its owner finds help, such as the "
+            "address of a page. It is one line, and every client sees it.",
         ),
         "defaults": section(RuleSettings, DEFAULTS),
         "candidate": section(RuleSettings, CANDIDATE),

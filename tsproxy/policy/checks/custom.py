@@ -21,17 +21,17 @@ def rules_are_kept(context: BatchContext) -> Reject | None:
         return None
     if found.failure is not None:
         text = f"The proxy's rule {context.policy.rule} failed, and rejects what it cannot judge"
-        return Reject(ErrorCode.INVALID_RECORD, text, Reason.CUSTOM_RULE, detail=text)
+        return Reject(ErrorCode.INVALID_RECORD, context.policy.helped(text), Reason.CUSTOM_RULE, detail=text)
     times, now_ms = context.reader.read_records().timestamps_ms, context.now_ms
     reason = found.rule.reason
     is_of_size = Trait.OF_SIZE in reason.traits
-    names_unit = is_of_size and context.policy.names_unit
+    names_unit, helped = is_of_size and context.policy.names_unit, context.policy.helped
     listed = found.culprits[: context.culprits_listed]
     listed_ms = tuple(times[index] for index, _ in listed)
 
     def fault(at: int) -> tuple[Reason, str]:
         text = listed[at][1]
-        return reason, _with_unit(text, listed_ms[at], now_ms) if names_unit else text
+        return reason, helped(_with_unit(text, listed_ms[at], now_ms) if names_unit else text)
 
     culprits = Listed(tuple(index for index, _ in listed), listed_ms, fault)
     first_ms = times[found.culprits[0][0]]

@@ -239,7 +239,11 @@ class _Words:
         )
 
     def fault(self, records: Records, at: int) -> tuple[Reason, str]:
-        """The first fault of one culprit, in a broker's order and words."""
+        """The first fault of one culprit, in a broker's order and words, with the operator's end."""
+        reason, text = self._fault(records, at)
+        return reason, self.policy.helped(text)
+
+    def _fault(self, records: Records, at: int) -> tuple[Reason, str]:
         limits, timestamp_ms = self.limits, records.timestamps_ms[at]
         offset = wrap64(self.base_offset + records.offset_deltas[at])
         if at in records.foreign:
