@@ -1,4 +1,4 @@
-"""The cost of compressed batches that mostly stay unread: `inspect.compressed: adaptive`."""
+"""The cost of compressed batches that mostly stay unread: `inspect.compressed: auto`, the default."""
 
 from typing import Final
 
@@ -16,7 +16,7 @@ _WITH_TARGET: Final = (Codec.LZ4, Codec.ZSTD)
 
 ADAPTIVE: Final = Proxy(
     "tsproxy, adaptive",
-    tsproxy("--loop", "uvloop", "--set", "policy.defaults.inspect.compressed=adaptive"),
+    tsproxy("--loop", "uvloop", "--set", "policy.defaults.inspect.compressed=auto"),
 )
 
 

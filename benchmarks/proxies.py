@@ -127,6 +127,7 @@ listeners:
     bind: 127.0.0.1:{place.port}
     brokers: {{ ports_from: {place.port + 1}, count: 3 }}{tls}
 decisions: {{ directory: {place.folder / "decisions"} }}
+policy: {{ defaults: {{ inspect: {{ compressed: all }} }} }}
 admin: {{ bind: "127.0.0.1:0" }}
 """
         )

@@ -135,7 +135,8 @@ INPUTS = (
         "that most of its own compressed batches stay unread, until one that is read is bad",
         (),
         attempts.good_batches,
-        only_with="`inspect.compressed: adaptive`",
+        only_with="`inspect.compressed: adaptive`; with `auto`, the default, the broker rejects what stays "
+        "unread",
     ),
     Input(
         "names of topics",

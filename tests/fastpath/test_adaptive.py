@@ -116,12 +116,28 @@ def test_after_enough_batches_in_order_only_the_header_is_judged(codec, version)
     assert (booked["drift_min_ms"], booked["drift_max_ms"]) == (0, 5)
 
 
-def test_by_default_every_batch_is_read():
-    producer = Producer(view_of())
+def test_with_all_every_batch_is_read():
+    producer = Producer(view_by("all", inspect_compressed=Inspect.ALL))
     for _ in range(3 * TRUSTED_AFTER):
         assert producer.sends()
     assert producer.unread() == 0
     assert not producer.sends(times=HIDDEN)
+
+
+def test_by_default_batches_of_a_topic_whose_limits_are_the_brokers_may_stay_unread():
+    producer = Producer(view_of())
+    producer.earns_trust()
+    assert producer.sends(times=HIDDEN, broker=failed(ErrorCode.INVALID_TIMESTAMP))
+    rejected = producer.counted()["broker_rejected"]
+    assert (rejected["records"], rejected["error_code"]) == (3, ErrorCode.INVALID_TIMESTAMP)
+    assert not producer.sends(times=HIDDEN), "after a bad batch, every batch is read"
+
+
+def test_by_default_every_batch_is_read_if_the_proxy_is_stricter_than_the_broker():
+    producer = Producer(view_by("stricter", after=TimeLimit(1_000)))
+    for _ in range(3 * TRUSTED_AFTER):
+        assert producer.sends()
+    assert producer.unread() == 0
 
 
 def test_about_one_of_so_many_is_still_read_and_nobody_can_tell_which():

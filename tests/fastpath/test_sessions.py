@@ -11,13 +11,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.fastpath.conversations import Scene
-from tests.session.conversation import NOW_MS, PEER, Session, view_of
+from tests.session.conversation import NOW_MS, PEER, Session, view_by, view_of
 from tests.session.messages import answer, produce, produced, request
 from tests.wire.batches import CODECS, batch
 from tsproxy.decisions import Privacy
 from tsproxy.decisions.ledger import Ledger, counters
 from tsproxy.decisions.totals import Totals
 from tsproxy.model.outcome import Outcome, VerdictName
+from tsproxy.model.policy import Inspect
 from tsproxy.session.effects import (
     Effect,
     Emit,
@@ -238,7 +239,7 @@ def test_no_answer_slips_by_that_the_session_would_have_read(api_key):
 
 
 def test_each_read_on_the_fast_path_may_decompress_as_much_as_any_other():
-    session = Session(PEER, view_of(), uses_fast_path=True)
+    session = Session(PEER, view_by("all", inspect_compressed=Inspect.ALL), uses_fast_path=True)
     size = one_shot.MOST_BYTES - 1000
     asked = produce({"t": {0: batch([NOW_MS], CODECS["zstd"], value=bytes(size))}})
     session.client_bytes(asked, NOW_MS)

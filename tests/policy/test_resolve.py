@@ -11,6 +11,7 @@ from tsproxy.model.kafka import LONG_MAX, TimestampType
 from tsproxy.model.outcome import Peer
 from tsproxy.model.policy import (
     CANDIDATE,
+    DEFAULT_CANDIDATE,
     FAR_BEHIND_MS,
     INTERNAL_TOPICS,
     NO_POLICY,
@@ -369,10 +370,45 @@ ADAPTIVE = RuleSettings(inspect_compressed=Inspect.ADAPTIVE)
         (ADAPTIVE, NOTHING, Inspect.ADAPTIVE),
         (NOTHING, ADAPTIVE, Inspect.ADAPTIVE),
         (RuleSettings(inspect_compressed=Inspect.ALL), ADAPTIVE, Inspect.ALL),
-        (NOTHING, NOTHING, None),
     ],
 )
 def test_the_rule_says_which_compressed_batches_are_read_then_the_defaults(settings, defaults, inspected):
     assert (
         resolved(Policy(rules=(rule(settings=settings),), defaults=defaults)).inspect_compressed is inspected
     )
+
+
+LOOSER, STRICTER = TimeLimit(10 * DAY_MS), TimeLimit(1)
+
+
+@pytest.mark.parametrize(
+    ("policy", "known", "inspected"),
+    [
+        (Policy(), KNOWN, Inspect.ADAPTIVE),
+        (Policy(candidate=DEFAULT_CANDIDATE), KNOWN, Inspect.ADAPTIVE),
+        (Policy(clock_tolerance_ms=5), KNOWN, Inspect.ADAPTIVE),
+        (Policy(rules=(rule(settings=RuleSettings(before=LOOSER)),)), KNOWN, Inspect.ADAPTIVE),
+        (Policy(mode=Mode.AUDIT), KNOWN, Inspect.ADAPTIVE),
+        (Policy(), replace(KNOWN, timestamp_type=TimestampType.LOG_APPEND_TIME), Inspect.ADAPTIVE),
+        # the proxy alone would say it
+        (Policy(rules=(rule(settings=RuleSettings(after=STRICTER)),)), KNOWN, Inspect.ALL),
+        (Policy(rules=(rule(settings=RuleSettings(before=STRICTER)),)), KNOWN, Inspect.ALL),
+        (Policy(mode=Mode.AUDIT, rules=(rule(settings=RuleSettings(before=STRICTER)),)), KNOWN, Inspect.ALL),
+        (
+            Policy(rules=(rule(settings=RuleSettings(preset=Preset.KAFKA_4)),)),
+            replace(KNOWN, before_max_ms=None, after_max_ms=None),
+            Inspect.ALL,
+        ),
+        (
+            Policy(limits_from=LimitsFrom.STRICTER, defaults=RuleSettings(before=STRICTER)),
+            KNOWN,
+            Inspect.ALL,
+        ),
+        (Policy(limits_from=LimitsFrom.CONFIG), None, Inspect.ALL),
+        (Policy(candidate=RuleSettings(after=STRICTER)), KNOWN, Inspect.ALL),
+        (Policy(names_unit=True), KNOWN, Inspect.ALL),
+        (Policy(), None, Inspect.ALL),
+    ],
+)
+def test_auto_reads_every_batch_unless_the_broker_rejects_all_that_the_proxy_would(policy, known, inspected):
+    assert resolved(policy, known=known).inspect_compressed is inspected

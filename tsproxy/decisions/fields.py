@@ -164,7 +164,7 @@ COUNTS: Final = (
     Field(
         "records_unread",
         FieldType.INT,
-        "records of compressed batches of which only the header was judged (`inspect.compressed: adaptive`); "
+        "records of compressed batches of which only the header was judged (`inspect.compressed`); "
         "their times are those of the header",
         maybe=_DC,
     ),

@@ -7,7 +7,7 @@ decisions, so that nearly every request costs a microsecond instead of a hundred
   read, and Produce requests of v2 batches. These batches have a usual header, and times within the bounds
   that the session has set for their topics. The fast path also forwards the answers that accept such
   requests, and counts the batches. It forwards a Fetch answer from version 16 on, except an end that may name
-  brokers. If the policy says so, it does not read every compressed batch (`adaptive`). This is the only
+  brokers. Unless the policy says so, it does not read every compressed batch (`adaptive`). This is the only
   difference from a session without the fast path.
 * It **rejects** batches for some seconds after the session has rejected one, for the same reason and with the
   same words. To do so, it finds culprits, checks CRCs and writes answers.

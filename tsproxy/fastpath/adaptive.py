@@ -1,4 +1,4 @@
-"""The numbers of `inspect.compressed: adaptive`: when a compressed batch may stay unread.
+"""The numbers of `inspect.compressed`: when a compressed batch may stay unread.
 
 To read a compressed batch, the proxy must decompress it. If the earlier batches of a topic on a connection
 were in order, the fast path reads only some of the next ones, drawn at random. It judges the times in the

@@ -82,6 +82,8 @@ class Inspect(StrEnum):
     """The compressed batches that are read."""
 
     ALL = "all"
+    AUTO = "auto"
+    """`adaptive` for a topic whose brokers reject all that the proxy would reject, else `all`."""
     ADAPTIVE = "adaptive"
     """All batches, until a hundred in a row were in order. Then one batch of a hundred is read, and the
     others are judged by their header."""
@@ -167,6 +169,7 @@ class Settings:
     extended_timestamps: bool | None = None
     """A batch with bit 6 is read as KIP-228 proposed, and is forwarded without the bit."""
     inspect_compressed: Inspect | None = None
+    """None is `auto`. In a TopicPolicy it is `all` or `adaptive`."""
     custom_rules: tuple[CustomRule, ...] = ()
     """The custom rules judge, one after the other, the batches that all other checks accept."""
 
@@ -183,6 +186,10 @@ class RuleSettings(Settings):
     preset: Preset | None = None
     before: TimeLimit | None = None
     after: TimeLimit | None = None
+
+
+DEFAULT_CANDIDATE: Final = RuleSettings(preset=Preset.KAFKA_4)
+"""The candidate of a file that names none."""
 
 
 @dataclass(frozen=True, slots=True)

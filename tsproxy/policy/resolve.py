@@ -21,11 +21,13 @@ from tsproxy.model.kafka import INT_MAX, LONG_MAX, TOPICS_OF_BROKERS, TimestampT
 from tsproxy.model.names import NAME_CHARS
 from tsproxy.model.outcome import Peer
 from tsproxy.model.policy import (
+    DEFAULT_CANDIDATE,
     FAR_BEHIND_MS,
     HOUR_MS,
     INTERNAL_TOPICS,
     SETTINGS,
     TOPIC_LIMITS,
+    Inspect,
     LimitsFrom,
     Match,
     Mode,
@@ -93,8 +95,10 @@ class ClientPolicy:
             return TopicPolicy(mode=mode, limits=known, rule=name, is_known=is_known)
         waiver = self.active_waiver(topic, now_ms)
         limits = _limits(policy, settings, known, on_kafka_4)
+        inspected = _inspected(policy, settings, known, limits)
         if known is not None and known.timestamp_type is TimestampType.LOG_APPEND_TIME:
             settings, defaults = _for_brokers_time(settings), _for_brokers_time(defaults)
+        settings = replace(settings, inspect_compressed=inspected)
         return TopicPolicy(
             mode=Mode.AUDIT if waiver or policy.is_suspended else mode,
             limits=limits,
@@ -194,6 +198,26 @@ def _limits(
     if settings.before or settings.after:  # a rule's own limit holds even if the topic's are not known yet
         limits = _bounded(limits or _NO_LIMITS, settings)
     return _widened(limits, policy.clock_tolerance_ms)
+
+
+def _inspected(
+    policy: Policy, settings: RuleSettings, known: TopicLimits | None, limits: TopicLimits | None
+) -> Inspect:
+    """Which compressed batches are read.
+
+    A broker reads every record. So with `auto`, all batches are read only where the proxy would say something
+    that the broker does not: its limits are stricter than the broker's, a candidate was asked for, or its
+    error texts name the unit. The candidate of a file that names none counts only what is read.
+    """
+    asked = settings.inspect_compressed or policy.defaults.inspect_compressed or Inspect.AUTO
+    if asked is not Inspect.AUTO:
+        return asked
+    if policy.names_unit or policy.candidate not in (None, DEFAULT_CANDIDATE) or not (known and limits):
+        return Inspect.ALL
+    is_stricter = is_wider(known.before_max_ms, limits.before_max_ms) or is_wider(
+        known.after_max_ms, limits.after_max_ms
+    )
+    return Inspect.ALL if is_stricter else Inspect.ADAPTIVE
 
 
 def _candidate(

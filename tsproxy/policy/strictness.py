@@ -116,7 +116,12 @@ ORDER: Final[Mapping[str, Allowance]] = {
     ),
     "extended_timestamps": _ordered("extended_timestamps", False, True, without=False),
     "inspect_compressed": _ordered(
-        "inspect_compressed", Inspect.ALL, Inspect.ADAPTIVE, without=Inspect.ALL, key="inspect.compressed"
+        "inspect_compressed",
+        Inspect.ALL,
+        Inspect.AUTO,
+        Inspect.ADAPTIVE,
+        without=Inspect.AUTO,
+        key="inspect.compressed",
     ),
     "custom_rules": _missing_rule,
     "dead_letters": _nothing,

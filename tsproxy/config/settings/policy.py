@@ -23,6 +23,7 @@ from tsproxy.config.kinds import (
 )
 from tsproxy.model.custom_rule import OnError
 from tsproxy.model.policy import (
+    DEFAULT_CANDIDATE,
     Choice,
     Inspect,
     LimitsFrom,
@@ -107,9 +108,10 @@ def _settings() -> Mapping[str, Any]:
         ),
         "inspect_compressed": _optional(
             choice(Inspect),
-            "Which compressed batches are read: `all`, or `adaptive`: once a hundred of a connection and a "
-            "topic were in order, one of a hundred; of the others, only the header is judged, and the "
-            "broker reads the records. See `docs/guide/policy.md`. Default, after `policy.defaults`: `all`.",
+            "Which compressed batches are read: `all`; `adaptive`: once a hundred of a connection and a "
+            "topic were in order, one of a hundred, and of the others only the header is judged; or `auto`: "
+            "`adaptive` where the broker itself rejects all that the proxy would reject, else `all`. See "
+            "`docs/guide/policy.md`. Default, after `policy.defaults`: `auto`.",
             path="inspect.compressed",
         ),
     }
@@ -136,7 +138,7 @@ CANDIDATE: Final = keys_for(
             or_word(choice(Preset), "none"),
             "Limits that are never enforced: the proxy counts what they would reject. `kafka-4`: the "
             "topic's limits as a 4.x broker computes them.",
-            default="kafka-4",
+            default=str(DEFAULT_CANDIDATE.preset),
         ),
         **_limits(
             "The candidate's own limit behind the clock. Without it, a preset counts records older than "

@@ -91,7 +91,7 @@ RECORDS_UNREAD: Final = counter_row(
     "records",
     "Records of compressed batches of which only the header was judged",
     WITH_THE_FIRST,
-    "With `inspect.compressed: adaptive`. Divided by `tsproxy_records_total` it is the share that nobody "
+    "See `inspect.compressed`. Divided by `tsproxy_records_total` it is the share that nobody "
     "but the broker has read.",
 )
 RECORDS_LIMITS_UNKNOWN: Final = counter_row(
