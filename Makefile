@@ -30,7 +30,7 @@ COMPILER = $(firstword $(if $(filter environment command,$(origin CC)),$(CC),$(s
 .venv/stamp: requirements.lock pyproject.toml setup.py $(wildcard tsproxy/wire/readers/_native/*.p[xy][dx] tsproxy/fastpath/_native/*.p[xy][dx] tsproxy/proxy/pipe/*.pyx) | java
 	@echo "Installing the packages of requirements.lock into .venv: 535 MB, once. This takes some minutes."
 	@$(PYTHON) -m venv .venv
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.lock
+	@$(BIN)/python -m deploy.install requirements.lock
 	@echo "Building tsproxy's native code."
 	@if ! command -v $(COMPILER) >/dev/null; then \
 	    echo "There is no C compiler ($(COMPILER)), so one is installed into .venv as a package: 90 MB."; \

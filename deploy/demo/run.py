@@ -46,7 +46,8 @@ class Output:
 
 
 _NEXT: Final = """
-Next: open the report in a browser. demo.md explains the table above, tutorial.md goes step by step.
+Next: open the report in a browser. docs/guide/demo.md explains the table above.
+docs/guide/tutorial.md goes step by step.
 In front of your own cluster, this rejects nothing:
     tsproxy run --upstream HOST:9092 --listen 127.0.0.1:9192 --set policy.mode=audit"""
 

@@ -23,6 +23,7 @@ from typing import Final
 from xml.sax.saxutils import quoteattr
 
 from tsproxy.testing.java import JavaError, find_java
+from tsproxy.testing.progress import followed
 
 SETTINGS_VARIABLE: Final = "TSPROXY_IVY_SETTINGS"
 _LOG4J: Final = "2.25.4"
@@ -159,23 +160,25 @@ def _run_ivy(name: str, folder: Path, ivy_cache: Path) -> None:
         command += ["-settings", settings]
     for _ in range(_TRIES):
         try:
-            done = subprocess.run(  # noqa: S603 - our own command line
-                command,
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.STDOUT,
-                text=True,
-                errors="replace",
-                timeout=_FETCH_TIMEOUT_S,
-                check=False,
-            )
+            status, lines = followed(command, _SoFar(), _FETCH_TIMEOUT_S)
         except subprocess.TimeoutExpired as error:
             raise JarsError(f"fetching the jars of {name} took over {_FETCH_TIMEOUT_S} s") from error
-        if done.returncode == 0:
+        if status == 0:
             return
-    tail = "\n".join(done.stdout.splitlines()[-30:])
+    tail = "\n".join(lines[-30:])
     hint = f"{SETTINGS_VARIABLE} is {settings}" if settings else f"behind a mirror, set {SETTINGS_VARIABLE}"
     raise JarsError(f"the jars of {name} could not be fetched ({hint}); the resolver's last lines:\n{tail}")
+
+
+class _SoFar:
+    """The jars that the resolver says it has downloaded."""
+
+    def __init__(self) -> None:
+        self._jars = 0
+
+    def __call__(self, line: str) -> str:
+        self._jars += line.lstrip().startswith("[SUCCESSFUL ]") and ".jar" in line
+        return f"{self._jars} jars"
 
 
 def _ivy_jar() -> Path:
