@@ -4,7 +4,7 @@
 """
 
 import argparse
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, timedelta
 from pathlib import PurePosixPath
@@ -14,7 +14,7 @@ from urllib.parse import quote, urlsplit
 from spark_reports import arguments
 from spark_reports.commands.render import FORMATS
 from spark_reports.exits import UsageError
-from spark_reports.render import index
+from spark_reports.render import index, pages
 from spark_reports.report import files, history, kept_days, links, owners
 from spark_reports.report.history import DayFacts
 from spark_reports.report.notices import letter_names, letters
@@ -76,6 +76,12 @@ def add(parser: argparse.ArgumentParser) -> None:
         metavar="URL",
         help="a link for each producer, such as 'https://dashboards.example.com/?client={client_id}'",
     )
+    parser.add_argument(
+        "--address",
+        type=_address,
+        metavar="URL",
+        help="where readers find the folder of --output, for the letters' links, such as https://reports.example.com",
+    )
 
 
 def _formats(text: str) -> tuple[str, ...]:
@@ -97,8 +103,16 @@ def _owners(path: str) -> Owners | str:
 
 
 def _template(text: str) -> str:
+    return _checked(links.template, text)
+
+
+def _address(text: str) -> str:
+    return _checked(links.address, text)
+
+
+def _checked(check: Callable[[str], str], text: str) -> str:
     try:
-        return links.template(text)
+        return check(text)
     except ValueError as error:
         raise argparse.ArgumentTypeError(str(error)) from None
 
@@ -116,6 +130,7 @@ class Readers:
     letters_to: str | None = None
     index: str | None = None
     link_template: str | None = None
+    address: str | None = None
 
     @classmethod
     def of(cls, options: argparse.Namespace) -> Self:
@@ -129,11 +144,13 @@ class Readers:
             letters_to=options.notify_dir,
             index=options.index,
             link_template=options.link_template,
+            address=options.address,
         )
 
     def of_day(self, day: date) -> Self:
         """The same for one day of several, whose report has a folder of its own."""
-        return replace(self, output=f"{self.output.rstrip('/')}/{day}")
+        address = self.address and f"{self.address}/{day}"
+        return replace(self, output=f"{self.output.rstrip('/')}/{day}", address=address)
 
     @property
     def places(self) -> list[str]:
@@ -204,6 +221,8 @@ class Readers:
             day_before=_neighbour(known, first - timedelta(days=1), steps),
             day_after=_neighbour(known, last + timedelta(days=1), steps),
             client=self.link_template,
+            pages="html" in self.formats,
+            address=self.address,
         )
         return {**report, "history": past, "links": found}, own
 
@@ -211,6 +230,8 @@ class Readers:
         """Write the report's files, then the facts of its days to the rollup, the index and the letters."""
         for name in self.formats:
             files.write(spark, self.output, f"report.{name}", FORMATS[name](report))
+        if "html" in self.formats:
+            files.replace_pages(spark, self.output, dict(pages.pages(report)), links.PAGES)
         if self.rollup is not None:
             kept_days.keep(spark, self.rollup, facts)
             if self.index is not None:

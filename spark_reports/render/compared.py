@@ -6,7 +6,7 @@ from typing import Final
 
 from spark_reports.render.tables import Column, Columns, count, more, name, table
 from spark_reports.report import words
-from spark_reports.report.shape import Change, DayOfTrend, Report, WhatIf, WouldReject
+from spark_reports.report.shape import Change, Report, WhatIf, WouldReject
 from spark_reports.report.what_if import KAFKA_4_AFTER_MS
 from spark_reports.report.what_if import in_short as what_if_in_short
 from tsproxy.model.markup import Content, Markup, element, join
@@ -29,6 +29,22 @@ def what_if(report: Report) -> Markup:
         ),
         table(WHAT_IF, limits(found), "whatif"),
     )
+
+
+def what_if_title(report: Report) -> str:
+    """The title with the records that Kafka 4's default would reject."""
+    title, found = "What other limits would reject", report["what_if"]["ahead"]
+    kafkas = [row["records"] for row in found if row["limit_ms"] == KAFKA_4_AFTER_MS]
+    return f"{title}: {words.many(kafkas[0], 'record')} by Kafka 4's default" if kafkas else title
+
+
+def how_many(rows: Sequence[WouldReject]) -> str:
+    """`102,000 records of 2 producers`; `nothing`."""
+    if not rows:
+        return "nothing"
+    clients = {(row["client_id"], row["principal"]) for row in rows}
+    records = words.many(sum(row["records"] for row in rows), "record")
+    return f"{records} of {words.many(len(clients), 'producer')}"
 
 
 def _beyond_all(found: WhatIf) -> str | None:
@@ -101,16 +117,17 @@ def watched(report: Report, rows: int) -> Markup:
     if not found:
         nothing = "No rule in audit, and no candidate limit, would have rejected anything more."
         return element("p", nothing, class_="none")
-    return _watched_table(found, rows)
+    return watched_table(found, rows)
 
 
 def far_behind(report: Report, rows: int) -> Markup | None:
     """Likely mistakes that no rule rejects; None if there are none."""
     found, _ = words.far_behind(report["would_reject"])
-    return join(element("p", words.FAR_BEHIND, class_="soft"), _watched_table(found, rows)) if found else None
+    return join(element("p", words.FAR_BEHIND, class_="soft"), watched_table(found, rows)) if found else None
 
 
-def _watched_table(found: Sequence[WouldReject], rows: int) -> Markup:
+def watched_table(found: Sequence[WouldReject], rows: int) -> Markup:
+    """The table of records that were only counted."""
     return join(table(WATCHED, found[:rows], "watched"), more(len(found) - rows))
 
 
@@ -139,26 +156,16 @@ WATCHED: Final[Columns[WouldReject]] = (
 
 
 def trend(report: Report, rows: int) -> Markup | None:
-    """The days of the week, and the clients that changed; None if no day before is known."""
+    """The clients that changed; None if no day before is known."""
     known = report["trend"]
     if known is None:
         return None
     return join(
-        table(_DAYS, known["days"], "days"),
-        element("h3", "Who changed"),
         table(CHANGES, known["changes"][:rows], "changes")
         if known["changes"]
         else element("p", "Nobody: the same producers, rejected as often as before.", class_="none"),
         more(len(known["changes"]) - rows),
     )
-
-
-_DAYS: Final[Columns[DayOfTrend]] = (
-    Column("Day", lambda day: day["day"]),
-    count("Checked", "records"),
-    Column("Rejected", None, lambda day: _metered(day["rejected_records"], day["records"] or 1)),
-    Column("#Producers rejected", lambda day: str(day["producers_affected"])),
-)
 
 
 def _before(change: Change) -> str:

@@ -3,22 +3,40 @@
 Tables are as long as the file allows. The page counts the rows that it leaves out; report.json has them.
 """
 
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from datetime import date
 from typing import Final
 
 from spark_reports.log.completeness import State
-from spark_reports.render import compared, lists, navigation, overview, owners, plain, plots, producers, rules
+from spark_reports.render import (
+    compared,
+    lists,
+    navigation,
+    owners,
+    pictures,
+    plain,
+    plots,
+    producers,
+    rules,
+    talk,
+)
 from spark_reports.render.document import document
 from spark_reports.render.tables import bullets
 from spark_reports.report import missing, words
-from spark_reports.report.plain import PLAIN
 from spark_reports.report.shape import Report
 from tsproxy.model.markup import Markup, element, join
 
 MAX_BYTES: Final = 300_000
 _ROWS: Final = (1_000, 200, 100, 50, 25, 10, 3, 1)
 
+_FIRST_ROWS: Final = 5
 _TEXT_CHARS: Final = 2_000
+_PROOF_WORDS: Final = {
+    State.COMPLETE: "Log complete",
+    State.COMPLETE_IN_PART: "Log complete for a part of the time",
+    State.INCOMPLETE: "Log incomplete: numbers are at least these",
+}
 _PROOF_CLASSES: Final = {
     State.COMPLETE: "complete",
     State.COMPLETE_IN_PART: "partly",
@@ -43,73 +61,158 @@ _GLOSSARY: Final = (
 )
 
 
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A part of a page. Its title carries its number, since it may be closed."""
+
+    name: str
+    title: str
+    content: Markup | None
+    """None leaves the section out."""
+    is_closed: bool = False
+    """Closed until the reader opens it by its title; on paper it is open."""
+
+    def on_page(self) -> Markup | None:
+        if self.content is None:
+            return None
+        head = element("h2", self.title, id=self.name)
+        parts = (
+            [element("details", element("summary", head), self.content, class_="part")]
+            if self.is_closed
+            else [head, self.content]
+        )
+        return element("section", *parts, aria_labelledby=self.name)
+
+
 def render(report: Report) -> str:
     """The page. Its tables are shortened until it is small enough."""
-    pages = (_page(report, rows) for rows in _ROWS)
+    return fitting(lambda rows: _page(report, rows))
+
+
+def fitting(make: Callable[[int], str]) -> str:
+    """The page with as many rows of its tables as the size allows."""
+    pages = (make(rows) for rows in _ROWS)
     page = next((page for page in pages if len(page.encode("utf-8")) <= MAX_BYTES), None)
-    return page if page is not None else _page(report, 0)
+    return page if page is not None else make(0)
 
 
 def _page(report: Report, rows: int) -> str:
-    body = join(
-        _head(report),
-        element(
-            "main",
-            overview.balance(report),
-            overview.six_numbers(report),
-            _section("producers", "Producers to talk to", producers.producers(report, rows)),
-            _section("owners", "By owner", owners.owners(report, rows)),
-            _section("trend", "Against the week before", compared.trend(report, rows)),
-            _section("drift", "How far timestamps were off", plots.drift(report)),
-            _closed("whatif", "What other limits would reject", compared.what_if(report)),
-            _closed("watched", "What rules in audit would reject", compared.watched(report, rows)),
-            _closed("behind", "Far behind the clock", compared.far_behind(report, rows)),
-            *(_closed(t.key.replace("_", "-"), t.title, plain.on_page(t, report, rows)) for t in PLAIN),
-            _closed("hours", "Topics by hour", plots.hours(report)),
-            _closed("reasons", "Why records were rejected", lists.reasons(report)),
-            _closed("topics", "Topics and their limits", lists.topics(report, rows)),
-            _closed("rules", "Rules in force and waivers", rules.rules(report, rows)),
-            _closed("log", "The log behind this report", lists.log_quality(report)),
+    totals = report["totals"]
+    first = report["producers"][:_FIRST_ROWS]
+    top = [
+        element("section", talk.rows(report, first, rows), aria_label="Whom to talk to") if first else None,
+        pictures.pictures(report),
+        pictures.balance(report),
+    ]
+    affected = f"{words.count(totals['producers_affected'])} of {words.many(totals['producers'], 'producer')}"
+    teams, trend = owners.rejected_teams(report), report["trend"]
+    behind, watched = words.far_behind(report["would_reject"])
+    topics = report["topics_omitted"]["count"] + len(report["topics"])
+    found = [
+        Section("producers", f"Rejected, by cause: {affected}", producers.producers(report, rows)),
+        Section("owners", f"By owner: {words.many(len(teams or ()), 'row')}", owners.owners(report, rows)),
+        Section("drift", "How far timestamps were off", plots.drift(report)),
+        Section("words", "The day in words", pictures.in_words(report), is_closed=True),
+        Section(
+            "trend",
+            f"Who changed against the week before: {words.many(len(trend['changes']), 'producer')}"
+            if trend
+            else "",
+            compared.trend(report, rows),
+            is_closed=True,
         ),
-        _foot(report),
-    )
-    title = f"tsproxy {_days(report)}: {words.short(report['headline'], _TEXT_CHARS)}"
-    return document(title, body)
+        Section("whatif", compared.what_if_title(report), compared.what_if(report), is_closed=True),
+        Section(
+            "watched",
+            f"What rules in audit would reject: {compared.how_many(watched)}",
+            compared.watched(report, rows),
+            is_closed=True,
+        ),
+        Section(
+            "behind",
+            f"Far behind the clock: {compared.how_many(behind)}",
+            compared.far_behind(report, rows),
+            is_closed=True,
+        ),
+        *(
+            Section(
+                t.key.replace("_", "-"),
+                f"{t.title}: {words.many(len(plain.rows_of(t, report)), 'row')}",
+                plain.on_page(t, report, rows),
+                is_closed=True,
+            )
+            for t in plain.there(report)
+        ),
+        Section(
+            "hours", f"Topics by hour: {words.many(topics, 'topic')}", plots.hours(report), is_closed=True
+        ),
+        Section(
+            "reasons",
+            f"Why records were rejected: {words.many(len(report['reasons']), 'reason')}",
+            lists.reasons(report),
+            is_closed=True,
+        ),
+        Section(
+            "topics",
+            f"Topics and their limits: {words.many(topics, 'topic')}",
+            lists.topics(report, rows),
+            is_closed=True,
+        ),
+        Section(
+            "rules",
+            f"Rules in force and waivers: {words.many(len(report['rules']), 'row')}",
+            rules.rules(report, rows),
+            is_closed=True,
+        ),
+        Section(
+            "log",
+            f"The log behind this report: {words.many(report['log']['lines'], 'line')}",
+            lists.log_quality(report),
+            is_closed=True,
+        ),
+    ]
+    return page(report, report["headline"], _head(report), top, found)
 
 
-def _section(name: str, title: str, content: Markup | None) -> Markup | None:
-    if content is None:
-        return None
-    return element("section", element("h2", title, id=name), content, aria_labelledby=name)
+def page(
+    report: Report, title: str, head: Markup, top: Sequence[Markup | None], sections: Sequence[Section]
+) -> str:
+    """A page of this report: its head, its first screen, its sections."""
+    main = element("main", *top, *[section.on_page() for section in sections])
+    told = f"tsproxy {_days(report)}: {words.short(title, _TEXT_CHARS)}"
+    return document(told, join(head, main, _foot(report)))
 
 
-def _closed(name: str, title: str, content: Markup | None) -> Markup | None:
-    """A section for reference. It is closed until the reader opens it by its title; on paper it is open."""
-    if content is None:
-        return None
-    parts = (element("summary", element("h2", title, id=name)), content)
-    return element("section", element("details", *parts, class_="part"), aria_labelledby=name)
+def kicker(report: Report) -> Markup:
+    """The line above a title."""
+    return element("p", element("b", "tsproxy"), f" daily report · {_days(report)} · UTC", class_="kicker")
 
 
 def _head(report: Report) -> Markup:
-    proof = missing.state(report["log"])
-    sentence = words.short(report["log"]["sentence"], _TEXT_CHARS)
     unfinished = element("p", "The day is not over: numbers so far.", class_="soft")
     return element(
         "header",
-        element("p", element("b", "tsproxy"), f" daily report · {_days(report)} · UTC", class_="kicker"),
+        kicker(report),
         navigation.neighbours(report),
         element("h1", words.short(report["headline"], _TEXT_CHARS)),
-        bullets([words.short(text, _TEXT_CHARS) for text in report["details"]]),
         None if report["is_over"] else unfinished,
+        _proof(report),
+    )
+
+
+def _proof(report: Report) -> Markup:
+    """The completeness of the log as one mark, which opens to the sentence about it."""
+    proof = missing.state(report["log"])
+    return element(
+        "details",
         element(
-            "p",
+            "summary",
             element("span", "✓" if proof is State.COMPLETE else "!", aria_hidden="true"),
-            " ",
-            sentence,
-            class_=f"proof {_PROOF_CLASSES[proof]}",
+            _PROOF_WORDS[proof],
         ),
+        element("p", words.short(report["log"]["sentence"], _TEXT_CHARS)),
         bullets(missing.in_short(report["log"]), "missing soft"),
+        class_=f"proof {_PROOF_CLASSES[proof]}",
     )
 
 

@@ -7,7 +7,7 @@ from typing import Final
 from spark_reports.log.completeness import State
 from spark_reports.render.document import document
 from spark_reports.render.tables import of_cells, table
-from spark_reports.report import history, words
+from spark_reports.report import history, links, words
 from spark_reports.report.history import DayFacts
 from tsproxy.model.markup import Content, Markup, element, join
 
@@ -32,6 +32,7 @@ def render(facts: Mapping[str, DayFacts]) -> str:
             "header",
             element("p", element("b", "tsproxy"), f" · {span} · UTC", class_="kicker"),
             element("h1", "Daily reports"),
+            _teams(facts, days[0]) if days else None,
         ),
         element(
             "main",
@@ -43,12 +44,27 @@ def render(facts: Mapping[str, DayFacts]) -> str:
     return document(f"{title}: {span}", body)
 
 
+def _teams(facts: Mapping[str, DayFacts], day: date) -> Markup | None:
+    """Links to the teams' pages of the newest day; None without any."""
+    own, page = facts[day.isoformat()], history.page_of(facts, day)
+    if page is None or not own["teams"]:
+        return None
+    folder = page.rpartition("/")[0]
+    shown = [
+        element("a", words.short(team, 80), href=f"{folder}/{links.page('team', team)}")
+        for team in own["teams"]
+    ]
+    return element("nav", f"Teams on {day}: ", *shown, aria_label="Teams")
+
+
 def _rows(facts: Mapping[str, DayFacts], days: list[date]) -> Iterator[tuple[Content, ...]]:
     """A row for each day, the newest first. Consecutive days that the rollup does not hold share one row."""
+    shares = [own["rejected_records"] / own["records"] for own in facts.values() if own["records"]]
+    most = max(shares, default=0.0) or 1.0
     for number, day in enumerate(days):
         if number and days[number - 1] - day > _DAY:
             yield _missing(day + _DAY, days[number - 1] - _DAY)
-        yield _cells(facts, day)
+        yield _cells(facts, day, most)
 
 
 def _missing(first: date, last: date) -> tuple[Content, ...]:
@@ -56,7 +72,7 @@ def _missing(first: date, last: date) -> tuple[Content, ...]:
     return (days, element("span", "missing in the rollup", class_="soft"), "–", "–", "–", "–")
 
 
-def _cells(facts: Mapping[str, DayFacts], day: date) -> tuple[Content, ...]:
+def _cells(facts: Mapping[str, DayFacts], day: date, most: float) -> tuple[Content, ...]:
     own = facts[day.isoformat()]
     page = history.page_of(facts, day)
     state = _LOG_WORDS.get(own["state"], own["state"])
@@ -64,17 +80,18 @@ def _cells(facts: Mapping[str, DayFacts], day: date) -> tuple[Content, ...]:
         element("a", own["day"], href=page) if page else own["day"],
         element("span", state, class_=None if own["state"] == State.COMPLETE else "amber"),
         words.count(own["records"]),
-        _rejected(own),
+        _rejected(own, most),
         words.count(own["producers_affected"]),
         _cause(own),
     )
 
 
-def _rejected(own: DayFacts) -> Content:
+def _rejected(own: DayFacts, most: float) -> Content:
+    """The share of a day; `most`: the largest of all days, which has the longest bar."""
     if not own["records"]:
         return "–"
     rejected, records = own["rejected_records"], own["records"]
-    width = f"width:{min(100.0, max(0.0, 100 * rejected / records)):.1f}%"
+    width = f"width:{min(100.0, max(0.0, 100 * rejected / records / most)):.1f}%"
     return join(
         f"{words.share(rejected, records)} ({words.count(rejected)})",
         element("div", element("span", style=width), class_="meter") if rejected > 0 else None,

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from spark_reports.render.lines import Lines, facts
-from spark_reports.render.owners import topic_id
+from spark_reports.render.owners import topic_id, topic_link
 from spark_reports.render.tables import Column, Columns, bullets, count, name, table, tag
 from spark_reports.report import missing, words
 from spark_reports.report.shape import ReasonRow, Report, Topic
@@ -84,13 +84,15 @@ def topics_of(report: Report) -> list[TopicRow]:
     return [TopicRow(report, topic, limits.get(topic["topic"], ["–"])) for topic in report["topics"]]
 
 
-def _topic_details(row: TopicRow) -> Markup:
+def topic_details(row: TopicRow) -> Markup:
+    """The drift of a topic, its worst producers, and other limits."""
     topic = row.topic
     now_ms = words.epoch_ms(f"{row.report['last_day']}T12:00:00.000+00:00")
     drift = words.drift_range(topic["drift_min_ms"], topic["drift_max_ms"], now_ms)
     return join(
         facts(f"Drift seen: {drift}.", worst_producers(topic)),
         *[_limits(topic, side) for side in SIDE_WORDS],
+        topic_link(row.report, topic),
     )
 
 
@@ -124,7 +126,7 @@ TOPICS: Final[Columns[TopicRow]] = (
     Column("#Unconfirmed", lambda row: words.count(row.topic["records_unconfirmed"])),
 )
 _TOPIC_LINES: Final = Lines(
-    "topics", TOPICS, details=_topic_details, anchor=lambda row: topic_id(row.topic["topic"])
+    "topics", TOPICS, details=topic_details, anchor=lambda row: topic_id(row.topic["topic"])
 )
 
 

@@ -6,7 +6,8 @@ from typing import Final
 
 from spark_reports.render.tables import Column, Columns, more, table
 from spark_reports.report import links, words
-from spark_reports.report.shape import Producer, Report
+from spark_reports.report.headline import rejected_records
+from spark_reports.report.shape import Producer, Report, Topic
 from spark_reports.report.shape_for_readers import Team
 from tsproxy.model.markup import Content, Markup, element, join
 
@@ -17,6 +18,7 @@ _NAMED: Final = 5
 class OwnedTeam:
     """A team with its producers in the report, and whether the page shows each."""
 
+    report: Report
     team: Team
     producers: Sequence[tuple[Producer, bool]]
 
@@ -40,7 +42,7 @@ def owned_teams(report: Report, rows: int) -> list[OwnedTeam]:
     own: dict[str | None, list[tuple[Producer, bool]]] = {}
     for place, producer in enumerate(report["producers"]):
         own.setdefault(producer.get("team"), []).append((producer, place < rows))
-    return [OwnedTeam(team, own.get(team["team"], [])) for team in rejected_teams(report) or ()]
+    return [OwnedTeam(report, team, own.get(team["team"], [])) for team in rejected_teams(report) or ()]
 
 
 def rejected_teams(report: Report) -> Sequence[Team] | None:
@@ -65,13 +67,10 @@ def _worst(row: OwnedTeam) -> Markup:
     return join(*named, element("div", f"and {words.count(rest)} more", class_="soft") if rest > 0 else None)
 
 
-def _name(row: OwnedTeam) -> Markup:
-    is_known = row.team["team"] is not None
-    return element("span", words.team(row.team["team"]), class_="team" if is_known else "soft")
-
-
 COLUMNS: Final[Columns[OwnedTeam]] = (
-    Column("Team", lambda row: words.team(row.team["team"]), _name),
+    Column(
+        "Team", lambda row: words.team(row.team["team"]), lambda row: team_link(row.report, row.team["team"])
+    ),
     Column("#Rejected records", lambda row: words.count(row.team["rejected_records"])),
     Column("#Producers", lambda row: words.count(row.team["producers"])),
     Column("Its worst producers", None, _worst),
@@ -81,6 +80,26 @@ COLUMNS: Final[Columns[OwnedTeam]] = (
         lambda row: channel(row.team["channel"]),
     ),
 )
+
+
+def team_link(report: Report, team: str | None) -> Markup:
+    """A team's name, and a link to its page if there is one."""
+    class_ = "soft" if team is None else "team"
+    if not _has_pages(report):
+        return element("span", words.team(team), class_=class_)
+    return element("a", words.team(team), href=links.page("team", team), class_=class_)
+
+
+def topic_link(report: Report, topic: Topic) -> Markup | None:
+    """A link to a topic's page; None if there is none."""
+    if not rejected_records(topic) or not _has_pages(report):
+        return None
+    return element("p", element("a", "The page of this topic", href=links.page("topic", topic["topic"])))
+
+
+def _has_pages(report: Report) -> bool:
+    known = report.get("links")
+    return known is not None and known.get("pages") is True
 
 
 def producer_link(producer: Producer, *, is_here: bool) -> Markup:

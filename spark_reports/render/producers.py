@@ -164,6 +164,11 @@ _LINES: Final = Lines(
 )
 
 
+def lines(report: Report, own: Sequence[Producer]) -> Markup:
+    """A line for each of these producers, with all its causes."""
+    return _LINES.on_page([SenderRow(report, Sender(each, each["reasons"])) for each in own])
+
+
 def _elsewhere(producer: Producer) -> Markup:
     main = producer["reasons"][0]
     return facts(

@@ -97,6 +97,7 @@ def assemble(tables: Tables, first: date, last: date, now_ms: int) -> Report:
         hours=hours,
         all_topics=_topic_hours("", tables.hours, hours),
         topic_hours=_heatmap(tables.hours, topics, hours),
+        cause_hours=reasons.by_hour(tables.reason_hours, hours),
         limits=_limits(tables.limits, [t["topic"] for t in topics]),
     )
 

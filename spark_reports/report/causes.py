@@ -117,8 +117,12 @@ def main_cause(reasons: Iterable[ReasonRow]) -> tuple[str, int] | None:
 
 def cause_of(why: Why) -> str:
     """The cause of a reason; all wrong units are one."""
-    is_unit = why["unit_guess"] is not None and why["unit_guess"] != UnitGuess.ZERO
-    return WRONG_UNIT if is_unit else why["cause"]
+    return wrong_unit_or(why["cause"], why["unit_guess"])
+
+
+def wrong_unit_or(cause: str, unit_guess: str | None) -> str:
+    """The cause, or WRONG_UNIT if a unit was guessed."""
+    return cause if unit_guess in (None, UnitGuess.ZERO) else WRONG_UNIT
 
 
 def _causes(

@@ -84,11 +84,29 @@ def write(spark: "SparkSession", folder: str, name: str, text: str) -> None:
         write_text(here / name, text)
 
 
+def replace_pages(
+    spark: "SparkSession", folder: str, texts: Mapping[str, str], of_run: re.Pattern[str]
+) -> None:
+    """`replace_texts` on any file system: the pages of a folder are those of one report."""
+    here = local(folder)
+    if here is not None:
+        replace_texts(here, texts, of_run)
+        return
+    for name, text in texts.items():
+        write_far(spark, folder, name, text)
+    context: Any = spark.sparkContext  # the way to Java's classes has no public name
+    path = context._jvm.org.apache.hadoop.fs.Path
+    files = path(folder).getFileSystem(context._jsc.hadoopConfiguration())
+    for name in _names(spark, folder, "*.html"):
+        if of_run.fullmatch(name) and name not in texts:
+            files.delete(path(folder, name), False)
+
+
 def read_texts(spark: "SparkSession", folder: str, names: Collection[str] = ()) -> list[str]:
     """The texts of the files `*.json` of a folder, of those with one of these names if there are names: at
     most the last MOST_FILES by name. Empty if the folder does not exist."""
     here = local(folder)
-    there = _json_files(spark, folder) if here is None else [path.name for path in here.glob("*.json")]
+    there = _names(spark, folder, "*.json") if here is None else [path.name for path in here.glob("*.json")]
     chosen = sorted(name for name in there if not names or name in names)[-MOST_FILES:]
     if here is not None:
         return [(here / name).read_text(encoding="utf-8", errors="replace") for name in chosen]
@@ -96,10 +114,10 @@ def read_texts(spark: "SparkSession", folder: str, names: Collection[str] = ()) 
     return [row[0] for row in spark.read.text(paths, wholetext=True).collect()] if paths else []
 
 
-def _json_files(spark: "SparkSession", folder: str) -> list[str]:
-    """The names of the files `*.json` of a folder on a file system that Spark knows."""
+def _names(spark: "SparkSession", folder: str, glob: str) -> list[str]:
+    """The names of the files of a folder on a file system that Spark knows."""
     context: Any = spark.sparkContext  # the way to Java's classes has no public name
-    files = context._jvm.org.apache.hadoop.fs.Path(folder, "*.json")
+    files = context._jvm.org.apache.hadoop.fs.Path(folder, glob)
     found = files.getFileSystem(context._jsc.hadoopConfiguration()).globStatus(files)
     return [each.getPath().getName() for each in found or ()]
 

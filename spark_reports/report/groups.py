@@ -77,6 +77,13 @@ REASONS: Final = Grouping(
 )
 """One row for each reason of rejections, repairs, batches that producers sent again, and unconfirmed ones."""
 
+REASON_HOURS: Final = Grouping(
+    keys=("hour", *REASON),
+    measures={"rejected_records": Measure(How.SUM, ("records",))},
+    where="is_rejection",
+)
+"""One row for each hour and reason of rejections."""
+
 WOULD_REJECT: Final = Grouping(
     keys=("rule", "waiver", *CLIENT, "topic", "reason", "unit_guess"),
     measures={**_sums("batches", "records", "bad_records"), **_EXTREMES},

@@ -57,6 +57,11 @@ class DayFacts(TypedDict):
     page: str | None
     """The report's page, relative to the folder of `--index`; null without that option."""
     generated_ts: str
+    teams: list[str]
+    """The teams with a page beside that of the day, at most 50."""
+
+
+_TEAMS: Final = 50
 
 
 def of_report(report: Report, days: Sequence[DayOfTrend], page: str | None) -> list[DayFacts]:
@@ -70,6 +75,8 @@ def of_report(report: Report, days: Sequence[DayOfTrend], page: str | None) -> l
     counted = {row["day"]: row for row in days}
     state = missing.state(report["log"])
     cause = main_cause(report["reasons"]) if first == last else None
+    owned = report["owners"]
+    teams = [row["team"] for row in owned["teams"] if row["team"] and row["producers"]] if owned else []
     facts = []
     for day in _days(first, last):
         counts = counted.get(day)
@@ -93,6 +100,7 @@ def of_report(report: Report, days: Sequence[DayOfTrend], page: str | None) -> l
                 cause_records=cause[1] if cause else 0,
                 page=page,
                 generated_ts=report["generated_ts"],
+                teams=teams[:_TEAMS],
             )
         )
     return facts
@@ -140,16 +148,17 @@ def to_text(facts: DayFacts) -> str:
 def from_text(text: str) -> DayFacts | None:
     """The facts from a file of a rollup. None for anything else: the day is then missing."""
     try:
-        found: Any = json.loads(text)
+        found: Any = {"teams": []} | json.loads(text)  # an earlier release had no teams
         own = DayFacts(**{name: found[name] for name in _FORM})  # type: ignore[typeddict-item]  # checked below
         is_day = date.fromisoformat(own["day"]).isoformat() == own["day"]
     except (ValueError, TypeError, KeyError, RecursionError):
         return None
     is_valid = is_day and all(isinstance(own[name], kind) for name, kind in _FORM.items())
+    is_valid = is_valid and all(isinstance(team, str) for team in own["teams"])
     return own if is_valid and own["state"] in (*State, NOT_OVER) else None
 
 
-_FORM: Final[Mapping[str, Any]] = get_type_hints(DayFacts)
+_FORM: Final[Mapping[str, Any]] = get_type_hints(DayFacts) | {"teams": list}
 
 
 def compared(facts: Mapping[str, DayFacts], day: date, new_producers: int | None) -> History:

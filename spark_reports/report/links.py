@@ -84,6 +84,22 @@ def anchor(kind: str, *names: str | None) -> str:
     return f"{kind}-{slug(*names)}"
 
 
+def page(kind: str, name: str | None) -> str:
+    """The file name of the page of a team or a topic: `team-payments-6d1f….html`."""
+    return f"{anchor(kind, name)}.html"
+
+
+PAGES: Final = re.compile(r"(?:team|topic)-(?:[a-z0-9-]+-)?[0-9a-f]{16}\.html")
+"""The names of all such files."""
+
+
+def address(text: str) -> str:
+    """The text of `--address` without a slash at its end. Raises ValueError if it is no address."""
+    if not _is_absolute(text, "https", "http"):
+        raise ValueError(f"{text!r} is not an address such as https://reports.example.com")
+    return text.rstrip("/")
+
+
 def slug(*names: str | None) -> str:
     """Lower-case letters, digits and hyphens for these names; different ones for different names."""
     written = "\0".join("-" if name is None else f"+{name}" for name in names)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Final, cast
 
 from spark_reports.report import words
-from spark_reports.report.links import channel_link, slug
+from spark_reports.report.links import channel_link, page, slug
 from spark_reports.report.shape import Producer, Report, WouldReject
 from spark_reports.report.shape_for_readers import Team
 from tsproxy.model.policy import CANDIDATE
@@ -107,10 +107,18 @@ def _letter(report: Report, team: Team, texts: Sequence[str], more: int, summary
     return Letter(
         file_name=f"{_days(report)}-{_file_slug(team['team'])}.txt",
         head=f"{words.days(report)} (UTC), {head}",
-        body="\n".join([*texts, *([rest] if more > 0 else [])]),
+        body="\n".join([*texts, *([rest] if more > 0 else []), *_page_of(report, team["team"])]),
         to=to,
         subject=f"tsproxy, {words.days(report)}: {summary[0]}",
     )
+
+
+def _page_of(report: Report, team: str | None) -> list[str]:
+    """A line with the address of the team's page, if readers find the pages somewhere (`--address`)."""
+    known = report.get("links")
+    if not known or known.get("pages") is not True or not known.get("address"):
+        return []
+    return [f"Evidence, and the days before: {known['address']}/{page('team', team)}\n"]
 
 
 def _days(report: Report) -> str:

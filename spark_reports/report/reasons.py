@@ -8,10 +8,13 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from spark_reports.log.grouping import Rows
+from spark_reports.report import words
+from spark_reports.report.causes import wrong_unit_or
 from spark_reports.report.groups import REASON
-from spark_reports.report.producers import why
-from spark_reports.report.shape import ClientReason, Producer, ReasonRow
+from spark_reports.report.producers import aligned, why
+from spark_reports.report.shape import CauseHours, ClientReason, Producer, ReasonRow
 
+_CAUSES_BY_HOUR: Final = 3
 _ADVICE: Final = ("cause", "fix", "platform")
 _COUNTS: Final = ("batches", "records", "bad_records", "collateral_records")
 
@@ -22,6 +25,21 @@ def by_cause(rows: Rows, producers: Sequence[Producer]) -> list[ReasonRow]:
         part for row in rows for part in _parts(ReasonRow(**why(row), producers=row["producers"]), producers)
     ]
     return sorted(found, key=lambda row: (-row["records"], row["cause"]))
+
+
+def by_hour(rows: Rows, hours: Sequence[str]) -> list[CauseHours]:
+    """The rows of `groups.REASON_HOURS` by cause, the one with most records first."""
+    causes: dict[str, Rows] = {}
+    for row in rows:
+        cause = words.advice(row["reason"], row["unit_guess"], row["error_code"]).cause
+        causes.setdefault(wrong_unit_or(cause, row["unit_guess"]), []).append(row)
+    ordered = sorted(causes, key=lambda cause: (-sum(r["rejected_records"] for r in causes[cause]), cause))
+    rest = [row for cause in ordered[_CAUSES_BY_HOUR:] for row in causes[cause]]
+    named: list[tuple[str | None, Rows]] = [(cause, causes[cause]) for cause in ordered[:_CAUSES_BY_HOUR]]
+    return [
+        CauseHours(cause=cause, rejected_records=aligned(own, "rejected_records", hours))
+        for cause, own in [*named, *([(None, rest)] if rest else [])]
+    ]
 
 
 def _parts(row: ReasonRow, producers: Sequence[Producer]) -> Iterator[ReasonRow]:

@@ -199,6 +199,14 @@ class TopicHours(TypedDict):
     rejected_records: list[int]
 
 
+class CauseHours(TypedDict):
+    """Records rejected for a cause, aligned with Report.hours. A broker's "too old" may be before 1970."""
+
+    cause: str | None
+    """Null for all causes beyond the first ones."""
+    rejected_records: list[int]
+
+
 class Limits(TypedDict):
     """Limits of a topic as the proxy saw them, from `first_ts` on."""
 
@@ -389,4 +397,6 @@ class Report(Plain):
     """`2026-11-20T10`, every hour of the period."""
     all_topics: TopicHours
     topic_hours: list[TopicHours]
+    cause_hours: list[CauseHours]
+    """The causes with most rejected records, at most three, and all others. All wrong units are one."""
     limits: list[Limits]

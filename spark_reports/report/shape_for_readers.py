@@ -75,3 +75,7 @@ class Links(TypedDict):
     day_after: str | None
     client: str | None
     """`--link-template`"""
+    pages: bool
+    """True if pages of teams and of topics are beside the page."""
+    address: str | None
+    """`--address`: where readers find the page's folder."""

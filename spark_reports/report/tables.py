@@ -38,6 +38,7 @@ class Tables:
     topic_totals: Rows
     hours: Rows
     reasons: Rows
+    reason_hours: Rows
     producers: Rows
     client_reasons: Rows
     client_topics: Rows
@@ -83,6 +84,7 @@ def collect(sums: Sums, top: int, known: DataFrame | None = None, owned: int = 0
         topic_totals=buckets.of_topics(_worst(topic_clients)).table(groups.TOPIC_TOTALS),
         hours=by_topic.table(groups.HOURS),
         reasons=counters.table(groups.REASONS),
+        reason_hours=counters.table(groups.REASON_HOURS),
         producers=producers,
         client_reasons=of_worst.table(groups.CLIENT_REASONS),
         client_topics=of_worst.table(groups.CLIENT_TOPICS, TOPICS_PER_CLIENT),

@@ -104,3 +104,14 @@ def width(tmp_path, page, *options):
     dom = run(tmp_path, measured, "--virtual-time-budget=3000", "--dump-dom", *options)
     found = re.search(r'data-width="(\d+),(\d+)"', dom)
     return int(found[1]), int(found[2])
+
+
+def bottoms(tmp_path, page, selectors, *options):
+    """The lower ends of the first elements that these CSS selectors find, in pixels from the top."""
+    script = "document.body.dataset.bottoms = JSON.stringify({}.map(each => Math.round({})))".format(
+        json.dumps(selectors),
+        "document.querySelector(each).getBoundingClientRect().bottom",
+    )
+    measured = page.replace("</body>", f"<script>{script}</script></body>", 1)
+    dom = run(tmp_path, measured, "--virtual-time-budget=3000", "--dump-dom", *options)
+    return json.loads(unescape(re.search(r'data-bottoms="(.*?)"', dom)[1]))

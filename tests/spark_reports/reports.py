@@ -95,6 +95,7 @@ def week(**changed):
             cause_records=rejected // 2,
             page=f"{day}/report.html",
             generated_ts=f"2026-11-{number + 1}T05:00:00.000Z",
+            teams=["Payments", "Devices"],
         )
         change = changed.get(f"d{number}", {})
         if change is not None:
@@ -109,6 +110,7 @@ def complete():
     links = {"json": "report.json", "csv": "report.csv", "index": "../index.html"}
     links |= {"day_before": "../2026-11-19/report.html", "day_after": "../2026-11-21/report.html"}
     links |= {"client": "https://dashboards.example.com/?client={client_id}&from={first_day}"}
+    links |= {"pages": True, "address": None}
     return report | {"history": history.compared(week(), date(2026, 11, 20), 1), "links": links}
 
 

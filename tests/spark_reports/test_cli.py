@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from spark_reports.cli import main
+from spark_reports.report import links
 from spark_reports.spark.session import settings
 from tests.spark_reports.day import DAY_MS, MIDNIGHT_MS, a_day
 from tests.spark_reports.logs import write
@@ -44,6 +45,14 @@ def in_a_process(command, *options):
     return subprocess.run(everything, capture_output=True, text=True)
 
 
+def not_pages(folder):
+    """The names of a report's files without the pages of teams and topics."""
+    names = {path.name for path in folder.iterdir() if path.suffix != ".crc"}
+    found = {name for name in names if links.PAGES.fullmatch(name)}
+    assert any(name.startswith("topic-") for name in found)
+    return names - found
+
+
 @pytest.mark.spark
 @pytest.mark.timeout(1_800)
 @pytest.mark.full_only("one more start of Java; the demo runs `daily` so, the other tests in this process")
@@ -52,7 +61,7 @@ def test_daily_in_a_process_of_its_own_writes_its_files_and_prints_a_summary(dec
     done = in_a_process("daily", "--input", decisions, "--output", tmp_path / "out")
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.startswith("tsproxy daily report · 2026-11-20 to 2026-11-21 · UTC")
-    assert {path.name for path in (tmp_path / "out").iterdir()} == {"report.html", "report.md", "report.json"}
+    assert not_pages(tmp_path / "out") == {"report.html", "report.md", "report.json"}
     report = json.loads((tmp_path / "out" / "report.json").read_text())
     assert report["log"]["boots"] == 2
     assert len(report["hours"]) == 48
@@ -99,6 +108,7 @@ def test_a_report_of_each_day_is_in_a_folder_of_its_own_and_the_worst_day_is_the
         assert (report["first_day"], report["last_day"], report["log"]["boots"]) == (day, day, 1)
         assert list((tmp_path / "rollup" / "producers" / f"event_date={day}").iterdir())
     assert [day["day"] for day in report["trend"]["days"]] == ["2026-11-20", "2026-11-21"]
+    assert list((tmp_path / "out" / "2026-11-21").glob("topic-*.html"))
     weeks = {producer["client_id"]: producer["week"] for producer in report["producers"]}
     assert weeks
     assert all(week[:6] == [None] * 6 and all(week[6:]) for week in weeks.values())
@@ -143,11 +153,15 @@ def test_every_path_may_be_on_another_file_system(spark, decisions, tmp_path, ca
         '[[owners]]\nteam = "Pay"\nprincipals = ["User:billing"]\n'
     )
     options += ["--index", "viewfs://far/kept", "--owners", "viewfs://far/kept/owners.toml"]
+    old = tmp_path / "kept" / "reports" / links.page("team", "Gone")
+    old.parent.mkdir()
+    old.write_text("a page of an earlier run")
     for _ in range(2):  # a rerun replaces what is there
         assert main(["daily", "--input", "viewfs://far/in", *options]) == 0
     assert f"Written: {out}report.html, {out}report.md, {out}report.json\n" in capsys.readouterr().out
-    written = {path.name for path in (tmp_path / "kept" / "reports").iterdir() if path.suffix != ".crc"}
-    assert written == {"report.html", "report.md", "report.json"}
+    assert not old.exists()
+    assert (tmp_path / "kept" / "reports" / links.page("team", "Pay")).exists()
+    assert not_pages(tmp_path / "kept" / "reports") == {"report.html", "report.md", "report.json"}
     report = json.loads((tmp_path / "kept" / "reports" / "report.json").read_text())
     assert report["log"]["state"] == "complete_in_part"
     assert 'href="reports/report.html">2026-11-20<' in (tmp_path / "kept" / "index.html").read_text()

@@ -124,6 +124,14 @@ def test_hours_of_all_topics_add_up_to_the_day(made):
     ]
 
 
+def test_hours_by_cause_add_up_to_the_rejected_records(made):
+    totals = made["totals"]
+    rejected = totals["records_rejected"] + totals["records_broker_rejected"]
+    assert sum(sum(row["rejected_records"]) for row in made["cause_hours"]) == rejected
+    assert made["cause_hours"][0]["cause"] == "the wrong time unit"
+    assert len(made["cause_hours"]) <= 4
+
+
 def test_limits_in_force_are_those_the_proxy_saw(made):
     limits = {limit["topic"]: (limit["before_max_ms"], limit["after_max_ms"]) for limit in made["limits"]}
     assert limits["orders"] == (7 * DAY_MS, HOUR_MS)

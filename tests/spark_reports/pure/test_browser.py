@@ -2,7 +2,7 @@
 
 import pytest
 
-from spark_reports.render import html, index
+from spark_reports.render import html, index, pages
 from tests.full_only import variations
 from tests.spark_reports import browser, reports
 
@@ -72,6 +72,36 @@ def test_axe_core_finds_nothing_wrong_on_paper(tmp_path):
     """Closed sections are open on paper."""
     page = html.render(reports.complete()).replace("@media print", "@media all")
     assert browser.complaints(tmp_path, page, WIDE) == []
+
+
+@pytest.mark.parametrize(
+    ("size", "height"), [("--window-size=1280,800", 800), ("--window-size=400,900", 900)]
+)
+def test_the_first_screen_has_the_state_whom_to_talk_to_and_pictures_of_day_and_week(tmp_path, size, height):
+    """The first producer was once at 1,295 px, and at 1,900 px on a phone."""
+    parts = ["h1", ".proof", ".talk tbody tr:nth-child(3)", ".by-hour", ".week"]
+    found = browser.bottoms(tmp_path, html.render(reports.complete()), parts, size)
+    assert found[0] < found[1] < found[2] < found[3]
+    assert 0 < max(found) <= height, dict(zip(parts, found, strict=True))
+
+
+def test_the_producers_to_talk_to_stand_on_the_first_page_of_paper(tmp_path):
+    """A4 without its margins, in CSS pixels. The first page once had the head alone."""
+    page = html.render(reports.complete()).replace("@media screen", "@media speech")
+    page = page.replace("@media print", "@media all")
+    [last] = browser.bottoms(tmp_path, page, [".talk tbody tr:last-child"], "--window-size=688,1016")
+    assert 0 < last <= 1016
+
+
+@pytest.mark.skipif(browser.axe() is None, reason="needs npm, which fetches axe-core")
+@EACH_SIZE
+@pytest.mark.parametrize("kind", ["team", "topic"])
+def test_axe_core_finds_nothing_wrong_in_the_pages_of_teams_and_topics(tmp_path, kind, size):
+    found = pages.pages(reports.complete())
+    page = next(text for name, text in found if name.startswith(kind)).replace("<details", "<details open")
+    assert browser.complaints(tmp_path, page, size) == []
+    page_width, window_width = browser.width(tmp_path, page, size)
+    assert page_width <= window_width
 
 
 def test_fifty_producers_are_at_most_three_screens(tmp_path):

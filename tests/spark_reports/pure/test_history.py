@@ -1,5 +1,6 @@
 """The day beside the week before it: medians, days that are missing or incomplete, and what is claimed."""
 
+import re
 from datetime import date
 
 import pytest
@@ -103,9 +104,7 @@ def test_nothing_is_claimed_where_no_day_before_is_known():
     assert found["sentence"].startswith("Not compared with the days before. Left out: 2026-11-13 (missing), ")
     assert "new" not in found["sentence"]
     page = Page(html.render(reports.complete() | {"history": found, "trend": None})).words
-    assert "– nothing to compare with" not in page
-    assert "nothing to compare with" in page
-    assert "no day before is known" in page
+    assert "Rejected by day: not compared" in page
 
 
 def test_incomplete_days_that_are_compared_are_counted_in_the_sentence():
@@ -212,30 +211,24 @@ def test_each_form_has_the_sentence_and_nothing_of_it_without_a_rollup(render):
     assert "as usual" not in without.lower()
 
 
-def test_two_of_the_six_numbers_compare_with_the_week():
-    page = Page(html.render(reports.complete())).words
-    assert "as usual against the week before 2.1 % rejected in the median of 7 days" in reordered(page)
-    assert "1 new producer never rejected in the days before" in reordered(page)
-    assert "batches rejected" not in page
-    without = Page(html.render(reports.fixed())).words
-    assert "batches rejected" in without
-    assert "new producers" not in without
+def test_the_page_draws_the_eight_days_on_a_scale_of_their_own():
+    """A share of 2.5 % was once a sliver on a track of 100 %."""
+    page = html.render(reports.complete())
+    assert "Rejected by day: as usual" in page
+    heights = re.findall(r'style="height:(\d+)%"', page)
+    assert [int(each) for each in heights] == [72, 76, 80, 84, 88, 92, 96, 100]
+    assert "<b>1.8 %</b>" in page
+    assert "Rejected by day" not in html.render(reports.fixed())
 
 
-def reordered(page):
-    """The name of a number stands before it in the source."""
-    return page.replace("against the week beforeas usual", "as usual against the week before ").replace(
-        "new producer1", "1 new producer "
-    )
-
-
-def test_the_chart_of_the_week_names_each_day_and_draws_a_dash_for_a_missing_one():
+def test_a_day_that_is_missing_is_a_dash_and_one_that_is_not_compared_is_pale():
     report = reports.complete() | {"history": of(d15=None, d17=INCOMPLETE | {"records": 1_000})}
     page = html.render(report)
-    drawing = page[page.index('class="week"') : page.index("</svg>", page.index('class="week"'))]
-    assert drawing.count("<rect") == 7
-    assert drawing.count('class="rejected pale"') == 1
-    assert "2026-11-15 missing, 2026-11-16 2.1 %, 2026-11-17 0 % (incomplete)" in drawing
+    drawing = page[page.index('class="week"') : page.index("</ol>")]
+    assert drawing.count("<li") == 8
+    assert drawing.count('class="pale"') == 2
+    assert 'title="2026-11-15 missing" class="pale"><b>–</b>' in drawing
+    assert 'title="2026-11-17 incomplete" class="pale"><b>0 %</b>' in drawing
 
 
 @pytest.mark.parametrize("text", reports.HOSTILE)

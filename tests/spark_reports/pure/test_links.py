@@ -9,6 +9,7 @@ from spark_reports.commands.publishing import Readers
 from spark_reports.exits import UsageError
 from spark_reports.render import html, index, markdown
 from spark_reports.render.owners import producer_id
+from spark_reports.render.pages import pages as pages_of
 from spark_reports.report import links
 from tests.spark_reports import reports
 from tests.spark_reports.pure.test_html import TAGS, Page
@@ -53,8 +54,10 @@ def test_a_producer_that_the_page_leaves_out_is_no_link():
 def test_the_page_links_to_its_neighbours_and_files():
     page = Page(html.render(reports.complete()))
     relative = [link for link in page.links if ":" not in link and not link.startswith("#")]
-    assert relative == [*NEIGHBOURS, "report.json", "report.csv"]
-    assert not Page(html.render(reports.fixed())).links
+    pages = [link for link in relative if links.PAGES.fullmatch(link)]
+    assert [link for link in relative if link not in pages] == [*NEIGHBOURS, "report.json", "report.csv"]
+    assert set(pages) == {name for name, _ in pages_of(reports.complete())}
+    assert all(link.startswith("#") for link in Page(html.render(reports.fixed())).links)
 
 
 @pytest.mark.parametrize(
@@ -176,7 +179,8 @@ def test_links_are_relative_to_the_index_on_every_file_system(output, above, pag
 def test_without_the_options_a_report_claims_nothing_and_links_to_its_files_alone():
     report, facts = Readers("out", ("html", "json")).linked(reports.fixed(), [], {})
     assert (facts, report["history"], report["owners"]) == ([], None, None)
-    assert Page(html.render(report)).links == ["report.json"]
+    found = Page(html.render(report)).links
+    assert [link for link in found if not link.startswith(("#", "topic-"))] == ["report.json"]
 
 
 @pytest.mark.parametrize(
@@ -197,7 +201,8 @@ def test_the_index_has_a_row_for_each_day_the_newest_first():
         reports.week(d19={"state": "incomplete"}, d18={"state": "not_over"}, d17={"records": 0})
     )
     assert [row[:10] for row in rows] == [f"2026-11-{n}" for n in range(20, 12, -1)]
-    assert page.links == [f"2026-11-{n}/report.html" for n in range(20, 12, -1)]
+    days = [f"2026-11-{n}/report.html" for n in range(20, 12, -1)]
+    assert page.links == [*(f"2026-11-20/{links.page('team', t)}" for t in ("Payments", "Devices")), *days]
     for part in ("complete", "100,000", "2.5 % (2,500)", "the wrong time unit 50 %"):
         assert part in rows[0]
     assert "incomplete" in rows[1]
@@ -215,7 +220,10 @@ def test_days_that_are_not_there_are_a_row_that_says_so():
 
 def test_a_folder_that_several_days_share_is_linked_from_the_last_report_only():
     rows = {f"d{n}": {"page": "latest/report.html"} for n in range(13, 21)}
-    assert rows_of(reports.week(**rows))[1].links == ["latest/report.html"]
+    assert rows_of(reports.week(**rows))[1].links == [
+        *(f"latest/{links.page('team', team)}" for team in ("Payments", "Devices")),
+        "latest/report.html",
+    ]
 
 
 @pytest.mark.parametrize(

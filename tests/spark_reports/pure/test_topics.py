@@ -40,4 +40,4 @@ def test_a_report_of_an_earlier_release_has_topics_without_them(render):
             del example["cause"]
     text = shown(render, report)
     assert "payments" in text
-    assert "would reject:" not in text
+    assert "each limit would reject:" not in text
