@@ -214,7 +214,7 @@ def _narrower(config: Config, judged: Mapping[str, TopicLimits]) -> Mapping[str,
         rules = (
             (f"rule {rule.name}", rule.settings)
             for rule in policy.rules
-            if (rule.settings.mode or policy.mode) is Mode.ENFORCE and may_fit_topic(rule.match, topic)
+            if (rule.settings.mode or policy.mode) is Mode.ENFORCE and may_fit_topic(rule, topic)
         )
         defaults = () if policy.limits_from is LimitsFrom.BROKER else (("policy.defaults", policy.defaults),)
         for name, settings in (*rules, *defaults):

@@ -12,6 +12,7 @@ patterns by adding characters. (If a longer id matched no pattern, it would leav
 no pattern for topics fits such a name, and none is tried.
 """
 
+from collections.abc import Iterable
 from dataclasses import replace
 from operator import attrgetter
 from typing import Any, Final
@@ -70,12 +71,16 @@ class ClientPolicy:
 
     def first_rule(self, topic: str) -> Rule | None:
         """The first rule that fits the topic; None if no rule does."""
-        return next((rule for rule in self._rules if may_fit_topic(rule.match, topic)), None)
+        return _first_that_fits(self._rules, topic)
 
     def active_waiver(self, topic: str, now_ms: int) -> Waiver | None:
         """The first waiver that fits the topic and has not ended; None if there is none."""
-        active = (waiver for waiver in self._waivers if now_ms < waiver.until_ms)
-        return next((waiver for waiver in active if _fits_topic(waiver.match, topic)), None)
+        is_name = is_topic_name(topic)
+        for waiver in self._waivers:
+            patterns = waiver.match.topics
+            if now_ms < waiver.until_ms and (not patterns or (is_name and _any_fits(patterns, topic))):
+                return waiver
+        return None
 
     def resolve(
         self, topic: str, known: TopicLimits | None, on_kafka_4: TopicLimits | None, now_ms: int
@@ -149,19 +154,33 @@ def _for_brokers_time(settings: RuleSettings) -> RuleSettings:
     )
 
 
-def may_fit_topic(match: Match, topic: str) -> bool:
-    """True if `match` may fit this topic for some client. A rule fits an internal topic only if the text of a
-    matching pattern is an internal name (`__*`, `*-changelog`). So `*` does not fit internal topics by
-    accident."""
-    return _fits_topic(match, topic) and (not is_internal(topic) or _names(match, topic))
+def may_fit_topic(rule: Rule, topic: str) -> bool:
+    """True if the rule may fit this topic for some client."""
+    return _first_that_fits((rule,), topic) is not None
+
+
+def _first_that_fits(rules: Iterable[Rule], topic: str) -> Rule | None:
+    """The first rule that may fit the topic for some client. A rule fits an internal topic only if the text
+    of a matching pattern is an internal name (`__*`, `*-changelog`). So `*` does not fit internal topics by
+    accident.
+
+    There may be hundreds of rules for each new topic of each connection.
+    """
+    is_name, is_own = is_topic_name(topic), is_internal(topic)
+    for rule in rules:
+        patterns = rule.match.topics
+        fits = not patterns or (is_name and _any_fits(patterns, topic))
+        if fits and (not is_own or _names(rule.match, topic)):
+            return rule
+    return None
 
 
 def fits_client(match: Match, peer: Peer) -> bool:
     """True if `match` may fit this client for some topic."""
     return (
-        _any_fits(match.client_ids, _claimed(peer.client_id))
-        and _any_fits(match.principals, peer.principal)
-        and _any_fits(match.client_software, _claimed(peer.client_software))
+        (not match.client_ids or _any_fits(match.client_ids, _claimed(peer.client_id)))
+        and (not match.principals or _any_fits(match.principals, peer.principal))
+        and (not match.client_software or _any_fits(match.client_software, _claimed(peer.client_software)))
         and (not match.addresses or is_in(peer.client_address, match.addresses))
     )
 
@@ -171,12 +190,11 @@ def _claimed(name: str | None) -> str | None:
     return None if name is None else name[:NAME_CHARS]
 
 
-def _fits_topic(match: Match, topic: str) -> bool:
-    return not match.topics or (is_topic_name(topic) and _any_fits(match.topics, topic))
-
-
 def _any_fits(patterns: tuple[NamePattern, ...], name: str | None) -> bool:
-    return not patterns or any(pattern.fits(name) for pattern in patterns)
+    for pattern in patterns:  # noqa: SIM110 (`any` makes a generator, which costs more than most patterns)
+        if pattern.fits(name):
+            return True
+    return False
 
 
 def _names(match: Match, topic: str) -> bool:

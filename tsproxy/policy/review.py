@@ -121,7 +121,7 @@ def ineffective_rules(policy: Policy, topic: str, known: TopicLimits) -> Iterato
     if not policy.asks_broker or known.timestamp_type is TimestampType.LOG_APPEND_TIME:
         return
     for rule in policy.rules:
-        if (rule.settings.mode or policy.mode) is Mode.OFF or not may_fit_topic(rule.match, topic):
+        if (rule.settings.mode or policy.mode) is Mode.OFF or not may_fit_topic(rule, topic):
             continue
         sides = (
             ("before", rule.settings.before, known.before_max_ms),

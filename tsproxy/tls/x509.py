@@ -9,7 +9,6 @@ import math
 import re
 from base64 import b64decode
 from binascii import Error
-from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final
@@ -27,18 +26,21 @@ _STRINGS: Final = frozenset({0x0C, 0x13, 0x14, 0x16, 0x1B, 0x1E})
 (`AVA.java`). Other values are written as hex, Universal strings among them."""
 
 _KEYWORDS: Final = {
-    "2.5.4.3": "CN",
-    "2.5.4.6": "C",
-    "2.5.4.7": "L",
-    "2.5.4.8": "ST",
-    "2.5.4.9": "STREET",
-    "2.5.4.10": "O",
-    "2.5.4.11": "OU",
-    "0.9.2342.19200300.100.1.1": "UID",
-    "0.9.2342.19200300.100.1.25": "DC",
+    b"\x55\x04\x03": "CN",
+    b"\x55\x04\x06": "C",
+    b"\x55\x04\x07": "L",
+    b"\x55\x04\x08": "ST",
+    b"\x55\x04\x09": "STREET",
+    b"\x55\x04\x0a": "O",
+    b"\x55\x04\x0b": "OU",
+    bytes.fromhex("0992268993f22c640101"): "UID",
+    bytes.fromhex("0992268993f22c640119"): "DC",
 }
-"""The attributes that have names in RFC 2253. All others are written as numbers."""
+"""The attributes that have names in RFC 2253, by their encoded object identifiers (2.5.4.3 and so on,
+0.9.2342.19200300.100.1.1). All others are written as numbers."""
 
+_PLAIN: Final = re.compile(rb'[^\x00-\x20\x7f-\xff,=+<>#;"\\]+')
+"""Text of which each character stands for itself."""
 _ESCAPED: Final = re.compile(r'[,=+<>#;"\\]')
 _SURROGATE: Final = re.compile(rb"\xed[\xa0-\xbf][\x80-\xbf]?")
 _REPLACED: Final = "\ufffd".encode()
@@ -62,21 +64,15 @@ class Signed:
     not_after_s: float
 
 
-@dataclass(frozen=True, slots=True)
-class _Value:
-    """One DER value: its tag, its contents, and the unchanged bytes of both."""
-
-    tag: int
-    content: bytes
-    whole: bytes
+_Value = tuple[int, bytes, bytes]
+"""One DER value: its tag, its contents, and the unchanged bytes of both. A subject has hundreds of them, and
+the event loop reads it at each handshake, so they are no objects of a class."""
 
 
 def read_certificate(der: bytes) -> Signed:
     """The certificate's subject and validity. Raises DecodeError if `der` is no certificate."""
-    certificate = next(_values(der), None)
-    signed = next(_values(_content(certificate, _SEQUENCE)), None)
-    fields = [each for each in _values(_content(signed, _SEQUENCE)) if each.tag != _VERSION]
-    if len(fields) < 5 or fields[0].tag != _INTEGER:
+    fields = [each for each in _values(_signed(der)) if each[0] != _VERSION]
+    if len(fields) < 5 or fields[0][0] != _INTEGER:
         raise DecodeError("not a certificate")
     # serialNumber, signature, issuer, validity, subject
     times = [_time_s(each) for each in _values(_content(fields[3], _SEQUENCE))]
@@ -103,47 +99,54 @@ def _base64(text: bytes) -> bytes:
 
 
 def _read_crl(der: bytes) -> Signed:
-    signed = next(_values(_content(next(_values(der), None), _SEQUENCE)), None)
-    fields = [each for each in _values(_content(signed, _SEQUENCE)) if each.tag != _INTEGER]
+    fields = [each for each in _values(_signed(der)) if each[0] != _INTEGER]
     # signature, issuer, thisUpdate, nextUpdate
-    times = [_time_s(each) for each in fields[2:4] if each.tag in (_UTC_TIME, _GENERALIZED_TIME)]
+    times = [_time_s(each) for each in fields[2:4] if each[0] in (_UTC_TIME, _GENERALIZED_TIME)]
     if not times:
         raise DecodeError("a list of revoked certificates without a time")
     return Signed(_name(_content(fields[1], _SEQUENCE)), times[0], times[1] if len(times) > 1 else math.inf)
 
 
-def _content(value: _Value | None, tag: int) -> bytes:
-    if value is None or value.tag != tag:
+def _signed(der: bytes) -> bytes:
+    """The part of a certificate, or of a list of revoked certificates, that its authority has signed."""
+    whole = b"".join(_content(each, _SEQUENCE) for each in _values(der, most=1))
+    return b"".join(_content(each, _SEQUENCE) for each in _values(whole, most=1))
+
+
+def _content(value: _Value, tag: int) -> bytes:
+    if value[0] != tag:
         raise DecodeError("not a certificate")
-    return value.content
+    return value[1]
 
 
-def _values(data: bytes) -> Iterator[_Value]:
-    """The consecutive values in `data`. Raises DecodeError."""
-    pos = 0
-    while pos < len(data):
-        if pos + 2 > len(data):
+def _values(data: bytes, most: int | None = None) -> list[_Value]:
+    """The consecutive values in `data`, at most `most`. Raises DecodeError."""
+    found: list[_Value] = []
+    start, whole = 0, len(data)
+    while start < whole and len(found) != most:
+        if start + 2 > whole:
             raise DecodeError("a DER value without a length")
-        start, tag, size = pos, data[pos], data[pos + 1]
-        pos += 2
+        size, begin = data[start + 1], start + 2
         if size & 0x80:
             count = size & 0x7F
-            size = int.from_bytes(data[pos : pos + count], "big")
-            if not 1 <= count <= 4 or pos + count > len(data):
+            size = int.from_bytes(data[begin : begin + count], "big")
+            if not 1 <= count <= 4 or begin + count > whole:
                 raise DecodeError("a DER length that is none")
-            pos += count
-        end = pos + size
-        if end > len(data):
+            begin += count
+        end = begin + size
+        if end > whole:
             raise DecodeError("a DER value that is cut short")
-        yield _Value(tag, data[pos:end], data[start:end])
-        pos = end
+        found.append((data[start], data[begin:end], data[start:end]))
+        start = end
+    return found
 
 
 def _time_s(value: _Value) -> float:
     """Seconds since 1970. UTCTime has a year of two digits: 50 to 49 mean 1950 to 2049 (RFC 5280,
     4.1.2.5.1)."""
-    text = value.content.decode("ascii", "replace")
-    if value.tag == _UTC_TIME:
+    tag, content, _ = value
+    text = content.decode("ascii", "replace")
+    if tag == _UTC_TIME:
         text = ("19" if text >= "50" else "20") + text
     try:
         return datetime.strptime(text, "%Y%m%d%H%M%SZ").replace(tzinfo=UTC).timestamp()
@@ -157,19 +160,21 @@ def _name(content: bytes) -> str:
 
 
 def _attribute(pair: _Value) -> str:
-    values = list(_values(_content(pair, _SEQUENCE)))
+    values = _values(_content(pair, _SEQUENCE))
     if len(values) != 2:
         raise DecodeError("a name's attribute that is none")
-    oid, value = _oid(_content(values[0], _OID)), values[1]
+    oid, (tag, value, whole) = _content(values[0], _OID), values[1]
     keyword = _KEYWORDS.get(oid)
-    if keyword is None or value.tag not in _STRINGS:
-        return f"{keyword or oid}=#{value.whole.hex()}"
-    text = _SURROGATE.sub(_REPLACED, value.content).decode("utf-8", "replace")
+    if keyword is None or tag not in _STRINGS:
+        return f"{keyword or _dotted(oid)}=#{whole.hex()}"
+    if _PLAIN.fullmatch(value):
+        return f"{keyword}={value.decode()}"
+    text = _SURROGATE.sub(_REPLACED, value).decode("utf-8", "replace")
     escaped = _ESCAPED.sub(r"\\\g<0>", text).replace("\0", "\\00")
     return f"{keyword}=" + _OUTER_SPACES.sub(lambda spaces: re.sub(r"(.)", r"\\\1", spaces[0]), escaped)
 
 
-def _oid(content: bytes) -> str:
+def _dotted(content: bytes) -> str:
     numbers, number = [], 0
     for byte in content:
         number = number << 7 | byte & 0x7F

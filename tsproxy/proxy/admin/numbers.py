@@ -1,27 +1,44 @@
 """Finds numbers in metrics, for the page: sums over labels, buckets, quantiles. Pure."""
 
 from collections.abc import Sequence
+from typing import Final
 
 from tsproxy.proxy.metrics.totals import Families
 
+_Row = tuple[dict[str, str], float]
+_ENDS: Final = ("", "_total", "_bucket", "_count", "_sum")
+"""A sample has the name of its family and one of these ends."""
+
 
 class Numbers:
-    def __init__(self, families: Families) -> None:
-        self._rows: dict[str, list[tuple[dict[str, str], float]]] = {}
-        for family in families.values():
-            for (sample, labels), value in family.samples.items():
-                self._rows.setdefault(sample, []).append((dict(labels), value))
+    """A page needs some of the families, and some have hundreds of series, so each is read when it is asked
+    for."""
 
-    def rows(self, sample: str, **labels: str) -> list[tuple[dict[str, str], float]]:
+    def __init__(self, families: Families) -> None:
+        self._families = families
+        self._rows: dict[str, list[_Row]] = {}
+
+    def rows(self, sample: str, **labels: str) -> list[_Row]:
         """All values of a sample that have these labels: (its labels, its value)."""
-        found = self._rows.get(sample, ())
+        found = self._rows_of(sample)
+        if not labels:
+            return found
         return [(has, value) for has, value in found if labels.items() <= has.items()]
+
+    def _rows_of(self, sample: str) -> list[_Row]:
+        if sample not in self._rows:
+            named = (self._families.get(sample.removesuffix(end)) for end in _ENDS)
+            samples = next((family.samples for family in named if family is not None), {})
+            self._rows[sample] = [
+                (dict(labels), value) for (name, labels), value in samples.items() if name == sample
+            ]
+        return self._rows[sample]
 
     def by(self, label: str, *samples: str) -> "dict[str, Numbers]":
         """The values of these samples, apart for each value of the label, which all of them have."""
         parts: dict[str, Numbers] = {}
         for sample in samples:
-            for has, value in self._rows.get(sample, ()):
+            for has, value in self._rows_of(sample):
                 part = parts.setdefault(has[label], Numbers({}))
                 part._rows.setdefault(sample, []).append((has, value))
         return parts

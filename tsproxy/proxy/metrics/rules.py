@@ -9,16 +9,21 @@ from collections.abc import Iterable
 
 from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
+from prometheus_client.samples import Sample
 
 from tsproxy.decisions.totals import Totals
 from tsproxy.model.policy import Mode, Policy
 from tsproxy.proxy.metrics.catalogue.batches import RULE_BAD_RECORDS, RULE_HITS
+from tsproxy.proxy.metrics.described import Described
 
 
 class RuleMetric(Collector):
+    """There may be hundreds of rules, and most of them hit nothing between two scrapes. So the samples are
+    kept, and one is made anew when its count changes."""
+
     def __init__(self) -> None:
-        self._batches: dict[tuple[str, str], int] = {}
-        self._records: dict[tuple[str, str], int] = {}
+        self._batches = _Counts(RULE_HITS)
+        self._records = _Counts(RULE_BAD_RECORDS)
 
     def know(self, policy: Policy) -> None:
         """Add the series of the rules that are in force from now on. Counts of earlier rules stay."""
@@ -26,6 +31,7 @@ class RuleMetric(Collector):
             mode = rule.settings.mode or policy.mode
             if mode is not Mode.OFF:
                 self._count(rule.name, mode, 0, 0)
+        list(self.collect())  # the samples are made now, not for the first reader
 
     def book(self, totals: Totals) -> None:
         key = totals.key
@@ -33,13 +39,35 @@ class RuleMetric(Collector):
             self._count(key.rule, key.mode, totals.batches, totals.bad_records)
 
     def _count(self, rule: str, mode: Mode, batches: int, records: int) -> None:
-        key = (rule, mode.value)
-        self._batches[key] = self._batches.get(key, 0) + batches
-        self._records[key] = self._records.get(key, 0) + records
+        self._batches.add((rule, mode.value), batches)
+        self._records.add((rule, mode.value), records)
 
     def collect(self) -> Iterable[Metric]:
-        for described, counts in ((RULE_HITS, self._batches), (RULE_BAD_RECORDS, self._records)):
-            family = described.counts()
-            for labels, count in counts.items():
-                family.add_metric(labels, count)
-            yield family
+        yield self._batches.family()
+        yield self._records.family()
+
+
+class _Counts:
+    """The counts of one metric by the values of its labels."""
+
+    def __init__(self, described: Described) -> None:
+        self._described = described
+        self._counts: dict[tuple[str, ...], int] = {}
+        self._changed: set[tuple[str, ...]] = set()
+        self._samples: dict[tuple[str, ...], Sample] = {}
+
+    def add(self, labels: tuple[str, ...], count: int) -> None:
+        if count or labels not in self._counts:
+            self._counts[labels] = self._counts.get(labels, 0) + count
+            self._changed.add(labels)
+
+    def family(self) -> Metric:
+        """All counts now."""
+        changed = self._described.counts()
+        for labels in self._changed:
+            changed.add_metric(labels, self._counts[labels])
+        self._samples |= zip(self._changed, changed.samples, strict=True)
+        self._changed.clear()
+        family = self._described.counts()
+        family.samples.extend(self._samples.values())
+        return family

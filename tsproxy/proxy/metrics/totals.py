@@ -5,7 +5,7 @@ when a worker restarts, Prometheus would take it for a reset. Gauges describe th
 running workers count; `catalogue` says how they are combined.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -34,17 +34,31 @@ class Family:
 Families = Mapping[str, Family]
 
 
+class _Now(Mapping[str, Family]):
+    """The metrics at one moment. Most pages show a few of them, and a metric may have hundreds of series, so
+    each becomes a Family when somebody asks for it."""
+
+    def __init__(self, metrics: Iterable[Metric]) -> None:
+        self._metrics = {each.name: each for each in metrics}
+        self._made: dict[str, Family] = {}
+
+    def __getitem__(self, name: str) -> Family:
+        if name not in self._made:
+            it = self._metrics[name]
+            samples = {(each.name, tuple(each.labels.items())): each.value for each in it.samples}
+            self._made[name] = Family(name, it.type, it.documentation, samples)
+        return self._made[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._metrics)
+
+    def __len__(self) -> int:
+        return len(self._metrics)
+
+
 def families_now(metrics: Iterable[Metric]) -> Families:
     """The metrics at this moment."""
-    return {
-        each.name: Family(
-            each.name,
-            each.type,
-            each.documentation,
-            {(sample.name, tuple(sample.labels.items())): sample.value for sample in each.samples},
-        )
-        for each in metrics
-    }
+    return _Now(metrics)
 
 
 def as_lines(families: Families) -> list[Any]:
