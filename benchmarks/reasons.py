@@ -70,16 +70,6 @@ _REASONS: Final[Sequence[tuple[tuple[str, ...], str]]] = (
         "that moment",
     ),
     (
-        ("20,000",),
-        "each partition and topic of a request that is not read natively becomes a Python object, 2 to 5 µs "
-        "each. Six bytes are enough for one, and a request may have at most 20,000",
-    ),
-    (
-        ("10,000 requests",),
-        "a request on the slow path costs 85 µs, and these have a hundred bytes each. Other connections have "
-        "their turn after 500 of them",
-    ),
-    (
         ("rejecting",),
         "an answer has a sentence for each rejected record, so it is larger than the batch",
     ),

@@ -195,6 +195,7 @@ def test_so_it_is_in_conversations_that_once_showed_a_difference(seed):
         converse(seed)
 
 
+@pytest.mark.timeout(1_800)
 @given(seed=seeds)
 def test_so_it_is_where_compressed_batches_are_judged_beside_the_loop(seed):
     with pytest.MonkeyPatch.context() as patched:

@@ -9,8 +9,8 @@ from enum import StrEnum
 from typing import Self
 
 from tsproxy.model.dead_letter import RejectedBatch
-from tsproxy.model.outcome import Outcome
 from tsproxy.model.produce import TopicKey
+from tsproxy.session.produce.emit import Emit as Emit
 from tsproxy.session.produce.job import Job
 from tsproxy.session.produce.judge_request import Judgement
 from tsproxy.session.reading import AnswerRead, NodeUnknown, Unreadable
@@ -167,13 +167,6 @@ class CloseSession:
 
     reason: CloseReason
     text: str
-
-
-@dataclass(frozen=True, slots=True)
-class Emit:
-    """The outcome of one batch is known: record it in the decision log."""
-
-    outcome: Outcome
 
 
 @dataclass(frozen=True, slots=True)

@@ -105,7 +105,7 @@ class FastPath:
         )
         self.answers = AnswerFilter(self.slots)
         self.rejecter = Rejecter(self.requests)
-        """The caller must try it before `requests`."""
+        """The caller must try it before `requests`. The session tries it on the bytes that it gets itself."""
         self._throttle, self._penalties = throttle, penalties
         self._retired: list[Table] = []
         self._held_bytes: int | None = None
@@ -121,6 +121,14 @@ class FastPath:
         """The next requests that may be forwarded, at most `most` of them; empty if there is none."""
         data, start = frames.received
         return frames.take_until(self.requests.forward_buffered(data, start, most, now_ms, budget))
+
+    def next_rejections(self, frames: RequestFrames, now_ms: int) -> tuple[bytes, int]:
+        """(the answers to the next requests that are rejected as an earlier one was, the throttle time in ms
+        of the last one)."""
+        data, start = frames.received
+        end, answers, throttle_ms = self.rejecter.reject_buffered(data, start, now_ms)
+        frames.take_until(end)
+        return answers, throttle_ms
 
     def next_answers(self, stream: AnswerStream) -> bytes:
         """The next answers that may be forwarded; empty if there is none."""

@@ -80,10 +80,15 @@ class Requests:
         """Take all requests that are whole and may be taken now."""
         state, budget = self._state, DecompressionBudget()
         self._produce.read_begins()
+        has_repeated = False
         try:
             while not state.is_closed and not self.must_wait():
                 is_raw = state.current is SessionState.RAW_TOKEN
                 if not is_raw and self._forward_some(now_ms, budget):
+                    continue
+                # One run of rejections before each request that the session takes: the runs are bounded.
+                has_repeated = not is_raw and not has_repeated and self._repeat_rejections(now_ms)
+                if has_repeated:
                     continue
                 only = None if state.sasl.is_accepted else _BEFORE_SASL
                 received = self._frames.next_frame(is_raw, only)
@@ -118,6 +123,18 @@ class Requests:
         if run:
             state.send_to_broker(run)
         return bool(run)
+
+    def _repeat_rejections(self, now_ms: int) -> bool:
+        """Let the fast path reject the next requests. True if it rejected any."""
+        state = self._state
+        if state.fast_path is None or not state.sasl.is_accepted:
+            return False
+        answers, throttle_ms = state.fast_path.next_rejections(self._frames, now_ms)
+        if throttle_ms:
+            state.mute_client(throttle_ms)
+        if answers:
+            state.send_to_client(answers)
+        return bool(answers)
 
     def must_wait(self) -> bool:
         """True if the state forbids the next request, too many requests are in flight, or many bytes of our

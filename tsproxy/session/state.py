@@ -176,7 +176,10 @@ class State:
         """Book the batches that are rejected here. Their outcomes are known before the broker answers the
         others."""
         self.owes_totals = True  # an example counts all batches that were rejected since the last example
-        self.emit(outcomes.of_rejections(verdicts) if verdicts.booked is None else verdicts.booked)
+        if verdicts.booked is None:
+            self.emit(outcomes.of_rejections(verdicts))
+        else:
+            self.effects += verdicts.booked
 
     def drain_totals(self) -> list[Totals]:
         """The batches that the fast path has counted since the last call."""

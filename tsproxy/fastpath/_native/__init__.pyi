@@ -160,10 +160,15 @@ class AnswerFilter:
 class Rejecter:
     """Repeats rejections while no request is in flight: then no other answer must be sent first.
 
-    It uses the request filter's table and queue, and works only while that filter is open.
+    It uses the request filter's table and queue.
     """
 
     def __init__(self, requests: RequestFilter) -> None: ...
     def reject(self, data: Buffer, now_ms: int) -> tuple[int, bytes, int]:
         """(how many bytes of `data` are rejected requests, their answers, the last one's throttle_time_ms).
-        The rejected requests end behind one for which the client is throttled."""
+        The rejected requests end behind one for which the client is throttled. There are none while the
+        request filter is closed."""
+
+    def reject_buffered(self, data: Buffer, start: int, now_ms: int) -> tuple[int, bytes, int]:
+        """The same for the session's own bytes from `start` on, whether the filter is open or not; the first
+        number is where the rejected requests end."""

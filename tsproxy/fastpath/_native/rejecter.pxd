@@ -36,6 +36,7 @@ cdef class Rejecter:
     cdef Py_ssize_t count      # of `rejected`
 
     cdef Py_ssize_t run(self, const uint8_t* data, Py_ssize_t size, int64_t now_ms) except -1
+    cdef Py_ssize_t reject_some(self, const uint8_t* data, Py_ssize_t size, int64_t now_ms) except -1
     cdef void forget(self) noexcept
     cdef bint rejects(self, const uint8_t* payload, int64_t size, int64_t now_ms) except -1
     cdef bint rejects_all(self, Cursor* body, ProduceHead* head, int64_t now_ms) except -1

@@ -58,8 +58,24 @@ cdef class Rejecter:
             PyBuffer_Release(&view)
         return end, PyBytes_FromStringAndSize(<const char*>self.answers, self.size), self.throttle_ms
 
+    def reject_buffered(self, data, Py_ssize_t start, int64_t now_ms):
+        cdef Py_buffer view
+        cdef Py_ssize_t size
+        PyObject_GetBuffer(data, &view, PyBUF_SIMPLE)
+        try:
+            size = self.reject_some(<const uint8_t*>view.buf + start, view.len - start, now_ms)
+        finally:
+            PyBuffer_Release(&view)
+        return start + size, PyBytes_FromStringAndSize(<const char*>self.answers, self.size), self.throttle_ms
+
     cdef Py_ssize_t run(self, const uint8_t* data, Py_ssize_t size, int64_t now_ms) except -1:
-        """How many bytes of `data` are rejected requests; `answers` then holds their answers."""
+        """How many bytes of one read are rejected requests; `answers` then holds their answers."""
+        if not self.requests.is_open:
+            self.size = self.throttle_ms = 0
+            return 0
+        return self.reject_some(data, size, now_ms)
+
+    cdef Py_ssize_t reject_some(self, const uint8_t* data, Py_ssize_t size, int64_t now_ms) except -1:
         cdef RequestFilter requests = self.requests
         cdef Py_ssize_t start = 0
         cdef int64_t announced
@@ -67,9 +83,7 @@ cdef class Rejecter:
         self.records_left = MOST_RECORDS
         if self.capacity > KEPT_BYTES:
             self.free_answers()
-        if not requests.is_open or requests.table is None or requests.in_flight.count:
-            return 0
-        if not requests.table.rejections:
+        if requests.table is None or requests.in_flight.count or not requests.table.rejections:
             return 0
         while self.throttle_ms == 0 and size - start >= SIZE_BYTES + SMALLEST:
             announced = peek_int32(data + start)

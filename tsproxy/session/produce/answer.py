@@ -20,6 +20,7 @@ from tsproxy.model.produce import (
 )
 from tsproxy.model.verdict import OutOfRange, Reject, Violation
 from tsproxy.session.produce import outcomes
+from tsproxy.session.produce.emit import Emit
 from tsproxy.session.produce.job import Work
 from tsproxy.session.produce.judge_request import Judgement, Malformed, RequestVerdict
 from tsproxy.session.produce.verdicts import PartitionVerdict
@@ -50,7 +51,7 @@ def with_answer(
     return replace(
         decided,
         answer=local(decided) if is_answered_here else b"",
-        booked=tuple(outcomes.of_rejections(decided)),
+        booked=tuple(map(Emit, outcomes.of_rejections(decided))),
         rejections=None if is_answered_here else _rejections(decided),
     )
 
