@@ -78,7 +78,7 @@ def worst(bench: Bench) -> Section:
         text="The worst known input of each kind, as a session receives it, without a network. The table has "
         "the CPU of the event loop for each MiB received, and the longest step: other connections have their "
         "turn between two steps. Work in threads is not counted. The counting of outcomes is not counted "
-        "either; it handles 500 batches in one step. No client is throttled here, so that each input is taken "
+        "either; it handles 500 batches in one step. No client is throttled here, so each input is taken "
         "to its end.",
         head=("input", "KiB", "ms a MiB", "longest step, ms"),
         rows=rows,
@@ -119,7 +119,7 @@ def _run(made: Input) -> tuple[float, float]:
         endpoints={1: Endpoint("proxy.example", 9193)},
         topics={"t": _LIMITS},
         broker_needs_sasl=not made.is_known,
-        limits=SessionLimits(throttle_ms=None),  # a client that is throttled sends the rest later
+        limits=SessionLimits(throttle_ms=None),  # a throttled client sends the rest later
     )
     session = Session(_PEER, view, uses_fast_path=True)
     steps: list[float] = []
