@@ -40,10 +40,10 @@ examples:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; returns its exit code (`commands.exits`)."""
     words = sys.argv[1:] if arguments is None else arguments
-    parser = _parser()
+    root = parser()
     if (text := unknown_command(words, COMMANDS)) is not None:
-        parser.error(text)
-    options = parser.parse_args(words)
+        root.error(text)
+    options = root.parse_args(words)
     command: Callable[[argparse.Namespace], int] = options.command
     try:
         return command(options)
@@ -55,15 +55,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return FAILED
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+def parser() -> argparse.ArgumentParser:
+    """The parser of all commands and their arguments."""
+    root = argparse.ArgumentParser(
         "tsproxy",
         description="A Kafka proxy that keeps bad record timestamps out of the log.",
         epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("--version", action="version", version=f"tsproxy {__version__}")
-    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    root.add_argument("--version", action="version", version=f"tsproxy {__version__}")
+    commands = root.add_subparsers(required=True, metavar="COMMAND")
     for name, command in COMMANDS.items():
         command.add(add_command(commands, name, command.HELP, command.EXAMPLES))
-    return parser
+    return root

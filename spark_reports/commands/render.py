@@ -36,8 +36,10 @@ def add(commands: arguments.Commands) -> None:
     parser = arguments.add_command(
         commands, "render", "a report.json in another form, without Spark", _EXAMPLE
     )
-    parser.add_argument("report", type=Path, metavar="REPORT.json")
-    parser.add_argument("--format", choices=[*FORMATS, "terminal", "notices"], default="terminal")
+    parser.add_argument("report", type=Path, metavar="REPORT.json", help="the file to show")
+    parser.add_argument(
+        "--format", choices=[*FORMATS, "terminal", "notices"], default="terminal", help="the form (terminal)"
+    )
     parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="default: standard output")
     parser.set_defaults(run=run)
 

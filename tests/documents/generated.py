@@ -13,6 +13,7 @@ from typing import Final
 from rigs.differential import intended
 from spark_reports.report import json_schema
 from tests.authority import inputs
+from tests.documents import commands
 from tests.session import test_close_reasons
 from tests.test_states import drawing
 from tsproxy.config import schema
@@ -26,6 +27,7 @@ ROOT: Final = Path(__file__).parents[2]
 PARTS: Final[Mapping[str, Callable[[], str]]] = {
     "states of a session": lambda: drawing("states of a session"),
     "stages of a connection": lambda: drawing("stages of a connection"),
+    "commands": commands.reference,
     "keys": keys_reference,
     "metrics": metrics_reference,
     "events": events_reference,

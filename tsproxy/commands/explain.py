@@ -35,7 +35,13 @@ def add(explain: argparse.ArgumentParser) -> None:
     explain.add_argument(
         "--config", metavar="FILE", type=Path, help="a proxy's configuration (none: the topic's limits alone)"
     )
-    explain.add_argument("--topic", metavar="NAME", type=argument(topic_name), required=True)
+    explain.add_argument(
+        "--topic",
+        metavar="NAME",
+        type=argument(topic_name),
+        required=True,
+        help="the topic that the record is for",
+    )
     explain.add_argument(
         "--timestamp",
         metavar="MS|INSTANT",
@@ -54,7 +60,7 @@ def add(explain: argparse.ArgumentParser) -> None:
         action="store_true",
         help="its batch has attribute bit 6 set (extended_timestamps, KIP-228)",
     )
-    explain.add_argument("--client-id", metavar="ID")
+    explain.add_argument("--client-id", metavar="ID", help="the client id that sends it")
     explain.add_argument("--principal", metavar="NAME", help="such as User:etl")
     explain.add_argument(
         "--address",
@@ -91,7 +97,7 @@ def add(explain: argparse.ArgumentParser) -> None:
         type=argument(size_bytes),
         help="the topic's own max.decompressed.message.bytes (brokers since 4.4.0)",
     )
-    explain.add_argument("--json", action="store_true")
+    explain.add_argument("--json", action="store_true", help="the answer as JSON")
     explain.add_argument("--set", metavar="KEY=VALUE", action="append", default=[], help="any other key")
     explain.set_defaults(command=lambda options: _explain(explain, options))
 

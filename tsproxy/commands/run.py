@@ -31,7 +31,12 @@ keys take effect then, and which with the next start.
 
 def add(run: argparse.ArgumentParser) -> None:
     add_proxy(run)
-    run.add_argument("--log-format", choices=("auto", "console", "json"), default="auto")
+    run.add_argument(
+        "--log-format",
+        choices=("auto", "console", "json"),
+        default="auto",
+        help="lines to read on a terminal, JSON elsewhere (auto)",
+    )
     run.add_argument("--log-level", metavar="LEVEL", help="debug, info, warning or error (info)")
     run.add_argument("--loop", choices=("auto", "asyncio", "uvloop"), default="auto", help="event loop")
     run.set_defaults(command=lambda options: _run_checked(run, options))
