@@ -12,7 +12,7 @@ from tests.attacks.ceilings import MIB, as_table, ceilings, most_of_a_process
 from tests.decisions.outcomes import NOON_MS, named, rejected
 from tests.proxy.decision_log.logs import HandClock, files_in
 from tsproxy.cluster.admin_connection import TopicAnswer
-from tsproxy.cluster.upstream import LAST_HOSTS
+from tsproxy.cluster.upstream import LAST_HOSTS, UNRESOLVED
 from tsproxy.decisions.examples import Examples
 from tsproxy.decisions.ledger import Ledger
 from tsproxy.decisions.limits_written import LimitsWritten
@@ -156,6 +156,10 @@ FILLED = {
     "cluster/upstream.py: LAST_HOSTS": lambda most: called(
         Bounded(replace(LAST_HOSTS, most=most)),
         (lambda b, n=n: b.put(Address(topic(n), n), address(n)) for n in range(2 * most)),
+    ),
+    "cluster/upstream.py: UNRESOLVED": lambda most: called(
+        Bounded(replace(UNRESOLVED, most=most)),
+        (lambda b, n=n: b.put(Address(topic(n), n), n / 7) for n in range(2 * most)),
     ),
     "decisions/examples.py: BY_ADDRESS": exemplary,
     "decisions/examples.py: BY_KEY": exemplary,

@@ -1,50 +1,48 @@
-"""The memory that names of clients leave behind: a walk over all objects that a running proxy keeps.
+"""The memory that names of clients leave behind (`kept.py`).
 
-Each hostile name has a mark. After a client has sent thousands of long names of every kind, the walk adds up
-the memory of all texts with the mark, by the place where they are kept. So a container that nobody thought of
-fails the test, with the path to it.
+A client sends thousands of long names of every kind. Names of logins: `tests/e2e/test_principals.py`.
 """
 
 import asyncio
-import gc
+import contextlib
+import socket
+import ssl
 import struct
-import sys
-from collections import Counter, deque
+from datetime import timedelta
 from itertools import count
-from types import BuiltinFunctionType, CodeType, FrameType, FunctionType, ModuleType
+
+from cryptography import x509
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+from cryptography.x509.oid import NameOID
 
 from tests.attacks.attacker import HOST, PATIENCE_S
-from tests.attacks.ceilings import ceilings
+from tests.attacks.kept import (
+    MARK,
+    MARKED_NETWORK,
+    kept_by_path,
+    proxy_in_this_process,
+    strange_names,
+    too_much,
+)
+from tests.full_only import IS_FULL
+from tests.proxy.test_proxy_protocol import tcp6
 from tests.session.messages import produce, request
 from tests.wire.batches import batch
 from tsproxy.clock import Clock
-from tsproxy.config.document import parse_yaml
-from tsproxy.config.load import load
-from tsproxy.decisions import ledger
-from tsproxy.model.bounded import Bounded
 from tsproxy.model.produce import PartitionProduceData, ProduceRequest, TopicProduceData
-from tsproxy.proxy.brokers import wanted
-from tsproxy.proxy.pipe import buffers
-from tsproxy.proxy.server import Proxy
 from tsproxy.wire import k00_produce
 
-MARK = "kept-"
-MARK_BYTES = MARK.encode()
 NAMES = 10_000
 """The names of each kind that one session sends."""
-OWNERS = {
-    "Ledger": ledger.KEYS.most_bytes,
-    "Wanted": wanted.WANTED.containers * wanted.WANTED.most_bytes,
-    "Buffers": buffers.SPARE.most_bytes,
-    "Relay": 1 << 20,
-    "AdminConnection": 1 << 20,
-    "ClusterFacts": 1 << 20,
-    **{f"Bounded({each.keeps})": each.most_bytes for each in ceilings().values()},
-}
-"""The types that keep names, and the most bytes of marked names in each."""
-MOST_ELSEWHERE = 32 << 10
-NO_WAY: tuple[type, ...] = (type, ModuleType, FunctionType, CodeType, FrameType, BuiltinFunctionType)
-"""The walk does not go through these: everything can be reached from a class or a module."""
+GREETINGS = NAMES if IS_FULL else 300
+"""The connections with names that come before Kafka's protocol, one of each kind in a connection. Each costs
+10 ms with the client, most of it a TLS handshake. A place that keeps 300 addresses of 70 bytes has twice
+GREETED_ELSEWHERE."""
+GREETED_ELSEWHERE = 10 << 10
+STAY = 20
+"""So many of them stay open while the walk looks."""
 
 SETTINGS = """
 upstream: {{ bootstrap_servers: ['{servers}'] }}
@@ -56,48 +54,6 @@ limits: {{ throttle: 'off' }}
 admin: {{ bind: "127.0.0.1:0" }}
 decisions: {{ directory: '{folder}' }}
 """
-
-
-def kept_by_path(root):
-    """The bytes of all marked texts that can be reached from `root`, by the types on the way there."""
-    seen, waiting, found = {id(root)}, deque([(root, type(root).__name__)]), Counter()
-    while waiting:
-        each, path = waiting.popleft()
-        if isinstance(each, (str, bytes, bytearray)):
-            mark = MARK if isinstance(each, str) else MARK_BYTES
-            if mark in each:
-                found[path] += sys.getsizeof(each)
-            continue
-        for below in _below(each):
-            if id(below) not in seen and not isinstance(below, NO_WAY):
-                seen.add(id(below))
-                waiting.append((below, _longer(path, below)))
-    return found
-
-
-def _below(each):
-    if isinstance(each, dict):  # the collector does not look at keys that are texts
-        yield from list(each)
-    yield from gc.get_referents(each)
-    if type(each).__module__.startswith("tsproxy.fastpath") and hasattr(each, "peer"):
-        yield each.peer
-
-
-def _longer(path, below):
-    if isinstance(below, (str, bytes, int)):
-        return path
-    steps = path.split(" > ")
-    name = type(below).__name__
-    if isinstance(below, Bounded):
-        name = f"Bounded({below.room.ceiling.keeps})"
-    return path if steps[-1] == name else " > ".join([*steps[-7:], name])
-
-
-def strange_names(kind):
-    """Names of 1 to 32 KB. Some have a character of four bytes, so that Python takes four for each."""
-    for n in count():
-        begin = f"{MARK}-{kind}-{n}-"
-        yield begin.ljust(3_000 if n % 50 else 30_000, "x") if n % 7 else begin.ljust(7_000, "\U0001f600")
 
 
 async def sent_by(port, frames, at_once=20):
@@ -143,7 +99,7 @@ def frames_that_are_only_relayed():
             short_names(kind)[start : start + some]
             for kind in ("group", "instance", "transactional", "asked")
         )
-        ids = [MARK_BYTES + n.to_bytes(11, "big") for n in range(start, start + some)]
+        ids = [MARK.encode() + n.to_bytes(11, "big") for n in range(start, start + some)]
         yield request(15, 0, _array(groups))
         yield request(
             13, 3, _string("group") + _array(instances, of=lambda name: _string("m") + _string(name))
@@ -202,17 +158,7 @@ def _varint(number):
 
 async def test_names_of_clients_leave_little_memory_and_nobody_keeps_them_whole(kafka_440, tmp_path):
     text = SETTINGS.format(servers=kafka_440.bootstrap_servers, folder=tmp_path / "log")
-    ready = asyncio.Event()
-
-    def announce(event, _facts):
-        if event == "started":
-            ready.set()
-
-    proxy = Proxy(load(parse_yaml(text, "test"), {}), Clock(), announce)
-    running = asyncio.create_task(proxy.run())
-    try:
-        async with asyncio.timeout(PATIENCE_S):
-            await ready.wait()
+    async with proxy_in_this_process(text) as proxy:
         port = proxy._listeners[0].address.port
         bad = batch([Clock().now_ms() - 86_400_000])
         client = await sent_by(port, list(frames_of_session(bad)))
@@ -220,22 +166,93 @@ async def test_names_of_clients_leave_little_memory_and_nobody_keeps_them_whole(
         while_open = kept_by_path(proxy)
         client.close()
         once_closed = kept_by_path(proxy)
-    finally:
-        proxy.stop()
-        proxy.stop_now()
-        await asyncio.wait([running], timeout=PATIENCE_S)
     for by_path in (while_open, once_closed):
         assert by_path, "the walk finds what is kept"
         assert too_much(by_path) == {}
 
 
-def too_much(by_path):
-    """The places that keep more than they may, by path."""
-    by_owner = Counter()
-    for path, size in by_path.items():
-        owners = [step for step in path.split(" > ") if step in OWNERS]
-        by_owner[owners[-1] if owners else path] += size
-    return {owner: size for owner, size in by_owner.items() if size > OWNERS.get(owner, MOST_ELSEWHERE)}
+GREETED = """
+upstream: {{ bootstrap_servers: ['{servers}'] }}
+listeners:
+  - bind: "127.0.0.1:0"
+    advertised_host: localhost
+    proxy_protocol: {{ version: v2, from: [127.0.0.1] }}
+    tls: {{ certificate: '{own.certificate}', key: '{own.key}', client_ca: '{ca}', client_auth: required }}
+policy:
+  limits_from: stricter
+  defaults: {{ message.timestamp.before.max.ms: 1h }}
+limits: {{ throttle: 'off' }}
+decisions: {{ directory: '{folder}' }}
+"""
+
+
+class Greeter:
+    """Connects with a strange address, host name and subject of a certificate, and sends one bad record."""
+
+    def __init__(self, port, authority, file, topic):
+        self._authority, self._file, self._port = authority, file, port
+        self._key = ec.generate_private_key(ec.SECP256R1())
+        self._pem = self._key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+        self._bad = produce({topic: {0: batch([Clock().now_ms() - 86_400_000])}})
+
+    def connection(self, n):
+        """The connection number `n` after its answer; None if it was closed instead."""
+        plain = socket.create_connection((HOST, self._port), PATIENCE_S)
+        plain.sendall(tcp6(f"{MARKED_NETWORK}:{n >> 16:x}:{n & 0xFFFF:x}::{n + 1:x}"))
+        host = ".".join([f"{MARK}sni-{n}".ljust(63, "s"), "s" * 63, "s" * 63, "kafka.test"])
+        try:
+            connection = self._context(n).wrap_socket(plain, server_hostname=host)
+            connection.sendall(self._bad)
+            if connection.recv(4):
+                return connection
+        except OSError:
+            plain.close()
+        return None
+
+    def _context(self, n):
+        """A subject. Every seventh one is too long for a principal."""
+        size = 4_000 if n % 7 == 0 else 900
+        text = f"{MARK}subject-{n}-".ljust(size, "\U0001f600" if n % 7 == 1 else "x")
+        parts = [text[start : start + 60] for start in range(0, min(size, 900), 60)] if n % 3 else [text]
+        subject = x509.Name([x509.NameAttribute(NameOID.ORGANIZATIONAL_UNIT_NAME, each) for each in parts])
+        day = timedelta(days=1)
+        builder = self._authority._builder(subject, self._key.public_key(), -day, 2 * day)
+        made = builder.sign(self._authority._key, SHA256())
+        self._file.write_bytes(made.public_bytes(Encoding.PEM) + self._pem)
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+        context.load_cert_chain(self._file)
+        return context
+
+
+async def test_addresses_host_names_and_subjects_of_certificates_leave_little_memory(
+    kafka_440, certificates, tmp_path, topic
+):
+    await kafka_440.create_topic(topic)  # an unknown one is asked for again by each connection
+    text = GREETED.format(
+        servers=kafka_440.bootstrap_servers,
+        folder=tmp_path / "log",
+        own=certificates.issue("proxy-of-greetings"),
+        ca=certificates.certificate,
+    )
+    async with proxy_in_this_process(text) as proxy:
+        greeter = Greeter(proxy._listeners[0].address.port, certificates, tmp_path / "client.pem", topic)
+        answered = 0
+        with contextlib.ExitStack() as stack:
+            for n in range(GREETINGS):
+                if (connection := await asyncio.to_thread(greeter.connection, n)) is None:
+                    continue
+                answered += 1
+                if n < GREETINGS - STAY:
+                    connection.close()
+                else:
+                    stack.enter_context(connection)
+            while_open = kept_by_path(proxy)
+        once_closed = kept_by_path(proxy)
+    assert answered > GREETINGS / 2, "most are clients, with principals"
+    for by_path in (while_open, once_closed):
+        assert by_path, "the walk finds what is kept"
+        assert too_much(by_path, GREETED_ELSEWHERE) == {}
 
 
 def test_a_container_that_nobody_thought_of_is_found():

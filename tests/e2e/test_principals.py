@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
+from tests.attacks.kept import MARK, kept_by_path, proxy_in_this_process, too_much
 from tests.e2e.principals import (
     AUTHORIZER,
     ClosedError,
@@ -37,13 +38,18 @@ pytestmark = pytest.mark.broker
 FULL = os.environ.get("TSPROXY_TEST") == "full"
 SAMPLES = 400 if FULL else 40
 SEED = 14
-USERS = {"mallory": "password-of-mallory", "admin": "password-of-admin"}
+USERS = {
+    "mallory": "password-of-mallory",
+    "admin": "password-of-admin",
+    "proxy": "password-of-the-proxy",
+}
 ODD, ODD_PASSWORD = "a,b=c", "password-of-the-odd-one"
 TOPICS = {"mallory": "mallory", "admin": "admin", "odd": ODD, "spaced": " mallory"}
 LISTENER = "listener.name.clients"
 SCRAMS = ("SCRAM-SHA-256", "SCRAM-SHA-512")
 PROPERTIES = {
     **AUTHORIZER,
+    "super.users": "User:proxy",
     "connection.failed.authentication.delay.ms": "0",
     f"{LISTENER}.sasl.enabled.mechanisms": "PLAIN,SCRAM-SHA-256,SCRAM-SHA-512,OAUTHBEARER",
     f"{LISTENER}.oauthbearer.sasl.jaas.config": (
@@ -265,6 +271,78 @@ async def test_by_generated_bearer_messages_the_two_agree(kafka):
         assert found in (None, ("mallory", "User:mallory")), f"seed {SEED}, number {number}: {tokens}"
         accepted += found is not None
     assert accepted >= SAMPLES // 10
+
+
+# -- Memory ------------------------------------------------------------------------------------------
+
+LOGINS = 10_000 if FULL else 150
+"""The names of each kind that log in, each in a connection of its own, which costs the broker most. With 150,
+a place that keeps one such name for each has four times the memory that `too_much` allows."""
+STAY = 20
+"""So many that were accepted stay connected while the walk looks."""
+KEEPING = """
+upstream:
+  bootstrap_servers: ['{servers}']
+  admin: {{ sasl: {{ mechanism: PLAIN, username: proxy, password: '${{PASSWORD}}' }} }}
+listeners: [{{ bind: "127.0.0.1:0" }}]
+policy:
+  limits_from: stricter
+  defaults: {{ message.timestamp.before.max.ms: 1h }}
+limits: {{ throttle: 'off' }}
+decisions: {{ directory: '{folder}' }}
+"""
+
+
+def strange(kind, n):
+    """A long name. Brokers never answer SCRAM with a name of 3,000 characters."""
+    return f"{MARK}{kind}-{n}-".ljust(900, "n")
+
+
+LOGINS_OF = {
+    "PLAIN": lambda n: plain(strange("plain", n), "wrong"),
+    "SCRAM-SHA-512": lambda n: scram("SCRAM-SHA-512", ScramFirst(strange("scram", n)), "wrong"),
+    "OAUTHBEARER": lambda n: said(bearer(unsecured_token(strange("bearer", n)))),
+}
+"""Mechanism -> a login by a name that nobody has. Brokers accept the last kind: who signs a token may give it
+any name."""
+
+
+async def login(port, mechanism, n, bad):
+    """The client, if it was accepted and its record rejected; else None."""
+    client = await connect(f"127.0.0.1:{port}")
+    try:
+        assert (await client.handshake(mechanism))[0] == 0
+        if (await client.authenticate(LOGINS_OF[mechanism](n)))[0] == 0:
+            await client.frame(bad)
+            return client
+    except (asyncio.IncompleteReadError, ConnectionError):
+        pass
+    client.close()
+    return None
+
+
+async def test_names_of_logins_leave_little_memory(kafka, tmp_path):
+    """As `tests/attacks/test_kept_names.py` for the names after a login."""
+    text = KEEPING.format(servers=kafka.bootstrap_servers, folder=tmp_path / "log")
+    bad = produce({"mallory": {0: batch([int(time.time() * 1000) - 86_400_000])}}, version=8)
+    async with proxy_in_this_process(text, {"PASSWORD": USERS["proxy"]}) as proxy:
+        port, accepted = proxy._listeners[0].address.port, []
+        for mechanism in LOGINS_OF:
+            for n in range(LOGINS):
+                client = await login(port, mechanism, n, bad)
+                if client is not None:
+                    accepted.append(client)
+                    if n < LOGINS - STAY:
+                        client.close()
+        while_open = kept_by_path(proxy)
+        for client in accepted:
+            client.close()
+        await until(lambda: not proxy._listeners[0].relays, "all clients have left")
+        once_closed = kept_by_path(proxy)
+    assert len(accepted) == LOGINS
+    for by_path in (while_open, once_closed):
+        assert by_path, "the walk finds what is kept"
+        assert too_much(by_path) == {}
 
 
 # -- Renewals (KIP-368) ------------------------------------------------------------------------------

@@ -29,6 +29,14 @@ LAST_HOSTS: Final = Ceiling(
     entry_bytes=A_PLACE + 500,
 )
 
+UNRESOLVED: Final = Ceiling(
+    "the brokers whose names no name server answered for",
+    most=1_000,
+    most_bytes=1 << 20,
+    when_full="the oldest is not warned of any more",
+    entry_bytes=A_PLACE + 100,
+)
+
 REMEMBERED_S: Final = 120.0
 """How long a name that was not resolved is warned of, if nobody asks for it again."""
 
@@ -53,14 +61,15 @@ class Upstream:
         self._names_resolve = True
         self._on_connected = on_connected
         self._tls = tls
-        self._unresolved: dict[Address, float] = {}
+        self._unresolved = Bounded[Address, float](UNRESOLVED)
         """The names that no name server answered for, and when."""
 
     @property
     def unresolved(self) -> list[Address]:
         """The brokers for whose names no name server answers now."""
         oldest_s = _now_s() - REMEMBERED_S
-        self._unresolved = {each: at_s for each, at_s in self._unresolved.items() if at_s > oldest_s}
+        while (oldest := self._unresolved.oldest) is not None and oldest[1] <= oldest_s:
+            self._unresolved.pop(oldest[0])
         return list(self._unresolved)
 
     def warnings(self) -> list[str]:
@@ -107,8 +116,7 @@ class Upstream:
         except socket.gaierror as error:
             if error.errno != socket.EAI_AGAIN:
                 raise
-            if address in self._unresolved or len(self._unresolved) < LAST_HOSTS.most:
-                self._unresolved[address] = _now_s()
+            self._unresolved.put(address, _now_s())
             last_host = self._last_hosts.get(address)
             if last_host is None:
                 raise
@@ -118,7 +126,7 @@ class Upstream:
             await self._connect(last_host, address, factory)
         else:
             self._names_resolve = True
-            self._unresolved.pop(address, None)
+            self._unresolved.pop(address)
             if (peer := transport.get_extra_info("peername")) is not None:  # None: it has ended already
                 self._last_hosts.put(address, peer[0])
 
