@@ -5,6 +5,7 @@ import re
 import shlex
 import shutil
 import subprocess
+import sys
 import textwrap
 from collections import defaultdict
 from pathlib import Path
@@ -88,6 +89,15 @@ def test_the_documents_name_all_that_systemd_still_finds_open(unit_that_would_st
     named = set(re.findall(r"`(\w+)=?`", section))
     assert exposed
     assert exposed <= named
+
+
+@needs_systemd
+def test_systemd_finds_nothing_to_say_about_the_nightly_reports(tmp_path: Path):
+    for name in ("tsproxy-reports.timer", "tsproxy-reports.service"):
+        text = (DEPLOY / name).read_text()
+        (tmp_path / name).write_text(text.replace("/opt/tsproxy/bin/spark_reports", sys.executable))
+    units = [str(tmp_path / name) for name in ("tsproxy-reports.timer", "tsproxy-reports.service")]
+    assert output_of("systemd-analyze", "verify", *units) == ""
 
 
 @needs_systemd

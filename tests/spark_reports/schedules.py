@@ -1,5 +1,6 @@
 """The files for schedulers under deploy/spark, read without the schedulers."""
 
+import re
 import runpy
 import sys
 from pathlib import Path
@@ -67,6 +68,14 @@ def of_cron():
     [line] = [each for each in (FOLDER / "reports.cron").read_text().splitlines() if each[:1].isdigit()]
     *_, user, command = line.split(maxsplit=6)
     return user, command.replace("\\%", "%")
+
+
+def of_systemd():
+    """(the settings of the timer, those of the service); of a repeated one the last."""
+    return [
+        dict(line.split("=", 1) for line in path.read_text().splitlines() if re.match(r"[A-Z]\w*=", line))
+        for path in (FOLDER.parent / f"tsproxy-reports.{kind}" for kind in ("timer", "service"))
+    ]
 
 
 def of_kubernetes():

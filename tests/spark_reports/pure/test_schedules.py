@@ -1,14 +1,16 @@
 """The files for schedulers under deploy/spark parse, and their arguments are the command's own."""
 
-import os
 import subprocess
+import sys
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import pytest
 
-from spark_reports import arguments
 from spark_reports.cli import parser
-from tests.spark_reports.schedules import AIRFLOW, of_airflow, of_cron, of_kubernetes
+from tests.spark_reports.day import a_day
+from tests.spark_reports.logs import write
+from tests.spark_reports.schedules import AIRFLOW, of_airflow, of_cron, of_kubernetes, of_systemd
 
 DAY = "2026-11-20"
 
@@ -55,19 +57,57 @@ def test_a_task_of_airflow_ends_after_some_time_and_says_whose_it_is():
     assert given["tags"]
 
 
-def test_cron_starts_a_command_that_the_parser_understands(tmp_path):
-    """The arguments that a program gets if a shell runs the line. The day is yesterday."""
-    program = tmp_path / "spark_reports"
-    program.write_text("#!/bin/sh\nprintf '%s\\n' \"$@\"\n")
-    program.chmod(0o755)
+def test_the_timer_makes_up_for_a_machine_that_was_off_and_knows_its_time_zone():
+    timer, _ = of_systemd()
+    assert timer["Persistent"] == "true"
+    assert timer["OnCalendar"].endswith(" UTC")
+
+
+def test_the_unit_runs_what_operations_installs_and_passes_index_and_metrics():
+    """The command once stood without its path, which cron does not know, and made no report.prom."""
+    _, service = of_systemd()
+    program, *asked = service["ExecStart"].removesuffix(" $REPORT_OPTIONS").split()
+    options = parser().parse_args(asked)
+    assert program == "/opt/tsproxy/bin/spark_reports"
+    assert "prom" in options.format
+    assert options.index == options.output == service["ReadWritePaths"]
+    kept = f"/var/lib/{service['StateDirectory']}/"
+    assert options.table.startswith(kept)
+    assert options.rollup.startswith(kept)
+    assert options.input == ["/var/lib/tsproxy/decisions"]
+
+
+def test_cron_runs_the_command_of_the_unit():
     user, command = of_cron()
-    path = os.pathsep.join((str(tmp_path), os.environ["PATH"]))
+    _, service = of_systemd()
+    assert command == service["ExecStart"].removesuffix(" $REPORT_OPTIONS")
+    assert user == "root"  # the only user that may read the log of a unit with DynamicUser
+
+
+@pytest.mark.timeout(1_800)
+@pytest.mark.full_only("one more start of Java; the nights of test_night.py run the command in this process")
+def test_the_units_own_command_line_makes_a_report_in_an_empty_environment(tmp_path):
+    """Without PATH of a login, home and network names, as systemd and cron start it."""
+    yesterday = datetime.now(UTC).date() - timedelta(days=1)
+    midnight_ms = int(datetime(*yesterday.timetuple()[:3], tzinfo=UTC).timestamp() * 1000)
+    day = a_day(hours=range(10, 11), minutes=(0, 30), start_ms=midnight_ms)
+    write(tmp_path / "decisions" / f"decisions-{yesterday:%Y%m%d}T100000Z-px-1-b-0001.jsonl", *day.lines)
+    _, service = of_systemd()
+    command = service["ExecStart"].removesuffix(" $REPORT_OPTIONS")
+    for there, here in (
+        ("/opt/tsproxy/bin/spark_reports", f"{sys.executable} -m spark_reports"),
+        ("/var/lib/tsproxy-reports", str(tmp_path / "state")),
+        ("/var/lib/tsproxy/", f"{tmp_path}/"),
+        ("/srv/reports", str(tmp_path / "reports")),
+    ):
+        assert there in command
+        command = command.replace(there, here)
+    environment = {"PATH": "/usr/bin:/bin", "SPARK_LOCAL_IP": "127.0.0.1"}
+    root = Path(__file__).parents[3]
     done = subprocess.run(
-        ["sh", "-c", command], env={"PATH": path}, capture_output=True, text=True, check=True
+        command.split(), env=environment, cwd=root, capture_output=True, text=True, check=False
     )
-    options = parser().parse_args(done.stdout.splitlines())
-    assert user == "tsproxy"
-    before = datetime.now(UTC).date()
-    day, last = arguments.period_of(options)
-    assert day == last
-    assert day in {each - timedelta(days=1) for each in (before, datetime.now(UTC).date())}
+    assert done.returncode == 0, done.stderr
+    made = {path.name for path in (tmp_path / "reports" / str(yesterday)).iterdir()}
+    assert {"report.html", "report.json", "report.prom"} <= made
+    assert (tmp_path / "reports" / "index.html").exists()
