@@ -1,12 +1,14 @@
 """The configuration and the cluster of genes: `view_of`. The configuration is the text of a file."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import lru_cache
 from types import MappingProxyType
 from typing import Any, Final
 
 import yaml
 
+from rigs.cost.custom import with_rule
 from rigs.cost.genes import cluster_value
 from rigs.cost.greetings import LOAD_BALANCER, files
 from rigs.cost.names import topic_names
@@ -17,6 +19,7 @@ from tsproxy.config.settings import Config
 from tsproxy.model.kafka import TimestampType
 from tsproxy.model.verdict import TopicLimits
 from tsproxy.model.view import Endpoint, View
+from tsproxy.proxy.custom_rules import CustomRuleWatch
 
 TOKEN: Final = "a-token-of-the-admin-port"
 
@@ -36,7 +39,8 @@ def view_of(genes: Mapping[str, Any]) -> tuple[Config, View]:
 @lru_cache(maxsize=200)
 def _view_of(items: tuple[tuple[str, Any], ...]) -> tuple[Config, View]:
     genes = dict(items)
-    config = load(parse_yaml(_text(genes), "tsproxy.yaml"), {})
+    config = load(parse_yaml(text_of(genes), "tsproxy.yaml"), {})
+    config = replace(config, policy=with_rule(config.policy, cluster_value(genes, "custom")))
     topics = topic_names(genes)
     limits = _limits(genes)
     nodes = range(1, 1 + cluster_value(genes, "nodes"))
@@ -46,7 +50,7 @@ def _view_of(items: tuple[tuple[str, Any], ...]) -> tuple[Config, View]:
         topics=MappingProxyType(dict.fromkeys(topics, limits)),
         topic_names=MappingProxyType({id_of(topic): topic for topic in topics}),
         limits=config.session_limits,
-        policy=config.policy,
+        policy=CustomRuleWatch(config).timed(config.policy),
         broker_needs_sasl=cluster_value(genes, "needs_sasl"),
     )
     return config, view
@@ -58,7 +62,9 @@ def _limits(genes: Mapping[str, Any]) -> TopicLimits:
     return TopicLimits(kind, DAY_MS, HOUR_MS, is_compacted=cluster_value(genes, "compacted"))
 
 
-def _text(genes: Mapping[str, Any]) -> str:
+def text_of(genes: Mapping[str, Any]) -> str:
+    """The file of these genes."""
+
     def has(name: str) -> Any:
         return cluster_value(genes, name)
 
@@ -69,18 +75,24 @@ def _text(genes: Mapping[str, Any]) -> str:
         "dead_letters": has("dead_letters"),
         "keep_original_time": has("keep") == "original" and has("on_violation") != "reject",
         "keep_both_times": has("keep") == "both",
-        "inspect": {"compressed": "adaptive" if has("adaptive") else "all"},
+        "inspect": {"compressed": has("inspect")},
+        "zero": has("zero"),
+        "negative": has("negative"),
     }
     policy: dict[str, Any] = {"mode": has("mode"), "limits_from": has("limits_from"), "defaults": defaults}
+    policy["name_unit"] = has("name_unit")
     if has("limits_from") != "broker":
         defaults["message.timestamp.before.max.ms"] = "1d"
     candidates = {"kafka-4": {"preset": "kafka-4"}, "before": {"message.timestamp.before.max.ms": "1h"}}
     policy["candidate"] = candidates.get(has("candidate"), {"preset": "none"})
+    limits = {"preset": has("preset")}
+    if has("preset") == "none":
+        limits = {"message.timestamp.after.max.ms": "2h"}
     policy["rules"] = [
         {
             "name": f"r{n}",
             "match": _match(has("rule_field"), has("rule_pattern"), n),
-            "message.timestamp.after.max.ms": "2h",
+            **limits,
             **({"max_jump_ahead": "10m"} if has("max_jump_ahead") else {}),
         }
         for n in range(has("rules"))
@@ -112,7 +124,11 @@ def _text(genes: Mapping[str, Any]) -> str:
     document = {
         "upstream": {"bootstrap_servers": ["kafka:9092"]},
         "listeners": [listener],
-        "limits": {"in_flight_requests": has("in_flight"), "throttle": has("throttle")},
+        "limits": {
+            "in_flight_requests": has("in_flight"),
+            "throttle": has("throttle"),
+            "culprits_listed": has("culprits_listed"),
+        },
         "policy": policy,
     }
     if has("admin_token"):

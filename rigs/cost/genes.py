@@ -55,7 +55,13 @@ CLUSTER: Final[Mapping[str, tuple[Any, ...]]] = {
     "keep": ("none", "original", "both"),
     "dead_letters": (False, True),
     "extended": (False, True),
-    "adaptive": (False, True),
+    "inspect": ("all", "adaptive", "auto"),
+    "custom": ("none", "reads", "bounds", "rejects", "fails"),
+    "zero": ("accept", "reject"),
+    "negative": ("accept", "reject"),
+    "preset": ("none", "kafka-4", "kip-937-draft"),
+    "name_unit": (False, True),
+    "culprits_listed": (10_000, 1),
     "max_jump_ahead": (False, True),
     "compacted": (False, True),
     "is_brokers_time": (False, True),
@@ -69,6 +75,27 @@ CLUSTER: Final[Mapping[str, tuple[Any, ...]]] = {
     "most_bytes": (24_000, 100_000, 300_000),
 }
 """`most_bytes` bounds one part: what a byte costs is seen in a small one, and a large one takes long."""
+
+NOT_DRAWN: Final[Mapping[str, str]] = {
+    "upstream.": "the proxy's own side: no peer decides how often it is used",
+    "listeners[].tls.": "files and OpenSSL's settings: a handshake with a client's certificate is drawn",
+    "listeners[].": "where clients come in, and the names of brokers; `nodes` draws how many there are",
+    "policy.clock_tolerance": "is added to the limits when a topic is resolved",
+    "policy.help": "a text in each answer",
+    "policy.rules[].rule": "drawn as `custom`, since it names an entry point",
+    "policy.rules[].": "a rule's own settings are those of the defaults, which are drawn",
+    "policy.defaults.message.timestamp.": "a number in a comparison; `before` is drawn",
+    "policy.candidate.message.timestamp.": "the same",
+    "decisions.": "the files and the topic of the decision log are written beside the event loop",
+    "clock.": "the proxy asks brokers, on its own clock",
+    "dead_letters.": "how many records wait; `dead_letters` draws that they are copied",
+    "limits.": "a number in a comparison: `tests/attacks` walks the edges of each",
+    "admin.": "the admin port without TLS is drawn, with and without its token",
+    "log.level": "the log of the operators is left out here",
+    "workers": "each has an event loop of its own",
+}
+"""The keys of a configuration that no gene sets, by their beginnings, with the reason: they cost nothing that
+a peer decides, or it is measured elsewhere."""
 
 _EACH: Final = {"times": COUNTS, "client": NAMES, "client_size": SIZES, "client_varies": (False, True)}
 _WAY: Final = {

@@ -85,11 +85,13 @@ def _configured(genes: Genes) -> str:
     def has(*names: str) -> bool:
         return any(cluster_value(genes.cluster, name) != CLUSTER[name][0] for name in names)
 
+    if has("custom"):
+        return "custom rule"
     if has("rules", "waivers"):
         return "rules, TLS" if has("tls") else "rules"
     if has("no_timestamp", "on_violation", "keep", "dead_letters", "extended"):
         return "rewriting"
-    if has("mode", "candidate", "adaptive", "max_jump_ahead"):
+    if has("mode", "candidate", "inspect", "max_jump_ahead"):
         return "counting"
     return "greeted" if has("tls", "load_balancer") else "plain"
 

@@ -3,13 +3,17 @@
 from random import Random
 
 import pytest
+import yaml
 
 from rigs.cost import search as module
+from rigs.cost.cluster import text_of
 from rigs.cost.connection import Cost, ignored, run
-from rigs.cost.genes import CLUSTER, DOMAINS, Genes, changed, drawn, frozen, simpler
+from rigs.cost.custom import RULES
+from rigs.cost.genes import CLUSTER, DOMAINS, NOT_DRAWN, Genes, changed, drawn, frozen, simpler
 from rigs.cost.search import MEASURES, Search, kept, kind_of, shrunk, size_of
 from rigs.cost.stored import bytecodes_of, genes_of, stored
 from tests.full_only import variations
+from tsproxy.config.tree import KEYS
 from tsproxy.decisions import DecisionLog
 
 A_BYTE = 4
@@ -65,6 +69,47 @@ def test_a_page_for_people_costs_as_much_with_300_rules_as_with_one():
     """Each rule has two series. The page shows none of them, but 600 were made for it: 100 ms a MiB."""
     few, many = (bytecodes_of(frozen({"rules": rules}, [{"do": "page", "path": "/"}])) for rules in (1, 300))
     assert many.together < 1.1 * few.together
+
+
+# -- Configurations ----------------------------------------------------------------------------------
+
+
+def paths(section, above=""):
+    """The keys of a document, as `config.tree` names them."""
+    for name, value in section.items():
+        path = f"{above}.{name}" if above else name
+        if isinstance(value, dict):
+            yield from paths(value, path)
+        elif isinstance(value, list) and all(isinstance(each, dict) for each in value):
+            for each in value:
+                yield from paths(each, f"{path}[]")
+        else:
+            yield path
+
+
+def test_a_gene_sets_each_key_or_the_reason_why_none_does_is_given():
+    """A new key is a question: may a peer's bytes cost more with it?"""
+    beside = {"rules": 3, "waivers": 3}  # some genes are about them
+    drawn_keys = {
+        path
+        for name, values in CLUSTER.items()
+        for value in values
+        for path in paths(yaml.safe_load(text_of({**beside, name: value})))
+    }
+    known = {key.path for key in KEYS}
+    assert drawn_keys <= known
+    left = {path for path in known - drawn_keys if not path.startswith(tuple(NOT_DRAWN))}
+    assert left == set(), "add a gene, or a row of NOT_DRAWN"
+    assert {row for row in NOT_DRAWN if not any(path.startswith(row) for path in known - drawn_keys)} == set()
+
+
+@pytest.mark.parametrize("name", RULES)
+def test_a_custom_rule_is_called_where_its_gene_is_drawn(name, monkeypatch):
+    calls = []
+    culprits = RULES[name].culprits
+    monkeypatch.setattr(RULES[name], "culprits", lambda *told: calls.append(1) or culprits(*told))
+    run(frozen({"custom": name}, [{"do": "produce", "version": 9}]), ignored)
+    assert calls
 
 
 # -- The genes and the search ------------------------------------------------------------------------
@@ -141,7 +186,7 @@ def test_what_does_not_matter_is_left_out(climbed):
     worst = max(found, key=lambda each: each.score)
     small = shrunk(worst.genes, "at_once", 1_000)
     assert MEASURES["at_once"](cost_by_genes(small)) > 0.9 * worst.score
-    assert set(small.cluster) == {"rules"}
+    assert {"rules"} <= set(small.cluster) <= {"rules", "custom"}  # a custom rule makes another kind
     assert set(small.parts[0]) <= {
         "do",
         "topics",
