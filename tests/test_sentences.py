@@ -58,4 +58,4 @@ def test_sentences_begin_with_their_subject(paths, texts_of):
         for text in texts_of(path.read_text(encoding="utf-8"))
         for sentence in headless(text)
     ]
-    assert found == []
+    assert found == [], "a sentence begins with its subject, not with What, Of, Where, Those and the like"

@@ -81,13 +81,17 @@ def missing(tests):
 def test_every_paragraph_item_and_row_says_which_tests_hold_it(page):
     found, words = blocks_of(page), [words for words, *_ in rows_of(page)]
     assert [block for block in found if not block.startswith(tuple(words))] == [], "these have no line"
-    assert [each for each in words if sum(block.startswith(each) for block in found) != 1] == []
+    assert [each for each in words if sum(block.startswith(each) for block in found) != 1] == [], (
+        "these first words in promises.txt begin no block of the page, or several"
+    )
 
 
 @pytest.mark.parametrize("page", PAGES)
 def test_every_text_is_the_one_for_which_its_tests_were_chosen(page):
     """If it is not: see whether these tests, or others, hold its promises now, and write the line again."""
-    assert changed(blocks_of(page), rows_of(page)) == []
+    assert changed(blocks_of(page), rows_of(page)) == [], (
+        "the page says something else now: if the tests still hold it, these are the lines for promises.txt"
+    )
 
 
 def test_a_sentence_that_is_added_to_a_paragraph_is_noticed():
@@ -101,8 +105,12 @@ def test_a_sentence_that_is_added_to_a_paragraph_is_noticed():
 @pytest.mark.parametrize("page", PAGES)
 def test_every_test_that_is_named_exists(page):
     held = [tests for _, tests, _ in rows_of(page)]
-    assert [tests for tests in held if tests.startswith("none: ") and tests[6:] not in NO_PROMISE] == []
-    assert [test for tests in held if not tests.startswith("none: ") for test in missing(tests)] == []
+    assert [tests for tests in held if tests.startswith("none: ") and tests[6:] not in NO_PROMISE] == [], (
+        f"a line without a test ends with none and one of: {', '.join(sorted(NO_PROMISE))}"
+    )
+    assert [test for tests in held if not tests.startswith("none: ") for test in missing(tests)] == [], (
+        "promises.txt names tests that do not exist: was one renamed?"
+    )
 
 
 def test_a_promise_without_a_test_is_found():

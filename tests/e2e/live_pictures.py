@@ -21,7 +21,7 @@ from tsproxy.testing.proxy import RunningProxy
 _WEEK = {"message.timestamp.before.max.ms": "604800000"}
 _TRAFFIC_S = 20
 _PICTURES = {
-    "live-1280.png": ("--window-size=1280,1010",),
+    "live-1280.png": ("--window-size=1280,760",),
     "live-400-dark.png": ("--window-size=400,1250", "--blink-settings=preferredColorScheme=0"),
 }
 
