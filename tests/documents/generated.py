@@ -5,12 +5,14 @@ each is made, `FILES` the same for whole files. Figures that must be measured ar
 `python -m tests.clients.versions` and `make bench`, for example.
 """
 
+import json
 import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Final
 
 from rigs.differential import intended
+from spark_reports.log.schema import own_columns_as_table
 from spark_reports.report import json_schema
 from tests.authority import inputs
 from tests.documents import commands
@@ -18,6 +20,7 @@ from tests.session import test_close_reasons
 from tests.test_states import drawing
 from tsproxy.config import schema
 from tsproxy.config.reference import reference as keys_reference
+from tsproxy.decisions.schema import json_schema as decisions_schema
 from tsproxy.decisions.schema import markdown_table
 from tsproxy.log_events.reference import reference as events_reference
 from tsproxy.proxy.metrics.reference import reference as metrics_reference
@@ -32,6 +35,7 @@ PARTS: Final[Mapping[str, Callable[[], str]]] = {
     "metrics": metrics_reference,
     "events": events_reference,
     "fields": markdown_table,
+    "table columns": own_columns_as_table,
     "reasons to close": test_close_reasons.table,
     "intended differences": intended.as_table,
     "authority": inputs.as_table,
@@ -39,6 +43,7 @@ PARTS: Final[Mapping[str, Callable[[], str]]] = {
 
 FILES: Final[Mapping[str, Callable[[], str]]] = {
     "docs/reference/configuration.schema.json": schema.as_text,
+    "docs/reference/decision-log.schema.json": lambda: json.dumps(decisions_schema(), indent=1) + "\n",
     "docs/reference/report.schema.json": json_schema.text,
 }
 
