@@ -112,7 +112,7 @@ def _laid_out(layout: tuple[Field, ...], version: int, key: int, wish: Wish) -> 
                 count = max(1, min(most, MOST_BYTES // len(entry)))
                 return put.array(count, flexible) + entry * count
             case kind:
-                return bytes(addresses._SIZES[kind])
+                return bytes(addresses.SIZES[kind])
 
     return fields(layout, wish.count) + (b"\x00" if flexible else b"")
 
