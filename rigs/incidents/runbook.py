@@ -16,7 +16,7 @@ from tests.documents.page import steps
 from tsproxy.testing.tools import write_tools
 
 PAGE = Path(__file__).parents[2] / "docs" / "guide" / "runbook.md"
-PROGRAMS = ("curl", "openssl", "getent", "tsproxy", "kafka-configs.sh", "kafka-topics.sh")
+PROGRAMS = ("curl", "openssl", "getent", "tsproxy", "kafka-acls.sh", "kafka-configs.sh", "kafka-topics.sh")
 """The programs that are run; others, such as systemctl, belong to one installation."""
 LOOKS = ("curl", "openssl", "getent", "tsproxy")
 """The programs that change nothing."""
