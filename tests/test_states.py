@@ -3,16 +3,20 @@
 import pytest
 
 from tsproxy.model.transitions import TransitionError, after
-from tsproxy.proxy.connections import stages
-from tsproxy.proxy.connections.stages import Stage
 from tsproxy.session import states
+from tsproxy.session.lifetime import BROKER, CLIENT, BrokerEnd, ClientEnd
 from tsproxy.session.states import SessionState, first_state
 
 TABLES = {
     "states of a session": (states.TRANSITIONS, [SessionState.AUTHENTICATING, SessionState.READY]),
-    "stages of a connection": (stages.TRANSITIONS, [Stage.CONNECTING]),
+    "states of a client": (CLIENT, [ClientEnd.OPEN]),
+    "states of a broker": (BROKER, [BrokerEnd.CONNECTING]),
 }
-ENDS = {"states of a session": SessionState.CLOSED, "stages of a connection": Stage.CLOSING}
+ENDS = {
+    "states of a session": SessionState.CLOSED,
+    "states of a client": ClientEnd.LOST,
+    "states of a broker": BrokerEnd.ENDED,
+}
 
 
 def drawing(name):
@@ -31,7 +35,7 @@ def test_each_state_is_reached_and_can_end(name):
     reached = {following for row in table.values() for following in row.values()} | set(first)
     assert reached == set(table) == set(type(ENDS[name]))
     assert all(ENDS[name] in row.values() for state, row in table.items() if state is not ENDS[name])
-    assert set(table[ENDS[name]].values()) <= {ENDS[name]}
+    assert not table[ENDS[name]]
 
 
 @pytest.mark.parametrize("name", TABLES)

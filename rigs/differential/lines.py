@@ -141,7 +141,7 @@ class Proxied:
     def _from_broker(self) -> list[Effect]:
         payload = self._stream.receive()
         if payload is None:
-            return self._session.broker_closed()
+            return self._session.broker_lost()
         return self._session.broker_bytes(_SIZE.pack(len(payload)) + payload, self._clock())
 
     def _perform(self, effects: Sequence[Effect]) -> bool:

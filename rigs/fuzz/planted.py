@@ -104,7 +104,7 @@ def _conversed(choice: int, kind: int, damage: bytes) -> list[object]:
         effects += session.broker_bytes(sasl.authenticated(told) if version else frame(told), NOW_MS)
     for partitions in ((BAD,), (GOOD, BAD)):
         effects += session.client_bytes(_produced(choice, partitions), NOW_MS)
-    effects += session.client_bytes(request(9999), NOW_MS) + session.client_closed()
+    effects += session.client_bytes(request(9999), NOW_MS) + session.client_lost()
     return _told(session, effects)
 
 

@@ -92,7 +92,8 @@ def session(data: bytes) -> None:
     now_ms = NOW_MS
 
     def both(name: str, *arguments: object) -> None:
-        expected = plain.watch(getattr(plain.session, name)(*arguments), now_ms)
+        way = plain.over if name == "over" else getattr(plain.session, name)
+        expected = plain.watch(way(*arguments), now_ms)
         way = getattr(quick, name, None) or getattr(quick.session, name)
         assert quick.watch(way(*arguments), now_ms) == expected, name
 
@@ -109,7 +110,8 @@ def session(data: bytes) -> None:
                     both("deadline_passed", now_ms)
             case _:
                 both("apply_view", _view(script.byte()), now_ms)
-    both("client_closed" if seed % 2 else "broker_closed")
+    both("over", ("client_ended", "client_lost", "broker_lost")[seed % 3], now_ms)
+    both("over", "cut", now_ms)
     assert quick.booked() == plain.booked()
 
 

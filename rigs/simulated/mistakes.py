@@ -16,6 +16,8 @@ from tsproxy.proxy.connections.relay import Relay
 from tsproxy.session import state
 from tsproxy.session.answers import Answers
 from tsproxy.session.effects import CloseReason
+from tsproxy.session.events import ClientLost, Cut
+from tsproxy.session.lifetime import Lifetime
 from tsproxy.session.policies import Policies
 from tsproxy.session.sasl import SaslWatch
 from tsproxy.session.session import Session
@@ -90,11 +92,15 @@ def leaves_a_timer(patch):
 
 
 def loses_a_request_when_it_drains(patch):
-    patch.setattr(Relay, "drain", lambda self: self._part(self.client))
+    patch.setattr(Relay, "drain", lambda self: self.client_over(Cut()))
 
 
 def loses_answers_of_a_client_that_sends_no_more(patch):
-    patch.setattr(Relay, "client_ended", lambda self: (self._part(self.client), False)[1])
+    patch.setattr(Relay, "client_ended", lambda self: (self.client_over(Cut()), False)[1])
+
+
+def waits_for_ever_for_an_end_that_is_over(patch):
+    patch.setattr(Lifetime, "ended_by", lambda self, **facts: None)
 
 
 def does_not_wait_for_the_last_bytes(patch):
@@ -105,7 +111,7 @@ def forgets_bytes_that_came_early(patch):
     plain = Relay.client_bytes
 
     def wrong(self, data):
-        if self._stage.takes_requests:
+        if not self._is_connecting:
             plain(self, data)
 
     patch.setattr(Relay, "client_bytes", wrong)
@@ -194,6 +200,7 @@ MISTAKES = {
     leaves_a_timer: {"left_behind"},
     loses_a_request_when_it_drains: {"answer_lost"},
     loses_answers_of_a_client_that_sends_no_more: {"answer_lost", "answer_cut_short"},
+    waits_for_ever_for_an_end_that_is_over: {"never_ends"},
     does_not_wait_for_the_last_bytes: {"answer_lost", "accepted_lost", "reset_by_proxy"},
     forgets_bytes_that_came_early: {"unanswered", "answer_lost", "accepted_lost", "not_booked"},
     takes_a_view_for_the_end: {"answer_lost", "booked_forwarded", "never_ends"},
@@ -242,10 +249,8 @@ def takes_a_lost_client_for_a_full_one(patch):
     put off until the buffer would be empty, and so for ever: the connection never ended."""
 
     def wrong(self):
-        if self._session.is_judging:
-            self._driver.begin_postponed()
-            return
-        self._part(self.client)
+        self._driver.begin_postponed()
+        self.client_over(ClientLost())
         self._end_if_over()
 
     patch.setattr(Relay, "client_lost", wrong)

@@ -66,7 +66,7 @@ class Talk:
                 self._perform(self._session.feed(DeadlinePassed(), NOW_MS, due_ms))
 
     def leaves(self) -> None:
-        self._perform(self._session.client_closed())
+        self._perform(self._session.cut())
 
     @property
     def seen(self) -> tuple[bytes, bytes, list[tuple[str, str, int]]]:

@@ -29,7 +29,8 @@ ROOT: Final = Path(__file__).parents[2]
 
 PARTS: Final[Mapping[str, Callable[[], str]]] = {
     "states of a session": lambda: drawing("states of a session"),
-    "stages of a connection": lambda: drawing("stages of a connection"),
+    "states of a client": lambda: drawing("states of a client"),
+    "states of a broker": lambda: drawing("states of a broker"),
     "commands": commands.reference,
     "keys": keys_reference,
     "metrics": metrics_reference,

@@ -52,6 +52,8 @@ class Spectator:
     """Makes the buffer that the fast path is given."""
     kept: bytes = b""
     """The beginning of a request that is not the session's yet."""
+    is_finishing: bool = False
+    """An end is over: nothing takes the fast path any more, and there is nobody to pause."""
 
     def watch(self, effects: list[Effect], now_ms: int = 0) -> tuple[bytes, bytes, bool, list[Effect]]:
         """(to the broker, to the client, whether the client is paused, all other effects but what is booked).
@@ -88,7 +90,7 @@ class Spectator:
                     others.append(effect)
                 case _:
                     others.append(effect)
-        return to_broker, to_client, self.is_paused, others
+        return to_broker, to_client, self.is_paused and not self.is_finishing, others
 
     def book_totals(self) -> None:
         for totals in self.session.drain_totals():
@@ -123,16 +125,18 @@ class Spectator:
         return effects, end
 
     def broker_bytes(self, data: bytes, now_ms: int) -> list[Effect]:
-        end = self.session.fast_path.answers.forward_read(self.buffer(data))
+        answers = self.session.fast_path.answers
+        end = 0 if self.is_finishing else answers.forward_read(self.buffer(data))
         effects: list[Effect] = [SendToClient(data[:end])]
         if data[end:] or not data:
             effects += self.session.broker_bytes(data[end:], now_ms)
         return effects
 
-    def client_closed(self) -> list[Effect]:
-        effects = self.session.client_bytes(self.kept, 0) if self.kept else []
-        effects += self.session.client_closed()
-        return [each for each in effects if not isinstance(each, PauseClient)]  # there is nobody to pause
+    def over(self, how: str, now_ms: int) -> list[Effect]:
+        """An end is over in this way: the session gets the beginning of a request, and every answer."""
+        effects = self.session.client_bytes(self.kept, now_ms) if self.kept else []
+        self.kept, self.is_finishing = b"", True
+        return effects + getattr(self.session, how)(now_ms)
 
     def booked(self) -> list[dict]:
         self.book_totals()
@@ -148,7 +152,8 @@ def converse(seed: int, turns: int = 60, buffer: Callable[[bytes], Any] = bytes)
     to_send = bytearray()
 
     def both(name: str, *arguments: object) -> None:
-        expected = plain.watch(getattr(plain.session, name)(*arguments), scene.now_ms)
+        way = plain.over if name == "over" else getattr(plain.session, name)
+        expected = plain.watch(way(*arguments), scene.now_ms)
         way = getattr(quick, name, None) or getattr(quick.session, name)
         found = quick.watch(way(*arguments), scene.now_ms)
         assert found == expected, (seed, name)
@@ -173,7 +178,11 @@ def converse(seed: int, turns: int = 60, buffer: Callable[[bytes], Any] = bytes)
             size = len(scene.answers) if scene.chance(70) else pick.randint(0, len(scene.answers))
             both("broker_bytes", bytes(scene.answers[:size]), scene.now_ms)
             del scene.answers[:size]
-    both(pick.choice(["client_closed", "broker_closed"]))
+    if pick.choice([True, False]):
+        both("over", pick.choice(["client_ended", "client_lost", "drained"]), scene.now_ms)
+        both("broker_bytes", bytes(scene.answers), scene.now_ms)
+    both("over", pick.choice(["client_lost", "broker_lost", "cut"]), scene.now_ms)
+    both("over", "cut", scene.now_ms)
     assert quick.booked() == plain.booked(), seed
     assert all(each in plain.rejected for each in quick.rejected), seed
     assert len(quick.rejected) + quick.rejections == len(plain.rejected)

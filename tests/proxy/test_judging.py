@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 import pytest
 
 from tests.attacks.test_small_and_expensive import culprits
+from tests.proxy import test_reading
 from tests.proxy.frames import answer, request
 from tests.proxy.loops import on_both_loops
 from tests.proxy.wire import is_reading, wire
@@ -125,7 +126,7 @@ async def test_a_batch_of_a_client_whose_connection_broke_is_still_sent_on():
         await the.client_sends(large(acks=0))
         await until(world.judges.begun.is_set)
         the.relay.client.abort()
-        await until(lambda: the.relay.client.was_lost)
+        await until(lambda: not the.relay.client.is_open)
         world.judges.may_go.set()
         assert await the.broker_gets(len(large(acks=0))) == large(acks=0)
         assert await the.broker_sees_end()
@@ -179,5 +180,33 @@ async def test_an_answer_of_our_own_that_nobody_reads_counts_at_once():
         world.limits.join(the.relay, "192.0.2.7")
         world.judges.may_go.set()
         await the.client_sends(produce({"t": {0: culprits(10_000, 2 * NOW_MS)}}, version=8))
-        await until(lambda: the.relay.client.was_lost)
+        await until(lambda: not the.relay.client.is_open)
         assert world.metric('tsproxy_limits_total{limit="buffered"}') == 1
+
+
+@dataclass
+class BusyWorld(JudgingWorld):
+    """Threads still judge and read when both ends are gone."""
+
+    readers: test_reading.Gated = field(default_factory=test_reading.Gated)
+
+    @property
+    def surroundings(self):
+        return replace(super().surroundings, decoders=self.readers)
+
+
+@on_both_loops
+async def test_a_connection_without_ends_that_is_cut_while_threads_work_for_it_is_over():
+    world = BusyWorld()
+    async with wire(world, view_of()) as the:
+        await test_reading.being_read(the)
+        await the.client_sends(large())
+        await until(world.judges.begun.is_set)
+        the.relay.client.abort()
+        the.relay.broker.abort()
+        await until(lambda: not (the.relay.client.is_open or the.relay.broker.is_open))
+        assert not the.ended.is_set()
+        the.relay.cut()
+        assert the.ended.is_set()
+        world.judges.may_go.set()
+        world.readers.may_go.set()

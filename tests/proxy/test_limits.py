@@ -330,7 +330,7 @@ async def test_a_relay_over_a_limit_is_cut_off_and_told_once():
         the.relay.exceeded(Limit.STALLED_FRAME, "too slow")
         the.relay.exceeded(Limit.IDLE, "again")
 
-        await until(lambda: the.relay.client.was_lost)
+        await until(lambda: not the.relay.client.is_open)
         assert await the.broker_sees_end()
     assert the.world.logged.of("session_closed") == [
         {

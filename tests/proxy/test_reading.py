@@ -94,7 +94,7 @@ async def test_a_broker_that_is_lost_while_its_answer_is_read_ends_the_connectio
     async with connection(world) as the:
         await being_read(the)
         the.relay.broker.abort()
-        await until(lambda: the.relay.broker.was_lost)
+        await until(lambda: not the.relay.broker.is_open)
         world.readers.may_go.set()
         assert await the.client_gets_rest() == SAID
 

@@ -16,9 +16,9 @@ from tests.proxy.world import PATIENCE_S, until
 from tsproxy.cluster.upstream import Upstream
 from tsproxy.model.addresses import Address
 from tsproxy.model.view import Endpoint, View
-from tsproxy.proxy.connections import relay as relay_module
 from tsproxy.proxy.connections.back_pressure import HIGH_WATER_BYTES
 from tsproxy.proxy.connections.protocol import RelayProtocol
+from tsproxy.session import session as session_module
 from tsproxy.session.session import Session
 
 READ_BYTES = 256 * 1024
@@ -57,7 +57,7 @@ async def test_what_a_client_sends_before_the_broker_is_connected_is_bounded():
         blast = asyncio.create_task(the.client_sends(request(1, 7 * MIB) * 8))
         await until(lambda: not is_reading(the.relay.client))
 
-        assert sum(map(len, the.relay._early)) <= 2 * READ_BYTES
+        assert the.relay.held_bytes <= 2 * READ_BYTES
         await the.connect()
         digest = hashlib.sha256(await the.broker_gets(8 * len(request(1, 7 * MIB)))).digest()
         assert digest == hashlib.sha256(request(1, 7 * MIB) * 8).digest()
@@ -136,7 +136,7 @@ async def test_a_client_that_sends_no_more_and_is_owed_nothing_is_parted_from():
 
 @on_both_loops
 async def test_a_client_owed_an_answer_that_never_comes_does_not_stay_for_ever(monkeypatch):
-    monkeypatch.setattr(relay_module, "HALF_CLOSED_S", 0.05)
+    monkeypatch.setattr(session_module, "HALF_CLOSED_MS", 50)
     async with wire() as the:
         await the.client_sends(request(1))
         the.client.shutdown(socket.SHUT_WR)
@@ -285,7 +285,7 @@ async def test_a_mistake_in_the_core_ends_its_session_loudly_and_no_other(monkey
 
         with monkeypatch.context() as patched:
             patched.setattr(Session, "feed", crash)
-            await the.client_sends(request(1))
+            await the.client_sends(request(1, 1, API_VERSIONS, 4))
             assert await the.client_sees_end()
         assert await the.broker_sees_end()
         [line] = the.world.logged.of("session_crashed")

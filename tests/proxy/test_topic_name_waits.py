@@ -45,7 +45,7 @@ async def test_it_is_sent_on_for_a_client_whose_connection_broke_and_the_connect
         await the.client_sends(asked(acks=acks))
         await until(lambda: the.relay._session.is_judging)
         the.relay.client.abort()
-        await until(lambda: the.relay.client.was_lost)
+        await until(lambda: not the.relay.client.is_open)
         the.relay.apply_view(NAMED)
         assert await the.broker_gets(len(asked(acks=acks))) == asked(acks=acks)
         assert await the.broker_sees_end()
@@ -57,7 +57,7 @@ async def test_a_view_without_the_name_leaves_a_lost_clients_request_waiting():
         await the.client_sends(asked())
         await until(lambda: the.relay._session.is_judging)
         the.relay.client.abort()
-        await until(lambda: the.relay.client.was_lost)
+        await until(lambda: not the.relay.client.is_open)
         the.relay.apply_view(replace(VIEW, produce_versions=(3, 13)))
         assert the.relay._session.is_judging
         the.relay.apply_view(NAMED)

@@ -25,11 +25,14 @@ from tsproxy.session.effects import (
     CloseSession,
     Emit,
     EmitDead,
+    EnterStage,
     HoldBroker,
+    Judge,
     MuteClient,
     NodeWanted,
     Note,
     PauseClient,
+    ReadAnswer,
     ReleaseBroker,
     ResumeClient,
     SaslFailed,
@@ -42,10 +45,15 @@ from tsproxy.session.effects import (
 from tsproxy.session.events import (
     AnswerDecoded,
     BrokerBytes,
-    BrokerClosed,
+    BrokerConnected,
+    BrokerEnded,
+    BrokerLost,
     ClientBytes,
-    ClientClosed,
+    ClientEnded,
+    ClientLost,
+    Cut,
     DeadlinePassed,
+    Drained,
     RequestJudged,
     ViewChanged,
 )
@@ -103,11 +111,26 @@ class Session(CoreSession):
     def broker_bytes(self, data, now_ms):
         return self.feed(BrokerBytes(data), now_ms)
 
-    def client_closed(self, now_ms=NOW_MS):
-        return self.feed(ClientClosed(), now_ms)
+    def broker_connected(self, now_ms=NOW_MS):
+        return self.feed(BrokerConnected(), now_ms)
 
-    def broker_closed(self, now_ms=NOW_MS):
-        return self.feed(BrokerClosed(), now_ms)
+    def client_ended(self, now_ms=NOW_MS):
+        return self.feed(ClientEnded(), now_ms)
+
+    def client_lost(self, now_ms=NOW_MS):
+        return self.feed(ClientLost(), now_ms)
+
+    def broker_ended(self, now_ms=NOW_MS):
+        return self.feed(BrokerEnded(), now_ms)
+
+    def broker_lost(self, now_ms=NOW_MS):
+        return self.feed(BrokerLost(), now_ms)
+
+    def drained(self, now_ms=NOW_MS):
+        return self.feed(Drained(), now_ms)
+
+    def cut(self, now_ms=NOW_MS):
+        return self.feed(Cut(), now_ms)
 
     def apply_view(self, view, now_ms):
         return self.feed(ViewChanged(view), now_ms)
@@ -129,17 +152,20 @@ class Session(CoreSession):
 class Conversation:
     """One session, its clock standing still at NOW_MS unless `at` moves it."""
 
-    def __init__(self, view=None, peer=PEER, *, uses_fast_path=False, throttle=None, **shared):
+    def __init__(self, view=None, peer=PEER, *, uses_fast_path=False, throttle=None, **more):
         self.session = Session(
-            peer, view or view_of(), uses_fast_path=uses_fast_path, throttle=throttle, **shared
+            peer, view or view_of(), uses_fast_path=uses_fast_path, throttle=throttle, **more
         )
         self.now_ms = NOW_MS
+        self.jobs = deque()
+        """What threads still have to do."""
         self._effects = deque()
         self._said = []
 
     def __rshift__(self, event):
         self._nothing_is_left()
         self._effects = deque(event(self))
+        self.jobs += [effect for effect in self._effects if isinstance(effect, Judge | ReadAnswer)]
         return self
 
     def __lshift__(self, expected):
@@ -168,12 +194,44 @@ def broker(*frames):
     return lambda conversation: conversation.session.broker_bytes(b"".join(frames), conversation.now_ms)
 
 
-def client_closes(conversation):
-    return conversation.session.client_closed()
+def broker_connects(conversation):
+    return conversation.session.broker_connected(conversation.now_ms)
 
 
-def broker_closes(conversation):
-    return conversation.session.broker_closed()
+def client_ends(conversation):
+    return conversation.session.client_ended(conversation.now_ms)
+
+
+def client_is_lost(conversation):
+    return conversation.session.client_lost(conversation.now_ms)
+
+
+def broker_ends(conversation):
+    return conversation.session.broker_ended(conversation.now_ms)
+
+
+def broker_is_lost(conversation):
+    return conversation.session.broker_lost(conversation.now_ms)
+
+
+def proxy_drains(conversation):
+    return conversation.session.drained(conversation.now_ms)
+
+
+def proxy_cuts(conversation):
+    return conversation.session.cut(conversation.now_ms)
+
+
+def thread_judges(conversation):
+    """The thread is done with the only `Judge` that was asked for."""
+    judge = conversation.jobs.popleft()
+    return conversation.session.judged(judge.job(), conversation.now_ms)
+
+
+def thread_reads(conversation):
+    """The same for a `ReadAnswer`."""
+    read = conversation.jobs.popleft()
+    return conversation.session.answer_read(read.job(), conversation.now_ms)
 
 
 def at(now_ms):
@@ -269,5 +327,13 @@ def muted(throttle_ms):
 
 
 unmuted = Expected(UnmuteClient)
+
+
+def enters(stage):
+    return Expected(EnterStage, {"stage": stage})
+
+
+judged_beside = Expected(Judge)
+read_beside = Expected(ReadAnswer)
 paused = Expected(PauseClient)
 resumed = Expected(ResumeClient)

@@ -67,12 +67,10 @@ def test_a_large_answer_is_read_beside_the_loop_and_goes_on_when_it_is_read():
     effects, count = bytecodes(one.broker_bytes, coordinators(), NOW_MS)
 
     assert kinds(effects) == [ReadAnswer]
-    assert one.is_reading_answer
     assert count < 2_000
     assert sent(one.answer_read(effects[0].job(), NOW_MS)) == coordinators(host=b"proxy.example").replace(
         struct.pack(">i", 9092), struct.pack(">i", 9193)
     )
-    assert not one.is_reading_answer
     assert one.held_bytes == 0
 
 
@@ -143,9 +141,8 @@ def test_a_large_answer_that_cannot_be_read_closes_the_session(cut):
 def test_a_session_that_has_ended_takes_no_answer_any_more():
     one = asking()
     (reading,) = one.broker_bytes(coordinators(), NOW_MS)
-    one.broker_closed()
+    one.cut()
 
-    assert not one.is_reading_answer
     assert one.answer_read(reading.job(), NOW_MS) == []
 
 

@@ -11,9 +11,9 @@ from tests.session.conversation import (
     Conversation,
     booked,
     broker,
-    broker_closes,
+    broker_is_lost,
     client,
-    client_closes,
+    client_is_lost,
     closed,
     to_broker,
     to_client,
@@ -367,7 +367,7 @@ def test_a_partition_that_the_broker_forgot_is_unconfirmed():
     )
 
 
-@pytest.mark.parametrize("end", [client_closes, broker_closes])
+@pytest.mark.parametrize("end", [client_is_lost, broker_is_lost])
 def test_what_was_forwarded_and_not_answered_when_the_connection_ends_is_unconfirmed(end):
     first = produce({"t": {0: GOOD, 1: BAD}})
     second = produce({"t": {2: GOOD}}, correlation_id=2)

@@ -13,9 +13,9 @@ from tests.session.conversation import (
     at,
     booked,
     broker,
-    broker_closes,
+    broker_is_lost,
     client,
-    client_closes,
+    client_is_lost,
     closed,
     noted,
     paused,
@@ -122,7 +122,7 @@ CUT_SHORT = {
 def test_a_frame_whose_end_never_came_is_noted(data, received, announced):
     session = Session(PEER, view_of())
     session.client_bytes(request(HEARTBEAT) + data, NOW_MS)
-    note, _ = session.client_closed()
+    note, _ = session.client_lost()
 
     assert note == Note("frame_cut_short", {"received_bytes": received, "announced_bytes": announced})
 
@@ -167,7 +167,7 @@ def test_answers_to_earlier_requests_leave_before_acks_0_closes_the_connection()
     )
 
 
-@pytest.mark.parametrize("end", [client_closes, broker_closes])
+@pytest.mark.parametrize("end", [client_is_lost, broker_is_lost])
 def test_a_connection_that_ends_while_a_rejection_waits_for_answers_is_closed_once(end):
     asked = request(HEARTBEAT)
     assert (
@@ -183,10 +183,10 @@ def test_a_connection_that_ends_while_a_rejection_waits_for_answers_is_closed_on
 
 @pytest.mark.parametrize(
     "say",
-    [client(HTTP), client(request(HEARTBEAT)), broker(answer(HEARTBEAT)), client_closes, broker_closes],
+    [client(HTTP), client(request(HEARTBEAT)), broker(answer(HEARTBEAT)), client_is_lost, broker_is_lost],
 )
 def test_a_closed_session_says_nothing_more(say):
-    conversation = Conversation() >> client_closes << closed(CloseReason.PEER_CLOSED)
+    conversation = Conversation() >> client_is_lost << closed(CloseReason.PEER_CLOSED)
     assert conversation >> at(NOW_MS + 1) >> say
 
 

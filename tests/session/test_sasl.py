@@ -405,7 +405,7 @@ def test_a_secret_is_in_nothing_but_what_goes_to_the_broker(mechanism, steps, pr
         effects += session.client_bytes(authenticate(token) if version else frame(token), NOW_MS)
         effects += session.broker_bytes(authenticated(told) if version else frame(told), NOW_MS)
     effects += session.client_bytes(produce({"t": {0: BAD}, "new": {0: GOOD}}), NOW_MS)
-    effects += session.client_bytes(request(9999), NOW_MS) + session.client_closed()
+    effects += session.client_bytes(request(9999), NOW_MS) + session.client_lost()
     sent = b"".join(effect.data for effect in effects if isinstance(effect, SendToBroker))
     told = b"".join(told_of(effect) for effect in effects)
     assert (SECRET in sent or DASHED in sent) == (version == 1 or mechanism != "GSSAPI")

@@ -8,9 +8,9 @@ from tests.session.conversation import (
     Conversation,
     Expected,
     broker,
-    broker_closes,
+    broker_is_lost,
     client,
-    client_closes,
+    client_is_lost,
     closed,
     paused,
     resumed,
@@ -50,7 +50,7 @@ WRONG = {
 }
 
 
-@pytest.mark.parametrize("ends", [broker_closes, client_closes])
+@pytest.mark.parametrize("ends", [broker_is_lost, client_is_lost])
 @pytest.mark.parametrize(("mechanism", "token"), WRONG.items(), ids=WRONG)
 def test_a_rejected_token_is_told_with_its_answer_and_is_why_the_session_ends(mechanism, token, ends):
     conversation = accept(Conversation(locked()), mechanism, [], 1)
@@ -64,7 +64,7 @@ def test_a_rejected_token_is_told_with_its_answer_and_is_why_the_session_ends(me
 def test_a_rejected_mechanism_is_told_by_a_name_of_a_closed_list(version, name, told):
     sent, said = handshake(name, version), shaken(33, version)
     conversation = rejected(Conversation(locked()), sent, said, failed(told, "UNSUPPORTED_SASL_MECHANISM"))
-    assert conversation >> broker_closes << closed(CloseReason.SASL_FAILED)
+    assert conversation >> broker_is_lost << closed(CloseReason.SASL_FAILED)
 
 
 @pytest.mark.parametrize("mechanism", ["PLAIN", "SCRAM-SHA-256"])
@@ -76,7 +76,7 @@ def test_a_raw_token_that_a_broker_answers_by_closing_is_told(mechanism):
         >> client(token)
         << to_broker(token)
         << paused
-        >> broker_closes
+        >> broker_is_lost
         << failed(mechanism, "the broker closed instead of an answer")
         << closed(CloseReason.SASL_FAILED)
     )
@@ -94,12 +94,12 @@ def test_a_client_that_goes_while_the_broker_thinks_has_not_failed():
         >> client(token)
         << to_broker(token)
         << paused
-        >> client_closes
+        >> client_is_lost
         << closed(CloseReason.PEER_CLOSED)
     )
 
 
-@pytest.mark.parametrize("ends", [broker_closes, client_closes])
+@pytest.mark.parametrize("ends", [broker_is_lost, client_is_lost])
 def test_an_exchange_that_nobody_goes_on_with_has_not_failed(ends):
     steps = EXCHANGES["SCRAM-SHA-256"][1][:1]
     assert (
@@ -107,7 +107,7 @@ def test_an_exchange_that_nobody_goes_on_with_has_not_failed(ends):
     )
 
 
-@pytest.mark.parametrize("ends", [broker_closes, client_closes])
+@pytest.mark.parametrize("ends", [broker_is_lost, client_is_lost])
 def test_a_bearer_that_goes_after_the_text_that_rejects_its_token_has_failed(ends):
     """RFC 7628: the answer has no error code; clients need not ask for one."""
     conversation = accept(Conversation(locked()), "OAUTHBEARER", [(b"forged", INVALID_TOKEN)], 1)
@@ -118,7 +118,7 @@ def test_a_bearer_that_goes_after_the_text_that_rejects_its_token_has_failed(end
 def test_a_bearer_with_a_second_and_better_token_has_not_failed():
     steps = [(b"forged", INVALID_TOKEN), *EXCHANGES["OAUTHBEARER"][1]]
     conversation = accept(Conversation(locked()), "OAUTHBEARER", steps, 1)
-    assert conversation >> client_closes << closed(CloseReason.PEER_CLOSED)
+    assert conversation >> client_is_lost << closed(CloseReason.PEER_CLOSED)
 
 
 def test_a_renewal_that_is_rejected_is_told():
@@ -129,7 +129,7 @@ def test_a_renewal_that_is_rejected_is_told():
     conversation = rejected(
         conversation, authenticate(WRONG["PLAIN"]), authenticated(error_code=REJECTED), error
     )
-    assert conversation >> broker_closes << closed(CloseReason.SASL_FAILED)
+    assert conversation >> broker_is_lost << closed(CloseReason.SASL_FAILED)
 
 
 def test_a_renewal_where_the_broker_knows_none_is_no_failure():
@@ -138,7 +138,7 @@ def test_a_renewal_where_the_broker_knows_none_is_no_failure():
     conversation = rejected(conversation, handshake("PLAIN"), shaken(34))
     asked = request(METADATA, 1, struct.pack(">i", 0))
     conversation = conversation >> client(asked) << to_broker(asked)
-    assert conversation >> client_closes << closed(CloseReason.PEER_CLOSED)
+    assert conversation >> client_is_lost << closed(CloseReason.PEER_CLOSED)
 
 
 def test_each_login_that_fails_is_told_once():
@@ -147,4 +147,4 @@ def test_each_login_that_fails_is_told_once():
         conversation = rejected(
             conversation, handshake("X"), shaken(33), failed("other", "UNSUPPORTED_SASL_MECHANISM")
         )
-    assert conversation >> broker_closes << closed(CloseReason.SASL_FAILED)
+    assert conversation >> broker_is_lost << closed(CloseReason.SASL_FAILED)

@@ -14,10 +14,11 @@ from tests.session.conversation import (
     booked,
     broker,
     client,
-    client_closes,
+    client_is_lost,
     later,
     muted,
     paused,
+    proxy_cuts,
     resumed,
     to_broker,
     to_client,
@@ -240,7 +241,7 @@ def test_a_wall_clock_that_steps_back_mutes_nobody_for_longer():
 
 
 def test_a_session_that_has_ended_waits_for_nothing():
-    conversation = Conversation() >> fast_path_rejects(50) << muted(50) >> client_closes
+    conversation = Conversation() >> fast_path_rejects(50) << muted(50) >> client_is_lost
     assert conversation << Expected(CloseSession)
     assert conversation.session.next_deadline_ms is None
     assert conversation >> fast_path_rejects(50) >> later(50)
@@ -264,7 +265,7 @@ def test_a_delayed_request_is_booked_once_even_if_its_connection_ends_meanwhile(
         << booked("rejected")
         << delayed(10)
         << paused
-        >> client_closes
+        >> proxy_cuts
         << Expected(CloseSession)
     )
 

@@ -17,12 +17,12 @@ from tests.session.conversation import (
     booked,
     broker,
     client,
-    client_closes,
     closed,
     id_of,
     later,
     noted,
     paused,
+    proxy_cuts,
     resumed,
     to_broker,
     to_client,
@@ -354,14 +354,14 @@ def test_a_request_that_a_thread_reads_is_not_forwarded_either():
     assert TopicWanted(id_of("new")) in effects
 
 
-def test_a_client_that_leaves_while_its_request_waits_leaves_nothing():
+def test_a_connection_that_is_cut_while_its_request_waits_leaves_nothing():
     conversation = (
         Conversation()
         >> client(asked({"new": {0: GOOD}}))
         << topic_wanted(id_of("new"))
         << NAME_WAITED_FOR
         << paused
-        >> client_closes
+        >> proxy_cuts
         << closed(CloseReason.PEER_CLOSED)
     )
     assert conversation

@@ -158,5 +158,5 @@ def test_a_held_request_is_released_when_the_session_ends():
     session.client_bytes(frame, NOW_MS)
     assert session.is_judging
     assert len(holders()) == 1
-    session.client_closed()
+    session.cut()
     assert holders() == []

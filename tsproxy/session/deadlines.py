@@ -18,6 +18,7 @@ class Wait(Enum):
     NODE = "an answer names a broker that has no listener yet"
     MUTE = "the client is muted (KIP-219)"
     DELAY = "a rejected request of a muted client is not answered yet"
+    ANSWERS = "a client that sends no more waits for its answers"
 
 
 class Deadlines:

@@ -10,6 +10,7 @@ from typing import Self
 
 from tsproxy.model.dead_letter import RejectedBatch
 from tsproxy.model.produce import TopicKey
+from tsproxy.session.lifetime import Stage
 from tsproxy.session.produce.emit import Emit as Emit
 from tsproxy.session.produce.job import Job
 from tsproxy.session.produce.judge_request import Judgement
@@ -162,6 +163,18 @@ class DelayRequest:
 
 
 @dataclass(frozen=True, slots=True)
+class EnterStage:
+    """The connection is in another stage now.
+
+    RELAYING: the broker is connected, so the fast path may be used. FINISHING: read nothing more from the
+    client, and give every answer to the session, not to the fast path. `CloseSession` follows when the client
+    has all its answers.
+    """
+
+    stage: Stage
+
+
+@dataclass(frozen=True, slots=True)
 class CloseSession:
     """Flush the bytes that were sent, then close both connections. `text` is for the operators' log."""
 
@@ -294,6 +307,7 @@ Effect = (
     | Judge
     | DelayRequest
     | ReadAnswer
+    | EnterStage
     | CloseSession
     | Emit
     | EmitDead

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from tsproxy.model.outcome import Peer
 from tsproxy.model.view import View
 from tsproxy.session.produce.judge_request import Judgement
 from tsproxy.session.reading import AnswerRead, NodeUnknown, Unreadable
@@ -22,13 +23,46 @@ class BrokerBytes:
 
 
 @dataclass(frozen=True, slots=True)
-class ClientClosed:
-    """The client's side ended, by a close or an error."""
+class ClientIdentified:
+    """The handshake has found who the client is. It comes before `BrokerConnected`, perhaps after the
+    client's first bytes, or even its end."""
+
+    peer: Peer
 
 
 @dataclass(frozen=True, slots=True)
-class BrokerClosed:
-    """The broker's side ended, or could not be reached."""
+class BrokerConnected:
+    """The broker is connected. Requests that came before go to it now."""
+
+
+@dataclass(frozen=True, slots=True)
+class ClientEnded:
+    """The client sends no more, but it may still read."""
+
+
+@dataclass(frozen=True, slots=True)
+class ClientLost:
+    """The client's connection is gone, by a close or an error."""
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerEnded:
+    """The broker sends no more."""
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerLost:
+    """The broker's connection is gone, by a close or an error."""
+
+
+@dataclass(frozen=True, slots=True)
+class Drained:
+    """The proxy drains: take nothing more from the client, and close when it has its answers."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """The connection ends now, whatever is missing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,8 +103,14 @@ class DeadlinePassed:
 Event = (
     ClientBytes
     | BrokerBytes
-    | ClientClosed
-    | BrokerClosed
+    | ClientIdentified
+    | BrokerConnected
+    | ClientEnded
+    | ClientLost
+    | BrokerEnded
+    | BrokerLost
+    | Drained
+    | Cut
     | ViewChanged
     | RequestJudged
     | AnswerDecoded

@@ -16,20 +16,35 @@ from tsproxy.model.outcome import Peer
 from tsproxy.model.view import View
 from tsproxy.session.answers import Answers
 from tsproxy.session.deadlines import Wait
-from tsproxy.session.effects import CloseReason, Effect, Note, UnmuteClient
+from tsproxy.session.effects import CloseReason, Effect, EnterStage, Note, UnmuteClient
 from tsproxy.session.events import (
     AnswerDecoded,
     BrokerBytes,
-    BrokerClosed,
+    BrokerConnected,
+    BrokerEnded,
+    BrokerLost,
     ClientBytes,
-    ClientClosed,
+    ClientEnded,
+    ClientIdentified,
+    ClientLost,
+    Cut,
     DeadlinePassed,
+    Drained,
     Event,
     RequestJudged,
     Throttled,
     ViewChanged,
 )
 from tsproxy.session.fast_path import FastPath
+from tsproxy.session.lifetime import (
+    HALF_CLOSED_MS,
+    BrokerCause,
+    BrokerEnd,
+    ClientCause,
+    ClientEnd,
+    End,
+    Lifetime,
+)
 from tsproxy.session.penalties import Penalties
 from tsproxy.session.produce.flow import ProduceFlow
 from tsproxy.session.produce.judge_request import Judgement
@@ -51,14 +66,18 @@ class Session:
         peer: Peer,
         view: View,
         *,
+        is_connected: bool = True,
         uses_fast_path: bool = False,
         throttle: Throttle | None = None,
         penalties: Penalties | None = None,
         stream_times: StreamTimes | None = None,
         names_only: NamesOnly | None = None,
     ) -> None:
-        """All sessions of a process share `throttle`, `penalties`, `stream_times` and `names_only`, because a
-        client may have several sessions. Tests turn the fast path off, to compare."""
+        """`is_connected` is False if the broker is still being connected: then `BrokerConnected` follows.
+
+        All sessions of a process share `throttle`, `penalties`, `stream_times` and `names_only`, because a
+        client may have several sessions. Tests turn the fast path off, to compare.
+        """
         throttle = throttle if throttle is not None else Throttle()
         sent_times = SentTimes(stream_times if stream_times is not None else StreamTimes())
         self.fast_path: FastPath | None = None
@@ -76,6 +95,8 @@ class Session:
         self._produce = ProduceFlow(self._state)
         self._requests = Requests(self._state, self._produce, view.limits)
         self._answers = Answers(self._state)
+        self._lifetime = Lifetime(is_connected=is_connected)
+        self._stage = self._lifetime.stage
 
     @property
     def view(self) -> View:
@@ -95,10 +116,23 @@ class Session:
                 self._client_bytes(event.data, now_ms)
             case BrokerBytes():
                 self._broker_bytes(event.data, now_ms)
-            case ClientClosed():
-                self._client_closed()
-            case BrokerClosed():
-                self._parted("the broker closed", is_broker=True)
+            case ClientIdentified():
+                self._state.identify(event.peer)
+            case BrokerConnected():
+                self._requests.take(now_ms)
+                self._lifetime.broker_is(BrokerCause.CONNECTED, self.requests_forwarded)
+                self._limit_half_closed()
+            case ClientEnded():
+                self._lifetime.client_is(ClientCause.ENDED, self.requests_forwarded)
+                self._limit_half_closed()
+            case ClientLost():
+                self._lifetime.client_is(ClientCause.LOST, self.requests_forwarded)
+            case BrokerEnded() | BrokerLost():
+                self._lifetime.broker_is(BrokerCause.ENDED, self.requests_forwarded)
+            case Drained():
+                self._lifetime.client_is(ClientCause.DRAINED, self.requests_forwarded)
+            case Cut():
+                self._parted_from_client()
             case ViewChanged():
                 self._view_changed(event.view, now_ms)
             case RequestJudged():
@@ -183,20 +217,16 @@ class Session:
         self._open_fast_path()
         return self._requests.take_unparsed()
 
-    @property
-    def is_reading_answer(self) -> bool:
-        """True from a `ReadAnswer` effect to `AnswerDecoded`, or to the session's end."""
-        return self._answers.is_reading and not self._state.is_closed
-
     # -- What each event does -----------------------------------------------------------------------
 
     def _client_bytes(self, data: bytes, now_ms: int) -> None:
-        if not self._state.is_closed:
+        if not self._state.is_closed and self._lifetime.client is ClientEnd.OPEN:
             self._requests.feed(data)
-            self._requests.take(now_ms)
+            if self._lifetime.broker is not BrokerEnd.CONNECTING:
+                self._requests.take(now_ms)
 
     def _broker_bytes(self, data: bytes, now_ms: int) -> None:
-        if not self._state.is_closed:
+        if not self._state.is_closed and self._lifetime.broker is BrokerEnd.OPEN:
             self._answers.feed(data)
             self._answers.take()
             self._requests.take(now_ms)  # after an answer, a request that had to wait may be allowed
@@ -243,10 +273,37 @@ class Session:
                 case Wait.DELAY:
                     self._produce.delay_over(now_ms)
                     self._requests.take(now_ms)
+                case Wait.ANSWERS:
+                    self._parted_from_client()
                 case _:
                     assert_never(wait)
 
-    def _client_closed(self) -> None:
+    # -- How it ends --------------------------------------------------------------------------------
+
+    def _limit_half_closed(self) -> None:
+        """Limit the time for which a client that sends no more waits for its answers. The time for connecting
+        the broker has a limit of its own."""
+        ends = self._lifetime
+        if ends.client is ClientEnd.ENDED and ends.broker is not BrokerEnd.CONNECTING:
+            self._state.deadlines.start(Wait.ANSWERS, HALF_CLOSED_MS)
+
+    def _end_if_over(self) -> None:
+        """Close the session if one of the two ends is over, and nothing is left to do for it."""
+        if self._state.is_closed:
+            return
+        end = self._lifetime.ended_by(
+            has_bytes=bool(self._requests.buffered),
+            holds_request=self.is_judging,
+            is_owed=self.in_flight_requests > 0,
+            reads_answer=self._answers.is_reading,
+            forwarded=self.requests_forwarded,
+        )
+        if end is End.CLIENT:
+            self._parted_from_client()
+        elif end is End.BROKER:
+            self._parted("the broker closed", is_broker=True)
+
+    def _parted_from_client(self) -> None:
         state, unfinished = self._state, self._requests.unfinished
         # Not even the size of a raw SASL token is logged: it may be part of a secret.
         has_ended = state.current in (SessionState.ENDING, SessionState.CLOSED)
@@ -275,8 +332,13 @@ class Session:
         return self._state.drain_totals()
 
     def _done(self) -> list[Effect]:
+        if not self._lifetime.is_whole:
+            self._end_if_over()
         if self._state.is_closed:
             self._produce.forget_held()
+        elif self._stage is not (stage := self._lifetime.stage):
+            self._stage = stage
+            self._state.effects.append(EnterStage(stage))
         if self.fast_path is not None:
             if self._fast_path_allowed() and not self._requests.buffered:
                 self._open_fast_path()

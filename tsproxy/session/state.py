@@ -82,6 +82,11 @@ class State:
         self._to_client: list[bytes] = []
         self.offer_versions()
 
+    def identify(self, peer: Peer) -> None:
+        """Set the peer. No request has been taken yet."""
+        self.peer = peer
+        self.sasl = SaslWatch(self.view.broker_needs_sasl, peer.principal, self.view.bearer_claim)
+
     @property
     def produce_versions(self) -> Versions:
         """The oldest and the newest version of Produce that both the broker and the proxy take. The broker's

@@ -30,6 +30,7 @@ from tsproxy.session.effects import (
     Effect,
     Emit,
     EmitDead,
+    EnterStage,
     HoldBroker,
     Judge,
     MuteClient,
@@ -47,7 +48,8 @@ from tsproxy.session.effects import (
     Warn,
     WarningName,
 )
-from tsproxy.session.events import AnswerDecoded, BrokerClosed, DeadlinePassed, Event, RequestJudged
+from tsproxy.session.events import AnswerDecoded, Cut, DeadlinePassed, Event, RequestJudged
+from tsproxy.session.lifetime import Stage
 from tsproxy.session.session import Session
 
 
@@ -87,6 +89,7 @@ class SessionDriver:
         "client",
         "peer",
         "session",
+        "stage",
     )
 
     def __init__(
@@ -109,11 +112,27 @@ class SessionDriver:
         self._judging = OffloadJudging(context.judges, self._judged)
         self._decoding = OffloadDecoding(context.decoders, self._answer_decoded)
         self._stopwatch: Stopwatch | None = None
+        self.stage = Stage.CONNECTING
+        context.metrics.connection_moved(peer.listener, None, self.stage.name)
 
-    def identify(self, peer: Peer) -> None:
-        """Set the peer, and make a new session for it. Call this before the client's first byte is read."""
-        self.peer = peer
-        self.session = _session_of(peer, self.session.view, self._context)
+    def enter(self, stage: Stage) -> None:
+        """The connection is in this stage from now on."""
+        self._context.metrics.connection_moved(self.peer.listener, self.stage.name, stage.name)
+        self.stage = stage
+        if stage in (Stage.FINISHING, Stage.CLOSING):
+            self.client.filter = self.broker.filter = self.client.rejecter = None
+        if stage is Stage.FINISHING:
+            self.client.gate.hold(Hold.FINISHING)
+
+    def open_fast_path(self, *, to_client: bool) -> None:
+        """Let each end forward to the other end the bytes that the fast path allows: the broker's only if
+        `to_client`."""
+        fast_path = self.session.fast_path
+        if self.stage is Stage.RELAYING and fast_path is not None:
+            self.client.other, self.broker.other = self.broker, self.client
+            self.client.filter = fast_path.requests
+            self.broker.filter = fast_path.answers if to_client else None
+            self.client.rejecter = fast_path.rejecter
 
     def time_next(self, broker: str) -> None:
         """Measure how long the next request takes, for the metrics. `broker` has this name there."""
@@ -191,7 +210,7 @@ class SessionDriver:
         session has ended. Nothing is sent."""
         try:
             clock = self._context.clock
-            for effect in self.session.feed(BrokerClosed(), clock.now_ms(), clock.monotonic_ms()):
+            for effect in self.session.feed(Cut(), clock.now_ms(), clock.monotonic_ms()):
                 if isinstance(effect, Emit):
                     self._context.book(effect.outcome)
             self._book_totals()
@@ -268,6 +287,8 @@ class SessionDriver:
                     if effect.name is WarningName.RULE_FAILED:
                         self._context.metrics.rule_failures.inc()
                     self.note(BY_NAME[effect.name], effect.facts)
+                case EnterStage():
+                    self.enter(effect.stage)
                 case CloseSession():
                     close = effect
                 case _:
@@ -300,6 +321,7 @@ def _session_of(peer: Peer, view: View, context: ConnectionContext) -> Session:
     return Session(
         peer,
         view,
+        is_connected=False,
         uses_fast_path=True,
         throttle=context.throttle,
         penalties=context.penalties,

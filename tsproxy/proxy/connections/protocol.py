@@ -15,14 +15,14 @@ LINGER_S: Final = 30.0
 class RelayProtocol(Pipe, asyncio.BufferedProtocol):
     """The protocol of one end. The pipe reads and writes; the two ends of a relay override the hooks."""
 
-    __slots__ = ("_abort", "end_was_seen", "gate", "is_open", "was_lost")
+    __slots__ = ("_abort", "end_was_seen", "gate", "is_open")
 
     def __init__(self, buffers: Buffers, tally: Tally, clock: Clock, *holds: Hold) -> None:
         super().__init__(buffers, tally, clock)
         self.gate = ReadGate(*holds)
         self.is_open = False
-        self.was_lost = False
         self.end_was_seen = False
+        """True once the other side has ended the connection, or it is lost."""
         self._abort: asyncio.TimerHandle | None = None
 
     # Hooks, beside those of the pipe
@@ -58,7 +58,7 @@ class RelayProtocol(Pipe, asyncio.BufferedProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002  # asyncio's signature
         self.is_open = False
-        self.was_lost = True
+        self.end_was_seen = True
         if self._abort is not None:
             self._abort.cancel()
         self.on_lost()
