@@ -158,7 +158,7 @@ class Conversation:
         )
         self.now_ms = NOW_MS
         self.jobs = deque()
-        """What threads still have to do."""
+        """The work that threads still have to do."""
         self._effects = deque()
         self._said = []
 
