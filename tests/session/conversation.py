@@ -194,32 +194,18 @@ def broker(*frames):
     return lambda conversation: conversation.session.broker_bytes(b"".join(frames), conversation.now_ms)
 
 
-def broker_connects(conversation):
-    return conversation.session.broker_connected(conversation.now_ms)
+def happens(event):
+    """An event that has no bytes: a method of `Session`."""
+    return lambda conversation: event(conversation.session, conversation.now_ms)
 
 
-def client_ends(conversation):
-    return conversation.session.client_ended(conversation.now_ms)
-
-
-def client_is_lost(conversation):
-    return conversation.session.client_lost(conversation.now_ms)
-
-
-def broker_ends(conversation):
-    return conversation.session.broker_ended(conversation.now_ms)
-
-
-def broker_is_lost(conversation):
-    return conversation.session.broker_lost(conversation.now_ms)
-
-
-def proxy_drains(conversation):
-    return conversation.session.drained(conversation.now_ms)
-
-
-def proxy_cuts(conversation):
-    return conversation.session.cut(conversation.now_ms)
+broker_connects = happens(Session.broker_connected)
+broker_ends = happens(Session.broker_ended)
+broker_is_lost = happens(Session.broker_lost)
+client_ends = happens(Session.client_ended)
+client_is_lost = happens(Session.client_lost)
+proxy_drains = happens(Session.drained)
+proxy_cuts = happens(Session.cut)
 
 
 def thread_judges(conversation):

@@ -150,7 +150,6 @@ def _for_brokers_time(settings: RuleSettings) -> RuleSettings:
     return RuleSettings(
         dead_letters=settings.dead_letters,
         extended_timestamps=settings.extended_timestamps,  # bit 6 must be cleared even then
-        inspect_compressed=settings.inspect_compressed,
     )
 
 

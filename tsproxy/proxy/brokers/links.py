@@ -74,6 +74,8 @@ class BrokerLink:
         self._doubt: asyncio.TimerHandle | None = None
         """Runs from a client's complaint until the broker answers us."""
         self._hangs = Trouble(BROKER_HANGS, BROKER_ANSWERS)
+        self._is_due = True
+        """True if the broker must describe the topics. A doubt alone asks for less."""
         self._is_lost = False
         self._is_logged = False
         self._node_id = node_id
@@ -88,6 +90,7 @@ class BrokerLink:
         self._topics = topics
         if topics and not self._is_lost:
             self.is_settled.clear()
+        self._is_due = True
         self._wake.set()
 
     def client_connected(self) -> None:
@@ -165,24 +168,30 @@ class BrokerLink:
 
     async def _converse(self, connection: AdminConnection) -> None:
         """Query the broker whenever something changes. Ends only with an error."""
+        self._is_due = True
         while True:
             self._wake.clear()
             if connection.has_ended:
                 raise ConversationError(f"{self.address}: the broker closed the connection")
-            topics = self._topics
             if self._doubt is not None or self._hangs.text is not None:
                 await connection.offers()  # it needs no right and no topic
-            answers = await connection.describe(topics)
-            self._described(given_by(each for each in answers if each.error_code == ErrorCode.NONE))
-            self.connection = connection
-            if topics is self._topics:
-                self.is_settled.set()
+                self._answered()
+            if self._is_due:
+                self._is_due, topics = False, self._topics
+                answers = await connection.describe(topics)
+                self._answered()
+                self._described(given_by(each for each in answers if each.error_code == ErrorCode.NONE))
+                self.connection = connection
+                if topics is self._topics:
+                    self.is_settled.set()
             await self._wake.wait()
 
-    def _described(self, given: Given | None) -> None:
+    def _answered(self) -> None:
         self._answered_s = asyncio.get_running_loop().time()
         self._end_doubt()
         self._hangs.over(node_id=self._node_id, address=str(self.address))
+
+    def _described(self, given: Given | None) -> None:
         if self._is_lost:
             self._is_lost = False
             self._on_outage()
@@ -249,6 +258,8 @@ class BrokerLinks:
     def set_brokers(self, brokers: Mapping[int, Address]) -> None:
         """Update the links to the brokers that exist now."""
         self._reached_former.clear()
+        since_s = asyncio.get_running_loop().time() - HUNG_LATELY_S
+        self._hung = {node_id: hung for node_id, hung in self._hung.items() if hung[1] > since_s}
         for node_id, link in tuple(self._links.items()):
             if brokers.get(node_id) != link.address:
                 if (text := link.warning()) is not None:

@@ -36,8 +36,6 @@ LAST_RETRY_MS: Final = 30_000
 HEALTHY_MS: Final = 60_000
 REPORT_S: Final = 2.0
 """How long a worker may take to report. A worker that takes longer is not ready."""
-"""The reason of dead letters that are lost because their process was killed. No metric has it: a process that
-has ended counts nothing."""
 PREPARE_S: Final = 10.0
 """How long a worker may take to prepare another configuration. It may have started a moment ago."""
 COMMIT_S: Final = 10.0
