@@ -372,10 +372,13 @@ ADAPTIVE = RuleSettings(inspect_compressed=Inspect.ADAPTIVE)
         (RuleSettings(inspect_compressed=Inspect.ALL), ADAPTIVE, Inspect.ALL),
     ],
 )
-def test_the_rule_says_which_compressed_batches_are_read_then_the_defaults(settings, defaults, inspected):
-    assert (
-        resolved(Policy(rules=(rule(settings=settings),), defaults=defaults)).inspect_compressed is inspected
-    )
+@pytest.mark.parametrize("kind", TimestampType)
+def test_the_rule_says_which_compressed_batches_are_read_then_the_defaults(
+    settings, defaults, inspected, kind
+):
+    policy = Policy(rules=(rule(settings=settings),), defaults=defaults)
+    known = replace(KNOWN, timestamp_type=kind)
+    assert resolved(policy, known=known).inspect_compressed is inspected
 
 
 LOOSER, STRICTER = TimeLimit(10 * DAY_MS), TimeLimit(1)
@@ -407,6 +410,12 @@ LOOSER, STRICTER = TimeLimit(10 * DAY_MS), TimeLimit(1)
         (Policy(limits_from=LimitsFrom.CONFIG), None, Inspect.ALL),
         (Policy(candidate=RuleSettings(after=STRICTER)), KNOWN, Inspect.ALL),
         (Policy(names_unit=True), KNOWN, Inspect.ALL),
+        (Policy(help="https://wiki.example.com"), KNOWN, Inspect.ALL),
+        (
+            Policy(rules=(rule(settings=RuleSettings(preset=Preset.KIP_937_DRAFT)),)),
+            replace(KNOWN, after_max_ms=HOUR_MS),
+            Inspect.ALL,
+        ),
         (Policy(), None, Inspect.ALL),
     ],
 )

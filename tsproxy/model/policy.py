@@ -305,6 +305,11 @@ class TopicPolicy(Settings):
         broker's. Custom rules do not count, since their check comes after the check of the range."""
         if self.limits is None or self.limits.is_compacted or self.rejects_special_timestamps:
             return False
+        return self.speaks_as_broker
+
+    @property
+    def speaks_as_broker(self) -> bool:
+        """True if the error texts are a broker's to the letter."""
         return not (self.speaks_as_draft or self.names_unit or self.help)
 
     def helped(self, text: str) -> str:

@@ -100,11 +100,9 @@ class ClientPolicy:
             return TopicPolicy(mode=mode, limits=known, rule=name, is_known=is_known)
         waiver = self.active_waiver(topic, now_ms)
         limits = _limits(policy, settings, known, on_kafka_4)
-        inspected = _inspected(policy, settings, known, limits)
         if known is not None and known.timestamp_type is TimestampType.LOG_APPEND_TIME:
             settings, defaults = _for_brokers_time(settings), _for_brokers_time(defaults)
-        settings = replace(settings, inspect_compressed=inspected)
-        return TopicPolicy(
+        found = TopicPolicy(
             mode=Mode.AUDIT if waiver or policy.is_suspended else mode,
             limits=limits,
             candidate=_candidate(policy, limits, on_kafka_4) if is_known else None,
@@ -117,6 +115,9 @@ class ClientPolicy:
             until_ms=waiver.until_ms if waiver else None,
             is_known=is_known,
         )
+        if found.inspect_compressed in (None, Inspect.AUTO):
+            return replace(found, inspect_compressed=_inspected(policy, known, found))
+        return found
 
 
 def resolve(
@@ -150,6 +151,7 @@ def _for_brokers_time(settings: RuleSettings) -> RuleSettings:
     return RuleSettings(
         dead_letters=settings.dead_letters,
         extended_timestamps=settings.extended_timestamps,  # bit 6 must be cleared even then
+        inspect_compressed=settings.inspect_compressed,
     )
 
 
@@ -217,19 +219,16 @@ def _limits(
     return _widened(limits, policy.clock_tolerance_ms)
 
 
-def _inspected(
-    policy: Policy, settings: RuleSettings, known: TopicLimits | None, limits: TopicLimits | None
-) -> Inspect:
-    """Which compressed batches are read.
+def _inspected(policy: Policy, known: TopicLimits | None, found: TopicPolicy) -> Inspect:
+    """Which compressed batches are read with `auto`.
 
-    A broker reads every record. So with `auto`, all batches are read only where the proxy would say something
-    that the broker does not: its limits are stricter than the broker's, a candidate was asked for, or its
-    error texts name the unit. The candidate of a file that names none counts only what is read.
+    A broker reads every record. So all batches are read only where the proxy would say something that the
+    broker does not: its limits are stricter than the broker's, a candidate was asked for, or its error texts
+    are its own. The candidate of a file that names none counts only what is read.
     """
-    asked = settings.inspect_compressed or policy.defaults.inspect_compressed or Inspect.AUTO
-    if asked is not Inspect.AUTO:
-        return asked
-    if policy.names_unit or policy.candidate not in (None, DEFAULT_CANDIDATE) or not (known and limits):
+    limits = found.limits
+    has_own_candidate = policy.candidate not in (None, DEFAULT_CANDIDATE)
+    if known is None or limits is None or has_own_candidate or not found.speaks_as_broker:
         return Inspect.ALL
     is_stricter = is_wider(known.before_max_ms, limits.before_max_ms) or is_wider(
         known.after_max_ms, limits.after_max_ms
