@@ -84,6 +84,13 @@ def test_the_verdict_of_a_trial_is_how_its_process_ends(ending, verdict):
     assert [*trial.verdicts([(7, lambda: ending)], 2)] == [(7, verdict)]
 
 
+def test_children_of_others_are_left_to_them():
+    others = trial.fork(lambda: 3)
+    os.waitid(os.P_PID, others, os.WEXITED | os.WNOWAIT)
+    assert [*trial.verdicts([(7, lambda: trial.SURVIVED)], 2)] == [(7, trial.SURVIVED)]
+    assert os.waitstatus_to_exitcode(os.waitpid(others, 0)[1]) == 3
+
+
 def test_a_trial_that_raises_or_is_killed_has_caught_its_mutant():
     def killed():
         os.kill(os.getpid(), 9)

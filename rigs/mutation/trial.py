@@ -16,6 +16,7 @@ import sys
 import traceback
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
+from multiprocessing.connection import wait
 from pathlib import Path
 
 import aiokafka  # noqa: F401 # loaded once for all trials that import
@@ -65,6 +66,16 @@ def fork(run: Callable[[], int], output: str = os.devnull) -> int:
     return process
 
 
+def first_ended(processes: Iterable[int]) -> int:
+    """The first of these children that ends. Others of this process are left to those who wait for them."""
+    with contextlib.ExitStack() as stack:
+        watched = {}
+        for process in processes:
+            watched[descriptor := os.pidfd_open(process)] = process
+            stack.callback(os.close, descriptor)
+        return watched[wait(list(watched))[0]]
+
+
 def verdicts(trials: Iterable[tuple[int, Callable[[], int]]], workers: int) -> Iterator[tuple[int, int]]:
     """How each numbered trial ended. `workers` processes run at a time."""
     running: dict[int, int] = {}
@@ -76,8 +87,8 @@ def verdicts(trials: Iterable[tuple[int, Callable[[], int]]], workers: int) -> I
                 break
         if not running:
             return
-        process, status = os.wait()
-        code = os.waitstatus_to_exitcode(status)
+        process = first_ended(running)
+        code = os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
         yield running.pop(process), code if code >= 0 else CAUGHT
 
 
