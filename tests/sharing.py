@@ -19,7 +19,9 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
+import execnet
 import pytest
 from xdist.scheduler import LoadScopeScheduling
 from xdist.workermanage import WorkerController
@@ -52,8 +54,12 @@ TABLE = Path(__file__).with_name("durations.json")
 LONG_S = 5
 
 _measured: Counter[str] = Counter()
+_errors: list[str] = []
+"""The errors of pytest itself, or of a plug-in. Such an error ends a process of the run."""
 _folder = pytest.StashKey[Path]()
 """The file that names the brokers which the processes share."""
+
+_units = pytest.StashKey["ByFile"]()
 
 EVERYTHING = "tsproxy_everything"
 """A worker's input: True if the run collects all tests."""
@@ -105,7 +111,58 @@ def pytest_configure_node(node: WorkerController) -> None:
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> LoadScopeScheduling:
     config.option.loadscopereorder = False  # it would sort by the number of tests
-    return ByFile(config, log)
+    config.stash[_units] = ByFile(config, log)
+    return config.stash[_units]
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """Each event of a process reaches the one that gives out the units.
+
+    execnet refuses text with half of a surrogate pair, as a name of bytes that are no UTF-8 has. xdist then
+    ends the process, and neither the failed test nor the rest of its file is named.
+    """
+    if hasattr(session.config, "workerinput"):
+        teller = next(
+            each for each in session.config.pluginmanager.get_plugins() if hasattr(each, "sendevent")
+        )
+        send = teller.sendevent
+
+        def tell(name: str, **told: object) -> None:
+            try:
+                send(name, **told)
+            except execnet.DumpError:
+                send(name, **_sendable(told))
+
+        teller.sendevent = tell
+
+
+def _sendable(told: Any) -> Any:
+    if isinstance(told, str):
+        return told.encode("utf-8", "backslashreplace").decode()
+    if isinstance(told, dict):
+        return {_sendable(name): _sendable(value) for name, value in told.items()}
+    if isinstance(told, list | tuple):
+        return type(told)(map(_sendable, told))
+    return told if isinstance(told, bool | int | float | bytes | None) else repr(told)
+
+
+def pytest_internalerror(excrepr: object) -> None:
+    _errors.append(str(excrepr))
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """Says at the end of a broken run its first error, and the tests without a result."""
+    if _errors and _units in config.stash:
+        lines = [line for line in _errors[0].splitlines() if line.strip()]
+        left = [*config.stash[_units].left()]
+        print(
+            "\nThe first internal error:",
+            *lines[-8:],
+            f"Tests without a result: {len(left)}",
+            *left[:6],
+            sep="\n  ",
+        )
 
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
@@ -127,6 +184,12 @@ class ByFile(LoadScopeScheduling):
 
     def _split_scope(self, nodeid: str) -> str:
         return unit_of(nodeid)
+
+    def left(self) -> Iterator[str]:
+        """The tests that have not run."""
+        for units in (self.workqueue, *self.assigned_work.values()):
+            for tests in units.values():
+                yield from (test for test, is_done in tests.items() if not is_done)
 
 
 def unit_of(nodeid: str) -> str:

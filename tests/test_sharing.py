@@ -1,5 +1,8 @@
-"""Which process gets which tests, and in which order they start."""
+"""Which process gets which tests, in which order they start, and what each tells."""
 
+import subprocess
+import sys
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -73,3 +76,52 @@ async def test_all_processes_of_a_run_share_a_broker_which_ends_with_the_run():
 
 def test_a_run_of_one_process_has_brokers_of_its_own():
     assert shared_brokers.attached(SimpleNamespace(), "4.4.0") is None
+
+
+ODD = r"""
+import logging, warnings
+NAME = b"app-\xff".decode("utf-8", "surrogateescape")
+
+def test_that_logs():
+    logging.getLogger("odd").warning(NAME)
+
+def test_that_warns():
+    warnings.warn(NAME)
+
+def test_that_fails():
+    raise ValueError(NAME)
+"""
+BROKEN = """
+def pytest_runtest_logfinish(nodeid):
+    if "breaks" in nodeid:
+        raise SystemError("the plug-in is broken")
+"""
+
+
+def shared_run(folder):
+    (folder / "pytest.ini").write_text("[pytest]\nasyncio_default_fixture_loop_scope = function\n")
+    return subprocess.run(
+        [sys.executable, "-m", "pytest", "-n", "2", "-p", "tests.sharing", "--rootdir", folder, folder],
+        cwd=Path(__file__).parents[1],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_a_test_whose_text_is_no_unicode_is_told(tmp_path):
+    (tmp_path / "test_odd.py").write_text(ODD)
+    run = shared_run(tmp_path)
+    assert "1 failed, 2 passed" in run.stdout
+    assert r"ValueError: app-\udcff" in run.stdout
+    assert run.returncode == pytest.ExitCode.TESTS_FAILED
+
+
+def test_a_broken_run_ends_with_its_first_error_and_the_tests_that_did_not_run(tmp_path):
+    (tmp_path / "conftest.py").write_text(BROKEN)
+    (tmp_path / "test_few.py").write_text("def test_breaks(): pass\ndef test_after(): pass\n")
+    run = shared_run(tmp_path)
+    assert run.returncode == pytest.ExitCode.INTERNAL_ERROR
+    end = run.stdout.partition("The first internal error:")[2]
+    assert "the plug-in is broken" in end
+    assert "test_few.py::test_after" in end
