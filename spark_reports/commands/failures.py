@@ -26,11 +26,19 @@ _ADVICE: Final = (
         "This Spark does not have that file system: start it by spark-submit with its package "
         "(org.apache.hadoop:hadoop-aws for s3a).",
     ),
+    (
+        "ARITHMETIC_OVERFLOW",
+        "A sum does not fit into 64 bits, so no proxy wrote all of these lines.",
+    ),
 )
 """Regular expressions for Spark's text, each with its advice. The first match counts."""
 
-_NOISE: Final = re.compile(r"\s*SQLSTATE: \w+|\[[A-Z][A-Z0-9_.]+\]\s*|^([a-z]\w*\.)+[A-Z]\w*: ")
-"""Names of errors and of Java's classes. They do not help in a sentence."""
+_NOISE: Final = re.compile(
+    r"\s*SQLSTATE: \w+|\[[A-Z][A-Z0-9_.]+\]\s*|^([a-z]\w*\.)+[A-Z]\w*: "
+    r"|\s*(Use '?try_\w+|If necessary,? set).*"
+)
+"""Names of errors and of Java's classes, which do not help in a sentence, and Spark's advice to
+authors of queries: to let them return NULL, or to switch off the check that found the error."""
 
 _CAUSE: Final = re.compile(r"^(?:Caused by)?: (.+)$", re.MULTILINE)
 _CHARS: Final = 300

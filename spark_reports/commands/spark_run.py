@@ -1,6 +1,7 @@
 """The shared part of commands that need Spark: a session, its failures as one sentence, progress."""
 
 import argparse
+import logging
 import sys
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 
 _NOT_THERE: Final = ("PATH_NOT_FOUND", "TABLE_OR_VIEW_NOT_FOUND")
 _SKIPS_DAMAGED: Final = "spark.sql.files.ignoreCorruptFiles"
+_LOGGERS: Final = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
+"""pyspark's loggers that write each error of a query to standard error, as JSON with Java's whole stack."""
 _MAX_CAUSES: Final = 4
 _MAX_FILES: Final = 100_000
 
@@ -55,6 +58,7 @@ def spark_at_work(
         from py4j.protocol import Py4JJavaError
         from pyspark.errors import PySparkException
 
+        stack.enter_context(_errors_said_once())
         stack.callback(progress.clear)  # before the session stops, so that no tasks are requested from it
         progress.watch(tasks_of(spark))
         progress.show(doing)
@@ -74,6 +78,22 @@ def spark_at_work(
             ) from error
         finally:
             progress.clear()
+
+
+@contextmanager
+def _errors_said_once() -> Iterator[None]:
+    """Inside the block, pyspark does not log the errors that it raises. Afterwards it does again."""
+    from pyspark.logger import PySparkLogger
+
+    loggers: list[logging.Logger] = [PySparkLogger.getLogger(name) for name in _LOGGERS]
+    before = [logger.disabled for logger in loggers]
+    for logger in loggers:
+        logger.disabled = True
+    try:
+        yield
+    finally:
+        for logger, was in zip(loggers, before, strict=True):
+            logger.disabled = was
 
 
 def progress_of(options: argparse.Namespace) -> Progress:

@@ -7,12 +7,14 @@ import sys
 from pathlib import Path
 
 import pytest
+from pyspark.logger import PySparkLogger
 
 from spark_reports.cli import main
+from spark_reports.log.set_aside import ABSURD_COUNT
 from spark_reports.report import links
 from spark_reports.spark.session import settings
 from tests.spark_reports.day import DAY_MS, MIDNIGHT_MS, a_day
-from tests.spark_reports.logs import write
+from tests.spark_reports.logs import counters, write
 
 GOLDEN = Path(__file__).parents[1] / "decisions" / "golden"
 
@@ -184,6 +186,22 @@ def test_in_a_notebook_the_session_is_afterwards_as_it_was(spark, decisions, tmp
         after = dict(spark.conf.getAll)
     assert {name: after[name] for name in before} == before
     assert spark.conf.get("spark.sql.sources.partitionOverwriteMode").upper() == "STATIC"
+
+
+def test_an_error_within_a_task_is_one_sentence_and_none_of_sparks_advice(spark, tmp_path, capfd):
+    """pyspark writes such an error to standard error as well, as 4 KB of JSON. Spark's own text proposes to
+    switch off the check that found it. A line may have each of these counts, but their sum is too large."""
+    many = ABSURD_COUNT - 1
+    lines = [counters(seq, records=many, ahead=[[5, 1, many]], behind=[]) for seq in range(9_300)]
+    write(tmp_path / "in" / "decisions-20261120T000000Z-px-b-0001.jsonl", *lines)
+    asked = ["--input", str(tmp_path / "in"), "--date", "2026-11-20", "--output", str(tmp_path / "out")]
+    assert main(["daily", *asked]) == 1
+    stderr = capfd.readouterr().err
+    assert stderr.count("\n") == 1
+    assert "A sum does not fit into 64 bits" in stderr
+    assert "ansi" not in stderr
+    assert not (tmp_path / "out" / "report.json").exists()
+    assert not PySparkLogger.getLogger("SQLQueryContextLogger").disabled
 
 
 def test_a_file_system_that_spark_does_not_have_is_a_sentence(spark, decisions, capsys):

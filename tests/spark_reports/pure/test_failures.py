@@ -8,6 +8,10 @@ CUT = (
     "org.apache.spark.SparkException: [FAILED_READ_FILE.NO_HINT] Encountered error while reading file "
     "file:///in/a.jsonl.gz.  SQLSTATE: KD001"
 )
+OVERFLOW = (
+    "[ARITHMETIC_OVERFLOW] overflow. Use 'try_add' to tolerate overflow and return NULL instead. If "
+    'necessary set "spark.sql.ansi.enabled" to "false" to bypass this error. SQLSTATE: 22003'
+)
 CALLED_BACK = """[STREAM_FAILED] Query [id = 1] terminated with exception: Traceback (most recent call last):
   File "stream.py", line 62, in _write_batch
 py4j.protocol.Py4JJavaError: An error occurred while calling o456.save.
@@ -37,6 +41,7 @@ Caused by: java.io.IOException: Mkdirs failed to create file:/out
         ),
         (['x: No FileSystem for scheme "foo"'], "x: No FileSystem", "hadoop-aws for s3a"),
         (["[DIVIDE_BY_ZERO] Division by zero. SQLSTATE: 22012\nand a plan"], "Division by zero", ""),
+        ([OVERFLOW], "overflow. A sum does not fit into 64 bits", ""),
         (["java.lang.OutOfMemoryError: " + "x" * 1_000], "x" * 300 + "…", ""),
     ],
 )
@@ -46,7 +51,8 @@ def test_a_failure_is_one_line_with_what_to_do(texts, line, advice):
     assert advice in found
     assert "\n" not in found
     assert not any(
-        noise in found for noise in ("SQLSTATE", "org.apache.spark.SparkException", "Traceback", "java.")
+        noise in found
+        for noise in ("SQLSTATE", "ansi", "try_add", "org.apache.spark.SparkException", "Traceback", "java.")
     )
 
 
