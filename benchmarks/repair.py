@@ -18,7 +18,7 @@ from tsproxy.model.produce import PartitionProduceData, ProduceRequest, TopicPro
 from tsproxy.model.verdict import TopicLimits
 from tsproxy.model.view import View
 from tsproxy.session.policies import of_anybody
-from tsproxy.session.produce.judge_request import RequestVerdict, judge_request
+from tsproxy.session.produce.judge_request import Judgement, judge_request
 from tsproxy.wire import k00_produce
 from tsproxy.wire.headers import RequestHeader, frame
 
@@ -65,8 +65,8 @@ def repair(bench: Bench) -> Section:
     )
 
 
-def judged_batch(batch: bytes, settings: RuleSettings) -> RequestVerdict:
-    """The verdict on a request of that one batch, under a rule with these settings."""
+def judged_batch(batch: bytes, settings: RuleSettings) -> Judgement:
+    """The judgement on a request of that one batch, under a rule with these settings."""
     policy = Policy(rules=(Rule("all", Match(), settings),))
     policies = of_anybody(View(topics={_TOPIC: TopicLimits()}, policy=policy))
     partition = PartitionProduceData(0, memoryview(batch))

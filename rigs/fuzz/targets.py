@@ -38,7 +38,7 @@ from tsproxy.proxy.connections.proxy_protocol import HEAD_BYTES
 from tsproxy.session import sasl_names
 from tsproxy.session.policies import of_anybody
 from tsproxy.session.produce.job import Work
-from tsproxy.session.produce.verdicts import judge_steps
+from tsproxy.session.produce.judge_partitions import judge_steps
 from tsproxy.session.reading import AnswerRead, NodeUnknown, Unreadable, read_beside
 from tsproxy.session.slots import MaskAddresses, NarrowVersions, RewriteAddresses
 from tsproxy.tls import x509

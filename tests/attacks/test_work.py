@@ -7,7 +7,6 @@ import gzip
 import struct
 import zlib
 from dataclasses import replace
-from functools import partial
 
 import cramjam
 import lz4.frame
@@ -31,16 +30,15 @@ from tests.wire.batches import GZIP, LZ4, SNAPPY, XERIAL_HEADER, ZSTD, batch, un
 from tsproxy.model.custom_rule import CustomRule
 from tsproxy.model.policy import Match, Policy, Rule, RuleSettings
 from tsproxy.model.produce import PartitionProduceResponse, ProduceResponse, TopicProduceResponse
-from tsproxy.model.view import SessionLimits
 from tsproxy.policy.stream_time import StreamTimeGuard
 from tsproxy.session.effects import CloseReason, CloseSession, Emit, Judge, Note, PauseClient
 from tsproxy.session.policies import of_anybody
-from tsproxy.session.produce.answer import local, settle, with_answer, with_throttle
-from tsproxy.session.produce.job import MOST_OBJECTS, Work, all_steps
-from tsproxy.session.produce.judge_request import judge_request_steps
-from tsproxy.session.produce.outcomes import of_rejections
+from tsproxy.session.produce.answer import settle, with_throttle
+from tsproxy.session.produce.job import MOST_OBJECTS
+from tsproxy.session.produce.judge_request import judge_request
+from tsproxy.session.slots import BookProduce
 from tsproxy.wire import k00_produce, record_batch
-from tsproxy.wire.headers import RequestHeader, read_request_header, response_header
+from tsproxy.wire.headers import read_request_header, response_body_start, response_header
 from tsproxy.wire.primitives import MOST_TAGS, MOST_TAGS_TOGETHER, DecodeError, Reader
 
 DESCRIBE_CONFIGS = 32
@@ -246,43 +244,44 @@ def test_a_request_that_is_read_beside_the_loop_and_is_none_closes_the_connectio
     assert "names t-998 twice" in effects[-1].text
 
 
+def judgement_on(body, version):
+    """The judgement on a request with these batches, by topic and partition."""
+    whole = produce(body, version)
+    header = read_request_header(whole[4:])
+    names = view_of().topic_names
+    asked = k00_produce.read_request(version, whole[4 + header.body_start :], names=names)
+    return judge_request(header, asked, whole, of_anybody(view_of()), NOW_MS)
+
+
 @pytest.mark.parametrize("version", range(14))
 @pytest.mark.parametrize("mute_ms", [0, 1, 70_000])
-def test_an_answer_that_was_made_beside_the_loop_is_the_one_that_would_have_been_made_on_it(version, mute_ms):
-    header, body = (
-        RequestHeader(PRODUCE, version, 7, "app", 0),
-        {"t": {0: batch([0]), 1: None}, "u": {5: batch([0])}},
-    )
-    whole = produce(body, version)
-    read = read_request_header(whole[4:])
-    asked = k00_produce.read_request(version, whole[4 + read.body_start :], names=view_of().topic_names)
-    begin = partial(judge_request_steps, header, asked, whole, of_anybody(view_of()), NOW_MS, lambda _: {})
-    here = all_steps(begin(Work(SessionLimits())))
-    beside = replace(all_steps(with_answer(begin, Work(SessionLimits()))), throttle_ms=mute_ms)
+def test_a_throttle_time_is_added_to_an_answer_that_is_written_already(version, mute_ms):
+    answered = judgement_on({"t": {0: batch([0]), 1: None}, "u": {5: batch([0])}}, version).answer
+    start = 4 + response_body_start(PRODUCE, version, answered[4:])
+    read = k00_produce.read_response(version, answered[start:])
+    throttled = k00_produce.write_response(version, replace(read, throttle_time_ms=mute_ms))
 
-    assert beside.answer
-    assert with_throttle(beside) == local(replace(here, throttle_ms=mute_ms))
-    assert beside.booked == tuple(map(Emit, of_rejections(here)))
+    assert [len(topic.partitions) for topic in read.topics] == [2, 1]
+    assert with_throttle(answered, version, mute_ms) == frame(answered[4:start] + throttled)
 
 
 @pytest.mark.parametrize("version", range(3, 14))
-def test_rejections_that_a_thread_wrote_are_merged_as_those_that_the_loop_writes(version):
+def test_rejections_are_written_where_a_request_is_judged_and_only_merged_when_the_broker_answers(version):
     """Three thousand texts would take the loop 10 ms when the broker answers, for an answer of 50 bytes."""
     marked = batch([NOW_MS] * 3_000, attributes=0x08)
-    whole = produce({"t": {0: batch([NOW_MS]), 1: marked, 2: batch([0])}}, version)
-    read = read_request_header(whole[4:])
-    names = view_of().topic_names
-    asked = k00_produce.read_request(version, whole[4 + read.body_start :], names=names)
-    begin = partial(judge_request_steps, read, asked, whole, of_anybody(view_of()), NOW_MS, lambda _: {})
-    here = all_steps(begin(Work(SessionLimits())))
-    beside = all_steps(with_answer(begin, Work(SessionLimits())))
-    stored = TopicProduceResponse("t", (PartitionProduceResponse(0),), topic_id=asked.topics[0].topic_id)
+    judgement = judgement_on({"t": {0: batch([NOW_MS]), 1: marked, 2: batch([0])}}, version)
+    slot = BookProduce.holding(judgement.verdict, judgement.rejected_topics)
+    topic_id = judgement.verdict.forwarded[0].topic_id
+    stored = TopicProduceResponse("t", (PartitionProduceResponse(0),), topic_id=topic_id)
     body = k00_produce.write_response(version, ProduceResponse((stored,)))
-    payload = response_header(PRODUCE, version, read.correlation_id) + body
-    merged, count = bytecodes(settle, beside, payload, None, lambda _: False)
+    payload = response_header(PRODUCE, version, slot.correlation_id) + body
+    (answered, _), count = bytecodes(settle, slot, payload, None, lambda _: False)
+    start = 4 + response_body_start(PRODUCE, version, answered[4:])
+    (topic,) = k00_produce.read_response(version, answered[start:]).topics
 
-    assert merged == settle(here, payload, None, lambda _: False)
-    assert (merged[0].count(b"Timestamp 0 of") > 0) == (version >= 8)
+    assert [(p.index, p.error_code) for p in topic.partitions] == [(0, 0), (1, 32), (2, 32)]
+    assert [p.error_count for p in topic.partitions] == ([0, 3_000, 1] if version >= 8 else [0, 0, 0])
+    assert (answered.count(b"Timestamp 0 of") > 0) == (version >= 8)
     assert count < 6_000
 
 

@@ -21,8 +21,8 @@ from tsproxy.session.effects import Emit, Judge, PauseClient, ResumeClient, Send
 from tsproxy.session.events import DeadlinePassed
 from tsproxy.session.penalties import Penalties
 from tsproxy.session.policies import Policies
+from tsproxy.session.produce.judge_partitions import judge_all
 from tsproxy.session.produce.names import NamesOnly
-from tsproxy.session.produce.verdicts import judge_all
 from tsproxy.session.stream_times import StreamTimes
 from tsproxy.session.throttle import Throttle
 from tsproxy.wire import k00_produce

@@ -26,7 +26,7 @@ from tsproxy.policy.stream_time import StreamTimeGuard
 from tsproxy.session.fast_path import _read_compressed
 from tsproxy.session.policies import Policies
 from tsproxy.session.produce.budget import DecompressionBudget
-from tsproxy.session.produce.verdicts import judge_all
+from tsproxy.session.produce.judge_partitions import judge_all
 from tsproxy.session.requests import RELAYED
 from tsproxy.wire import k00_produce
 from tsproxy.wire.headers import read_request_header

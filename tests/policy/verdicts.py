@@ -4,7 +4,7 @@ from tsproxy.model.policy import NO_POLICY
 from tsproxy.model.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from tsproxy.model.verdict import TopicLimits
 from tsproxy.model.view import SessionLimits, View
-from tsproxy.session.produce.verdicts import judge_all
+from tsproxy.session.produce.judge_partitions import judge_all
 from tsproxy.wire.headers import RequestHeader
 
 NOW_MS = 1_767_225_600_000

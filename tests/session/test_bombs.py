@@ -44,7 +44,7 @@ import re, sys
 from pathlib import Path
 from tsproxy.model.verdict import TopicLimits
 from tsproxy.model.view import View
-from tsproxy.session.produce.verdicts import judge_all
+from tsproxy.session.produce.judge_partitions import judge_all
 from tsproxy.wire.headers import read_request_header
 from tsproxy.wire.k00_produce import read_request
 

@@ -20,7 +20,7 @@ from tsproxy.policy.stream_time import StreamTimeGuard
 from tsproxy.session.policies import of_anybody
 from tsproxy.session.produce import bare_messages
 from tsproxy.session.produce.job import A_STEP, AN_ODD_BATCH, BYTES_A_RECORD, StoppedError, Work
-from tsproxy.session.produce.verdicts import judge_all, judge_steps
+from tsproxy.session.produce.judge_partitions import judge_all, judge_steps
 from tsproxy.wire import codecs, record_set
 from tsproxy.wire.headers import RequestHeader
 from tsproxy.wire.record_batch import SHELLS

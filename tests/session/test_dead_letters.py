@@ -66,8 +66,7 @@ def test_nothing_of_it_is_kept_until_the_broker_answers():
     client(produce({"t": {0: batch([NOW_MS]), 1: batch([BAD_MS])}}))(conversation)
 
     [slot] = conversation.session._state.slots.clear()
-    assert slot.verdicts.dead == ()
-    assert [judged.dead for judged in slot.verdicts.rejected] == [None]
+    assert [partition.dead for partition in slot.verdict.rejected] == [None]
 
 
 def test_no_copies_without_a_rule_that_asks_nor_of_what_is_forwarded():

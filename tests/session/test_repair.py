@@ -249,5 +249,5 @@ def test_no_byte_of_a_repaired_batch_is_kept_until_the_broker_answers():
     """The frame that is forwarded has them: they would be in memory twice."""
     conversation = Conversation(view(on_violation=REPAIR))
     conversation.session.client_bytes(produce({"t": {0: batch([US])}}), NOW_MS)
-    (kept,) = conversation.session._state.slots.head().verdicts.forwarded
+    (kept,) = conversation.session._state.slots.head().verdict.forwarded
     assert (kept.rewritten.records, kept.rewritten.times_ms) == (b"", ())

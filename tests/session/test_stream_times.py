@@ -209,7 +209,7 @@ def test_beside_the_loop_it_is_judged_by_what_was_known_when_the_request_was_who
     effects = session.client_bytes(asked(JUMP_MS, codec=CODECS["zstd"]), NOW_MS)
     [job] = [effect.job for effect in effects if isinstance(effect, Judge)]
     known.accepted(("t", 0), JUMP_MS, NOW_MS)
-    assert len(job().rejected) == 1
+    assert len(job().verdict.rejected) == 1
 
 
 def test_no_more_partitions_are_kept_than_that(monkeypatch):

@@ -10,7 +10,7 @@ from tsproxy.model.kafka import ErrorCode
 from tsproxy.model.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from tsproxy.model.verdict import Reject
 from tsproxy.model.view import View
-from tsproxy.session.produce.verdicts import judge_all
+from tsproxy.session.produce.judge_partitions import judge_all
 from tsproxy.testing.kafka_cluster import KafkaCluster
 from tsproxy.wire.headers import RequestHeader
 

@@ -176,7 +176,7 @@ class Answers:
         state = self._state
         self._seen = state.view
         cost = len(payload) + (
-            len(slot.verdicts.rejected) * A_REJECTION if isinstance(slot, BookProduce) else 0
+            len(slot.verdict.rejected) * A_REJECTION if isinstance(slot, BookProduce) else 0
         )
         if cost > self._room:
             self._reading = slot, payload
@@ -214,9 +214,9 @@ class Answers:
             return False
         state.effects += map(_wanted, read.moved)
         if isinstance(slot, BookProduce):
-            state.stream_times.answered(slot.verdicts, read.booked)
+            state.stream_times.answered(slot.verdict, read.booked)
             state.emit(read.booked)
-            state.learn_answer(slot.verdicts, read.booked)
+            state.learn_answer(slot.verdict, read.booked)
         if read.offers is not None:
             state.offered(read.offers)
         if read.left_out:

@@ -13,7 +13,7 @@ from tsproxy.model.produce import TopicKey
 from tsproxy.session.lifetime import Stage
 from tsproxy.session.produce.emit import Emit as Emit
 from tsproxy.session.produce.job import Job
-from tsproxy.session.produce.judge_request import Judgement
+from tsproxy.session.produce.judge_request import Judged
 from tsproxy.session.reading import AnswerRead, NodeUnknown, Unreadable
 
 
@@ -136,7 +136,7 @@ class Judge:
     (a `PauseClient` follows). If the session closes meanwhile, the shell stops the job.
     """
 
-    job: Job[Judgement]
+    job: Job[Judged]
 
 
 @dataclass(frozen=True, slots=True)

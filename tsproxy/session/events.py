@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from tsproxy.model.outcome import Peer
 from tsproxy.model.view import View
-from tsproxy.session.produce.judge_request import Judgement
+from tsproxy.session.produce.judge_request import Judged
 from tsproxy.session.reading import AnswerRead, NodeUnknown, Unreadable
 
 
@@ -77,7 +77,7 @@ class RequestJudged:
     """The job of a `Judge` effect is done: the session continues with the request, then with the requests
     behind it."""
 
-    judgement: Judgement
+    judged: Judged
 
 
 @dataclass(frozen=True, slots=True)

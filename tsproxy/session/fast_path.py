@@ -29,23 +29,23 @@ from tsproxy.fastpath import (
     Table,
 )
 from tsproxy.model.bounded import Ceiling, Owner
-from tsproxy.model.kafka import Codec, is_topic_name, is_unnamed
+from tsproxy.model.kafka import ApiKey, Codec, is_topic_name, is_unnamed
 from tsproxy.model.outcome import Peer, VerdictName
 from tsproxy.model.records import RecordFacts
-from tsproxy.model.verdict import Reject, TopicLimits
+from tsproxy.model.verdict import Accept, Reject, TopicLimits
 from tsproxy.model.view import SessionLimits
 from tsproxy.policy.context import is_recompressed
 from tsproxy.policy.fast_path import fast_path_bounds, may_stay_unread, repeatable_rejection
 from tsproxy.session.penalties import Penalties
 from tsproxy.session.policies import MOST_UNKNOWN, Policies
 from tsproxy.session.produce.budget import BudgetExceededError, DecompressionBudget
-from tsproxy.session.produce.judge_request import RequestVerdict
-from tsproxy.session.produce.verdicts import PartitionVerdict
+from tsproxy.session.produce.verdict import PartitionVerdict, RequestVerdict
 from tsproxy.session.slots import BlankNodes, BookProduce, PassThrough
 from tsproxy.session.throttle import Throttle
 from tsproxy.wire.answers import AnswerStream
 from tsproxy.wire.apis import APIS
 from tsproxy.wire.frames import RequestFrames
+from tsproxy.wire.headers import RequestHeader
 from tsproxy.wire.k00_produce import TOPIC_IDS_FROM
 from tsproxy.wire.record_batch import read_small
 
@@ -87,7 +87,35 @@ def slot_of(
         return BlankNodes(forwarded.correlation_id, forwarded.layout)
     if isinstance(forwarded, ForwardedRelay):
         return PassThrough(forwarded.correlation_id)
-    return BookProduce(forwarded.correlation_id, RequestVerdict.of_forwarded(forwarded))
+    return BookProduce(forwarded.correlation_id, _verdict_on(forwarded))
+
+
+def _verdict_on(forwarded: ForwardedProduce) -> RequestVerdict:
+    return RequestVerdict(
+        header=RequestHeader(
+            ApiKey.PRODUCE,
+            forwarded.api_version,
+            forwarded.correlation_id,
+            forwarded.peer.client_id,
+            body_start=0,
+        ),
+        peer=forwarded.peer,
+        now_ms=forwarded.now_ms,
+        acks=forwarded.acks,
+        transactional_id=forwarded.transactional_id,
+        forwarded=tuple(
+            PartitionVerdict(
+                topic=each.topic,
+                partition=each.partition,
+                batch=each.batch,
+                limits=each.limits,
+                verdict=Accept(),
+                topic_id=each.topic_id,
+            )
+            for each in forwarded.batches
+        ),
+        rejected=(),
+    )
 
 
 class FastPath:
@@ -146,7 +174,7 @@ class FastPath:
         """Let the caller forward nothing until the next `open`: the session must handle the next bytes."""
         self.requests.is_open = self.answers.is_open = False
 
-    def learn(self, verdicts: RequestVerdict, policies: Policies) -> None:
+    def learn(self, verdict: RequestVerdict, policies: Policies) -> None:
         """Forward requests like this one from now on: learn the topics whose batches were forwarded.
 
         A topic is learnt only if two bounds express everything that its policy requires of timestamps. A
@@ -154,30 +182,30 @@ class FastPath:
         such topics as it likes.
         """
         self._held_bytes = None
-        table, known = self._table_for(verdicts, policies), policies.view.topics
-        self._add(table, verdicts, policies, known)
+        table, known = self._table_for(verdict, policies), policies.view.topics
+        self._add(table, verdict, policies, known)
 
-    def learn_accepted(self, verdicts: RequestVerdict, policies: Policies, accepted: Collection[str]) -> None:
+    def learn_accepted(self, verdict: RequestVerdict, policies: Policies, accepted: Collection[str]) -> None:
         """Learn those topics of the request that are in `accepted`: a broker has accepted a batch of each, so
         they exist."""
         table = self.requests.table
-        if table is None or not self._is_for(table, verdicts):
+        if table is None or not self._is_for(table, verdict):
             return
         self._held_bytes = None
-        self._add(table, verdicts, policies, accepted)
-        for judged in verdicts.forwarded:
-            was_read = judged.batch.codec != _PLAIN and not judged.batch.is_unread
-            if was_read and not judged.is_bad and judged.topic in accepted:
-                table.was_in_order(judged.topic_key)
+        self._add(table, verdict, policies, accepted)
+        for partition in verdict.forwarded:
+            was_read = partition.batch.codec != _PLAIN and not partition.batch.is_unread
+            if was_read and not partition.is_bad and partition.topic in accepted:
+                table.was_in_order(partition.topic_key)
 
     def _add(
-        self, table: Table, verdicts: RequestVerdict, policies: Policies, existing: Container[str]
+        self, table: Table, verdict: RequestVerdict, policies: Policies, existing: Container[str]
     ) -> None:
         """Learn the topics that are in `existing` and whose policies were found for this request, at most
         MOST_LEARNT. The others take the slow path once more."""
-        named = dict.fromkeys([(j.topic, j.topic_id) for j in verdicts.forwarded if j.topic in existing])
+        named = dict.fromkeys([(p.topic, p.topic_id) for p in verdict.forwarded if p.topic in existing])
         missing = (each for each in named if (each[1] or each[0]) not in table)
-        kept = ((*each, policies.kept(each[0], verdicts.now_ms)) for each in missing)
+        kept = ((*each, policies.kept(each[0], verdict.now_ms)) for each in missing)
         found = ((topic, topic_id, policy) for topic, topic_id, policy in kept if policy is not None)
         for topic, topic_id, policy in islice(found, MOST_LEARNT):
             if is_unnamed(topic, topic_id):
@@ -187,12 +215,12 @@ class FastPath:
                 bounds_ms = span.before_max_ms, span.after_max_ms
                 table.add(topic, policy.limits, *bounds_ms, topic_id, may_stay_unread(policy))
 
-    def learn_bad(self, verdicts: RequestVerdict, topics: Collection[str]) -> None:
+    def learn_bad(self, verdict: RequestVerdict, topics: Collection[str]) -> None:
         """Batches of these topics were bad: read every compressed batch of these topics for a while, on all
         connections of the address."""
-        self._penalties.add(verdicts.peer.client_address, topics, verdicts.now_ms)
+        self._penalties.add(verdict.peer.client_address, topics, verdict.now_ms)
 
-    def learn_rejection(self, verdicts: RequestVerdict, policies: Policies) -> None:
+    def learn_rejection(self, verdict: RequestVerdict, policies: Policies) -> None:
         """Repeat the rejections of this request from now on. No batch of this request was forwarded.
 
         A rejection is repeated for a while. Then the next such batch takes the slow path, so that the
@@ -200,74 +228,75 @@ class FastPath:
         more partitions are hardly ever alike.
         """
         self._held_bytes = None
-        for judged in verdicts.rejected[:MOST_LEARNT]:
-            verdict, policy = judged.verdict, policies.kept(judged.topic, verdicts.now_ms)
-            if not isinstance(verdict, Reject) or judged.batch.codec != _PLAIN:
+        for partition in verdict.rejected[:MOST_LEARNT]:
+            rejected, policy = partition.verdict, policies.kept(partition.topic, verdict.now_ms)
+            if not isinstance(rejected, Reject) or partition.batch.codec != _PLAIN:
                 continue
             if policy is None or policy.limits is None:
                 continue
-            if not self._may_keep(judged, policies):
+            if not self._may_keep(partition, policies):
                 continue
-            repeatable = repeatable_rejection(policy, verdict, verdicts.now_ms, EXAMPLE_EVERY_MS)
+            repeatable = repeatable_rejection(policy, rejected, verdict.now_ms, EXAMPLE_EVERY_MS)
             if repeatable is None:
                 continue
             rejection = Rejection(
-                topic=judged.topic,
+                topic=partition.topic,
                 limits=policy.limits,
                 lowest_ms=repeatable.lowest_ms,
                 highest_ms=repeatable.highest_ms,
                 from_ms=repeatable.from_ms,
                 until_ms=repeatable.until_ms,
                 key=key_of(
-                    verdicts.peer,
-                    judged.topic,
+                    verdict.peer,
+                    partition.topic,
                     VerdictName.REJECTED,
-                    reason=verdict.reason,
-                    unit_guess=verdict.unit_guess,
-                    error_code=int(verdict.error_code),
+                    reason=rejected.reason,
+                    unit_guess=rejected.unit_guess,
+                    error_code=int(rejected.error_code),
                     rule=policy.rule,
                     mode=policy.mode,
                 ),
-                error_message=verdict.error_message or "",
+                error_message=rejected.error_message or "",
                 culprits_listed=policies.view.limits.culprits_listed,
-                topic_id=judged.topic_id,
+                topic_id=partition.topic_id,
             )
-            self._table_for(verdicts, policies).repeat(rejection)
+            self._table_for(verdict, policies).repeat(rejection)
 
-    def _table_for(self, verdicts: RequestVerdict, policies: Policies) -> Table:
+    def _table_for(self, verdict: RequestVerdict, policies: Policies) -> Table:
         """The table that fits this request. It is a new one if the current table does not fit, or there is
         none."""
         table = self.requests.table
-        if table is None or not self._is_for(table, verdicts):
+        if table is None or not self._is_for(table, verdict):
             self.forget()
             limits = policies.view.limits
             most_ms = limits.throttle_ms
             table = Table(
-                verdicts.peer,
-                verdicts.transactional_id,
+                verdict.peer,
+                verdict.transactional_id,
                 limits.records_per_batch,
                 partial(_read_compressed, limits),
-                None if most_ms is None else _throttle_of(self._throttle, verdicts.peer, most_ms),
-                _names_ids(verdicts),
-                penalties=self._penalties.of(verdicts.peer.client_address),
+                None if most_ms is None else _throttle_of(self._throttle, verdict.peer, most_ms),
+                _names_ids(verdict),
+                penalties=self._penalties.of(verdict.peer.client_address),
             )
             self.requests.table = table
         return table
 
     @staticmethod
-    def _is_for(table: Table, verdicts: RequestVerdict) -> bool:
+    def _is_for(table: Table, verdict: RequestVerdict) -> bool:
         return (
-            table.peer == verdicts.peer
-            and table.transactional_id == verdicts.transactional_id
-            and table.names_ids == _names_ids(verdicts)
+            table.peer == verdict.peer
+            and table.transactional_id == verdict.transactional_id
+            and table.names_ids == _names_ids(verdict)
         )
 
-    def _may_keep(self, judged: PartitionVerdict, policies: Policies) -> bool:
+    def _may_keep(self, partition: PartitionVerdict, policies: Policies) -> bool:
         """True if rejections of the topic may be kept: the topic exists, or the table does not contain many
         topics yet."""
-        table, topic = self.requests.table, judged.topic
+        table, topic = self.requests.table, partition.topic
         return topic in policies.view.topics or (
-            is_topic_name(topic) and (table is None or judged.topic_key in table or table.kept < MOST_UNKNOWN)
+            is_topic_name(topic)
+            and (table is None or partition.topic_key in table or table.kept < MOST_UNKNOWN)
         )
 
     @property
@@ -300,9 +329,9 @@ class FastPath:
         return [totals for table in settled + current for totals in table.drain()]
 
 
-def _names_ids(verdicts: RequestVerdict) -> bool:
+def _names_ids(verdict: RequestVerdict) -> bool:
     """True if the request names its topics by id."""
-    return verdicts.header.api_version >= TOPIC_IDS_FROM
+    return verdict.header.api_version >= TOPIC_IDS_FROM
 
 
 def _throttle_of(throttle: Throttle, peer: Peer, most_ms: int) -> "CountRejected":

@@ -12,13 +12,13 @@ from typing import Generic, TypeVar
 from tsproxy.model.produce import ProduceRequest, TopicKey
 from tsproxy.session.deadlines import Wait
 from tsproxy.session.effects import CloseReason, Count, SessionCounter, TopicWanted
-from tsproxy.session.produce.judge_request import RequestVerdict
 from tsproxy.session.produce.names import (
     MOST_WAITED_FOR,
     NAME_WAIT_MS,
     is_awaited,
     is_denied,
 )
+from tsproxy.session.produce.verdict import RequestVerdict
 from tsproxy.session.state import State
 from tsproxy.session.states import Cause, SessionState
 from tsproxy.wire.k00_produce import TopicNames
@@ -76,17 +76,17 @@ class Naming(Generic[R]):
         """The session is over: release the held request with its bytes at once."""
         self._held = None
 
-    def judged(self, verdicts: RequestVerdict) -> None:
+    def judged(self, verdict: RequestVerdict) -> None:
         """Want the names that this request lacked: the client sends these batches again."""
-        if unnamed := verdicts.unnamed_topics:
+        if unnamed := verdict.unnamed_topics:
             self._state.ids_given_up.add(unnamed, self._state.deadlines.now_ms)
             self._state.effects += [TopicWanted(topic_id) for topic_id in unnamed[:MOST_WAITED_FOR]]
 
-    def end_if_denied(self, verdicts: RequestVerdict) -> None:
+    def end_if_denied(self, verdict: RequestVerdict) -> None:
         """End the connection if the client names a topic by an id whose name the proxy may not ask for. Its
         next connection is offered versions in which requests name their topics."""
         state = self._state
-        if any(is_denied(topic_id, state.view) for topic_id in verdicts.unnamed_topics):
+        if any(is_denied(topic_id, state.view) for topic_id in verdict.unnamed_topics):
             state.names_only.add(state.peer.client_address)
             if not state.is_closed and state.current is not SessionState.ENDING:
                 state.end(CloseReason.UNSUPPORTED_REQUEST, "a topic id whose name the proxy may not ask for")

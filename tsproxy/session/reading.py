@@ -105,7 +105,7 @@ def read_answer(
     try:
         match slot:
             case BookProduce():
-                answer, outcomes = settle(slot.verdicts, payload, endpoint_of, is_left_out)
+                answer, outcomes = settle(slot, payload, endpoint_of, is_left_out)
                 booked = tuple(outcomes)
             case RewriteAddresses():
                 start = response_body_start(slot.api_key, slot.api_version, payload)

@@ -47,7 +47,7 @@ from tsproxy.session.lifetime import (
 )
 from tsproxy.session.penalties import Penalties
 from tsproxy.session.produce.flow import ProduceFlow
-from tsproxy.session.produce.judge_request import Judgement
+from tsproxy.session.produce.judge_request import Judged
 from tsproxy.session.produce.names import NamesOnly
 from tsproxy.session.reading import AnswerRead, NodeUnknown, Unreadable
 from tsproxy.session.requests import RELAYED, Requests
@@ -136,7 +136,7 @@ class Session:
             case ViewChanged():
                 self._view_changed(event.view, now_ms)
             case RequestJudged():
-                self._request_judged(event.judgement, now_ms)
+                self._request_judged(event.judged, now_ms)
             case AnswerDecoded():
                 self._answer_decoded(event.read, now_ms)
             case Throttled():
@@ -242,10 +242,10 @@ class Session:
             self._answers.take()
             self._requests.take(now_ms)
 
-    def _request_judged(self, judgement: Judgement, now_ms: int) -> None:
+    def _request_judged(self, judged: Judged, now_ms: int) -> None:
         if self._state.current is SessionState.JUDGING:
             self._state.release_request(Cause.JUDGED)
-            self._produce.judged(judgement, now_ms)
+            self._produce.judged(judged, now_ms)
             self._requests.take(now_ms)
 
     def _answer_decoded(self, read: AnswerRead | NodeUnknown | Unreadable, now_ms: int) -> None:

@@ -7,7 +7,8 @@ always the request that the broker is answering now. That is why a FIFO is enoug
 from dataclasses import dataclass
 from typing import Final, Self
 
-from tsproxy.session.produce.judge_request import RequestVerdict
+from tsproxy.model.produce import TopicProduceResponse
+from tsproxy.session.produce.verdict import RequestVerdict
 from tsproxy.wire.readers import Layout
 
 _FEW: Final = 100
@@ -85,14 +86,21 @@ class BookProduce:
     batches. `held_bytes` is the memory for the partitions, 0 unless they are many."""
 
     correlation_id: int
-    verdicts: RequestVerdict
+    verdict: RequestVerdict
+    rejected_topics: tuple[TopicProduceResponse, ...] = ()
+    """Our answer for the rejected partitions."""
+    throttle_ms: int = 0
+    """How long the client is throttled because of this request."""
     held_bytes: int = 0
 
     @classmethod
-    def holding(cls, correlation_id: int, verdicts: RequestVerdict) -> Self:
+    def holding(
+        cls, verdict: RequestVerdict, rejected_topics: tuple[TopicProduceResponse, ...], throttle_ms: int = 0
+    ) -> Self:
         """The slot of a request that the session has judged."""
-        partitions = len(verdicts.forwarded) + len(verdicts.rejected)
-        return cls(correlation_id, verdicts, max(0, partitions - _FEW) * _PARTITION_BYTES)
+        partitions = len(verdict.forwarded) + len(verdict.rejected)
+        held_bytes = max(0, partitions - _FEW) * _PARTITION_BYTES
+        return cls(verdict.header.correlation_id, verdict, rejected_topics, throttle_ms, held_bytes)
 
 
 Held = (

@@ -26,8 +26,8 @@ from tsproxy.session.effects import (
 from tsproxy.session.fast_path import FastPath, slot_of
 from tsproxy.session.policies import Policies
 from tsproxy.session.produce import outcomes
-from tsproxy.session.produce.judge_request import RequestVerdict
 from tsproxy.session.produce.names import IdsGivenUp, NamesOnly, TopicsGivenUp, newest_taken
+from tsproxy.session.produce.verdict import RequestVerdict
 from tsproxy.session.sasl import SaslWatch
 from tsproxy.session.slots import BookProduce, Local, Slot
 from tsproxy.session.states import TRANSITIONS, Cause, SessionState, first_state
@@ -177,31 +177,22 @@ class State:
     def emit(self, booked: Iterable[Outcome]) -> None:
         self.effects += [Emit(outcome) for outcome in booked]
 
-    def book_rejections(self, verdicts: RequestVerdict) -> None:
-        """Book the batches that are rejected here. Their outcomes are known before the broker answers the
-        others."""
-        self.owes_totals = True  # an example counts all batches that were rejected since the last example
-        if verdicts.booked is None:
-            self.emit(outcomes.of_rejections(verdicts))
-        else:
-            self.effects += verdicts.booked
-
     def drain_totals(self) -> list[Totals]:
         """The batches that the fast path has counted since the last call."""
         self.owes_totals = False
         return [] if self.fast_path is None else self.fast_path.drain()
 
-    def learn_answer(self, verdicts: RequestVerdict, booked: Collection[Outcome]) -> None:
+    def learn_answer(self, verdict: RequestVerdict, booked: Collection[Outcome]) -> None:
         """A broker has answered: from now on, the fast path may forward requests like those that the broker
         accepted. No such request is learnt if the peer has changed since (its client id, for example),
         because `policies` are those of the newest peer. A bad batch is one whoever the peer is now."""
         if self.fast_path is None:
             return
         if bad := {outcome.topic for outcome in booked if outcomes.is_bad(outcome)}:
-            self.fast_path.learn_bad(verdicts, bad)
-        if verdicts.peer == self.peer:
+            self.fast_path.learn_bad(verdict, bad)
+        if verdict.peer == self.peer:
             accepted = {outcome.topic for outcome in booked if outcome.verdict is VerdictName.ACCEPTED}
-            self.fast_path.learn_accepted(verdicts, self.policies, accepted)
+            self.fast_path.learn_accepted(verdict, self.policies, accepted)
 
     @property
     def kept_bytes(self) -> int:
@@ -252,7 +243,7 @@ class State:
         self.deadlines.cancel_all()
         for slot in self.slots.clear():
             if isinstance(slot, BookProduce):
-                self.emit(outcomes.unconfirmed(slot.verdicts))
+                self.emit(outcomes.unconfirmed(slot.verdict))
         self.owes_totals = True
         self.effects.append(CloseSession(reason, text))
 

@@ -6,16 +6,17 @@ the batches in flight of another session do not count, but the session's own bat
 share nothing.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 from tsproxy.model.bounded import A_PLACE, Bounded, Ceiling, Owner
 from tsproxy.model.custom_rule import StreamTime
 from tsproxy.model.outcome import Outcome, VerdictName
 from tsproxy.model.produce import ProduceRequest
+from tsproxy.policy.stream_time import StreamTimeAdvance
 from tsproxy.session.policies import Policies
-from tsproxy.session.produce.judge_request import RequestVerdict
-from tsproxy.session.produce.verdicts import NONE_KNOWN, StreamTimesKnown
+from tsproxy.session.produce.judge_partitions import NONE_KNOWN, StreamTimesKnown
+from tsproxy.session.produce.verdict import RequestVerdict
 
 Partition = tuple[str, int]
 """Topic and partition."""
@@ -56,11 +57,10 @@ class StreamTimes:
     def accepted(self, partition: Partition, latest_ms: int, now_ms: int) -> None:
         self._known.put(partition, _later(self._known.get(partition), StreamTime(latest_ms, now_ms)))
 
-    def take(self, verdicts: RequestVerdict) -> None:
+    def take(self, verdict: RequestVerdict) -> None:
         """Count all forwarded batches of a request as accepted."""
-        for judged in verdicts.forwarded:
-            if judged.advance is not None:
-                self.accepted((judged.topic, judged.partition), judged.advance.latest_ms, verdicts.now_ms)
+        for each, advance in _advances(verdict):
+            self.accepted(each, advance.latest_ms, verdict.now_ms)
 
 
 class SentTimes:
@@ -95,26 +95,27 @@ class SentTimes:
         sent, accepted = self._sent.get(partition), self._accepted.of(partition)
         return accepted if sent is None else _later(accepted, sent)
 
-    def forwarded(self, verdicts: RequestVerdict) -> None:
+    def forwarded(self, verdict: RequestVerdict) -> None:
         """Remember the times of a request that is forwarded to the broker."""
-        for judged in verdicts.forwarded:
-            if judged.advance is None:
-                continue
-            partition = judged.topic, judged.partition
-            sent = StreamTime(judged.advance.latest_ms, verdicts.now_ms)
-            self._sent.put(partition, _later(self._sent.get(partition), sent))
+        for each, advance in _advances(verdict):
+            sent = StreamTime(advance.latest_ms, verdict.now_ms)
+            self._sent.put(each, _later(self._sent.get(each), sent))
 
-    def answered(self, verdicts: RequestVerdict, booked: Iterable[Outcome]) -> None:
+    def answered(self, verdict: RequestVerdict, booked: Iterable[Outcome]) -> None:
         """The broker has answered a request: batches that it rejected have not changed the stream time."""
         found = {(outcome.topic, outcome.partition): outcome.verdict for outcome in booked}
-        for judged in verdicts.forwarded:
-            if judged.advance is None:
-                continue
-            partition = judged.topic, judged.partition
-            if found.get(partition) in _ACCEPTED:
-                self._accepted.accepted(partition, judged.advance.latest_ms, verdicts.now_ms)
+        for each, advance in _advances(verdict):
+            if found.get(each) in _ACCEPTED:
+                self._accepted.accepted(each, advance.latest_ms, verdict.now_ms)
             else:
-                self._sent.pop(partition)
+                self._sent.pop(each)
+
+
+def _advances(verdict: RequestVerdict) -> Iterator[tuple[Partition, StreamTimeAdvance]]:
+    """The forwarded batches whose rules follow stream time."""
+    for partition in verdict.forwarded:
+        if partition.advance is not None:
+            yield (partition.topic, partition.partition), partition.advance
 
 
 def _later(one: StreamTime | None, other: StreamTime) -> StreamTime:

@@ -6,33 +6,32 @@ The shell limits how many of these warnings it logs for one client address (`pro
 from tsproxy.model.custom_rule import RuleAnswer
 from tsproxy.model.policy import CANDIDATE
 from tsproxy.session.effects import Warn, WarningName
-from tsproxy.session.produce.judge_request import RequestVerdict
-from tsproxy.session.produce.verdicts import PartitionVerdict
+from tsproxy.session.produce.verdict import PartitionVerdict, RequestVerdict
 
 
-def is_far_ahead(judged: PartitionVerdict, now_ms: int) -> bool:
+def is_far_ahead(partition: PartitionVerdict, now_ms: int) -> bool:
     """True for a batch with a record further ahead than the candidate limits allow: by default an hour."""
-    candidate, latest_ms = judged.policy.candidate, judged.batch.max_timestamp_ms
-    if judged.would_rule != CANDIDATE or candidate is None or latest_ms is None:
+    candidate, latest_ms = partition.policy.candidate, partition.batch.max_timestamp_ms
+    if partition.would_rule != CANDIDATE or candidate is None or latest_ms is None:
         return False
     return candidate.after_max_ms is not None and latest_ms - now_ms > candidate.after_max_ms
 
 
-def far_ahead(verdicts: RequestVerdict, judged: PartitionVerdict) -> Warn:
+def far_ahead(verdict: RequestVerdict, partition: PartitionVerdict) -> Warn:
     """The warning that KIP-937 promised: "we will add a WARN-level log when we encounter messages with future
     timestamps that are ahead of the proposed one-hour threshold". No broker has ever logged it."""
-    would, candidate = judged.would, judged.policy.candidate
-    latest_ms = judged.batch.max_timestamp_ms
+    would, candidate = partition.would, partition.policy.candidate
+    latest_ms = partition.batch.max_timestamp_ms
     assert would is not None
     assert candidate is not None
     assert latest_ms is not None
     return Warn(
         WarningName.RECORD_FAR_AHEAD,
         {
-            "topic": judged.topic,
-            "partition": judged.partition,
-            "client_id": verdicts.peer.client_id,
-            "ahead_ms": latest_ms - verdicts.now_ms,
+            "topic": partition.topic,
+            "partition": partition.partition,
+            "client_id": verdict.peer.client_id,
+            "ahead_ms": latest_ms - verdict.now_ms,
             "candidate_after_max_ms": candidate.after_max_ms,
             "bad_records": would.bad_records,
             "unit_guess": would.unit_guess,
@@ -40,15 +39,15 @@ def far_ahead(verdicts: RequestVerdict, judged: PartitionVerdict) -> Warn:
     )
 
 
-def rule_failed(verdicts: RequestVerdict, judged: PartitionVerdict, failed: RuleAnswer) -> Warn:
+def rule_failed(verdict: RequestVerdict, partition: PartitionVerdict, failed: RuleAnswer) -> Warn:
     """The warning that a custom rule raised an exception, or returned something that no rule may return."""
     rule = failed.rule
     facts = {
-        "rule": judged.policy.rule,
+        "rule": partition.policy.rule,
         "name": rule.name,
         "error": failed.failure,
         "fail": rule.fail.value,
-        "topic": judged.topic,
-        "client_id": verdicts.peer.client_id,
+        "topic": partition.topic,
+        "client_id": verdict.peer.client_id,
     }
     return Warn(WarningName.RULE_FAILED, facts)

@@ -15,7 +15,7 @@ from tsproxy.model.records import RecordFacts
 from tsproxy.model.verdict import TopicLimits
 from tsproxy.model.view import View
 from tsproxy.session.produce import bare_messages
-from tsproxy.session.produce.verdicts import judge_all
+from tsproxy.session.produce.judge_partitions import judge_all
 from tsproxy.wire import readers
 from tsproxy.wire.headers import RequestHeader
 from tsproxy.wire.readers import ANY, Bounds, MessageRun

@@ -18,7 +18,7 @@ from tsproxy.model.outcome import Peer
 from tsproxy.model.view import View
 from tsproxy.proxy.connections.back_pressure import Hold
 from tsproxy.proxy.connections.context import ConnectionContext
-from tsproxy.proxy.connections.offload import DecodedFuture, JudgementFuture, OffloadDecoding, OffloadJudging
+from tsproxy.proxy.connections.offload import DecodedFuture, JudgedFuture, OffloadDecoding, OffloadJudging
 from tsproxy.proxy.connections.protocol import RelayProtocol
 from tsproxy.proxy.metrics.latency.stopwatch import Stopwatch
 from tsproxy.proxy.notes import frames_of
@@ -305,7 +305,7 @@ class SessionDriver:
         else:
             self._judging.begin(effect, counted_as(self.peer.client_address))
 
-    def _judged(self, judged: JudgementFuture) -> None:
+    def _judged(self, judged: JudgedFuture) -> None:
         if judged.cancelled():
             return
         error = judged.exception()

@@ -14,7 +14,7 @@ from collections.abc import Callable, Generator
 from typing import Final
 
 from tsproxy.session.produce.job import Job, StoppedError
-from tsproxy.session.produce.judge_request import Judgement
+from tsproxy.session.produce.judge_request import Judged
 
 JUDGES: Final = 2
 """How many threads judge. While decompressors and native readers work, other threads can run. Each thread may
@@ -28,7 +28,7 @@ MOST_LIGHT_BEGUN: Final = 32
 SLICE: Final = 200_000
 """The work of one turn, in records (`Work.done`). A turn ends with the first step that reaches it."""
 
-Done = Callable[[Judgement | BaseException], None]
+Done = Callable[[Judged | BaseException], None]
 """Called by a judge's thread, with the verdicts or with the error."""
 
 
@@ -41,12 +41,12 @@ class Ticket:
 
     __slots__ = ("done", "is_at_work", "job", "line", "steps")
 
-    def __init__(self, job: Job[Judgement], address: str, done: Done) -> None:
+    def __init__(self, job: Job[Judged], address: str, done: Done) -> None:
         self.line: _Line = (address, job.is_light)
         self.done: Done | None = done
         self.is_at_work = False
-        self.job: Job[Judgement] | None = job
-        self.steps: Generator[None, None, Judgement] | None = None
+        self.job: Job[Judged] | None = job
+        self.steps: Generator[None, None, Judged] | None = None
 
 
 class JudgePool:
@@ -72,7 +72,7 @@ class JudgePool:
         with self._changed:
             return sum(map(len, self._waiting.values()))
 
-    def begin(self, job: Job[Judgement], address: str, done: Done) -> Ticket:
+    def begin(self, job: Job[Judged], address: str, done: Done) -> Ticket:
         """Queue `job`. A thread judges it when its turn comes. After `stop` nothing is judged."""
         ticket = Ticket(job, address, done)
         with self._changed:
@@ -149,7 +149,7 @@ class JudgePool:
             result = None
             del ticket  # keep no references until the next turn
 
-    def _rest(self, ticket: Ticket, result: Judgement | BaseException | None) -> None:
+    def _rest(self, ticket: Ticket, result: Judged | BaseException | None) -> None:
         """A turn is over. Without a result the ticket goes back into the queue, unless it was cancelled or
         the pool was stopped. With a result, `done` is called."""
         with self._changed:
@@ -169,7 +169,7 @@ class JudgePool:
             done(result)
 
 
-def _turn(ticket: Ticket) -> Judgement | BaseException | None:
+def _turn(ticket: Ticket) -> Judged | BaseException | None:
     """The result after one slice of work; None if there is more to do, or if the request was stopped."""
     job = ticket.job
     if job is None:
@@ -180,8 +180,8 @@ def _turn(ticket: Ticket) -> Judgement | BaseException | None:
         while job.work.done < ends:
             next(steps)
     except StopIteration as over:
-        verdicts: Judgement = over.value
-        return verdicts
+        judged: Judged = over.value
+        return judged
     except StoppedError:
         return None
     except BaseException as error:  # any error ends only that session, and no judge

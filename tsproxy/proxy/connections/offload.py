@@ -12,13 +12,13 @@ from typing import Final
 
 from tsproxy.proxy.connections.judge_pool import JudgePool, Ticket
 from tsproxy.session.effects import Judge, ReadAnswer
-from tsproxy.session.produce.judge_request import Judgement
+from tsproxy.session.produce.judge_request import Judged
 from tsproxy.session.reading import AnswerRead, NodeUnknown, Unreadable
 
 DECODERS: Final = 2
 """How many threads decode large answers. These threads do not judge, so busy judges delay no answers."""
 
-JudgementFuture = asyncio.Future[Judgement]
+JudgedFuture = asyncio.Future[Judged]
 DecodedFuture = asyncio.Future[AnswerRead | NodeUnknown | Unreadable]
 
 
@@ -28,19 +28,19 @@ class OffloadJudging:
 
     __slots__ = ("_at_work", "_judged", "_judges", "_postponed", "_ticket")
 
-    def __init__(self, judges: JudgePool, judged: Callable[[JudgementFuture], None]) -> None:
+    def __init__(self, judges: JudgePool, judged: Callable[[JudgedFuture], None]) -> None:
         self._judges = judges
         self._judged = judged
-        self._at_work: JudgementFuture | None = None
+        self._at_work: JudgedFuture | None = None
         self._postponed: Judge | None = None
         self._ticket: Ticket | None = None
 
     def begin(self, wanted: Judge, address: str) -> None:
         """Begin to judge a request. `address` is the client's address: addresses take turns."""
         loop = asyncio.get_running_loop()
-        work: JudgementFuture = loop.create_future()
+        work: JudgedFuture = loop.create_future()
 
-        def done(result: Judgement | BaseException) -> None:
+        def done(result: Judged | BaseException) -> None:
             with contextlib.suppress(RuntimeError):  # the loop is closed: the process ends
                 loop.call_soon_threadsafe(_settle, work, result)
 
@@ -65,12 +65,12 @@ class OffloadJudging:
         if self._at_work is not None:
             self._at_work.cancel()
 
-    def _done(self, work: JudgementFuture) -> None:
+    def _done(self, work: JudgedFuture) -> None:
         self._at_work = self._ticket = None
         self._judged(work)
 
 
-def _settle(work: JudgementFuture, result: Judgement | BaseException) -> None:
+def _settle(work: JudgedFuture, result: Judged | BaseException) -> None:
     if work.done():
         return
     if isinstance(result, BaseException):

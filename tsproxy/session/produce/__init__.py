@@ -3,7 +3,8 @@
 1. `cost` estimates what judging it costs, and whether that is too much for the event loop. `job` is a request
    that is judged in a thread; `budget` bounds what the event loop decompresses itself.
 2. `context` reads each partition's records as far as a verdict needs them (`bare_messages`: old formats).
-3. `verdicts` has the verdict on each partition. `rewrite` writes the batches that a rule repairs.
-4. `judge_request` puts the verdicts together: the frame to forward, and what is rejected.
-5. `answer` makes the client's answer, `outcomes` the facts that the decision log records.
+3. `judge_partitions` judges each partition. `rewrite` writes the batches that a rule repairs.
+4. `verdict` is what was found. `judge_request` makes a `Judgement` of it, which says all that is done: the
+   frame to forward, the answer (`answer`), the facts that the decision log records (`outcomes`).
+5. `flow` leads the request through all of it. Its slot keeps what the broker's answer needs (`BookProduce`).
 """

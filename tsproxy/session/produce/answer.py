@@ -4,7 +4,7 @@
 rejections into it, and returns the outcome of each forwarded batch.
 """
 
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -20,10 +20,8 @@ from tsproxy.model.produce import (
 )
 from tsproxy.model.verdict import OutOfRange, Reject, Violation
 from tsproxy.session.produce import outcomes
-from tsproxy.session.produce.emit import Emit
-from tsproxy.session.produce.job import Work
-from tsproxy.session.produce.judge_request import Judgement, Malformed, RequestVerdict
-from tsproxy.session.produce.verdicts import PartitionVerdict
+from tsproxy.session.produce.verdict import PartitionVerdict, RequestVerdict
+from tsproxy.session.slots import BookProduce
 from tsproxy.wire import k00_produce, readers
 from tsproxy.wire.addresses import MapEndpoint
 from tsproxy.wire.headers import frame, response_body_start, response_header
@@ -33,51 +31,35 @@ _THROTTLE_FROM: Final = 1
 """The version from which answers have a throttle time."""
 
 
-def local(decided: RequestVerdict) -> bytes:
-    """The frame that answers a request of which nothing was forwarded."""
-    header = decided.header
+def local(verdict: RequestVerdict) -> bytes:
+    """The frame that answers a request of which nothing is forwarded, without a throttle time."""
+    header = verdict.header
     head = response_header(ApiKey.PRODUCE, header.api_version, header.correlation_id)
-    return _frame_of(decided, head, ProduceResponse(topics=()))
+    response = ProduceResponse(topics=rejected_topics(verdict))
+    return frame(head + k00_produce.write_response(header.api_version, response))
 
 
-def with_answer(
-    begin: Callable[[Work], Generator[None, None, Judgement]], work: Work
-) -> Generator[None, None, Judgement]:
-    """The result of the steps of `begin`, with the answer and the outcomes: the thread makes these, too."""
-    decided = yield from begin(work)
-    if isinstance(decided, Malformed) or not decided.rejected:
-        return decided
-    is_answered_here = decided.to_broker is None and decided.acks != 0
-    return replace(
-        decided,
-        answer=local(decided) if is_answered_here else b"",
-        booked=tuple(map(Emit, outcomes.of_rejections(decided))),
-        rejections=None if is_answered_here else _rejections(decided),
-    )
-
-
-def with_throttle(decided: RequestVerdict) -> bytes:
-    """`decided.answer` with the throttle time, which was computed later. At most an empty section of tags
-    follows the throttle time."""
-    version, answer = decided.header.api_version, decided.answer
-    if version < _THROTTLE_FROM or not decided.throttle_ms:
+def with_throttle(answer: bytes, version: int, throttle_ms: int) -> bytes:
+    """`local`'s answer with the throttle time, which is known later. At most an empty section of tags follows
+    the throttle time."""
+    if version < _THROTTLE_FROM or not throttle_ms:
         return answer  # not copied: it has a text for each culprit, so up to megabytes
     at = len(answer) - 4 - (version >= k00_produce.FLEXIBLE_FROM)
-    return answer[:at] + decided.throttle_ms.to_bytes(4, "big") + answer[at + 4 :]
+    return answer[:at] + throttle_ms.to_bytes(4, "big") + answer[at + 4 :]
 
 
 def settle(
-    decided: RequestVerdict, payload: bytes, endpoint_of: MapEndpoint, is_left_out: IsLeftOut
+    slot: BookProduce, payload: bytes, endpoint_of: MapEndpoint, is_left_out: IsLeftOut
 ) -> tuple[bytes, list[Outcome]]:
     """(the frame for the client, the outcome of each forwarded batch).
 
     The broker's answer is forwarded as it came unless it names nodes or rejections must be merged in.
     """
-    version = decided.header.api_version
+    version = slot.verdict.header.api_version
     body_start = response_body_start(ApiKey.PRODUCE, version, payload)
     response = k00_produce.read_response(version, memoryview(payload)[body_start:])
-    booked = list(outcomes.of_answer(decided, response))
-    if response.node_endpoints is None and not decided.rejected:
+    booked = list(outcomes.of_answer(slot.verdict, response))
+    if response.node_endpoints is None and not slot.rejected_topics:
         return frame(payload), booked
     if response.node_endpoints is not None:
         response = replace(
@@ -88,7 +70,12 @@ def settle(
                 if not is_left_out(node.node_id)
             ),
         )
-    return _frame_of(decided, payload[:body_start], response), booked
+    merged = replace(
+        response,
+        topics=_merged(response.topics, slot.rejected_topics),
+        throttle_time_ms=max(response.throttle_time_ms, slot.throttle_ms),
+    )
+    return frame(payload[:body_start] + k00_produce.write_response(version, merged)), booked
 
 
 def _mapped(node: NodeEndpoint, endpoint_of: MapEndpoint) -> NodeEndpoint:
@@ -96,50 +83,49 @@ def _mapped(node: NodeEndpoint, endpoint_of: MapEndpoint) -> NodeEndpoint:
     return replace(node, host=mapped.host, port=mapped.port)
 
 
-def _frame_of(decided: RequestVerdict, head: bytes, response: ProduceResponse) -> bytes:
-    version = decided.header.api_version
-    merged = ProduceResponse(
-        _merged(response.topics, decided),
-        max(response.throttle_time_ms, decided.throttle_ms),
-        response.node_endpoints,
-        response.tags,
-    )
-    return frame(head + k00_produce.write_response(version, merged))
-
-
 def _merged(
-    topics: tuple[TopicProduceResponse, ...], decided: RequestVerdict
+    topics: tuple[TopicProduceResponse, ...], rejected: tuple[TopicProduceResponse, ...]
 ) -> tuple[TopicProduceResponse, ...]:
     """The broker's topics with the proxy's rejections added."""
-    ours: dict[TopicKey, list[PartitionProduceResponse]] = {}
-    names: dict[TopicKey, tuple[str, bytes | None]] = {}
-    made = _rejections(decided) if decided.rejections is None else decided.rejections
-    for judged, rejection in zip(decided.rejected, made, strict=True):
-        ours.setdefault(judged.topic_key, []).append(rejection)
-        names[judged.topic_key] = judged.topic, judged.topic_id
-    merged = [replace(t, partitions=(*t.partitions, *ours.pop(t.key, ()))) for t in topics]
-    added = [
-        TopicProduceResponse(names[key][0], tuple(partitions), topic_id=names[key][1])
-        for key, partitions in ours.items()
+    ours = {topic.key: topic for topic in rejected}
+    merged = [
+        replace(topic, partitions=(*topic.partitions, *ours.pop(topic.key).partitions))
+        if topic.key in ours
+        else topic
+        for topic in topics
     ]
-    return (*merged, *added)
+    return (*merged, *ours.values())
 
 
-def _rejections(decided: RequestVerdict) -> tuple[PartitionProduceResponse, ...]:
-    return tuple(_rejection(judged, decided.header.api_version) for judged in decided.rejected)
+def rejected_topics(verdict: RequestVerdict) -> tuple[TopicProduceResponse, ...]:
+    """The answer for the rejected partitions, by topic."""
+    found: dict[TopicKey, list[PartitionVerdict]] = {}
+    for partition in verdict.rejected:
+        found.setdefault(partition.topic_key, []).append(partition)
+    version = verdict.header.api_version
+    return tuple(
+        TopicProduceResponse(
+            of_topic[0].topic,
+            tuple(_rejection(each, version) for each in of_topic),
+            topic_id=of_topic[0].topic_id,
+        )
+        for of_topic in found.values()
+    )
 
 
-def _rejection(judged: PartitionVerdict, version: int) -> PartitionProduceResponse:
+def _rejection(partition: PartitionVerdict, version: int) -> PartitionProduceResponse:
     """The answer for one rejected partition. Offsets and times are -1, as in a broker's rejection. Only the
     broker knows its log_start_offset."""
-    verdict = judged.verdict
-    assert isinstance(verdict, Reject)
+    rejection = partition.verdict
+    assert isinstance(rejection, Reject)
     has_errors = version >= k00_produce.RECORD_ERRORS_FROM
     return PartitionProduceResponse(
-        index=judged.partition,
-        error_code=verdict.error_code,
-        error_message=verdict.error_message,
-        written_errors=_written(verdict.violations, version) if has_errors and verdict.violations else None,
+        index=partition.partition,
+        error_code=rejection.error_code,
+        error_message=rejection.error_message,
+        written_errors=_written(rejection.violations, version)
+        if has_errors and rejection.violations
+        else None,
     )
 
 

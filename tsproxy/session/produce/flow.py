@@ -22,14 +22,15 @@ from tsproxy.session.produce import answer, cost, outcomes
 from tsproxy.session.produce.budget import BudgetExceededError
 from tsproxy.session.produce.job import Job, Work, all_steps
 from tsproxy.session.produce.judge_request import (
+    Judged,
     Judgement,
     Malformed,
-    RequestVerdict,
     StreamTimesOf,
     always,
     judge_request_steps,
     judge_unread_request_steps,
 )
+from tsproxy.session.produce.verdict import RequestVerdict
 from tsproxy.session.request import Request
 from tsproxy.session.slots import BookProduce
 from tsproxy.session.state import State
@@ -45,7 +46,7 @@ class ProduceFlow:
     def __init__(self, state: State) -> None:
         self._state = state
         self._naming = Naming[Request](state)
-        self._delayed: RequestVerdict | None = None
+        self._delayed: Judgement | None = None
         self._records_taken = 0
 
     def read_begins(self) -> None:
@@ -69,19 +70,19 @@ class ProduceFlow:
         if (request := self._naming.released()) is not None:
             self._take(replace(request, now_ms=now_ms), may_wait=False)
 
-    def judged(self, judgement: Judgement, now_ms: int) -> None:
+    def judged(self, judged: Judged, now_ms: int) -> None:
         """A thread has judged the request."""
-        if isinstance(judgement, Malformed):
-            self._state.reject(CloseReason.BAD_FRAME, judgement.text)
+        if isinstance(judged, Malformed):
+            self._state.reject(CloseReason.BAD_FRAME, judged.text)
         else:
-            self._apply(judgement, now_ms)
+            self._apply(judged, now_ms)
 
     def delay_over(self, now_ms: int) -> None:
         """The client is not muted any more: answer or forward the delayed request."""
-        if (verdict := self._delayed) is not None:
+        if (judgement := self._delayed) is not None:
             self._delayed = None
             self._state.release_request(Cause.UNMUTED)
-            self._send(verdict, now_ms)
+            self._send(judgement, now_ms)
 
     def forget_held(self) -> None:
         """The session is over: release a held request with its bytes at once."""
@@ -110,12 +111,12 @@ class ProduceFlow:
         if search <= cost.OFFLOAD_RECORDS:  # the stream times of now, also if a thread judges the request
             known = always(known(asked))
         begin = partial(judge_request_steps, header, asked, request.frame, policies, now_ms, known)
-        verdict = None
+        judgement = None
         if self._records_taken <= cost.OFFLOAD_RECORDS and not cost.must_offload(header, asked):
             with suppress(BudgetExceededError):
-                verdict = all_steps(begin(Work(self._state.view.limits, request.budget)))
-        if verdict is not None:
-            self._apply(verdict, now_ms)
+                judgement = all_steps(begin(Work(self._state.view.limits, request.budget)))
+        if judgement is not None:
+            self._apply(judgement, now_ms)
         else:
             self._offload(begin, request, sum(len(topic.partitions) for topic in asked.topics))
 
@@ -138,7 +139,7 @@ class ProduceFlow:
 
     def _offload(
         self,
-        begin: Callable[[Work], Generator[None, None, Judgement]],
+        begin: Callable[[Work], Generator[None, None, Judged]],
         request: Request,
         partitions: int | None,
     ) -> None:
@@ -148,26 +149,25 @@ class ProduceFlow:
         # run. They must not count so much that other connections are closed because of them.
         state.hold_request(Cause.OFFLOADED, cost.kept_while_judged(size, partitions))
         is_light = cost.has_few_partitions(partitions)
-        job = Job(partial(answer.with_answer, begin), Work(state.view.limits), size, is_light=is_light)
-        state.effects.append(Judge(job))
+        state.effects.append(Judge(Job(begin, Work(state.view.limits), size, is_light=is_light)))
 
-    def _apply(self, verdict: RequestVerdict, now_ms: int) -> None:
-        state = self._state
+    def _apply(self, judgement: Judgement, now_ms: int) -> None:
+        state, verdict = self._state, judgement.verdict
         if state.view.policy.asks_broker:
             state.effects += [TopicWanted(topic) for topic in sorted(verdict.unknown_topics)]
         self._naming.judged(verdict)
         if verdict.rejected:
-            state.book_rejections(verdict)
-        if state.fast_path is not None and verdict.bad_topics:
-            state.fast_path.learn_bad(verdict, verdict.bad_topics)
-        state.effects += map(EmitDead, verdict.dead)
-        if verdict.dead or verdict.booked:  # a slot would keep them until the broker answers
-            verdict = replace(verdict, dead=(), booked=None)
-        mute_ms = self._mute_ms(verdict, now_ms)
-        if mute_ms:
-            self._delay(verdict, mute_ms)
+            state.owes_totals = (
+                True  # an example counts all batches that were rejected since the last example
+            )
+            state.effects += judgement.outcomes
+        if state.fast_path is not None and judgement.bad_topics:
+            state.fast_path.learn_bad(verdict, judgement.bad_topics)
+        state.effects += map(EmitDead, judgement.dead)
+        if mute_ms := self._mute_ms(verdict, now_ms):
+            self._delay(judgement, mute_ms)
         else:
-            self._send(verdict, now_ms)
+            self._send(judgement, now_ms)
 
     def _mute_ms(self, verdict: RequestVerdict, now_ms: int) -> int:
         """How long the client should still be muted for earlier rejections, if this request has another."""
@@ -176,61 +176,60 @@ class ProduceFlow:
             return 0
         return state.throttle.mute_ms(verdict.peer, now_ms, most_ms)
 
-    def _delay(self, verdict: RequestVerdict, mute_ms: int) -> None:
+    def _delay(self, judgement: Judgement, mute_ms: int) -> None:
         state = self._state
-        held = BookProduce.holding(verdict.header.correlation_id, verdict).held_bytes
-        state.hold_request(Cause.MUTED, held + len(verdict.to_broker or b"") + len(verdict.answer))
-        self._delayed = verdict
+        held = BookProduce.holding(judgement.verdict, judgement.rejected_topics).held_bytes
+        state.hold_request(Cause.MUTED, held + len(judgement.to_broker or b"") + len(judgement.answer))
+        self._delayed = replace(judgement, outcomes=(), dead=())  # these were told, and are not held
         state.deadlines.start(Wait.DELAY, mute_ms)
         state.effects.append(DelayRequest(mute_ms))
 
-    def _send(self, verdict: RequestVerdict, now_ms: int) -> None:
-        state = self._state
-        if verdict.rejected:
-            verdict = self._throttled(verdict, now_ms)
+    def _send(self, judgement: Judgement, now_ms: int) -> None:
+        state, verdict = self._state, judgement.verdict
+        throttle_ms = self._throttle_ms(verdict, now_ms)
+        if throttle_ms:
+            state.mute_client(throttle_ms)
         self._warn(verdict)
         state.stream_times.forwarded(verdict)
         if verdict.acks == 0:
-            self._send_without_answer(verdict)
-        elif verdict.to_broker is None:
-            state.answer_locally(answer.with_throttle(verdict) if verdict.answer else answer.local(verdict))
+            self._send_without_answer(judgement)
+        elif judgement.to_broker is None:
+            version = verdict.header.api_version
+            state.answer_locally(answer.with_throttle(judgement.answer, version, throttle_ms))
             if state.fast_path is not None:
                 state.fast_path.learn_rejection(verdict, state.policies)
         else:
-            # The transport has the frame now. A slot that kept it would double its memory until the answer.
-            slot = BookProduce.holding(verdict.header.correlation_id, replace(verdict, to_broker=None))
-            state.forward(verdict.to_broker, slot)
+            slot = BookProduce.holding(verdict, judgement.rejected_topics, throttle_ms)
+            state.forward(judgement.to_broker, slot)
             if state.fast_path is not None:
                 state.fast_path.learn(verdict, state.policies)
         self._naming.end_if_denied(verdict)
 
-    def _throttled(self, verdict: RequestVerdict, now_ms: int) -> RequestVerdict:
-        """The verdict with the throttle time that the rejected batches cost the client."""
+    def _throttle_ms(self, verdict: RequestVerdict, now_ms: int) -> int:
+        """How long the rejected batches cost the client, in milliseconds: their cost is added to its debt."""
         state, most_ms = self._state, self._state.view.limits.throttle_ms
-        if most_ms is None:
-            return verdict
-        size_bytes = sum(each.batch.batch_bytes for each in verdict.rejected)
-        mute_ms = state.throttle.rejected(verdict.peer, len(verdict.rejected), size_bytes, now_ms, most_ms)
-        if not mute_ms:
-            return verdict
-        state.mute_client(mute_ms)
-        return replace(verdict, throttle_ms=mute_ms)
+        if most_ms is None or not verdict.rejected:
+            return 0
+        size_bytes = sum(partition.batch.batch_bytes for partition in verdict.rejected)
+        return state.throttle.rejected(verdict.peer, len(verdict.rejected), size_bytes, now_ms, most_ms)
 
     def _warn(self, verdict: RequestVerdict) -> None:
         self._state.effects += [
-            far_ahead(verdict, each) for each in verdict.forwarded if is_far_ahead(each, verdict.now_ms)
+            far_ahead(verdict, partition)
+            for partition in verdict.forwarded
+            if is_far_ahead(partition, verdict.now_ms)
         ]
         self._state.effects += [
-            rule_failed(verdict, each, failed)
-            for each in (*verdict.forwarded, *verdict.rejected)
-            for failed in each.failed
+            rule_failed(verdict, partition, failed)
+            for partition in (*verdict.forwarded, *verdict.rejected)
+            for failed in partition.failed
         ]
 
-    def _send_without_answer(self, verdict: RequestVerdict) -> None:
+    def _send_without_answer(self, judgement: Judgement) -> None:
         """acks=0: forward the accepted batches. If one was rejected, close the connection, as brokers do."""
-        state = self._state
-        if verdict.to_broker is not None:
-            state.send_to_broker(verdict.to_broker)
+        state, verdict = self._state, judgement.verdict
+        if judgement.to_broker is not None:
+            state.send_to_broker(judgement.to_broker)
         state.emit(outcomes.unconfirmed(verdict))
         if verdict.rejected:
             state.end(CloseReason.ACKS_ZERO_REJECTED, "a batch sent with acks=0 was rejected")

@@ -1,4 +1,4 @@
-"""The verdict on one ProduceRequest: `judge_request`.
+"""Judges one ProduceRequest: `judge_request`.
 
 If every partition is accepted, the frame is forwarded as it came, byte for byte. If no partition is accepted,
 nothing is forwarded. If only some are accepted, or a batch is rewritten, the request is rewritten with the
@@ -7,94 +7,42 @@ same header.
 
 from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass, replace
-from typing import Self
 
-from tsproxy.fastpath import ForwardedProduce
 from tsproxy.model.dead_letter import RejectedBatch
-from tsproxy.model.kafka import ApiKey
-from tsproxy.model.outcome import Peer
-from tsproxy.model.produce import PartitionProduceResponse, ProduceRequest, TopicKey
-from tsproxy.model.verdict import Accept, Reject
+from tsproxy.model.produce import ProduceRequest, TopicKey, TopicProduceResponse
+from tsproxy.model.verdict import Reject
 from tsproxy.session.policies import Policies
+from tsproxy.session.produce import answer, outcomes
 from tsproxy.session.produce.cost import A_PARTITION
 from tsproxy.session.produce.emit import Emit
 from tsproxy.session.produce.job import Work, all_steps
-from tsproxy.session.produce.verdicts import NONE_KNOWN, PartitionVerdict, StreamTimesKnown, judge_steps
+from tsproxy.session.produce.judge_partitions import NONE_KNOWN, StreamTimesKnown, judge_steps
+from tsproxy.session.produce.verdict import PartitionVerdict, RequestVerdict
 from tsproxy.wire import k00_produce
 from tsproxy.wire.frames import SIZE_BYTES
 from tsproxy.wire.headers import RequestHeader, frame
-from tsproxy.wire.k00_produce import TOPIC_IDS_FROM, TopicNames
+from tsproxy.wire.k00_produce import TopicNames
 from tsproxy.wire.primitives import DecodeError
 
 
 @dataclass(frozen=True, slots=True)
-class RequestVerdict:
-    """The verdict on one request. `to_broker` is the frame to forward, or None."""
+class Judgement:
+    """A verdict with all that follows from it. Everything that grows with the request is made where it is
+    judged, so by a thread if it is large: 20,000 outcomes alone take the event loop 4 ms."""
 
-    header: RequestHeader
-    peer: Peer
-    now_ms: int
-    acks: int
-    transactional_id: str | None
+    verdict: RequestVerdict
     to_broker: bytes | None
-    forwarded: tuple[PartitionVerdict, ...]
-    rejected: tuple[PartitionVerdict, ...]
-    throttle_ms: int = 0
-    """How long the client is throttled because of this request."""
-    dead: tuple[RejectedBatch, ...] = ()
+    """The frame to forward, or None."""
+    answer: bytes
+    """The whole answer without a throttle time, if nothing is forwarded and an answer is due."""
+    rejected_topics: tuple[TopicProduceResponse, ...]
+    """The answer for the rejected partitions, to be merged with the broker's."""
+    outcomes: tuple[Emit, ...]
+    """The outcomes of the rejected batches, as effects."""
+    dead: tuple[RejectedBatch, ...]
     """The rejected batches whose rules copy rejected batches."""
-    answer: bytes = b""
-    """The whole answer without a throttle time, if a thread made it."""
-    booked: tuple[Emit, ...] | None = None
-    """The outcomes of rejected batches, if a thread made them. They are effects already: to make 20,000 of
-    these takes the event loop 4 ms."""
-    rejections: tuple[PartitionProduceResponse, ...] | None = None
-    """The answers of the rejected partitions, to be merged with the broker's, if a thread made them."""
-    bad_topics: frozenset[str] = frozenset()
-    """The topics with a bad batch, found where the request is judged: a thread, if it has many partitions."""
-
-    @property
-    def unknown_topics(self) -> frozenset[str]:
-        """The topics whose limits were unknown when they were judged."""
-        judged = (*self.forwarded, *self.rejected)
-        return frozenset(j.topic for j in judged if not (j.policy.is_known or j.is_unnamed))
-
-    @property
-    def unnamed_topics(self) -> tuple[bytes, ...]:
-        """The ids of topics whose names were unknown when they were judged, in the request's order."""
-        if self.header.api_version < TOPIC_IDS_FROM:
-            return ()
-        return tuple(dict.fromkeys(j.topic_id for j in self.rejected if j.topic_id and j.is_unnamed))
-
-    @classmethod
-    def of_forwarded(cls, forwarded: ForwardedProduce) -> Self:
-        """The verdict on a request that the fast path has forwarded."""
-        return cls(
-            header=RequestHeader(
-                ApiKey.PRODUCE,
-                forwarded.api_version,
-                forwarded.correlation_id,
-                forwarded.peer.client_id,
-                body_start=0,
-            ),
-            peer=forwarded.peer,
-            now_ms=forwarded.now_ms,
-            acks=forwarded.acks,
-            transactional_id=forwarded.transactional_id,
-            to_broker=None,
-            forwarded=tuple(
-                PartitionVerdict(
-                    topic=each.topic,
-                    partition=each.partition,
-                    batch=each.batch,
-                    limits=each.limits,
-                    verdict=Accept(),
-                    topic_id=each.topic_id,
-                )
-                for each in forwarded.batches
-            ),
-            rejected=(),
-        )
+    bad_topics: frozenset[str]
+    """The topics with a bad batch."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +61,7 @@ def always(known: StreamTimesKnown) -> StreamTimesOf:
     return lambda _: known
 
 
-Judgement = RequestVerdict | Malformed
+Judged = Judgement | Malformed
 """The result for a request that is judged in a thread."""
 
 
@@ -125,7 +73,7 @@ def judge_request(
     now_ms: int,
     stream_times: StreamTimesKnown = NONE_KNOWN,
     work: Work | None = None,
-) -> RequestVerdict:
+) -> Judgement:
     """All steps of `judge_request_steps` at once."""
     work = work or Work(policies.view.limits)
     return all_steps(
@@ -141,34 +89,41 @@ def judge_request_steps(
     now_ms: int,
     stream_times: StreamTimesOf,
     work: Work,
-) -> Generator[None, None, RequestVerdict]:
+) -> Generator[None, None, Judgement]:
     """Judge every partition, step by step. `stream_times` returns the known ones, of partitions whose rules
     need them. To find the rules for many topics may take long, so nothing asks for them earlier.
 
     Raises BudgetExceededError and StoppedError as `work` does.
     """
     known = stream_times(request)
-    verdicts = yield from judge_steps(header, request, policies, now_ms, work, known)
-    rejected = {(each.topic_key, each.partition) for each in verdicts if isinstance(each.verdict, Reject)}
-    new = {(each.topic_key, each.partition): each.rewritten.records for each in verdicts if each.rewritten}
+    partitions = yield from judge_steps(header, request, policies, now_ms, work, known)
+    rejected = {(p.topic_key, p.partition) for p in partitions if isinstance(p.verdict, Reject)}
+    new = {(p.topic_key, p.partition): p.rewritten.records for p in partitions if p.rewritten}
     if not rejected and not new:
         to_broker: bytes | None = request_frame
-    elif all((each.topic_key, each.partition) in rejected for each in verdicts):
+    elif all(isinstance(p.verdict, Reject) for p in partitions):
         to_broker = None
     else:
         body = k00_produce.write_request(header.api_version, _rewritten(request, rejected, new))
         to_broker = frame(request_frame[SIZE_BYTES : SIZE_BYTES + header.body_start] + body)
-    return RequestVerdict(
+    verdict = RequestVerdict(
         header=header,
         peer=policies.peer,
         now_ms=now_ms,
         acks=request.acks,
         transactional_id=request.transactional_id,
+        forwarded=tuple(_kept(p) for p in partitions if not isinstance(p.verdict, Reject)),
+        rejected=tuple(_kept(p) for p in partitions if isinstance(p.verdict, Reject)),
+    )
+    is_answered_here = to_broker is None
+    return Judgement(
+        verdict=verdict,
         to_broker=to_broker,
-        forwarded=tuple(_kept(each) for each in verdicts if not isinstance(each.verdict, Reject)),
-        rejected=tuple(_kept(each) for each in verdicts if isinstance(each.verdict, Reject)),
-        dead=tuple(each.dead for each in verdicts if each.dead),
-        bad_topics=frozenset(each.topic for each in verdicts if each.is_bad),
+        answer=answer.local(verdict) if request.acks != 0 and is_answered_here else b"",
+        rejected_topics=answer.rejected_topics(verdict) if request.acks != 0 and not is_answered_here else (),
+        outcomes=tuple(map(Emit, outcomes.of_rejections(verdict))),
+        dead=tuple(p.dead for p in partitions if p.dead),
+        bad_topics=frozenset(p.topic for p in partitions if p.is_bad),
     )
 
 
@@ -180,7 +135,7 @@ def judge_unread_request_steps(
     now_ms: int,
     stream_times: StreamTimesOf,
     work: Work,
-) -> Generator[None, None, Judgement]:
+) -> Generator[None, None, Judged]:
     """The same as `judge_request_steps`, for a request that is not read yet, since it has many partitions for
     its size. `names` are those of topic ids."""
     body = memoryview(request_frame)[SIZE_BYTES + header.body_start :]
@@ -210,9 +165,9 @@ def _rewritten(
     return replace(request, topics=tuple(topics))
 
 
-def _kept(each: PartitionVerdict) -> PartitionVerdict:
+def _kept(partition: PartitionVerdict) -> PartitionVerdict:
     """The verdict as it is kept until the broker answers: without the bytes of a batch."""
-    if each.rewritten is None and each.dead is None:
-        return each
-    rewritten = each.rewritten and replace(each.rewritten, records=b"", times_ms=())
-    return replace(each, rewritten=rewritten, dead=None)
+    if partition.rewritten is None and partition.dead is None:
+        return partition
+    rewritten = partition.rewritten and replace(partition.rewritten, records=b"", times_ms=())
+    return replace(partition, rewritten=rewritten, dead=None)

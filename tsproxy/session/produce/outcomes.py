@@ -20,54 +20,53 @@ from tsproxy.model.sent_again import Fate, fate_of
 from tsproxy.model.verdict import Reason, Reject, ViolationColumns, reason_out_of_range
 from tsproxy.policy.broker_reasons import reason_of_answer
 from tsproxy.policy.units import guess_unit
-from tsproxy.session.produce.judge_request import RequestVerdict
-from tsproxy.session.produce.verdicts import PartitionVerdict
+from tsproxy.session.produce.verdict import PartitionVerdict, RequestVerdict
 from tsproxy.wire import readers
 
 
-def of_rejections(decided: RequestVerdict) -> Iterator[Outcome]:
+def of_rejections(verdict: RequestVerdict) -> Iterator[Outcome]:
     """The outcomes of the rejected batches."""
-    for judged in decided.rejected:
-        verdict = judged.verdict
-        assert isinstance(verdict, Reject)
-        fate = _fate(decided, judged, verdict.error_code)
+    for partition in verdict.rejected:
+        rejection = partition.verdict
+        assert isinstance(rejection, Reject)
+        fate = _fate(verdict, partition, rejection.error_code)
         yield _outcome(
-            decided,
-            judged,
+            verdict,
+            partition,
             VerdictName.UNCONFIRMED if fate is Fate.OPEN else VerdictName.REJECTED,
-            rule=judged.policy.rule,
-            mode=judged.policy.mode,
-            reason=verdict.reason,
-            unit_guess=verdict.unit_guess,
-            error_code=verdict.error_code,
-            error_message=verdict.error_message or verdict.detail,
-            culprits=_culprits(verdict),
-            bad_records=_bad_records(judged, verdict),
+            rule=partition.policy.rule,
+            mode=partition.policy.mode,
+            reason=rejection.reason,
+            unit_guess=rejection.unit_guess,
+            error_code=rejection.error_code,
+            error_message=rejection.error_message or rejection.detail,
+            culprits=_culprits(rejection),
+            bad_records=_bad_records(partition, rejection),
             is_final=fate is not Fate.SENT_AGAIN,
         )
 
 
-def _fate(decided: RequestVerdict, judged: PartitionVerdict, error_code: int) -> Fate:
-    return fate_of(error_code, judged.batch, decided.transactional_id, decided.peer.client_software)
+def _fate(verdict: RequestVerdict, partition: PartitionVerdict, error_code: int) -> Fate:
+    return fate_of(error_code, partition.batch, verdict.transactional_id, verdict.peer.client_software)
 
 
-def unconfirmed(decided: RequestVerdict) -> Iterator[Outcome]:
+def unconfirmed(verdict: RequestVerdict) -> Iterator[Outcome]:
     """The outcomes of forwarded batches without an answer: acks=0, or the connection ended first."""
-    for judged in decided.forwarded:
-        yield _outcome(decided, judged, VerdictName.UNCONFIRMED)
+    for partition in verdict.forwarded:
+        yield _outcome(verdict, partition, VerdictName.UNCONFIRMED)
 
 
-def of_answer(decided: RequestVerdict, response: ProduceResponse) -> Iterator[Outcome]:
+def of_answer(verdict: RequestVerdict, response: ProduceResponse) -> Iterator[Outcome]:
     """The outcomes of the forwarded batches, as the broker answered."""
     answers = {(t.key, p.index): p for t in response.topics for p in t.partitions}
-    for judged in decided.forwarded:
-        partition = answers.get((judged.topic_key, judged.partition))
-        if partition is None:
-            yield _outcome(decided, judged, VerdictName.UNCONFIRMED)
-        elif partition.error_code == ErrorCode.NONE:
-            yield _accepted(decided, judged)
+    for partition in verdict.forwarded:
+        answered = answers.get((partition.topic_key, partition.partition))
+        if answered is None:
+            yield _outcome(verdict, partition, VerdictName.UNCONFIRMED)
+        elif answered.error_code == ErrorCode.NONE:
+            yield _accepted(verdict, partition)
         else:
-            yield _broker_rejected(decided, judged, partition)
+            yield _broker_rejected(verdict, partition, answered)
 
 
 _ABOUT_RECORDS: Final = frozenset(
@@ -80,8 +79,8 @@ def is_bad(outcome: Outcome) -> bool:
     return outcome.error_code in _ABOUT_RECORDS
 
 
-def _accepted(decided: RequestVerdict, judged: PartitionVerdict) -> Outcome:
-    outcome, advance = _accepted_or_repaired(decided, judged), judged.advance
+def _accepted(verdict: RequestVerdict, partition: PartitionVerdict) -> Outcome:
+    outcome, advance = _accepted_or_repaired(verdict, partition), partition.advance
     if advance is None or not advance.out_of_order_records:
         return outcome
     return replace(
@@ -91,24 +90,24 @@ def _accepted(decided: RequestVerdict, judged: PartitionVerdict) -> Outcome:
     )
 
 
-def _accepted_or_repaired(decided: RequestVerdict, judged: PartitionVerdict) -> Outcome:
-    if judged.rewritten is not None and judged.rewritten.repair is not None:
-        return _repaired(decided, judged, judged.rewritten.repair)
-    outcome = _outcome(decided, judged, VerdictName.ACCEPTED)
-    if judged.has_header_mismatch and not outcome.would_reject:
+def _accepted_or_repaired(verdict: RequestVerdict, partition: PartitionVerdict) -> Outcome:
+    if partition.rewritten is not None and partition.rewritten.repair is not None:
+        return _repaired(verdict, partition, partition.rewritten.repair)
+    outcome = _outcome(verdict, partition, VerdictName.ACCEPTED)
+    if partition.has_header_mismatch and not outcome.would_reject:
         return replace(outcome, reason=Reason.HEADER_MISMATCH)
     return outcome
 
 
-def _repaired(decided: RequestVerdict, judged: PartitionVerdict, repair: Reject) -> Outcome:
+def _repaired(verdict: RequestVerdict, partition: PartitionVerdict, repair: Reject) -> Outcome:
     return replace(
-        _outcome(decided, judged, VerdictName.REPAIRED),
-        rule=judged.policy.rule,
-        mode=judged.policy.mode,
+        _outcome(verdict, partition, VerdictName.REPAIRED),
+        rule=partition.policy.rule,
+        mode=partition.policy.mode,
         reason=repair.reason,
         unit_guess=repair.unit_guess,
         culprits=_culprits(repair),
-        bad_records=_bad_records(judged, repair),
+        bad_records=_bad_records(partition, repair),
     )
 
 
@@ -116,34 +115,34 @@ _TIMESTAMP_TEXT: Final = re.compile(r"Timestamp (-?\d+) of message ")
 
 
 def _broker_rejected(
-    decided: RequestVerdict, judged: PartitionVerdict, answered: PartitionProduceResponse
+    verdict: RequestVerdict, partition: PartitionVerdict, answered: PartitionProduceResponse
 ) -> Outcome:
     """The outcome of a batch that the broker rejected. Below v8, the answer names no culprits: all records
     count."""
     culprits = _culprits_named(answered)
     rejected_ms = next((c.timestamp_ms for c in culprits if c.timestamp_ms is not None), None)
     if rejected_ms is None and answered.error_code == ErrorCode.INVALID_TIMESTAMP:
-        rejected_ms = _furthest_ms(judged.batch, decided.now_ms)
+        rejected_ms = _furthest_ms(partition.batch, verdict.now_ms)
     if rejected_ms is not None:
-        reason = reason_out_of_range(rejected_ms, decided.now_ms)
+        reason = reason_out_of_range(rejected_ms, verdict.now_ms)
     else:
         reason = reason_of_answer(
             answered.error_code,
             answered.record_errors,
-            judged.header,
-            judged.limits,
-            decided.header.api_version,
+            partition.header,
+            partition.limits,
+            verdict.header.api_version,
         )
-    fate = _fate(decided, judged, answered.error_code)
+    fate = _fate(verdict, partition, answered.error_code)
     return replace(
-        _outcome(decided, judged, VerdictName.BROKER_REJECTED),
+        _outcome(verdict, partition, VerdictName.BROKER_REJECTED),
         verdict=VerdictName.UNCONFIRMED if fate is Fate.OPEN else VerdictName.BROKER_REJECTED,
         reason=reason,
-        unit_guess=None if rejected_ms is None else guess_unit(rejected_ms, decided.now_ms),
+        unit_guess=None if rejected_ms is None else guess_unit(rejected_ms, verdict.now_ms),
         error_code=answered.error_code,
         error_message=answered.error_message,
         culprits=culprits,
-        bad_records=answered.error_count or judged.batch.records,
+        bad_records=answered.error_count or partition.batch.records,
         is_final=fate is not Fate.SENT_AGAIN,
     )
 
@@ -174,39 +173,43 @@ def _furthest_ms(batch: BatchFacts, now_ms: int) -> int | None:
     return highest if highest - now_ms > now_ms - lowest else lowest
 
 
-def _outcome(decided: RequestVerdict, judged: PartitionVerdict, verdict: VerdictName, **why: Any) -> Outcome:
+def _outcome(verdict: RequestVerdict, partition: PartitionVerdict, name: VerdictName, **why: Any) -> Outcome:
     """The outcome of one batch. `why` are more of its fields: to replace them afterwards would double the
     cost."""
     outcome = Outcome(
-        now_ms=decided.now_ms,
-        peer=decided.peer,
-        api_version=decided.header.api_version,
-        correlation_id=decided.header.correlation_id,
-        acks=decided.acks,
-        transactional_id=decided.transactional_id,
-        topic=judged.topic,
-        partition=judged.partition,
-        batch=judged.batch,
-        verdict=verdict,
-        limits=judged.limits,
-        limits_unknown=not judged.policy.is_known and judged.policy.mode is not Mode.OFF,
-        request=decided.header,
+        now_ms=verdict.now_ms,
+        peer=verdict.peer,
+        api_version=verdict.header.api_version,
+        correlation_id=verdict.header.correlation_id,
+        acks=verdict.acks,
+        transactional_id=verdict.transactional_id,
+        topic=partition.topic,
+        partition=partition.partition,
+        batch=partition.batch,
+        verdict=name,
+        limits=partition.limits,
+        limits_unknown=not partition.policy.is_known and partition.policy.mode is not Mode.OFF,
+        request=verdict.header,
         **why,
     )
     # A broker's own reason comes before `would`, and so does a rejection by the proxy.
-    if judged.would is None or verdict is VerdictName.BROKER_REJECTED or isinstance(judged.verdict, Reject):
+    if (
+        partition.would is None
+        or name is VerdictName.BROKER_REJECTED
+        or isinstance(partition.verdict, Reject)
+    ):
         return outcome
-    would = judged.would
+    would = partition.would
     return replace(
         outcome,
-        rule=judged.would_rule,
-        mode=judged.policy.mode,
-        waiver=judged.policy.waiver if judged.would_rule != CANDIDATE else None,
+        rule=partition.would_rule,
+        mode=partition.policy.mode,
+        waiver=partition.policy.waiver if partition.would_rule != CANDIDATE else None,
         would_reject=True,
         reason=would.reason,
         unit_guess=would.unit_guess,
         culprits=_culprits(would),
-        bad_records=_bad_records(judged, would),
+        bad_records=_bad_records(partition, would),
     )
 
 
@@ -223,5 +226,5 @@ def _culprits(rejection: Reject) -> Sequence[Culprit]:
     return CulpritColumns(positions, times_ms, span)
 
 
-def _bad_records(judged: PartitionVerdict, rejection: Reject) -> int:
-    return judged.batch.records if rejection.bad_records is None else rejection.bad_records
+def _bad_records(partition: PartitionVerdict, rejection: Reject) -> int:
+    return partition.batch.records if rejection.bad_records is None else rejection.bad_records

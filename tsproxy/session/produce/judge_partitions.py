@@ -1,4 +1,4 @@
-"""The verdict on each partition of one ProduceRequest: `judge_all`.
+"""Judges each partition of one ProduceRequest: `judge_steps`.
 
 `policy` judges each batch. A batch that its rule may repair or stamp is rewritten, and judged again.
 """
@@ -8,13 +8,13 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Final
 
-from tsproxy.model.custom_rule import RuleAnswer, StreamTime
+from tsproxy.model.custom_rule import StreamTime
 from tsproxy.model.dead_letter import RejectedBatch
 from tsproxy.model.kafka import NO_TIMESTAMP, Codec, is_unnamed
-from tsproxy.model.policy import NO_TOPIC_POLICY, TopicPolicy
-from tsproxy.model.produce import ProduceRequest, TopicKey
+from tsproxy.model.policy import NO_TOPIC_POLICY
+from tsproxy.model.produce import ProduceRequest
 from tsproxy.model.records import BatchFacts, Fault
-from tsproxy.model.verdict import Reject, TopicLimits, Verdict
+from tsproxy.model.verdict import Reject, Verdict
 from tsproxy.model.view import View
 from tsproxy.policy.broker_reasons import Header
 from tsproxy.policy.checks.faults import reject_fault
@@ -27,59 +27,13 @@ from tsproxy.session.produce.context import PartitionReader
 from tsproxy.session.produce.job import Work, all_steps
 from tsproxy.session.produce.names import UNNAMED
 from tsproxy.session.produce.rewrite import Rewritten, rewritten
+from tsproxy.session.produce.verdict import PartitionVerdict
 from tsproxy.wire import record_set
 from tsproxy.wire.headers import RequestHeader
 
 StreamTimesKnown = Mapping[tuple[str, int], StreamTime]
 """The known stream times, by topic and partition."""
 NONE_KNOWN: Final[StreamTimesKnown] = MappingProxyType({})
-
-
-@dataclass(frozen=True, slots=True)
-class PartitionVerdict:
-    """The verdict on one partition's records, the facts of the records, and the limits and policy that were
-    applied.
-
-    `header` says why a broker may reject the first batch, since the bytes of that batch are not kept.
-    `has_header_mismatch`: the first batch's maxTimestamp is not the maximum of its records. `would` is the
-    rejection by a rule that only counts, and `would_rule` is the name of that rule."""
-
-    topic: str
-    partition: int
-    batch: BatchFacts
-    limits: TopicLimits | None
-    verdict: Verdict
-    header: Header = Header.RIGHT
-    has_header_mismatch: bool = False
-    policy: TopicPolicy = NO_TOPIC_POLICY
-    would: Reject | None = None
-    would_rule: str | None = None
-    rewritten: Rewritten | None = None
-    """The batch that is forwarded in place of the one that came."""
-    dead: RejectedBatch | None = None
-    """The batch, if it is rejected and its rule copies rejected batches."""
-    failed: tuple[RuleAnswer, ...] = ()
-    """The answers of custom rules that failed on the batch."""
-    advance: StreamTimeAdvance | None = None
-    """The batch's effect on the partition's stream time once it is accepted, if a rule needs the stream
-    time."""
-    topic_id: bytes | None = None
-    """The topic's id, if the request names topics by id."""
-
-    @property
-    def topic_key(self) -> TopicKey:
-        return self.topic_id or self.topic
-
-    @property
-    def is_bad(self) -> bool:
-        """True if the batch is rejected, if a rule that only counts would reject it, or if its header does
-        not fit its records."""
-        return isinstance(self.verdict, Reject) or self.would is not None or self.has_header_mismatch
-
-    @property
-    def is_unnamed(self) -> bool:
-        """True if only the topic's id is known."""
-        return is_unnamed(self.topic, self.topic_id)
 
 
 def judge_all(
@@ -146,31 +100,31 @@ def judge_steps(
         yield
     found: list[tuple[Decision, Rewritten | None]] = []
     listed = limits.culprits_listed  # bounds the culprits in one answer, over all its partitions
-    for each in partitions:
-        decision, new = _decide(each, listed)
+    for partition in partitions:
+        decision, new = _decide(partition, listed)
         if isinstance(decision.verdict, Reject):
             listed -= len(decision.verdict.violations)
         found.append((decision, new))
         work.look()
         yield
     is_rejected = any(isinstance(decision.verdict, Reject) for decision, _ in found)
-    whole = reject_whole_request([each.context for each in partitions]) if is_rejected else None
+    whole = reject_whole_request([partition.context for partition in partitions]) if is_rejected else None
     verdicts: list[PartitionVerdict] = []
-    for each, (decision, new) in zip(partitions, found, strict=True):
-        verdicts.append(_verdict_on(each, decision, new, whole))
+    for partition, (decision, new) in zip(partitions, found, strict=True):
+        verdicts.append(_verdict_on(partition, decision, new, whole))
         work.look()
         yield
     return verdicts
 
 
-def _decide(each: _Partition, listed: int) -> tuple[Decision, Rewritten | None]:
+def _decide(partition: _Partition, listed: int) -> tuple[Decision, Rewritten | None]:
     """The decision on a batch, and the rewritten batch if its rule rewrites it. The rewritten batch is judged
     like any other batch. A rejection lists at most `listed` culprits."""
-    if each.is_unnamed:
+    if partition.is_unnamed:
         return Decision(UNNAMED), None
-    context, reader = each.context, each.reader
+    context, reader = partition.context, partition.reader
     decision = decide(context.listing(listed))
-    if not reader.may_rewrite(context.record_set, each.records):
+    if not reader.may_rewrite(context.record_set, partition.records):
         return decision, None
 
     def judge_again(records: memoryview) -> Verdict:
@@ -187,34 +141,34 @@ def _decide(each: _Partition, listed: int) -> tuple[Decision, Rewritten | None]:
 
 
 def _verdict_on(
-    each: _Partition, decision: Decision, new: Rewritten | None, whole: Reject | None
+    partition: _Partition, decision: Decision, new: Rewritten | None, whole: Reject | None
 ) -> PartitionVerdict:
     """The verdict on one partition. `whole` is the rejection of the whole request, if there is one."""
-    context = each.context
-    facts = _batch_facts(each.records, context)
+    context = partition.context
+    facts = _batch_facts(partition.records, context)
     return PartitionVerdict(
         topic=context.topic,
         partition=context.partition,
         batch=facts,
         limits=context.limits,
         verdict=whole or decision.verdict,
-        header=_header_of(each.records),
+        header=_header_of(partition.records),
         has_header_mismatch=_has_header_mismatch(context),
         policy=context.policy,
         would=decision.would,
         would_rule=decision.would_rule,
         rewritten=new,
-        dead=_dead(each, decision.verdict, facts),
+        dead=_dead(partition, decision.verdict, facts),
         failed=tuple(answer for answer in context.answers_of_rules() if answer.failure is not None),
         advance=_advance(context, decision.verdict, new),
-        topic_id=each.topic_id,
+        topic_id=partition.topic_id,
     )
 
 
-def _dead(each: _Partition, verdict: Verdict, facts: BatchFacts) -> RejectedBatch | None:
+def _dead(partition: _Partition, verdict: Verdict, facts: BatchFacts) -> RejectedBatch | None:
     """The batch, if it is rejected and its rule copies rejected batches. `verdict` is the verdict on this
     batch alone: a batch that is rejected because of another batch has no culprits."""
-    context = each.context
+    context = partition.context
     if not context.policy.dead_letters or not isinstance(verdict, Reject):
         return None
     return RejectedBatch(
@@ -225,7 +179,7 @@ def _dead(each: _Partition, verdict: Verdict, facts: BatchFacts) -> RejectedBatc
         rule=context.policy.rule,
         rejection=verdict,
         bad_records=facts.records if verdict.bad_records is None else verdict.bad_records,
-        records=bytes(each.records or b"") if verdict.violations else b"",
+        records=bytes(partition.records or b"") if verdict.violations else b"",
     )
 
 

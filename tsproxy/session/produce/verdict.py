@@ -1,0 +1,95 @@
+"""The verdict on one ProduceRequest: a `RequestVerdict` has a `PartitionVerdict` for each partition.
+
+They say what was found. A `Judgement` (`judge_request`) says what is done about it. A slot keeps the verdict
+until the broker has answered.
+"""
+
+from dataclasses import dataclass
+
+from tsproxy.model.custom_rule import RuleAnswer
+from tsproxy.model.dead_letter import RejectedBatch
+from tsproxy.model.kafka import is_unnamed
+from tsproxy.model.outcome import Peer
+from tsproxy.model.policy import NO_TOPIC_POLICY, TopicPolicy
+from tsproxy.model.produce import TopicKey
+from tsproxy.model.records import BatchFacts
+from tsproxy.model.verdict import Reject, TopicLimits, Verdict
+from tsproxy.policy.broker_reasons import Header
+from tsproxy.policy.stream_time import StreamTimeAdvance
+from tsproxy.session.produce.rewrite import Rewritten
+from tsproxy.wire.headers import RequestHeader
+from tsproxy.wire.k00_produce import TOPIC_IDS_FROM
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionVerdict:
+    """The verdict on one partition's records, the facts of the records, and the limits and policy that were
+    applied.
+
+    `header` says why a broker may reject the first batch, since the bytes of that batch are not kept.
+    `has_header_mismatch`: the first batch's maxTimestamp is not the maximum of its records. `would` is the
+    rejection by a rule that only counts, and `would_rule` is the name of that rule."""
+
+    topic: str
+    partition: int
+    batch: BatchFacts
+    limits: TopicLimits | None
+    verdict: Verdict
+    header: Header = Header.RIGHT
+    has_header_mismatch: bool = False
+    policy: TopicPolicy = NO_TOPIC_POLICY
+    would: Reject | None = None
+    would_rule: str | None = None
+    rewritten: Rewritten | None = None
+    """The batch that is forwarded in place of the one that came."""
+    dead: RejectedBatch | None = None
+    """The batch, if it is rejected and its rule copies rejected batches."""
+    failed: tuple[RuleAnswer, ...] = ()
+    """The answers of custom rules that failed on the batch."""
+    advance: StreamTimeAdvance | None = None
+    """The batch's effect on the partition's stream time once it is accepted, if a rule needs the stream
+    time."""
+    topic_id: bytes | None = None
+    """The topic's id, if the request names topics by id."""
+
+    @property
+    def topic_key(self) -> TopicKey:
+        return self.topic_id or self.topic
+
+    @property
+    def is_bad(self) -> bool:
+        """True if the batch is rejected, if a rule that only counts would reject it, or if its header does
+        not fit its records."""
+        return isinstance(self.verdict, Reject) or self.would is not None or self.has_header_mismatch
+
+    @property
+    def is_unnamed(self) -> bool:
+        """True if only the topic's id is known."""
+        return is_unnamed(self.topic, self.topic_id)
+
+
+@dataclass(frozen=True, slots=True)
+class RequestVerdict:
+    """The verdict on one request of `peer`, judged at `now_ms`: the partitions to forward, and the rejected
+    ones, each in the request's order."""
+
+    header: RequestHeader
+    peer: Peer
+    now_ms: int
+    acks: int
+    transactional_id: str | None
+    forwarded: tuple[PartitionVerdict, ...]
+    rejected: tuple[PartitionVerdict, ...]
+
+    @property
+    def unknown_topics(self) -> frozenset[str]:
+        """The topics whose limits were unknown when they were judged."""
+        partitions = (*self.forwarded, *self.rejected)
+        return frozenset(p.topic for p in partitions if not (p.policy.is_known or p.is_unnamed))
+
+    @property
+    def unnamed_topics(self) -> tuple[bytes, ...]:
+        """The ids of topics whose names were unknown when they were judged, in the request's order."""
+        if self.header.api_version < TOPIC_IDS_FROM:
+            return ()
+        return tuple(dict.fromkeys(p.topic_id for p in self.rejected if p.topic_id and p.is_unnamed))
