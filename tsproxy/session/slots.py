@@ -83,7 +83,8 @@ class WatchRawToken:
 @dataclass(frozen=True, slots=True)
 class BookProduce:
     """Produce: read the broker's answer, merge our rejections into it, and book the outcomes of the forwarded
-    batches. `held_bytes` is the memory for the partitions, 0 unless they are many."""
+    batches. `held_bytes` is the memory for the texts of our rejections, and for the partitions if they are
+    many."""
 
     correlation_id: int
     verdict: RequestVerdict
@@ -99,7 +100,9 @@ class BookProduce:
     ) -> Self:
         """The slot of a request that the session has judged."""
         partitions = len(verdict.forwarded) + len(verdict.rejected)
-        held_bytes = max(0, partitions - _FEW) * _PARTITION_BYTES
+        written = (p.written_errors for topic in rejected_topics for p in topic.partitions)
+        texts = sum(len(errors.data) for errors in written if errors is not None)
+        held_bytes = max(0, partitions - _FEW) * _PARTITION_BYTES + texts
         return cls(verdict.header.correlation_id, verdict, rejected_topics, throttle_ms, held_bytes)
 
 
