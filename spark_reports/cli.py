@@ -36,7 +36,7 @@ _FAILURES: Final = (
 _EXAMPLES: Final = """examples:
   spark_reports daily --date 2026-11-20 --input /var/lib/tsproxy/decisions --output reports/2026-11-20
   spark_reports daily --input s3a://lake/tsproxy --output out --fail-on 'rejected_rate>1%'
-  spark_reports night --input s3a://lake/tsproxy --table s3a://lake/lines --output s3a://lake/reports
+  spark_reports night --input s3a://lake/tsproxy --store s3a://lake
   spark_reports compact --date 2026-11-20 --input s3a://lake/tsproxy --output s3a://lake/tsproxy-lines
   spark_reports what-if --rollup s3a://lake/rollup --date 2026-11-20 --after 1h --before 7d
   spark_reports doctor --date 2026-11-20 --input /var/lib/tsproxy/decisions

@@ -35,10 +35,7 @@ SPARK = {
 }
 DAY = "{{ ds }}"
 LAKE = "s3a://lake"
-NIGHT = [
-    *("night", "--date", DAY, "--input", f"{LAKE}/tsproxy", "--table", f"{LAKE}/lines"),
-    *("--rollup", f"{LAKE}/rollup", "--output", f"{LAKE}/reports"),
-]
+NIGHT = ["night", "--date", DAY, "--input", f"{LAKE}/tsproxy", "--store", LAKE]
 GATE = ["gate", f"{LAKE}/reports/{DAY}", "--fail-on", "rejected_rate>1%", "--fail-on", "incomplete>0"]
 
 

@@ -22,9 +22,10 @@ if TYPE_CHECKING:
     from spark_reports.log.read import Source
 
 
-def add_report(parser: argparse.ArgumentParser) -> None:
-    """Add the options of a report: what `publishing` does with it, and its gates."""
-    publishing.add(parser)
+def add_report(parser: argparse.ArgumentParser, *, has_output: bool = True) -> None:
+    """Add the options of a report: what `publishing` does with it, and its gates. `has_output`: `--output`
+    must be given."""
+    publishing.add(parser, has_output=has_output)
     arguments.add_gates(parser)
     arguments.add_master(parser)
     arguments.add_quiet(parser)

@@ -21,12 +21,16 @@ from spark_reports import arguments
 from spark_reports.commands import compact, daily_run, day_by_day
 from spark_reports.commands.publishing import Readers
 from spark_reports.commands.spark_run import nothing_of, progress_of, spark_at_work
-from spark_reports.exits import OK, NothingToReportError
+from spark_reports.exits import OK, NothingToReportError, UsageError
 
 _EXAMPLES: Final = """example:
-  spark_reports night --input s3a://lake/tsproxy --table s3a://lake/lines --rollup s3a://lake/rollup \\
-    --output s3a://lake/reports
+  spark_reports night --input s3a://lake/tsproxy --store s3a://lake
 """
+
+_FORMATS: Final = ("html", "md", "json", "prom")
+"""The forms of a night's reports: an alert looks for the one of Prometheus."""
+_PARTS: Final = {"table": "lines", "rollup": "rollup", "output": "reports"}
+"""The options that `--store` stands for, and their folders in it."""
 
 
 def add(commands: arguments.Commands) -> None:
@@ -38,32 +42,41 @@ def add(commands: arguments.Commands) -> None:
     arguments.add_input(parser)
     arguments.add_skipping(parser)
     parser.add_argument(
-        "--table", required=True, metavar="TABLE", help="as `--output` of `compact`; reports are made from it"
+        "--store",
+        metavar="DIR",
+        help="the folder of all that is made: --table DIR/lines, --rollup DIR/rollup, --output DIR/reports, "
+        "unless they are given; its owners.toml is --owners, if it is there",
+    )
+    parser.add_argument(
+        "--table", metavar="TABLE", help="as `--output` of `compact`; reports are made from it"
     )
     parser.add_argument(
         "--table-format", choices=arguments.TABLES, default="parquet", help="as `--format` of `compact`"
     )
     compact.add_writing(parser)
-    daily_run.add_report(parser)
-    parser.set_defaults(run=run)
+    daily_run.add_report(parser, has_output=False)
+    parser.set_defaults(run=run, format=_FORMATS)
 
 
 def run(options: argparse.Namespace) -> int:
     """Write the table and the reports."""
     day, _ = arguments.period_of(options)
+    complete(options)
     readers = Readers.of(options)
     readers.of_day(day).check()
     places = [*compact.table_places(options.table, options.table_format), *readers.places]
     progress = progress_of(options)
-    own = day_by_day.Days(readers, options.fail_on, progress, is_quiet=options.quiet)
-    others = replace(own, readers=replace(readers, letters_to=None))
-    again = replace(others, fail_on=())
     with spark_at_work(
         options, "writing the table", is_brief=False, writes=places, progress=progress
     ) as spark:
         from spark_reports.log import store
         from spark_reports.log.read import Source
 
+        if options.store is not None:
+            readers = readers.owned(spark, options.store)
+        own = day_by_day.Days(readers, options.fail_on, progress, is_quiet=options.quiet)
+        others = replace(own, readers=replace(readers, letters_to=None))
+        again = replace(others, fail_on=())
         table = store.Table(options.table, store.Form(options.table_format))
         done = compact.written(spark, options, table, day, day)
         progress.clear()
@@ -83,3 +96,15 @@ def run(options: argparse.Namespace) -> int:
     if code is None:
         raise NothingToReportError(nothing_of(day, day, options.input))
     return day_by_day.worst([*codes, code, compact.status(options, done)])
+
+
+def complete(options: argparse.Namespace) -> None:
+    """Name the places that no option names: those of `--store`, and the index above the days' folders. Raises
+    UsageError if one stays without a name."""
+    for option, folder in _PARTS.items():
+        if getattr(options, option) is None and options.store is not None:
+            setattr(options, option, f"{options.store.rstrip('/')}/{folder}")
+    if options.table is None or options.output is None:
+        raise UsageError("night needs --store, or --table and --output")
+    if options.index is None and options.rollup is not None:
+        options.index = options.output

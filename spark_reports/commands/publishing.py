@@ -29,13 +29,14 @@ if TYPE_CHECKING:
 
 _PAGE: Final = "report.html"
 _INDEX: Final = "index.html"
+_OWNERS: Final = "owners.toml"
 
 
-def add(parser: argparse.ArgumentParser) -> None:
+def add(parser: argparse.ArgumentParser, *, has_output: bool) -> None:
     """Add the options from which `Readers` are built."""
     parser.add_argument(
         "--output",
-        required=True,
+        required=has_output,
         metavar="DIR",
         help="where report.* go, on any file system that Spark knows",
     )
@@ -44,7 +45,7 @@ def add(parser: argparse.ArgumentParser) -> None:
         type=_formats,
         default=("html", "md", "json"),
         metavar="LIST",
-        help="of html,md,json,csv,prom; default: html,md,json",
+        help="of html,md,json,csv,prom; default: html,md,json (night: prom, too)",
     )
     parser.add_argument(
         "--top", type=arguments.positive, default=50, metavar="N", help="rows a table (default 50)"
@@ -58,7 +59,7 @@ def add(parser: argparse.ArgumentParser) -> None:
         "--owners",
         type=_owners,
         metavar="FILE",
-        help="YAML (or *.json) that names the team and the channel of client ids and principals",
+        help="TOML that names the team and the channel of client ids and principals",
     )
     parser.add_argument(
         "--notify-dir",
@@ -68,7 +69,8 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--index",
         metavar="DIR",
-        help="with --rollup: write index.html over its days there, above the folders of the reports",
+        help="with --rollup: write index.html over its days there, above the folders of the reports "
+        "(default of night: its --output)",
     )
     parser.add_argument(
         "--link-template",
@@ -182,8 +184,17 @@ class Readers:
         AnalysisException if the file does not exist."""
         if not isinstance(self.owners, str):
             return self
+        return self._with_owners(files.read_far(spark, self.owners), self.owners)
+
+    def owned(self, spark: "SparkSession", folder: str) -> Self:
+        """With the owners of `owners.toml` in this folder, if it is there and no option names others.
+        Raises UsageError for a mistake in it."""
+        text = None if self.owners is not None else files.read_if_there(spark, folder, _OWNERS)
+        return self if text is None else self._with_owners(text, f"{folder}/{_OWNERS}")
+
+    def _with_owners(self, text: str, path: str) -> Self:
         try:
-            return replace(self, owners=owners.parse(files.read_far(spark, self.owners), self.owners))
+            return replace(self, owners=owners.parse(text, path))
         except owners.OwnersError as error:
             raise UsageError(str(error)) from None
 

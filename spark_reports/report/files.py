@@ -127,6 +127,14 @@ def read_far(spark: "SparkSession", address: str) -> str:
     return "".join(row[0] for row in spark.read.text(address, wholetext=True).collect())
 
 
+def read_if_there(spark: "SparkSession", folder: str, name: str) -> str | None:
+    """The text of a file in a folder, on this machine or on another file system; None if there is none."""
+    here = local(folder)
+    if here is None:
+        return read_far(spark, f"{folder}/{name}") if _names(spark, folder, name) else None
+    return (here / name).read_text(encoding="utf-8") if (here / name).exists() else None
+
+
 def write_text(path: Path, text: str) -> None:
     """Write `text` as UTF-8 to `path`, and make its directory if it is missing. Raises OSError.
 

@@ -14,6 +14,7 @@ from tests.deploy.commands import DEPLOY, ROOT, assert_is_known, help_of
 from tests.deploy.go_tools import HELM, needs_tools
 from tests.deploy.kubernetes_schemas import NEWEST, OLDEST, conforms
 from tests.in_process import run_command
+from tests.spark_reports.schedules import completed, without_places
 from tsproxy import __version__
 from tsproxy.config import load, read_yaml
 
@@ -275,6 +276,9 @@ def test_the_job_starts_a_command_that_exists_and_reads_where_the_proxies_write(
     known = help_of("spark_reports", command)
     flags = [each.partition("=")[0] for each in arguments if each.startswith("--")]
     assert all(f"{flag} " in known for flag in flags)
+    own = MODES[mode]["reports"].get("arguments", [])
+    plain = ["night", "--input", "logs", "--store", "lake", *own]
+    assert without_places(completed(container["args"])) == without_places(completed(plain))
     [source] = [each for each in arguments if not each.startswith("--")]
     claims = {
         each["name"]: each["persistentVolumeClaim"]["claimName"]

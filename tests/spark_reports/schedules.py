@@ -9,6 +9,9 @@ from unittest import mock
 
 import yaml
 
+from spark_reports.cli import parser
+from spark_reports.commands import night
+
 FOLDER = Path(__file__).parents[2] / "deploy" / "spark"
 
 
@@ -76,6 +79,30 @@ def of_systemd():
         dict(line.split("=", 1) for line in path.read_text().splitlines() if re.match(r"[A-Z]\w*=", line))
         for path in (FOLDER.parent / f"tsproxy-reports.{kind}" for kind in ("timer", "service"))
     ]
+
+
+def nights():
+    """The arguments of the night by its schedule. `tests/deploy/test_chart.py` has the chart's."""
+    _, service = of_systemd()
+    return {
+        "systemd": service["ExecStart"].removesuffix(" $REPORT_OPTIONS").split()[1:],
+        "cron": of_cron()[1].split()[1:],
+        "airflow": of_airflow()[1]["night"][0],
+        "spark operator": of_kubernetes()[0],
+    }
+
+
+def completed(asked):
+    """The options of a night, with the places that `--store` stands for."""
+    options = parser().parse_args(asked)
+    night.complete(options)
+    return vars(options)
+
+
+def without_places(options):
+    """The options that must be the same in each schedule."""
+    own = ("date", "quiet", "input", "store", "output", "index", "table", "rollup")
+    return {name: value for name, value in options.items() if name not in own}
 
 
 def of_kubernetes():

@@ -47,8 +47,8 @@ def run_day(spark, tmp_path, capsys):
         [(first, second)] = edges
         capsys.readouterr()
         codes = [main(here(tasks[name][0], tmp_path)) for name in (first, second)]
-        folders = sorted((tmp_path / "reports").iterdir())
-        reports = {path.name: json.loads((path / "report.json").read_text()) for path in folders}
+        found = sorted((tmp_path / "reports").glob("*/report.json"))
+        reports = {path.parent.name: json.loads(path.read_text()) for path in found}
         return codes, reports, capsys.readouterr()
 
     return run
@@ -163,7 +163,7 @@ def test_letters_of_the_day_before_are_not_written_again(spark, tmp_path):
     write(tmp_path / "tsproxy" / "decisions-20261120T000000Z-px-1.jsonl", *lines)
     owners = tmp_path / "owners.toml"
     owners.write_text('[[owners]]\nteam = "everybody"\nclient_ids = ["*"]\n')
-    written = {}
+    written = {}  # the owners of the store are those of the file, as `--owners` names them
     for day, code in ((DAYS[0], 0), (DAYS[1], 1)):
         letters = tmp_path / f"letters-{day}"
         night = here(of_airflow(day)[1]["night"][0], tmp_path)
@@ -176,10 +176,15 @@ def test_letters_of_the_day_before_are_not_written_again(spark, tmp_path):
 def test_gates_that_the_night_itself_is_given_are_those_of_its_day(spark, tmp_path, capsys):
     """The night writes everything first. An argument that is wrong ends it before."""
     deliver(tmp_path, [a_life("px-1", 0, 60, stops=True)], "2026-11-21T01:00")
+    (tmp_path / "owners.toml").write_text('[[owners]]\nteam = "all"\nclient_ids = ["*"]\n')
     night = here(of_airflow(DAYS[0])[1]["night"][0], tmp_path)
     gates = ["missing_intervals>5000", "incomplete>0", "rejected_records>0"]
     hold = [option for gate in gates for option in ("--fail-on", gate)]
     assert main([*night, *hold, "--max-corrupt", "0%", "--quiet"]) == 0
+    made = tmp_path / "reports" / DAYS[0]
+    assert json.loads((made / "report.json").read_text())["owners"] is not None  # those of the store
+    assert (made / "report.prom").exists()
+    assert (tmp_path / "reports" / "index.html").exists()
     write(tmp_path / "tsproxy" / "decisions-20261120T050000Z-px-9.jsonl", raw="garbage\n")
     capsys.readouterr()
     assert main([*night, "--max-corrupt", "0%", "--fail-on", "corrupt_rate>0", "--quiet"]) == 3

@@ -7,10 +7,19 @@ from pathlib import Path
 
 import pytest
 
-from spark_reports.cli import parser
+from spark_reports.cli import main, parser
 from tests.spark_reports.day import a_day
 from tests.spark_reports.logs import write
-from tests.spark_reports.schedules import AIRFLOW, of_airflow, of_cron, of_kubernetes, of_systemd
+from tests.spark_reports.schedules import (
+    AIRFLOW,
+    completed,
+    nights,
+    of_airflow,
+    of_cron,
+    of_kubernetes,
+    of_systemd,
+    without_places,
+)
 
 DAY = "2026-11-20"
 
@@ -22,14 +31,39 @@ def test_the_arguments_are_the_commands_own(asked):
     assert parser().parse_args(asked).run
 
 
+@pytest.mark.parametrize("schedule", nights())
+def test_each_schedule_runs_the_same_night(schedule):
+    """Index, owners, metrics and rollup are the command's own, so no schedule can forget one."""
+    found = completed(nights()[schedule])
+    assert without_places(found) == without_places(completed(["night", "--input", "logs", "--store", "lake"]))
+    assert "prom" in found["format"]
+    assert found["index"] == found["output"]
+    assert found["table"] == f"{found['store']}/lines"
+    assert found["rollup"] == f"{found['store']}/rollup"
+
+
+@pytest.mark.parametrize("asked", [["--store", "lake", "--table", "own"], ["--table", "t", "--output", "o"]])
+def test_a_place_that_is_named_is_that_place(asked):
+    found = completed(["night", "--input", "logs", *asked])
+    assert found["table"] == asked[asked.index("--table") + 1]
+    assert found["output"] == ("lake/reports" if "--store" in asked else "o")
+    assert found["index"] == ("lake/reports" if "--store" in asked else None)
+
+
+def test_a_night_without_places_is_a_wrong_argument(capsys):
+    assert main(["night", "--input", "logs", "--table", "lines"]) == 2
+    assert "--store" in capsys.readouterr().err
+
+
 def test_airflow_runs_the_night_of_the_day_that_is_over_and_then_its_gates():
     """For a plain cron line Airflow 3 uses another timetable, in which `ds` is the day of the run itself."""
     given, tasks, edges = of_airflow(DAY)
     assert given["schedule"][0] == "the day between two runs"
     assert edges == [("night", "gate")]
-    night, gate = (parser().parse_args(tasks[name][0]) for name in ("night", "gate"))
-    assert [str(each) for each in night.date] == [DAY, DAY]
-    assert gate.report == f"{night.output}/{DAY}"
+    asked = completed(tasks["night"][0])
+    gate = parser().parse_args(tasks["gate"][0])
+    assert [str(each) for each in asked["date"]] == [DAY, DAY]
+    assert gate.report == f"{asked['output']}/{DAY}"
 
 
 @pytest.mark.parametrize("version", AIRFLOW)
@@ -63,18 +97,15 @@ def test_the_timer_makes_up_for_a_machine_that_was_off_and_knows_its_time_zone()
     assert timer["OnCalendar"].endswith(" UTC")
 
 
-def test_the_unit_runs_what_operations_installs_and_passes_index_and_metrics():
-    """The command once stood without its path, which cron does not know, and made no report.prom."""
+def test_the_unit_runs_what_operations_installs_and_writes_where_it_may():
+    """The command once stood without its path, which cron does not know."""
     _, service = of_systemd()
-    program, *asked = service["ExecStart"].removesuffix(" $REPORT_OPTIONS").split()
-    options = parser().parse_args(asked)
+    program = service["ExecStart"].split()[0]
+    options = completed(nights()["systemd"])
     assert program == "/opt/tsproxy/bin/spark_reports"
-    assert "prom" in options.format
-    assert options.index == options.output == service["ReadWritePaths"]
-    kept = f"/var/lib/{service['StateDirectory']}/"
-    assert options.table.startswith(kept)
-    assert options.rollup.startswith(kept)
-    assert options.input == ["/var/lib/tsproxy/decisions"]
+    assert options["output"] == service["ReadWritePaths"]
+    assert options["store"] == f"/var/lib/{service['StateDirectory']}"
+    assert options["input"] == ["/var/lib/tsproxy/decisions"]
 
 
 def test_cron_runs_the_command_of_the_unit():
