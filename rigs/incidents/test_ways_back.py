@@ -56,8 +56,7 @@ async def test_a_topic_whose_limits_are_denied_is_judged_after_the_grant_of_the_
                 assert not await is_rejected_here(proxy, producer)
                 await follow_back(NOTHING, "kafka-acls.sh", variables)
                 await until(partial(is_shown, variables, is_there=False))
-                # The broker's own values are read next, so it may reject one more record.
-                await until(partial(is_rejected_here, proxy, producer))
+                assert await is_rejected_here(proxy, producer)
 
 
 async def is_rejected_here(proxy, producer):

@@ -26,6 +26,7 @@ from tests.attacks.attacker import metric, port_of
 from tests.e2e.principals import AUTHORIZER
 from tests.e2e.test_versions_narrowed import offered
 from tests.proxy.running import events, page
+from tests.proxy.test_cluster import ADDRESS, HOUR_MS, learning, sasl_of, upstream_of
 from tests.proxy.world import until
 from tsproxy.model.kafka import ApiKey
 from tsproxy.testing.java_producer import Acknowledged, JavaProducer, JavaRecord
@@ -241,6 +242,7 @@ async def test_topics_whose_limits_may_not_be_read_are_a_number_and_a_warning(ka
         await take_back(kafka, hidden)
         await until(lambda: is_readable(proxy))
     assert warnings_of(proxy).count("topic_limits_denied") == 1
+    await warned_until_limits_are_in_force(kafka, topic, hidden)
     counted = {line["topic"]: line for line in proxy.decisions() if line["event"] == "counters"}
     assert {name: line.get("records_limits_unknown") for name, line in counted.items()} == {
         topic: 1,
@@ -250,3 +252,17 @@ async def test_topics_whose_limits_may_not_be_read_are_a_number_and_a_warning(ka
 
 async def is_readable(proxy):
     return await metric(proxy, "tsproxy_topics_unreadable") == 0
+
+
+async def warned_until_limits_are_in_force(kafka, topic, hidden):
+    """After a grant, the warning ends with the facts that sessions judge by, and not before."""
+    await allow(kafka, hidden)
+    async with learning(upstream_of(kafka, sasl=sasl_of("proxy", USERS["proxy"]), refresh_ms=200)) as learned:
+        await until(lambda: learned.logged)
+        learned.cluster.want_topic(topic, ADDRESS)
+        await until(learned.cluster.warnings)
+        assert topic not in learned.facts.topics
+        await take_back(kafka, hidden)
+        while learned.cluster.warnings():  # noqa: ASYNC110  # it has no event
+            await asyncio.sleep(0)  # so it looks between any two steps of the cluster
+        assert learned.facts.topics[topic].after_max_ms == HOUR_MS

@@ -262,6 +262,38 @@ def test_each_name_that_never_comes_costs_the_broker_few_queries():
     assert min(queried.values()) >= 5
 
 
+def test_a_topic_stays_unreadable_until_its_new_limits_are_in_force():
+    """Brokers may still be asked for their values: until they have answered, looser limits hold."""
+    topics, values = Topics(), {"message.timestamp.after.max.ms": "42"}
+    denied = TopicAnswer("orders", ErrorCode.TOPIC_AUTHORIZATION_FAILED, {})
+    granted = TopicAnswer("orders", ErrorCode.NONE, values, own=frozenset(values))
+    for answers in ([denied], [granted]):
+        topics.update(answers, 0)
+        assert "orders" in topics.unreadable
+    topics.settled()
+    assert "orders" not in topics.unreadable
+    topics.update([denied], 0)  # taken back: the limits that are known stay in force
+    topics.settled()
+    assert "orders" in topics.unreadable
+    topics.update([granted], 0)
+    topics.update([denied], 0)
+    topics.settled()
+    assert "orders" in topics.unreadable
+
+
+def test_a_topic_that_comes_to_have_limits_is_one_that_a_producer_uses():
+    """It was kept because a producer had named it. Its producer may send next after the next refresh."""
+    topics, values = Topics(), {"message.timestamp.after.max.ms": "42"}
+    answers = (
+        ("wanted", ErrorCode.TOPIC_AUTHORIZATION_FAILED, {}),
+        ("wanted", ErrorCode.NONE, values),
+        ("listed", ErrorCode.NONE, values),
+    )
+    topics.update([TopicAnswer(*each) for each in answers], 1_000)
+    topics.forget_unused(2_000)
+    assert topics.names == ["wanted"]
+
+
 def absent(topic):
     return TopicAnswer(topic, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, {})
 

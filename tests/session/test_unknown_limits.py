@@ -29,6 +29,7 @@ from tests.wire.batches import batch
 from tsproxy.model.policy import LimitsFrom, Mode, Policy, RuleSettings, TimeLimit
 from tsproxy.model.verdict import Reason
 from tsproxy.session.effects import Count, SessionCounter
+from tsproxy.session.events import ViewChanged
 from tsproxy.session.produce.names import MOST_WAITED_FOR, NAME_WAIT_MS, TopicsGivenUp
 from tsproxy.session.request import Request
 
@@ -80,6 +81,23 @@ def test_limits_that_do_not_come_are_waited_for_once():
         << to_client(produced({"new": {0: accepted()}}))
         << booked("accepted", topic="new", limits=None, limits_unknown=True)
     )
+
+
+@pytest.mark.parametrize(
+    "wait_ends",
+    [with_new(VIEW), replace(VIEW, unreadable_topics=frozenset(["new"]))],
+    ids=["known", "denied"],
+)
+def test_limits_that_came_and_are_forgotten_are_waited_for_again(wait_ends):
+    """They are forgotten after some minutes without a batch. A connection may live longer than that."""
+    frame, again = produce({"new": {0: GOOD}}), produce({"new": {0: GOOD}}, correlation_id=2)
+    session = Session(PEER, VIEW)
+    session.client_bytes(frame, NOW_MS)
+    session.feed(ViewChanged(wait_ends), NOW_MS)
+    assert not session.is_judging
+    session.feed(ViewChanged(VIEW), NOW_MS)
+    session.client_bytes(again, NOW_MS)
+    assert session.is_judging
 
 
 @pytest.mark.parametrize(

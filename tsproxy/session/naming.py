@@ -67,7 +67,8 @@ class Naming(Generic[R]):
         if self._held is None:
             return None
         (request, missing), self._held = self._held, None
-        self._state.topics_given_up.add(each for each in missing if isinstance(each, str))
+        late = (each for each in missing if isinstance(each, str) and is_awaited(each, self._state.view))
+        self._state.topics_given_up.add(late)
         self._state.deadlines.cancel(Wait.NAME)
         self._state.release_request(Cause.NAMED)
         return request

@@ -149,7 +149,7 @@ class Cluster:
 
     def warnings(self) -> list[str]:
         """A sentence for each broker that hangs, and one if limits of topics in use cannot be read."""
-        topics = sorted(self._topics.unreadable)
+        topics = sorted(self._facts.unreadable_topics)  # as sessions judge
         if not topics:
             return self.hanging()
         shown = ", ".join(topics[:3]) + (", …" if len(topics) > 3 else "")
@@ -361,6 +361,7 @@ class Cluster:
         self._topics.update(await connection.describe(topics), self._clock.monotonic_ms())
         self._links.query(self._topics.examples)
         await self._links.answered(patience_s)
+        self._topics.settled()
         self._publish_limits()
 
     def _publish_limits(self) -> None:

@@ -106,8 +106,8 @@ class Topics:
         """Topics without limits, because they do not exist or their limits cannot be read. Each is queried
         again, later each time, so names that clients invent cost the broker a few queries each."""
         self.unreadable = Bounded[str, None](UNREADABLE)
-        """Topics whose limits the proxy may not read, or does not understand. If limits were known before,
-        they stay in force."""
+        """Topics whose limits the proxy may not read, or does not understand, and those whose limits it has
+        read since, until they are in force. If limits were known before, they stay in force."""
         self._differences: set[tuple[str, str, str]] = set()
         self._given = Given({}, frozenset(), frozenset())
         """The values of the broker on whose connection topics are read."""
@@ -115,6 +115,8 @@ class Topics:
         self._owns = Bounded[str, Own](KNOWN)
         self._published: Mapping[str, Own] | None = None
         """A copy of `_owns`, None if `_owns` has changed since."""
+        self._read = set[str]()
+        """Those of `unreadable` that have been read since."""
         self._same: dict[Own, Own] = {}
         """Each distinct `Own` once, so that topics with the same settings share it."""
         self._used_ms: dict[str, int] = {}
@@ -171,14 +173,22 @@ class Topics:
         return [topic for topic, _ in due]
 
     def update(self, answers: Sequence[TopicAnswer], now_ms: int) -> None:
-        """Store the answers of one broker."""
+        """Store the answers of one broker. The topics are readable from `settled` on, as far as they are."""
         for answer in answers:
-            self.unreadable.pop(answer.topic)
-            self._update(answer, now_ms)
+            if not self._update(answer, now_ms):
+                self._read.discard(answer.topic)
+            elif answer.topic in self.unreadable:
+                self._read.add(answer.topic)
         self._given = given_by(answers) or self._given
 
-    def _update(self, answer: TopicAnswer, now_ms: int) -> None:
-        """Store one topic's answer, or keep the topic for another query."""
+    def settled(self) -> None:
+        """No broker's values are awaited: all limits that were read are published next."""
+        for topic in self._read:
+            self.unreadable.pop(topic)
+        self._read.clear()
+
+    def _update(self, answer: TopicAnswer, now_ms: int) -> bool:
+        """Store one topic's answer, or keep the topic for another query. True if its limits were read."""
         if answer.error_code == ErrorCode.NONE:
             try:
                 topic_limits(answer.settings)
@@ -190,17 +200,21 @@ class Topics:
                 if self._owns.get(answer.topic) != own:
                     self._owns.add(answer.topic, self._same.setdefault(own, own))
                     self._published = None
-                self.absent.pop(answer.topic)
-                return
+                if self.absent.pop(answer.topic):  # a producer has named it
+                    self.used(answer.topic, now_ms)
+                return True
         elif answer.error_code == ErrorCode.TOPIC_AUTHORIZATION_FAILED:
             # The known limits stay in force: a lost permission must not end enforcement.
             self._log_once(TOPIC_LIMITS_DENIED, answer.topic, needs="DescribeConfigs on the topic")
             self._cannot_read(answer.topic)
-        elif answer.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION and answer.topic in self._owns:
-            self._owns.pop(answer.topic)
-            self._published = None
+        else:
+            self.unreadable.pop(answer.topic)
+            if answer.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION and answer.topic in self._owns:
+                self._owns.pop(answer.topic)
+                self._published = None
         if answer.topic not in self._owns and answer.topic not in self.absent:
             self.absent.put(answer.topic, _Retry(now_ms + FIRST_RETRY_MS, FIRST_RETRY_MS))
+        return False
 
     def _cannot_read(self, topic: str) -> None:
         self.unreadable.put(topic, None)
