@@ -310,9 +310,14 @@ async def changed_password(kafka):
 @asynccontextmanager
 async def hung_broker(kafka, *, is_joined=True):
     """A broker accepts connections, or its system does, and answers nothing."""
+    await led_as_preferred(kafka)
     async with RunningProxy(kafka.bootstrap_servers) as proxy:
 
+        async def is_connected():
+            return (await series(proxy)).get('tsproxy_broker_connections{broker="2",listener="default"}')
+
         async def begin():
+            await until(is_connected, "a client is connected to the broker")
             os.kill(kafka.node(2).pid, signal.SIGSTOP)
 
         async def repair():
@@ -422,6 +427,17 @@ def internal(kafka):
     """The address for administration."""
     node = kafka.node(1)
     return f"{node.host}:{node.internal_port}"
+
+
+async def led_as_preferred(kafka):
+    """Each broker leads its partitions again. A broker that was away leads none, and no client needs it."""
+    command = "kafka-leader-election.sh --election-type PREFERRED --all-topic-partitions"
+
+    async def is_led():
+        status, _ = await run(f'{command} --bootstrap-server "$BROKER"', {"BROKER": internal(kafka)})
+        return status == 0
+
+    await until(is_led, "each broker leads its partitions", PATIENCE_S)
 
 
 async def set_password(kafka, user, password):

@@ -28,6 +28,7 @@ CLASSES: Final = {
     "kafka-consumer-groups.sh": f"{_TOOLS}.consumer.group.ConsumerGroupCommand",
     "kafka-delete-records.sh": f"{_TOOLS}.DeleteRecordsCommand",
     "kafka-get-offsets.sh": f"{_TOOLS}.GetOffsetShell",
+    "kafka-leader-election.sh": f"{_TOOLS}.LeaderElectionCommand",
     "kafka-producer-perf-test.sh": f"{_TOOLS}.ProducerPerformance",
     "kafka-topics.sh": f"{_TOOLS}.TopicCommand",
     "kafka-verifiable-producer.sh": f"{_TOOLS}.VerifiableProducer",
