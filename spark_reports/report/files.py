@@ -1,10 +1,16 @@
-"""The files of a report. A reader sees a whole file or none."""
+"""The files of a report. A reader sees a whole file or none.
+
+A file is written as a draft with a hidden name, and then renamed. A process that is killed leaves its draft
+behind. Who writes into the folder next removes drafts that are older than `DRAFT_LASTS_S`.
+"""
 
 import errno
 import json
 import os
 import re
-from collections.abc import Collection, Mapping
+import time
+from collections.abc import Collection, Iterable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
 
@@ -15,7 +21,9 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _LOCAL: Final = "file:/"
-
+_DRAFTS: Final = ".*.draft"
+DRAFT_LASTS_S: Final = 3_600
+"""No process takes so long to write a file: the draft is one of a process that was killed."""
 MOST_FILES: Final = 400
 """The most files that `read_texts` reads: those of a year of days, and some more."""
 
@@ -46,7 +54,7 @@ def try_far(spark: "SparkSession", folder: str) -> None:
     """
     context: Any = spark.sparkContext  # the way to Java's classes has no public name
     path = context._jvm.org.apache.hadoop.fs.Path
-    place, tried = path(folder), path(folder, f".tsproxy-{os.getpid()}")
+    place, tried = path(folder), path(folder, _draft_of("tried"))
     files = place.getFileSystem(context._jsc.hadoopConfiguration())
     was_there = files.exists(place)
     files.create(tried, True).close()
@@ -63,7 +71,7 @@ def write_far(spark: "SparkSession", folder: str, name: str, text: str) -> None:
     """
     context: Any = spark.sparkContext  # the way to Java's classes has no public name
     path = context._jvm.org.apache.hadoop.fs.Path
-    place, temporary = path(folder, name), path(folder, f".{name}.{os.getpid()}")
+    place, temporary = path(folder, name), path(folder, _draft_of(name))
     files = place.getFileSystem(context._jsc.hadoopConfiguration())
     stream = files.create(temporary, True)
     try:
@@ -80,6 +88,7 @@ def write(spark: "SparkSession", folder: str, name: str, text: str) -> None:
     here = local(folder)
     if here is None:
         write_far(spark, folder, name, text)
+        _remove_old_drafts_far(spark, folder)
     else:
         write_text(here / name, text)
 
@@ -100,6 +109,7 @@ def replace_pages(
     for name in _names(spark, folder, "*.html"):
         if of_run.fullmatch(name) and name not in texts:
             files.delete(path(folder, name), False)
+    _remove_old_drafts_far(spark, folder)
 
 
 def read_texts(spark: "SparkSession", folder: str, names: Collection[str] = ()) -> list[str]:
@@ -116,10 +126,34 @@ def read_texts(spark: "SparkSession", folder: str, names: Collection[str] = ()) 
 
 def _names(spark: "SparkSession", folder: str, glob: str) -> list[str]:
     """The names of the files of a folder on a file system that Spark knows."""
+    _, found = _found(spark, folder, glob)
+    return [each.getPath().getName() for each in found]
+
+
+def _found(spark: "SparkSession", folder: str, glob: str) -> tuple[Any, Iterable[Any]]:
+    """A file system that Spark knows, and its files of these names in a folder, as Java's objects."""
     context: Any = spark.sparkContext  # the way to Java's classes has no public name
-    files = context._jvm.org.apache.hadoop.fs.Path(folder, glob)
-    found = files.getFileSystem(context._jsc.hadoopConfiguration()).globStatus(files)
-    return [each.getPath().getName() for each in found or ()]
+    path = context._jvm.org.apache.hadoop.fs.Path(folder, glob)
+    files = path.getFileSystem(context._jsc.hadoopConfiguration())
+    return files, files.globStatus(path) or ()
+
+
+def _draft_of(name: str) -> str:
+    return f".{name}.{os.getpid()}.draft"
+
+
+def _remove_old_drafts(folder: Path) -> None:
+    for draft in folder.glob(_DRAFTS):
+        with suppress(FileNotFoundError):
+            if time.time() - draft.lstat().st_mtime > DRAFT_LASTS_S:
+                draft.unlink()
+
+
+def _remove_old_drafts_far(spark: "SparkSession", folder: str) -> None:
+    files, found = _found(spark, folder, _DRAFTS)
+    for draft in found:
+        if time.time() - draft.getModificationTime() / 1000 > DRAFT_LASTS_S:
+            files.delete(draft.getPath(), False)
 
 
 def read_far(spark: "SparkSession", address: str) -> str:
@@ -136,27 +170,30 @@ def read_if_there(spark: "SparkSession", folder: str, name: str) -> str | None:
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write `text` as UTF-8 to `path`, and make its directory if it is missing. Raises OSError.
-
-    It is written under another name and then renamed: a reader sees the old report or the new one.
-    """
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        temporary.write_text(text, encoding="utf-8")
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)
+    """Write `text` as UTF-8 to `path`, and make its directory if it is missing. Raises OSError."""
+    _replace_text(path, text)
+    _remove_old_drafts(path.parent)
 
 
 def replace_texts(folder: Path, texts: Mapping[str, str], of_run: re.Pattern[str]) -> None:
     """Write the texts by their names. Files of an earlier run, whose names fit `of_run`, are deleted if they
     have no text any more: a script would send them again."""
     for name, text in texts.items():
-        write_text(folder / name, text)
+        _replace_text(folder / name, text)
     for path in list(folder.iterdir()) if folder.exists() else []:
         if of_run.fullmatch(path.name) and path.name not in texts:
             path.unlink()
+    _remove_old_drafts(folder)
+
+
+def _replace_text(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    draft = path.with_name(_draft_of(path.name))
+    try:
+        draft.write_text(text, encoding="utf-8")
+        draft.replace(path)
+    finally:
+        draft.unlink(missing_ok=True)
 
 
 def to_json(report: Report) -> str:

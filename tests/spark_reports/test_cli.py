@@ -1,6 +1,7 @@
 """The command: exit codes, files, and no noise on either stream."""
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -158,10 +159,14 @@ def test_every_path_may_be_on_another_file_system(spark, decisions, tmp_path, ca
     old = tmp_path / "kept" / "reports" / links.page("team", "Gone")
     old.parent.mkdir()
     old.write_text("a page of an earlier run")
+    killed = old.with_name(".report.html.4711.draft")
+    killed.write_text("half a pa")
+    os.utime(killed, (0, 0))
     for _ in range(2):  # a rerun replaces what is there
         assert main(["daily", "--input", "viewfs://far/in", *options]) == 0
     assert f"Written: {out}report.html, {out}report.md, {out}report.json\n" in capsys.readouterr().out
     assert not old.exists()
+    assert not killed.exists()
     assert (tmp_path / "kept" / "reports" / links.page("team", "Pay")).exists()
     assert not_pages(tmp_path / "kept" / "reports") == {"report.html", "report.md", "report.json"}
     report = json.loads((tmp_path / "kept" / "reports" / "report.json").read_text())

@@ -8,6 +8,7 @@ time: Java ignores one that is missing, or that another Java made, or that belon
 
 import asyncio
 import os
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
@@ -17,6 +18,7 @@ from tsproxy.testing.java_process import archive_of
 from tsproxy.testing.kafka_node import KafkaNode, KafkaStartError, Runtime
 from tsproxy.testing.ports import free_ports
 from tsproxy.testing.server_properties import ClientSecurity, NodePorts, server_properties
+from tsproxy.testing.unfinished import unfinished
 
 _PATIENCE_S: Final = 120
 _POLL_S: Final = 0.03
@@ -27,10 +29,10 @@ async def prepare_classes(jars: Path) -> None:
     archive = await asyncio.to_thread(archive_of, jars)
     if archive.exists() or not os.access(archive.parent, os.W_OK):  # a single check
         return
-    unfinished = archive.with_suffix(f".{os.getpid()}")
-    try:
+    # The next cluster tries again if there is an error.
+    with suppress(KafkaStartError, OSError, TimeoutError), unfinished(archive) as made:
         async with guarded_folder("tsproxy-classes-") as (folder, group), asyncio.timeout(_PATIENCE_S):
-            runtime = Runtime(jars, "256m", group, (f"-XX:ArchiveClassesAtExit={unfinished}",))
+            runtime = Runtime(jars, "256m", group, (f"-XX:ArchiveClassesAtExit={made}",))
             ports = {1: NodePorts(*free_ports(3))}
             node = KafkaNode(1, ports[1], folder / "node-1", runtime)
             properties = server_properties(1, ports, ClientSecurity("PLAINTEXT"), node.data)
@@ -39,6 +41,4 @@ async def prepare_classes(jars: Path) -> None:
             while not node.is_up():  # noqa: ASYNC110  # only its log says that it is up
                 await asyncio.sleep(_POLL_S)
             await node.stop()
-        unfinished.rename(archive)  # so the file is complete as soon as it exists
-    except (KafkaStartError, OSError, TimeoutError):
-        unfinished.unlink(missing_ok=True)  # the next cluster tries again
+        made.rename(archive)  # so the file is complete as soon as it exists

@@ -11,13 +11,13 @@ checkpoint of an earlier cluster.
 import base64
 import os
 import shutil
-import tempfile
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
 from tsproxy.testing.kafka_node import KafkaNode
+from tsproxy.testing.unfinished import unfinished
 
 _NAMES: Final = "meta.properties"
 
@@ -60,8 +60,7 @@ def _copy_checkpoint(made: Path, target: Path) -> None:
 def _keep(made: Path, kept: Path) -> None:
     """Copies the checkpoint. The target is complete as soon as it exists. If another process was faster, its
     copy stays: it holds the same."""
-    with tempfile.TemporaryDirectory(dir=kept.parent) as unfinished:
-        copy = Path(unfinished, "made")
+    with unfinished(kept) as copy:
         _copy_checkpoint(made, copy)
         with suppress(OSError):
             copy.rename(kept)

@@ -14,7 +14,6 @@ import importlib.util
 import os
 import subprocess
 import sys
-import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -24,6 +23,7 @@ from xml.sax.saxutils import quoteattr
 
 from tsproxy.testing.java import JavaError, find_java
 from tsproxy.testing.progress import followed
+from tsproxy.testing.unfinished import unfinished
 
 SETTINGS_VARIABLE: Final = "TSPROXY_IVY_SETTINGS"
 _LOG4J: Final = "2.25.4"
@@ -97,8 +97,7 @@ def fetch_jars(name: str, dependencies: Sequence[Dependency]) -> Path:
     with _only_one_process(cache / "lock"):
         if not folder.is_dir():
             print(f"fetching the jars of {name} into {folder} (once)", file=sys.stderr, flush=True)
-            with tempfile.TemporaryDirectory(dir=cache, prefix=f"{name}-") as unfinished:
-                fetched = Path(unfinished, "jars")
+            with unfinished(folder) as fetched:
                 fetched.mkdir()
                 (fetched / "ivy.xml").write_text(ivy_xml)
                 _run_ivy(name, fetched, cache / "ivy")

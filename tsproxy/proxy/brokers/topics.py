@@ -116,7 +116,7 @@ class Topics:
         self._published: Mapping[str, Own] | None = None
         """A copy of `_owns`, None if `_owns` has changed since."""
         self._read = set[str]()
-        """Those of `unreadable` that have been read since."""
+        """The topics in `unreadable` that have been read since."""
         self._same: dict[Own, Own] = {}
         """Each distinct `Own` once, so that topics with the same settings share it."""
         self._used_ms: dict[str, int] = {}

@@ -18,8 +18,6 @@ from tsproxy.decision_folder import lock, open_existing
 from tsproxy.proxy.daemon_threads import DaemonThreads
 
 _PREFIX: Final = ".dead-letters-"
-_NEW: Final = ".new"
-"""The end of the name while the file has no content and no lock yet."""
 _MOST_BYTES: Final = 64
 _STOPS_WITHIN_S: Final = 5.0
 
@@ -75,11 +73,13 @@ class Remembered:
             os.pwrite(self._descriptor, b"%20d %20d\n" % waited, 0)
 
     def _open(self) -> None:
-        descriptor, name = tempfile.mkstemp(prefix=_PREFIX, suffix=_NEW, dir=self._folder)
-        lock(descriptor)
-        os.pwrite(descriptor, b"%20d %20d\n" % Waited(0, 0), 0)
-        self._descriptor, self._path = descriptor, Path(name.removesuffix(_NEW))
-        Path(name).rename(self._path)
+        while self._descriptor is None:
+            descriptor, name = tempfile.mkstemp(prefix=_PREFIX, dir=self._folder)
+            # Between these two lines another process may have removed it as the file of a killed one.
+            if lock(descriptor) is not False and os.fstat(descriptor).st_nlink:
+                self._descriptor, self._path = descriptor, Path(name)
+            else:
+                os.close(descriptor)
 
     def _remove(self) -> None:
         if self._path is not None:
@@ -91,8 +91,7 @@ def _collected(folder: Path) -> list[Waited]:
     found: list[Waited] = []
     with suppress(OSError):  # the folder cannot be read: the decision log says so
         for path in sorted(folder.glob(f"{_PREFIX}*")):
-            if not path.name.endswith(_NEW):
-                found += _taken(path)
+            found += _taken(path)
     return [each for each in found if each.records > 0]
 
 
@@ -103,7 +102,8 @@ def _taken(path: Path) -> Iterator[Waited]:
         try:
             # The lock may be that of a file which another process has just read and removed.
             if lock(descriptor) is True and path.stat().st_ino == os.fstat(descriptor).st_ino:
-                records, since_ms = map(int, os.pread(descriptor, _MOST_BYTES, 0).split())
+                # It is empty if the process was killed before it wrote a number.
+                records, since_ms = map(int, os.pread(descriptor, _MOST_BYTES, 0).split() or (0, 0))
                 path.unlink()
                 yield Waited(records, since_ms)
         finally:

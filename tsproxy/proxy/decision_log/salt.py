@@ -23,6 +23,9 @@ def salt_of(decisions: Decisions) -> bytes:
     path = decisions.directory / FILE
     if not path.exists():
         _make(path)
+    # Nobody needs a draft any more: those that are still there are of processes that were killed.
+    for draft in path.parent.glob(f"{FILE}-*"):
+        draft.unlink(missing_ok=True)
     return path.read_bytes()
 
 
@@ -37,7 +40,8 @@ def _make(path: Path) -> None:
             file.write(secrets.token_bytes(_SALT_BYTES))
             file.flush()
             os.fsync(descriptor)
-        with suppress(FileExistsError):
+        # Another process was faster, and may have removed the draft.
+        with suppress(FileExistsError, FileNotFoundError):
             path.hardlink_to(draft)
     finally:
         draft.unlink(missing_ok=True)
