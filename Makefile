@@ -74,7 +74,7 @@ SEED ?= 2026
 differential: java .venv/stamp ## N generated batches to both broker versions, straight and through the proxy
 	$(BIN)/python -m rigs.differential $(N) --seed $(SEED)
 
-VERSION ?= latest.release
+VERSION ?= RELEASE
 kafka: java .venv/stamp ## what is new in a release of Kafka (VERSION, SINCE), and which places here must change
 	$(BIN)/python -m tests.wire.schemas $(VERSION) $(SINCE)
 

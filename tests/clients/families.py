@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from tests.clients import foreign
 from tests.clients.programs.plain_words import plain_words
 from tsproxy.testing.client_options import ClientOptions
-from tsproxy.testing.jars import fetch_kafka_jars, pyspark_jars
-from tsproxy.testing.java_process import java_command
+from tsproxy.testing.jars import fetch_kafka_jars
+from tsproxy.testing.java_process import source_command
 
 
 @dataclass(frozen=True)
@@ -31,11 +31,7 @@ class Family:
 
 
 def _java(version):
-    class_path = [fetch_kafka_jars(version) / "*"]
-    for name in ("janino", "commons-compiler"):
-        class_path += pyspark_jars().glob(f"{name}-[0-9]*.jar")
-    source = foreign.PROGRAMS / "JavaClient.java"
-    return java_command(class_path, "256m", "org.codehaus.janino.SimpleCompiler", source, source.stem)
+    return source_command([fetch_kafka_jars(version) / "*"], "256m", foreign.PROGRAMS / "JavaClient.java")
 
 
 def _python(name):

@@ -14,8 +14,8 @@ from tests.clients import foreign
 from tests.clients.connections import Watch
 from tests.clients.play import ports_of
 from tests.proxy.world import until
-from tsproxy.testing.jars import Dependency, fetch_jars, fetch_kafka_jars, pyspark_jars
-from tsproxy.testing.java_process import java_command
+from tsproxy.testing.jars import Dependency, fetch_jars, fetch_kafka_jars
+from tsproxy.testing.java_process import java_command, source_command
 from tsproxy.testing.proxy import RunningProxy
 
 pytestmark = [
@@ -112,16 +112,10 @@ async def test_an_application_of_streams_that_is_killed_copies_each_record_once(
         }
         if protocol == "streams":
             del options["session.timeout.ms"]  # the group's own setting, at the broker
-        jars = [folder / "*" for folder in streams_jars()]
-        for name in ("janino", "commons-compiler"):
-            jars += pyspark_jars().glob(f"{name}-[0-9]*.jar")
-        program = foreign.PROGRAMS / "StreamsApp.java"
-        command = java_command(
-            jars,
+        command = source_command(
+            [folder / "*" for folder in streams_jars()],
             "256m",
-            "org.codehaus.janino.SimpleCompiler",
-            program,
-            program.stem,
+            foreign.PROGRAMS / "StreamsApp.java",
             *(source, copy),
             *(f"{name}={value}" for name, value in options.items()),
         )

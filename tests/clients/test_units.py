@@ -9,8 +9,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from tests.clients.refused import PAGE
-from tsproxy.testing.jars import pyspark_jars
-from tsproxy.testing.java_process import java_command
+from tsproxy.testing.java_process import source_command
 
 INSTANT_MS = 1_796_083_200_000
 SECONDS = INSTANT_MS // 1_000
@@ -67,9 +66,7 @@ def test_each_line_of_java(tmp_path):
                 {" ".join(f"{code(line)} System.out.println(timestampMs);" for line in lines)}
             }}
         }}""")
-    jars = [jar for name in ("janino", "commons-compiler") for jar in pyspark_jars().glob(f"{name}-[0-9]*")]
-    compiler = "org.codehaus.janino.SimpleCompiler"
-    command = java_command(jars, "64m", compiler, tmp_path / "Lines.java", "Lines")
+    command = source_command([], "64m", tmp_path / "Lines.java")
     assert told_by(tmp_path, command) == [INSTANT_MS] * len(lines)
 
 

@@ -10,9 +10,8 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from tsproxy.testing.jars import pyspark_jars
 from tsproxy.testing.java import find_java
-from tsproxy.testing.java_process import java_command
+from tsproxy.testing.java_process import source_command
 
 PROGRAM = Path(__file__).with_name("Release.java")
 
@@ -52,11 +51,7 @@ class Facts:
 @cache
 def facts_of(jars: Path) -> Facts:
     """As the classes in this folder have them."""
-    class_path = [jars / "*"]
-    for name in ("janino", "commons-compiler"):
-        class_path += pyspark_jars().glob(f"{name}-[0-9]*.jar")
-    compiler = "org.codehaus.janino.SimpleCompiler"
-    command = java_command(class_path, "64m", compiler, PROGRAM, PROGRAM.stem)
+    command = source_command([jars / "*"], "64m", PROGRAM)
     said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     rows = [line.split() for line in said.splitlines()]
     errors = {int(row[1]): (row[2], row[3] == "true") for row in rows if row[0] == "error"}

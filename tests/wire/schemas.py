@@ -220,7 +220,7 @@ def _jars_of(release: str, folder: Path) -> str:
 
 
 def main(arguments: Sequence[str]) -> int:
-    release, since = [*arguments, *("latest.release", KNOWN)[len(arguments) :]]
+    release, since = [*arguments, *("RELEASE", KNOWN)[len(arguments) :]]
     with tempfile.TemporaryDirectory() as first, tempfile.TemporaryDirectory() as second:
         old, new = Path(first), Path(second)
         _jars_of(since, old)

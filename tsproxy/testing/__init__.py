@@ -5,11 +5,12 @@
 
 This is a public package: testing.md says how to use it in your own integration tests. The tests, the
 demo and the benchmarks of this project use it, too. It needs Java 17 or newer and the extra `testing`:
-pyspark, whose resolver fetches the jars, and `cryptography` for TLS.
+`jgo`, which reads what a jar needs, and `cryptography` for TLS.
 
     __main__         `python -m tsproxy.testing`: a broker until Ctrl-C
     java             finds Java, or says in one sentence what to install
     jars             fetches jars once, into the user's cache
+    maven            where they come from: Maven Central or its mirror
     kafka_cluster    one to three real brokers, any listener security, always stopped
     proxy            `tsproxy run` as a process, always stopped
     client_options   options with which aiokafka, librdkafka and Java clients connect

@@ -1,47 +1,43 @@
-"""Fetches jars and what they depend on, once per machine, with the resolver that pyspark ships.
+"""Fetches jars and what they depend on, once per machine.
 
 A list of `Dependency` pins a set of jars. Each set has a folder, named after the set and a digest of the
 list: `$XDG_CACHE_HOME/tsproxy/kafka-4.4.0-1a2b3c4d/`. A folder is complete as soon as it exists, and it never
 changes. So a broker of one checkout keeps its jars when another checkout has a new list.
 
-TSPROXY_IVY_SETTINGS names an ivysettings.xml for machines that fetch through a mirror.
+They come from Maven Central, or from its mirror in Maven's settings (`maven.py`).
 `python -m tsproxy.testing.jars 4.4.0 3.9.1` fetches the brokers' jars ahead of time.
 """
 
 import fcntl
 import hashlib
-import importlib.util
 import os
-import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Final
-from xml.sax.saxutils import quoteattr
 
-from tsproxy.testing.java import JavaError, find_java
-from tsproxy.testing.progress import followed
 from tsproxy.testing.unfinished import unfinished
 
-SETTINGS_VARIABLE: Final = "TSPROXY_IVY_SETTINGS"
-_LOG4J: Final = "2.25.4"
+_LOG4J: Final = "2.25.5"
+_JANINO: Final = "3.1.12"
 _TOOLS_OF: Final = {"4.4.0": "4.3.1"}
 """Releases whose command line tools are not in Maven Central, with the release whose tools they get. Some of
 these tools only run with the other jars of their own release (`fetch_tools`)."""
-_FETCH_TIMEOUT_S: Final = 900
-_TRIES: Final = 2
-"""Downloads fail now and then. A second try continues with the files that the first one has cached."""
 
 
 class JarsError(RuntimeError):
-    """Jars could not be fetched; the text ends with the resolver's last lines."""
+    """Jars could not be fetched. The text says which, and why."""
 
 
 @dataclass(frozen=True, slots=True)
 class Dependency:
-    """One pinned artifact. With `transitive`, its dependencies are fetched, too."""
+    """One pinned artifact. With `transitive`, what it needs at run time is fetched, too.
+
+    The revision `RELEASE` is the newest one.
+    """
 
     organisation: str
     name: str
@@ -62,7 +58,6 @@ def kafka_dependencies(version: str) -> tuple[Dependency, ...]:
     return (
         Dependency(kafka, "kafka_2.13", version),
         Dependency(kafka, "kafka-tools", tools, transitive=False),
-        Dependency(kafka, "kafka-tools-api", tools, transitive=False),
         Dependency("net.sourceforge.argparse4j", "argparse4j", "0.7.0", transitive=False),
         Dependency(log4j, "log4j-slf4j-impl", _LOG4J, transitive=False),
         Dependency(log4j, "log4j-core", _LOG4J, transitive=False),
@@ -81,14 +76,21 @@ def fetch_tools(version: str) -> Path:
     return fetch_kafka_jars(_TOOLS_OF.get(version, version))
 
 
+def fetch_compiler() -> Path:
+    """The folder with the jars of Janino, which compiles a Java source where only a runtime is installed."""
+    parts = [
+        Dependency("org.codehaus.janino", name, _JANINO, False) for name in ("janino", "commons-compiler")
+    ]
+    return fetch_jars("janino", parts)
+
+
 def fetch_jars(name: str, dependencies: Sequence[Dependency]) -> Path:
     """The folder that holds the jars of `dependencies`, and nothing else that ends in .jar.
 
     Blocks while they are fetched: about half a minute on a fast line. The next time it returns at once. Any
-    number of processes may call it at once; one of them fetches. Raises JarsError or JavaError.
+    number of processes may call it at once; one of them fetches. Raises JarsError.
     """
-    ivy_xml = _ivy_xml(name, dependencies)
-    digest = hashlib.sha256(ivy_xml.encode()).hexdigest()[:8]
+    digest = hashlib.sha256(repr(tuple(dependencies)).encode()).hexdigest()[:8]
     cache = _cache_folder()
     folder = cache / f"{name}-{digest}"
     if folder.is_dir():
@@ -99,31 +101,18 @@ def fetch_jars(name: str, dependencies: Sequence[Dependency]) -> Path:
             print(f"fetching the jars of {name} into {folder} (once)", file=sys.stderr, flush=True)
             with unfinished(folder) as fetched:
                 fetched.mkdir()
-                (fetched / "ivy.xml").write_text(ivy_xml)
-                _run_ivy(name, fetched, cache / "ivy")
+                _fetch(name, dependencies, fetched, cache / "maven")
                 fetched.rename(folder)
     return folder
 
 
 def fetch_newest(name: str, dependencies: Sequence[Dependency], folder: Path) -> None:
-    """Fetch jars into `folder`, which exists and is empty. A revision may be `latest.release`.
+    """Fetches jars into `folder`, which exists and is empty. A revision may be `RELEASE`. Raises JarsError.
 
-    Only the resolver's own cache is kept for the next time: another revision may be the newest then. Raises
-    JarsError or JavaError.
+    Nothing is kept for the next time: another revision may be the newest then.
     """
-    (folder / "ivy.xml").write_text(_ivy_xml(name, dependencies))
-    cache = _cache_folder()
-    cache.mkdir(parents=True, exist_ok=True)
-    with _only_one_process(cache / "lock"):
-        _run_ivy(name, folder, cache / "ivy")
-
-
-def pyspark_jars() -> Path:
-    """The folder of jars inside the installed pyspark, found without importing it."""
-    spec = importlib.util.find_spec("pyspark")
-    if spec is None or not spec.submodule_search_locations:
-        raise JarsError("pyspark is not installed, and its resolver fetches the jars: pip install pyspark")
-    return Path(spec.submodule_search_locations[0], "jars")
+    with TemporaryDirectory() as repository:
+        _fetch(name, dependencies, folder, Path(repository))
 
 
 def _cache_folder() -> Path:
@@ -131,60 +120,15 @@ def _cache_folder() -> Path:
     return Path(root, "tsproxy")
 
 
-def _ivy_xml(name: str, dependencies: Sequence[Dependency]) -> str:
-    lines = "".join(
-        f"    <dependency org={quoteattr(d.organisation)} name={quoteattr(d.name)} "
-        f'rev={quoteattr(d.revision)} transitive="{str(d.transitive).lower()}"/>\n'
-        for d in dependencies
-    )
-    return (
-        f'<ivy-module version="2.0">\n  <info organisation="tsproxy" module={quoteattr(name)}/>\n'
-        '  <configurations><conf name="default"/></configurations>\n'
-        '  <dependencies defaultconf="default->runtime(default),master(default)">\n'
-        f"{lines}  </dependencies>\n</ivy-module>\n"
-    )
-
-
-def _run_ivy(name: str, folder: Path, ivy_cache: Path) -> None:
-    """Fetches the jars that ivy.xml in `folder` names, or raises JarsError."""
-    command: list[str | Path] = [
-        find_java().executable,
-        *("-jar", _ivy_jar(), "-ivy", folder / "ivy.xml", "-cache", ivy_cache),
-        # Artifacts of type `bundle` are jars as well; Ivy fetches them only if they are named.
-        *("-types", "jar", "bundle"),
-        *("-retrieve", folder / "[artifact]-[revision](-[classifier]).[ext]"),
-    ]
-    settings = os.environ.get(SETTINGS_VARIABLE)
-    if settings:
-        command += ["-settings", settings]
-    for _ in range(_TRIES):
-        try:
-            status, lines = followed(command, _SoFar(), _FETCH_TIMEOUT_S)
-        except subprocess.TimeoutExpired as error:
-            raise JarsError(f"fetching the jars of {name} took over {_FETCH_TIMEOUT_S} s") from error
-        if status == 0:
-            return
-    tail = "\n".join(lines[-30:])
-    hint = f"{SETTINGS_VARIABLE} is {settings}" if settings else f"behind a mirror, set {SETTINGS_VARIABLE}"
-    raise JarsError(f"the jars of {name} could not be fetched ({hint}); the resolver's last lines:\n{tail}")
-
-
-class _SoFar:
-    """The jars that the resolver says it has downloaded."""
-
-    def __init__(self) -> None:
-        self._jars = 0
-
-    def __call__(self, line: str) -> str:
-        self._jars += line.lstrip().startswith("[SUCCESSFUL ]") and ".jar" in line
-        return f"{self._jars} jars"
-
-
-def _ivy_jar() -> Path:
-    found = sorted(pyspark_jars().glob("ivy-*.jar"))
-    if not found:
-        raise JarsError(f"this pyspark ships no Ivy: no ivy-*.jar in {pyspark_jars()}")
-    return found[-1]
+def _fetch(name: str, dependencies: Sequence[Dependency], folder: Path, repository: Path) -> None:
+    try:
+        from tsproxy.testing.maven import fetch  # only who fetches needs jgo
+    except ImportError as error:
+        raise JarsError(f"{error}. It is needed to fetch jars: pip install 'tsproxy[testing]'") from error
+    try:
+        fetch(dependencies, folder, repository)
+    except JarsError as error:
+        raise JarsError(f"the jars of {name} could not be fetched: {error}") from error
 
 
 @contextmanager
@@ -200,7 +144,7 @@ def main(versions: Sequence[str]) -> int:
     try:
         for version in versions:
             print(fetch_kafka_jars(version))
-    except (JarsError, JavaError) as error:
+    except JarsError as error:
         print(error, file=sys.stderr)
         return 1
     return 0

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
+from tsproxy.testing.jars import fetch_compiler
 from tsproxy.testing.java import find_java
 
 _LOG_CONFIGURATION: Final = Path(__file__).with_name("log4j2.xml")
@@ -43,3 +44,13 @@ def java_command(
         main_class,
         *arguments,
     ]
+
+
+def source_command(class_path: Sequence[Path], heap: str, source: Path, *arguments: str) -> list[str | Path]:
+    """The command that compiles the Java class in `source` and runs it. A Java runtime is enough.
+
+    The class is named after its file. Raises JarsError if the compiler can't be fetched.
+    """
+    class_path = [*class_path, fetch_compiler() / "*"]
+    compiler = "org.codehaus.janino.SimpleCompiler"
+    return java_command(class_path, heap, compiler, source, source.stem, *arguments)

@@ -26,8 +26,8 @@ from types import TracebackType
 from typing import IO, Final, Self
 
 from tsproxy.testing.guarded import guarded_folder
-from tsproxy.testing.jars import fetch_kafka_jars, pyspark_jars
-from tsproxy.testing.java_process import java_command
+from tsproxy.testing.jars import fetch_kafka_jars
+from tsproxy.testing.java_process import source_command
 from tsproxy.testing.kafka_cluster import DEFAULT_VERSION
 
 _SOURCE: Final = Path(__file__).with_name("RecordSender.java")
@@ -140,11 +140,7 @@ class JavaProducer:
 
     async def _command(self) -> Sequence[str | Path]:
         jars = await asyncio.to_thread(fetch_kafka_jars, self._version)
-        class_path = [jars / "*"]
-        for name in ("janino", "commons-compiler"):
-            class_path += pyspark_jars().glob(f"{name}-[0-9]*.jar")
-        compiler = "org.codehaus.janino.SimpleCompiler"
-        return java_command(class_path, self._heap, compiler, _SOURCE, _SOURCE.stem)
+        return await asyncio.to_thread(source_command, [jars / "*"], self._heap, _SOURCE)
 
     async def _do(self, command: str) -> None:
         await self._write_lines([command])

@@ -26,8 +26,8 @@ def followed(
     `so_far` gets each of them as it comes, and returns what is shown now. Raises subprocess.TimeoutExpired
     after `timeout_s`; the command is killed then, and after any other error.
     """
-    shown = _Shown(sys.stderr if stream is None else stream)
-    began_s, lines, said = time.monotonic(), list[str](), ""
+    shown = Shown(stream)
+    lines, said = list[str](), ""
     with subprocess.Popen(  # noqa: S603 - the caller's command line
         command,
         stdin=subprocess.DEVNULL,
@@ -38,13 +38,12 @@ def followed(
     ) as process:
         try:
             for line in _lines(process):
-                passed_s = time.monotonic() - began_s
-                if passed_s > timeout_s:
+                if shown.passed_s > timeout_s:
                     raise subprocess.TimeoutExpired(list(map(str, command)), timeout_s)
                 if line is not None:
                     lines.append(line)
                     said = so_far(line)
-                shown.show(f"  {said}{', ' if said else ''}{passed_s:.0f} s")
+                shown.show(said)
         except BaseException:
             process.kill()
             raise
@@ -75,17 +74,27 @@ def _lines(process: "subprocess.Popen[str]") -> Iterator[str | None]:
             yield line
 
 
-class _Shown:
-    def __init__(self, stream: TextIO) -> None:
-        self._stream = stream
-        self._is_terminal = stream.isatty()
-        self._next_s = time.monotonic() + (0 if self._is_terminal else _EVERY_S)
+class Shown:
+    """The text about something that takes long: on a terminal in one line, elsewhere every few seconds."""
 
-    def show(self, text: str) -> None:
+    def __init__(self, stream: TextIO | None = None) -> None:
+        self._stream = sys.stderr if stream is None else stream
+        self._is_terminal = self._stream.isatty()
+        self._began_s = time.monotonic()
+        self._next_s = self._began_s + (0 if self._is_terminal else _EVERY_S)
+
+    @property
+    def passed_s(self) -> float:
+        """The time since this began."""
+        return time.monotonic() - self._began_s
+
+    def show(self, said: str) -> None:
+        """Shows `said` and the seconds that have passed, if it is time."""
         now_s = time.monotonic()
         if now_s < self._next_s:
             return
         self._next_s = now_s + (_TERMINAL_EVERY_S if self._is_terminal else _EVERY_S)
+        text = f"  {said}{', ' if said else ''}{now_s - self._began_s:.0f} s"
         print(
             f"\r\x1b[K{text}" if self._is_terminal else text,
             end="" if self._is_terminal else "\n",
@@ -94,5 +103,6 @@ class _Shown:
         )
 
     def clear(self) -> None:
+        """Removes the line from a terminal."""
         if self._is_terminal:
             print("\r\x1b[K", end="", file=self._stream, flush=True)
