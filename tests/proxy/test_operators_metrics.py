@@ -20,7 +20,7 @@ from tsproxy.proxy.metrics.catalogue.sections import ALL
 from tsproxy.proxy.metrics.described import FROM_START
 from tsproxy.proxy.metrics.loop_lag import LoopLag
 from tsproxy.proxy.metrics.tasks import Tasks
-from tsproxy.proxy.metrics.totals import as_metrics, families_now, joined
+from tsproxy.proxy.metrics.totals import families_now, joined
 from tsproxy.testing.proxy import RunningProxy
 
 SUMS = one_process("test_workers.py shows that the metrics of workers add up")
@@ -150,7 +150,7 @@ def test_of_several_processes_work_and_memory_add_up_and_descriptors_are_those_o
 
     whole = joined([process(1, 10, 5, 100), process(2, 20, 7, 90)])
 
-    found = {sample.name: sample.value for metric in as_metrics(whole) for sample in metric.samples}
+    found = {name: value for family in whole.values() for (name, _), value in family.samples.items()}
     assert found["process_cpu_seconds_total"] == 3
     assert found["process_resident_memory_bytes"] == 30
     assert (found["process_open_fds"], found["process_max_fds"]) == (7, 90)

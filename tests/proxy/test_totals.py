@@ -2,14 +2,15 @@
 
 import json
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client.parser import text_string_to_metric_families
 
 from tsproxy.proxy.metrics.catalogue.sections import ALL
 from tsproxy.proxy.metrics.described import Joined
 from tsproxy.proxy.metrics.registry import Metrics
+from tsproxy.proxy.metrics.text import as_text
 from tsproxy.proxy.metrics.totals import (
     as_lines,
-    as_metrics,
     counts,
     families_now,
     families_of,
@@ -33,10 +34,9 @@ def process(*, hits=(), waits=(), brokers=1, open_connections=0):
 
 def values(families):
     return {
-        (sample.name, *sample.labels.values()): sample.value
-        for metric in as_metrics(families)
-        for sample in metric.samples
-        if not sample.name.endswith("_created")
+        (sample, *(value for _, value in labels)): value
+        for family in families.values()
+        for (sample, labels), value in family.samples.items()
     }
 
 
@@ -88,6 +88,20 @@ def test_one_process_alone_comes_out_as_it_went_in():
     metrics.connection_moved("public", None, "RELAYING")
     reported = families_of(json.loads(json.dumps(as_lines(families_now(metrics.families())))))
 
-    assert [repr(each) for each in as_metrics(joined([reported]))] == [
-        repr(each) for each in metrics.families()
-    ]
+    assert dict(joined([reported])) == dict(families_now(metrics.families()))
+
+
+def test_the_text_is_what_the_library_writes_for_any_value_of_a_label():
+    registry = CollectorRegistry(auto_describe=False)
+    odd = Gauge("tsproxy_odd", 'A "meaning"\nwith \\', ("b", "a"), registry=registry)
+    for number, text in enumerate(("", 'a"b', "c\\d\n", "\\n", "{},= é\x00\r")):
+        odd.labels(text, str(number)).set(number)
+    for number in (float("inf"), float("-inf"), float("nan"), 1e22, 0.1 + 0.2, 12_345_678_901):
+        odd.labels("number", str(number)).set(number)
+    Counter("tsproxy_hits", "Hits", registry=registry).inc()
+    Histogram("tsproxy_wait_seconds", "Waits", registry=registry).observe(0.3)
+
+    def read(text):
+        return [repr(each) for each in text_string_to_metric_families(text.decode())]
+
+    assert read(as_text(families_now(registry.collect()))) == read(generate_latest(registry))

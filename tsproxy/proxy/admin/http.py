@@ -33,14 +33,35 @@ TEXT: Final = "text/plain; charset=utf-8"
 
 @dataclass(frozen=True, slots=True)
 class Answer:
+    """`body` is None if it was not made, for a HEAD request."""
+
     status: HTTPStatus
-    body: bytes
+    body: bytes | None
     content_type: str = TEXT
     headers: tuple[str, ...] = ()
 
 
 Page = Callable[[], Answer | Awaitable[Answer]]
 """Makes a page. A page that needs answers from elsewhere has a time limit of its own, below PATIENCE_S."""
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A page that is always there. Its content takes up to milliseconds of the event loop, so a HEAD request
+    is answered without it."""
+
+    content_type: str
+    content: Callable[[], Awaitable[bytes]]
+    headers: tuple[str, ...] = ()
+
+    async def __call__(self) -> Answer:
+        return self._answer(await self.content())
+
+    def head(self) -> Answer:
+        return self._answer(None)
+
+    def _answer(self, body: bytes | None) -> Answer:
+        return Answer(HTTPStatus.OK, body, self.content_type, self.headers)
 
 
 class AdminHttp:
@@ -144,7 +165,7 @@ class AdminHttp:
             return is_head, _plain(HTTPStatus.NOT_FOUND)
         if method not in (b"GET", b"HEAD"):
             return False, METHOD_NOT_ALLOWED
-        answer = page()
+        answer = page.head() if is_head and isinstance(page, Document) else page()
         whole = answer if isinstance(answer, Answer) else await answer
         return is_head, whole if may_read else _plain(whole.status)
 
@@ -182,10 +203,10 @@ def _encode(answer: Answer, *, with_body: bool) -> bytes:
     lines = [
         f"HTTP/1.1 {answer.status.value} {answer.status.phrase}",
         f"Content-Type: {answer.content_type}",
-        f"Content-Length: {len(answer.body)}",
+        *(() if answer.body is None else (f"Content-Length: {len(answer.body)}",)),
         "Cache-Control: no-store",
         "X-Content-Type-Options: nosniff",
         "Connection: close",
         *answer.headers,
     ]
-    return "\r\n".join(lines).encode() + b"\r\n\r\n" + (answer.body if with_body else b"")
+    return "\r\n".join(lines).encode() + b"\r\n\r\n" + (answer.body or b"" if with_body else b"")

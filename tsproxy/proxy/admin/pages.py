@@ -14,27 +14,26 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import asdict
 from http import HTTPStatus
-from typing import Any, Final, Protocol
+from typing import Any, Final, Protocol, TypeVar
 
 import orjson
-from prometheus_client import CollectorRegistry, generate_latest
-from prometheus_client.metrics_core import Metric
-from prometheus_client.registry import Collector
 
 from tsproxy.config.parsed import Parsed
 from tsproxy.config.settings import Config
 from tsproxy.config.written import as_yaml
 from tsproxy.decisions.text import instant
 from tsproxy.proxy.admin import live
-from tsproxy.proxy.admin.http import Answer, Page
+from tsproxy.proxy.admin.http import Answer, Document, Page
 from tsproxy.proxy.admin.report import Report
 from tsproxy.proxy.admin.troubles import troubles
-from tsproxy.proxy.metrics.totals import Families, as_metrics
+from tsproxy.proxy.metrics.text import as_text
 
 METRICS: Final = "text/plain; version=0.0.4; charset=utf-8"
 JSON: Final = "application/json"
 YAML: Final = "application/yaml; charset=utf-8"
 HTML: Final = "text/html; charset=utf-8"
+
+Made = TypeVar("Made")
 
 
 class AdminState(Protocol):
@@ -62,60 +61,41 @@ def pages(shown: AdminState) -> Mapping[str, Page]:
     async def ready() -> Answer:
         return _ok_if_none(await shown.not_ready(), "ready")
 
-    def from_report(page: Callable[[Report], Answer]) -> Callable[[], Awaitable[Answer]]:
-        async def answer() -> Answer:
+    def from_report(page: Callable[[Report], Made]) -> Callable[[], Awaitable[Made]]:
+        async def made() -> Made:
             async with one_at_a_time:
                 return page(await shown.report())
 
-        return answer
+        return made
 
+    live_page = from_report(lambda report: live.page(shown.config, report).encode())
     return {
-        "/": from_report(lambda report: _live(shown.config, report)),
-        "/metrics": from_report(_metrics),
+        "/": Document(HTML, live_page, (f"Content-Security-Policy: {live.POLICY}",)),
+        "/metrics": Document(METRICS, from_report(lambda report: as_text(report.families))),
         "/livez": lambda: _ok_if_none(shown.hanging(), "alive"),
         "/readyz": ready,
         "/readyz?verbose": from_report(_readyz_verbose),
-        "/config": _Configuration(shown).page,
-        "/brokers": from_report(_brokers),
-        "/decisions/top": from_report(_top),
+        "/config": Document(YAML, _Configuration(shown).text),
+        "/brokers": Document(JSON, from_report(_brokers)),
+        "/decisions/top": Document(JSON, from_report(_top)),
     }
 
 
 class _Configuration:
-    """The configuration in force as a page. To write one with hundreds of rules takes 0.2 s of CPU, so a
+    """The configuration in force. To write one with hundreds of rules takes 0.2 s of CPU, so a
     thread writes each configuration once."""
 
     def __init__(self, shown: AdminState) -> None:
         self._one_at_a_time = asyncio.Lock()
         self._shown = shown
-        self._written: tuple[Parsed, Answer] | None = None
+        self._written: tuple[Parsed, bytes] | None = None
 
-    async def page(self) -> Answer:
+    async def text(self) -> bytes:
         async with self._one_at_a_time:
             parsed = self._shown.config.parsed
             if self._written is None or self._written[0] is not parsed:
-                text = await asyncio.to_thread(as_yaml, parsed)
-                self._written = parsed, Answer(HTTPStatus.OK, text.encode(), YAML)
+                self._written = parsed, (await asyncio.to_thread(as_yaml, parsed)).encode()
             return self._written[1]
-
-
-def _live(config: Config, report: Report) -> Answer:
-    policy = f"Content-Security-Policy: {live.POLICY}"
-    return Answer(HTTPStatus.OK, live.page(config, report).encode(), HTML, headers=(policy,))
-
-
-def _metrics(report: Report) -> Answer:
-    registry = CollectorRegistry(auto_describe=False)
-    registry.register(_Given(report.families))
-    return Answer(HTTPStatus.OK, generate_latest(registry), METRICS)
-
-
-class _Given(Collector):
-    def __init__(self, families: Families) -> None:
-        self._families = families
-
-    def collect(self) -> list[Metric]:
-        return list(as_metrics(self._families))
 
 
 def _readyz_verbose(report: Report) -> Answer:
@@ -131,12 +111,12 @@ def _ok_if_none(troubles: Sequence[str], word: str) -> Answer:
     return Answer(HTTPStatus.OK, f"{word}\n".encode())
 
 
-def _brokers(report: Report) -> Answer:
+def _brokers(report: Report) -> bytes:
     brokers = [asdict(each) for each in report.brokers]
     return _json({"cluster_id": report.cluster_id, "brokers": brokers})
 
 
-def _top(report: Report) -> Answer:
+def _top(report: Report) -> bytes:
     rows = []
     for each in report.offenders:
         row = each.as_line()
@@ -145,5 +125,5 @@ def _top(report: Report) -> Answer:
     return _json({"ts": instant(report.now_ms), "offenders": rows})
 
 
-def _json(value: Any) -> Answer:
-    return Answer(HTTPStatus.OK, orjson.dumps(value, option=orjson.OPT_INDENT_2) + b"\n", JSON)
+def _json(value: Any) -> bytes:
+    return orjson.dumps(value, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)

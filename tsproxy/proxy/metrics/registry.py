@@ -8,7 +8,7 @@ import platform
 from collections.abc import Callable, Iterable
 from typing import Final
 
-from prometheus_client import CollectorRegistry, Counter, disable_created_metrics, generate_latest
+from prometheus_client import CollectorRegistry, Counter, disable_created_metrics
 from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
@@ -23,7 +23,9 @@ from tsproxy.proxy.metrics.catalogue import batches, connections, decision_log, 
 from tsproxy.proxy.metrics.drift import DriftMetric
 from tsproxy.proxy.metrics.latency.timings import Timings
 from tsproxy.proxy.metrics.rules import RuleMetric
+from tsproxy.proxy.metrics.text import as_text
 from tsproxy.proxy.metrics.topics import TopicMetric
+from tsproxy.proxy.metrics.totals import families_now
 from tsproxy.proxy.pipe import Tally
 from tsproxy.session.effects import SessionCounter
 
@@ -172,7 +174,7 @@ class Metrics:
 
     def render(self) -> bytes:
         """The text of a scrape (Prometheus text format)."""
-        return generate_latest(self.registry)
+        return as_text(families_now(self.families()))
 
 
 class _Plain(Collector):

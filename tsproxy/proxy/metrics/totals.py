@@ -108,12 +108,3 @@ def _join(one: Family, other: Family) -> Family:
     for key, value in other.samples.items():
         samples[key] = join(samples[key], value) if key in samples else value
     return Family(one.name, one.kind, one.documentation, samples)
-
-
-def as_metrics(families: Families) -> Iterable[Metric]:
-    """The metrics for Prometheus's own renderer."""
-    for family in families.values():
-        metric = Metric(family.name, family.documentation, family.kind)
-        for (sample, labels), value in family.samples.items():
-            metric.add_sample(sample, dict(labels), value)
-        yield metric
