@@ -24,6 +24,7 @@ from tsproxy.session.effects import (
     SessionCounter,
 )
 from tsproxy.session.reading import (
+    MOST_ELEMENTS_HERE,
     MOST_READ_HERE,
     AnswerRead,
     Node,
@@ -48,7 +49,7 @@ from tsproxy.session.state import State
 from tsproxy.wire import k17_k36_sasl
 from tsproxy.wire.answers import AnswerStream
 from tsproxy.wire.headers import frame, response_body_start
-from tsproxy.wire.primitives import DecodeError
+from tsproxy.wire.primitives import DecodeError, TooManyElementsError
 
 A_REJECTION: Final = 160
 """The cost of writing one of our own rejections into an answer. The unit is the cost of reading one byte of
@@ -178,16 +179,18 @@ class Answers:
         cost = len(payload) + (
             len(slot.verdict.rejected) * A_REJECTION if isinstance(slot, BookProduce) else 0
         )
-        if cost > self._room:
-            self._reading = slot, payload
-            state.effects.append(
-                ReadAnswer(partial(read_beside, slot, payload, state.view, waits=not self._has_waited))
-            )
-            return False
-        self._room -= cost
-        return self._pass_on(
-            slot, payload, read_answer(slot, payload, state.view, waits=not self._has_waited)
-        )
+        waits = not self._has_waited
+        if cost <= self._room:
+            self._room -= cost
+            try:
+                read = read_answer(slot, payload, state.view, waits=waits, most_elements=MOST_ELEMENTS_HERE)
+            except TooManyElementsError:
+                pass
+            else:
+                return self._pass_on(slot, payload, read)
+        self._reading = slot, payload
+        state.effects.append(ReadAnswer(partial(read_beside, slot, payload, state.view, waits=waits)))
+        return False
 
     def read(self, read: AnswerRead | NodeUnknown | Unreadable) -> None:
         """Take the result of the job of a `ReadAnswer` effect."""

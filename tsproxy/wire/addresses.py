@@ -20,7 +20,7 @@ from tsproxy.model.kafka import ApiKey, ErrorCode
 from tsproxy.model.view import Endpoint
 from tsproxy.wire import primitives as put
 from tsproxy.wire.apis import APIS, NEVER
-from tsproxy.wire.primitives import DecodeError, Reader
+from tsproxy.wire.primitives import ANY_NUMBER, BoundedReader, DecodeError, Reader
 
 MapEndpoint = Callable[[int, str, int], Endpoint]
 """Maps (node_id, host, port) as the broker sent them to the address that the client gets. It may raise."""
@@ -153,12 +153,20 @@ SIZES: Final = {
 """The sizes of fields that always have the same size, in bytes."""
 
 
-def rewrite(api_key: int, version: int, body: bytes | memoryview, endpoint_of: MapEndpoint) -> bytes:
+def rewrite(
+    api_key: int,
+    version: int,
+    body: bytes | memoryview,
+    endpoint_of: MapEndpoint,
+    most_elements: int = ANY_NUMBER,
+) -> bytes:
     """`body` with each broker's host and port replaced by the result of `endpoint_of`.
 
-    Raises DecodeError if the body does not fit its layout, and any error that `endpoint_of` raises.
+    Raises DecodeError if the body does not fit its layout, TooManyElementsError if its arrays have more than
+    `most_elements`, and any error that `endpoint_of` raises.
     """
-    walk = _Walk(body, version, APIS[api_key].is_flexible(version), endpoint_of)
+    reader = BoundedReader(body, most_elements)
+    walk = _Walk(reader, version, APIS[api_key].is_flexible(version), endpoint_of)
     walk.fields(LAYOUTS[api_key])
     return walk.finish()
 
@@ -168,10 +176,8 @@ class _Walk:
 
     __slots__ = ("_copied", "_endpoint_of", "_flexible", "_out", "_reader", "_version")
 
-    def __init__(
-        self, body: bytes | memoryview, version: int, flexible: bool, endpoint_of: MapEndpoint
-    ) -> None:
-        self._reader = Reader(body)
+    def __init__(self, reader: Reader, version: int, flexible: bool, endpoint_of: MapEndpoint) -> None:
+        self._reader = reader
         self._version = version
         self._flexible = flexible
         self._endpoint_of = endpoint_of

@@ -12,7 +12,7 @@ and client metrics have no such values, and the synonyms of a topic's configurat
 from typing import Final
 
 from tsproxy.wire import primitives as put
-from tsproxy.wire.primitives import DecodeError, Reader
+from tsproxy.wire.primitives import ANY_NUMBER, BoundedReader, DecodeError, Reader
 
 FLEXIBLE_FROM: Final = 4
 
@@ -67,9 +67,9 @@ def contains_addresses(name: str) -> bool:
     return name in _ADDRESSES or name.endswith(_ADDRESSES_END)
 
 
-def mask_addresses(version: int, body: bytes | memoryview) -> bytes:
+def mask_addresses(version: int, body: bytes | memoryview, most_elements: int = ANY_NUMBER) -> bytes:
     """The broker's answer without its addresses. Everything else stays byte for byte."""
-    mask = _Mask(version, body)
+    mask = _Mask(version, BoundedReader(body, most_elements))
     mask.results()
     return mask.finish()
 
@@ -77,10 +77,10 @@ def mask_addresses(version: int, body: bytes | memoryview) -> bytes:
 class _Mask:
     __slots__ = ("_copied", "_flexible", "_out", "_reader", "_version")
 
-    def __init__(self, version: int, body: bytes | memoryview) -> None:
+    def __init__(self, version: int, reader: Reader) -> None:
         self._version = version
         self._flexible = version >= FLEXIBLE_FROM
-        self._reader = Reader(body)
+        self._reader = reader
         self._out: list[bytes | memoryview] = []
         self._copied = 0
 

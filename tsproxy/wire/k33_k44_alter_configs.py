@@ -16,7 +16,7 @@ from tsproxy.model.kafka import ApiKey
 from tsproxy.wire import primitives as put
 from tsproxy.wire.apis import APIS
 from tsproxy.wire.k32_describe_configs import WITHOUT_ADDRESSES
-from tsproxy.wire.primitives import Reader
+from tsproxy.wire.primitives import ANY_NUMBER, BoundedReader, Reader
 
 REPLACEMENT: Final = (
     "tsproxy has replaced the broker's text, because it contains addresses of brokers. The operators of the "
@@ -33,19 +33,22 @@ def may_contain_addresses(version: int, request: bytes | memoryview) -> bool:  #
     return True
 
 
-def mask_alter_configs(version: int, body: bytes | memoryview) -> bytes:
+def mask_alter_configs(version: int, body: bytes | memoryview, most_elements: int = ANY_NUMBER) -> bytes:
     """The answer to AlterConfigs without addresses. Everything else stays byte for byte. Raises
     DecodeError."""
-    return _masked(body, APIS[ApiKey.ALTER_CONFIGS].is_flexible(version))
+    return _masked(BoundedReader(body, most_elements), APIS[ApiKey.ALTER_CONFIGS].is_flexible(version))
 
 
-def mask_incremental_alter_configs(version: int, body: bytes | memoryview) -> bytes:
+def mask_incremental_alter_configs(
+    version: int, body: bytes | memoryview, most_elements: int = ANY_NUMBER
+) -> bytes:
     """The same for IncrementalAlterConfigs."""
-    return _masked(body, APIS[ApiKey.INCREMENTAL_ALTER_CONFIGS].is_flexible(version))
+    flexible = APIS[ApiKey.INCREMENTAL_ALTER_CONFIGS].is_flexible(version)
+    return _masked(BoundedReader(body, most_elements), flexible)
 
 
-def _masked(body: bytes | memoryview, flexible: bool) -> bytes:
-    reader, out, copied = Reader(body), list[bytes | memoryview](), 0
+def _masked(reader: Reader, flexible: bool) -> bytes:
+    out, copied = list[bytes | memoryview](), 0
     reader.skip(4)  # throttle_time_ms
     for _ in range(reader.array(flexible)):
         reader.skip(2)  # error_code

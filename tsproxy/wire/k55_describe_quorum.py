@@ -10,7 +10,7 @@ node keeps its id and has no listeners.
 from typing import Final
 
 from tsproxy.wire import primitives as put
-from tsproxy.wire.primitives import Reader
+from tsproxy.wire.primitives import ANY_NUMBER, BoundedReader, Reader
 
 _LISTENERS_FROM: Final = 2
 
@@ -23,11 +23,12 @@ def may_contain_addresses(version: int, request: bytes | memoryview) -> bool:  #
     return version >= _LISTENERS_FROM
 
 
-def mask_addresses(version: int, body: bytes | memoryview) -> bytes:
+def mask_addresses(version: int, body: bytes | memoryview, most_elements: int = ANY_NUMBER) -> bytes:
     """The broker's answer without listeners. Everything else stays byte for byte. Raises DecodeError."""
     if version < _LISTENERS_FROM:
         return bytes(body)
-    reader, out, copied = Reader(body), list[bytes | memoryview](), 0
+    reader = BoundedReader(body, most_elements)
+    out, copied = list[bytes | memoryview](), 0
     reader.skip(2)  # error_code
     reader.skip_nullable_string(is_flexible=True)  # error_message
     for _ in range(reader.array(is_flexible=True)):

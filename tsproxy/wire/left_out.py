@@ -19,7 +19,7 @@ from tsproxy.model.kafka import ApiKey, ErrorCode
 from tsproxy.wire import primitives as put
 from tsproxy.wire.addresses import LAYOUTS, NO_NODE, SIZES, Field, Kind
 from tsproxy.wire.apis import APIS
-from tsproxy.wire.primitives import Reader
+from tsproxy.wire.primitives import ANY_NUMBER, BoundedReader, Reader
 
 IsLeftOut = Callable[[int], bool]
 """True for the id of a broker that is left out. False for NO_NODE."""
@@ -80,10 +80,18 @@ _METADATA_LIKE: Final = {ApiKey.DESCRIBE_TOPIC_PARTITIONS: 10}
 _NOBODY: Final = put.int32(NO_NODE)
 
 
-def leave_out(api_key: int, version: int, body: bytes | memoryview, is_left_out: IsLeftOut) -> bytes:
-    """`body` without the brokers that are left out. Raises DecodeError if it does not fit its layout."""
+def leave_out(
+    api_key: int,
+    version: int,
+    body: bytes | memoryview,
+    is_left_out: IsLeftOut,
+    most_elements: int = ANY_NUMBER,
+) -> bytes:
+    """`body` without the brokers that are left out. Raises DecodeError if it does not fit its layout, and
+    TooManyElementsError if its arrays have more than `most_elements`."""
     fields_version = _METADATA_LIKE.get(ApiKey(api_key), version)
-    walk = _Walk(body, fields_version, APIS[api_key].is_flexible(version), is_left_out)
+    reader = BoundedReader(body, most_elements)
+    walk = _Walk(reader, fields_version, APIS[api_key].is_flexible(version), is_left_out)
     return walk.whole(_WITH_LEADERS[api_key])
 
 
@@ -92,12 +100,10 @@ class _Walk:
 
     __slots__ = ("_is_flexible", "_is_left_out", "_reader", "_version")
 
-    def __init__(
-        self, body: bytes | memoryview, version: int, is_flexible: bool, is_left_out: IsLeftOut
-    ) -> None:
+    def __init__(self, reader: Reader, version: int, is_flexible: bool, is_left_out: IsLeftOut) -> None:
         self._is_flexible = is_flexible
         self._is_left_out = is_left_out
-        self._reader = Reader(body)
+        self._reader = reader
         self._version = version
 
     def whole(self, fields: tuple[Field, ...]) -> bytes:

@@ -19,11 +19,12 @@ class Masking:
     """How one API is masked. Both functions take the version first.
 
     `answer_may_contain_addresses` reads the request: an answer that cannot contain any streams through.
-    `mask_addresses` returns the answer without addresses, and raises DecodeError.
+    `mask_addresses` returns the answer without addresses. It raises DecodeError, and TooManyElementsError if
+    the answer's arrays have more elements than its last argument.
     """
 
     answer_may_contain_addresses: Callable[[int, Body], bool]
-    mask_addresses: Callable[[int, Body], bytes]
+    mask_addresses: Callable[[int, Body, int], bytes]
 
 
 MASKED: Final[dict[int, Masking]] = {

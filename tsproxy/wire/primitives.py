@@ -24,8 +24,15 @@ MOST_TAGS_TOGETHER: Final = 25_000
 partition."""
 
 
+ANY_NUMBER: Final = 1 << 62
+
+
 class DecodeError(ValueError):
     """The peer sent bytes that do not fit their layout."""
+
+
+class TooManyElementsError(Exception):
+    """The message announces more elements than its reader may look at. Another reader may."""
 
 
 class Reader:
@@ -148,6 +155,24 @@ class Reader:
             raise DecodeError(
                 f"{count} tagged fields, at most {MOST_TAGS} and {MOST_TAGS_TOGETHER} a message are read"
             )
+        return count
+
+
+class BoundedReader(Reader):
+    """A reader of a message whose arrays may have `most_elements` together. A larger one raises
+    TooManyElementsError before its first element is read."""
+
+    __slots__ = ("_elements_left",)
+
+    def __init__(self, data: bytes | memoryview, most_elements: int) -> None:
+        super().__init__(data)
+        self._elements_left = most_elements
+
+    def nullable_array(self, is_flexible: bool) -> int | None:
+        count = super().nullable_array(is_flexible)
+        self._elements_left -= count or 0
+        if self._elements_left < 0:
+            raise TooManyElementsError
         return count
 
 
