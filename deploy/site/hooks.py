@@ -10,9 +10,12 @@ from mkdocs.exceptions import PluginError
 from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 
+import tsproxy
 from deploy.site.links import (
     DOCS,
-    OUTSIDE,
+    LANDING,
+    LIST,
+    in_repository,
     listing,
     loaded_from_elsewhere,
     moved,
@@ -48,7 +51,8 @@ class _TwoSpaces(Extension):  # type: ignore[misc]  # the library is not in the 
 
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
     index = (ROOT / DOCS / "README.md").read_text(encoding="utf-8")
-    config.nav = [{"Documents": "README.md"}, *navigation(index)]
+    config.nav = [{"tsproxy": LANDING}, {"Documents": LIST}, *navigation(index)]
+    config.copyright = f"tsproxy {tsproxy.__version__} · Apache-2.0"
     config.markdown_extensions.insert(0, _TwoSpaces())
     config.mdx_configs.setdefault("toc", {})["slugify"] = slug
     return config
@@ -57,7 +61,9 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
 def on_files(files: Files, config: MkDocsConfig) -> Files:
     """Add the documents outside `docs`, the files and folders that documents link to, and the style sheet."""
     outside, folders = outside_docs(ROOT)
-    for path in sorted(outside):
+    if (listed := files.get_file_from_path("README.md")) is not None:
+        files.remove(listed)
+    for path in sorted({*outside, f"{DOCS}/README.md"}):
         files.append(File.generated(config, place(path), abs_src_path=str(ROOT / path)))
     for folder in sorted(folders):
         if (content := listing(ROOT, folder)) is not None:
@@ -68,14 +74,9 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 def on_page_markdown(markdown: str, page: Page, **_: Any) -> str:
     """Point links at the site. The page of a folder has only links to its own files."""
-    path = page.file.src_uri
-    folders = outside_docs(ROOT)[1]
-    if path.startswith(f"{OUTSIDE}/"):
-        path = path.removeprefix(f"{OUTSIDE}/")
-        if path.removesuffix("/README.md") in folders and not (ROOT / path).exists():
-            return markdown
-    else:
-        path = f"{DOCS}/{path}"
+    path, folders = in_repository(page.file.src_uri), outside_docs(ROOT)[1]
+    if path.removesuffix("/README.md") in folders and not (ROOT / path).exists():
+        return markdown
     return rewritten(markdown, path, folders)
 
 

@@ -8,6 +8,8 @@ from typing import Final
 
 DOCS: Final = "docs"
 OUTSIDE: Final = "repository"
+LANDING: Final = "README.md"
+LIST: Final = "documents.md"
 PARTS: Final = ("guide", "reference", "evidence")
 _FENCED: Final = re.compile(r"(^ *```.*?^ *```)", re.MULTILINE | re.DOTALL)
 _LINK: Final = re.compile(r"(\]\()(?!https?:|mailto:|#)([^)\s]+)(\))")
@@ -19,10 +21,24 @@ def slug(heading: str, _separator: str = "-") -> str:
 
 
 def place(path: str) -> str:
-    """The place of a file or folder of the repository on the site. A folder is a page with its files."""
-    if path == DOCS or path.startswith(f"{DOCS}/"):
-        return path.removeprefix(DOCS).lstrip("/") or "README.md"
-    return f"{OUTSIDE}/{path}"
+    """The place of a file or folder of the repository on the site. A folder is a page with its files.
+
+    The site begins with the project's README.md. The list of all documents is the page behind it.
+    """
+    if path == LANDING:
+        return path
+    if path in (DOCS, f"{DOCS}/README.md"):
+        return LIST
+    return path.removeprefix(f"{DOCS}/") if path.startswith(f"{DOCS}/") else f"{OUTSIDE}/{path}"
+
+
+def in_repository(page: str) -> str:
+    """The path in the repository of a page of the site: the other way of `place`."""
+    if page == LIST:
+        return f"{DOCS}/README.md"
+    if page == LANDING or page.startswith(f"{OUTSIDE}/"):
+        return page.removeprefix(f"{OUTSIDE}/")
+    return f"{DOCS}/{page}"
 
 
 def rewritten(markdown: str, page: str, folders: frozenset[str]) -> str:

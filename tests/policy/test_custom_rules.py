@@ -277,6 +277,7 @@ class PromisesTooMuch(RejectsOdd):
         (Raises(), "ZeroDivisionError"),
         (Remembers(), "remember nothing"),
         (answers((60, "x")), "not there"),
+        (answers((0, 42)), "the text of record 0 is 42"),
         (PromisesTooMuch(), "within its own bounds"),
         (Sleeps(), "ms a batch"),
     ],

@@ -58,6 +58,7 @@ def rejected(
     context = rule_context(now_ms=clock.now_ms, **facts)
     found = consult(CustomRule("tested", rule), timestamps_ms, context)
     _assert_no_failure(found, timestamps_ms, context)
+    _assert_texts(rule, timestamps_ms, context)
     return dict(found.culprits)
 
 
@@ -79,9 +80,9 @@ def rule_context(**facts: Any) -> RuleContext:
 def check_rule(rule: TimestampRule, batches: int = 1_000, seed: int = 2026) -> None:
     """Asserts that a rule fulfils the contract of rules.
 
-    It raises no error for any timestamps. It names existing records, in order. It returns the same for the
-    same batch again, and so does a copy of the rule. It accepts all timestamps that it declares as always
-    accepted (`bounds`). It is quick.
+    It raises no error for any timestamps. It names existing records, in order, each with a text. It returns
+    the same for the same batch again, and so does a copy of the rule. It accepts all timestamps that it
+    declares as always accepted (`bounds`). It is quick.
     """
     pick = Random(seed)  # noqa: S311  # not secret: the same batches every time
     contexts = (rule_context(), rule_context(limits=None, client_id=None, principal=None))
@@ -92,6 +93,8 @@ def check_rule(rule: TimestampRule, batches: int = 1_000, seed: int = 2026) -> N
     answers = [consult(own, times, context) for times, context in calls]
     for (times, context), answer in zip(calls, answers, strict=True):
         _assert_no_failure(answer, times, context)
+        if answer.culprits:
+            _assert_texts(rule, times, context)
     again = [consult(own, times, context) for times, context in reversed(calls)]
     assert again[::-1] == answers, "another answer for the same batch: a rule must remember nothing"
     fresh = [consult(CustomRule("checked", untouched), times, context) for times, context in calls[-10:]]
@@ -111,6 +114,11 @@ def _assert_no_failure(answer: RuleAnswer, times: Sequence[int], context: RuleCo
     except (Exception, SystemExit) as error:
         raise complaint from error
     raise complaint
+
+
+def _assert_texts(rule: TimestampRule, times: Sequence[int], context: RuleContext) -> None:
+    for index, text in rule.culprits(tuple(times), context):
+        assert isinstance(text, str), f"the text of record {index} is {text!r}, not a str"
 
 
 def _seconds(own: CustomRule, times: Sequence[int], context: RuleContext) -> float:
