@@ -10,6 +10,7 @@ import os
 import signal
 from collections.abc import AsyncIterator, Iterator
 from contextlib import ExitStack, nullcontext
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -17,7 +18,7 @@ import pytest_asyncio
 from hypothesis import settings
 
 from spark_reports.spark.session import spark_session
-from tests import forked_proxies, full_only
+from tests import forked_proxies, full_only, native_code
 from tests.log_events.checked import check_all_lines
 from tests.markers import NoJava, add_markers, needs_java
 from tests.shared_brokers import attached
@@ -56,6 +57,17 @@ when their 48 MB are full."""
 CLASSES_AS_THEY_ARE = "-XX:+UnlockDiagnosticVMOptions -XX:-BytecodeVerificationRemote"
 """Java checks the bytecode of each class of Spark's that it loads. That takes a tenth of the CPU of the tests
 with Spark; sessions that a command starts still do it."""
+
+
+NATIVE = Path(__file__).with_name("tsproxy")
+
+
+def pytest_configure() -> None:
+    if stale := [*native_code.stale(NATIVE)]:
+        names = ", ".join(source.name for source in stale)
+        raise pytest.UsageError(
+            f"The native code is older than its sources ({names}): make setup builds it anew."
+        )
 
 
 @pytest.hookimpl(wrapper=True)
