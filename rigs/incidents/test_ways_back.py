@@ -1,16 +1,21 @@
-"""Two symptoms beside the incidents: the looks of the runbook show the cause, and its way back ends it."""
+"""Three symptoms beside the incidents: the looks of the runbook show the cause, and its way back ends it."""
 
 import asyncio
+import os
+import re
 import shutil
+import signal
+from contextlib import asynccontextmanager, nullcontext
 from functools import partial
+from pathlib import Path
 
 import pytest
-from aiokafka import AIOKafkaProducer
+from aiokafka import AIOKafkaProducer, TopicPartition
 from aiokafka.errors import InvalidTimestampError
 from confluent_kafka.admin import ResourcePatternType
 
 from rigs.incidents.runbook import follow_back, looked
-from rigs.incidents.scenes import internal
+from rigs.incidents.scenes import TOPIC, internal, options, three
 from tests.e2e.principals import AUTHORIZER
 from tests.e2e.reported import report_on
 from tests.e2e.test_without_describe import OWN_LOGIN, USERS, AclOperation, allow, binding
@@ -24,10 +29,78 @@ pytestmark = [pytest.mark.broker, pytest.mark.timeout(600)]
 YEAR_MS = 365 * 86_400_000
 LIMITED = {"message.timestamp.after.max.ms": "3600000"}
 NOTHING = "Nothing is rejected"
+PARTITIONS = range(6)
+STOPPED_S, MARGIN_S = 1.0, 0.2
 
 
 def known(proxy, kafka, **more):
     return {"ADMIN": f"http://{proxy.admin_address}", "BROKER": internal(kafka), **more}
+
+
+# -- Everything is slow ------------------------------------------------------------------------------
+
+
+@pytest.mark.full_only("three brokers of its own; test_incidents.py follows other symptoms")
+async def test_the_slow_broker_stands_out_until_it_is_repaired():
+    async with (
+        three() as kafka,
+        RunningProxy(kafka.bootstrap_servers) as proxy,
+        AIOKafkaProducer(**options(proxy, kafka).aiokafka(), acks=1) as producer,
+    ):
+        variables, ill_pid = known(proxy, kafka), kafka.node(2).pid
+        await producer.partitions_for(TOPIC)
+        led = {
+            each: producer.client.cluster.leader_for_partition(TopicPartition(TOPIC, each))
+            for each in PARTITIONS
+        }
+        assert set(led.values()) == {1, 2, 3}
+
+        async def means(*, is_ill):
+            """Mean seconds by broker, as the first look has them. They are of a sample of the requests, so
+            some records go to each partition."""
+            before, more = await times_by_broker(variables), {}
+            while not all(requests for _, requests in more.values()) or not more:
+                for partition, node_id in led.items():
+                    async with stopped_for_a_while(ill_pid) if is_ill and node_id == 2 else nullcontext():
+                        answer = await producer.send(TOPIC, b"x", partition=partition)
+                    await answer
+                now = await times_by_broker(variables)
+                more = {each: [b - a for a, b in zip(before[each], now[each], strict=True)] for each in now}
+            return {each: seconds / requests for each, (seconds, requests) in more.items()}
+
+        await means(is_ill=False)  # all connections are open now
+        ill = await means(is_ill=True)
+        repaired = await means(is_ill=False)
+    assert ill["2"] >= STOPPED_S > max(ill["1"], ill["3"])
+    assert repaired["2"] < STOPPED_S
+
+
+@asynccontextmanager
+async def stopped_for_a_while(pid):
+    """A process that is slow: what comes inside waits for at least `STOPPED_S`."""
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        await until(lambda: state_of(pid) == "T", "it is stopped")
+        yield
+        await asyncio.sleep(STOPPED_S + MARGIN_S)
+    finally:
+        os.kill(pid, signal.SIGCONT)
+
+
+def state_of(pid):
+    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+
+
+async def times_by_broker(variables):
+    """Broker -> (seconds, requests) so far, as the first look prints them."""
+    looks = (await looked("Everything is slow", variables)).items()
+    [printed] = [text for command, text in looks if "produce_seconds" in command]
+    pattern = r'^tsproxy_broker_produce_seconds_{}{{.*broker="{}".*}} (\S+)$'
+
+    def value(part, broker):
+        return sum(map(float, re.findall(pattern.format(part, broker), printed, re.MULTILINE)))
+
+    return {broker: (value("sum", broker), value("count", broker)) for broker in "123"}
 
 
 # -- Nothing is rejected -----------------------------------------------------------------------------
