@@ -285,6 +285,32 @@ async def test_a_header_that_does_not_come_is_not_waited_for_for_ever():
         writer.close()
 
 
+async def test_the_steps_of_a_handshake_share_one_time_limit(certificates, proxy_identity, monkeypatch):
+    """A client that took its time for each of them had three times as long."""
+    loop, left_s, patience_s, pause_s = asyncio.get_running_loop(), [], 3_600, 0.2
+    connect = loop.connect_accepted_socket
+
+    async def spied(*arguments, **named):
+        left_s.append(named["ssl_handshake_timeout"])
+        return await connect(*arguments, **named)
+
+    monkeypatch.setattr(loop, "connect_accepted_socket", spied)
+    limits = ProcessLimits(ConnectionLimits(handshake_ms=1_000 * patience_s), Clock())
+    async with (
+        echoing_broker() as broker,
+        tls_front(broker, proxy_identity, World(limits=limits), brokers=f", {TRUSTED}") as proxy_listener,
+    ):
+        proxy_listener.open()
+        _, writer = await asyncio.open_connection(HOST, proxy_listener.address.port)
+        await until(lambda: proxy_listener.relays)
+        for step in (tcp4("192.0.2.7"), b"\x16"):
+            await asyncio.sleep(pause_s)
+            writer.write(step)
+        await until(lambda: left_s)
+        writer.close()
+    assert left_s[0] <= patience_s - 1.5 * pause_s
+
+
 @on_both_loops
 async def test_behind_a_load_balancer_each_client_has_its_own_limit():
     world = World(limits=ProcessLimits(ConnectionLimits(connections_per_address=1), Clock()))

@@ -83,7 +83,11 @@ class ConnectionLimits:
         "outstanding. Longer than the brokers' own `connections.max.idle.ms` (10 minutes).",
         default="12m",
     )
-    handshake_ms: int = live(DURATION, "How long a TLS handshake may take.", default="10s")
+    handshake_ms: int = live(
+        DURATION,
+        "How long the PROXY protocol's header and the TLS handshake may take together.",
+        default="10s",
+    )
     follows_system: bool = True
 
     def share(self, workers: int) -> Self:

@@ -9,7 +9,7 @@ import asyncio
 import socket
 import ssl
 from dataclasses import dataclass, replace
-from typing import cast
+from typing import Final, cast
 
 from tsproxy.config.settings import Listener, ProxyProtocol
 from tsproxy.decisions.text import bounded
@@ -29,6 +29,9 @@ from tsproxy.tls.contexts import CurrentTls, handshake_text
 from tsproxy.tls.x509 import read_certificate
 from tsproxy.wire.primitives import DecodeError
 
+_SHORTEST_S: Final = 0.001
+"""asyncio accepts no time limit of 0."""
+
 
 @dataclass(frozen=True, slots=True)
 class Handshake:
@@ -36,6 +39,18 @@ class Handshake:
 
     peer: Peer
     asked_host: str | None = None
+
+
+class _Patience:
+    """The time limit of one handshake, from now on."""
+
+    def __init__(self, patience_s: float) -> None:
+        self.patience_s = patience_s
+        self.ends_s = asyncio.get_running_loop().time() + patience_s
+
+    @property
+    def left_s(self) -> float:
+        return max(_SHORTEST_S, self.ends_s - asyncio.get_running_loop().time())
 
 
 class _ClosedError(DecodeError):
@@ -66,13 +81,14 @@ async def shake_hands(
 ) -> Handshake:
     """Perform the handshake, then connect `protocol` to the client. Raises HandshakeError.
 
-    `patience_s` is the time limit for the header, and again for the TLS handshake (`limits.handshake`).
+    `patience_s` is the time limit for all of it (`limits.handshake`).
     """
+    patience = _Patience(patience_s)
     if listener.proxy_protocol is not None:
-        peer = await _behind_load_balancer(connection, peer, listener.proxy_protocol, patience_s)
+        peer = await _behind_load_balancer(connection, peer, listener.proxy_protocol, patience)
     if tls is not None:
-        await _first_byte(connection, peer, patience_s)
-    transport = await _connected(connection, peer, tls, patience_s, protocol)
+        await _first_byte(connection, peer, patience)
+    transport = await _connected(connection, peer, tls, patience, protocol)
     handshake = transport.get_extra_info("ssl_object")
     if handshake is None:
         return Handshake(peer)
@@ -85,7 +101,7 @@ async def shake_hands(
 
 
 async def _behind_load_balancer(
-    connection: socket.socket, peer: Peer, proxy_protocol: ProxyProtocol, patience_s: float
+    connection: socket.socket, peer: Peer, proxy_protocol: ProxyProtocol, patience: _Patience
 ) -> Peer:
     """`peer` with the address from the header. No byte beyond the header is read. Nothing is read from a peer
     that is not trusted, since such a peer could choose the address that rules match."""
@@ -94,12 +110,12 @@ async def _behind_load_balancer(
         text = f"{peer.client_address} is not among the load balancer's (listeners[].proxy_protocol.from)"
         raise HandshakeError(PROXY_HEADER_REJECTED, peer, text)
     try:
-        async with asyncio.timeout(patience_s):
+        async with asyncio.timeout_at(patience.ends_s):
             head = read_head(await _exactly(connection, HEAD_BYTES))
             source = read_source(head, await _exactly(connection, head.length))
     except TimeoutError:
         connection.close()
-        text = f"no PROXY protocol header within {patience_s:g} s (limits.handshake)"
+        text = f"no PROXY protocol header within {patience.patience_s:g} s (limits.handshake)"
         raise HandshakeError(PROXY_HEADER_REJECTED, peer, text, Limit.HANDSHAKE) from None
     except (OSError, DecodeError) as error:
         connection.close()
@@ -122,7 +138,7 @@ async def _exactly(connection: socket.socket, size: int) -> bytes:
     return data
 
 
-async def _first_byte(connection: socket.socket, peer: Peer, patience_s: float) -> None:
+async def _first_byte(connection: socket.socket, peer: Peer, patience: _Patience) -> None:
     """Wait until the client has sent a byte, which stays unread. Raises HandshakeError.
 
     A health check sends nothing. A client that leaves after its first byte was not content. Python's asyncio,
@@ -131,11 +147,11 @@ async def _first_byte(connection: socket.socket, peer: Peer, patience_s: float) 
     loop, is_readable = asyncio.get_running_loop(), asyncio.Event()
     loop.add_reader(connection, is_readable.set)
     try:
-        async with asyncio.timeout(patience_s):
+        async with asyncio.timeout_at(patience.ends_s):
             await is_readable.wait()
         has_left = not connection.recv(1, socket.MSG_PEEK)
     except TimeoutError:
-        raise _too_slow(peer, patience_s) from None
+        raise _too_slow(peer, patience) from None
     except OSError:
         has_left = True
     finally:
@@ -151,7 +167,7 @@ async def _connected(
     connection: socket.socket,
     peer: Peer,
     tls: CurrentTls | None,
-    patience_s: float,
+    patience: _Patience,
     protocol: asyncio.BaseProtocol,
 ) -> asyncio.Transport:
     try:
@@ -159,17 +175,17 @@ async def _connected(
             lambda: protocol,
             connection,
             ssl=tls() if tls else None,
-            ssl_handshake_timeout=patience_s if tls else None,
+            ssl_handshake_timeout=patience.left_s if tls else None,
         )
     except ConnectionAbortedError:  # both loops raise this at the time limit
-        raise _too_slow(peer, patience_s) from None
+        raise _too_slow(peer, patience) from None
     except (OSError, TimeoutError) as error:
         raise HandshakeError(TLS_HANDSHAKE_FAILED, peer, handshake_text(error)) from None
     return transport
 
 
-def _too_slow(peer: Peer, patience_s: float) -> HandshakeError:
-    text = f"no TLS handshake within {patience_s:g} s (limits.handshake): does the other side speak TLS?"
+def _too_slow(peer: Peer, patience: _Patience) -> HandshakeError:
+    text = f"no TLS handshake within {patience.patience_s:g} s (limits.handshake): does the other side speak TLS?"
     return HandshakeError(TLS_HANDSHAKE_FAILED, peer, text, Limit.HANDSHAKE)
 
 
