@@ -14,7 +14,8 @@ from aiokafka import AIOKafkaProducer, TopicPartition
 from aiokafka.errors import InvalidTimestampError
 from confluent_kafka.admin import ResourcePatternType
 
-from rigs.incidents.runbook import follow_back, looked
+from rigs.incidents.catalogue import INCIDENTS
+from rigs.incidents.runbook import follow_back, looked, sections
 from rigs.incidents.scenes import TOPIC, internal, options, three
 from tests.e2e.principals import AUTHORIZER
 from tests.e2e.reported import report_on
@@ -25,10 +26,11 @@ from tsproxy.clock import Clock
 from tsproxy.testing.kafka_cluster import KafkaCluster
 from tsproxy.testing.proxy import RunningProxy
 
-pytestmark = [pytest.mark.broker, pytest.mark.timeout(600)]
+pytestmark = pytest.mark.timeout(600)
 YEAR_MS = 365 * 86_400_000
 LIMITED = {"message.timestamp.after.max.ms": "3600000"}
 NOTHING = "Nothing is rejected"
+SLOW = "Everything is slow"
 PARTITIONS = range(6)
 STOPPED_S, MARGIN_S = 1.0, 0.2
 
@@ -40,6 +42,7 @@ def known(proxy, kafka, **more):
 # -- Everything is slow ------------------------------------------------------------------------------
 
 
+@pytest.mark.broker
 @pytest.mark.full_only("three brokers of its own; test_incidents.py follows other symptoms")
 async def test_the_slow_broker_stands_out_until_it_is_repaired():
     async with (
@@ -93,7 +96,7 @@ def state_of(pid):
 
 async def times_by_broker(variables):
     """Broker -> (seconds, requests) so far, as the first look prints them."""
-    looks = (await looked("Everything is slow", variables)).items()
+    looks = (await looked(SLOW, variables)).items()
     [printed] = [text for command, text in looks if "produce_seconds" in command]
     pattern = r'^tsproxy_broker_produce_seconds_{}{{.*broker="{}".*}} (\S+)$'
 
@@ -178,3 +181,16 @@ async def test_a_report_is_complete_again_with_the_file_that_was_not_shipped(
     assert again["log"]["state"] != "incomplete"
     assert again["log"]["lost_lines"] == 0
     assert again["totals"]["records_accepted"] > first["totals"]["records_accepted"]
+
+
+def test_the_way_back_of_each_symptom_is_tried():
+    tried = {incident.section for incident in INCIDENTS.values()} | set(WAYS_BACK)
+    assert tried == set(sections())
+
+
+WAYS_BACK = {
+    SLOW: test_the_slow_broker_stands_out_until_it_is_repaired,
+    NOTHING: test_a_topic_whose_limits_are_denied_is_judged_after_the_grant_of_the_page,
+    "The report is incomplete": test_a_report_is_complete_again_with_the_file_that_was_not_shipped,
+}
+"""Symptoms that no incident has."""
