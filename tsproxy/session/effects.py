@@ -17,8 +17,8 @@ from tsproxy.session.produce.judge_request import Judged
 from tsproxy.session.reading import AnswerRead, NodeUnknown, Unreadable
 
 
-class CloseReason(StrEnum):
-    """Why a session ended. It is the label of a metric, so the list is closed.
+class ReasonToClose(StrEnum):
+    """Why a client's connection ended. It is the label of a metric, so each list is closed.
 
     `cause` says what happened, `lost` which requests have no answer then, and `no_answer` why the connection
     closes in place of an answer. transparency.md shows these texts. No reason ends the connection of
@@ -34,6 +34,10 @@ class CloseReason(StrEnum):
         member._value_ = value
         member.cause, member.lost, member.no_answer = cause, lost, no_answer
         return member
+
+
+class CloseReason(ReasonToClose):
+    """Why a session ended."""
 
     NOT_KAFKA = (
         "not_kafka",

@@ -8,6 +8,7 @@ principal of that certificate.
 import asyncio
 import socket
 import ssl
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Final, cast
 
@@ -23,6 +24,7 @@ from tsproxy.model.addresses import is_in
 from tsproxy.model.outcome import Peer
 from tsproxy.model.principals import MOST_SUBJECT, principal_of
 from tsproxy.proxy.connections.proxy_protocol import HEAD_BYTES, read_head, read_source
+from tsproxy.proxy.connections.reasons import ProxyReason
 from tsproxy.proxy.limits.limit import Limit
 from tsproxy.tls.connection import TlsConnection
 from tsproxy.tls.contexts import CurrentTls, handshake_text
@@ -45,7 +47,7 @@ class _Patience:
     """The time limit of one handshake, from now on."""
 
     def __init__(self, patience_s: float) -> None:
-        self.patience_s = patience_s
+        self.total_s = patience_s
         self.ends_s = asyncio.get_running_loop().time() + patience_s
 
     @property
@@ -57,15 +59,29 @@ class _ClosedError(DecodeError):
     """The connection ended within the header."""
 
 
+_EVENTS: Final[Mapping[ProxyReason, LogEvent]] = {
+    ProxyReason.PRINCIPAL_NOT_MAPPED: PRINCIPAL_NOT_MAPPED,
+    ProxyReason.PROXY_HEADER_REJECTED: PROXY_HEADER_REJECTED,
+    ProxyReason.TLS_HANDSHAKE_FAILED: TLS_HANDSHAKE_FAILED,
+}
+
+
 class HandshakeError(Exception):
-    """The client is rejected. `event` is for the log, with the reason. The socket is closed. `has_left` is
-    True if the client has only closed the connection, as health checks of load balancers do."""
+    """The client is rejected. `event` is for the log. The socket is closed. `has_left` is True if the client
+    has only closed the connection, as health checks of load balancers do."""
 
     def __init__(
-        self, event: LogEvent, peer: Peer, text: str, limit: Limit | None = None, *, has_left: bool = False
+        self,
+        reason: ProxyReason,
+        peer: Peer,
+        text: str,
+        limit: Limit | None = None,
+        *,
+        has_left: bool = False,
     ) -> None:
         super().__init__(text)
-        self.event = event
+        self.event = _EVENTS[reason]
+        self.reason = reason
         self.has_left = has_left
         self.peer = peer
         self.limit = limit
@@ -96,7 +112,7 @@ async def shake_hands(
         principal = _principal(handshake, listener)
     except DecodeError as error:
         transport.abort()
-        raise HandshakeError(PRINCIPAL_NOT_MAPPED, peer, str(error)) from None
+        raise HandshakeError(ProxyReason.PRINCIPAL_NOT_MAPPED, peer, str(error)) from None
     return Handshake(replace(peer, principal=principal), cast("TlsConnection", handshake).asked_host)
 
 
@@ -108,20 +124,20 @@ async def _behind_load_balancer(
     if not is_in(peer.client_address, proxy_protocol.trusted):
         connection.close()
         text = f"{peer.client_address} is not among the load balancer's (listeners[].proxy_protocol.from)"
-        raise HandshakeError(PROXY_HEADER_REJECTED, peer, text)
+        raise HandshakeError(ProxyReason.PROXY_HEADER_REJECTED, peer, text)
     try:
         async with asyncio.timeout_at(patience.ends_s):
             head = read_head(await _exactly(connection, HEAD_BYTES))
             source = read_source(head, await _exactly(connection, head.length))
     except TimeoutError:
         connection.close()
-        text = f"no PROXY protocol header within {patience.patience_s:g} s (limits.handshake)"
-        raise HandshakeError(PROXY_HEADER_REJECTED, peer, text, Limit.HANDSHAKE) from None
+        text = f"no PROXY protocol header within {patience.total_s:g} s (limits.handshake)"
+        raise HandshakeError(ProxyReason.PROXY_HEADER_REJECTED, peer, text, Limit.HANDSHAKE) from None
     except (OSError, DecodeError) as error:
         connection.close()
         text = f"{error} (listeners[].proxy_protocol)"
         has_left = isinstance(error, OSError | _ClosedError)
-        raise HandshakeError(PROXY_HEADER_REJECTED, peer, text, has_left=has_left) from None
+        raise HandshakeError(ProxyReason.PROXY_HEADER_REJECTED, peer, text, has_left=has_left) from None
     except BaseException:
         connection.close()
         raise
@@ -160,7 +176,7 @@ async def _first_byte(connection: socket.socket, peer: Peer, patience: _Patience
             connection.close()
     if has_left:
         connection.close()
-        raise HandshakeError(TLS_HANDSHAKE_FAILED, peer, handshake_text(OSError()), has_left=True)
+        raise HandshakeError(ProxyReason.TLS_HANDSHAKE_FAILED, peer, handshake_text(OSError()), has_left=True)
 
 
 async def _connected(
@@ -180,13 +196,15 @@ async def _connected(
     except ConnectionAbortedError:  # both loops raise this at the time limit
         raise _too_slow(peer, patience) from None
     except (OSError, TimeoutError) as error:
-        raise HandshakeError(TLS_HANDSHAKE_FAILED, peer, handshake_text(error)) from None
+        raise HandshakeError(ProxyReason.TLS_HANDSHAKE_FAILED, peer, handshake_text(error)) from None
     return transport
 
 
 def _too_slow(peer: Peer, patience: _Patience) -> HandshakeError:
-    text = f"no TLS handshake within {patience.patience_s:g} s (limits.handshake): does the other side speak TLS?"
-    return HandshakeError(TLS_HANDSHAKE_FAILED, peer, text, Limit.HANDSHAKE)
+    text = (
+        f"no TLS handshake within {patience.total_s:g} s (limits.handshake): does the other side speak TLS?"
+    )
+    return HandshakeError(ProxyReason.TLS_HANDSHAKE_FAILED, peer, text, Limit.HANDSHAKE)
 
 
 def _principal(handshake: ssl.SSLObject, listener: Listener) -> str | None:

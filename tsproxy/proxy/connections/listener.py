@@ -19,7 +19,6 @@ from tsproxy.log_events.catalogue.clients import (
     CLIENT_CONNECTED,
     CLIENT_LEFT,
     CONNECTION_REJECTED,
-    TLS_HANDSHAKE_FAILED,
 )
 from tsproxy.log_events.catalogue.cluster import BROKER_NOT_SERVED, BROKER_SERVED
 from tsproxy.log_events.event import LogEvent
@@ -35,6 +34,7 @@ from tsproxy.proxy.connections.client_handshake import (
     shake_hands,
 )
 from tsproxy.proxy.connections.context import ConnectionContext
+from tsproxy.proxy.connections.reasons import ProxyReason
 from tsproxy.proxy.connections.relay import Relay
 from tsproxy.proxy.limits.limit import Limit
 from tsproxy.proxy.metrics.results import BOOTSTRAP, NO_BROKER, Result
@@ -318,10 +318,10 @@ class ProxyListener:
         self._warn(error.event, error.peer, {"error": str(error)})
         if error.limit is not None:
             self._context.metrics.limit_reached(error.limit)
-        if error.event is TLS_HANDSHAKE_FAILED:
+        if error.reason is ProxyReason.TLS_HANDSHAKE_FAILED:
             self._context.metrics.handshake_failed(self.name)
         else:
-            self._context.metrics.session_closed(self.name, error.event.name)
+            self._context.metrics.session_closed(self.name, error.reason)
         if not error.has_left:
             self._context.results.book(self.name, NO_BROKER, Result.HANDSHAKE_FAILED, str(error))
 

@@ -17,10 +17,11 @@ from tsproxy.proxy.connections.back_pressure import Hold
 from tsproxy.proxy.connections.context import ConnectionContext
 from tsproxy.proxy.connections.driver import Crashed, Ending, SessionDriver
 from tsproxy.proxy.connections.protocol import RelayProtocol
+from tsproxy.proxy.connections.reasons import ProxyReason
 from tsproxy.proxy.limits.connection_monitor import ConnectionStats
 from tsproxy.proxy.limits.limit import Limit
 from tsproxy.proxy.metrics.results import BOOTSTRAP, Result
-from tsproxy.session.effects import CloseReason
+from tsproxy.session.effects import CloseReason, ReasonToClose
 from tsproxy.session.events import (
     BrokerBytes,
     BrokerConnected,
@@ -39,12 +40,6 @@ from tsproxy.session.events import (
 from tsproxy.session.lifetime import Stage
 from tsproxy.session.session import Session
 from tsproxy.wire.frames import Unfinished
-
-UPSTREAM_UNAVAILABLE: Final = "upstream_unavailable"
-"""A reason that `CloseReason` does not have: no broker could be connected. The session is not involved."""
-
-BROKER_CLOSED_EARLY: Final = "broker_closed_early"
-"""Another one: the broker closed the connection before its first answer, and not because of the client."""
 
 _NEEDS_NO_LINE: Final = frozenset({CloseReason.PEER_CLOSED, CloseReason.SASL_FAILED})
 """The reasons that need no line in the log: the ordinary end, and a rejected login, which already has one."""
@@ -209,7 +204,7 @@ class Relay:
 
     def _no_broker(self, text: str) -> None:
         self._is_connecting = False
-        self.close(UPSTREAM_UNAVAILABLE, text)
+        self.close(ProxyReason.UPSTREAM_UNAVAILABLE, text)
         self._end_if_over()
 
     # Events of the two ends. The session gets an event; `on_end` says whether it keeps the connection.
@@ -295,7 +290,7 @@ class Relay:
             self._is_booked = True
             self._context.results.book(self.peer.listener, self.broker_name, result, text)
 
-    def _book_end(self, reason: str) -> str:
+    def _book_end(self, reason: ReasonToClose) -> ReasonToClose:
         """Count the connection if it ends before it was counted. Returns the reason of its end."""
         if self._is_booked:
             return reason
@@ -303,7 +298,7 @@ class Relay:
             self.book(Result.LOGIN_FAILED)
         elif self.broker.end_was_seen and not self.client.end_was_seen and not self._has_answer:
             self.book(Result.BROKER_CLOSED_EARLY, self.broker_address)
-            reason = BROKER_CLOSED_EARLY
+            reason = ProxyReason.BROKER_CLOSED_EARLY
         return reason
 
     # Endings.
@@ -338,7 +333,7 @@ class Relay:
     def _close(self, ending: Ending) -> None:
         self.close(ending.reason, ending.text, is_logged=ending.is_logged)
 
-    def close(self, reason: str, text: str, *, is_logged: bool = False) -> None:
+    def close(self, reason: ReasonToClose, text: str, *, is_logged: bool = False) -> None:
         """Flush and close both ends. Further calls do nothing. `is_logged` is True if the log already has the
         reason."""
         if self._is_closing:

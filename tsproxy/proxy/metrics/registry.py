@@ -27,7 +27,7 @@ from tsproxy.proxy.metrics.text import as_text
 from tsproxy.proxy.metrics.topics import TopicMetric
 from tsproxy.proxy.metrics.totals import families_now
 from tsproxy.proxy.pipe import Tally
-from tsproxy.session.effects import SessionCounter
+from tsproxy.session.effects import ReasonToClose, SessionCounter
 
 _OUTCOME_LABELS: Final = ("listener", "verdict", "reason")
 _FAULT_LABELS: Final = ("reason", "unit")
@@ -151,7 +151,7 @@ class Metrics:
         if to is not None:
             self._connections.labels(listener, to.lower()).inc()
 
-    def session_closed(self, listener: str, reason: str) -> None:
+    def session_closed(self, listener: str, reason: ReasonToClose) -> None:
         self._closed.labels(listener, reason).inc()
 
     def limit_reached(self, limit: Limit) -> None:
