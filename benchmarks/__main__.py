@@ -15,6 +15,7 @@ from benchmarks.processes import ProgramError, workshop
 from benchmarks.proxies import PEERS, PROXIES, peer
 from benchmarks.report import Circumstances, table, write
 from benchmarks.sections import Section
+from benchmarks.tables import MissingFigureError
 from benchmarks.tools import MissingError, load_programs
 
 _DOCS: Final = Path(__file__).parent.parent / "docs" / "evidence"
@@ -48,7 +49,7 @@ def main() -> int:
             write(output, bench, circumstances, measured)
             try:
                 capacity_page.write(output)
-            except capacity_page.MissingFigureError as error:
+            except MissingFigureError as error:
                 bench.missing[f"{capacity_page.PAGE} stays as it is: {error}"] = None
     for text in (*bench.missing, *bench.failed):
         print(text, file=sys.stderr)

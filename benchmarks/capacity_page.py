@@ -7,16 +7,16 @@ test compares both pages.
 """
 
 import math
-import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from benchmarks.capacity import HEAD, TITLE
+from benchmarks.capacity import TITLE
 from benchmarks.memory import IDLE_TITLE, tls_name
 from benchmarks.page import wrapped
 from benchmarks.proxies import TSPROXY
+from benchmarks.tables import MissingFigureError, cell, number, table
 
 DOCS: Final = Path(__file__).parent.parent / "docs" / "evidence"
 PAGE: Final = "capacity.md"
@@ -35,10 +35,6 @@ _KIB_A_MIB: Final = 1024
 
 _PRODUCED: Final = "100 KB lz4, 8×5, TLS"
 _CONSUMED: Final = "Fetch, 1 MB, 8×1, TLS"
-
-
-class MissingFigureError(Exception):
-    """docs/evidence/benchmarks.md has no such section or row."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,32 +61,14 @@ class Figures:
 
 def figures(benchmarks: str) -> Figures:
     """The figures of the page's text. Raises MissingFigureError."""
-    rows = _table(benchmarks, TITLE)
-    us, ms = HEAD.index("CPU, µs a request"), HEAD.index("CPU, ms a MB")
-    costs = {name: Cost(_number(row[us]), _number(row[ms])) for name, row in rows.items()}
-    name = tls_name(TSPROXY)
-    memory = _table(benchmarks, IDLE_TITLE).get(name)
-    if memory is None:
-        raise MissingFigureError(f"{IDLE_TITLE}: no row {name}")
-    return Figures(costs, process_mib=_number(memory[2]), connection_kib=_number(memory[3]))
-
-
-def _table(text: str, title: str) -> Mapping[str, Sequence[str]]:
-    """The rows of a section's table by their first cell, without head and rule."""
-    section = text.partition(f"\n## {title}\n")[2].partition("\n## ")[0]
-    lines = [line for line in section.splitlines() if line.startswith("| ")]
-    if len(lines) < 3:
-        raise MissingFigureError(f"no table in {title!r}")
-    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines[2:]]
-    return {row[0]: row for row in rows}
-
-
-def _number(cell: str) -> float:
-    """The median of a cell such as `1.20 [1.10–1.30]`, or the number of one such as `17.4 KiB`."""
-    found = re.match(r"[\d,.]+", cell)
-    if found is None:
-        raise MissingFigureError(f"no number in {cell!r}")
-    return float(found[0].replace(",", ""))
+    costs = {
+        name: Cost(number(row["CPU, µs a request"]), number(row["CPU, ms a MB"]))
+        for name, row in table(benchmarks, TITLE).items()
+    }
+    process, connection = (
+        cell(benchmarks, IDLE_TITLE, tls_name(TSPROXY), each) for each in ("before", "a connection")
+    )
+    return Figures(costs, process_mib=number(process), connection_kib=number(connection))
 
 
 def page(text: str, found: Figures) -> str:

@@ -10,10 +10,12 @@ from pathlib import Path
 
 from benchmarks.bench import Bench
 from benchmarks.measurements import Measurement
+from benchmarks.opening import BEGIN, END, PICTURES, with_opening
 from benchmarks.page import PAGE, with_proxy, wrapped
 from benchmarks.plots import svg
 from benchmarks.reasons import reasons
 from benchmarks.sections import Section, Verdict
+from benchmarks.tables import MissingFigureError
 
 _CPU_NAME = re.compile(r"^model name\s*:\s*(.+)$", re.MULTILINE)
 
@@ -51,11 +53,16 @@ def write(
             (folder / _plot_name(measurement)).write_text(svg(section.plot))
     path = folder / PAGE.name
     there = path.read_text(encoding="utf-8") if path.exists() else ""
-    path.write_text(with_proxy(there, markdown(bench, circumstances, measured)), encoding="utf-8")
+    page = with_proxy(there, markdown(bench, circumstances, measured))
+    try:
+        page = with_opening(page)
+    except MissingFigureError as error:
+        bench.missing[f"{PAGE.name} has no answers to questions: {error}"] = None
+    path.write_text(page, encoding="utf-8")
 
 
 def markdown(bench: Bench, circumstances: Circumstances, measured: Mapping[Measurement, Section]) -> str:
-    parts = [_PREFACE + wrapped(_ABOUT) + "\n", _about(bench, circumstances)]
+    parts = [_PREFACE + BEGIN + END, wrapped(_ABOUT) + "\n", _about(bench, circumstances)]
     verdicts = [verdict for section in measured.values() for verdict in section.verdicts]
     if verdicts:
         parts.append(_targets(verdicts))
@@ -99,7 +106,7 @@ def _section(measurement: Measurement, section: Section) -> str:
     text = f"## {measurement.title}\n\n`python -m benchmarks --only {measurement.name}`\n\n"
     text += wrapped(section.text) + "\n\n"
     text += table(section)
-    if section.plot is not None:
+    if section.plot is not None and measurement.name not in PICTURES:
         text += f"\n![{measurement.title}: {section.plot.axis}]({_plot_name(measurement)})\n"
     return text
 

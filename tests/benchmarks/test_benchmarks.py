@@ -126,10 +126,10 @@ def test_the_producers_tool_is_read_without_its_warm_up() -> None:
 @pytest.mark.parametrize("codec", Codec)
 def test_what_is_measured_as_repaired_is_repaired(codec: Codec) -> None:
     batch = build_batch(Shape(2_000, codec=codec), NOW_MS * 1_000)
-    rejected, *repaired = [judged_batch(batch, settings) for settings in SETTINGS.values()]
+    rejected, *repaired = [judged_batch(batch, settings).verdict for settings in SETTINGS.values()]
     assert rejected.rejected
-    for verdicts in repaired:
-        [judged] = verdicts.forwarded
+    for verdict in repaired:
+        [judged] = verdict.forwarded
         assert judged.rewritten
         assert judged.rewritten.repair
         assert judged.rewritten.repair.bad_records == records_count(batch)

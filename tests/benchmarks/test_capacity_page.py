@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.capacity_page import MissingFigureError, figures, page, write
+from benchmarks.capacity_page import figures, page, write
+from benchmarks.tables import MissingFigureError
 
 DOCS = Path(__file__).parents[2] / "docs" / "evidence"
 

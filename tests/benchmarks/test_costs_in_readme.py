@@ -3,19 +3,18 @@
 import re
 from pathlib import Path
 
+from benchmarks import tables
+
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 BENCHMARKS = (ROOT / "docs" / "evidence" / "benchmarks.md").read_text(encoding="utf-8")
 
 
 def table(section):
-    """Row -> column -> the first number of the cell, as text, of the first table of a section."""
-    text = BENCHMARKS.partition(f"\n## {section}\n")[2].partition("\n## ")[0]
-    lines = [line.strip("|").split("|") for line in text.splitlines() if line.startswith("|")]
-    columns = [cell.strip() for cell in lines[0]]
+    """Row -> column -> the first number of the cell, as text."""
+    rows = tables.table(BENCHMARKS, section)
     return {
-        line[0].strip(): dict(zip(columns, (cell.strip().partition(" [")[0] for cell in line), strict=True))
-        for line in lines[2:]
+        name: {column: cell.partition(" [")[0] for column, cell in row.items()} for name, row in rows.items()
     }
 
 

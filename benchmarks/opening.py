@@ -1,0 +1,159 @@
+"""The opening of benchmarks.md: what a user asks, with the figures of the sections below.
+
+    python -m benchmarks.opening
+
+This command writes the opening again. A run of the benchmarks that writes benchmarks.md does so, too, and a
+test compares the opening with the page.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Final
+
+from benchmarks.capacity_page import figures
+from benchmarks.measurements import MEASUREMENTS
+from benchmarks.page import PAGE, wrapped
+from benchmarks.tables import MissingFigureError, cell, number, table
+
+BEGIN: Final = "<!-- questions: from the sections below -->\n"
+END: Final = "<!-- end of questions -->\n"
+PICTURES: Final = ("relay", "consume", "end-to-end")
+"""The measurements whose plots stand here, and not in their sections."""
+
+_TITLES: Final = {each.name: each.title for each in MEASUREMENTS}
+_SIZES: Final = ("1 KB, 8×5", "16 KB, 8×5", "100 KB, 8×5", "1 MB, 8×5")
+_REPORTS: Final = "What the Spark reports cost"
+_END_TO_END: Final = _TITLES["end-to-end"]
+_TEXT: Final = (
+    "A ratio of 1 is haproxy, which reads nothing, on the same machine in the same run. The spread of "
+    "each figure, and what was missed, stand in the section that the command names."
+)
+
+
+def _all(title: str, rows: tuple[str, ...], column: str, page: str) -> str:
+    return " / ".join(cell(page, title, row, column) for row in rows)
+
+
+def _compressed(page: str) -> str:
+    rows = ("100 KB lz4, 8×5", "100 KB zstd, 8×5")
+    by_default = _all(_TITLES["adaptive"], rows, "`adaptive`", page)
+    whole = _all(_TITLES["relay"], rows, "tsproxy", page)
+    return f"{by_default}; with `inspect.compressed: all`, {whole}"
+
+
+def _delay(page: str) -> str:
+    ours, none = (cell(page, _END_TO_END, through, "p99, ms") for through in ("tsproxy", "no proxy"))
+    return f"p99 {ours} ms; {none} ms without a proxy"
+
+
+def _traffic(page: str) -> str:
+    costs = figures(page).costs
+    rows = ("100 KB, 8×5", "100 KB lz4, 8×5, TLS", "Fetch, 1 MB, 8×1, TLS")
+    return " / ".join(f"{costs[row].worker_mb_s / 1_000:.2g}" for row in rows) + " GB/s"
+
+
+def _memory(page: str) -> str:
+    title = _TITLES["idle"]
+    plain, tls = (cell(page, title, row, "a connection") for row in ("tsproxy", "tsproxy, TLS"))
+    return f"{cell(page, title, 'tsproxy', 'before')}, and {plain} a connection ({tls} with TLS)"
+
+
+def _worst(page: str) -> str:
+    steps = [
+        number(row[column])
+        for name in ("worst", "found")
+        for row in table(page, _TITLES[name]).values()
+        for column in row
+        if column.startswith("longest step")
+    ]
+    return f"{max(steps):.0f} ms"
+
+
+def _night(page: str) -> str:
+    few, many = (
+        cell(page, _REPORTS, f"`daily` over {count} counters", "CPU s") for count in ("2,000", "100,000")
+    )
+    return f"{few} / {many} CPU seconds"
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A row: the question, how its answer follows from the page, and the command that measures it again."""
+
+    text: str
+    answer: Callable[[str], str]
+    command: str
+
+
+def _only(name: str) -> str:
+    return f"python -m benchmarks --only {name}"
+
+
+QUESTIONS: Final = (
+    Question(
+        "What CPU does it need? Uncompressed batches, 1 KB / 16 KB / 100 KB / 1 MB a request",
+        partial(_all, _TITLES["relay"], _SIZES, "tsproxy"),
+        _only("relay"),
+    ),
+    Question(
+        "The same with TLS",
+        partial(_all, _TITLES["relay"], tuple(f"{size}, TLS" for size in _SIZES), "tsproxy"),
+        _only("relay"),
+    ),
+    Question("100 KB compressed with lz4 / zstd, by default", _compressed, _only("adaptive")),
+    Question(
+        "What do consumers cost? Answers of 16 KB / 1 MB from a real broker",
+        partial(_all, _TITLES["consume"], ("16 KB, broker", "1 MB, broker"), "tsproxy"),
+        _only("consume"),
+    ),
+    Question("How much later is a record acknowledged? 5,000 records a second", _delay, _only("end-to-end")),
+    Question(
+        "What does one worker carry at 60 % of a core? 100 KB / 100 KB of lz4 with TLS / read with TLS "
+        "([how many machines](capacity.md))",
+        _traffic,
+        _only("capacity"),
+    ),
+    Question("How much memory does it need?", _memory, _only("idle")),
+    Question(
+        "What if every batch is rejected? 1 KB / 100 KB, forwarding = 1",
+        partial(_all, _TITLES["reject"], ("1 KB, 8×5", "100 KB, 8×5"), "rejecting / relaying"),
+        _only("reject"),
+    ),
+    Question("How long can the worst client hold up the others?", _worst, _only("worst found")),
+    Question("What does a night's report cost? 2,000 / 100,000 counters", _night, "make bench-reports"),
+)
+
+
+def opening(page: str) -> str:
+    """The questions and three pictures. Raises MissingFigureError."""
+    lines = [
+        "## Questions",
+        "",
+        wrapped(_TEXT),
+        "",
+        "| question | answer | how to repeat it |",
+        "| --- | --- | --- |",
+    ]
+    lines += [f"| {each.text} | {each.answer(page)} | `{each.command}` |" for each in QUESTIONS]
+    for name in PICTURES:
+        lines += ["", f"![{_TITLES[name]}](benchmarks-{name}.svg)"]
+    return "\n".join(["", *lines, ""])
+
+
+def with_opening(page: str) -> str:
+    """The page with its opening made again. Raises MissingFigureError."""
+    before, between, rest = page.partition(BEGIN)
+    _, end, after = rest.partition(END)
+    if not between or not end:
+        raise MissingFigureError(f"{PAGE.name} has no place for its questions")
+    return f"{before}{BEGIN}{opening(page)}{END}{after}"
+
+
+def write() -> None:
+    """Writes the opening of docs/evidence/benchmarks.md again. Raises MissingFigureError."""
+    PAGE.write_text(with_opening(PAGE.read_text(encoding="utf-8")), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    write()
