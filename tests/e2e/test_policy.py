@@ -18,9 +18,12 @@ from tsproxy.policy.extended import text as text_of_extended
 from tsproxy.testing.proxy import RunningProxy
 from tsproxy.wire import k00_produce
 
-DOCUMENT = (Path(__file__).parents[2] / "docs" / "guide" / "policy.md").read_text()
+GUIDE = Path(__file__).parents[2] / "docs" / "guide"
+DOCUMENT = (GUIDE / "policy.md").read_text()
 EXAMPLES = dict(re.findall(r"^## ([^\n]+)$(?:(?!^## ).)*?^```yaml\n(.*?)^```$", DOCUMENT, re.M | re.S))
-[CUSTOM_RULE, OWN_TEST] = re.findall(r"^```python\n(.*?)^```$", DOCUMENT, re.M | re.S)
+[CUSTOM_RULE, OWN_TEST, *_] = re.findall(
+    r"^```python\n(.*?)^```$", (GUIDE / "how-to" / "write-a-rule.md").read_text(), re.M | re.S
+)
 VERSION = 8
 OF_JAVA = b"\x12apache-kafka-java\x064.0.0\x00"
 """The client's library, as ApiVersions v3 names it (KIP-511)."""

@@ -82,7 +82,7 @@ def _table(findings: list[Finding], kind: Kind, rows: int) -> Iterator[str]:
 def _row(finding: Finding) -> tuple[str, ...]:
     meaning = finding.hazard.meaning
     if finding.hazard.kind is Kind.AHEAD and finding.is_still_taken is not None:
-        taken = "takes more of them" if finding.is_still_taken else "rejects such records now"
+        taken = "accepts more of them" if finding.is_still_taken else "rejects such records now"
         meaning = f"{meaning}; the topic {taken}"
     return (
         f"{finding.topic}-{finding.partition}",
