@@ -2,12 +2,14 @@
 
 import asyncio
 import os
+import shutil
 import signal
 import struct
 import subprocess
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
 from dataclasses import replace
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -223,6 +225,53 @@ async def expired_certificate(kafka, *, java=True, left_s=20):
 
 
 @asynccontextmanager
+async def other_authority(kafka):
+    """Somebody gives the listener a certificate of an authority that clients do not know."""
+    with TemporaryDirectory(prefix="tsproxy-incidents-") as folder, TemporaryDirectory() as elsewhere:
+        authority = CertificateAuthority(Path(folder))
+        other = CertificateAuthority(Path(elsewhere), "another authority").issue("proxy")
+        own = authority.issue("proxy")
+        tls = f"tls: {{ certificate: {own.certificate}, key: {own.key} }}"
+        with configured(kafka, tls) as config:
+            async with RunningProxy(config=config) as proxy:
+
+                async def begin():
+                    shutil.copy(other.certificate, own.certificate)
+                    shutil.copy(other.key, own.key)
+
+                async def repair():
+                    authority.issue("proxy")
+
+                clients = ClientOptions(proxy.bootstrap_servers, "SSL", authority.certificate)
+                known = {"CERTIFICATE": str(own.certificate)}
+                yield Scene(proxy, clients, begin, repair, TOPIC, variables=known)
+
+
+@asynccontextmanager
+async def killed_broker(kafka):
+    """A broker is killed. Its partitions have other leaders soon, but clients go on trying it."""
+    await led_as_preferred(kafka)
+    async with RunningProxy(kafka.bootstrap_servers) as proxy:
+
+        async def begin():
+            await until(partial(is_connected_to_2, proxy), "a client is connected to the broker")
+            await kafka.kill_node(2)
+
+        async def repair():
+            await kafka.start_node(2)
+
+        try:
+            yield Scene(proxy, options(proxy, kafka), begin, repair, TOPIC)
+        finally:
+            if not kafka.node(2).is_started:
+                await kafka.start_node(2)
+
+
+async def is_connected_to_2(proxy):
+    return (await series(proxy)).get('tsproxy_broker_connections{broker="2",listener="default"}')
+
+
+@asynccontextmanager
 async def connections_closed(kafka):
     """Brokers allow one address fewer connections than all clients together have."""
     async with RunningProxy(kafka.bootstrap_servers) as proxy, AsyncExitStack() as stack:
@@ -313,11 +362,8 @@ async def hung_broker(kafka, *, is_joined=True):
     await led_as_preferred(kafka)
     async with RunningProxy(kafka.bootstrap_servers) as proxy:
 
-        async def is_connected():
-            return (await series(proxy)).get('tsproxy_broker_connections{broker="2",listener="default"}')
-
         async def begin():
-            await until(is_connected, "a client is connected to the broker")
+            await until(partial(is_connected_to_2, proxy), "a client is connected to the broker")
             os.kill(kafka.node(2).pid, signal.SIGSTOP)
 
         async def repair():
