@@ -22,7 +22,4 @@ def sent_again(totals: Totals) -> str:
     records = sent_again_records(totals)
     if not records:
         return ""
-    return (
-        f"Not among them: {words.many(records, 'record')} that met an error after which most producers "
-        "send again."
-    )
+    return f"Not among them: {words.many(records, 'record')} that hit an error that most producers retry."

@@ -126,7 +126,7 @@ def _unread(totals: Totals) -> list[str]:
     share = words.share(unread, totals["records_judged"])
     return [
         f"{words.many(unread, 'record')} ({share}) {were} checked by the header of the compressed batch "
-        "alone (inspect.compressed: adaptive)."
+        "alone (inspect.compressed)."
     ]
 
 
@@ -186,8 +186,9 @@ def _collateral(totals: Totals) -> str:
     collateral, bad = totals["collateral_records"], totals["bad_records"]
     if collateral <= bad:
         return ""
+    were = "was" if collateral == 1 else "were"
     return (
-        f"{words.many(collateral, 'good record')} were rejected with {words.count(bad)} bad ones, "
+        f"{words.many(collateral, 'good record')} {were} rejected with {words.many(bad, 'bad one')}, "
         "because Kafka rejects whole batches: smaller batches would save most of them."
     )
 
@@ -197,6 +198,6 @@ def _sent_again(totals: Totals) -> str:
     if not again:
         return ""
     return (
-        f"{words.many(again, 'record')} met an error after which most producers send again. "
-        "Records that came again are counted by how that ended; records that were given up are in no total."
+        f"{words.many(again, 'record')} hit an error that most producers retry. Records that were sent again "
+        "are counted once, by their final outcome; records that were given up are in no total."
     )

@@ -32,7 +32,7 @@ class Counts(TypedDict):
     bad_records: int
     collateral_records: int
     records_unread: int
-    """Judged records of unread batches: only the broker has read them (`inspect.compressed: adaptive`)."""
+    """Judged records of unread batches: only the broker has read them (`inspect.compressed`)."""
     records_limits_unknown: int
     """Judged records whose topic's own limits were not known: only the broker has applied them."""
     batches_judged: int

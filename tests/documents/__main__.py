@@ -11,7 +11,7 @@ from pathlib import Path
 from tests.documents import network
 from tests.documents.follow import StepError, follow
 from tests.documents.page import PageError, steps
-from tsproxy.testing.jars import fetch_kafka_jars
+from tsproxy.testing.jars import fetch_kafka_jars, fetch_tools
 from tsproxy.testing.kafka_cluster import DEFAULT_VERSION
 
 README = Path(__file__).parents[2] / "README.md"
@@ -34,8 +34,9 @@ def main(arguments: list[str]) -> int:
     text = page.read_text(encoding="utf-8")
     if page == README:
         text = CLUSTER + text
-    for version in _kafka_versions(text):
+    for version in _kafka_versions(text):  # before nothing can be fetched any more
         fetch_kafka_jars(version)
+        fetch_tools(version)
     network.enter("tests.documents", arguments)
     # As after `. .venv/bin/activate`.
     os.environ["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"

@@ -143,13 +143,9 @@ def test_a_headline_says_that_nothing_came_only_of_times_that_are_known(state, t
 )
 def test_all_records_that_were_sent_again_are_counted(name):
     totals = reports.empty()["totals"] | {name: 7}
-    assert details(totals, [], [])[0].startswith(
-        "7 records met an error after which most producers send again"
-    )
+    assert details(totals, [], [])[0].startswith("7 records hit an error that most producers retry.")
     report = reports.fixed() | {"totals": reports.fixed()["totals"] | {name: 7_000_000}}
-    again = re.compile(
-        r"Not among them: 7,00\d,\d{3} records that met an error after which most producers send again"
-    )
+    again = re.compile(r"Not among them: 7,00\d,\d{3} records that hit an error that most producers retry")
     for render in (html.render, markdown.render, terminal.render):
         assert again.search(" ".join(re.sub("<.*?>", "", render(report)).split()))
 
@@ -171,6 +167,18 @@ def test_details_name_collateral_that_exceeds_the_bad_records():
     totals = report["totals"] | {"bad_records": 10, "collateral_records": 490}
     sentences = details(totals, report["producers"], report["reasons"])
     assert any("490 good records were rejected with 10 bad ones" in sentence for sentence in sentences)
+
+
+@pytest.mark.parametrize(
+    ("bad", "collateral", "text"),
+    [
+        (1, 3, "3 good records were rejected with 1 bad one,"),
+        (0, 1, "1 good record was rejected with 0 bad ones,"),
+    ],
+)
+def test_one_record_is_named_in_the_singular(bad, collateral, text):
+    totals = reports.empty()["totals"] | {"bad_records": bad, "collateral_records": collateral}
+    assert details(totals, [], [])[0].startswith(text)
 
 
 def test_details_say_how_many_records_were_not_read():

@@ -67,7 +67,7 @@ def test_terminal_text_names_the_client_the_cause_and_the_fix():
     assert re.search(
         r"sensor-gateway +475,316 +100 % of what it sent, year [\d,]+, since 13 Nov \(8\+ d\)\n", text
     )
-    assert "2,386 records that met an error after which most producers send again" in text
+    assert "2,386 records that hit an error that most producers retry" in text
 
 
 @pytest.mark.parametrize("render", [markdown.render, terminal.render])
