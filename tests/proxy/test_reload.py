@@ -234,6 +234,7 @@ async def test_a_worker_that_does_not_answer_keeps_the_others_from_changing(kafk
         os.kill(hanging, signal.SIGSTOP)
         try:
             file.write_text(text_of(kafka_391, LOOSE))
+            hang_up(proxy)  # at once: the worker is killed when it has hung for 12 s
             await until(lambda: "config_not_reloaded" in events(proxy))
             told = next(line for line in proxy.log if line["event"] == "config_not_reloaded")
             assert told["problems"] == ["worker 1 has not answered for 10 s"]
