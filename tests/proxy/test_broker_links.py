@@ -6,7 +6,7 @@ import contextlib
 import pytest
 
 from tests.proxy.world import until
-from tsproxy.cluster.admin_connection import RejectedError
+from tsproxy.cluster.admin_connection import ConversationError, RejectedError, TopicAnswer
 from tsproxy.model.addresses import Address
 from tsproxy.proxy.brokers import links
 from tsproxy.proxy.brokers.links import BrokerLink
@@ -93,3 +93,30 @@ async def test_a_broker_is_asked_once_for_the_doubts_of_all_clients(link, monkey
         link.doubt()
         await asyncio.sleep(0)
     assert link.connection.asked == 1
+
+
+async def test_a_broker_that_has_not_told_its_limits_is_a_warning_until_it_does(monkeypatch):
+    monkeypatch.setattr(links, "FIRST_RETRY_MS", 1)
+    is_reachable = False
+
+    class Describing(Answering):
+        async def describe(self, topics):
+            return [TopicAnswer(topic, 0, {"max.message.bytes": "1"}) for topic in topics]
+
+    @contextlib.asynccontextmanager
+    async def connect(address, _on_end):
+        if not is_reachable:
+            raise ConversationError(f"{address}: no route")
+        yield Describing()
+
+    link = BrokerLink(7, Address("kafka-7", 9092), connect, lambda: None, lambda: None)
+    link.query(("orders",))
+    running = asyncio.create_task(link.run())
+    text = await until(link.values_unknown)
+    assert text.startswith("broker 7 has not told its limits")
+    assert text.endswith("kafka-7:9092: no route")
+    is_reachable = True
+    await until(lambda: link.given)
+    assert link.values_unknown() is None
+    running.cancel()
+    await asyncio.gather(running, return_exceptions=True)

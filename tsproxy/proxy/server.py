@@ -118,6 +118,7 @@ class Proxy:
         self._brokers_not_served = gauges.BROKERS_NOT_SERVED.gauge(self.metrics.registry)
         self._upstream_up = gauges.UPSTREAM_UP.gauge(self.metrics.registry)
         self._brokers_hanging = gauges.BROKERS_HANGING.gauge(self.metrics.registry)
+        self._brokers_limits_unknown = gauges.BROKERS_LIMITS_UNKNOWN.gauge(self.metrics.registry)
         self._names_unresolved = gauges.BROKER_NAMES_UNRESOLVED.gauge(self.metrics.registry)
         self._topics_unreadable = gauges.TOPICS_UNREADABLE.gauge(self.metrics.registry)
         self._stopping: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -329,6 +330,7 @@ class Proxy:
         """The state of this process now."""
         await self._recorder.measure()
         self._brokers_hanging.set(len(self._cluster.hanging()))
+        self._brokers_limits_unknown.set(len(self._cluster.limits_unknown()))
         self._names_unresolved.set(len(self._upstream.unresolved))
         self.metrics.buffered_bytes = self._limits.memory.held_bytes + self._limits.memory.beside()
         now_ms = self._clock.now_ms()

@@ -148,16 +148,16 @@ class Cluster:
         return topic in self._facts.topics
 
     def warnings(self) -> list[str]:
-        """A sentence for each broker that hangs, and one if limits of topics in use cannot be read."""
-        topics = sorted(self._facts.unreadable_topics)  # as sessions judge
-        if not topics:
-            return self.hanging()
-        shown = ", ".join(topics[:3]) + (", …" if len(topics) > 3 else "")
-        return [
-            *self.hanging(),
-            f"limits of topics cannot be read: {len(topics):,} ({shown}); grant DescribeConfigs on "
-            "them to the user of upstream.admin",
-        ]
+        """A sentence for each broker that hangs or has not told its limits, and one if limits of topics in
+        use cannot be read."""
+        found = [*self.hanging(), *self.limits_unknown()]
+        if topics := sorted(self._facts.unreadable_topics):  # as sessions judge
+            shown = ", ".join(topics[:3]) + (", …" if len(topics) > 3 else "")
+            found.append(
+                f"limits of topics cannot be read: {len(topics):,} ({shown}); grant DescribeConfigs on "
+                "them to the user of upstream.admin"
+            )
+        return found
 
     def want_node(self, node_id: int, address: Address) -> None:
         """An answer named an unknown broker, or a broker with a new address: read the brokers again."""
@@ -171,6 +171,10 @@ class Cluster:
     def hanging(self) -> list[str]:
         """A sentence for each broker that hangs, or hung lately."""
         return self._links.hanging()
+
+    def limits_unknown(self) -> list[str]:
+        """A sentence for each broker that has not told its limits."""
+        return self._links.values_unknown()
 
     def doubt_broker(self, address: str) -> None:
         """The broker at `address` keeps a client waiting: see whether it answers us."""

@@ -63,6 +63,9 @@ class LearntCluster:
     def hanging(self) -> list[str]:
         return []
 
+    def limits_unknown(self) -> list[str]:
+        return []
+
     def knows_topic(self, _topic: str) -> bool:
         return False
 

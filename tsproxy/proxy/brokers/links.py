@@ -77,11 +77,12 @@ class BrokerLink:
         self._is_due = True
         """True if the broker must describe the topics. A doubt alone asks for less."""
         self._is_lost = False
-        self._is_logged = False
         self._node_id = node_id
         self._on_change = on_change
         self._on_outage = on_outage
         self._topics: tuple[str, ...] = ()
+        self._unknown: str | None = None
+        """The reason why the broker has not told its values, once it was logged."""
         self._wake = asyncio.Event()
         self.is_settled.set()
 
@@ -130,6 +131,15 @@ class BrokerLink:
         return (
             f"broker {self._node_id} does not answer ({self.address}): {self._hangs.text}. See whether the "
             "broker hangs"
+        )
+
+    def values_unknown(self) -> str | None:
+        """A sentence if limits are left to brokers because this one has not told its values."""
+        if self._unknown is None:
+            return None
+        return (
+            f"broker {self._node_id} has not told its limits, so only brokers apply those that topics do not "
+            f"set themselves: {self._unknown}"
         )
 
     async def run(self) -> None:
@@ -195,7 +205,7 @@ class BrokerLink:
         if self._is_lost:
             self._is_lost = False
             self._on_outage()
-        self._is_logged = False
+        self._unknown = None
         if given is not None and given != self.given:
             self.given = given
             self._on_change()
@@ -206,8 +216,8 @@ class BrokerLink:
         if not self._is_lost:
             self._is_lost = True
             self._on_outage()
-        if self._topics and self.given is None and not self._is_logged:
-            self._is_logged = True
+        if self._topics and self.given is None and self._unknown is None:
+            self._unknown = text
             BROKER_LIMITS_UNKNOWN(
                 node_id=self._node_id,
                 error=text,
@@ -313,6 +323,10 @@ class BrokerLinks:
         since_s = asyncio.get_running_loop().time() - HUNG_LATELY_S
         former = [text for text, at_s in self._hung.values() if at_s > since_s]
         return [text for link in self._links.values() if (text := link.warning()) is not None] + former
+
+    def values_unknown(self) -> list[str]:
+        """A sentence for each broker that has not told its values."""
+        return [text for link in self._links.values() if (text := link.values_unknown()) is not None]
 
     async def close(self) -> None:
         tasks = [*self._tasks.values()]

@@ -53,6 +53,16 @@ BROKERS_HANGING: Final = gauge_row(
     "Alert above 0: `broker_hangs` in the log has the node id.",
     Joined.HIGHEST,
 )
+BROKERS_LIMITS_UNKNOWN: Final = gauge_row(
+    "tsproxy_brokers_limits_unknown",
+    (),
+    "brokers",
+    "Brokers that have not told the proxy their limits, because it cannot reach them",
+    FROM_START,
+    "Above 0: only brokers apply limits that topics do not set themselves. `broker_limits_unknown` in the "
+    "log has the node id and the error.",
+    Joined.HIGHEST,
+)
 TOPICS_UNREADABLE: Final = gauge_row(
     "tsproxy_topics_unreadable",
     (),
