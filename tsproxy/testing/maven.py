@@ -21,6 +21,7 @@ from urllib3.util import Retry
 
 from tsproxy.testing.jars import Dependency, JarsError
 from tsproxy.testing.progress import Shown
+from tsproxy.testing.unfinished import unfinished
 
 _CENTRAL: Final = "central"
 """Maven's own name of the repository."""
@@ -98,9 +99,9 @@ class _Downloads(PythonResolver):
         path = artifact.cached_path
         assert path is not None
         path.parent.mkdir(parents=True, exist_ok=True)
-        unfinished = path.with_name(f".{path.name}")
-        unfinished.write_bytes(content)
-        unfinished.rename(path)
+        with unfinished(path) as draft:
+            draft.write_bytes(content)
+            draft.rename(path)
         self._jars += artifact.packaging == "jar"
         self._bytes += len(content)
         self._shown.show(f"{self._jars} jars, {self._bytes / 1e6:.0f} MB")
