@@ -63,7 +63,7 @@ def _lines(found: Explanation, timestamp_ms: int, now_ms: int) -> Iterator[tuple
         yield "text", _text(found.rejection) or "none"
     for failure in found.failures:
         yield "failed", failure
-    if policy.candidate:
+    if policy.candidate and not found.rejection and policy.mode is not Mode.OFF:  # else it is not asked
         yield "candidate", f"{_limits(policy.candidate)}: {_by_candidate(found.candidate)}"
     if found.unit_hint:
         yield "unit", found.unit_hint
@@ -82,7 +82,7 @@ def _by_candidate(rejection: Reject | None) -> str:
     """The verdict of the candidate limits, as text. It does not mention broker limits for old timestamps:
     Kafka 4 has none by default."""
     if rejection is None:
-        return "would be taken"
+        return "would be accepted"
     return (
         "counted as far behind, rejected by nothing"
         if rejection.reason is Reason.TOO_OLD
