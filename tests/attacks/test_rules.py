@@ -3,6 +3,8 @@
 The tries of patterns are counted, not milliseconds. Expensive searches are made beside the loop.
 """
 
+import pytest
+
 from tests.policy.test_long_names import Counting
 from tests.session.conversation import NOW_MS, PEER, Session, view_of
 from tests.session.messages import produce
@@ -54,35 +56,42 @@ def test_a_long_client_id_is_not_tried_for_each_topic():
     assert [pattern.regex.characters for pattern in patterns] == [NAME_CHARS] * 30
 
 
-def test_rules_for_very_many_topics_are_found_beside_the_loop():
+@pytest.mark.parametrize("topics", [1, 400])
+@pytest.mark.parametrize("field", ["topics", "client_ids"])
+def test_a_long_search_for_one_request_is_made_beside_the_loop(topics, field):
+    """100 new topics, or a new client id in each request, took 170 ms a MiB with 300 rules."""
     patterns = [glob(f"*-{n}-*") for n in range(300)]
-    one = session_with(*(rules_with(topics=each) for each in patterns))
-    asked = produce({f"{n}-" + "-" * 200: {0: GOOD} for n in range(400)})
+    one = session_with(*(rules_with(**{field: each}) for each in patterns))
+    asked = produce({f"{n}-" + "-" * 200: {0: GOOD} for n in range(topics)}, client_id="-" * 200)
     assert steps_here(one, asked, *patterns) == (0, True)
 
 
+FEW = range(20)
+"""So few globs are tried on the event loop for one request."""
+
+
 def test_requests_of_few_topics_each_are_counted_together():
-    patterns = [glob(f"*-{n}-*") for n in range(300)]
+    patterns = [glob(f"*-{n}-*") for n in FEW]
     one = session_with(*(rules_with(topics=each) for each in patterns))
     asked = b"".join(produce({f"{n}-": {0: GOOD}}, correlation_id=n) for n in range(1_000))
     steps, is_beside = steps_here(one, asked, *patterns)
     assert is_beside
-    assert steps <= cost.OFFLOAD_RECORDS * cost.STEPS_A_RECORD
+    assert 0 < steps <= cost.OFFLOAD_RECORDS * cost.STEPS_A_RECORD
 
 
 def test_a_new_client_id_in_each_request_counts_too():
-    patterns = [glob(f"*-{n}-*") for n in range(300)]
+    patterns = [glob(f"*-{n}-*") for n in FEW]
     one = session_with(*(rules_with(client_ids=each) for each in patterns))
     asked = b"".join(produce({"t": {0: GOOD}}, correlation_id=n, client_id=f"c{n}") for n in range(1_000))
     steps, is_beside = steps_here(one, asked, *patterns)
     assert is_beside
-    assert steps <= cost.OFFLOAD_RECORDS * cost.STEPS_A_RECORD
+    assert 0 < steps <= cost.OFFLOAD_RECORDS * cost.STEPS_A_RECORD
 
 
 def test_regular_expressions_cost_more_than_globs():
-    patterns = [regex(f"*-{n}-*") for n in range(100)]
+    patterns = [regex(f"*-{n}-*") for n in range(len(FEW) // 2)]
     one = session_with(*(rules_with(topics=each) for each in patterns))
-    asked = b"".join(produce({f"{n}-": {0: GOOD}}, correlation_id=n) for n in range(300))
+    asked = b"".join(produce({f"{n}-": {0: GOOD}}, correlation_id=n) for n in range(400))
     steps, is_beside = steps_here(one, asked, *patterns)
     assert is_beside
     assert 0 < steps <= cost.OFFLOAD_RECORDS * cost.STEPS_A_RECORD

@@ -65,5 +65,13 @@ def counted_as(text: str) -> str:
 
 def is_in(text: str, networks: Iterable[Network]) -> bool:
     """True if the address is in one of the networks; False for a text that is no address."""
-    address = canonical(text)
-    return address is not None and any(address in network for network in networks)
+    return any_contains(networks, canonical(text))
+
+
+def any_contains(networks: Iterable[Network], address: IPv4Address | IPv6Address | None) -> bool:
+    """True if the `canonical` address is in one of the networks."""
+    if address is not None:
+        for network in networks:  # a generator would cost more than the look
+            if address in network:
+                return True
+    return False

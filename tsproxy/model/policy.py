@@ -8,6 +8,7 @@ Sources: KIP-32 (one difference for both sides), KIP-937 (two limits; the first 
 (one hour ahead by default), KIP-228 (-1, zero and negative timestamps).
 """
 
+import re
 from dataclasses import dataclass, field, fields
 from enum import StrEnum
 from ipaddress import IPv4Network, IPv6Network
@@ -104,6 +105,10 @@ class NameRegex(Protocol):
         """Something if the whole name fits, None if it does not."""
 
 
+_WILD: Final = re.compile(r"[*?\[]")
+"""The signs of a glob that fits more than one name."""
+
+
 @dataclass(frozen=True, slots=True)
 class NamePattern:
     """A glob (`orders-*`) or a regular expression between slashes. `text` is the pattern as it was written. A
@@ -116,8 +121,10 @@ class NamePattern:
 
     @property
     def steps(self) -> int:
-        """The most steps that one try takes. A step is about half a microsecond."""
-        return 1 if self.most_characters is None else 10
+        """The most steps that one try takes. A step is about a fifth of a microsecond."""
+        if self.most_characters is not None:
+            return 25
+        return 7 if _WILD.search(self.text) else 1
 
     def fits(self, name: str | None) -> bool:
         if name is None or (self.most_characters is not None and len(name) > self.most_characters):
@@ -145,7 +152,7 @@ class Match:
     def client_steps(self) -> int:
         """The most steps that it takes to try a client."""
         patterns = (*self.client_ids, *self.principals, *self.client_software)
-        return 1 + 2 * len(self.addresses) + sum(pattern.steps for pattern in patterns)
+        return 1 + len(self.addresses) + sum(pattern.steps for pattern in patterns)
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,10 +14,11 @@ no pattern for topics fits such a name, and none is tried.
 
 from collections.abc import Iterable
 from dataclasses import replace
+from ipaddress import IPv4Address, IPv6Address
 from operator import attrgetter
 from typing import Any, Final
 
-from tsproxy.model.addresses import is_in
+from tsproxy.model.addresses import any_contains, canonical
 from tsproxy.model.kafka import INT_MAX, LONG_MAX, TOPICS_OF_BROKERS, TimestampType, is_topic_name
 from tsproxy.model.names import NAME_CHARS
 from tsproxy.model.outcome import Peer
@@ -66,8 +67,11 @@ class ClientPolicy:
 
     def __init__(self, policy: Policy, peer: Peer) -> None:
         self._policy = policy
-        self._rules = tuple(rule for rule in policy.rules if fits_client(rule.match, peer))
-        self._waivers = tuple(waiver for waiver in policy.waivers if fits_client(waiver.match, peer))
+        address = canonical(peer.client_address)
+        self._rules = tuple(rule for rule in policy.rules if _fits_client(rule.match, peer, address))
+        self._waivers = tuple(
+            waiver for waiver in policy.waivers if _fits_client(waiver.match, peer, address)
+        )
 
     def first_rule(self, topic: str) -> Rule | None:
         """The first rule that fits the topic; None if no rule does."""
@@ -176,13 +180,13 @@ def _first_that_fits(rules: Iterable[Rule], topic: str) -> Rule | None:
     return None
 
 
-def fits_client(match: Match, peer: Peer) -> bool:
-    """True if `match` may fit this client for some topic."""
+def _fits_client(match: Match, peer: Peer, address: IPv4Address | IPv6Address | None) -> bool:
+    """True if `match` may fit this client for some topic. `address` is the client's, `canonical`."""
     return (
         (not match.client_ids or _any_fits(match.client_ids, _claimed(peer.client_id)))
         and (not match.principals or _any_fits(match.principals, peer.principal))
         and (not match.client_software or _any_fits(match.client_software, _claimed(peer.client_software)))
-        and (not match.addresses or is_in(peer.client_address, match.addresses))
+        and (not match.addresses or any_contains(match.addresses, address))
     )
 
 

@@ -23,8 +23,12 @@ one read takes up to 50 ms."""
 
 A_PARTITION: Final = 20
 """The cost of a partition beside its records, in records: 45 to 90 us."""
-STEPS_A_RECORD: Final = 10
+STEPS_A_RECORD: Final = 25
 """As many steps of a search for rules (`NamePattern.steps`) take as long as a record."""
+MOST_STEPS_HERE: Final = 500
+"""The maximum number of steps of a search for one request's rules on the event loop: 100 us. A request of few
+bytes may name another client, or other topics, each time: with 300 rules this took up to 170 ms a MiB. A
+thread makes a longer search."""
 _MESSAGES_A_BYTE: Final = 30
 """The maximum number of messages per byte, for a set below v3, or for messages of magic 0 or 1 in a later
 version: gzip compresses to a thousandth, and a message has 34 bytes."""

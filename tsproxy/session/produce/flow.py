@@ -105,14 +105,15 @@ class ProduceFlow:
 
     def _judge(self, request: Request, asked: ProduceRequest) -> None:
         header, policies, now_ms = request.header, self._state.policies, request.now_ms
-        search = policies.steps_for((topic.name for topic in asked.topics), now_ms) // cost.STEPS_A_RECORD
-        self._records_taken += cost.records_at_most(header, asked) + search
+        steps = policies.steps_for((topic.name for topic in asked.topics), now_ms)
+        is_short = steps <= cost.MOST_STEPS_HERE
+        self._records_taken += cost.records_at_most(header, asked) + steps // cost.STEPS_A_RECORD
         known = self._stream_times_of(request)
-        if search <= cost.OFFLOAD_RECORDS:  # the stream times of now, also if a thread judges the request
+        if is_short:  # the stream times of now, also if a thread judges the request
             known = always(known(asked))
         begin = partial(judge_request_steps, header, asked, request.frame, policies, now_ms, known)
         judgement = None
-        if self._records_taken <= cost.OFFLOAD_RECORDS and not cost.must_offload(header, asked):
+        if is_short and self._records_taken <= cost.OFFLOAD_RECORDS and not cost.must_offload(header, asked):
             with suppress(BudgetExceededError):
                 judgement = all_steps(begin(Work(self._state.view.limits, request.budget)))
         if judgement is not None:
