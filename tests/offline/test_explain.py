@@ -140,12 +140,15 @@ class Fails:
 
 def test_the_candidate_is_asked_only_about_a_time_that_is_accepted(explained):
     asked = ("--topic", "orders", "--before", "7d", "--after", "2d", "--timestamp")
-    at = {hours: explained(*asked, str(NOW_MS + hours * 3_600_000), policy="") for hours in (-1000, 0, 2)}
-    assert "candidate" not in at[-1000]
-    assert re.search("^candidate .*: would be accepted$", at[0], re.M)
-    assert re.search("^candidate .*: would be rejected$", at[2], re.M)
-    off = explained(*asked, str(NOW_MS), policy="policy: { mode: 'off' }")
-    assert "candidate" not in off
+    candidate = "candidate: { message.timestamp.after.max.ms: 1h }"
+
+    def said(hours, policy=f"policy: {{ {candidate} }}"):
+        return explained(*asked, str(NOW_MS + hours * 3_600_000), policy=policy)
+
+    assert re.search("^candidate .*: would be accepted$", said(0), re.M)
+    assert re.search("^candidate .*: would be rejected$", said(2), re.M)
+    assert "candidate" not in said(-1000)
+    assert "candidate" not in said(2, f"policy: {{ mode: 'off', {candidate} }}")
 
 
 def test_a_rule_that_fails_is_named_with_its_line_of_code():
