@@ -1,6 +1,5 @@
 """The cost of a policy: the candidate beside the limits in force, and a thousand rules against ten."""
 
-from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
@@ -8,8 +7,7 @@ from typing import Final
 
 from benchmarks.bench import Bench
 from benchmarks.loads import KB1, KB100, Load
-from benchmarks.processes import Command
-from benchmarks.proxies import Place, Proxy, tsproxy
+from benchmarks.proxies import Proxy, tsproxy
 from benchmarks.rounds import in_rounds, ratio
 from benchmarks.sections import Section, verdict
 
@@ -22,8 +20,8 @@ _ROUNDS_FACTOR: Final = 3
 
 _HALF_AN_HOUR_MS: Final = 1_800_000
 
-_NO_CANDIDATE: Final = "policy: { candidate: { preset: none } }\n"
-_CANDIDATE: Final = "policy: { candidate: { preset: none, message.timestamp.after.max.ms: 5m } }\n"
+_NO_CANDIDATE: Final = "policy: { candidate: { preset: none } }"
+_CANDIDATE: Final = "policy: { candidate: { preset: none, message.timestamp.after.max.ms: 5m } }"
 
 
 def _rules(count: int) -> str:
@@ -31,20 +29,7 @@ def _rules(count: int) -> str:
     patterns = (f"/team{n}-[0-9]+/" if n % 10 == 0 else f"team{n}-*" for n in range(count - 1))
     others = (f'  - {{ name: r{n}, match: {{ topics: ["{each}"] }} }}' for n, each in enumerate(patterns))
     last = "  - { name: everybody, message.timestamp.after.max.ms: 1h }"
-    return "\n".join(["policy:", "  candidate: { preset: none }", "  rules:", *others, last]) + "\n"
-
-
-def _with(policy: str) -> Callable[[Place], Command]:
-    """tsproxy with that section in its configuration file."""
-    make = tsproxy("--loop", "uvloop")
-
-    def command(place: Place) -> Command:
-        made = make(place)
-        with (place.folder / "tsproxy.yaml").open("a") as file:
-            file.write(policy)
-        return made
-
-    return command
+    return "\n".join(["policy:", "  candidate: { preset: none }", "  rules:", *others, last])
 
 
 _ROWS: Final = (
@@ -67,7 +52,9 @@ def policy(bench: Bench) -> Section:
         with ExitStack() as stack:
             sink = stack.enter_context(bench.sink())
             targets = {
-                each: stack.enter_context(bench.proxy(Proxy(f"tsproxy, {each}", _with(section)), sink))
+                each: stack.enter_context(
+                    bench.proxy(Proxy(f"tsproxy, {each}", tsproxy("--loop", "uvloop", policy=section)), sink)
+                )
                 for each, section in (("measured", measured), ("base", base))
             }
             runs = in_rounds(

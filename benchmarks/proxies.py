@@ -111,8 +111,12 @@ def nginx_stream_module(nginx: Path) -> Path:
     return module
 
 
-def tsproxy(*flags: str) -> Callable[[Place], Command]:
-    """A command for tsproxy with its defaults: enforcement, throttling, decision log, metrics."""
+EVERY_BATCH: Final = "policy: { defaults: { inspect: { compressed: all } } }"
+
+
+def tsproxy(*flags: str, policy: str = EVERY_BATCH) -> Callable[[Place], Command]:
+    """A command for tsproxy with its defaults, except that it reads every compressed batch: enforcement,
+    throttling, decision log, metrics. `policy` is that section of its file."""
 
     def command(place: Place) -> Command:
         tls = ""
@@ -127,7 +131,7 @@ listeners:
     bind: 127.0.0.1:{place.port}
     brokers: {{ ports_from: {place.port + 1}, count: 3 }}{tls}
 decisions: {{ directory: {place.folder / "decisions"} }}
-policy: {{ defaults: {{ inspect: {{ compressed: all }} }} }}
+{policy}
 admin: {{ bind: "127.0.0.1:0" }}
 """
         )
