@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 settings.register_profile("quick", max_examples=25, deadline=None, print_blob=True)
 settings.register_profile("fast", max_examples=50, deadline=None, print_blob=True)
 settings.register_profile("full", max_examples=2_000, deadline=None, print_blob=True)
+if os.environ.get("TSPROXY_TEST") == "full":
+    os.environ.setdefault("PYTEST_TIMEOUT", "1800")  # forty times the examples
 settings.load_profile(os.environ.get("TSPROXY_TEST") or "fast")
 
 check_all_lines()

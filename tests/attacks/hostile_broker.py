@@ -59,7 +59,7 @@ class HostileBroker:
         self.draws = Random(seed)
         self.sent, self.port = 0, 0
         self.did: Counter[str] = Counter()
-        self._honest, self._honesty = honest, honesty
+        self.honest, self._honesty = honest, honesty
         self._servers: list[asyncio.Server] = []
         self._tasks: set[asyncio.Task[None]] = set()
 
@@ -101,8 +101,8 @@ class HostileBroker:
             key, version, correlation_id, client_id_size = struct.unpack_from(">hhih", request)
             is_own = request[10 : 10 + max(0, client_id_size)] == OWN
             answer = self._answer(key, version, correlation_id, is_own=is_own)
-            if is_own and self._honest > 0:
-                self._honest -= 1
+            if is_own and self.honest > 0:
+                self.honest -= 1
                 self.did["honest"] += 1
             else:
                 honesty = (

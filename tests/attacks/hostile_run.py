@@ -10,6 +10,7 @@ memory is bounded.
 import argparse
 import asyncio
 import struct
+import sys
 import time
 from collections import Counter
 from dataclasses import dataclass, field
@@ -107,12 +108,13 @@ async def client(port: int, draws: Random, result: Result) -> None:
         )
 
 
-async def run(seconds: float, seed: int, *, is_valid: bool = False, honest: int = 16) -> Result:
+async def run(seconds: float, seed: int, *, is_valid: bool = False) -> Result:
     """One proxy, and rounds of clients for so long. With `is_valid`, every answer is valid by the schemas."""
     draws, result = Random(seed), Result()
-    async with HostileBroker(seed, honest=honest, honesty=1.0 if is_valid else 0.4) as broker:
+    async with HostileBroker(seed, honest=sys.maxsize, honesty=1.0 if is_valid else 0.4) as broker:
         settings = {"upstream.admin.refresh": "1s", "limits.drain_timeout": "1s"}
         async with RunningProxy(broker.bootstrap_servers, settings=settings) as proxy:
+            broker.honest = 0  # the proxy has started
             until_s = time.monotonic() + seconds
             while time.monotonic() < until_s:
                 await asyncio.gather(*(client(port_of(proxy), draws, result) for _ in range(AT_ONCE)))

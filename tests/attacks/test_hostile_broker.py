@@ -32,14 +32,14 @@ CONVERSATIONS = 100
 
 
 async def test_valid_answers_of_any_api_and_version_give_no_client_an_address():
-    result = await run(SECONDS, seed=1, is_valid=True, honest=40)
+    result = await run(SECONDS, seed=1, is_valid=True)
     assert (result.leaks, result.wrong) == ([], [])
     assert result.did["valid"] > 50
     assert result.most_mib < MOST_MIB
 
 
 async def test_no_answer_makes_the_proxy_raise_or_stop_or_keep_what_comes():
-    result = await run(SECONDS, seed=2, honest=40)
+    result = await run(SECONDS, seed=2)
     assert result.wrong == []
     assert result.most_mib < MOST_MIB
     assert sum(result.did[name] for name in DAMAGES) > 30
