@@ -19,6 +19,7 @@ how long everything takes, and which faults and changes happen between any two e
     broker       one simulated broker connection
     history      what was sent, forwarded, stored, answered and booked on one connection
     invariants   what must hold of it, whatever happened
+    coincidences two events that hardly ever meet by themselves
     judges       the threads that judge and read, without threads
     world        the real listener, relays, sessions and limits in front of these peers
     changes      reloads, views, certificates, clock steps and the drain, between any two events

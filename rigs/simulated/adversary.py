@@ -91,6 +91,8 @@ class OddHistory(History):
 
 
 class Adversary(Client):
+    is_hostile = True
+
     def made_history(self, number: int) -> History:
         return OddHistory(number, "")
 

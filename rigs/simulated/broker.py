@@ -45,7 +45,9 @@ IDLE_S = 600.0
 class BrokerEnd:
     """`history` is that of the client whose requests come here."""
 
-    def __init__(self, world, history: History, draws: Draws, attempt: int) -> None:
+    def __init__(
+        self, world, history: History, draws: Draws, attempt: int, *, is_silent: bool = False
+    ) -> None:
         name = f"broker of client {history.number}" + (f", attempt {attempt}" if attempt else "")
         self.draws = draws.stream(name)
         self.network_stream = draws.stream(f"{name}: link")
@@ -62,6 +64,8 @@ class BrokerEnd:
         fault, at = self.draws.choice(FAULTS), int(self.draws.random() ** 2 * 600)
         self._fault = fault if self.draws.has(0.25, f"{fault} after {at} bytes of answers") else None
         self._fault_at = at
+        if is_silent:
+            self._fault, self._fault_at = "answers nothing", 0
 
     # Its connection
 

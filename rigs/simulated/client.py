@@ -3,7 +3,8 @@
 import ssl
 from random import Random
 
-from rigs.simulated.draws import Draws
+from rigs.simulated.coincidences import SHARE, Coincidence
+from rigs.simulated.draws import Draws, Stream
 from rigs.simulated.history import History, ViolationError
 from rigs.simulated.link import Link
 from rigs.simulated.network import Incoming
@@ -11,6 +12,12 @@ from rigs.simulated.requests import any_request, cut_frames, login
 
 PATIENCE_S = 100.0
 """Longer than all of the proxy's own time limits, except that for silence."""
+
+HALF_CLOSED_S = 45.0
+"""Longer than the proxy waits for the answers of a client that sends no more, and for its broker before."""
+
+LINGERS_S = 25.0
+"""Longer than the proxy connects a broker and judges a request, once the client is gone."""
 
 MOST_REQUESTS = 12
 
@@ -27,6 +34,8 @@ FAULTS = (
 
 class Client:
     """`is_over` once nothing of it is left. `world` is told when that is so."""
+
+    is_hostile = False
 
     def __init__(self, world, number: int, draws: Draws) -> None:
         self.is_over = False
@@ -45,6 +54,7 @@ class Client:
         self._stream = self._script(number)
         self._sent = 0
         self._fault, self._fault_at = self._choose_fault()
+        self.coincidence = self._choose_coincidence(draws.stream(f"client {number}'s coincidence"))
         self._is_sending = self._is_done = False
         self._received = bytearray()
 
@@ -84,6 +94,25 @@ class Client:
             self.history.lose(f"client {fault}")
         return fault, at
 
+    def _choose_coincidence(self, draws: Stream) -> Coincidence | None:
+        """Not for a hostile client, nor for one that has a fault of its own."""
+        chosen = draws.choice(tuple(Coincidence))
+        if self.is_hostile or self._fault is not None or not draws.has(SHARE, chosen.value):
+            return None
+        if chosen is Coincidence.CLIENT_ENDS_UNANSWERED:
+            if self._world.client_tls:
+                return None  # no connection is half-closed there
+            self._fault, self._fault_at = "ends", len(self._stream)
+        self._most_unanswered = MOST_REQUESTS
+        return chosen
+
+    def is_made_to(self, fault: str) -> None:
+        """The fault happens now, once."""
+        self.coincidence = None
+        if not self._is_done and self.link is not None:
+            self.history.lose(f"client {fault}")
+            self._does(fault)
+
     # Its connection
 
     def dials(self) -> None:
@@ -112,6 +141,8 @@ class Client:
         for _ in range(self.draws.choice((0, 0, 1, 8))):  # before it was accepted
             self._sends()
         self._later(self._sends)
+        if self.coincidence is Coincidence.CLIENT_GOES_WHILE_CONNECTING:
+            self._world.loop.after(self.network_stream.soon(), lambda: self.is_made_to("resets"))
 
     def received(self, data: bytes) -> None:
         self._received += data
@@ -130,12 +161,20 @@ class Client:
             raise ViolationError("reset_by_proxy", f"client {self.history.number}")
         self._closes()
 
+    def _finds_nothing_left(self) -> None:
+        """The request that was judged has long been forwarded. A relay that only flushes may stay."""
+        relays = [one for one in self._world.listener.relays if one.peer.client_port == self.port]
+        if any(relay.is_owed_answers for relay in relays):
+            raise ViolationError("lingers", f"client {self.history.number} is gone for {LINGERS_S:.0f} s")
+
     def refused(self) -> None:
         """The proxy has not taken the connection."""
         self._closes()
 
     def lost(self) -> None:
         """The proxy's end is gone."""
+        self.history.client_is_lost(self.link.consumed)
+        self._world.loop.after(LINGERS_S, self._finds_nothing_left)
         if self._is_done:
             self._finish()
 
@@ -190,7 +229,7 @@ class Client:
             case "closes":
                 self._closes()
             case "ends":
-                self.link.far_ends()
+                self._ends()
                 self._fault_at = -1
             case "goes silent":
                 self.link.far_stops_reading()
@@ -214,9 +253,18 @@ class Client:
 
     def _leaves(self) -> None:
         if self.draws.random() < 0.3 and not self._world.client_tls:
-            self.link.far_ends()
+            self._ends()
         else:
             self._closes()
+
+    def _ends(self) -> None:
+        self.link.far_ends()
+        self._world.loop.after(HALF_CLOSED_S, self._finds_its_end)
+
+    def _finds_its_end(self) -> None:
+        """A client that sends no more does not wait for ever, once the proxy has read so far."""
+        if self.link.end_has_arrived and not self.link.times_lost:
+            raise ViolationError("half_closed_for_ever", f"client {self.history.number}")
 
     def _gives_up(self) -> None:
         if not self._is_done:

@@ -59,6 +59,8 @@ class History:
     """The proxy ended in the middle of an answer, and not by a reset."""
     gave_up: bool = False
     """The client had no more patience."""
+    due_at_broker: Asked | None = None
+    """The request that the proxy had read whole and was about to forward when its client was lost."""
 
     def book(self, booked: Outcome | Totals) -> None:
         if isinstance(booked, Totals):
@@ -68,6 +70,30 @@ class History:
 
     def lose(self, fault: str) -> None:
         self.faults.append(fault)
+
+    def faults_of(self, whose: str) -> list[str]:
+        """`whose`: client or broker."""
+        return [fault for fault in self.faults if fault.startswith(f"{whose} ")]
+
+    def client_is_lost(self, consumed: int) -> None:
+        """The proxy knows that the client is gone. It has read so many of its bytes."""
+        if self.principal and not self.has_login:
+            return
+        for one in self.asked:
+            if one in self.at_broker or one in self.answered:
+                continue
+            is_certain = one.ends_at <= consumed and not (one.is_damaged or one.is_local)
+            if is_certain and all(each.kind is Kind.GOOD for each in one.batches.values()):
+                self.due_at_broker = one
+            return  # it is judged, or rejected and delayed: nothing is read behind it
+
+    @property
+    def ends_at(self) -> int | None:
+        """The place of the first request with acks=0 that may be rejected: the connection may end with it."""
+        for place, one in enumerate(self.asked):
+            if one.acks == 0 and any(each.kind is not Kind.GOOD for each in one.batches.values()):
+                return place
+        return None
 
     @property
     def expected(self) -> list[Asked]:

@@ -27,6 +27,8 @@ def check_connection(history: History, consumed: int, *, in_peace: bool, has_dra
     _check_counts(history, taken)
     if history.faults == ["broker ends"] and in_peace:  # in good order: its last whole answers arrive
         _check_answered(history, history.written)
+    if in_peace and not has_drained:
+        _check_due(history)
     if history.faults or not in_peace:
         return
     if history.cut_short:
@@ -34,6 +36,15 @@ def check_connection(history: History, consumed: int, *, in_peace: bool, has_dra
     _check_answered(history, [one for one in history.at_broker if one.wants_answer])
     if not has_drained:
         _check_finished(history, consumed)
+
+
+def _check_due(history: History) -> None:
+    """The request that had been read whole when the client was lost comes to the broker."""
+    due, ends_at = history.due_at_broker, history.ends_at
+    is_due = due is not None and (ends_at is None or history.asked.index(due) < ends_at)
+    only_client = history.faults == history.faults_of("client") and not history.gave_up
+    if is_due and only_client and due not in history.at_broker:
+        raise ViolationError("accepted_lost", f"{due} was read before its client was lost")
 
 
 def _check_outcomes(history: History, taken: list[Asked]) -> None:
@@ -116,8 +127,7 @@ def _check_answered(history: History, wanted: Iterable[Asked]) -> None:
 def _check_finished(history: History, consumed: int) -> None:
     """All requests were answered and all good ones stored, up to one with acks=0 that may be rejected."""
     asked = history.asked
-    ending = (one for one in asked if one.acks == 0 and _count(one, Kind.GOOD) < len(one.batches))
-    ends = next((asked.index(one) for one in ending), None)
+    ends = history.ends_at
     certain = asked if ends is None else asked[:ends]
     _check_answered(history, [one for one in certain if one.wants_answer])
     at_broker = set(history.at_broker)

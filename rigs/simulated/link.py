@@ -23,6 +23,7 @@ class Link(asyncio.Transport):
         self.consumed = 0
         self.number = len(network.links)
         self.times_lost = 0
+        self.end_has_arrived = False
         self.was_forced = False
         self.is_tls = context is not None
         self.far = far
@@ -141,6 +142,7 @@ class Link(asyncio.Transport):
             return
         elif self._far_has_ended:
             self._network.note(f"{self._name}: the end arrives")
+            self.end_has_arrived = True
             if self._protocol.eof_received():
                 self._is_reading = False
                 assert not self.is_tls, "there is no half-closed connection under TLS"

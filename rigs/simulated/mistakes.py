@@ -17,7 +17,7 @@ from tsproxy.session import state
 from tsproxy.session.answers import Answers
 from tsproxy.session.effects import CloseReason
 from tsproxy.session.events import ClientLost, Cut
-from tsproxy.session.lifetime import Lifetime
+from tsproxy.session.lifetime import ClientEnd, End, Lifetime
 from tsproxy.session.policies import Policies
 from tsproxy.session.sasl import SaslWatch
 from tsproxy.session.session import Session
@@ -101,6 +101,30 @@ def loses_answers_of_a_client_that_sends_no_more(patch):
 
 def waits_for_ever_for_an_end_that_is_over(patch):
     patch.setattr(Lifetime, "ended_by", lambda self, **facts: None)
+
+
+def lets_a_client_that_sends_no_more_wait_for_ever(patch):
+    patch.setattr(Session, "_limit_half_closed", lambda self: None)
+
+
+def waits_for_answers_that_nobody_can_get(patch):
+    plain = Lifetime.ended_by
+
+    def wrong(self, **facts):
+        is_lost = self.client is ClientEnd.LOST and facts["is_owed"]
+        return None if is_lost else plain(self, **facts)
+
+    patch.setattr(Lifetime, "ended_by", wrong)
+
+
+def does_not_wait_for_the_broker_once_its_client_has_ended(patch):
+    plain = Lifetime.ended_by
+
+    def wrong(self, **facts):
+        is_early = self.client is ClientEnd.ENDED and not facts["is_owed"]
+        return End.CLIENT if is_early else plain(self, **facts)
+
+    patch.setattr(Lifetime, "ended_by", wrong)
 
 
 def does_not_wait_for_the_last_bytes(patch):
@@ -201,6 +225,7 @@ MISTAKES = {
     loses_a_request_when_it_drains: {"answer_lost"},
     loses_answers_of_a_client_that_sends_no_more: {"answer_lost", "answer_cut_short"},
     waits_for_ever_for_an_end_that_is_over: {"never_ends"},
+    lets_a_client_that_sends_no_more_wait_for_ever: {"half_closed_for_ever"},
     does_not_wait_for_the_last_bytes: {"answer_lost", "accepted_lost", "reset_by_proxy"},
     forgets_bytes_that_came_early: {"unanswered", "answer_lost", "accepted_lost", "not_booked"},
     takes_a_view_for_the_end: {"answer_lost", "booked_forwarded", "never_ends"},
@@ -211,6 +236,12 @@ MISTAKES = {
     logs_what_a_client_sent: {"secret_told"},
     books_the_value_of_a_record: {"secret_told"},
 }
+
+RARE_MISTAKES = {
+    waits_for_answers_that_nobody_can_get: (123, "lingers"),
+    does_not_wait_for_the_broker_once_its_client_has_ended: (280, "accepted_lost"),
+}
+"""Mistakes that few worlds meet, each with the seed of one. If it meets it no more, another does."""
 
 
 # Mistakes that only a hostile client meets

@@ -9,6 +9,7 @@ import pytest
 from rigs.simulated.mistakes import (
     HOSTILE_MISTAKES,
     MISTAKES,
+    RARE_MISTAKES,
     leaves_a_timer,
     takes_a_lost_client_for_a_full_one,
 )
@@ -73,7 +74,7 @@ def test_a_client_that_is_lost_while_it_is_full_ends(monkeypatch):
     seed, adversaries = 20_000_275, 8
     assert run_world(seed, adversaries=adversaries).violation is None
     takes_a_lost_client_for_a_full_one(monkeypatch)
-    assert run_world(seed, adversaries=adversaries).violation.name == "never_ends"
+    assert run_world(seed, adversaries=adversaries).violation.name == "lingers"
 
 
 def test_the_same_seed_is_the_same_world_in_any_process():
@@ -102,6 +103,14 @@ def test_a_mistake_is_found(plant, monkeypatch):
     found = first_failed(ENOUGH)
     assert found is not None, f"{ENOUGH} worlds hold in spite of it"
     assert found.violation.name in MISTAKES[plant], f"seed {found.seed}: {found.violation}"
+
+
+@pytest.mark.parametrize("plant", RARE_MISTAKES, ids=lambda plant: plant.__name__)
+def test_a_mistake_that_few_worlds_meet_is_found(plant, monkeypatch):
+    seed, invariant = RARE_MISTAKES[plant]
+    assert run_world(seed).violation is None
+    plant(monkeypatch)
+    assert run_world(seed).violation.name == invariant
 
 
 def test_a_world_that_fails_shrinks_to_the_events_that_it_takes(monkeypatch):

@@ -11,6 +11,7 @@ from rigs.simulated.adversary import FIRST, Adversary
 from rigs.simulated.broker import BrokerEnd
 from rigs.simulated.changes import Changes, config
 from rigs.simulated.client import Client
+from rigs.simulated.coincidences import Coincidence
 from rigs.simulated.draws import Draws, Stream
 from rigs.simulated.history import ViolationError
 from rigs.simulated.invariants import check_connection, check_leftovers
@@ -326,9 +327,11 @@ class World:
         CALLER.reset(token)
 
     def _dial(self, host: str, port: int):
-        history = CALLER.get().history
+        client = CALLER.get()
+        history = client.history
         attempt = self._attempts[history.number] = self._attempts.get(history.number, -1) + 1
-        broker = BrokerEnd(self, history, self.draws, attempt)
+        is_silent = client.coincidence is Coincidence.CLIENT_ENDS_UNANSWERED
+        broker = BrokerEnd(self, history, self.draws, attempt, is_silent=is_silent)
         delay_s, error = broker.dialled()
         if error is not None or delay_s > 1.0:
             history.lose("no broker")
