@@ -12,7 +12,7 @@ QUICK := -m "not broker and not spark and not slow"
 export PYTHONDONTWRITEBYTECODE =
 
 .DEFAULT_GOAL := help
-.PHONY: help setup java demo test test-quick test-full test-clients differential kafka mutation coverage fuzz cost simulate chaos incidents availability truth load soak bench bench-reports bench-fleet pyfiles docs generated docs-run test-deploy release deb lint format clean
+.PHONY: help setup java demo test test-quick test-full test-clients differential kafka mutation coverage fuzz cost simulate chaos incidents availability truth load schedules soak bench bench-reports bench-fleet pyfiles docs generated docs-run test-deploy release deb lint format clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -119,6 +119,9 @@ truth: java .venv/stamp ## clients, topics, log and report agree on every record
 
 load: java .venv/stamp ## ceilings of memory, and of what a good client waits, under large loads
 	TSPROXY_TEST=full $(BIN)/python -m pytest rigs/load
+
+schedules: java .venv/stamp ## each shipped schedule runs three nights with its real program: systemd, cron (root), Airflow of five versions, Spark, Helm
+	TSPROXY_TEST=full TSPROXY_DEPLOY=tools $(BIN)/python -m pytest tests/spark_reports/test_schedules.py
 
 soak: MINUTES = 60
 soak: java .venv/stamp ## MINUTES of mixed traffic by SEED, reloads and restarts: memory, descriptors and tasks must not grow

@@ -15,7 +15,7 @@ from rigs.differential import intended
 from spark_reports.log.schema import own_columns_as_table
 from spark_reports.report import json_schema
 from tests.authority import inputs
-from tests.documents import commands
+from tests.documents import asyncapi, commands
 from tests.session import test_close_reasons
 from tests.test_states import drawing
 from tsproxy.config import schema
@@ -45,6 +45,7 @@ PARTS: Final[Mapping[str, Callable[[], str]]] = {
 FILES: Final[Mapping[str, Callable[[], str]]] = {
     "docs/reference/configuration.schema.json": schema.as_text,
     "docs/reference/decision-log.schema.json": lambda: json.dumps(decisions_schema(), indent=1) + "\n",
+    "docs/reference/decision-topic.asyncapi.json": asyncapi.text,
     "docs/reference/report.schema.json": json_schema.text,
 }
 

@@ -1,0 +1,79 @@
+"""The queries of decision-log.md over the table of `compact` give the truth, in each engine."""
+
+import os
+import re
+import subprocess
+import sys
+from ast import literal_eval
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from spark_reports.log.compact import compact
+from spark_reports.log.store import Table
+from tests.spark_reports.day import a_day
+from tests.spark_reports.logs import write
+from tests.spark_reports.test_compact import FRIDAY
+
+PAGE = Path(__file__).parents[2] / "docs" / "reference" / "decision-log.md"
+BLOCKS = re.findall(r"^```(?:sql|python)\n(.*?)^```$", PAGE.read_text(), re.M | re.S)
+VIEW, SPARK_SQL, DUCKDB, POLARS = BLOCKS
+_CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache", "tsproxy")
+
+
+@pytest.fixture(scope="module")
+def day(spark, tmp_path_factory):
+    """(the folder with the table `lines`, the records by client and reason that were rejected)."""
+    folder = tmp_path_factory.mktemp("day")
+    made = a_day(("px-1",), hours=range(13, 15), minutes=(0, 30))
+    name = "decisions-20261120T130000Z-px-1-b-0001.jsonl"
+    write(folder / "in" / name, *made.lines, *made.lines[:50], raw="garbage\n")
+    compact(spark, [str(folder / "in")], FRIDAY, FRIDAY, Table(str(folder / "lines")))
+    truth = Counter()
+    for line in made.lines:
+        if line["event"] == "counters" and line["is_final"] and "rejected" in line["verdict"]:
+            truth[line.get("client_id"), line.get("reason")] += line["records"]
+    assert len(truth) > 3
+    return folder, truth
+
+
+def test_spark_sql(spark, day):
+    folder, truth = day
+    spark.read.parquet(str(folder / "lines")).createOrReplaceTempView("lines")
+    spark.sql(VIEW)
+    assert {(row[0], row[1]): row[2] for row in spark.sql(SPARK_SQL).collect()} == truth
+    types = dict(spark.table("decisions").dtypes)
+    assert (types["interval_start_ts"], types["line_ts"]) == ("timestamp", "timestamp")
+    hours = spark.sql("select distinct hour(interval_start_ts) from decisions where event = 'counters'")
+    assert {row[0] for row in hours.collect()} == {13, 14}
+
+
+def test_duckdb(day, monkeypatch):
+    import duckdb  # as in benchmarks: other tests need not load it
+
+    folder, truth = day
+    monkeypatch.chdir(folder)
+    assert {(row[0], row[1]): row[2] for row in duckdb.sql(DUCKDB).fetchall()} == truth
+
+
+@pytest.mark.full_only("fetches a package of 40 MB; the test of DuckDB reads the same files")
+@pytest.mark.timeout(1_800)
+def test_polars(day):
+    folder, truth = day
+    packages = _CACHE / "polars-2.1.0"
+    if not packages.is_dir():
+        install = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--upgrade"]
+        unfinished = packages.with_name(f"{packages.name}.{os.getpid()}")
+        subprocess.run([sys.executable, *install, "--target", unfinished, "polars==2.1.0"], check=True)
+        unfinished.rename(packages)
+    done = subprocess.run(
+        [sys.executable, "-c", f"{POLARS}\nprint(found.rows())"],
+        cwd=folder,
+        env=os.environ | {"PYTHONPATH": str(packages)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert {(row[0], row[1]): row[2] for row in literal_eval(done.stdout)} == truth
