@@ -188,11 +188,6 @@ def names_of(days: Sequence[date]) -> str:
     return f"decisions-{{{','.join(day.strftime('%Y%m%d') for day in days)}}}*"
 
 
-def file_prefix(day: date) -> str:
-    """The beginning of the names of the files that were opened on a day."""
-    return f"decisions-{day.strftime('%Y%m%d')}"
-
-
 def _days(source: Source) -> list[date]:
     """The days whose files may hold lines of the period."""
     start = source.first - timedelta(days=LATENESS_DAYS)

@@ -250,15 +250,6 @@ def count(number: int) -> str:
     return f"{number:,}"
 
 
-def short_count(number: int) -> str:
-    """`980`, `12.4k`, `3.1M`: at most five characters, for axes and small cells."""
-    for size, letter in ((10**9, "G"), (10**6, "M"), (10**3, "k")):
-        if number >= size:
-            scaled = number / size
-            return f"{scaled:.0f}{letter}" if scaled >= 100 else f"{scaled:.3g}{letter}"
-    return str(number)
-
-
 def many(number: int, one: str, more: str | None = None) -> str:
     """`1 record`, `2 records`."""
     return f"{count(number)} {one if number == 1 else more or one + 's'}"

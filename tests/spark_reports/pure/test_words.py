@@ -130,13 +130,6 @@ def test_a_number_between_two_bounds_is_one_number_where_they_are_the_same():
     assert words.between(80, 80, 2_120) == "80 (3.8 %)"
 
 
-@pytest.mark.parametrize(
-    ("number", "text"), [(980, "980"), (12_400, "12.4k"), (3_100_000, "3.1M"), (999_999, "1000k")]
-)
-def test_short_counts_fit_into_an_axis(number, text):
-    assert words.short_count(number) == text
-
-
 @pytest.mark.parametrize("unit", list(UnitGuess))
 def test_every_unit_has_its_advice(unit):
     text = words.advice(Reason.TOO_FAR_AHEAD, unit, 32)
