@@ -1,4 +1,4 @@
-"""The short form of `make chaos`: two rounds, also with an attacker, and one without rules."""
+"""The short form of `make chaos`: two rounds with an attacker, and one without rules."""
 
 import pytest
 
@@ -11,19 +11,12 @@ pytestmark = pytest.mark.broker
 FAULTS = ["cut_clients", "kill_worker"]
 
 
-async def test_clients_are_cut_and_workers_killed(tmp_path):
+async def test_clients_are_cut_and_workers_killed_while_others_attack(tmp_path):
     async with World(tmp_path) as world:
-        life = await live(world, "short", range(2), FAULTS)
+        life = await live(world, "short", range(2), FAULTS, attackers=1)
     assert life.is_clean, life.as_line()
     assert life.acknowledged
     assert life.stored
-
-
-@pytest.mark.full_only("needs a core for each worker; the same faults without attackers are above")
-async def test_others_attack_meanwhile(tmp_path):
-    async with World(tmp_path) as world:
-        life = await live(world, "attacked", range(2), FAULTS, attackers=1)
-    assert life.is_clean, life.as_line()
     assert life.attacks
 
 
