@@ -117,7 +117,10 @@ class Machine:
         )
 
     def _night(self, *commands):
-        """Run the commands as the first process of a machine until the night is over; its exit status."""
+        """Run the commands as the first process of a machine until the night is over; its exit status.
+
+        The last command is the scheduler. It sees a `/tmp` of its own: systemd empties it at a boot.
+        """
         self._status.unlink(missing_ok=True)
         binds = {"opt": "/opt/tsproxy", "decisions": "/var/lib/tsproxy/decisions",
                  "store": "/var/lib/tsproxy-reports", "reports": "/srv/reports"}  # fmt: skip
@@ -129,7 +132,9 @@ class Machine:
             *(f"mkdir /run/given/{n}; mount --rbind {self._root / n} /run/given/{n}" for n in binds),
             "mount -t tmpfs tmpfs /opt; mount -t tmpfs tmpfs /srv; mount -t tmpfs tmpfs /var/lib",
             *(f"mkdir -p {place}; mount --rbind /run/given/{name} {place}" for name, place in binds.items()),
-            *commands,
+            *commands[:-1],
+            "mount -t tmpfs tmpfs /tmp; mount -t tmpfs tmpfs /var/tmp",
+            commands[-1],
         ]
         command = ["unshare", "--mount", "--pid", "--fork", "--mount-proc", "--cgroup", "--kill-child"]
         with (self._root / "machine.log").open("ab") as log:
