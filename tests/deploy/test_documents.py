@@ -15,7 +15,8 @@ TEXTS = {name: (ROOT / name).read_text() for name in (*DOCUMENTS, *PAGES)}
 CODE = [
     line.strip().removeprefix("$ ")
     for text in TEXTS.values()
-    for block in re.findall(r"^```\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+    for language, block in re.findall(r"^```(\w*)\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+    if language in ("", "console")
     for line in block.splitlines()
 ]
 
