@@ -41,7 +41,8 @@ _KEYWORDS: Final = {
 
 _PLAIN: Final = re.compile(rb'[^\x00-\x20\x7f-\xff,=+<>#;"\\]+')
 """Text of which each character stands for itself."""
-_ESCAPED: Final = re.compile(r'[,=+<>#;"\\]')
+_ESCAPED: Final = str.maketrans({each: f"\\{each}" for each in ',=+<>#;"\\'} | {"\0": "\\00"})
+_ESCAPED_SPACES: Final = str.maketrans({each: f"\\{each}" for each in " \r"})
 _SURROGATE: Final = re.compile(rb"\xed[\xa0-\xbf][\x80-\xbf]?")
 _REPLACED: Final = "\ufffd".encode()
 """Java replaces an encoded surrogate by one character, where Python takes one for each byte."""
@@ -170,8 +171,8 @@ def _attribute(pair: _Value) -> str:
     if _PLAIN.fullmatch(value):
         return f"{keyword}={value.decode()}"
     text = _SURROGATE.sub(_REPLACED, value).decode("utf-8", "replace")
-    escaped = _ESCAPED.sub(r"\\\g<0>", text).replace("\0", "\\00")
-    return f"{keyword}=" + _OUTER_SPACES.sub(lambda spaces: re.sub(r"(.)", r"\\\1", spaces[0]), escaped)
+    escaped = text.translate(_ESCAPED)
+    return f"{keyword}=" + _OUTER_SPACES.sub(lambda spaces: spaces[0].translate(_ESCAPED_SPACES), escaped)
 
 
 def _dotted(content: bytes) -> str:
