@@ -10,6 +10,7 @@ from tsproxy.proxy.metrics.described import Joined
 from tsproxy.proxy.metrics.registry import Metrics
 from tsproxy.proxy.metrics.text import as_text
 from tsproxy.proxy.metrics.totals import (
+    Family,
     as_lines,
     counts,
     families_now,
@@ -105,3 +106,10 @@ def test_the_text_is_what_the_library_writes_for_any_value_of_a_label():
         return [repr(each) for each in text_string_to_metric_families(text.decode())]
 
     assert read(as_text(families_now(registry.collect()))) == read(generate_latest(registry))
+
+
+def test_no_name_ends_a_scrape():
+    """A label with half of a surrogate pair is no UTF-8: a scrape must not fail for one name."""
+    labels = (("topic", 'app-\udcff"\n'),)
+    family = Family("tsproxy_x", "gauge", "Of a test", {("tsproxy_x", labels): 1.0})
+    assert as_text({"tsproxy_x": family}).splitlines()[-1] == rb'tsproxy_x{topic="app-\udcff\"\n"} 1.0'

@@ -22,7 +22,7 @@ def as_text(families: Families) -> bytes:
         for (sample, labels), value in family.samples.items():
             number = repr(float(value))
             lines.append(f"{sample}{_braces(labels)} {_NUMBERS.get(number, number)}\n")
-    return "".join(lines).encode()
+    return "".join(lines).encode("utf-8", "backslashreplace")  # no name ends a scrape
 
 
 def _braces(labels: Labels) -> str:
