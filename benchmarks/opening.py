@@ -92,7 +92,7 @@ def _only(name: str) -> str:
 
 QUESTIONS: Final = (
     Question(
-        "What CPU does it need? Uncompressed batches, 1 KB / 16 KB / 100 KB / 1 MB a request",
+        "CPU for uncompressed batches of 1 KB / 16 KB / 100 KB / 1 MB a request",
         partial(_all, _TITLES["relay"], _SIZES, "tsproxy"),
         _only("relay"),
     ),
@@ -103,25 +103,25 @@ QUESTIONS: Final = (
     ),
     Question("100 KB compressed with lz4 / zstd, by default", _compressed, _only("adaptive")),
     Question(
-        "What do consumers cost? Answers of 16 KB / 1 MB from a real broker",
+        "CPU for consumers: answers of 16 KB / 1 MB from a real broker",
         partial(_all, _TITLES["consume"], ("16 KB, broker", "1 MB, broker"), "tsproxy"),
         _only("consume"),
     ),
-    Question("How much later is a record acknowledged? 5,000 records a second", _delay, _only("end-to-end")),
+    Question("Time until a record is acknowledged, at 5,000 records a second", _delay, _only("end-to-end")),
     Question(
-        "What does one worker carry at 60 % of a core? 100 KB / 100 KB of lz4 with TLS / read with TLS "
+        "The traffic of one worker at 60 % of a core: 100 KB / 100 KB of lz4 with TLS / read with TLS "
         "([how many machines](capacity.md))",
         _traffic,
         _only("capacity"),
     ),
-    Question("How much memory does it need?", _memory, _only("idle")),
+    Question("Memory of a process", _memory, _only("idle")),
     Question(
-        "What if every batch is rejected? 1 KB / 100 KB, forwarding = 1",
+        "CPU if every batch is rejected, 1 KB / 100 KB; forwarding is 1",
         partial(_all, _TITLES["reject"], ("1 KB, 8×5", "100 KB, 8×5"), "rejecting / relaying"),
         _only("reject"),
     ),
-    Question("How long can the worst client hold up the others?", _worst, _only("worst found")),
-    Question("What does a night's report cost? 2,000 / 100,000 counters", _night, "make bench-reports"),
+    Question("The longest time that the worst client can hold up the others", _worst, _only("worst found")),
+    Question("A night's report, 2,000 / 100,000 counters", _night, "make bench-reports"),
 )
 
 

@@ -21,7 +21,7 @@ PARENT = """
 <parent><groupId>org.example</groupId><artifactId>parent</artifactId><version>1</version></parent>
 <artifactId>{name}</artifactId><version>{version}</version>
 """
-PROJECT = '<project xmlns="http://maven.apache.org/POM/4.0.0"><modelVersion>4.0.0</modelVersion>{}</project>'
+PROJECT = "<project><modelVersion>4.0.0</modelVersion>{}</project>"
 MANAGING = """
 <groupId>org.example</groupId><artifactId>parent</artifactId><version>1</version><packaging>pom</packaging>
 <dependencyManagement><dependencies>{}</dependencies></dependencyManagement>
@@ -32,7 +32,7 @@ METADATA = """
 </metadata>
 """
 SETTINGS = """
-<settings xmlns="http://maven.apache.org/SETTINGS/1.2.0"><mirrors>
+<settings xmlns="urn:settings"><mirrors>
   <mirror><id>elsewhere</id><mirrorOf>snapshots</mirrorOf><url>http://snapshots.invalid</url></mirror>
   <mirror><id>ours</id><mirrorOf>{of}</mirrorOf><url>{url}</url></mirror>
 </mirrors></settings>
@@ -53,7 +53,7 @@ class Repository:
     def __init__(self, folder: Path) -> None:
         self.folder, self.asked, self.broken = folder, [], {}
         self.server = ThreadingHTTPServer(("127.0.0.1", 0), partial(_Handler, self))
-        self.url = f"http://127.0.0.1:{self.server.server_port}/maven"
+        self.url = f"http://127.0.0.1:{self.server.server_port}/jars"
         self.put("parent", "1", "pom", PROJECT.format(MANAGING.format(dependency("deep", "3.0"))))
         needs = [
             dependency("other", "${project.parent.version}.0"),
@@ -74,7 +74,7 @@ class Repository:
         self.put(name, version, "jar", f"{name} {version}")
 
     def put(self, name: str, version: str | None, kind: str, text: str) -> None:
-        folder = self.folder / "maven" / "org" / "example" / name
+        folder = self.folder / "jars" / "org" / "example" / name
         file = (
             folder / "maven-metadata.xml"
             if version is None
@@ -155,7 +155,7 @@ def test_what_is_there_is_not_fetched_again(repository):
     assert fetch_jars("things-1", [THING]) == folder
     assert len(repository.asked) == asked
     fetch_jars("things-2", [THING, OTHER])
-    assert repository.asked.count("/maven/org/example/thing/1.0/thing-1.0.jar") == 1
+    assert repository.asked.count("/jars/org/example/thing/1.0/thing-1.0.jar") == 1
 
 
 def test_another_pinned_list_gets_a_folder_of_its_own_and_leaves_the_old_one_alone(repository):
@@ -175,7 +175,7 @@ def test_processes_that_ask_at_once_fetch_once(repository):
         for _ in range(3)
     ]
     assert len({process.communicate()[0] for process in asking}) == 1
-    assert repository.asked.count("/maven/org/example/thing/1.0/thing-1.0.jar") == 1
+    assert repository.asked.count("/jars/org/example/thing/1.0/thing-1.0.jar") == 1
 
 
 def test_a_repository_that_stumbles_is_asked_again(repository):
@@ -196,14 +196,14 @@ def test_a_failed_fetch_says_what_is_missing_and_leaves_nothing_half_done(reposi
 
 def test_a_mirror_that_is_away_is_named_without_its_password(repository, tmp_path, monkeypatch):
     monkeypatch.setattr("tsproxy.testing.maven._RETRIES", 0)
-    repository.name_as_mirror(tmp_path / "home", url="http://me:secret@127.0.0.1:9/maven")
+    repository.name_as_mirror(tmp_path / "home", url="http://me:secret@127.0.0.1:9/jars")
     with pytest.raises(JarsError, match=r"127\.0\.0\.1.*\.netrc") as failed:
         fetch_jars("things-1", [THING])
     assert "secret" not in str(failed.value)
 
 
 def test_a_file_with_another_sum_is_not_kept(repository, tmp_path):
-    (tmp_path / "repository/maven/org/example/thing/1.0/thing-1.0.jar").write_text("something else")
+    (tmp_path / "repository/jars/org/example/thing/1.0/thing-1.0.jar").write_text("something else")
     with pytest.raises(JarsError, match=r"thing-1\.0\.jar has another SHA-1"):
         fetch_jars("things-1", [THING])
     assert not [*(tmp_path / "cache").rglob("thing*.jar")]
