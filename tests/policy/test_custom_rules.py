@@ -282,7 +282,8 @@ class PromisesTooMuch(RejectsOdd):
         (Sleeps(), "ms a batch"),
     ],
 )
-def test_the_check_for_authors_finds_what_is_wrong(rule, complaint):
+def test_the_check_for_authors_finds_what_is_wrong(rule, complaint, monkeypatch):
+    monkeypatch.setenv("CI", "true")  # pytest then shows how values differ, whole: minutes for long lists
     with pytest.raises(AssertionError, match=re.escape(complaint)):
         check_rule(rule)
 

@@ -9,7 +9,7 @@ def test_my_rule():
 """
 
 import copy
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from random import Random
 from statistics import median
@@ -95,10 +95,9 @@ def check_rule(rule: TimestampRule, batches: int = 1_000, seed: int = 2026) -> N
         _assert_no_failure(answer, times, context)
         if answer.culprits:
             _assert_texts(rule, times, context)
-    again = [consult(own, times, context) for times, context in reversed(calls)]
-    assert again[::-1] == answers, "another answer for the same batch: a rule must remember nothing"
-    fresh = [consult(CustomRule("checked", untouched), times, context) for times, context in calls[-10:]]
-    assert fresh == answers[-10:], "another answer from a copy: a rule must remember nothing"
+    _assert_same(reversed(calls), reversed(answers), own, "another answer for the same batch")
+    copied = CustomRule("checked", untouched)
+    _assert_same(calls[-10:], answers[-10:], copied, "another answer from a copy")
     bounds = bounds_of(own)
     if bounds is not None:
         _check_bounds(own, bounds, pick)
@@ -114,6 +113,22 @@ def _assert_no_failure(answer: RuleAnswer, times: Sequence[int], context: RuleCo
     except (Exception, SystemExit) as error:
         raise complaint from error
     raise complaint
+
+
+def _assert_same(
+    calls: Iterable[tuple[Sequence[int], RuleContext]],
+    answers: Iterable[RuleAnswer],
+    rule: CustomRule,
+    complaint: str,
+) -> None:
+    """Asserts batch by batch: pytest takes minutes to show how two lists of a thousand answers differ."""
+    for (times, context), answer in zip(calls, answers, strict=True):
+        again = consult(rule, times, context)
+        if again != answer:
+            raise AssertionError(
+                f"{complaint}: a rule must remember nothing. The timestamps {list(times)}"
+                f" gave {answer.culprits}, then {again.failure or again.culprits}"
+            )
 
 
 def _assert_texts(rule: TimestampRule, times: Sequence[int], context: RuleContext) -> None:
