@@ -59,7 +59,7 @@ class BrokerEnd:
         self._to_send = bytearray()
         self._whole_at: list[tuple[int, Asked]] = []
         self._sent = 0
-        self._is_sending = self._is_gone = False
+        self._is_sending = self._is_gone = self._names_late_node = False
         self._next_offset = history.number * 10_000
         fault, at = self.draws.choice(FAULTS), int(self.draws.random() ** 2 * 600)
         self._fault = fault if self.draws.has(0.25, f"{fault} after {at} bytes of answers") else None
@@ -155,7 +155,10 @@ class BrokerEnd:
         return 0
 
     def _any_node(self) -> int:
-        return LATE_NODE if self.draws.has(0.04, f"names node {LATE_NODE}") else self.draws.choice(NODES)
+        if self.draws.has(0.04, f"names node {LATE_NODE}"):
+            self._names_late_node = True
+            return LATE_NODE
+        return self.draws.choice(NODES)
 
     # Answers
 
@@ -219,6 +222,16 @@ class BrokerEnd:
             case "answers with a wrong correlation id":
                 self._history.broker_lies = self._is_gone = True
                 self.link.far_sends(answer(12, 0, b"\x00\x00", self.draws.randint(0, 5) * 1_000))
+
+    def goes_while_read(self, correlation_id: int) -> None:
+        """It is lost while the proxy reads its answer, which the client gets all the same. An answer that
+        waits for a node goes with its broker."""
+        if self._is_gone:
+            return
+        if not self._names_late_node:
+            self._history.due_at_client = correlation_id
+        self._does("resets")
+        self.link.breaks()
 
     def _closes(self) -> None:
         self._is_gone = True

@@ -3,6 +3,7 @@
 import ssl
 from random import Random
 
+from rigs.simulated.broker import BrokerEnd
 from rigs.simulated.coincidences import SHARE, Coincidence
 from rigs.simulated.draws import Draws, Stream
 from rigs.simulated.history import History, ViolationError
@@ -40,6 +41,8 @@ class Client:
     def __init__(self, world, number: int, draws: Draws) -> None:
         self.is_over = False
         self.link: Link | None = None
+        self.broker: BrokerEnd | None = None
+        """The end of its last connection to a broker."""
         self.address = f"192.0.2.{number % 3}"
         self.port = 50_000 + number
         self.draws = draws.stream(f"client {number}")
@@ -96,7 +99,7 @@ class Client:
 
     def _choose_coincidence(self, draws: Stream) -> Coincidence | None:
         """Not for a hostile client, nor for one that has a fault of its own."""
-        chosen = draws.choice(tuple(Coincidence))
+        chosen = draws.choice(self._world.coincidences)
         if self.is_hostile or self._fault is not None or not draws.has(SHARE, chosen.value):
             return None
         if chosen is Coincidence.CLIENT_ENDS_UNANSWERED:
@@ -112,6 +115,24 @@ class Client:
         if not self._is_done and self.link is not None:
             self.history.lose(f"client {fault}")
             self._does(fault)
+
+    def judging_begins(self) -> None:
+        """A thread has begun to judge its request."""
+        if self.coincidence is Coincidence.CLIENT_GOES_WHILE_JUDGED:
+            self.coincidence = None
+            self._world.loop.after(self.network_stream.soon(), self._is_lost_now)
+
+    def _is_lost_now(self) -> None:
+        """The proxy does not read from it, and is told nevertheless: by a write that fails, or by TLS."""
+        if not self._is_done:
+            self.is_made_to("resets")
+            self.link.breaks()
+
+    def reading_begins(self, correlation_id: int) -> None:
+        """A thread has begun to read the answer to this request."""
+        if self.coincidence is Coincidence.BROKER_GOES_WHILE_READ and self.broker is not None:
+            self.coincidence = None
+            self.broker.goes_while_read(correlation_id)
 
     # Its connection
 

@@ -62,6 +62,9 @@ class History:
     due_at_broker: Asked | None = None
     """The request that the proxy had read whole and was about to forward when its client was lost."""
 
+    due_at_client: int | None = None
+    """The correlation id of the answer that the proxy read when its broker was lost."""
+
     def book(self, booked: Outcome | Totals) -> None:
         if isinstance(booked, Totals):
             self.totals.append(booked)

@@ -1,5 +1,7 @@
 """The judges of a world: the queue of `JudgePool`, with turns on the loop instead of in threads."""
 
+from collections.abc import Callable
+
 from rigs.simulated.draws import Stream
 from rigs.simulated.loop import SimulatedLoop
 from tsproxy.proxy.connections.judge_pool import JudgePool, Ticket, _turn
@@ -10,6 +12,8 @@ class SimulatedJudges(JudgePool):
 
     def __init__(self, loop: SimulatedLoop, stream: Stream) -> None:
         super().__init__(threads=0)
+        self.judging_begins: Callable[[], None] = lambda: None
+        """Called when a request has begun to wait for its turn."""
         self._loop = loop
         self._stream = stream
 
@@ -21,6 +25,7 @@ class SimulatedJudges(JudgePool):
     def begin(self, job, address, done) -> Ticket:
         ticket = super().begin(job, address, done)
         self._take_turn_later()
+        self.judging_begins()
         return ticket
 
     def _take_turn_later(self) -> None:

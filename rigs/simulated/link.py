@@ -77,6 +77,10 @@ class Link(asyncio.Transport):
             self._arriving.clear()
         self._wake_reader()
 
+    def breaks(self) -> None:
+        """The proxy is told of the peer's reset now, even if it does not read."""
+        self._fatal(ConnectionResetError(104, "Connection reset by peer"))
+
     def far_stops_reading(self) -> None:
         self._far_holds = True
 

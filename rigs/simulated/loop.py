@@ -27,6 +27,7 @@ class SimulatedLoop(asyncio.AbstractEventLoop):
         self.network: Any = None
         self.complaints: list[dict[str, Any]] = []
         self.before_time_passes: Callable[[], bool] = lambda: False
+        self.thread_begins: Callable[[Callable[[], object]], None] = lambda job: None
         self._heap: list[tuple[float, int, Callable[[], object], asyncio.TimerHandle | None]] = []
         self._ready: deque[asyncio.Handle] = deque()
         self._number = count()
@@ -121,6 +122,7 @@ class SimulatedLoop(asyncio.AbstractEventLoop):
     def run_in_executor(self, executor, func, *args):
         """A thread takes its time, and has its result ready at once."""
         future = self.create_future()
+        self.thread_begins(func)
 
         def done():
             if future.done():

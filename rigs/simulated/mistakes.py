@@ -127,6 +127,21 @@ def does_not_wait_for_the_broker_once_its_client_has_ended(patch):
     patch.setattr(Lifetime, "ended_by", wrong)
 
 
+def drops_the_request_of_a_client_that_is_lost(patch):
+    plain = Lifetime.ended_by
+
+    def wrong(self, **facts):
+        is_judged = self.client is ClientEnd.LOST and facts["holds_request"]
+        return End.CLIENT if is_judged else plain(self, **facts)
+
+    patch.setattr(Lifetime, "ended_by", wrong)
+
+
+def drops_the_answer_that_is_read(patch):
+    plain = Lifetime.ended_by
+    patch.setattr(Lifetime, "ended_by", lambda self, **facts: plain(self, **{**facts, "reads_answer": False}))
+
+
 def does_not_wait_for_the_last_bytes(patch):
     patch.setattr(RelayProtocol, "finish", lambda self: self.transport and self.transport.abort())
 
@@ -218,7 +233,13 @@ MISTAKES = {
     answers_twice: {"answered_out_of_order"},
     answers_before_its_turn: {"answered_out_of_order"},
     books_twice: {"booked_twice"},
-    forgets_what_the_fast_path_counted: {"booked_accepted", "booked_forwarded", "booked_all", "not_booked"},
+    forgets_what_the_fast_path_counted: {
+        "booked_accepted",
+        "booked_rejected",
+        "booked_forwarded",
+        "booked_all",
+        "not_booked",
+    },
     leaks_an_address: {"address_leaked"},
     leaves_a_task: {"never_ends", "left_behind"},
     leaves_a_timer: {"left_behind"},
@@ -226,6 +247,8 @@ MISTAKES = {
     loses_answers_of_a_client_that_sends_no_more: {"answer_lost", "answer_cut_short"},
     waits_for_ever_for_an_end_that_is_over: {"never_ends"},
     lets_a_client_that_sends_no_more_wait_for_ever: {"half_closed_for_ever"},
+    drops_the_request_of_a_client_that_is_lost: {"accepted_lost"},
+    drops_the_answer_that_is_read: {"answer_lost"},
     does_not_wait_for_the_last_bytes: {"answer_lost", "accepted_lost", "reset_by_proxy"},
     forgets_bytes_that_came_early: {"unanswered", "answer_lost", "accepted_lost", "not_booked"},
     takes_a_view_for_the_end: {"answer_lost", "booked_forwarded", "never_ends"},

@@ -11,7 +11,7 @@ from rigs.simulated.adversary import FIRST, Adversary
 from rigs.simulated.broker import BrokerEnd
 from rigs.simulated.changes import Changes, config
 from rigs.simulated.client import Client
-from rigs.simulated.coincidences import Coincidence
+from rigs.simulated.coincidences import Coincidence, possible
 from rigs.simulated.draws import Draws, Stream
 from rigs.simulated.history import ViolationError
 from rigs.simulated.invariants import check_connection, check_leftovers
@@ -142,6 +142,7 @@ class World:
         draw = self._draw = draws.stream("world")
         self.client_tls, self.broker_tls = draw.random() < 0.4, draw.random() < 0.4
         self._judges_apart, self._reads_apart = draw.random() < 0.25, draw.random() < 0.25
+        self.coincidences = possible(judges_apart=self._judges_apart, reads_apart=self._reads_apart)
         self._checks_every_s = draw.choice((connection_monitor.CHECK_S, 10.0, 10.0, 10.0))
         self.needs_sasl = draw.random() < 0.2
         self._throttles_soon = draw.random() < 0.2
@@ -149,6 +150,8 @@ class World:
         self.clock = SimulatedClock(self.loop, NOW_MS)
         self.network = Network(self.loop, self._dial, self.note)
         self.judges = SimulatedJudges(self.loop, draws.stream("judges"))
+        self.judges.judging_begins = self._judging_begins
+        self.loop.thread_begins = self._reading_begins
         self.limits = ProcessLimits(config("usual").connection_limits, self.clock)
         self.limits.memory.beside = lambda: self.judges.abandoned_bytes
         self.clients: list[Client] = []
@@ -280,6 +283,19 @@ class World:
                 return client.history
         raise ViolationError("booked_unknown", str(peer))
 
+    def _judging_begins(self) -> None:
+        judged = {each.peer.client_port for each in self.listener.relays if each._session.is_judging}
+        for client in self.clients:
+            if client.port in judged:
+                client.judging_begins()
+
+    def _reading_begins(self, job) -> None:
+        """`job` is `read_beside` with its arguments: the answer is the second one."""
+        correlation_id = int.from_bytes(job.args[1][:4], "big")
+        for client in self.clients:
+            if client.history.number == correlation_id // 1_000:
+                client.reading_begins(correlation_id)
+
     # Events
 
     def note(self, text: str) -> None:
@@ -332,6 +348,7 @@ class World:
         attempt = self._attempts[history.number] = self._attempts.get(history.number, -1) + 1
         is_silent = client.coincidence is Coincidence.CLIENT_ENDS_UNANSWERED
         broker = BrokerEnd(self, history, self.draws, attempt, is_silent=is_silent)
+        client.broker = broker
         delay_s, error = broker.dialled()
         if error is not None or delay_s > 1.0:
             history.lose("no broker")
