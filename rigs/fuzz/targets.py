@@ -43,11 +43,12 @@ from tsproxy.session.reading import AnswerRead, NodeUnknown, Unreadable, read_be
 from tsproxy.session.slots import MaskAddresses, NarrowVersions, RewriteAddresses
 from tsproxy.tls import x509
 from tsproxy.wire import addresses, k00_produce, k01_k78_fetch, record_batch, record_set
+from tsproxy.wire import readers as native
 from tsproxy.wire.apis import APIS
 from tsproxy.wire.headers import RequestHeader
 from tsproxy.wire.masking import MASKED
 from tsproxy.wire.primitives import DecodeError
-from tsproxy.wire.readers import Layout, _native
+from tsproxy.wire.readers import Layout
 
 SMALL: Final = SessionLimits(
     produce_frame=20_000,
@@ -155,14 +156,14 @@ def records(data: bytes) -> None:
     low, high = NOW_MS - 10 ** (script.byte() % 19), NOW_MS
     plain = script.data
     for must_fit in (True, False):
-        assert _native.walk(plain, base, count, must_fit) == reference.walk(plain, base, count, must_fit)
+        assert native.walk(plain, base, count, must_fit) == reference.walk(plain, base, count, must_fit)
     if reference.walk(plain, base, count, True).fault is None:
-        found = _native.find_outside(plain, base, count, low, high, most)
+        found = native.find_outside(plain, base, count, low, high, most)
         assert found == reference.find_outside(plain, base, count, low, high, most)
         suspects = Suspects(low, high)
         cut = len(plain) // 3
         results = []
-        for readers in (_native, reference):
+        for readers in (native, reference):
             finder = readers.Finder(base, count, suspects, most)
             finder.feed(plain[:cut])
             finder.feed(plain[cut:])
@@ -269,7 +270,7 @@ def fetched(data: bytes) -> None:
     script = _Script(data)
     cut, layout, answer = script.byte() * 4, Layout(script.byte() % len(Layout)), script.data
     places = []
-    for walk in (_native.FetchWalk(), reference.FetchWalk(), _native.FetchWalk()):
+    for walk in (native.FetchWalk(), reference.FetchWalk(), native.FetchWalk()):
         walk.begin(len(answer), layout)
         pieces = [answer] if len(places) == 2 else [answer[:cut], answer[cut:]]
         walked = 0

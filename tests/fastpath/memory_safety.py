@@ -88,13 +88,13 @@ def read_corpus(seeds: int) -> None:
     from tests.wire.blobs import blobs
     from tests.wire.fetched import any_body
     from tests.wire.readers import reference
-    from tsproxy.wire.readers import Layout, _native
+    from tsproxy.wire import readers
 
     started, inputs = time.monotonic(), 0
     for key_size, value_size in itertools.product(range(60), range(4)):
         last = record(7, 0, bytes(key_size), bytes(value_size))
         facts = reference.walk(last, 0, 1, True)
-        assert _native.walk(exact(last), 0, 1, True) == facts, (key_size, value_size)
+        assert readers.walk(exact(last), 0, 1, True) == facts, (key_size, value_size)
     for seed in range(seeds):
         whole_requests_go_on(seed)
         converse(seed, buffer=exact)
@@ -105,36 +105,36 @@ def read_corpus(seeds: int) -> None:
             data[random.randrange(len(data))] = random.getrandbits(8)
             cut, count = data[: random.randint(0, len(data))], random.randint(-1, 100)
             for must_fit in (True, False):
-                facts = _native.walk(exact(cut), 0, count, must_fit)
+                facts = readers.walk(exact(cut), 0, count, must_fit)
                 assert facts == reference.walk(bytes(cut), 0, count, must_fit), f"seed {seed}: walks differ"
                 inputs += 1
             search = (0, count, 1 << 38, 1 << 39, random.randint(0, 100))
-            outside = _native.find_outside(exact(cut), *search)
+            outside = readers.find_outside(exact(cut), *search)
             assert outside == reference.find_outside(bytes(cut), *search), f"seed {seed}: other culprits"
             columns = outside.positions, outside.timestamps_ms, outside.offset_deltas
             answers = (*columns, random.getrandbits(63), (b"a", bytes(random.randint(0, 300)), b""))
-            assert _native.record_errors(*answers, bool(seed & 1)) == reference.record_errors(
+            assert readers.record_errors(*answers, bool(seed & 1)) == reference.record_errors(
                 *answers, bool(seed & 1)
             )
-        layout = random.choice([*Layout])
+        layout = random.choice([*readers.Layout])
         fetched = bytearray(answer(FETCH, 16, any_body(random, layout)))
         fetched[random.randrange(4, len(fetched))] ^= 1 << random.randrange(8)
         at = random.randrange(len(fetched))
-        walks = _native.FetchWalk(), reference.FetchWalk()
+        walks = readers.FetchWalk(), reference.FetchWalk()
         for walk in walks:
             walk.begin(len(fetched), layout)
         for piece in (fetched[:at], fetched[at:]):
             sizes = {walk.advance(exact(bytes(piece))) for walk in walks}
             assert len(sizes) == 1, f"seed {seed}: the walks over a Fetch answer differ"
         for block in blobs(LZ4, seed, 5):
-            assert _native.lz4_size(exact(block[7:])) == reference.lz4_size(block[7:]), f"seed {seed}: lz4"
+            assert readers.lz4_size(exact(block[7:])) == reference.lz4_size(block[7:]), f"seed {seed}: lz4"
             for shift in range(17):
                 shifted = exact(bytes(shift) + block)[shift:]
-                assert _native.holds_zeros(shifted) == reference.holds_zeros(block), f"seed {seed}: zeros"
+                assert readers.holds_zeros(shifted) == reference.holds_zeros(block), f"seed {seed}: zeros"
         for frame in blobs(ZSTD, seed, 5):
             for blocks_at in (6, 8):
                 answers = blocks_at, 1 << random.choice([10, 40])
-                assert _native.zstd_size(exact(frame), *answers) == reference.zstd_size(frame, *answers), seed
+                assert readers.zstd_size(exact(frame), *answers) == reference.zstd_size(frame, *answers), seed
     seconds = time.monotonic() - started
     print(
         f"{seeds} conversations and {inputs} record sets in {seconds:.0f} s: nothing read or written outside"

@@ -1,5 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False
-"""Targets for `tsproxy.wire.readers._native`: numbers, records, messages, Fetch answers, compressed blocks."""
+"""Targets for `tsproxy.wire.readers`: numbers, records, messages, Fetch answers, compressed blocks."""
 
 from cpython.memoryview cimport PyMemoryView_FromMemory
 from cpython.buffer cimport PyBUF_READ
@@ -26,7 +26,7 @@ import zstandard
 
 from tsproxy.model.kafka import LONG_MAX, LONG_MIN
 from tsproxy.model.records import Suspects
-from tsproxy.wire.readers._native import Finder, holds_zeros, lz4_size, messages, zstd_size
+from tsproxy.wire.readers import Finder, holds_zeros, lz4_size, messages, zstd_size
 from tsproxy.wire.readers.message_run import Bounds
 
 cdef int64_t NOW_MS = 1_767_225_600_000

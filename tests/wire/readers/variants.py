@@ -3,10 +3,10 @@
 from types import ModuleType
 
 from tests.wire.readers import reference
-from tsproxy.wire.readers import _native as native
+from tsproxy.wire import readers as native
 
 VARIANTS: tuple[ModuleType, ...] = (reference, native)
 
 
 def name_of(variant: ModuleType) -> str:
-    return variant.__name__.rpartition(".")[2].strip("_")
+    return "native" if variant is native else "reference"

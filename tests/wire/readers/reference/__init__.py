@@ -11,18 +11,3 @@ from tests.wire.readers.reference.messages import messages
 from tests.wire.readers.reference.stream import StreamWalker
 from tests.wire.readers.reference.walk import walk
 from tests.wire.readers.reference.zstd import zstd_size
-
-__all__ = [
-    "FetchWalk",
-    "Finder",
-    "StreamWalker",
-    "find_outside",
-    "holds_zeros",
-    "lz4_size",
-    "messages",
-    "record_errors",
-    "skim_errors",
-    "span",
-    "walk",
-    "zstd_size",
-]

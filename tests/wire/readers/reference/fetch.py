@@ -18,7 +18,7 @@ class _Phase(IntEnum):
 
 
 class FetchWalk:
-    """The walk over a Fetch or ShareFetch answer. The stub of `wire/readers/_native` describes it."""
+    """The walk over a Fetch or ShareFetch answer. The stub of `wire/readers` describes it."""
 
     __slots__ = (
         "_at",

@@ -8,7 +8,7 @@ from tsproxy.wire import records
 
 
 class Finder:
-    """Finds the suspect records of a batch. The stub of `wire/readers/_native` describes it.
+    """Finds the suspect records of a batch. The stub of `wire/readers` describes it.
 
     It keeps the pieces until the end; the native Finder keeps nothing of a piece.
     """

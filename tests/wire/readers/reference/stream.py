@@ -25,7 +25,7 @@ class _Field(IntEnum):
 
 
 class StreamWalker:
-    """The walk over records that come in pieces. The stub of `wire/readers/_native` describes it."""
+    """The walk over records that come in pieces. The stub of `wire/readers` describes it."""
 
     __slots__ = (
         "_base_timestamp",

@@ -13,7 +13,7 @@ cdef enum Phase:         # the item after the bytes that are skipped; from END o
     BAD
     OVER
 
-cdef enum:               # as `Number` in streamed.py
+cdef enum:               # `Number` in streamed.py: `copy_layouts` compares the two
     BYTES = 0
     ARRAY = 1
     NULLABLE = 2

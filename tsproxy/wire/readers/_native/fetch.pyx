@@ -4,7 +4,7 @@
 from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
 from libc.stdint cimport int64_t, uint8_t
 
-from tsproxy.wire.readers.streamed import NO_TAIL, STEPS, Layout
+from tsproxy.wire.readers.streamed import NO_TAIL, STEPS, Layout, Number
 
 cdef tuple LAYOUTS = tuple(Layout)
 cdef Answer[3] ANSWERS
@@ -12,6 +12,7 @@ cdef Answer[3] ANSWERS
 
 cdef void copy_layouts():
     """The layouts of `streamed.py` in C. Bounds are checked here, and nowhere later."""
+    assert (BYTES, ARRAY, NULLABLE, TAGS) == tuple(Number)
     assert len(Layout) == sizeof(ANSWERS) // sizeof(Answer)
     for layout in Layout:
         steps, tail = STEPS[layout], NO_TAIL[layout]

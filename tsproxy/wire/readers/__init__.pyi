@@ -1,8 +1,10 @@
 from array import array
 
 from tsproxy.model.records import Culprits, Outside, RecordFacts, Suspects
-from tsproxy.wire.readers.message_run import Bounds, MessageRun
-from tsproxy.wire.readers.streamed import Layout
+from tsproxy.wire.readers.message_run import ANY as ANY
+from tsproxy.wire.readers.message_run import Bounds as Bounds
+from tsproxy.wire.readers.message_run import MessageRun as MessageRun
+from tsproxy.wire.readers.streamed import Layout as Layout
 
 def walk(data: bytes | memoryview, base_timestamp: int, count: int, lengths_must_fit: bool) -> RecordFacts:
     """The facts of a batch's `count` plain records, up to the first fault; `lengths_must_fit` as in
