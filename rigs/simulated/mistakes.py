@@ -68,7 +68,7 @@ def forgets_what_the_fast_path_counted(patch):
 
 
 def leaks_an_address(patch):
-    patch.setattr(addresses, "rewrite", lambda key, version, body, *_: bytes(body))
+    patch.setattr(addresses, "rewrite", lambda key, version, reader, *_: bytes(reader.data))
 
 
 def leaves_a_task(patch):

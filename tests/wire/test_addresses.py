@@ -22,7 +22,7 @@ from tests.wire.strategies import a_few
 from tsproxy.model.kafka import ApiKey
 from tsproxy.model.view import Endpoint
 from tsproxy.wire.addresses import LAYOUTS, NO_NODE, rewrite
-from tsproxy.wire.primitives import DecodeError
+from tsproxy.wire.primitives import DecodeError, Reader
 
 MESSAGES = {
     f"{cls.__name__} v{version}": (api_key, version, cls)
@@ -61,7 +61,7 @@ def test_hosts_and_ports_become_the_proxys_and_all_else_stays(api_key, version, 
     entity = without_nowhere(data.draw(entities(cls)))
     body = written(entity)
     assert encode(entity) == body
-    rewritten = rewrite(api_key, version, body, proxy_of)
+    rewritten = rewrite(api_key, version, Reader(body), proxy_of)
     assert read(cls, rewritten) == expected(entity)
     assert rewritten == encode(expected(entity))
 
@@ -75,7 +75,7 @@ TAGS = b"\x02" + b"\x00\x03abc" + b"\xff\xff\xff\xff\x0f\x00"
 @given(data=st.data())
 def test_tagged_fields_that_nobody_knows_are_kept_in_every_struct(api_key, version, cls, data):
     entity = without_nowhere(data.draw(entities(cls)))
-    assert rewrite(api_key, version, encode(entity, TAGS), proxy_of) == encode(expected(entity), TAGS)
+    assert rewrite(api_key, version, Reader(encode(entity, TAGS)), proxy_of) == encode(expected(entity), TAGS)
 
 
 @each_message
@@ -87,7 +87,7 @@ def test_a_body_cut_short_is_a_decode_error_or_ends_behind_its_last_address(api_
     body, whole = written(entity), encode(expected(entity))
     cut = data.draw(st.integers(0, max(len(body) - 1, 0)))
     try:
-        rewritten = rewrite(api_key, version, body[:cut], proxy_of)
+        rewritten = rewrite(api_key, version, Reader(body[:cut]), proxy_of)
     except DecodeError:
         return
     assert whole.startswith(rewritten)
@@ -98,7 +98,7 @@ def test_a_body_cut_short_is_a_decode_error_or_ends_behind_its_last_address(api_
 @given(body=st.binary(max_size=300))
 def test_whatever_comes_is_rewritten_or_a_decode_error(api_key, version, cls, body):
     try:
-        rewrite(api_key, version, body, proxy_of)
+        rewrite(api_key, version, Reader(body), proxy_of)
     except DecodeError:
         return
 
@@ -115,7 +115,7 @@ def test_every_address_goes_through_the_map(api_key, version, cls, data):
         asked.append((node_id, host, port))
         return Endpoint(host, port)
 
-    assert rewrite(api_key, version, written(entity), ask) == written(entity)
+    assert rewrite(api_key, version, Reader(written(entity)), ask) == written(entity)
     assert asked == [address for address in addresses_in(entity) if address[0] != NO_NODE]
 
 
@@ -132,14 +132,14 @@ NOWHERE = {
 @pytest.mark.parametrize(("version", "body"), NOWHERE.values(), ids=NOWHERE)
 def test_no_coordinator_stays_no_coordinator(version, body):
     body = bytes.fromhex(body)
-    assert rewrite(ApiKey.FIND_COORDINATOR, version, body, proxy_of) == body
+    assert rewrite(ApiKey.FIND_COORDINATOR, version, Reader(body), proxy_of) == body
 
 
 def test_an_address_without_a_node_is_rejected():
     """Nothing says whose it is, and no address leaves unmapped."""
     body = bytes.fromhex("000f ffffffff 0002 6231 00002384")
     with pytest.raises(DecodeError, match="without a node id"):
-        rewrite(ApiKey.FIND_COORDINATOR, 0, body, proxy_of)
+        rewrite(ApiKey.FIND_COORDINATOR, 0, Reader(body), proxy_of)
 
 
 class UnknownNodeError(Exception):
@@ -162,7 +162,7 @@ def test_a_node_that_the_map_rejects_ends_the_walk(api_key, version, cls, data):
         return proxy_of(node_id, host, port)
 
     with pytest.raises(UnknownNodeError):
-        rewrite(api_key, version, written(entity), map_all_but_one)
+        rewrite(api_key, version, Reader(written(entity)), map_all_but_one)
 
 
 # -- A second oracle --------------------------------------------------------------------------------
@@ -180,7 +180,7 @@ SECOND = {
 @given(data=st.data())
 def test_kafka_python_reads_the_proxys_addresses(api_key, version, cls, message, data):
     entity = without_nowhere(data.draw(entities(cls)))
-    rewritten = message.decode(rewrite(api_key, version, written(entity), proxy_of), version=version)
+    rewritten = message.decode(rewrite(api_key, version, Reader(written(entity)), proxy_of), version=version)
     told = [(host, port) for _, host, port in addresses_in(expected(entity))]
     nodes = getattr(rewritten, "brokers", None) or getattr(rewritten, "coordinators", None)
     read_back = [(node.host, node.port) for node in nodes or ()]

@@ -29,7 +29,7 @@ from tsproxy.wire.headers import (
     response_header,
 )
 from tsproxy.wire.k01_k78_fetch import blank_tail
-from tsproxy.wire.primitives import DecodeError
+from tsproxy.wire.primitives import DecodeError, Reader
 from tsproxy.wire.readers import FetchWalk, Layout
 from tsproxy.wire.record_batch import crc_is_valid, read_records
 from tsproxy.wire.record_set import scan
@@ -224,7 +224,7 @@ def test_an_address_is_rewritten_in_place(name, version, data):
         return Endpoint("p9", 9193)
 
     node_id = 2 if name.startswith("share") else 1
-    rewritten = addresses.rewrite(API_KEYS[name], version, data, endpoint_of)
+    rewritten = addresses.rewrite(API_KEYS[name], version, Reader(data), endpoint_of)
     assert rewritten == data.replace(f"b{node_id}".encode() + PORT, b"p9" + PROXY_PORT)
     assert told == [(node_id, f"b{node_id}", 9092)]
 

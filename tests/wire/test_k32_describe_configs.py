@@ -16,7 +16,7 @@ from tsproxy.wire.k32_describe_configs import (
     mask_addresses,
     may_contain_addresses,
 )
-from tsproxy.wire.primitives import DecodeError
+from tsproxy.wire.primitives import DecodeError, Reader
 
 VERSIONS = (1, 2, 3, 4)
 ADDRESS = "PLAINTEXT://planted.example:9092"
@@ -63,7 +63,7 @@ def test_values_that_name_brokers_become_null_and_all_else_stays(version: int) -
         "listeners": ADDRESS,
         "controller.quorum.bootstrap.servers": ADDRESS,
     }
-    masked = mask_addresses(version, written(response(version, plain | told)))
+    masked = mask_addresses(version, Reader(written(response(version, plain | told))))
     assert masked == written(response(version, plain | dict.fromkeys(told)))
     read, size = entity_reader(module(version).DescribeConfigsResponse)(masked, 0)
     assert size == len(masked)
@@ -73,7 +73,7 @@ def test_values_that_name_brokers_become_null_and_all_else_stays(version: int) -
 @pytest.mark.parametrize("version", VERSIONS)
 def test_an_answer_without_addresses_stays_as_it_is(version: int) -> None:
     body = written(response(version, {"retention.ms": "1", "cleanup.policy": "delete"}))
-    assert mask_addresses(version, body) == body
+    assert mask_addresses(version, Reader(body)) == body
 
 
 @pytest.mark.parametrize("version", VERSIONS)
@@ -83,7 +83,7 @@ def test_an_answer_that_is_cut_short_is_never_let_through(version: int) -> None:
     body = written(response(version, {"listeners": ADDRESS}))
     for size in range(len(body)):
         with pytest.raises(DecodeError):
-            mask_addresses(version, body[:size])
+            mask_addresses(version, Reader(body[:size]))
 
 
 def test_version_0_has_is_default_where_later_ones_have_the_source() -> None:
@@ -91,7 +91,7 @@ def test_version_0_has_is_default_where_later_ones_have_the_source() -> None:
     head = bytes(4) + b"\0\0\0\1" + b"\0\0" + b"\xff\xff" + b"\4" + b"\0\1" + b"1" + b"\0\0\0\1"
     name, flags = b"\0\x09" + b"listeners", b"\1\0\0"
     value = len(ADDRESS).to_bytes(2, "big") + ADDRESS.encode()
-    assert mask_addresses(0, head + name + value + flags) == head + name + b"\xff\xff" + flags
+    assert mask_addresses(0, Reader(head + name + value + flags)) == head + name + b"\xff\xff" + flags
 
 
 @pytest.mark.parametrize(

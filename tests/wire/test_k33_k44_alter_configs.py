@@ -13,7 +13,7 @@ from tests.wire.strategies import a_few
 from tsproxy.wire.apis import APIS
 from tsproxy.wire.k33_k44_alter_configs import REPLACEMENT
 from tsproxy.wire.masking import MASKED
-from tsproxy.wire.primitives import DecodeError
+from tsproxy.wire.primitives import DecodeError, Reader
 
 ANSWERS = [
     pytest.param(api_key, version, load_response_schema(api_key, version), id=f"{api_key}v{version}")
@@ -47,7 +47,7 @@ def with_texts(entity, kind, text):
 
 
 def masked(api_key, version, entity):
-    return MASKED[api_key].mask_addresses(version, written(entity))
+    return MASKED[api_key].mask_addresses(version, Reader(written(entity)))
 
 
 @each_answer
@@ -82,7 +82,7 @@ def test_other_texts_stay(api_key, version, cls, data):
 def test_an_answer_cut_short_is_a_decode_error(api_key, version, cls, data):
     body = written(data.draw(entities(cls)))
     with pytest.raises(DecodeError):
-        MASKED[api_key].mask_addresses(version, body[: data.draw(st.integers(0, len(body) - 1))])
+        MASKED[api_key].mask_addresses(version, Reader(body[: data.draw(st.integers(0, len(body) - 1))]))
 
 
 @each_answer
@@ -91,6 +91,6 @@ def test_an_answer_cut_short_is_a_decode_error(api_key, version, cls, data):
 def test_whatever_comes_is_masked_or_a_decode_error(api_key, version, cls, body):
     del cls
     try:
-        MASKED[api_key].mask_addresses(version, body)
+        MASKED[api_key].mask_addresses(version, Reader(body))
     except DecodeError:
         return

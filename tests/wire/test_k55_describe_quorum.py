@@ -10,7 +10,7 @@ from kio.index import load_response_schema
 from tests.wire.entities import entities, read, written
 from tests.wire.strategies import a_few
 from tsproxy.wire.k55_describe_quorum import mask_addresses
-from tsproxy.wire.primitives import DecodeError
+from tsproxy.wire.primitives import DecodeError, Reader
 
 RESPONSE = load_response_schema(55, 2)
 
@@ -18,7 +18,7 @@ RESPONSE = load_response_schema(55, 2)
 @a_few
 @given(entity=entities(RESPONSE))
 def test_no_node_has_a_listener_and_all_else_stays(entity):
-    masked = mask_addresses(2, written(entity))
+    masked = mask_addresses(2, Reader(written(entity)))
     nodes = tuple(replace(node, listeners=()) for node in entity.nodes)
     assert masked == written(replace(entity, nodes=nodes))
     assert read(RESPONSE, masked).nodes == nodes
@@ -29,13 +29,13 @@ def test_no_node_has_a_listener_and_all_else_stays(entity):
 def test_a_body_cut_short_is_a_decode_error(entity, data):
     body = written(entity)
     with pytest.raises(DecodeError):
-        mask_addresses(2, body[: data.draw(st.integers(0, len(body) - 1))])
+        mask_addresses(2, Reader(body[: data.draw(st.integers(0, len(body) - 1))]))
 
 
 @given(body=st.binary(max_size=300))
 def test_whatever_comes_is_masked_or_a_decode_error(body):
     try:
-        mask_addresses(2, body)
+        mask_addresses(2, Reader(body))
     except DecodeError:
         return
 
@@ -43,4 +43,4 @@ def test_whatever_comes_is_masked_or_a_decode_error(body):
 def test_the_answer_of_a_broker():
     """No error, no topics, node 3001 with one listener, and unknown tagged fields, which are kept."""
     told = bytes.fromhex("0000 00 01 02 00000bb9 02 04435452 0862726f6b657231 2385 00 00 01 05 01 78")
-    assert mask_addresses(2, told) == bytes.fromhex("0000 00 01 02 00000bb9 01 00 01 05 01 78")
+    assert mask_addresses(2, Reader(told)) == bytes.fromhex("0000 00 01 02 00000bb9 01 00 01 05 01 78")

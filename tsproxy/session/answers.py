@@ -24,7 +24,6 @@ from tsproxy.session.effects import (
     SessionCounter,
 )
 from tsproxy.session.reading import (
-    MOST_ELEMENTS_HERE,
     MOST_READ_HERE,
     AnswerRead,
     Node,
@@ -33,6 +32,7 @@ from tsproxy.session.reading import (
     Unreadable,
     read_answer,
     read_beside,
+    reader_here,
 )
 from tsproxy.session.slots import (
     BlankNodes,
@@ -183,7 +183,7 @@ class Answers:
         if cost <= self._room:
             self._room -= cost
             try:
-                read = read_answer(slot, payload, state.view, waits=waits, most_elements=MOST_ELEMENTS_HERE)
+                read = read_answer(slot, payload, state.view, waits=waits, reader_of=reader_here)
             except TooManyElementsError:
                 pass
             else:

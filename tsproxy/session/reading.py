@@ -3,6 +3,7 @@
 The function is pure, so a large answer can be read in a thread (`read_beside`).
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
@@ -17,7 +18,7 @@ from tsproxy.wire.headers import frame, response_body_start
 from tsproxy.wire.k18_api_versions import BrokerVersions
 from tsproxy.wire.left_out import leave_out
 from tsproxy.wire.masking import MASKED
-from tsproxy.wire.primitives import ANY_NUMBER, DecodeError
+from tsproxy.wire.primitives import BoundedReader, DecodeError, Reader
 
 Readable = BookProduce | RewriteAddresses | MaskAddresses | NarrowVersions
 """The slots whose answers are read here. Answers of a SASL exchange are not: they are short, and they change
@@ -30,6 +31,11 @@ MOST_ELEMENTS_HERE: Final = 32
 """The maximum number of brokers, coordinators, settings and the like in an answer that is read on the event
 loop. One takes up to 4 us, and may have 18 bytes: answers of 3,000 brokers took 160 ms a MiB. A thread reads
 answers with more of them."""
+
+
+def reader_here(body: bytes | memoryview) -> Reader:
+    """A reader for the event loop: an answer with more elements raises TooManyElementsError."""
+    return BoundedReader(body, MOST_ELEMENTS_HERE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,10 +80,15 @@ class _NodeUnknownError(Exception):
 
 
 def read_answer(
-    slot: Readable, payload: bytes, view: View, *, waits: bool = True, most_elements: int = ANY_NUMBER
+    slot: Readable,
+    payload: bytes,
+    view: View,
+    *,
+    waits: bool = True,
+    reader_of: Callable[[bytes | memoryview], Reader] = Reader,
 ) -> AnswerRead | NodeUnknown:
     """The answer for the client, made from `payload`, the broker's answer to `slot`'s request. Raises
-    DecodeError, and TooManyElementsError if more than `most_elements` must be looked at for addresses.
+    DecodeError, and what the readers of `reader_of` raise. They look for addresses.
 
     `waits`: the result is NodeUnknown if the answer names a new node. Else such a node is left out, like the
     nodes in `view.unserved`.
@@ -114,15 +125,13 @@ def read_answer(
                 start = response_body_start(slot.api_key, slot.api_version, payload)
                 body: bytes | memoryview = memoryview(payload)[start:]
                 if view.unserved or not waits:
-                    body = leave_out(slot.api_key, slot.api_version, body, is_left_out, most_elements)
-                rewritten = addresses.rewrite(
-                    slot.api_key, slot.api_version, body, endpoint_of, most_elements
-                )
+                    body = leave_out(slot.api_key, slot.api_version, reader_of(body), is_left_out)
+                rewritten = addresses.rewrite(slot.api_key, slot.api_version, reader_of(body), endpoint_of)
                 answer = frame(payload[:start] + rewritten)
             case MaskAddresses():
                 start = response_body_start(slot.api_key, slot.api_version, payload)
                 body = memoryview(payload)[start:]
-                masked = MASKED[slot.api_key].mask_addresses(slot.api_version, body, most_elements)
+                masked = MASKED[slot.api_key].mask_addresses(slot.api_version, reader_of(body))
                 answer = frame(payload[:start] + masked)
             case NarrowVersions():
                 start = response_body_start(ApiKey.API_VERSIONS, slot.api_version, payload)

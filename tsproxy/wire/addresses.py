@@ -20,7 +20,7 @@ from tsproxy.model.kafka import ApiKey, ErrorCode
 from tsproxy.model.view import Endpoint
 from tsproxy.wire import primitives as put
 from tsproxy.wire.apis import APIS, NEVER
-from tsproxy.wire.primitives import ANY_NUMBER, BoundedReader, DecodeError, Reader
+from tsproxy.wire.primitives import DecodeError, Reader
 
 MapEndpoint = Callable[[int, str, int], Endpoint]
 """Maps (node_id, host, port) as the broker sent them to the address that the client gets. It may raise."""
@@ -153,19 +153,12 @@ SIZES: Final = {
 """The sizes of fields that always have the same size, in bytes."""
 
 
-def rewrite(
-    api_key: int,
-    version: int,
-    body: bytes | memoryview,
-    endpoint_of: MapEndpoint,
-    most_elements: int = ANY_NUMBER,
-) -> bytes:
-    """`body` with each broker's host and port replaced by the result of `endpoint_of`.
+def rewrite(api_key: int, version: int, reader: Reader, endpoint_of: MapEndpoint) -> bytes:
+    """The reader's body with each broker's host and port replaced by the result of `endpoint_of`.
 
-    Raises DecodeError if the body does not fit its layout, TooManyElementsError if its arrays have more than
-    `most_elements`, and any error that `endpoint_of` raises.
+    Raises DecodeError if the body does not fit its layout, and any error that the reader or `endpoint_of`
+    raises.
     """
-    reader = BoundedReader(body, most_elements)
     walk = _Walk(reader, version, APIS[api_key].is_flexible(version), endpoint_of)
     walk.fields(LAYOUTS[api_key])
     return walk.finish()

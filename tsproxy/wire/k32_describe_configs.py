@@ -12,7 +12,7 @@ and client metrics have no such values, and the synonyms of a topic's configurat
 from typing import Final
 
 from tsproxy.wire import primitives as put
-from tsproxy.wire.primitives import ANY_NUMBER, BoundedReader, DecodeError, Reader
+from tsproxy.wire.primitives import DecodeError, Reader
 
 FLEXIBLE_FROM: Final = 4
 
@@ -67,9 +67,9 @@ def contains_addresses(name: str) -> bool:
     return name in _ADDRESSES or name.endswith(_ADDRESSES_END)
 
 
-def mask_addresses(version: int, body: bytes | memoryview, most_elements: int = ANY_NUMBER) -> bytes:
+def mask_addresses(version: int, reader: Reader) -> bytes:
     """The broker's answer without its addresses. Everything else stays byte for byte."""
-    mask = _Mask(version, BoundedReader(body, most_elements))
+    mask = _Mask(version, reader)
     mask.results()
     return mask.finish()
 

@@ -16,7 +16,7 @@ from tsproxy.model.kafka import ApiKey
 from tsproxy.wire import primitives as put
 from tsproxy.wire.apis import APIS
 from tsproxy.wire.k32_describe_configs import WITHOUT_ADDRESSES
-from tsproxy.wire.primitives import ANY_NUMBER, BoundedReader, Reader
+from tsproxy.wire.primitives import Reader
 
 REPLACEMENT: Final = (
     "tsproxy has replaced the broker's text, because it contains addresses of brokers. The operators of the "
@@ -33,18 +33,15 @@ def may_contain_addresses(version: int, request: bytes | memoryview) -> bool:  #
     return True
 
 
-def mask_alter_configs(version: int, body: bytes | memoryview, most_elements: int = ANY_NUMBER) -> bytes:
+def mask_alter_configs(version: int, reader: Reader) -> bytes:
     """The answer to AlterConfigs without addresses. Everything else stays byte for byte. Raises
     DecodeError."""
-    return _masked(BoundedReader(body, most_elements), APIS[ApiKey.ALTER_CONFIGS].is_flexible(version))
+    return _masked(reader, APIS[ApiKey.ALTER_CONFIGS].is_flexible(version))
 
 
-def mask_incremental_alter_configs(
-    version: int, body: bytes | memoryview, most_elements: int = ANY_NUMBER
-) -> bytes:
+def mask_incremental_alter_configs(version: int, reader: Reader) -> bytes:
     """The same for IncrementalAlterConfigs."""
-    flexible = APIS[ApiKey.INCREMENTAL_ALTER_CONFIGS].is_flexible(version)
-    return _masked(BoundedReader(body, most_elements), flexible)
+    return _masked(reader, APIS[ApiKey.INCREMENTAL_ALTER_CONFIGS].is_flexible(version))
 
 
 def _masked(reader: Reader, flexible: bool) -> bytes:

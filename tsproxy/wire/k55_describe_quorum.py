@@ -10,7 +10,7 @@ node keeps its id and has no listeners.
 from typing import Final
 
 from tsproxy.wire import primitives as put
-from tsproxy.wire.primitives import ANY_NUMBER, BoundedReader, Reader
+from tsproxy.wire.primitives import Reader
 
 _LISTENERS_FROM: Final = 2
 
@@ -23,11 +23,10 @@ def may_contain_addresses(version: int, request: bytes | memoryview) -> bool:  #
     return version >= _LISTENERS_FROM
 
 
-def mask_addresses(version: int, body: bytes | memoryview, most_elements: int = ANY_NUMBER) -> bytes:
+def mask_addresses(version: int, reader: Reader) -> bytes:
     """The broker's answer without listeners. Everything else stays byte for byte. Raises DecodeError."""
     if version < _LISTENERS_FROM:
-        return bytes(body)
-    reader = BoundedReader(body, most_elements)
+        return bytes(reader.data)
     out, copied = list[bytes | memoryview](), 0
     reader.skip(2)  # error_code
     reader.skip_nullable_string(is_flexible=True)  # error_message

@@ -19,7 +19,7 @@ from tsproxy.model.kafka import ApiKey, ErrorCode
 from tsproxy.wire import primitives as put
 from tsproxy.wire.addresses import LAYOUTS, NO_NODE, SIZES, Field, Kind
 from tsproxy.wire.apis import APIS
-from tsproxy.wire.primitives import ANY_NUMBER, BoundedReader, Reader
+from tsproxy.wire.primitives import Reader
 
 IsLeftOut = Callable[[int], bool]
 """True for the id of a broker that is left out. False for NO_NODE."""
@@ -80,17 +80,10 @@ _METADATA_LIKE: Final = {ApiKey.DESCRIBE_TOPIC_PARTITIONS: 10}
 _NOBODY: Final = put.int32(NO_NODE)
 
 
-def leave_out(
-    api_key: int,
-    version: int,
-    body: bytes | memoryview,
-    is_left_out: IsLeftOut,
-    most_elements: int = ANY_NUMBER,
-) -> bytes:
-    """`body` without the brokers that are left out. Raises DecodeError if it does not fit its layout, and
-    TooManyElementsError if its arrays have more than `most_elements`."""
+def leave_out(api_key: int, version: int, reader: Reader, is_left_out: IsLeftOut) -> bytes:
+    """The reader's body without the brokers that are left out. Raises DecodeError if it does not fit its
+    layout, and what the reader raises."""
     fields_version = _METADATA_LIKE.get(ApiKey(api_key), version)
-    reader = BoundedReader(body, most_elements)
     walk = _Walk(reader, fields_version, APIS[api_key].is_flexible(version), is_left_out)
     return walk.whole(_WITH_LEADERS[api_key])
 

@@ -10,6 +10,7 @@ from typing import Final
 
 from tsproxy.model.kafka import ApiKey
 from tsproxy.wire import k32_describe_configs, k33_k44_alter_configs, k55_describe_quorum
+from tsproxy.wire.primitives import Reader
 
 Body = bytes | memoryview
 
@@ -19,12 +20,12 @@ class Masking:
     """How one API is masked. Both functions take the version first.
 
     `answer_may_contain_addresses` reads the request: an answer that cannot contain any streams through.
-    `mask_addresses` returns the answer without addresses. It raises DecodeError, and TooManyElementsError if
-    the answer's arrays have more elements than its last argument.
+    `mask_addresses` returns the reader's answer without addresses. It raises DecodeError, and what the reader
+    raises.
     """
 
     answer_may_contain_addresses: Callable[[int, Body], bool]
-    mask_addresses: Callable[[int, Body, int], bytes]
+    mask_addresses: Callable[[int, Reader], bytes]
 
 
 MASKED: Final[dict[int, Masking]] = {

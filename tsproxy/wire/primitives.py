@@ -24,9 +24,6 @@ MOST_TAGS_TOGETHER: Final = 25_000
 partition."""
 
 
-ANY_NUMBER: Final = 1 << 62
-
-
 class DecodeError(ValueError):
     """The peer sent bytes that do not fit their layout."""
 
