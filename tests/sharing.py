@@ -15,6 +15,7 @@ table starts after those that are.
 import importlib
 import json
 import os
+import sys
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import suppress
@@ -40,6 +41,7 @@ TOGETHER = {
     SPARK: SPARK,
     "tests/e2e/test_seconds.py": SPARK_E2E,
     "rigs/truth/": SPARK_E2E,
+    "rigs/incidents/test_ways_back.py": SPARK_E2E,
     CLUSTER: CLUSTER,
 }
 """The beginning of a test's path -> the unit of all tests that share one Spark session, or three brokers."""
@@ -81,9 +83,16 @@ def pytest_collection(session: pytest.Session) -> Iterator[object]:
             name = ".".join(path.relative_to(session.config.rootpath).with_suffix("").parts)
             with suppress(Exception, pytest.skip.Exception):  # collecting meets it again, and reports it
                 importlib.import_module(name)
-    return (yield)
+    try:
+        return (yield)
+    except pytest.UsageError as error:
+        if worker:  # xdist tells that a process has ended, not why
+            with session.config.pluginmanager.get_plugin("capturemanager").global_and_fixture_disabled():
+                print(f"ERROR: {error}", file=sys.stderr, flush=True)
+        raise
 
 
+@pytest.hookimpl(tryfirst=True)  # so that `make test` reads the tests of `make test-full`, too
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Puts the longest units in front. All others stay in their order.
 

@@ -91,6 +91,10 @@ def test_that_warns():
 def test_that_fails():
     raise ValueError(NAME)
 """
+SECOND_SPARK = """
+def test_that_asks(spark):
+    pass
+"""
 BROKEN = """
 def pytest_runtest_logfinish(nodeid):
     if "breaks" in nodeid:
@@ -115,6 +119,13 @@ def test_a_test_whose_text_is_no_unicode_is_told(tmp_path):
     assert "1 failed, 2 passed" in run.stdout
     assert r"ValueError: app-\udcff" in run.stdout
     assert run.returncode == pytest.ExitCode.TESTS_FAILED
+
+
+def test_what_ends_all_processes_is_told(tmp_path):
+    (tmp_path / "test_second.py").write_text(SECOND_SPARK)
+    run = shared_run(tmp_path)
+    assert "ERROR: test_second.py::test_that_asks asks for Spark: add its file to TOGETHER" in run.stderr
+    assert run.returncode == pytest.ExitCode.INTERNAL_ERROR
 
 
 def test_a_broken_run_ends_with_its_first_error_and_the_tests_that_did_not_run(tmp_path):
