@@ -151,6 +151,22 @@ def test_the_candidate_is_asked_only_about_a_time_that_is_accepted(explained):
     assert "candidate" not in said(2, f"policy: {{ mode: 'off', {candidate} }}")
 
 
+def test_json_says_whether_the_candidate_was_asked(explained):
+    """Without a rejection by it, a timestamp may be accepted by it, or it was not asked."""
+
+    def said(hours, policy="candidate: { message.timestamp.after.max.ms: 1h }"):
+        timestamp = str(NOW_MS + hours * 3_600_000)
+        asked = ("--topic", "orders", "--before", "7d", "--after", "2d", "--timestamp", timestamp)
+        found = as_json(explained, *asked, policy=f"policy: {{ {policy} }}")
+        by_candidate = found["candidate_rejection"]
+        return found["candidate_asked"], by_candidate and by_candidate["reason"]
+
+    assert said(0) == (True, None)
+    assert said(2) == (True, "too_far_ahead")
+    assert said(-1000) == (False, None)
+    assert said(0, policy="mode: enforce") == (False, None)
+
+
 def test_a_rule_that_fails_is_named_with_its_line_of_code():
     rules = (Rule("mine", Match(), RuleSettings(custom_rules=(CustomRule("in-order", Fails()),))),)
     peer = Peer("", "127.0.0.1", 0, None)
@@ -158,6 +174,20 @@ def test_a_rule_that_fails_is_named_with_its_line_of_code():
     place = f"in-order: LookupError at test_explain.py:{Fails.culprits.__code__.co_firstlineno + 1}"
     assert f"failed     {place}" in as_text(found, NOW_MS, NOW_MS)
     assert explanation_as_json(found)["failed_rules"] == [place]
+
+
+class NamesNumbers:
+    def culprits(self, timestamps_ms, context):
+        return [(0, 424242)]
+
+
+def test_a_rule_whose_text_is_no_str_has_failed():
+    rules = (Rule("mine", Match(), RuleSettings(custom_rules=(CustomRule("in-order", NamesNumbers()),))),)
+    peer = Peer("", "127.0.0.1", 0, None)
+    found = explain(Policy(rules=rules), peer, "t", NOW_MS, now_ms=NOW_MS, known=None, on_kafka_4=None)
+    said = as_text(found, NOW_MS, NOW_MS)
+    assert "failed     in-order: the text of record 0 is of type int, not str" in said
+    assert "424242" not in said + json.dumps(explanation_as_json(found))
 
 
 def test_a_record_that_grows_too_large_is_rejected_before_its_timestamp_is_looked_at(explained):

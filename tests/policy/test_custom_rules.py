@@ -179,6 +179,7 @@ WRONG = {
     "one before the first": answers((-1, "x")),
     "one twice": answers((0, "x"), (0, "y")),
     "no pairs": answers(7),
+    "a text that is no str": answers((0, 42)),
     "no list": answers.__get__(None, type(None)),
 }
 
@@ -277,7 +278,7 @@ class PromisesTooMuch(RejectsOdd):
         (Raises(), "ZeroDivisionError"),
         (Remembers(), "remember nothing"),
         (answers((60, "x")), "not there"),
-        (answers((0, 42)), "the text of record 0 is 42"),
+        (answers((0, 42)), "the text of record 0 is of type int, not str"),
         (PromisesTooMuch(), "within its own bounds"),
         (Sleeps(), "ms a batch"),
     ],

@@ -34,6 +34,7 @@ def as_json(found: Explanation) -> dict[str, object]:
         "mended_ms": found.repaired_ms,
         "rejection": _rejection_as_json(found.rejection),
         "candidate": _limits_as_json(policy.candidate),
+        "candidate_asked": found.is_candidate_asked,
         "candidate_rejection": _rejection_as_json(found.candidate),
         "unit_hint": found.unit_hint,
         "failed_rules": list(found.failures),
@@ -63,7 +64,7 @@ def _lines(found: Explanation, timestamp_ms: int, now_ms: int) -> Iterator[tuple
         yield "text", _text(found.rejection) or "none"
     for failure in found.failures:
         yield "failed", failure
-    if policy.candidate and not found.rejection and policy.mode is not Mode.OFF:  # else it is not asked
+    if policy.candidate and found.is_candidate_asked:
         yield "candidate", f"{_limits(policy.candidate)}: {_by_candidate(found.candidate)}"
     if found.unit_hint:
         yield "unit", found.unit_hint

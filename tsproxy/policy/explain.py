@@ -25,10 +25,11 @@ class Explanation:
     """The reasons why one timestamp is accepted or rejected.
 
     `rejection` is the rejection by `policy`, also if it is only counted in audit mode. `candidate` is the
-    rejection of an accepted timestamp by the candidate limits. `rule` is None if no rule fits: the topic's
-    own limits decide, or the topic is internal (`policy.rule` distinguishes the two). A value that looks like
-    another unit has a `unit_hint`, even if it is accepted. `repaired_ms` is the new timestamp if the rule
-    repairs the record. With `is_extended`, the record was read as KIP-228 proposed.
+    rejection of an accepted timestamp by the candidate limits, which are not asked about any other. `rule` is
+    None if no rule fits: the topic's own limits decide, or the topic is internal (`policy.rule` distinguishes
+    the two). A value that looks like another unit has a `unit_hint`, even if it is accepted. `repaired_ms` is
+    the new timestamp if the rule repairs the record. With `is_extended`, the record was read as KIP-228
+    proposed.
     """
 
     policy: TopicPolicy
@@ -46,6 +47,12 @@ class Explanation:
     def is_forwarded(self) -> bool:
         is_rejected = self.rejection is not None and self.policy.mode is Mode.ENFORCE
         return not is_rejected or self.repaired_ms is not None
+
+    @property
+    def is_candidate_asked(self) -> bool:
+        return (
+            self.policy.candidate is not None and self.rejection is None and self.policy.mode is not Mode.OFF
+        )
 
 
 def explain(
