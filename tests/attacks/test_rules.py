@@ -70,29 +70,23 @@ FEW = range(20)
 """So few globs are tried on the event loop for one request."""
 
 
-def test_requests_of_few_topics_each_are_counted_together():
-    patterns = [glob(f"*-{n}-*") for n in FEW]
-    one = session_with(*(rules_with(topics=each) for each in patterns))
-    asked = b"".join(produce({f"{n}-": {0: GOOD}}, correlation_id=n) for n in range(1_000))
-    steps, is_beside = steps_here(one, asked, *patterns)
-    assert is_beside
-    assert 0 < steps <= cost.OFFLOAD_RECORDS * cost.STEPS_A_RECORD
-
-
-def test_a_new_client_id_in_each_request_counts_too():
-    patterns = [glob(f"*-{n}-*") for n in FEW]
-    one = session_with(*(rules_with(client_ids=each) for each in patterns))
-    asked = b"".join(produce({"t": {0: GOOD}}, correlation_id=n, client_id=f"c{n}") for n in range(1_000))
-    steps, is_beside = steps_here(one, asked, *patterns)
-    assert is_beside
-    assert 0 < steps <= cost.OFFLOAD_RECORDS * cost.STEPS_A_RECORD
-
-
-def test_regular_expressions_cost_more_than_globs():
-    patterns = [regex(f"*-{n}-*") for n in range(len(FEW) // 2)]
-    one = session_with(*(rules_with(topics=each) for each in patterns))
-    asked = b"".join(produce({f"{n}-": {0: GOOD}}, correlation_id=n) for n in range(400))
-    steps, is_beside = steps_here(one, asked, *patterns)
+@pytest.mark.parametrize(
+    ("patterns", "field", "asked"),
+    [
+        ([glob(f"*-{n}-*") for n in FEW], "topics", [{"topic": f"{n}-"} for n in range(1_000)]),
+        ([glob(f"*-{n}-*") for n in FEW], "client_ids", [{"client_id": f"c{n}"} for n in range(1_000)]),
+        # They cost more than globs.
+        ([regex(f"*-{n}-*") for n in FEW[::2]], "topics", [{"topic": f"{n}-"} for n in range(400)]),
+    ],
+    ids=["few topics", "a new client id", "regular expressions"],
+)
+def test_the_searches_of_many_requests_are_counted_together(patterns, field, asked):
+    one = session_with(*(rules_with(**{field: each}) for each in patterns))
+    frames = [
+        produce({each.get("topic", "t"): {0: GOOD}}, correlation_id=n, client_id=each.get("client_id", "app"))
+        for n, each in enumerate(asked)
+    ]
+    steps, is_beside = steps_here(one, b"".join(frames), *patterns)
     assert is_beside
     assert 0 < steps <= cost.OFFLOAD_RECORDS * cost.STEPS_A_RECORD
 

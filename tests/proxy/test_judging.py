@@ -105,44 +105,33 @@ async def test_fifty_megabytes_arrive_as_they_came():
         await sending
 
 
+async def client_goes(the):
+    the.client.close()
+
+
+async def client_connection_breaks(the):
+    """Under TLS a client's goodbye ends the connection at once."""
+    the.relay.client.abort()
+    await until(lambda: not the.relay.client.is_open)
+
+
+async def proxy_drains(the):
+    the.relay.drain()
+    assert not the.relay.is_settled
+
+
 @on_both_loops
-async def test_a_batch_of_a_client_that_has_gone_is_still_sent_on():
+@pytest.mark.parametrize("happens", [client_goes, client_connection_breaks, proxy_drains])
+async def test_a_batch_that_is_being_judged_is_still_sent_on(happens):
     """acks=0: nobody waits for an answer, and a broker would have read it before it saw the end."""
     world = JudgingWorld()
     async with connection(world) as the:
         await the.client_sends(large(acks=0))
         await until(world.judges.begun.is_set)
-        the.client.close()
+        await happens(the)
         world.judges.may_go.set()
         assert await the.broker_gets(len(large(acks=0))) == large(acks=0)
         assert await the.broker_sees_end()
-
-
-@on_both_loops
-async def test_a_batch_of_a_client_whose_connection_broke_is_still_sent_on():
-    """Under TLS a client's goodbye ends the connection at once."""
-    world = JudgingWorld()
-    async with connection(world) as the:
-        await the.client_sends(large(acks=0))
-        await until(world.judges.begun.is_set)
-        the.relay.client.abort()
-        await until(lambda: not the.relay.client.is_open)
-        world.judges.may_go.set()
-        assert await the.broker_gets(len(large(acks=0))) == large(acks=0)
-        assert await the.broker_sees_end()
-
-
-@on_both_loops
-async def test_a_drain_waits_for_what_is_being_judged():
-    world = JudgingWorld()
-    async with connection(world) as the:
-        await the.client_sends(large(acks=0))
-        await until(world.judges.begun.is_set)
-        the.relay.drain()
-        assert not the.relay.is_settled
-        world.judges.may_go.set()
-        assert await the.broker_gets(len(large(acks=0))) == large(acks=0)
-        await until(lambda: the.relay.is_settled)
 
 
 @on_both_loops

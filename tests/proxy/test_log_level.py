@@ -4,7 +4,6 @@ import asyncio
 import json
 import sys
 
-from tests.in_process import run_command
 from tests.proxy.running import EITHER, HOST, events, one_process
 from tests.proxy.test_reload import reloads, replace, text_of
 from tests.proxy.world import PATIENCE_S, until
@@ -59,14 +58,3 @@ async def test_the_flag_says_it_from_the_first_line_on(tmp_path, arguments):
 
     assert first["event"] == "upstream_unreachable"
     assert {json.loads(line)["level"] for line in rest.splitlines()} <= {"error"}
-
-
-def test_a_level_that_is_none_is_a_mistake():
-    ended = run_command(
-        "tsproxy", "run", "--upstream", f"{HOST}:9", "--listen", f"{HOST}:0", "--log-level", "loud"
-    )
-
-    assert ended.returncode == 2
-    assert "--log-level: log.level: 'loud' is not allowed; must be one of debug, info, warning, error" in (
-        ended.stderr
-    )

@@ -14,7 +14,7 @@ from aiokafka.errors import InvalidTimestampError
 
 from tests.in_process import run_command
 from tests.proxy.loops import LOOPS
-from tests.proxy.running import HOST, command, events, page, rejects, waiting_consumer
+from tests.proxy.running import EITHER, HOST, command, events, page, rejects, waiting_consumer
 from tests.proxy.world import PATIENCE_S, until
 from tsproxy.clock import Clock
 from tsproxy.testing.kafka_cluster import KafkaCluster
@@ -109,12 +109,18 @@ async def test_connections_that_have_ended_leave_no_descriptors(kafka_440):
         await until(lambda: descriptors() <= after_the_first + own)
 
 
-async def test_sigterm_passes_on_answers_that_are_owed_and_lets_nobody_in(kafka_440, topic):
+def all_drain(proxy, arguments):
+    """Whether each process that serves clients has begun to drain."""
+    return events(proxy).count("drain_started") == (2 if arguments else 1)
+
+
+@EITHER
+async def test_sigterm_passes_on_answers_that_are_owed_and_lets_nobody_in(kafka_440, topic, arguments):
     await kafka_440.create_topic(topic)
-    async with RunningProxy(kafka_440.bootstrap_servers) as proxy:
+    async with RunningProxy(kafka_440.bootstrap_servers, arguments=arguments) as proxy:
         reader, writer = await waiting_consumer(proxy, topic, 3_000)
         os.kill(proxy.pid, signal.SIGTERM)
-        await until(lambda: "drain_started" in events(proxy))
+        await until(lambda: all_drain(proxy, arguments))
         host, _, port = proxy.bootstrap_servers.rpartition(":")
         await until(lambda: rejects(host, int(port)))
 
@@ -143,17 +149,20 @@ async def test_the_drain_timeout_ends_what_brokers_still_hold(kafka_440, topic):
     assert proxy.log[-1]["clients_cut"] == 1
 
 
-async def test_a_second_sigterm_does_not_wait(kafka_440, topic):
+@EITHER
+async def test_a_second_sigterm_does_not_wait(kafka_440, topic, arguments):
     await kafka_440.create_topic(topic)
-    async with RunningProxy(kafka_440.bootstrap_servers) as proxy:
+    async with RunningProxy(kafka_440.bootstrap_servers, arguments=arguments) as proxy:
         reader, writer = await waiting_consumer(proxy, topic, 30_000)
         os.kill(proxy.pid, signal.SIGTERM)
-        await until(lambda: "drain_started" in events(proxy))
+        await until(lambda: all_drain(proxy, arguments))
         os.kill(proxy.pid, signal.SIGTERM)
 
         assert await asyncio.wait_for(reader.read(), PATIENCE_S) == b""
         writer.close()
         assert await proxy.wait() == 0
+
+    assert proxy.log[-1]["clients_cut"] == 1
 
 
 @pytest.mark.broker
@@ -229,17 +238,8 @@ def test_a_listening_port_in_use_is_told_in_a_sentence(taken, tmp_path):
 
 def test_an_admin_port_in_use_is_told_in_a_sentence(taken, tmp_path):
     ended = command(
-        *(
-            "run",
-            "--upstream",
-            f"{HOST}:9",
-            "--listen",
-            f"{HOST}:0",
-            "--admin",
-            taken,
-            "--decisions",
-            tmp_path,
-        )
+        *("run", "--upstream", f"{HOST}:9", "--listen", f"{HOST}:0", "--admin", taken),
+        *("--decisions", tmp_path),
     )
 
     assert ended.returncode == 1
@@ -279,6 +279,14 @@ MISTAKES = {
     "a host without a listener": (
         ["run", "--config", "x.yaml", "--advertised-host", "kafka"],
         "--advertised-host goes with --listen",
+    ),
+    "a level that is none": (
+        ["run", "--upstream", "kafka:9092", "--listen", "127.0.0.1:0", "--log-level", "loud"],
+        "--log-level: log.level: 'loud' is not allowed; must be one of debug, info, warning, error",
+    ),
+    "a number of workers that is none": (
+        ["run", "--upstream", "kafka:9092", "--listen", "127.0.0.1:0", "--workers", "0"],
+        "--workers: workers: '0' is not allowed; must be",
     ),
     "no command": ([], "the following arguments are required: COMMAND"),
 }

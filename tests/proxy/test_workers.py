@@ -14,7 +14,6 @@ from aiokafka.errors import InvalidTimestampError
 from confluent_kafka import Producer
 
 from tests.full_only import variations
-from tests.in_process import run_command
 from tests.processes import is_alive
 from tests.proxy.loops import LOOPS, LoopName
 from tests.proxy.running import (
@@ -24,7 +23,6 @@ from tests.proxy.running import (
     events,
     page,
     pids,
-    rejects,
     series,
     until_page,
     waiting_consumer,
@@ -203,25 +201,6 @@ async def test_a_killed_supervisor_leaves_no_worker(kafka_440):
     await proxy.__aexit__(None, None, None)
 
 
-async def test_sigterm_passes_on_the_answers_that_every_worker_owes(kafka_440, topic):
-    await kafka_440.create_topic(topic)
-    async with RunningProxy(kafka_440.bootstrap_servers, arguments=TWO) as proxy:
-        reader, writer = await waiting_consumer(proxy, topic, 3_000)
-        os.kill(proxy.pid, signal.SIGTERM)
-        await until(lambda: events(proxy).count("drain_started") == 2)
-        host, _, port = proxy.bootstrap_servers.rpartition(":")
-        await until(lambda: rejects(host, int(port)))
-
-        size = int.from_bytes(await asyncio.wait_for(reader.readexactly(4), 20), "big")
-        assert (await reader.readexactly(size))[:4] == (77).to_bytes(4, "big")
-        assert await reader.read() == b""
-        writer.close()
-        assert await proxy.wait() == 0
-
-    assert proxy.log[-1]["event"] == "proxy_stopped"
-    assert proxy.log[-1]["clients_cut"] == 0
-
-
 async def test_signals_to_every_process_at_once_do_not_cut_a_drain_short(kafka_440, topic):
     """As a service manager that signals the whole group does; only a second one to the supervisor hurries."""
     await kafka_440.create_topic(topic)
@@ -240,21 +219,6 @@ async def test_signals_to_every_process_at_once_do_not_cut_a_drain_short(kafka_4
         assert await proxy.wait() == 0
 
     assert proxy.log[-1]["clients_cut"] == 0
-
-
-async def test_a_second_sigterm_does_not_wait(kafka_440, topic):
-    await kafka_440.create_topic(topic)
-    async with RunningProxy(kafka_440.bootstrap_servers, arguments=TWO) as proxy:
-        reader, writer = await waiting_consumer(proxy, topic, 30_000)
-        os.kill(proxy.pid, signal.SIGTERM)
-        await until(lambda: events(proxy).count("drain_started") == 2)
-        os.kill(proxy.pid, signal.SIGTERM)
-
-        assert await asyncio.wait_for(reader.read(), 20) == b""
-        writer.close()
-        assert await proxy.wait() == 0
-
-    assert proxy.log[-1]["clients_cut"] == 1
 
 
 async def test_a_worker_that_was_told_to_end_by_itself_is_followed_by_another(kafka_440):
@@ -340,12 +304,3 @@ async def test_a_worker_counts_as_reloaded_when_it_has_obeyed_and_not_when_it_is
 async def _hear_all(member):
     async for line in member._channel.lines():
         member._receive(line)
-
-
-def test_a_number_of_workers_that_is_none_is_a_mistake():
-    ended = run_command(
-        "tsproxy", "run", "--upstream", f"{HOST}:9", "--listen", f"{HOST}:0", "--workers", "0"
-    )
-
-    assert ended.returncode == 2
-    assert "--workers: workers: '0' is not allowed; must be" in ended.stderr

@@ -121,15 +121,17 @@ def test_the_candidate_rejects_nothing_and_is_counted():
     )
 
 
+def judged_by_candidate(asked):
+    """A topic without limits, and a candidate of an hour on both sides."""
+    policy = Policy(candidate=RuleSettings(before=TimeLimit(HOUR_MS), after=TimeLimit(HOUR_MS)))
+    return Conversation(view_of(policy=policy, limits=TopicLimits())) >> client(asked) << to_broker(asked)
+
+
 def test_of_a_batch_on_both_sides_of_the_candidate_the_records_ahead_are_counted():
     """A record that only looks like a mistake hides no record that a broker would reject, and no count mixes
     both."""
-    both_sides = produce({"t": {0: batch([NOW_MS - 2 * HOUR_MS, AHEAD_MS])}})
-    policy = Policy(candidate=RuleSettings(before=TimeLimit(HOUR_MS), after=TimeLimit(HOUR_MS)))
     assert (
-        Conversation(view_of(policy=policy, limits=TopicLimits()))
-        >> client(both_sides)
-        << to_broker(both_sides)
+        judged_by_candidate(produce({"t": {0: batch([NOW_MS - 2 * HOUR_MS, AHEAD_MS])}}))
         << warned("record_far_ahead")
         >> broker(SAID)
         << to_client(SAID)
@@ -138,12 +140,8 @@ def test_of_a_batch_on_both_sides_of_the_candidate_the_records_ahead_are_counted
 
 
 def test_a_batch_whose_latest_record_is_at_the_candidates_bound_is_not_warned_of():
-    old = produce({"t": {0: batch([NOW_MS - 2 * HOUR_MS, NOW_MS + HOUR_MS])}})
-    policy = Policy(candidate=RuleSettings(before=TimeLimit(HOUR_MS), after=TimeLimit(HOUR_MS)))
     assert (
-        Conversation(view_of(policy=policy, limits=TopicLimits()))
-        >> client(old)
-        << to_broker(old)
+        judged_by_candidate(produce({"t": {0: batch([NOW_MS - 2 * HOUR_MS, NOW_MS + HOUR_MS])}}))
         >> broker(SAID)
         << to_client(SAID)
         << booked("accepted", would_reject=True, bad_records=1, reason=Reason.TOO_OLD)
@@ -151,12 +149,8 @@ def test_a_batch_whose_latest_record_is_at_the_candidates_bound_is_not_warned_of
 
 
 def test_the_candidate_says_nothing_of_a_batch_that_cannot_be_read():
-    damaged = produce({"t": {0: batch([AHEAD_MS], records_count=2, last_offset_delta=1)}})
-    policy = Policy(candidate=RuleSettings(after=TimeLimit(HOUR_MS)))
     assert (
-        Conversation(view_of(policy=policy, limits=TopicLimits()))
-        >> client(damaged)
-        << to_broker(damaged)
+        judged_by_candidate(produce({"t": {0: batch([AHEAD_MS], records_count=2, last_offset_delta=1)}}))
         >> broker(SAID)
         << to_client(SAID)
         << booked("accepted", would_reject=False, bad_records=0)

@@ -82,33 +82,25 @@ async def test_a_directory_that_cannot_be_written_is_an_error_at_the_start(tmp_p
         files_in(tmp_path / "file").start()
 
 
-async def test_a_file_that_somebody_removed_is_told_of_and_followed_by_a_new_one(tmp_path):
+def moved_away(folder):
+    folder.rename(folder.with_name("elsewhere"))
+
+
+@pytest.mark.parametrize(("happens", "bytes_lost"), [(shutil.rmtree, 8), (moved_away, 0)])
+async def test_a_file_that_somebody_took_away_is_told_of_and_followed_by_a_new_one(
+    tmp_path, happens, bytes_lost
+):
     folder = tmp_path / "decisions"
     files = files_in(folder)
     files.start()
     files.put([{"n": 1}])
     await until(lambda: files.written == 1)
-    shutil.rmtree(folder)
+    happens(folder)
     with structlog.testing.capture_logs() as told:
         files.put([{"n": 2}])
         assert files.stop(10)
 
-    assert [(line["event"], line["bytes_lost"]) for line in told] == [("decision_file_removed", 8)]
-    assert lines(folder) == [{"n": 2}]
-
-
-async def test_a_folder_that_was_moved_away_is_told_of_and_followed_by_a_new_one(tmp_path):
-    folder = tmp_path / "decisions"
-    files = files_in(folder)
-    files.start()
-    files.put([{"n": 1}])
-    await until(lambda: files.written == 1)
-    folder.rename(tmp_path / "elsewhere")
-    with structlog.testing.capture_logs() as told:
-        files.put([{"n": 2}])
-        assert files.stop(10)
-
-    assert [(line["event"], line["bytes_lost"]) for line in told] == [("decision_file_removed", 0)]
+    assert [(line["event"], line["bytes_lost"]) for line in told] == [("decision_file_removed", bytes_lost)]
     assert lines(folder) == [{"n": 2}]
 
 
