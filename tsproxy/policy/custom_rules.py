@@ -17,17 +17,19 @@ def consult(rule: CustomRule, timestamps_ms: Sequence[int], context: RuleContext
     """The rule's answer. If the rule raises an error, the answer has a `failure`."""
     try:
         named = islice(rule.rule.culprits(tuple(timestamps_ms), context), len(timestamps_ms) + 1)
-        pairs = [(int(index), text) for index, text in named]
+        pairs: list[tuple[int, object]] = [(int(index), text) for index, text in named]
     except (Exception, SystemExit) as error:  # the operator's code, so this is the rule's failure
         return RuleAnswer(rule, failure=f"{type(error).__name__}{_place(error, rule.rule)}")
     places = [index for index, _ in pairs]
     if places != sorted(set(places)) or any(not 0 <= index < len(timestamps_ms) for index in places):
         return RuleAnswer(rule, failure="it named records that are not there, or not in order")
+    culprits: list[tuple[int, str]] = []
     for index, text in pairs:
         if not isinstance(text, str):
             kind = type(text).__name__
             return RuleAnswer(rule, failure=f"the text of record {index} is of type {kind}, not str")
-    return RuleAnswer(rule, tuple((index, text[:MOST_TEXT]) for index, text in pairs))
+        culprits.append((index, text[:MOST_TEXT]))
+    return RuleAnswer(rule, tuple(culprits))
 
 
 def _place(error: BaseException, rule: TimestampRule) -> str:
