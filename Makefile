@@ -30,14 +30,14 @@ COMPILER = $(firstword $(if $(filter environment command,$(origin CC)),$(CC),$(s
 .venv/stamp: requirements.lock pyproject.toml setup.py $(wildcard tsproxy/wire/readers/_native/*.p[xy][dx] tsproxy/fastpath/_native/*.p[xy][dx] tsproxy/proxy/pipe/*.pyx) | java
 	@echo "Installing the packages of requirements.lock into .venv: 535 MB, once. This takes some minutes."
 	@$(PYTHON) -m venv .venv
-	@$(BIN)/python -m deploy.install requirements.lock
-	@echo "Building tsproxy's native code."
+	@$(BIN)/python -m deploy.install -r requirements.lock
+	@echo "Compiling tsproxy's native code: a minute or two."
 	@if ! command -v $(COMPILER) >/dev/null; then \
 	    echo "There is no C compiler ($(COMPILER)), so one is installed into .venv as a package: 90 MB."; \
-	    $(BIN)/python -m pip install --quiet --disable-pip-version-check ziglang==0.17.1; \
+	    $(BIN)/python -m deploy.install ziglang==0.17.1; \
 	    export CC="$(CURDIR)/$(BIN)/python -m ziglang cc"; \
 	fi; \
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	$(BIN)/python -m deploy.install --no-deps --no-build-isolation -e .
 	@touch $@
 
 demo: java .venv/stamp ## real producers -> tsproxy -> Apache Kafka -> decision log -> Spark report, proving itself

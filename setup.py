@@ -39,7 +39,11 @@ def _alone(prose: str) -> str:
 
 
 class BuildNative(build_ext):
-    """Says what to install if the native code cannot be built."""
+    """Compiles as many modules at once as there are cores. Says what to install if that cannot be done."""
+
+    def finalize_options(self) -> None:
+        super().finalize_options()
+        self.parallel = self.parallel or os.cpu_count()  # an editable installation loses `options` of setup()
 
     def run(self) -> None:
         try:
@@ -54,7 +58,6 @@ class BuildNative(build_ext):
 
 setup(
     cmdclass={"build_ext": BuildNative},
-    options={"build_ext": {"parallel": os.cpu_count()}},
     long_description=long_description(Path("README.md").read_text(encoding="utf-8")),
     long_description_content_type="text/markdown",
     ext_modules=[

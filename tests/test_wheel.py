@@ -100,6 +100,17 @@ def test_the_installed_proxy_has_its_native_code(site: Path) -> None:
     assert run(site, "-c", imports) == "tsproxy.proxy.pipe._native\n"
 
 
+def test_as_many_modules_are_compiled_at_once_as_there_are_cores() -> None:
+    """An editable installation initializes the command again, without the options of setup()."""
+    asked = (
+        "import os; from distutils.core import run_setup; dist = run_setup('setup.py', stop_after='init'); "
+        "dist.command_options.clear(); command = dist.get_command_obj('build_ext'); "
+        "command.ensure_finalized(); print(command.parallel == os.cpu_count())"
+    )
+    command = [sys.executable, "-c", f"import setuptools; {asked}"]
+    assert subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout == "True\n"
+
+
 def test_without_a_compiler_the_build_ends_with_what_to_install(tmp_path: Path) -> None:
     source = tmp_path / "source"
     shutil.copytree(ROOT / "tsproxy", source / "tsproxy", ignore=shutil.ignore_patterns(*BUILT))

@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 from io import StringIO
+from pathlib import Path
 
 import pytest
 
@@ -13,6 +14,7 @@ from deploy.install import SoFar
 from tsproxy.testing import progress
 from tsproxy.testing.progress import followed
 
+ROOT = Path(__file__).parents[2]
 SLOW = "import time\nfor each in 'abc': print(each, flush=True); time.sleep(0.3)\nraise SystemExit(3)"
 
 
@@ -45,7 +47,7 @@ def test_a_command_that_takes_too_long_is_killed():
 
 
 def test_pips_lines_become_packages_and_megabytes():
-    so_far = SoFar(packages=2)
+    so_far = SoFar(packages=2, modules=0)
 
     for line in (
         "Collecting lz4==4.4.5 (from -r requirements.lock (line 3))",
@@ -58,3 +60,21 @@ def test_pips_lines_become_packages_and_megabytes():
     assert so_far("  Downloading pyspark-4.0.1.tar.gz (434.2 MB)") == (
         "2 of 2 packages, 436 MB, now pyspark (434.2 MB)"
     )
+
+
+def test_the_modules_that_pip_compiles_are_counted_by_its_own_words():
+    so_far = SoFar(packages=0, modules=18)
+
+    assert so_far("Obtaining file:///work/tsproxy") == ""
+    so_far("  building 'tsproxy.fastpath._native.counts' extension")
+    so_far("  building 'tsproxy.wire.readers._native.zstd' extension")
+    assert so_far("  gcc -Wsign-compare -DNDEBUG -O3 -c zstd.c -o zstd.o") == (
+        "2 of 18 native modules, now tsproxy.wire.readers._native.zstd"
+    )
+
+
+def test_make_setup_installs_nothing_in_silence():
+    """Compiling took two minutes without a word on a slow machine, and so did the package of a compiler."""
+    recipe = (ROOT / "Makefile").read_text().partition("\n.venv/stamp:")[2].partition("\n\n")[0]
+    assert recipe.count("-m deploy.install ") == 3
+    assert "-m pip" not in recipe
