@@ -31,6 +31,12 @@ def test_every_page_consists_of_steps(page: str):
     assert list(steps((ROOT / page).read_text(encoding="utf-8")))
 
 
+def test_readme_shows_lines_of_the_run_that_demo_md_shows():
+    readme, demo = (path.read_text("utf-8") for path in (ROOT / "README.md", GUIDE / "demo.md"))
+    shown = next(block for block in readme.split("```")[1::2] if "All counts agree" in block)
+    assert set(shown.splitlines()) <= set(demo.splitlines())
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("page", sorted(QUICK))
 def test_a_quick_page_is_true(page: str):
