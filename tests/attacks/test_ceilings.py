@@ -26,10 +26,9 @@ from tsproxy.model.verdict import TopicLimits
 from tsproxy.proxy.brokers.topic_ids import TopicIds
 from tsproxy.proxy.brokers.topics import Topics
 from tsproxy.proxy.brokers.wanted import MOST_OF_ADDRESS, Wanted
-from tsproxy.proxy.metrics.busiest_topics import BusiestTopics
 from tsproxy.proxy.metrics.catalogue.batches import TOPIC_BAD_RECORDS, TOPIC_RECORDS
 from tsproxy.proxy.metrics.offenders import Offenders
-from tsproxy.proxy.metrics.topics import TopicMetric
+from tsproxy.proxy.metrics.topics import BusiestTopics, TopicMetric
 from tsproxy.proxy.notes import Notes
 from tsproxy.proxy.pipe.buffers import Buffers
 from tsproxy.session.penalties import MOST_TOPICS, Penalties
@@ -196,7 +195,7 @@ FILLED = {
     ),
     "proxy/brokers/wanted.py: WANTED": wanted,
     "proxy/decision_log/files.py: QUEUE": lines_that_wait,
-    "proxy/metrics/busiest_topics.py: ACCEPTED": lambda most: called(
+    "proxy/metrics/topics.py: ACCEPTED": lambda most: called(
         BusiestTopics(TOPIC_RECORDS), (lambda b, n=n: b.add(topic(n), 1 << 40 | n) for n in range(2 * most))
     ),
     "proxy/metrics/offenders.py: ROWS": offenders,

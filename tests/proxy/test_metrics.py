@@ -13,9 +13,8 @@ from tsproxy.model.kafka import ErrorCode
 from tsproxy.model.outcome import VerdictName
 from tsproxy.model.policy import CANDIDATE, Mode
 from tsproxy.model.verdict import Reason
-from tsproxy.proxy.metrics.busiest_topics import MOST_SHOWN
 from tsproxy.proxy.metrics.registry import Metrics
-from tsproxy.proxy.metrics.topics import MOST_TOPICS
+from tsproxy.proxy.metrics.topics import MOST_SHOWN
 
 
 @pytest.mark.parametrize("rule", ["topic-limits", CANDIDATE, "audited"])
@@ -118,7 +117,7 @@ def test_the_topics_with_most_bad_records_keep_their_series_and_the_sum_stays_ex
         metrics.book(Totals.of(replace(REJECTED, topic="worst")))
 
     series = {name: value for name, value in rendered(metrics).items() if "topic_bad_records" in name}
-    assert len(series) <= 2 * MOST_TOPICS + 1
+    assert len(series) <= 2 * MOST_SHOWN + 1
     assert series['tsproxy_topic_bad_records_total{topic="worst"}'] == 5_000
     assert sum(series.values()) == 10_000
 

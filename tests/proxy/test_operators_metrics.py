@@ -14,12 +14,12 @@ from tests.proxy.running import one_process, page, pids, series, until_page
 from tests.proxy.test_reload import replace, text_of
 from tests.proxy.world import until
 from tsproxy.clock import Clock
-from tsproxy.proxy.metrics.busiest_topics import ACCEPTED, MOST_SHOWN, OTHER, BusiestTopics
 from tsproxy.proxy.metrics.catalogue.batches import TOPIC_RECORDS
 from tsproxy.proxy.metrics.catalogue.sections import ALL
 from tsproxy.proxy.metrics.described import FROM_START
 from tsproxy.proxy.metrics.loop_lag import LoopLag
 from tsproxy.proxy.metrics.tasks import Tasks
+from tsproxy.proxy.metrics.topics import ACCEPTED, MOST_SHOWN, OTHER, BusiestTopics
 from tsproxy.proxy.metrics.totals import families_now, joined
 from tsproxy.testing.proxy import RunningProxy
 

@@ -18,13 +18,12 @@ from tsproxy.model.kafka import ErrorCode
 from tsproxy.model.outcome import VerdictName
 from tsproxy.model.policy import CANDIDATE
 from tsproxy.proxy.limits.limit import Limit
-from tsproxy.proxy.metrics.busiest_topics import BusiestTopics
 from tsproxy.proxy.metrics.catalogue import batches, connections, decision_log, process
 from tsproxy.proxy.metrics.drift import DriftMetric
 from tsproxy.proxy.metrics.latency.timings import Timings
 from tsproxy.proxy.metrics.rules import RuleMetric
 from tsproxy.proxy.metrics.text import as_text
-from tsproxy.proxy.metrics.topics import TopicMetric
+from tsproxy.proxy.metrics.topics import BusiestTopics, TopicMetric
 from tsproxy.proxy.metrics.totals import families_now
 from tsproxy.proxy.pipe import Tally
 from tsproxy.session.effects import ReasonToClose, SessionCounter
