@@ -18,6 +18,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 
 from rigs.cost.genes import cluster_value, value
 from rigs.cost.names import name
+from tests.proxy.test_x509_names import der
 from tsproxy.proxy.connections.proxy_protocol import SIGNATURE
 from tsproxy.testing.certificates import CertificateAuthority
 from tsproxy.testing.identity import Identity
@@ -149,10 +150,10 @@ def _subject_of(part: Mapping[str, Any], number: int) -> bytes | None:
     pairs = []
     for n in range(value(part, "attributes")):
         text = name(value(part, "letters"), min(value(part, "size"), 8_000), n + 1_000 * differs)
-        pairs.append(_der(_SEQUENCE, _der(_OID, oid) + _der(tag, text)))
+        pairs.append(der(_SEQUENCE, der(_OID, oid) + der(tag, text)))
     if value(part, "together"):
-        return _der(_SEQUENCE, _der(_SET, b"".join(pairs)))
-    return _der(_SEQUENCE, b"".join(_der(_SET, pair) for pair in pairs))
+        return der(_SEQUENCE, der(_SET, b"".join(pairs)))
+    return der(_SEQUENCE, b"".join(der(_SET, pair) for pair in pairs))
 
 
 @lru_cache(maxsize=300)
@@ -174,18 +175,10 @@ def _identity(subject: bytes) -> bytes:
     """A certificate and its key, as PEM."""
     authority, key = files().authority, files().key
     issuer = authority._name.public_bytes()
-    times = _der(_SEQUENCE, _der(_TIME, b"200101000000Z") + _der(_TIME, b"490101000000Z"))
+    times = der(_SEQUENCE, der(_TIME, b"200101000000Z") + der(_TIME, b"490101000000Z"))
     public = key.public_key().public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
-    signed = _der(_SEQUENCE, _der(_INTEGER, b"\x07") + _ECDSA_WITH_SHA256 + issuer + times + subject + public)
+    signed = der(_SEQUENCE, der(_INTEGER, b"\x07") + _ECDSA_WITH_SHA256 + issuer + times + subject + public)
     signature = authority._key.sign(signed, ec.ECDSA(SHA256()))
-    made = _der(_SEQUENCE, signed + _ECDSA_WITH_SHA256 + _der(_BITS, b"\0" + signature))
+    made = der(_SEQUENCE, signed + _ECDSA_WITH_SHA256 + der(_BITS, b"\0" + signature))
     pem = ssl.DER_cert_to_PEM_cert(made).encode()
     return pem + key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
-
-
-def _der(tag: int, content: bytes) -> bytes:
-    size = len(content)
-    if size < 0x80:
-        return bytes([tag, size]) + content
-    length = size.to_bytes((size.bit_length() + 7) // 8, "big")
-    return bytes([tag, 0x80 | len(length)]) + length + content

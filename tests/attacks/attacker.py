@@ -7,6 +7,8 @@ import urllib.request
 from pathlib import Path
 
 from tests.wire.batches import batch
+from tsproxy.clock import Clock
+from tsproxy.testing.proxy import RunningProxy
 
 HOST = "127.0.0.1"
 PATIENCE_S = 120
@@ -58,6 +60,32 @@ async def last_words(port, data, *, ends=False):
         return b""
     finally:
         writer.close()
+
+
+@contextlib.asynccontextmanager
+async def attackers(port, sent, count):
+    """So many connections that have sent these bytes, and say no more: (reader, writer) of each."""
+    ends = [await asyncio.open_connection(HOST, port) for _ in range(count)]
+    try:
+        for _, writer in ends:
+            writer.write(sent)
+        yield ends
+    finally:
+        for _, writer in ends:
+            writer.close()
+
+
+@contextlib.asynccontextmanager
+async def proxy_that_knows(kafka, topic, settings=None):
+    """A proxy that judges by the topic's limits."""
+    async with RunningProxy(kafka.bootstrap_servers, settings=settings) as proxy:
+
+        async def is_judged_here():
+            told = await answer_to(port_of(proxy), produce(topic.encode(), far_ahead(Clock()), version=8))
+            return proxy.decisions() and told and proxy.decisions()[-1].get("verdict") == "rejected"
+
+        await until(is_judged_here, "the topic's limits are known")
+        yield proxy
 
 
 async def metric(proxy, line):

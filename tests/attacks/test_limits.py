@@ -12,6 +12,7 @@ from tests.attacks.attacker import (
     HOST,
     PATIENCE_S,
     answer_to,
+    attackers,
     far_ahead,
     metric,
     port_of,
@@ -38,17 +39,9 @@ def beginning(announced, sent, topic=b"t"):
     return struct.pack(">i", announced) + head + bytes(sent - len(head) - 4)
 
 
-@contextlib.asynccontextmanager
-async def stalled(port, announced, sent, count=ATTACKERS):
+def stalled(port, announced, sent, count=ATTACKERS):
     """So many connections that have sent the beginning of a request each, and say no more."""
-    ends = [await asyncio.open_connection(HOST, port) for _ in range(count)]
-    try:
-        for _, writer in ends:
-            writer.write(beginning(announced, sent))
-        yield [reader for reader, _ in ends]
-    finally:
-        for _, writer in ends:
-            writer.close()
+    return attackers(port, beginning(announced, sent), count)
 
 
 async def has_come(proxy, size):
@@ -86,7 +79,7 @@ async def test_a_frame_that_stalls_is_cut_off_and_a_good_client_beside_it_goes_o
         AIOKafkaProducer(bootstrap_servers=proxy.bootstrap_servers) as producer,
         stalled(port_of(proxy), MIB, 1000) as readers,
     ):
-        for reader in readers:
+        for reader, _ in readers:
             with contextlib.suppress(ConnectionResetError):
                 assert await asyncio.wait_for(reader.read(), PATIENCE_S) == b""
         await producer.send_and_wait(topic, b"x")
@@ -105,12 +98,12 @@ async def test_over_the_bytes_for_all_the_largest_goes_at_once_and_the_others_go
         RunningProxy(kafka_440.bootstrap_servers, settings=settings) as proxy,
         AIOKafkaProducer(bootstrap_servers=proxy.bootstrap_servers) as producer,
         stalled(port_of(proxy), ANNOUNCED, 1000, count=3) as small,
-        stalled(port_of(proxy), ANNOUNCED, 16 * MIB, count=1) as [large],
+        stalled(port_of(proxy), ANNOUNCED, 16 * MIB, count=1) as [(large, _)],
     ):
         with contextlib.suppress(ConnectionResetError):
             assert await asyncio.wait_for(large.read(), PATIENCE_S) == b""
         await producer.send_and_wait(topic, b"x")
-        assert not any(reader.at_eof() for reader in small)
+        assert not any(reader.at_eof() for reader, _ in small)
         assert await metric(proxy, 'tsproxy_limits_total{limit="buffered"}') == 1
 
 
@@ -177,7 +170,10 @@ upstream: {{ bootstrap_servers: ["{kafka_440.bootstrap_servers}"] }}
 listeners: [{{ bind: "{HOST}:0" }}]
 """
     file.write_text(text)
-    async with RunningProxy(config=file) as proxy, stalled(port_of(proxy), MIB, 1000, count=1) as [reader]:
+    async with (
+        RunningProxy(config=file) as proxy,
+        stalled(port_of(proxy), MIB, 1000, count=1) as [(reader, _)],
+    ):
         await until(lambda: has_come(proxy, 1000), "the beginning has come")
         file.write_text(text + "limits: { stalled_frame: 100ms }\n")
         with contextlib.suppress(ConnectionResetError):

@@ -2,15 +2,12 @@
 
 import asyncio
 import collections
-import struct
 
 import pytest
 from aiokafka import AIOKafkaConsumer
 
 from tests.attacks.attacker import HOST, port_of, until
-from tests.session.messages import produce
-from tests.wire.batches import batch
-from tsproxy.clock import Clock
+from tests.proxy.test_reload import error_code
 from tsproxy.testing.java_producer import Acknowledged, JavaProducer, JavaRecord
 from tsproxy.testing.kafka_cluster import KafkaCluster
 from tsproxy.testing.ports import free_ports
@@ -29,25 +26,19 @@ async def test_a_limit_made_tighter_holds_on_a_connection_whose_batches_passed_b
     async with RunningProxy(
         kafka_440.bootstrap_servers, settings={"upstream.admin.refresh": "250ms"}
     ) as proxy:
-        reader, writer = await asyncio.open_connection(HOST, port_of(proxy))
-
-        async def error_code():
-            sent = produce({topic: {0: batch([Clock().now_ms() + ahead_ms])}}, version=8)
-            writer.write(sent)
-            size = int.from_bytes(await reader.readexactly(4), "big")
-            told = await reader.readexactly(size)
-            return struct.unpack_from(">h", told, 4 + 4 + 2 + len(topic) + 4 + 4)[0]
-
-        assert [await error_code() for _ in range(20)] == [0] * 20
+        connection = await asyncio.open_connection(HOST, port_of(proxy))
+        codes = [await error_code(connection, topic, ahead_ms) for _ in range(20)]
+        assert codes == [0] * 20
         await kafka_440.alter_topic(topic, {"message.timestamp.after.max.ms": str(MINUTE_MS)})
 
         async def is_rejected_here():
-            await error_code()
+            await error_code(connection, topic, ahead_ms)
             return any(line.get("verdict") == "rejected" for line in proxy.decisions())
 
         await until(is_rejected_here, "the proxy knows the new limit")
-        assert [await error_code() for _ in range(20)] == [32] * 20
-        writer.close()
+        codes = [await error_code(connection, topic, ahead_ms) for _ in range(20)]
+        assert codes == [32] * 20
+        connection[1].close()
 
 
 @pytest.mark.full_only("takes a minute; rigs/truth/test_kills.py kills proxies under such producers")

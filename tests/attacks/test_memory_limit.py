@@ -19,7 +19,7 @@ import pytest
 import pytest_asyncio
 import zstandard
 
-from tests.attacks.attacker import HOST, PATIENCE_S, answer_to, far_ahead, port_of, until
+from tests.attacks.attacker import PATIENCE_S, answer_to, attackers, port_of, proxy_that_knows
 from tests.attacks.attacker import produce as one_batch
 from tests.attacks.test_work import DESCRIBE_CONFIGS, SHELLS, headed
 from tests.e2e.sasl import connect, plain
@@ -171,18 +171,6 @@ def peak_mib(proxy):
     return int(re.search(r"VmHWM:\s+(\d+)", status)[1]) / 1024
 
 
-@contextlib.asynccontextmanager
-async def proxy_that_knows(kafka, topic, settings=SETTINGS):
-    async with RunningProxy(kafka.bootstrap_servers, settings=settings) as proxy:
-
-        async def is_judged_here():
-            told = await answer_to(port_of(proxy), one_batch(topic.encode(), far_ahead(Clock()), version=8))
-            return proxy.decisions() and told and proxy.decisions()[-1].get("verdict") == "rejected"
-
-        await until(is_judged_here, "the topic's limits are known")
-        yield proxy
-
-
 async def good_client_is_served(proxy, topic):
     """Also one whose batch is large enough to wait for its turn with the judges."""
     small, now_ms = batch([Clock().now_ms()]), Clock().now_ms()
@@ -195,18 +183,6 @@ async def good_client_is_served(proxy, topic):
     )
     for records in (small, expensive):
         assert await answer_to(port_of(proxy), one_batch(topic.encode(), records, version=8))
-
-
-@contextlib.asynccontextmanager
-async def attackers(proxy, sent, count):
-    ends = [await asyncio.open_connection(HOST, port_of(proxy)) for _ in range(count)]
-    try:
-        for _, writer in ends:
-            writer.write(sent)
-        yield ends
-    finally:
-        for _, writer in ends:
-            writer.close()
 
 
 async def ended(ends, count):
@@ -230,8 +206,9 @@ async def test_the_proxy_outlives_it_and_serves_a_good_client_meanwhile(kafka, t
     config, make = (ATTACKS | ANSWERED)[attack]
     await kafka.create_topic(topic, config=config)
     requests = make(topic)
-    async with proxy_that_knows(kafka, topic) as proxy:
-        async with attackers(proxy, b"".join(requests), 12 if attack.startswith("20,000") else 4) as ends:
+    async with proxy_that_knows(kafka, topic, SETTINGS) as proxy:
+        count = 12 if attack.startswith("20,000") else 4
+        async with attackers(port_of(proxy), b"".join(requests), count) as ends:
             await good_client_is_served(proxy, topic)
             if attack in ANSWERED:
                 await ended(ends, len(requests))
@@ -250,9 +227,9 @@ async def test_frames_of_connections_that_closed_are_not_kept_behind_the_judges(
         | {f"{topic}.x": {0: batch([at_ms], ZSTD, body=body + bytes(20 * MIB), records_count=1)}}
     )
     assert len(attack) > 20 * MIB
-    async with proxy_that_knows(kafka, topic) as proxy:
+    async with proxy_that_knows(kafka, topic, SETTINGS) as proxy:
         for _ in range(20 if IS_FULL else 13):  # all their frames would take more than the limit
-            async with attackers(proxy, attack, 2) as ends:
+            async with attackers(port_of(proxy), attack, 2) as ends:
                 with contextlib.suppress(ConnectionError):
                     for _, writer in ends:
                         await writer.drain()
@@ -265,7 +242,7 @@ async def test_the_process_ends_in_its_time_while_judges_are_busy(kafka, topic):
     await kafka.create_topic(topic, config=DAY)
     attack = produce({topic: dict.fromkeys(range(20_000), million_records(Clock().now_ms()))})
     settings = SETTINGS | {"limits.records_per_request": str(1_000_000_000)}
-    async with proxy_that_knows(kafka, topic, settings) as proxy, attackers(proxy, attack, 4):
+    async with proxy_that_knows(kafka, topic, settings) as proxy, attackers(port_of(proxy), attack, 4):
         await good_client_is_served(proxy, topic)
         assert await proxy.stop() == 0
 
@@ -295,7 +272,7 @@ async def test_who_has_not_logged_in_takes_no_memory_from_who_has():
     ):
         for made in BEFORE_LOGIN.values():
             requests = made()
-            async with attackers(proxy, b"".join(requests), 16) as ends:
+            async with attackers(port_of(proxy), b"".join(requests), 16) as ends:
                 await ended(ends, len(requests))
                 good = await connect(proxy.bootstrap_servers)
                 await good.handshake("PLAIN")

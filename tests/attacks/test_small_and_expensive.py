@@ -11,11 +11,10 @@ from tests.attacks.attacker import (
     HOST,
     PATIENCE_S,
     answer_to,
-    far_ahead,
     port_of,
     produce,
+    proxy_that_knows,
     resident_mib,
-    until,
 )
 from tests.session.conversation import (
     LIMITS,
@@ -43,7 +42,6 @@ from tsproxy.session.effects import (
 from tsproxy.session.produce import budget
 from tsproxy.session.produce.cost import OFFLOAD_RECORDS
 from tsproxy.session.requests import RELAYED
-from tsproxy.testing.proxy import RunningProxy
 from tsproxy.wire.k00_produce import MOST_PARTITIONS
 
 
@@ -173,13 +171,7 @@ def test_no_request_is_taken_while_many_bytes_of_our_own_answers_wait_for_the_br
 @pytest.fixture
 async def proxy_and_topic(kafka_440, topic):
     await kafka_440.create_topic(topic)
-    async with RunningProxy(kafka_440.bootstrap_servers) as proxy:
-
-        async def is_judged_here():
-            told = await answer_to(port_of(proxy), produce(topic.encode(), far_ahead(Clock()), version=8))
-            return proxy.decisions() and told and proxy.decisions()[-1].get("verdict") == "rejected"
-
-        await until(is_judged_here, "the topic's limits are known")
+    async with proxy_that_knows(kafka_440, topic) as proxy:
         yield proxy, topic.encode()
 
 

@@ -9,10 +9,11 @@ from contextlib import suppress
 from functools import partial
 
 import pytest
-from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
+from aiokafka import AIOKafkaProducer
 from aiokafka.errors import InvalidTimestampError
 from confluent_kafka import Producer
 
+from tests.e2e.load import values_of
 from tests.full_only import variations
 from tests.processes import is_alive
 from tests.proxy.loops import LOOPS, LoopName
@@ -43,17 +44,6 @@ def boots_of(proxy, topic):
         if line["event"] == "counters" and line["topic"] == topic:
             records[line["boot"]] += line["records"]
     return records
-
-
-async def values_of(kafka, topic):
-    """All values of partition 0, in the order of the log."""
-    partition = TopicPartition(topic, 0)
-    count = (await kafka.end_offsets(topic))[0]
-    async with AIOKafkaConsumer(bootstrap_servers=kafka.bootstrap_servers) as consumer:
-        consumer.assign([partition])
-        await consumer.seek_to_beginning(partition)
-        async with asyncio.timeout(120):
-            return [(await consumer.getone()).value for _ in range(count)]
 
 
 @pytest.mark.parametrize(

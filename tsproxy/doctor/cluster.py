@@ -124,9 +124,9 @@ async def look_up(address: Address) -> Sequence[str] | str:
 
 
 async def _speaks(address: Address) -> Literal["tls", "plain"] | None:
-    if not await _listens(address):
+    if not await _connects(address):
         return None
-    if await _speaks_tls(address):
+    if await _connects(address, unchecked_tls()):
         return "tls"
     try:
         async with connected(address, None, None):
@@ -144,19 +144,8 @@ def unchecked_tls() -> ssl.SSLContext:
     return context
 
 
-async def _listens(address: Address) -> bool:
-    try:
-        async with asyncio.timeout(LOOK_UP_S):
-            _, writer = await asyncio.open_connection(address.host, address.port)
-    except (OSError, TimeoutError):
-        return False
-    writer.close()
-    return True
-
-
-async def _speaks_tls(address: Address) -> bool:
-    """True if a TLS handshake succeeds. The certificate does not matter: nothing is sent."""
-    context = unchecked_tls()
+async def _connects(address: Address, context: ssl.SSLContext | None = None) -> bool:
+    """True if somebody accepts a connection there, and the TLS handshake of `context` succeeds."""
     try:
         async with asyncio.timeout(LOOK_UP_S):
             _, writer = await asyncio.open_connection(address.host, address.port, ssl=context)
