@@ -312,7 +312,7 @@ def _drift_words(buckets: Sequence[DriftBucket]) -> str:
 
 
 def sparkline(values: Sequence[int], label: str) -> Markup:
-    """A small bar for each hour. `label` describes it in words."""
+    """A small bar for each hour or day. `label` describes it in words."""
     most = max([1, *values])
     height, step = 26, 4
     rises = {n: px(max(1.5, height * value / most)) for n, value in enumerate(values) if value}

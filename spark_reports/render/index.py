@@ -32,7 +32,7 @@ def render(facts: Mapping[str, DayFacts]) -> str:
             "header",
             element("p", element("b", "tsproxy"), f" · {span} · UTC", class_="kicker"),
             element("h1", "Daily reports"),
-            _teams(facts, days[0]) if days else None,
+            *(_places(facts, days[0]) if days else ()),
         ),
         element(
             "main",
@@ -44,17 +44,24 @@ def render(facts: Mapping[str, DayFacts]) -> str:
     return document(f"{title}: {span}", body)
 
 
-def _teams(facts: Mapping[str, DayFacts], day: date) -> Markup | None:
-    """Links to the teams' pages of the newest day; None without any."""
+def _places(facts: Mapping[str, DayFacts], day: date) -> Iterator[Markup]:
+    """Links to the pages of teams and topics of a day, and to the places of its worst producers."""
     own, page = facts[day.isoformat()], history.page_of(facts, day)
-    if page is None or not own["teams"]:
-        return None
+    if page is None:
+        return
     folder = page.rpartition("/")[0]
-    shown = [
-        element("a", words.short(team, 80), href=f"{folder}/{links.page('team', team)}")
-        for team in own["teams"]
-    ]
-    return element("nav", f"Teams on {day}: ", *shown, aria_label="Teams")
+    places: Mapping[str, list[tuple[str, str]]] = {
+        "Teams": [(team, f"{folder}/{links.page('team', team)}") for team in own["teams"]],
+        "Topics": [(topic, f"{folder}/{links.page('topic', topic)}") for topic in own["topics"]],
+        "Producers": [
+            (words.client(client), f"{page}#{links.anchor('producer', client, principal)}")
+            for client, principal in own["producers"]
+        ],
+    }
+    for head, found in places.items():
+        if found:
+            shown = [element("a", words.short(name, 80), href=link) for name, link in found]
+            yield element("nav", f"{head} on {day}: ", *shown, aria_label=head)
 
 
 def _rows(facts: Mapping[str, DayFacts], days: list[date]) -> Iterator[tuple[Content, ...]]:

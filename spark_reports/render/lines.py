@@ -21,7 +21,7 @@ class Lines(Generic[Row]):
     details: Callable[[Row], Markup]
     """Shown when the line is opened."""
     anchor: Callable[[Row], str | None]
-    """The id of the line, for links."""
+    """The id of the details. A browser that follows a link to it opens the line and what the line is in."""
 
     def on_page(self, rows: Iterable[Row], *, has_heads: bool = True) -> Markup:
         """The list. If several lists have the same heads, only the first one shows them."""
@@ -45,8 +45,8 @@ class Lines(Generic[Row]):
             for column in others
         ]
         summary = element("summary", element("span", element("span", name.cell(row)), *cells, class_="cells"))
-        details = element("div", self.details(row), class_="opened")
-        return element("details", summary, details, class_="line", id=self.anchor(row))
+        details = element("div", self.details(row), class_="opened", id=self.anchor(row))
+        return element("details", summary, details, class_="line")
 
 
 def folded(text: str, content: Markup) -> Markup:

@@ -92,8 +92,13 @@ def topic_details(row: TopicRow) -> Markup:
     return join(
         facts(f"Drift seen: {drift}.", worst_producers(topic)),
         *[_limits(topic, side) for side in SIDE_WORDS],
-        topic_link(row.report, topic),
     )
+
+
+def _details(row: TopicRow) -> Markup:
+    own = topic_link(row.report, row.topic["topic"])
+    page = element("p", "Its producers, with their evidence: ", own) if isinstance(own, Markup) else None
+    return join(topic_details(row), page)
 
 
 def _part(records: int, whole: int) -> Markup:
@@ -126,7 +131,7 @@ TOPICS: Final[Columns[TopicRow]] = (
     Column("#Unconfirmed", lambda row: words.count(row.topic["records_unconfirmed"])),
 )
 _TOPIC_LINES: Final = Lines(
-    "topics", TOPICS, details=topic_details, anchor=lambda row: topic_id(row.topic["topic"])
+    "topics", TOPICS, details=_details, anchor=lambda row: topic_id(row.topic["topic"])
 )
 
 

@@ -7,7 +7,7 @@ from typing import Final
 from spark_reports.render.tables import Column, Columns, more, table
 from spark_reports.report import links, words
 from spark_reports.report.headline import rejected_records
-from spark_reports.report.shape import Producer, Report, Topic
+from spark_reports.report.shape import Producer, Report
 from spark_reports.report.shape_for_readers import Team
 from tsproxy.model.markup import Content, Markup, element, join
 
@@ -90,11 +90,13 @@ def team_link(report: Report, team: str | None) -> Markup:
     return element("a", words.team(team), href=links.page("team", team), class_=class_)
 
 
-def topic_link(report: Report, topic: Topic) -> Markup | None:
-    """A link to a topic's page; None if there is none."""
-    if not rejected_records(topic) or not _has_pages(report):
-        return None
-    return element("p", element("a", "The page of this topic", href=links.page("topic", topic["topic"])))
+def topic_link(report: Report, topic: str) -> Content:
+    """A topic's name, and a link to its page if there is one."""
+    name = words.short(topic, 60)
+    own = [each for each in report["topics"] if each["topic"] == topic and rejected_records(each)]
+    if not own or not _has_pages(report):
+        return name
+    return element("a", name, href=links.page("topic", topic))
 
 
 def _has_pages(report: Report) -> bool:

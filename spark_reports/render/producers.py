@@ -4,20 +4,21 @@ A line opens to the evidence and the text for the producer's owner. A producer w
 in the group of each, with the records of that cause. Its evidence is in the first of these groups.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from datetime import date, timedelta
 from typing import Final
 
 from spark_reports.render import owners
 from spark_reports.render.charts import sparkline
 from spark_reports.render.lines import Lines, facts, folded
 from spark_reports.render.tables import Column, Columns, bullets, tag
-from spark_reports.report import causes, words
+from spark_reports.report import causes, links, words
 from spark_reports.report.causes import Cause, Sender
 from spark_reports.report.headline import rejected_records
 from spark_reports.report.notices import has_owner, notice
 from spark_reports.report.shape import Example, Producer, Report
-from tsproxy.model.markup import Markup, element, join
+from tsproxy.model.markup import Content, Markup, element, join
 
 LINES_SHOWN: Final = 5
 """The number of lines that a group shows. The others are folded into one entry that says how many there
@@ -179,7 +180,8 @@ def _elsewhere(producer: Producer) -> Markup:
 def _evidence(report: Report, producer: Producer) -> Markup:
     own = notice(report, producer) if has_owner(producer) else None
     return join(
-        facts(_who(producer), _when(report, producer)),
+        element("p", f"{_who(producer)} {_when(report, producer)}", *_topics_of(report, producer), "."),
+        _week(report, producer),
         element("p", link) if (link := owners.dashboard(report, producer)) else None,
         facts(words.good_and_bad(producer), _others(producer)),
         bullets([_example(example) for example in producer["examples"][:EXAMPLES_SHOWN]]),
@@ -199,11 +201,35 @@ def _who(producer: Producer) -> str:
 
 def _when(report: Report, producer: Producer) -> str:
     first, last = (words.moment(report, producer[end]) for end in ("first_ts", "last_ts"))
-    topics = [words.short(topic["topic"], 60) for topic in producer["topics"]]
-    more = producer["topics_count"] - len(topics)
-    rest = f" and {words.count(more)} more" if more > 0 else ""
-    where = f", topics: {', '.join(topics)}{rest}" if topics else ""
-    return f"Rejected between {first} and {last} UTC{where}."
+    return f"Rejected between {first} and {last} UTC"
+
+
+def _topics_of(report: Report, producer: Producer) -> Iterator[Content]:
+    """The topics at which it was rejected, each with a link to its page if there is one."""
+    for number, topic in enumerate(producer["topics"]):
+        yield ", " if number else ", topics: "
+        yield owners.topic_link(report, topic["topic"])
+    more = producer["topics_count"] - len(producer["topics"])
+    if producer["topics"] and more > 0:
+        yield f" and {words.count(more)} more"
+
+
+def _week(report: Report, producer: Producer) -> Markup | None:
+    """The producer's last eight days, drawn and counted; None without a rollup."""
+    week = producer.get("week")  # a report of an earlier release has none
+    if not week:
+        return None
+    last = date.fromisoformat(report["last_day"])
+    first = last - timedelta(days=len(week) - 1)
+    known = report.get("links")
+    before = links.relative(known["day_before"]) if known and any(week[-2:-1]) else None
+    return element(
+        "p",
+        f"Rejected by day, {first.day} {first:%b} to {last.day} {last:%b}:",
+        sparkline([each or 0 for each in week], "rejected records of each day"),
+        f"{', '.join('unknown' if each is None else words.count(each) for each in week)}. ",
+        element("a", "Its day before", href=f"{before}#{owners.producer_id(producer)}") if before else None,
+    )
 
 
 def _others(producer: Producer) -> str | None:

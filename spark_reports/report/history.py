@@ -14,6 +14,7 @@ from typing import Any, Final, TypedDict, get_type_hints
 from spark_reports.log.completeness import State
 from spark_reports.report import links, missing, words
 from spark_reports.report.causes import main_cause
+from spark_reports.report.headline import rejected_records
 from spark_reports.report.shape import DayOfTrend, LogQuality, Report
 from spark_reports.report.shape_for_readers import History, PastDay, Usual
 
@@ -59,9 +60,13 @@ class DayFacts(TypedDict):
     generated_ts: str
     teams: list[str]
     """The teams with a page beside that of the day, at most 50."""
+    topics: list[str]
+    """The topics with a page beside that of the day, at most 50, as far as the report lists them."""
+    producers: list[list[str | None]]
+    """Client id and principal of the worst producers that the report lists, at most 50."""
 
 
-_TEAMS: Final = 50
+_NAMED: Final = 50
 
 
 def of_report(report: Report, days: Sequence[DayOfTrend], page: str | None) -> list[DayFacts]:
@@ -77,6 +82,7 @@ def of_report(report: Report, days: Sequence[DayOfTrend], page: str | None) -> l
     cause = main_cause(report["reasons"]) if first == last else None
     owned = report["owners"]
     teams = [row["team"] for row in owned["teams"] if row["team"] and row["producers"]] if owned else []
+    topics = [topic["topic"] for topic in report["topics"] if rejected_records(topic)]
     facts = []
     for day in _days(first, last):
         counts = counted.get(day)
@@ -100,7 +106,9 @@ def of_report(report: Report, days: Sequence[DayOfTrend], page: str | None) -> l
                 cause_records=cause[1] if cause else 0,
                 page=page,
                 generated_ts=report["generated_ts"],
-                teams=teams[:_TEAMS],
+                teams=teams[:_NAMED],
+                topics=topics[:_NAMED],
+                producers=[[each["client_id"], each["principal"]] for each in report["producers"][:_NAMED]],
             )
         )
     return facts
@@ -148,17 +156,25 @@ def to_text(facts: DayFacts) -> str:
 def from_text(text: str) -> DayFacts | None:
     """The facts from a file of a rollup. None for anything else: the day is then missing."""
     try:
-        found: Any = {"teams": []} | json.loads(text)  # an earlier release had no teams
+        found: Any = _ADDED | json.loads(text)
         own = DayFacts(**{name: found[name] for name in _FORM})  # type: ignore[typeddict-item]  # checked below
         is_day = date.fromisoformat(own["day"]).isoformat() == own["day"]
     except (ValueError, TypeError, KeyError, RecursionError):
         return None
     is_valid = is_day and all(isinstance(own[name], kind) for name, kind in _FORM.items())
-    is_valid = is_valid and all(isinstance(team, str) for team in own["teams"])
+    is_valid = is_valid and all(isinstance(name, str) for name in (*own["teams"], *own["topics"]))
+    is_valid = is_valid and all(_is_producer(each) for each in own["producers"])
     return own if is_valid and own["state"] in (*State, NOT_OVER) else None
 
 
-_FORM: Final[Mapping[str, Any]] = get_type_hints(DayFacts) | {"teams": list}
+_ADDED: Final[Mapping[str, Any]] = {"teams": [], "topics": [], "producers": []}
+"""The lists that files of earlier releases lack."""
+
+_FORM: Final[Mapping[str, Any]] = get_type_hints(DayFacts) | dict.fromkeys(_ADDED, list)
+
+
+def _is_producer(found: Any) -> bool:
+    return isinstance(found, list) and len(found) == 2 and all(isinstance(each, str | None) for each in found)
 
 
 def compared(facts: Mapping[str, DayFacts], day: date, new_producers: int | None) -> History:

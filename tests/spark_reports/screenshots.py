@@ -1,29 +1,45 @@
-"""The pictures of a report: `python -m tests.spark_reports.screenshots REPORT.json docs/guide`.
+"""The pictures of a report in the documents: `python -m tests.spark_reports.screenshots docs/guide`.
 
-1280 pixels wide by day and by night, 400 pixels wide, and as printed (a PDF).
+The day's page at a desk by day and by night, on a phone, and as printed (a PDF), and the page of a team.
 """
 
 import sys
 import tempfile
+from datetime import date
 from pathlib import Path
 
-from spark_reports.render import html
-from spark_reports.report.files import read_report
-from tests.spark_reports import browser
+from spark_reports.render import html, pages
+from spark_reports.report import history, links
+from tests.spark_reports import browser, reports
 
 _DARK = "--blink-settings=preferredColorScheme=0"
 _SHOTS = {
-    "report-1280.png": ("--window-size=1280,1000",),
-    "report-dark.png": ("--window-size=1280,1000", _DARK),
-    "report-400.png": ("--window-size=400,1000",),
+    "report-1280.png": ("--window-size=1280,800",),
+    "report-dark.png": ("--window-size=1280,800", _DARK),
+    "report-400.png": ("--window-size=400,900",),
 }
 
 
-def main(report, folder):
-    page = html.render(read_report(Path(report)))
-    for name, options in _SHOTS.items():
+def synthetic():
+    """The fixed report, with a week that its producers sent."""
+    report = reports.complete()
+    days = [sum(day) for day in zip(*(each["week"] for each in report["producers"]), strict=True)]
+    records = report["totals"]["records_judged"]
+    facts = {
+        day: facts | {"records": records, "rejected_records": rejected}
+        for (day, facts), rejected in zip(reports.week().items(), days, strict=True)
+    }
+    return report | {"history": history.compared(facts, date(2026, 11, 20), 1)}
+
+
+def main(folder):
+    report = synthetic()
+    page = html.render(report)
+    team = dict(pages.pages(report))[links.page("team", "Payments")].replace("<details", "<details open")
+    shots = [(name, page, options) for name, options in _SHOTS.items()]
+    for name, text, options in [*shots, ("report-team.png", team, ("--window-size=1280,860",))]:
         with tempfile.TemporaryDirectory() as place:
-            browser.run(Path(place), page, *options, f"--screenshot={Path(folder, name).resolve()}")
+            browser.run(Path(place), text, *options, f"--screenshot={Path(folder, name).resolve()}")
     with tempfile.TemporaryDirectory() as place:
         path = Path(folder, "report-print.pdf").resolve()
         browser.run(Path(place), page, "--no-pdf-header-footer", f"--print-to-pdf={path}")

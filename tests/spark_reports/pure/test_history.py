@@ -1,5 +1,6 @@
 """The day beside the week before it: medians, days that are missing or incomplete, and what is claimed."""
 
+import json
 import re
 from datetime import date
 
@@ -125,6 +126,14 @@ def test_the_facts_of_a_day_are_read_back_as_they_were_written():
     assert history.from_text(history.to_text(facts)) == facts
     assert (facts["state"], facts["is_compared"], facts["cause"]) == ("complete", True, "the wrong time unit")
     assert 0 < facts["cause_records"] <= 941_773
+    assert facts["topics"] == ["telemetry", "payments", "clicks", "orders"]
+    assert facts["producers"][1] == ["billing-nightly", "User:billing"]
+
+
+def test_a_file_of_an_earlier_release_names_no_places():
+    facts = reports.week()["2026-11-20"]
+    kept = {name: facts[name] for name in facts if name not in ("teams", "topics", "producers")}
+    assert history.from_text(json.dumps(kept)) == kept | {"teams": [], "topics": [], "producers": []}
 
 
 KILLED = {"proxy": "px", "boot": "b", "last_ts": "2026-11-20T12:00:30.000Z",
@@ -193,6 +202,9 @@ def test_days_of_one_report_have_their_own_counts_and_no_cause():
                 {"records": "many"},
                 {"cause": 7},
                 {"is_compared": None},
+                {"teams": [7]},
+                {"topics": [None]},
+                *({"producers": wrong} for wrong in (["a"], [["a"]], [["a", 7]], [["a", "b", "c"]])),
             )
         ],
     ],
@@ -218,7 +230,7 @@ def test_the_page_draws_the_eight_days_on_a_scale_of_their_own():
     heights = re.findall(r'style="height:(\d+)%"', page)
     assert [int(each) for each in heights] == [72, 76, 80, 84, 88, 92, 96, 100]
     assert "<b>1.8 %</b>" in page
-    assert "Rejected by day" not in html.render(reports.fixed())
+    assert "Rejected by day:" not in html.render(reports.fixed())
 
 
 def test_a_day_that_is_missing_is_a_dash_and_one_that_is_not_compared_is_pale():

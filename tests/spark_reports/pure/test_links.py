@@ -10,7 +10,7 @@ from spark_reports.exits import UsageError
 from spark_reports.render import html, index, markdown
 from spark_reports.render.owners import producer_id
 from spark_reports.render.pages import pages as pages_of
-from spark_reports.report import links
+from spark_reports.report import history, links
 from tests.spark_reports import reports
 from tests.spark_reports.pure.test_html import TAGS, Page
 
@@ -55,7 +55,8 @@ def test_the_page_links_to_its_neighbours_and_files():
     page = Page(html.render(reports.complete()))
     relative = [link for link in page.links if ":" not in link and not link.startswith("#")]
     pages = [link for link in relative if links.PAGES.fullmatch(link)]
-    assert [link for link in relative if link not in pages] == [*NEIGHBOURS, "report.json", "report.csv"]
+    others = [link for link in relative if link not in pages and "#" not in link]
+    assert others == [*NEIGHBOURS, "report.json", "report.csv"]
     assert set(pages) == {name for name, _ in pages_of(reports.complete())}
     assert all(link.startswith("#") for link in Page(html.render(reports.fixed())).links)
 
@@ -196,13 +197,35 @@ def rows_of(facts):
     return [Page(row).words for row in re.findall(r"<tr role=\"row\">(?!<th).*?</tr>", text)], Page(text)
 
 
+def places_in(folder):
+    """The links of the index to pages of teams and topics, and to producers."""
+    return [
+        *(f"{folder}/{links.page('team', team)}" for team in ("Payments", "Devices")),
+        *(f"{folder}/{links.page('topic', topic)}" for topic in ("payments", "telemetry")),
+        f"{folder}/report.html#{links.anchor('producer', 'billing-nightly', 'User:billing')}",
+        f"{folder}/report.html#{links.anchor('producer', 'sensor-gateway', None)}",
+    ]
+
+
+def test_a_producer_that_the_index_names_has_a_place_on_the_page_of_its_day():
+    report = reports.complete()
+    counts = {"day": "2026-11-20", "records": 100, "rejected_records": 9, "producers_affected": 6}
+    [facts] = history.of_report(report, [counts], "2026-11-20/report.html")
+    found = Page(index.render({facts["day"]: facts})).links
+    places = {link.partition("#")[2] for link in found if "#" in link}
+    assert len(places) == len(report["producers"])
+    assert places <= set(Page(html.render(report)).ids)
+    written = {f"2026-11-20/{name}" for name, _ in pages_of(report)}
+    assert {link for link in found if "topic-" in link} == {name for name in written if "topic-" in name}
+
+
 def test_the_index_has_a_row_for_each_day_the_newest_first():
     rows, page = rows_of(
         reports.week(d19={"state": "incomplete"}, d18={"state": "not_over"}, d17={"records": 0})
     )
     assert [row[:10] for row in rows] == [f"2026-11-{n}" for n in range(20, 12, -1)]
     days = [f"2026-11-{n}/report.html" for n in range(20, 12, -1)]
-    assert page.links == [*(f"2026-11-20/{links.page('team', t)}" for t in ("Payments", "Devices")), *days]
+    assert page.links == [*places_in("2026-11-20"), *days]
     for part in ("complete", "100,000", "2.5 % (2,500)", "the wrong time unit 50 %"):
         assert part in rows[0]
     assert "incomplete" in rows[1]
@@ -220,20 +243,19 @@ def test_days_that_are_not_there_are_a_row_that_says_so():
 
 def test_a_folder_that_several_days_share_is_linked_from_the_last_report_only():
     rows = {f"d{n}": {"page": "latest/report.html"} for n in range(13, 21)}
-    assert rows_of(reports.week(**rows))[1].links == [
-        *(f"latest/{links.page('team', team)}" for team in ("Payments", "Devices")),
-        "latest/report.html",
-    ]
+    assert rows_of(reports.week(**rows))[1].links == [*places_in("latest"), "latest/report.html"]
 
 
 @pytest.mark.parametrize(
     "text", [*reports.HOSTILE, "javascript:alert(1)", "//evil.example", "\u202e" * 5_000]
 )
 def test_hostile_text_in_the_files_of_a_rollup_does_nothing_in_the_index(text):
-    facts = reports.week(
-        **{f"d{n}": {"cause": text, "page": text, "generated_ts": text} for n in range(13, 21)}
-    )
-    page = index.render(facts)
+    named = {"teams": [text], "topics": [text], "producers": [[text, text]]}
+    shown = index.render(reports.week(d20=named | {"cause": text}))
+    assert Page(shown).tags <= TAGS
+    assert all(link.startswith("2026-11-") for link in Page(shown).links)
+    texts = named | {"cause": text, "page": text, "generated_ts": text}
+    page = index.render(reports.week(**{f"d{n}": texts for n in range(13, 21)}))
     assert Page(page).tags <= TAGS
     assert (Page(page).open, Page(page).crossed, Page(page).links) == ([], [], [])
     assert {character for character in page if not character.isprintable()} <= {"\n"}

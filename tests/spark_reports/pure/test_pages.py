@@ -47,6 +47,27 @@ def test_each_page_answers_who_what_since_when_whose_and_what_to_do(name):
     assert "kiosk-clock" not in shown.words
 
 
+def test_the_line_of_a_producer_has_its_days_its_topics_and_the_way_to_its_day_before():
+    """`sensor-gateway` was rejected on each day; `billing-nightly` on the last four."""
+    report = reports.complete()
+    report["producers"][1]["week"][0] = None
+    shown = Page(html.render(report))
+    assert "Rejected by day, 13 Nov to 20 Nov:" in shown.words
+    assert "unknown, 0, 0, 0, 228,708, 228,708, 228,708, 228,708." in shown.words
+    assert links.page("topic", "payments") in shown.links
+    sensor, _, mobile = (producer_id(each) for each in report["producers"][:3])
+    assert f"../2026-11-19/report.html#{sensor}" in shown.links
+    assert f"../2026-11-19/report.html#{mobile}" not in shown.links
+
+
+def test_the_page_of_a_topic_says_nothing_of_a_page_of_this_topic():
+    """It is the page."""
+    says = "Its producers, with their evidence: "
+    assert says in Page(html.render(reports.complete())).words
+    for text in pages_of(reports.complete()).values():
+        assert says not in Page(text).words
+
+
 def test_a_page_of_a_team_has_only_its_own_producers_and_its_channel():
     shown = Page(of_team("Orders")).words
     assert "Orders: 100,108 records of 2 producers rejected." in shown

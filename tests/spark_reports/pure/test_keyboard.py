@@ -1,0 +1,116 @@
+"""The pages by keyboard in a real Chromium: all is reached in its order, seen where it is, and opens."""
+
+import re
+
+import pytest
+
+from spark_reports.render import html, index, pages
+from spark_reports.render.owners import producer_id
+from spark_reports.report import links
+from tests.spark_reports import browser, keyboard, reports
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.timeout(1_800),  # the first start of a browser on a busy machine
+    pytest.mark.skipif(browser.chromium() is None, reason="needs Chromium: apt-get install chromium"),
+]
+
+
+@pytest.fixture
+def page(tmp_path):
+    """The day's page in a browser, with the pages of teams and topics beside it."""
+    report = reports.complete()
+    files = {"report.html": html.render(report), **dict(pages.pages(report))}
+    with keyboard.opened(tmp_path, files, "report.html", "--window-size=1280,800") as found:
+        yield found
+
+
+def stops(page):
+    """All that Tab reaches, from the beginning of the page to its end."""
+    found = []
+    while True:
+        page.press("Tab")
+        now = page.focused()
+        if now["tag"] == "body":
+            return found
+        found.append(now)
+        assert len(found) < 1_000
+
+
+def test_tab_reaches_every_link_and_line_in_the_order_of_the_page_and_shows_where_it_is(page):
+    """Closed sections and lines hide what is in them from Tab as from the eye."""
+    there = page.says("""[...document.querySelectorAll('a[href], summary')].filter(each => {
+        const closed = each.closest('details:not([open])');
+        return !closed || (each.tagName === 'SUMMARY' && each.parentElement === closed
+            && !closed.parentElement.closest('details:not([open])'));
+    }).map(each => each.textContent.trim())""")
+    found = stops(page)
+    assert [each["text"] for each in found] == there
+    assert len(found) > 20
+    for each in found:
+        assert each["outline"] >= 2, each
+        assert 0 <= round(each["top"]) <= round(each["bottom"]) <= each["height"] + 1, (
+            each
+        )  # it scrolls by halves
+
+
+def test_a_line_opens_and_closes_with_space_and_enter_and_its_links_follow_it(page):
+    line = page.tab_to(lambda each: each["tag"] == "summary" and "billing-nightly" in each["text"])
+    assert line["open"] is False
+    page.press(" ")
+    assert page.focused()["open"] is True
+    page.press("Tab")
+    assert page.focused()["link"] == links.page("topic", "payments")
+    page.press("Tab", shift=True)
+    page.press("Enter")
+    assert page.focused()["open"] is False
+
+
+def test_a_section_and_the_mark_of_the_log_open_by_keyboard(page):
+    for name in ("Log complete", "Topics and their limits"):
+        page.tab_to(lambda each, name=name: each["tag"] == "summary" and name in each["text"])
+        assert page.focused()["open"] is False
+        page.press("Enter")
+        assert page.focused()["open"] is True
+
+
+def test_a_link_to_a_producer_opens_its_line_and_tab_goes_on_there(page):
+    """The line was closed, so its reader once had to open it after the jump."""
+    page.tab_to(lambda each: (each["link"] or "").startswith("#producer-kiosk-clock"))
+    page.press("Enter")
+    place = page.place()
+    assert place["open"] is True
+    assert 0 <= place["top"] <= place["height"]
+    page.press("Tab")
+    assert page.focused()["link"] == links.page("topic", "orders")
+
+
+def test_a_link_to_a_producer_among_those_that_are_folded_opens_these_too(tmp_path):
+    report = reports.complete()
+    one = report["producers"][1]
+    report["producers"] = [one | {"client_id": f"svc-{number}"} for number in range(30)]
+    with keyboard.opened(tmp_path, {"report.html": html.render(report)}, "report.html") as page:
+        page.says(f"location.hash = '{producer_id(report['producers'][20])}'")
+        place = page.place()
+        assert place["open"] is True
+        assert place["shown"] is True
+
+
+def test_the_index_leads_to_a_producers_line_by_keyboard(tmp_path):
+    report = reports.complete()
+    week = reports.week(d20={"page": "report.html"})
+    files = {"index.html": index.render(week), "report.html": html.render(report)}
+    with keyboard.opened(tmp_path, files, "index.html") as page:
+        page.tab_to(lambda each: each["text"] == "billing-nightly")
+        page.follow()
+        assert re.search(r"report\.html#producer-billing-nightly-", page.says("location.href"))
+        assert page.place()["open"] is True
+
+
+def test_from_the_day_to_a_team_and_back(page):
+    page.tab_to(lambda each: each["text"] == "Payments")
+    page.follow()
+    assert page.says("document.querySelector('h1').textContent").startswith("Payments: ")
+    page.tab_to(lambda each: each["text"] == "The day's page")
+    page.follow()
+    assert page.says("document.querySelector('.talk') !== null") is True
