@@ -75,6 +75,11 @@ def standalone(folder, workers=2):
         yield url
 
 
+def ran_on(folder):
+    """The workers that had a process for the application."""
+    return {path.parts[-4] for path in folder.glob("work-*/app-*/*/stderr")}
+
+
 @contextmanager
 def _running(folder, name, program, *arguments):
     """Run a daemon of Spark's, end it at the end, and yield its log."""

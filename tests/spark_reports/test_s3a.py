@@ -1,4 +1,4 @@
-"""A night on an object store: spark-submit, hadoop-aws and a local S3 server."""
+"""A night on an object store: spark-submit, two workers, hadoop-aws and a local S3 server."""
 
 import json
 
@@ -9,8 +9,8 @@ from tests.spark_reports.logs import counters, heartbeat, line, text_of
 
 pytestmark = [
     pytest.mark.spark,
-    pytest.mark.timeout(1_800),  # four starts of Java, on a machine that may be busy
-    pytest.mark.full_only("a server, 60 jars and three JVMs; test_cli.py has another file system"),
+    pytest.mark.timeout(1_800),  # seven starts of Java, on a machine that may be busy
+    pytest.mark.full_only("a server, 60 jars and seven JVMs; test_cli.py has another file system"),
 ]
 NIGHT = ("night", "--input", "s3a://lake/tsproxy/{date}", "--date", "2026-11-20", "--quiet")
 TABLES = ("--table", "s3a://lake/lines", "--rollup", "s3a://lake/rollup")
@@ -33,18 +33,21 @@ def submitted(lake, tmp_path):
     """Runs a command by spark-submit; the process that has ended. Its standard output has both streams of
     Python, and standard error is Spark's log."""
 
-    def run(name, *arguments):
+    def run(name, *arguments, master="local[2]"):
         (folder := tmp_path / name).mkdir()
-        return cluster.submit(folder, "local[2]", *arguments, jars=s3.jars(), settings=s3.settings(lake))
+        return cluster.submit(folder, master, *arguments, jars=s3.jars(), settings=s3.settings(lake))
 
     return run
 
 
-def test_a_night_reads_and_writes_an_object_store_and_its_gates_read_the_report(lake, submitted):
-    done = submitted("night", *NIGHT, *TABLES, "--output", "s3a://lake/reports")
-    assert done.returncode == 0, done.stdout
+def test_two_workers_read_and_write_an_object_store_and_gates_read_the_report(lake, submitted, tmp_path):
+    with cluster.standalone(tmp_path) as master:
+        done = submitted("night", *NIGHT, *TABLES, "--output", "s3a://lake/reports", master=master)
+        assert done.returncode == 0, done.stdout
+        assert cluster.ran_on(tmp_path) == {"work-0", "work-1"}
     report = json.loads(s3.get(lake, "lake/reports/2026-11-20/report.json"))
     assert (report["totals"]["records_accepted"], report["log"]["files"]) == (20, 1)
+    assert report["log"]["state"] == "incomplete"  # the process has no stop line
     written = s3.keys(lake)
     assert "reports/2026-11-20/report.html" in written
     table = [key for key in written if key.startswith("lines/event_date=") and key.endswith(".parquet")]

@@ -1,9 +1,7 @@
 """spark-submit with the built zip, where Python has pyspark and nothing else."""
 
-import json
 import subprocess
 import zipfile
-from itertools import chain
 
 import pytest
 
@@ -57,31 +55,9 @@ def test_a_master_with_two_workers_makes_the_table_from_the_zip_alone(decisions,
         done = cluster.submit(tmp_path, master, *compact(decisions, tmp_path / "table"))
         assert done.returncode == 0, done.stderr[-3000:]
         assert done.stdout == "5 lines, 0 duplicates left out, set aside: none.\n"
-        assert ran_on(tmp_path) == {"work-0", "work-1"}
+        assert cluster.ran_on(tmp_path) == {"work-0", "work-1"}
     assert list((tmp_path / "table").glob("event_date=2026-11-20/*.parquet"))
-
-
-@pytest.mark.spark
-@pytest.mark.full_only("five JVMs; test_night.py has nights without spark-submit")
-def test_a_master_with_two_workers_runs_a_night(decisions, tmp_path):
-    places = [(f"--{name}", tmp_path / name) for name in ("table", "rollup", "output")]
-    night = ("night", "--input", decisions, "--date", "2026-11-20", "--quiet", *chain.from_iterable(places))
-    with cluster.standalone(tmp_path) as master:
-        done = cluster.submit(tmp_path, master, *night)
-        assert done.returncode == 0, done.stdout
-        assert ran_on(tmp_path) == {"work-0", "work-1"}
-    out = tmp_path / "output" / "2026-11-20"
-    report = json.loads((out / "report.json").read_text())
-    assert (report["totals"]["records_accepted"], report["log"]["state"]) == (20, "complete_in_part")
-    assert (out / "report.html").stat().st_size > 10_000
-    assert list((tmp_path / "rollup").glob("producers/event_date=2026-11-20/*.parquet"))
-    assert len(list((tmp_path / "table").glob("event_date=2026-11-20/*.parquet"))) == 1
 
 
 def compact(decisions, table):
     return ("compact", "--input", decisions, "--date", "2026-11-20", "--output", table)
-
-
-def ran_on(folder):
-    """The workers that had a process for the application."""
-    return {path.parts[-4] for path in folder.glob("work-*/app-*/*/stderr")}
