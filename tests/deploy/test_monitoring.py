@@ -26,8 +26,9 @@ def rules_of(name):
 
 RECORDED = rules_of("recording.yaml")
 ALERTS = rules_of("alerts.yaml")
-DASHBOARD = json.loads((DEPLOY / "grafana" / "tsproxy.json").read_text())
-PANELS = [panel for panel in DASHBOARD["panels"] if panel["type"] not in {"row", "text"}]
+DASHBOARDS = [json.loads(file.read_text()) for file in sorted((DEPLOY / "grafana").glob("*.json"))]
+each_dashboard = pytest.mark.parametrize("dashboard", DASHBOARDS, ids=lambda found: found["uid"])
+PANELS = [panel for each in DASHBOARDS for panel in each["panels"] if panel["type"] not in {"row", "text"}]
 QUERIES = [(panel["title"], target["expr"]) for panel in PANELS for target in panel["targets"]]
 
 
@@ -50,7 +51,7 @@ def labels_of(expression):
 def test_a_recorded_series_is_used(table):
     """A rule that nobody reads costs Prometheus time for nothing."""
     texts = (PROMETHEUS / "recording.yaml").read_text() + (PROMETHEUS / "alerts.yaml").read_text()
-    texts += json.dumps(DASHBOARD)
+    texts += json.dumps(DASHBOARDS)
     assert [rule["record"] for rule in RECORDED if texts.count(rule["record"]) < 2] == []
 
 
@@ -121,33 +122,35 @@ def test_a_legend_names_labels_that_its_query_keeps(table, panel):
         assert set(re.findall(r"\{\{(\w+)\}\}", target["legendFormat"])) <= kept
 
 
-def test_the_dashboards_variables_and_marks_come_from_metrics_that_exist(table):
-    asked = [each["definition"] for each in DASHBOARD["templating"]["list"] if each["type"] == "query"]
+@each_dashboard
+def test_the_dashboards_variables_and_marks_come_from_metrics_that_exist(table, dashboard):
+    asked = [each["definition"] for each in dashboard["templating"]["list"] if each["type"] == "query"]
     for definition in asked:
         series, _, label = re.fullmatch(r"label_values\((.*)(,) (\w+)\)", definition).groups()
         assert problems_of(series, table) == []
         assert label in TARGET_LABELS
-    for each in DASHBOARD["annotations"]["list"]:
+    for each in dashboard["annotations"]["list"]:
         assert problems_of(each["expr"], table) == []
-    assert {each["name"] for each in DASHBOARD["templating"]["list"]} == {"datasource", "job", "instance"}
+    assert {each["name"] for each in dashboard["templating"]["list"]} == {"datasource", "job", "instance"}
 
 
 def test_every_query_shows_the_chosen_proxies_alone():
-    """A query without the variables would show the proxies of all clusters."""
+    """A query without the variables would show the proxies, or the reports, of all clusters."""
     chosen = '{job="$job",instance=~"$instance"'
     for title, query in QUERIES:
         selectors = re.findall(r"(?:tsproxy_|process_|\bup\b)\w*(\{|.)", query)
         assert query.count(chosen) == len(selectors), title
 
 
-def test_panels_have_room_of_their_own_and_say_what_they_show():
+@each_dashboard
+def test_panels_have_room_of_their_own_and_say_what_they_show(dashboard):
     taken = set()
-    for panel in DASHBOARD["panels"]:
+    for panel in dashboard["panels"]:
         place = panel["gridPos"]
         cells = {(place["x"] + x, place["y"] + y) for x in range(place["w"]) for y in range(place["h"])}
         assert not cells & taken, panel["title"]
         assert max(x for x, _ in cells) < 24
         taken |= cells
         assert panel["type"] in {"row", "text"} or panel["description"].endswith("."), panel["title"]
-    ids = [panel["id"] for panel in DASHBOARD["panels"]]
+    ids = [panel["id"] for panel in dashboard["panels"]]
     assert len(ids) == len(set(ids))
