@@ -14,12 +14,12 @@ from spark_reports.log.compact import compact
 from spark_reports.log.store import Table
 from tests.spark_reports.day import a_day
 from tests.spark_reports.logs import write
+from tests.spark_reports.packages import fetched
 from tests.spark_reports.test_compact import FRIDAY
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "decision-log.md"
 BLOCKS = re.findall(r"^```(?:sql|python)\n(.*?)^```$", PAGE.read_text(), re.M | re.S)
 VIEW, SPARK_SQL, DUCKDB, POLARS = BLOCKS
-_CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache", "tsproxy")
 
 
 @pytest.fixture(scope="module")
@@ -61,16 +61,10 @@ def test_duckdb(day, monkeypatch):
 @pytest.mark.timeout(1_800)
 def test_polars(day):
     folder, truth = day
-    packages = _CACHE / "polars-2.1.0"
-    if not packages.is_dir():
-        install = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--upgrade"]
-        unfinished = packages.with_name(f"{packages.name}.{os.getpid()}")
-        subprocess.run([sys.executable, *install, "--target", unfinished, "polars==2.1.0"], check=True)
-        unfinished.rename(packages)
     done = subprocess.run(
         [sys.executable, "-c", f"{POLARS}\nprint(found.rows())"],
         cwd=folder,
-        env=os.environ | {"PYTHONPATH": str(packages)},
+        env=os.environ | {"PYTHONPATH": str(fetched("polars", "2.1.0"))},
         capture_output=True,
         text=True,
         check=False,
