@@ -1,7 +1,11 @@
 """A log of very many files, proxies and topics: what comes to the driver is bounded."""
 
-import pytest
+import json
 
+import pytest
+from pyspark.sql.classic.dataframe import DataFrame
+
+from spark_reports.cli import main
 from spark_reports.log import file_counts, log_reader
 from spark_reports.log.completeness import GAPS_LISTED, Evidence
 from spark_reports.log.read import Source
@@ -72,3 +76,36 @@ def test_limits_of_topics_that_are_not_shown_are_not_collected(spark, tmp_path):
     assert {row["topic"] for row in found.limits} == {"t6", "t7"}
     shown = assemble(found, FRIDAY, FRIDAY, MIDNIGHT_MS + DAY_MS)["limits"]
     assert [row["topic"] for row in shown] == ["t7", "t6"]
+
+
+@pytest.fixture
+def collected(monkeypatch):
+    """The number of rows that came to the driver so far, and of the frames that they came from."""
+    counts, collect = {"rows": 0, "frames": 0}, DataFrame.collect
+
+    def counted(frame):
+        rows = collect(frame)
+        counts["rows"] += len(rows)
+        counts["frames"] += 1
+        return rows
+
+    monkeypatch.setattr(DataFrame, "collect", counted)
+    return counts
+
+
+def test_a_night_of_forty_times_as_many_lines_brings_no_more_rows_to_the_driver(spark, tmp_path, collected):
+    """So its memory does not grow with the lines of the log."""
+    found = []
+    for lines in (50, 2_000):
+        folder = tmp_path / f"{lines}"
+        log = [counters(seq, client_id=f"svc-{seq % 3}", ahead=[[5, 1, 10]]) for seq in range(1, lines)]
+        ends = [heartbeat(lines), line(lines + 1, kind="stop")]
+        write(folder / "in" / "decisions-20261120T000000Z-px.jsonl", line(0, kind="start"), *log, *ends)
+        before = dict(collected)
+        places = ("--input", str(folder / "in"), "--store", str(folder / "lake"))
+        assert main(["night", *places, "--date", "2026-11-20", "--quiet"]) == 0
+        found.append({name: collected[name] - before[name] for name in collected})
+        report = json.loads((folder / "lake" / "reports" / "2026-11-20" / "report.json").read_text())
+        assert (report["totals"]["records_judged"], report["log"]["lines"]) == (10 * (lines - 1), lines + 2)
+    assert found[0] == found[1]
+    assert found[0]["frames"] > 10
