@@ -19,7 +19,7 @@ from random import Random
 
 from tests.attacks.any_message import LEAK, body_of, is_flexible
 from tests.attacks.attacker import HOST, port_of, resident_mib
-from tests.attacks.hostile_broker import HostileBroker
+from tests.attacks.hostile_broker import DAMAGES, HostileBroker
 from tests.proxy.running import page
 from tests.wire.schemas import Versions, messages
 from tsproxy.testing.proxy import RunningProxy
@@ -108,15 +108,19 @@ async def client(port: int, draws: Random, result: Result) -> None:
         )
 
 
-async def run(seconds: float, seed: int, *, is_valid: bool = False) -> Result:
-    """One proxy, and rounds of clients for so long. With `is_valid`, every answer is valid by the schemas."""
+async def run(seconds: float, seed: int, *, least: int = 0, is_valid: bool = False) -> Result:
+    """One proxy, and rounds of clients for so long, and until the broker has given the least of answers.
+
+    Damaged ones count, or with `is_valid` all: then every answer is valid by the schemas.
+    """
+    kinds = ("valid",) if is_valid else DAMAGES
     draws, result = Random(seed), Result()
     async with HostileBroker(seed, honest=sys.maxsize, honesty=1.0 if is_valid else 0.4) as broker:
         settings = {"upstream.admin.refresh": "1s", "limits.drain_timeout": "1s"}
         async with RunningProxy(broker.bootstrap_servers, settings=settings) as proxy:
             broker.honest = 0  # the proxy has started
             until_s = time.monotonic() + seconds
-            while time.monotonic() < until_s:
+            while time.monotonic() < until_s or sum(broker.did[kind] for kind in kinds) < least:
                 await asyncio.gather(*(client(port_of(proxy), draws, result) for _ in range(AT_ONCE)))
                 status, _ = await page(proxy.admin_address, "/livez")
                 assert status == 200

@@ -8,7 +8,6 @@ from random import Random
 import pytest
 
 from tests.attacks.hostile_broker import (
-    DAMAGES,
     LONG_HOST,
     METADATA,
     HostileBroker,
@@ -27,22 +26,20 @@ from tsproxy.proxy.brokers.learnt import LearntCluster
 
 pytestmark = pytest.mark.broker  # Kafka's schemas come out of its jars
 
-SECONDS = 2
+ANSWERS = 50
 CONVERSATIONS = 100
 
 
 async def test_valid_answers_of_any_api_and_version_give_no_client_an_address():
-    result = await run(SECONDS, seed=1, is_valid=True)
+    result = await run(seconds=2, seed=1, least=ANSWERS, is_valid=True)
     assert (result.leaks, result.wrong) == ([], [])
-    assert result.did["valid"] > 50
     assert result.most_mib < MOST_MIB
 
 
 async def test_no_answer_makes_the_proxy_raise_or_stop_or_keep_what_comes():
-    result = await run(SECONDS, seed=2)
+    result = await run(seconds=2, seed=2, least=ANSWERS)
     assert result.wrong == []
     assert result.most_mib < MOST_MIB
-    assert sum(result.did[name] for name in DAMAGES) > 30
 
 
 @pytest.mark.full_only("two minutes of the same, by other seeds")
