@@ -39,6 +39,22 @@ def test_the_worst_of_each_kind_stays_within_the_bounds(name):
     assert cost.together < SLACK * row["bytecodes"]["together"]
 
 
+AT_THE_BOUND = {
+    "bad batches for unknown topics": (
+        {},
+        {"topics": 100, "is_known": False, "codec": "gzip", "answers_at_once": True},
+    ),
+    "bad batches in audit mode": ({"mode": "audit"}, {"topics": 300, "codec": "zstd"}),
+}
+"""The first bad batch of each topic in one request. No fast path has seen any of them."""
+
+
+@pytest.mark.parametrize(("cluster", "part"), AT_THE_BOUND.values(), ids=AT_THE_BOUND)
+def test_the_first_bad_batch_of_each_topic_stays_within_the_bound(cluster, part):
+    cost = bytecodes_of(frozen(cluster, [{"do": "produce", "version": 9, "records": "bad", **part}]))
+    assert cost.together < A_BYTE * size_of(cost)
+
+
 DEAR_RULES = frozen({"rules": 3}, [{"do": "produce", "topics": 30, "is_known": False}])
 
 

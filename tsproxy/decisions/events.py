@@ -29,20 +29,18 @@ def saturated(value: int) -> int:
 
 
 def fit(facts: Mapping[str, object]) -> Event:
-    """`facts` without nulls, with saturated ints and bounded texts."""
+    """`facts` without nulls, with saturated ints and bounded texts.
+
+    There is no `match`: its patterns were a tenth of what the event loop does for a rejected batch.
+    """
     event: Event = {}
     for name, value in facts.items():
-        match value:
-            case None:
-                continue
-            case bool():
-                event[name] = value
-            case int():
-                event[name] = saturated(int(value))
-            case str():
-                event[name] = bounded(str(value), _MESSAGE_CHARS if name == "error_message" else NAME_CHARS)
-            case _:
-                event[name] = value
+        if isinstance(value, str):
+            event[name] = bounded(str(value), _MESSAGE_CHARS if name == "error_message" else NAME_CHARS)
+        elif isinstance(value, int) and not isinstance(value, bool):
+            event[name] = saturated(int(value))
+        elif value is not None:
+            event[name] = value
     return event
 
 

@@ -91,6 +91,8 @@ def decide(context: BatchContext) -> Decision:
         return Decision(ACCEPT)
     if mode is Mode.ENFORCE and isinstance(verdict := judge(context), Reject):
         return Decision(verdict)
+    if mode is not Mode.AUDIT and context.policy.candidate is None:  # nothing counts: most batches
+        return Decision(ACCEPT)
     counted = context.listing(EXAMPLES_KEPT)
     if mode is Mode.AUDIT and isinstance(would := judge(counted), Reject):
         return Decision(ACCEPT, would, context.policy.rule)

@@ -70,6 +70,10 @@ class Reader:
 
     def unsigned_varint(self) -> int:
         """Base-128 with the least significant group first, in at most 5 bytes. Bits above 31 are dropped."""
+        start = self.pos
+        if start < self.end and (byte := self.data[start]) < 0x80:  # nearly all, several in each partition
+            self.pos = start + 1
+            return byte
         value = 0
         for shift in (0, 7, 14, 21, 28):
             byte = self.data[self.skip(1)]

@@ -9,7 +9,7 @@ from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass, replace
 
 from tsproxy.model.dead_letter import RejectedBatch
-from tsproxy.model.produce import ProduceRequest, TopicKey, TopicProduceResponse
+from tsproxy.model.produce import ProduceRequest, TopicKey, TopicProduceData, TopicProduceResponse
 from tsproxy.model.verdict import Reject
 from tsproxy.session.policies import Policies
 from tsproxy.session.produce import answer, outcomes
@@ -161,7 +161,7 @@ def _rewritten(
             if (topic.key, p.index) not in rejected
         )
         if kept or not topic.partitions:
-            topics.append(replace(topic, partitions=kept))
+            topics.append(TopicProduceData(topic.name, kept, topic.tags, topic.topic_id))
     return replace(request, topics=tuple(topics))
 
 
