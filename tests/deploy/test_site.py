@@ -110,3 +110,27 @@ def test_the_site_is_strict_and_loads_no_fonts():
     assert site["strict"] is True
     assert site["theme"]["font"] is False
     assert set(site["validation"]["links"].values()) == {"warn"}
+
+
+KEYS = [
+    "limits.zstd_window",
+    "limits.decompressed_batch",
+    "max_jump_ahead",
+    "on_violation",
+    "before.max.ms",
+    "inspect.compressed",
+    "policy.help",
+    "limits.handshake",
+    "clock.max_offset",
+    "upstream.admin.sasl.mechanism",
+]
+
+
+@pytest.mark.parametrize("key", KEYS)
+def test_the_search_has_each_part_of_a_configuration_key_as_one_word(key):
+    """As the page has it, in dots and backticks. Words of a part (`zstd`) would find forty pages."""
+    site = yaml.safe_load((ROOT / "mkdocs.yml").read_text())
+    (separator,) = (each["material/search"]["separator"] for each in site["plugins"])
+    reference = (ROOT / "docs" / "reference" / "configuration.md").read_text("utf-8")
+    assert set(key.split(".")) <= set(re.split(separator, reference))
+    assert re.split(separator, f"`{key}`")[1:-1] == key.split(".")
