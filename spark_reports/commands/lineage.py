@@ -81,12 +81,14 @@ def of_night(options: argparse.Namespace, day: date) -> Tell:
 
 def dataset(place: str, namespace: str) -> tuple[str, str]:
     """The namespace and the name that OpenLineage gives to a folder; a table of a catalog has the job's
-    namespace. `{date}` and globs are no part of the name."""
+    namespace. `{date}` and globs are no part of the name, and neither are a key and its secret."""
     fixed = place.partition("{")[0].partition("*")[0]
     parts = urlsplit(fixed)
     if parts.scheme and parts.netloc:
         scheme = "s3" if parts.scheme in ("s3a", "s3n") else parts.scheme
-        return f"{scheme}://{parts.netloc}", parts.path.strip("/") or "/"
+        user, _, host = parts.netloc.rpartition("@")
+        place = host if ":" in user else parts.netloc  # `container@account` of Azure has no secret
+        return f"{scheme}://{place}", parts.path.strip("/") or "/"
     if not parts.scheme and "/" not in place and "." in place and not Path(place).exists():
         return namespace, place
     return "file", str(Path(parts.path if parts.scheme == "file" else fixed).absolute())

@@ -47,6 +47,8 @@ def test_a_night_without_the_client_says_what_is_missing_before_it_begins(monkey
         ("file:///var/lib/tsproxy", ("file", "/var/lib/tsproxy")),
         ("/var/lib/tsproxy/{date:%Y}", ("file", "/var/lib/tsproxy")),
         ("lake.logs.lines", ("own", "lake.logs.lines")),
+        ("s3a://KEY:se%2Fcret@lake/rollup", ("s3://lake", "rollup")),
+        ("abfss://logs@lake.example/rollup", ("abfss://logs@lake.example", "rollup")),
     ],
 )
 def test_a_folder_has_the_name_that_other_tools_give_it(place, named):
