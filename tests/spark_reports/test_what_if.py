@@ -171,8 +171,13 @@ def test_the_index_and_the_reports_link_to_each_other(rollup):
     page = Page((rollup / "index.html").read_text())
     days = [link for link in page.links if link.endswith("/report.html")]
     assert days == ["20261121/report.html", "20261120/report.html"]
-    [team] = [link for link in page.links if link not in days]
-    assert (rollup / team).is_file()
+    others = {link for link in page.links if link not in days}
+    assert {link.partition("/")[2].split("-")[0] for link in others} == {
+        "team",
+        "topic",
+        "report.html#producer",
+    }
+    assert all((rollup / link.partition("#")[0]).is_file() for link in others)
     assert "3.8 % (40)" in page.words
     assert {"../index.html", "../20261120/report.html"} <= set(Page((rollup / days[0]).read_text()).links)
 
