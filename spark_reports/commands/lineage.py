@@ -5,6 +5,7 @@ OpenLineage's own client sends them, and finds its transport as it does everywhe
 """
 
 import argparse
+import re
 import sys
 from collections.abc import Callable
 from datetime import UTC, date, datetime, timedelta
@@ -17,6 +18,8 @@ from tsproxy import __version__
 
 _JOB: Final = "spark_reports.night"
 _PRODUCER: Final = f"urn:tsproxy:spark_reports:{__version__}"
+_KEY: Final = re.compile(r"(?<=://)[^/@\s]*:[^/\s]*@")
+"""A key and its secret in an address. `container@account` of Azure is none."""
 
 Tell = Callable[[str, str | None], None]
 """Sends an event of this type (START, COMPLETE, FAIL), with the text of an error."""
@@ -60,7 +63,7 @@ def of_night(options: argparse.Namespace, day: date) -> Tell:
         facets: dict[str, Any] = {"nominalTime": nominal}
         if error is not None:
             facets["errorMessage"] = facet_v2.error_message_run.ErrorMessageRunFacet(
-                error, "Python", producer=_PRODUCER
+                _KEY.sub("", error), "Python", producer=_PRODUCER
             )
         event = event_v2.RunEvent(
             eventTime=datetime.now(UTC).isoformat(),
@@ -82,13 +85,11 @@ def of_night(options: argparse.Namespace, day: date) -> Tell:
 def dataset(place: str, namespace: str) -> tuple[str, str]:
     """The namespace and the name that OpenLineage gives to a folder; a table of a catalog has the job's
     namespace. `{date}` and globs are no part of the name, and neither are a key and its secret."""
-    fixed = place.partition("{")[0].partition("*")[0]
+    fixed = _KEY.sub("", place.partition("{")[0].partition("*")[0])
     parts = urlsplit(fixed)
     if parts.scheme and parts.netloc:
         scheme = "s3" if parts.scheme in ("s3a", "s3n") else parts.scheme
-        user, _, host = parts.netloc.rpartition("@")
-        place = host if ":" in user else parts.netloc  # `container@account` of Azure has no secret
-        return f"{scheme}://{place}", parts.path.strip("/") or "/"
+        return f"{scheme}://{parts.netloc}", parts.path.strip("/") or "/"
     if not parts.scheme and "/" not in place and "." in place and not Path(place).exists():
         return namespace, place
     return "file", str(Path(parts.path if parts.scheme == "file" else fixed).absolute())

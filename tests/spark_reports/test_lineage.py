@@ -2,6 +2,7 @@
 
 import json
 import sys
+from argparse import Namespace
 from datetime import date
 
 import pytest
@@ -53,6 +54,16 @@ def test_a_night_without_the_client_says_what_is_missing_before_it_begins(monkey
 )
 def test_a_folder_has_the_name_that_other_tools_give_it(place, named):
     assert lineage.dataset(place, "own") == named
+
+
+@REAL
+def test_no_event_has_the_secret_of_an_address(client):
+    place = "s3a://KEY:se%2Fcret@lake/in"
+    options = Namespace(lineage="own", input=[place], table=None, rollup=place, output="out")
+    lineage.of_night(options, date(2026, 11, 20))("FAIL", f"no file matches {place}")
+    told = client.read_text()
+    assert "no file matches s3a://lake/in" in told
+    assert not any(part in told for part in ("KEY", "cret@"))
 
 
 @REAL
