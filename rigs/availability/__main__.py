@@ -1,4 +1,4 @@
-"""`python -m rigs.availability`: plays every form with every event, and prints the tables of the page.
+"""`python -m rigs.availability`: plays every form with every event, and prints a table for each form.
 
 `--forms` and `--events` choose by a part of their names, `--players` by a part of a client's name.
 """
