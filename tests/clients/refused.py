@@ -1,4 +1,4 @@
-"""The texts of each client for a rejected batch, as docs/guide/for-producers.md shows it.
+"""The texts of each client for a rejected batch, as docs/evidence/rejected-batches.md shows it.
 
     python -m tests.clients.refused
 
@@ -25,7 +25,7 @@ from tsproxy.testing.client_options import ClientOptions
 from tsproxy.testing.kafka_cluster import KafkaCluster
 from tsproxy.testing.proxy import RunningProxy
 
-PAGE = Path(__file__).parents[2] / "docs" / "guide" / "for-producers.md"
+PAGE = Path(__file__).parents[2] / "docs" / "evidence" / "rejected-batches.md"
 NOT_ALWAYS_IDEMPOTENT = ("aiokafka", "kafka-python")
 """An idempotent producer of these does not go on after a rejected batch, so both kinds are shown."""
 WITH_TRANSACTIONS = ("java", "librdkafka", "aiokafka")

@@ -1,4 +1,7 @@
-"""The texts of docs/guide/for-producers.md are those of the clients that are installed."""
+"""The texts of docs/evidence/rejected-batches.md are those of the clients that are installed."""
+
+import re
+from pathlib import Path
 
 import pytest
 import pytest_asyncio
@@ -50,3 +53,23 @@ def test_no_text_of_librdkafka_has_a_text_of_the_broker():
     texts = documented()
     assert "is out of range" in texts["java"]
     assert "is out of range" not in texts["librdkafka"] + texts["librdkafka transaction"] + texts[KCAT]
+
+
+GUIDE = Path(__file__).parents[2] / "docs" / "guide" / "for-producers.md"
+
+
+def quoted_in_the_guide():
+    """(client, error) of each error that the guide's table names."""
+    _, _, section = GUIDE.read_text(encoding="utf-8").partition("## What each client shows\n")
+    table = section.partition("\n### ")[0].splitlines()
+    rows = [line.split("|")[1:3] for line in table if line.startswith("| ")][2:]
+    return [
+        (re.findall(r"[\w-]+", client)[0].lower(), error)
+        for client, errors in rows
+        for error in re.findall(r"`(.+?)`", errors)
+    ]
+
+
+@pytest.mark.parametrize(("client", "error"), quoted_in_the_guide())
+def test_the_guide_quotes_errors_that_the_client_says(client, error):
+    assert error in "".join(text for name, text in documented().items() if name.split()[0] == client)

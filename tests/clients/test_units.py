@@ -4,13 +4,14 @@ import re
 import shutil
 import subprocess
 from datetime import UTC, datetime
+from pathlib import Path
 from zoneinfo import ZoneInfo
 
 import pytest
 
-from tests.clients.refused import PAGE
 from tsproxy.testing.java_process import source_command
 
+PAGE = Path(__file__).parents[2] / "docs" / "guide" / "for-producers.md"
 INSTANT_MS = 1_796_083_200_000
 SECONDS = INSTANT_MS // 1_000
 MICROSECONDS, NANOSECONDS = INSTANT_MS * 1_000, INSTANT_MS * 1_000_000
