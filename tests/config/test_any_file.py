@@ -13,8 +13,8 @@ from tsproxy.config.notices import notices
 from tsproxy.config.written import as_yaml
 
 PAGES = [
-    (Path(__file__).parents[2] / "docs" / page).read_text("utf-8")
-    for page in ("reference/mistakes.md", "guide/policy.md")
+    (Path(__file__).parents[2] / page).read_text("utf-8")
+    for page in ("tests/config/mistakes.md", "docs/guide/policy.md")
 ]
 LINES = re.findall(r"^\| `((?:policy|limits|decisions|clock|admin|upstream):? .*?)` \|", PAGES[0], re.M)
 FILES = [

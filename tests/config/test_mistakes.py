@@ -1,4 +1,7 @@
-"""mistakes.md: every mistake in its tables is made here, and what is said of it is what stands there."""
+"""mistakes.md: every mistake in its tables is made here, and what is said of it is what stands there.
+
+docs/reference/mistakes.md shows some of its rows.
+"""
 
 import re
 from pathlib import Path
@@ -11,10 +14,11 @@ from tsproxy.config import ConfigError, load
 from tsproxy.config.document import parse_yaml
 from tsproxy.config.notices import notices
 
+TABLES = (Path(__file__).parent / "mistakes.md").read_text(encoding="utf-8")
 PAGE = (Path(__file__).parents[2] / "docs" / "reference" / "mistakes.md").read_text(encoding="utf-8")
 FILE = "tsproxy.yaml"
 NOW_MS = 1_796_083_200_000
-SUBJECTS = dict(re.findall(r"^## (.+?)\n(.*?)(?=^## |\Z)", PAGE, re.M | re.S))
+SUBJECTS = dict(re.findall(r"^## (.+?)\n(.*?)(?=^## |\Z)", TABLES, re.M | re.S))
 
 
 def rows(subject):
@@ -92,6 +96,12 @@ TOGETHER = {
     "Offline commands": {"tsproxy explain: why a record is rejected"},
 }
 """The sections of policy.md, or of another page, that one table is about."""
+
+
+def test_the_page_shows_rows_of_the_tables():
+    shown = re.findall(r"^\| .*`.* \|$", PAGE, re.M)
+    assert shown
+    assert set(shown) <= set(TABLES.splitlines())
 
 
 def test_every_subject_of_the_policy_has_its_mistakes():

@@ -119,7 +119,7 @@ WRONG = {
         "tsproxy.yaml:4: policy.name_unit: 'maybe' is not allowed; must be yes or no",
     ),
 }
-"""Beside those of docs/reference/mistakes.md (`test_mistakes`)."""
+"""Beside those of mistakes.md (`test_mistakes`)."""
 
 
 @pytest.mark.parametrize(("section", "problem"), WRONG.values(), ids=WRONG)

@@ -35,4 +35,4 @@ def unusable(error: ConfigError) -> list[Finding]:
     return [CONFIGURATION.problem(str(each), _EXPLAINED) for each in error.problems]
 
 
-_EXPLAINED: Final = "docs/reference/mistakes.md explains it"
+_EXPLAINED: Final = "docs/reference/mistakes.md explains such messages"
