@@ -38,7 +38,7 @@ def of_team(report: Report, team: Team) -> str:
 
     def sections(rows: int) -> list[Section]:
         return [
-            *_of_producers(report, own, team["producers"], rows),
+            *_of_producers(report, own, team["producers"], rows, of_team=True),
             Section(
                 "watched",
                 f"What would be rejected: {words.many(len(only_counted), 'row')}",
@@ -65,26 +65,37 @@ def of_topic(report: Report, topic: Topic) -> str:
     def sections(rows: int) -> list[Section]:
         limits = next(row for row in lists.topics_of(report) if row.topic is topic)
         return [
-            *_of_producers(report, own, len(own), rows),
+            *_of_producers(report, own, len(own), rows, topic=name),
             Section("limits", f"Its limits: {', '.join(limits.limits)}", lists.topic_details(limits)),
         ]
 
     return _page(report, title, drawn, sections)
 
 
-def _of_producers(report: Report, own: Sequence[Producer], count: int, rows: int) -> list[Section]:
-    """The rows of these producers, then the evidence of each. `count`: all of them, listed or not."""
+def _of_producers(
+    report: Report,
+    own: Sequence[Producer],
+    count: int,
+    rows: int,
+    *,
+    of_team: bool = False,
+    topic: str | None = None,
+) -> list[Section]:
+    """The rows of these producers, then the evidence of each. `count`: all of them, listed or not.
+
+    `of_team`, `topic`: whose page it is. It has no link to itself.
+    """
     shown = own[:rows]
     left = count - len(shown)
     more = element("p", f"And {words.many(left, 'more producer')}, not listed.", class_="more")
     if not shown:
         return [Section("producers", "Its producers", more)] if left > 0 else []
     return [
-        Section("talk", "Whom to talk to", talk.rows(report, shown, rows)),
+        Section("talk", "Whom to talk to", talk.rows(report, shown, rows, names_teams=not of_team)),
         Section(
             "producers",
             f"Evidence and letters: {words.many(count, 'producer')}",
-            element("div", producers.lines(report, shown), more if left > 0 else None),
+            element("div", producers.lines(report, shown, topic), more if left > 0 else None),
         ),
     ]
 

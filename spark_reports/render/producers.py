@@ -89,10 +89,11 @@ def _group(report: Report, cause: Cause, shown: int, has_heads: bool) -> Markup:
 
 @dataclass(frozen=True, slots=True)
 class SenderRow:
-    """A producer in the group of one of its causes."""
+    """A producer in the group of one of its causes. `topic`: the topic whose page it is on, if any."""
 
     report: Report
     sender: Sender
+    topic: str | None = None
 
     @property
     def producer(self) -> Producer:
@@ -100,7 +101,7 @@ class SenderRow:
 
 
 def _details(row: SenderRow) -> Markup:
-    return _evidence(row.report, row.producer) if row.sender.is_main else _elsewhere(row.producer)
+    return _evidence(row) if row.sender.is_main else _elsewhere(row.producer)
 
 
 def _name(row: SenderRow) -> str:
@@ -165,9 +166,9 @@ _LINES: Final = Lines(
 )
 
 
-def lines(report: Report, own: Sequence[Producer]) -> Markup:
-    """A line for each of these producers, with all its causes."""
-    return _LINES.on_page([SenderRow(report, Sender(each, each["reasons"])) for each in own])
+def lines(report: Report, own: Sequence[Producer], topic: str | None) -> Markup:
+    """A line for each of these producers, with all its causes. `topic`: whose page it is, if any."""
+    return _LINES.on_page([SenderRow(report, Sender(each, each["reasons"]), topic) for each in own])
 
 
 def _elsewhere(producer: Producer) -> Markup:
@@ -177,10 +178,11 @@ def _elsewhere(producer: Producer) -> Markup:
     )
 
 
-def _evidence(report: Report, producer: Producer) -> Markup:
+def _evidence(row: SenderRow) -> Markup:
+    report, producer = row.report, row.producer
     own = notice(report, producer) if has_owner(producer) else None
     return join(
-        element("p", f"{_who(producer)} {_when(report, producer)}", *_topics_of(report, producer), "."),
+        element("p", f"{_who(producer)} {_when(report, producer)}", *_topics_of(row), "."),
         _week(report, producer),
         element("p", link) if (link := owners.dashboard(report, producer)) else None,
         facts(words.good_and_bad(producer), _others(producer)),
@@ -204,11 +206,13 @@ def _when(report: Report, producer: Producer) -> str:
     return f"Rejected between {first} and {last} UTC"
 
 
-def _topics_of(report: Report, producer: Producer) -> Iterator[Content]:
-    """The topics at which it was rejected, each with a link to its page if there is one."""
+def _topics_of(row: SenderRow) -> Iterator[Content]:
+    """The topics at which it was rejected, each with a link to its page, if that is another one."""
+    producer = row.producer
     for number, topic in enumerate(producer["topics"]):
         yield ", " if number else ", topics: "
-        yield owners.topic_link(report, topic["topic"])
+        is_here = topic["topic"] == row.topic
+        yield words.short(topic["topic"], 60) if is_here else owners.topic_link(row.report, topic["topic"])
     more = producer["topics_count"] - len(producer["topics"])
     if producer["topics"] and more > 0:
         yield f" and {words.count(more)} more"

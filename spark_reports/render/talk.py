@@ -19,10 +19,10 @@ class Row:
     is_here: bool
 
 
-def rows(report: Report, producers: Sequence[Producer], here: int) -> Markup:
+def rows(report: Report, producers: Sequence[Producer], here: int, *, names_teams: bool = True) -> Markup:
     """The table of these producers; the first `here` of them have a place on the page."""
     shown = [Row(report, producer, number < here) for number, producer in enumerate(producers)]
-    return table(COLUMNS if report.get("owners") else COLUMNS[1:], shown, "talk")
+    return table(COLUMNS if names_teams and report.get("owners") else COLUMNS[1:], shown, "talk")
 
 
 def _mistake(row: Row) -> tuple[str, str]:

@@ -113,7 +113,17 @@ def complete():
     links |= {"day_before": "../2026-11-19/report.html", "day_after": "../2026-11-21/report.html"}
     links |= {"client": "https://dashboards.example.com/?client={client_id}&from={first_day}"}
     links |= {"pages": True, "address": None}
-    return report | {"history": history.compared(week(), date(2026, 11, 20), 1), "links": links}
+    compared = history.compared(week_of(report), date(2026, 11, 20), 1)
+    return report | {"history": compared, "links": links}
+
+
+def week_of(report):
+    """The facts of the eight days that the report's producers had, each with as many records as the last."""
+    records = report["totals"]["records_judged"]
+    rejected = [sum(day) for day in zip(*(each["week"] for each in report["producers"]), strict=True)]
+    changes = {f"d{number}": {"records": records, "rejected_records": rejected[number - 13]}
+               for number in range(13, 21)}  # fmt: skip
+    return week(**changes)
 
 
 def large(producers=1_000):

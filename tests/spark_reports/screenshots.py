@@ -5,11 +5,10 @@ The day's page at a desk by day and by night, on a phone, and as printed (a PDF)
 
 import sys
 import tempfile
-from datetime import date
 from pathlib import Path
 
 from spark_reports.render import html, pages
-from spark_reports.report import history, links
+from spark_reports.report import links
 from tests.spark_reports import browser, reports
 
 _DARK = "--blink-settings=preferredColorScheme=0"
@@ -20,20 +19,8 @@ _SHOTS = {
 }
 
 
-def synthetic():
-    """The fixed report, with a week that its producers sent."""
-    report = reports.complete()
-    days = [sum(day) for day in zip(*(each["week"] for each in report["producers"]), strict=True)]
-    records = report["totals"]["records_judged"]
-    facts = {
-        day: facts | {"records": records, "rejected_records": rejected}
-        for (day, facts), rejected in zip(reports.week().items(), days, strict=True)
-    }
-    return report | {"history": history.compared(facts, date(2026, 11, 20), 1)}
-
-
 def main(folder):
-    report = synthetic()
+    report = reports.complete()
     page = html.render(report)
     team = dict(pages.pages(report))[links.page("team", "Payments")].replace("<details", "<details open")
     shots = [(name, page, options) for name, options in _SHOTS.items()]

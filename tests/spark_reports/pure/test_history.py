@@ -217,19 +217,19 @@ def test_a_file_of_another_form_is_a_missing_day(text):
 def test_each_form_has_the_sentence_and_nothing_of_it_without_a_rollup(render):
     text = render(reports.complete())
     shown = Page(text).words if render is html.render else " ".join(text.split())
-    assert "rejected (2,500), 2.1 % (2,100) in the median of 7 days before" in shown.replace("\\", "")
+    assert "rejected (941,773), 6.7 % (365,642) in the median of 7 days before" in shown.replace("\\", "")
     without = render(reports.fixed())
     assert "median" not in without
     assert "as usual" not in without.lower()
 
 
 def test_the_page_draws_the_eight_days_on_a_scale_of_their_own():
-    """A share of 2.5 % was once a sliver on a track of 100 %."""
+    """A share of 5 % was once a sliver on a track of 100 %."""
     page = html.render(reports.complete())
-    assert "Rejected by day: as usual" in page
+    assert "Rejected by day: worse than usual" in page
     heights = re.findall(r'style="height:(\d+)%"', page)
-    assert [int(each) for each in heights] == [72, 76, 80, 84, 88, 92, 96, 100]
-    assert "<b>1.8 %</b>" in page
+    assert [int(each) for each in heights] == [30, 33, 36, 39, 67, 70, 73, 100]
+    assert "<b>5.1 %</b>" in page
     assert "Rejected by day:" not in html.render(reports.fixed())
 
 

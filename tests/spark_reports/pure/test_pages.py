@@ -60,6 +60,14 @@ def test_the_line_of_a_producer_has_its_days_its_topics_and_the_way_to_its_day_b
     assert f"../2026-11-19/report.html#{mobile}" not in shown.links
 
 
+def test_no_page_links_itself_and_each_links_the_pages_that_its_producers_concern():
+    found = pages_of(reports.complete())
+    for name, text in found.items():
+        assert name not in Page(text).links
+    assert links.page("topic", "payments") in Page(found[links.page("team", "Payments")]).links
+    assert links.page("team", "Payments") in Page(found[links.page("topic", "payments")]).links
+
+
 def test_the_page_of_a_topic_says_nothing_of_a_page_of_this_topic():
     """It is the page."""
     says = "Its producers, with their evidence: "
