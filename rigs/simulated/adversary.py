@@ -13,8 +13,9 @@ from aiokafka.errors import KafkaError
 from aiokafka.record.memory_records import MemoryRecords
 
 from rigs.simulated.client import Client
-from rigs.simulated.history import BEFORE_LOGIN, LEAK, History, ViolationError
+from rigs.simulated.history import BEFORE_LOGIN, LEAK, History
 from rigs.simulated.requests import KNOWN, PLANTED, Asked, Batch, Kind
+from rigs.simulated.violations import ViolationError
 from tests.authority.inputs import INPUTS
 from tests.authority.talk import NAMES as NAMES_BY_ID
 from tests.planted import traces

@@ -3,9 +3,10 @@
 import struct
 
 from rigs.simulated.draws import Draws
-from rigs.simulated.history import LEAK, History, ViolationError, batches_of
+from rigs.simulated.history import LEAK, History, batches_of
 from rigs.simulated.link import Link
 from rigs.simulated.requests import Asked, cut_frames
+from rigs.simulated.violations import ViolationError
 from tests.session.messages import (
     API_VERSIONS,
     FETCH,

@@ -6,10 +6,11 @@ from random import Random
 from rigs.simulated.broker import BrokerEnd
 from rigs.simulated.coincidences import SHARE, Coincidence
 from rigs.simulated.draws import Draws, Stream
-from rigs.simulated.history import History, ViolationError
+from rigs.simulated.history import History
 from rigs.simulated.link import Link
 from rigs.simulated.network import Incoming
 from rigs.simulated.requests import any_request, cut_frames, login
+from rigs.simulated.violations import ViolationError
 
 PATIENCE_S = 100.0
 """Longer than all of the proxy's own time limits, except that for silence."""

@@ -7,6 +7,7 @@ whole when the connection is over.
 from dataclasses import dataclass, field
 
 from rigs.simulated.requests import KNOWN, PLANTED, UNKNOWN, Asked, Kind
+from rigs.simulated.violations import ViolationError
 from tests.planted import traces
 from tests.session.conversation import id_of
 from tests.session.messages import API_VERSIONS, PRODUCE, SASL_AUTHENTICATE, SASL_HANDSHAKE
@@ -23,14 +24,6 @@ LEAK = b"leak.internal"
 
 
 BEFORE_LOGIN = {SASL_HANDSHAKE, API_VERSIONS, SASL_AUTHENTICATE}
-
-
-class ViolationError(Exception):
-    """An invariant does not hold. `name` says which one."""
-
-    def __init__(self, name: str, text: str) -> None:
-        super().__init__(f"{name}: {text}")
-        self.name = name
 
 
 @dataclass

@@ -5,8 +5,9 @@
 
 from collections.abc import Iterable
 
-from rigs.simulated.history import History, ViolationError
+from rigs.simulated.history import History
 from rigs.simulated.requests import PLANTED, UNKNOWN, Asked, Kind
+from rigs.simulated.violations import ViolationError
 from tests.planted import traces
 from tests.session.conversation import NOW_MS, id_of
 from tsproxy.decisions import DecisionLog

@@ -1,8 +1,10 @@
 """Simulated worlds: the invariants hold in them, the same seed is the same world, and a mistake is found."""
 
+import ast
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -15,6 +17,7 @@ from rigs.simulated.mistakes import (
 )
 from rigs.simulated.requests import PLANTED
 from rigs.simulated.shrink import shrink
+from rigs.simulated.violations import INVARIANTS, ViolationError
 from rigs.simulated.world import rendered_metrics, run_world
 from tests.authority.inputs import INPUTS
 from tests.planted import traces
@@ -31,6 +34,10 @@ TRACED = range(12)
 
 HOSTILE, HOSTILE_WORLDS = 3, 60
 """Hostile clients in each world of the short form."""
+
+
+SAY_ALL_NAMES = ("violations.py", "mistakes.py", "test_simulated.py")
+"""These name violations, and find none."""
 
 
 def hashes():
@@ -75,6 +82,19 @@ def test_a_client_that_is_lost_while_it_is_full_ends(monkeypatch):
     assert run_world(seed, adversaries=adversaries).violation is None
     takes_a_lost_client_for_a_full_one(monkeypatch)
     assert run_world(seed, adversaries=adversaries).violation.name == "lingers"
+
+
+def test_each_violation_that_a_world_can_find_is_of_an_invariant_and_the_other_way_round():
+    sources = [each for each in Path(__file__).parent.glob("*.py") if each.name not in SAY_ALL_NAMES]
+    nodes = [node for each in sources for node in ast.walk(ast.parse(each.read_text(encoding="utf-8")))]
+    texts = {node.value for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str)}
+    calls = [node for node in nodes if isinstance(node, ast.Call) and node.args]
+    raised = [each.args[0] for each in calls if getattr(each.func, "id", "") == ViolationError.__name__]
+    named = {name for names in INVARIANTS.values() for name in names}
+    assert {each.value for each in raised if isinstance(each, ast.Constant)} <= named
+    assert named <= texts
+    with pytest.raises(ValueError, match="add it to INVARIANTS"):
+        ViolationError("booked_thrice", "")
 
 
 def test_the_same_seed_is_the_same_world_in_any_process():

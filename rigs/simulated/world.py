@@ -13,11 +13,11 @@ from rigs.simulated.changes import Changes, config
 from rigs.simulated.client import Client
 from rigs.simulated.coincidences import Coincidence, possible
 from rigs.simulated.draws import Draws, Stream
-from rigs.simulated.history import ViolationError
 from rigs.simulated.invariants import check_connection, check_leftovers
 from rigs.simulated.judges import SimulatedJudges
 from rigs.simulated.loop import SimulatedClock, SimulatedLoop
 from rigs.simulated.network import Network
+from rigs.simulated.violations import ViolationError
 from tests.session.conversation import NOW_MS
 from tsproxy.cluster.upstream import Upstream
 from tsproxy.log_events import event as log_event

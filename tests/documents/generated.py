@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from rigs.differential import intended
+from rigs.simulated import violations
 from spark_reports.log.schema import own_columns_as_table
 from spark_reports.report import json_schema
 from tests.authority import inputs
@@ -40,6 +41,7 @@ PARTS: Final[Mapping[str, Callable[[], str]]] = {
     "reasons to close": test_close_reasons.table,
     "intended differences": intended.as_table,
     "authority": inputs.as_table,
+    "invariants": violations.as_table,
 }
 
 FILES: Final[Mapping[str, Callable[[], str]]] = {
