@@ -163,7 +163,7 @@ docs: .venv/site/stamp ## the documents as a web site in build/site; broken link
 AUDIT ?= needed
 TAG ?= needed
 WHEELS ?= all
-release: java .venv/release/stamp ## dist/ with all files of a release, built twice and tested (docs/guide/releasing.md)
+release: java .venv/release/stamp ## dist/ with all files of a release, built twice and tested (CONTRIBUTING.md)
 	$(BIN)/python -m deploy.release --audit $(AUDIT) --tag $(TAG) --wheels $(WHEELS)
 
 deb: .venv/release/stamp ## dist/tsproxy_VERSION.deb, for Debian and Ubuntu with this Python (docs/guide/operations.md)

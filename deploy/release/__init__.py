@@ -1,4 +1,4 @@
-"""Makes a release: `python -m deploy.release`, or `make release` (docs/guide/releasing.md).
+"""Makes a release: `python -m deploy.release`, or `make release` (CONTRIBUTING.md, "Releases").
 
 `agreement` compares version, tag and CHANGELOG. `audit` looks up known vulnerabilities. `build` makes wheels,
 sdist and the archive for spark-submit from the commit. `trial` installs and tests them in a fresh
