@@ -44,7 +44,7 @@ def of_night(options: argparse.Namespace, day: date) -> Tell:
         from openlineage.client.uuid import generate_new_uuid
     except ImportError as error:
         raise UsageError(
-            f"--lineage needs OpenLineage's client: pip install 'tsproxy[lineage]' ({error})"
+            f"--lineage needs OpenLineage's client: pip install openlineage-python ({error})"
         ) from None
 
     def datasets(kind: Any, places: list[str | None]) -> list[Any]:

@@ -95,7 +95,7 @@ def test_patterns_are_equal_and_survive_the_way_to_a_worker():
 
 def test_without_the_engine_the_error_says_what_to_install_and_what_to_write_instead(monkeypatch):
     monkeypatch.setitem(sys.modules, "re2", None)
-    with pytest.raises(ValueError, match=r"pip install 'tsproxy\[re\]'.*globs such as orders-\*"):
+    with pytest.raises(ValueError, match=r"pip install google-re2.*globs such as orders-\*"):
         parsed("orders-[0-9]+")
     assert name_pattern("orders-*").fits("orders-1")
 

@@ -291,8 +291,10 @@ def test_a_wrong_value_of_a_setting_names_the_flag():
         load(document, {})
 
 
-def test_a_mechanism_whose_library_is_missing_names_the_extra_to_install(monkeypatch):
+def test_a_mechanism_whose_library_is_missing_names_the_package_to_install(monkeypatch):
     monkeypatch.setattr(build_sasl, "find_spec", lambda module: None)
     text = SMALLEST.replace("}", ", admin: { sasl: { mechanism: AWS_MSK_IAM, region: eu-west-1 } } }")
-    with pytest.raises(ConfigError, match=r"aws_msk_iam_sasl_signer: pip install 'tsproxy\[msk\]'"):
+    with pytest.raises(
+        ConfigError, match=r"aws_msk_iam_sasl_signer: pip install aws-msk-iam-sasl-signer-python"
+    ):
         load(parse_yaml(text, "tsproxy.yaml"), {})

@@ -35,7 +35,7 @@ def test_a_night_without_the_client_says_what_is_missing_before_it_begins(monkey
     monkeypatch.setitem(sys.modules, "openlineage.client", None)
     (tmp_path / "in").mkdir()
     assert night(tmp_path) == 2
-    assert "--lineage needs OpenLineage's client: pip install 'tsproxy[lineage]'" in capsys.readouterr().err
+    assert "--lineage needs OpenLineage's client: pip install openlineage-python" in capsys.readouterr().err
     assert not (tmp_path / "lake").exists()
 
 

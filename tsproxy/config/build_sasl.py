@@ -29,10 +29,10 @@ _KINDS: Final[dict[SaslMechanism, tuple[type[Credentials], ...]]] = {
 """The kinds of credentials that a mechanism takes. Each kind declares its own keys."""
 
 _LIBRARIES: Final = {
-    SaslMechanism.AWS_MSK_IAM: ("aws_msk_iam_sasl_signer", "msk"),
-    SaslMechanism.GSSAPI: ("gssapi", "kerberos"),
+    SaslMechanism.AWS_MSK_IAM: ("aws_msk_iam_sasl_signer", "aws-msk-iam-sasl-signer-python"),
+    SaslMechanism.GSSAPI: ("gssapi", "gssapi"),
 }
-"""The module that a mechanism needs, and the extra of tsproxy that installs it."""
+"""The module that a mechanism needs, and the package that has it."""
 
 
 def build_sasl(parsed: Parsed, problems: list[Problem]) -> Sasl | None:
@@ -52,9 +52,9 @@ def build_sasl(parsed: Parsed, problems: list[Problem]) -> Sasl | None:
             problems.append(parsed.problem(text, name))
     if {"profile", "role_arn"} <= given:
         problems.append(parsed.problem("give profile or role_arn, not both", "role_arn"))
-    module, extra = _LIBRARIES.get(mechanism, (None, None))
+    module, package = _LIBRARIES.get(mechanism, (None, None))
     if module is not None and find_spec(module) is None:
-        text = f"{mechanism} needs the Python package {module}: pip install 'tsproxy[{extra}]'"
+        text = f"{mechanism} needs the Python package {module}: pip install {package}"
         problems.append(parsed.problem(text, "mechanism"))
     return Sasl(mechanism, make(kind, parsed)) if len(problems) == before else None
 

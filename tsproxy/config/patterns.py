@@ -13,7 +13,7 @@ from tsproxy.config.linear_regex import EngineMissingError, LinearRegex
 from tsproxy.model.policy import NamePattern
 
 ENGINE_MISSING: Final = (
-    "a name or a glob, since regular expressions need the package google-re2 (pip install 'tsproxy[re]'); "
+    "a name or a glob, since regular expressions need the package google-re2 (pip install google-re2); "
     "globs such as orders-*, and lists of them, need nothing"
 )
 

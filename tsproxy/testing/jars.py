@@ -124,7 +124,7 @@ def _fetch(name: str, dependencies: Sequence[Dependency], folder: Path, reposito
     try:
         from tsproxy.testing.maven import fetch  # only who fetches needs jgo
     except ImportError as error:
-        raise JarsError(f"{error}. It is needed to fetch jars: pip install 'tsproxy[testing]'") from error
+        raise JarsError(f"{error}. It is needed to fetch jars: pip install jgo requests") from error
     try:
         fetch(dependencies, folder, repository)
     except JarsError as error:
