@@ -11,6 +11,7 @@ from spark_reports import arguments
 from spark_reports.commands.spark_run import nothing_of, spark_at_work
 from spark_reports.exits import GATE_TRIPPED, OK, NothingToReportError, UsageError
 from spark_reports.log.completeness import NEWER, period_text
+from spark_reports.report import words
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -123,16 +124,16 @@ def status(options: argparse.Namespace, done: "Compacted") -> int:
 def in_words(done: "Compacted") -> str:
     """A text about the lines of the days in the table, and about earlier days for which lines came late."""
     return (
-        f"{done.lines:,} lines, {done.duplicate_lines:,} duplicates left out, set aside: "
-        f"{_set_aside(done) or 'none'}."
+        f"{words.many(done.lines, 'line')}, {words.many(done.duplicate_lines, 'duplicate')} left out, "
+        f"set aside: {_set_aside(done) or 'none'}."
         + "".join(
             f"\nThe table held nothing of {day}, which was written now: no run had written it."
             for day in done.made_up_days
         )
         + "".join(f"\nLines came late for {day}, which was written again." for day in done.restated_days)
         + "".join(
-            f"\nLines came late for {day}, which was not written again: the input lacks {lines:,} usable "
-            "lines that the table holds."
+            f"\nLines came late for {day}, which was not written again: the input lacks "
+            f"{words.many(lines, 'usable line')} that the table holds."
             for day, lines in done.vanished_lines.items()
         )
         + "\n"

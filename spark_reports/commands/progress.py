@@ -13,6 +13,8 @@ from contextlib import suppress
 from threading import Event, Thread
 from typing import TYPE_CHECKING, Any, Final
 
+from spark_reports.report import words
+
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
@@ -80,7 +82,7 @@ class Progress:
             done, whole = self._tasks()
         except (Py4JError, OSError):  # Java has ended, which the command itself reports
             return ""
-        return f"{done:,} of {whole:,} tasks, " if whole else ""
+        return f"{done:,} of {words.many(whole, 'task')}, " if whole else ""
 
     def _write(self, line: str) -> None:
         columns = shutil.get_terminal_size().columns

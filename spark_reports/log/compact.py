@@ -157,8 +157,11 @@ def _would_vanish(spark: SparkSession, source: Source, table: Table) -> dict[str
 
 def _refusal(vanished: Mapping[str, int]) -> str:
     days = list(vanished.items())
-    named = ", ".join(f"{lines:,} usable lines of {day}" for day, lines in days[:_DAYS_NAMED])
-    more = f" and more of {len(days) - _DAYS_NAMED} days" if len(days) > _DAYS_NAMED else ""
+    named = ", ".join(
+        f"{lines:,} usable {'line' if lines == 1 else 'lines'} of {day}" for day, lines in days[:_DAYS_NAMED]
+    )
+    unnamed = len(days) - _DAYS_NAMED
+    more = f" and more of {unnamed} {'day' if unnamed == 1 else 'days'}" if unnamed > 0 else ""
     return (
         f"the table holds {named}{more} that the input lacks; nothing was written. Add the files that hold "
         "them to --input, or give --replace to write the table without these lines"

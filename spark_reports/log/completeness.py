@@ -144,8 +144,8 @@ class Completeness:
         """`Log complete: 2,880 of 2,880 minutes from 2 proxies, no line missing.`, or the times for which
         it is complete, or a list of what is missing."""
         expected = self.intervals + self.missing_intervals
-        unit = "minutes" if self.are_minutes else "intervals"
-        covered = f"{self.intervals:,} of {expected:,} {unit} from {_many(self.proxies, 'proxy', 'proxies')}"
+        minutes = _many(expected, "minute" if self.are_minutes else "interval")
+        covered = f"{self.intervals:,} of {minutes} from {_many(self.proxies, 'proxy', 'proxies')}"
         match self.state:
             case State.COMPLETE:
                 so_far = "" if self.is_over else f" for {self.complete_for}"
@@ -180,8 +180,8 @@ class Completeness:
         yield from filter(None, texts)
 
 
-def _many(count: int, one: str, more: str) -> str:
-    return f"{count:,} {one if count == 1 else more}"
+def _many(count: int, one: str, more: str | None = None) -> str:
+    return f"{count:,} {one if count == 1 else more or one + 's'}"
 
 
 def completeness(evidence: Evidence, first: date, last: date, now_ms: int) -> Completeness:

@@ -141,7 +141,7 @@ def _hours(producer: Producer, hours: Sequence[str]) -> Markup:
     values = producer["hours"]
     busiest = hours[values.index(max(values))] if values else ""
     active = sum(1 for value in values if value)
-    label = f"rejected in {active} of {len(values)} hours, most at {busiest[11:13]}:00"
+    label = f"rejected in {active} of {words.many(len(values), 'hour')}, most at {busiest[11:13]}:00"
     return sparkline(values, label)
 
 

@@ -39,10 +39,10 @@ def _of_all(totals: Totals, reasons: Sequence[ReasonRow], state: str) -> str:
     judged, rejected = totals["records_judged"], rejected_records(totals)
     if judged == 0:
         return _NOTHING[State(state)]
+    if rejected == 0 and judged == 1:
+        return "The one record was not rejected."
     if rejected == 0:
-        return (
-            "The one record was not rejected." if judged == 1 else f"None of {judged:,} records was rejected."
-        )
+        return f"None of {words.many(judged, 'record')} was rejected."
     told = _how_many(rejected, judged)
     if (found := causes.main_cause(reasons)) is None:
         return f"{told}."
@@ -56,8 +56,8 @@ def _how_many(rejected: int, judged: int) -> str:
     if judged == 1:
         return "The one record was rejected"
     if rejected == 1:
-        return f"One of {judged:,} records was rejected"
-    return f"{words.share(rejected, judged)} of {judged:,} records were rejected"
+        return f"One of {words.many(judged, 'record')} was rejected"
+    return f"{words.share(rejected, judged)} of {words.many(judged, 'record')} were rejected"
 
 
 _NOTHING: Final = {

@@ -145,11 +145,11 @@ WRONG = {
     ),
     "two listeners cannot share ports": (
         SMALLEST + "  - { name: other, bind: 127.0.0.1:9200 }\n",
-        r"listeners\[1\].bind: takes port\(s\) of tsproxy.yaml:3: listeners\[0\].brokers: 9193 to 9392",
+        r"listeners\[1\].bind: takes ports of tsproxy.yaml:3: listeners\[0\].brokers: 9193 to 9392",
     ),
     "the admin port cannot lie among the brokers' ports": (
         SMALLEST + "admin: { bind: 127.0.0.1:9200 }\n",
-        r"admin.bind: takes port\(s\) of .*listeners\[0\].brokers: 9193 to 9392",
+        r"admin.bind: takes ports of .*listeners\[0\].brokers: 9193 to 9392",
     ),
     "a certificate needs its key": (
         "upstream: { bootstrap_servers: [kafka:1], tls: { certificate: a.pem } }\n"

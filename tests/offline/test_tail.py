@@ -31,7 +31,7 @@ async def test_records_that_arrive_are_judged_one_by_one_and_those_before_are_no
     assert process.returncode == 0, told + err
     found = orjson.loads(out)
     (line,) = found["lines"]
-    assert b"from its end, 2 partition(s)" in told
+    assert b"from its end, 2 partitions" in told
     assert (line["records"], line["bad_records"]) == (5, 2)
     # Zero is far behind, which the candidate counts and nothing rejects.
     assert line["units"] == {"microseconds": 1, "zero": 1}

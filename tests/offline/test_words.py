@@ -1,6 +1,7 @@
 import pytest
 
-from tsproxy.offline.words import many, span
+from tsproxy.model.words import many
+from tsproxy.offline.words import span
 
 DAY_MS = 86_400_000
 

@@ -68,5 +68,5 @@ def test_each_family_has_ports_of_its_own(binds):
 )
 def test_within_a_family_an_address_and_any_address_meet(binds):
     """So may a name, which leads to whatever the system says."""
-    with pytest.raises(ConfigError, match=r"takes port\(s\) of "):
+    with pytest.raises(ConfigError, match=r"takes ports? of "):
         load(parse_yaml(listeners(*binds), "test"), {})

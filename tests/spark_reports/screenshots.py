@@ -13,8 +13,8 @@ from tests.spark_reports import browser, reports
 
 _DARK = "--blink-settings=preferredColorScheme=0"
 _SHOTS = {
-    "report-1280.png": ("--window-size=1280,800",),
-    "report-dark.png": ("--window-size=1280,800", _DARK),
+    "report-1280.png": ("--window-size=1280,760",),
+    "report-dark.png": ("--window-size=1280,760", _DARK),
     "report-400.png": ("--window-size=400,900",),
 }
 

@@ -75,7 +75,7 @@ def test_counters_of_a_newer_version_make_the_log_incomplete_and_the_cure_is_nam
     code, report, output, pages = daily(*a_life(counters(1), counters(2, v=2)))
     assert (code, report["log"]["is_complete"], report["log"]["lines_unusable"]) == (0, False, 1)
     sentence = (
-        "Log incomplete: 1 of 1 minutes from 1 proxy, 1 unusable line that may hold totals "
+        "Log incomplete: 1 of 1 minute from 1 proxy, 1 unusable line that may hold totals "
         f"({NEWER}). Totals are a lower bound."
     )
     assert is_shown(sentence, report, output, pages)

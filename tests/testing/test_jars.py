@@ -219,9 +219,9 @@ def test_only_a_mirror_of_central_is_used(repository, tmp_path, of, is_used):
     assert (mirror() == repository.url) is is_used
 
 
-def test_without_jgo_the_extra_is_named(repository, monkeypatch):
+def test_without_jgo_the_packages_are_named(repository, monkeypatch):
     monkeypatch.setitem(sys.modules, "tsproxy.testing.maven", None)
-    with pytest.raises(JarsError, match=r"tsproxy\[testing\]"):
+    with pytest.raises(JarsError, match="pip install jgo requests"):
         fetch_jars("things-1", [THING])
 
 

@@ -26,6 +26,7 @@ from tsproxy.cluster.upstream import CONNECT_ERRORS, connect_text
 from tsproxy.config.settings import Kerberos, Sasl
 from tsproxy.model.addresses import Address
 from tsproxy.model.kafka import ErrorCode
+from tsproxy.model.words import many
 from tsproxy.wire.k18_api_versions import BrokerVersions
 from tsproxy.wire.primitives import DecodeError
 
@@ -268,7 +269,7 @@ def may_be_broker(node_id: int, address: Address) -> bool:
 
 def _cluster(answer: Any) -> ClusterAnswer:
     if len(answer.brokers) > MOST_BROKERS:
-        raise DecodeError(f"{len(answer.brokers)} brokers, where {MOST_BROKERS} are allowed")
+        raise DecodeError(f"{many(len(answer.brokers), 'broker')}, where {MOST_BROKERS} are allowed")
     brokers = {node_id: Address(host, port) for node_id, host, port, *_ in answer.brokers}
     for node_id, address in brokers.items():
         if not may_be_broker(node_id, address):

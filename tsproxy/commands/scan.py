@@ -12,6 +12,7 @@ from tsproxy.commands.exits import FAILED, OK, TRIPPED
 from tsproxy.commands.options import add_cluster, add_output, argument, config_of
 from tsproxy.config.settings import Sasl
 from tsproxy.config.values import duration_ms
+from tsproxy.model.words import many
 
 HELP: Final = "find timestamps from the future in a cluster"
 EXAMPLES: Final = """\
@@ -98,7 +99,7 @@ def _why_nothing(visible: int, looked_at: int, patterns: Sequence[str], sasl: Sa
             "--topic '*')"
         )
     if patterns and not looked_at:
-        return f"none of the {visible:,} topics that may be seen fits --topics {','.join(patterns)}"
+        return f"none of {many(visible, 'topic')} that may be seen fits --topics {','.join(patterns)}"
     return None
 
 

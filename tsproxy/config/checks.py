@@ -11,6 +11,7 @@ from tsproxy.config.settings import BrokersFrom, Listener, WhenBeyond
 from tsproxy.config.values import ports_text
 from tsproxy.model.addresses import Address, ip_or_none
 from tsproxy.model.policy import LimitsFrom, Policy, Rule, Waiver
+from tsproxy.model.words import noun
 
 _KEY: Final = "upstream.brokers_from"
 
@@ -149,5 +150,6 @@ def check_ports(listeners: Iterable[Listener], admin: Parsed | None, problems: l
         # Two listeners at the same address overlap in all their ports: one report is enough.
         if one.overlaps(other) and (one.section, other.section) not in reported:
             reported.add((one.section, other.section))
-            text = f"takes port(s) of {one.place}: {ports_text(one.ports)}; give one of them other ports"
+            ports = noun(len(one.ports), "port")
+            text = f"takes {ports} of {one.place}: {ports_text(one.ports)}; give one of them other ports"
             problems.append(Problem("", other.place, text))

@@ -6,6 +6,8 @@ from dataclasses import asdict, dataclass
 from enum import StrEnum
 from typing import Any, Final
 
+from tsproxy.model.words import many
+
 SHOWN: Final = 3
 """The number of names that a text shows of a list."""
 
@@ -77,11 +79,6 @@ def few(names: Collection[str]) -> str:
     """The first names of a list, and how many more there are."""
     shown = ", ".join(list(names)[:SHOWN])
     return shown if len(names) <= SHOWN else f"{shown} and {len(names) - SHOWN:,} more"
-
-
-def many(count: int, noun: str) -> str:
-    """`1 topic`, `2,000 topics`."""
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
 def _lines(findings: Sequence[Finding]) -> Iterator[str]:

@@ -12,6 +12,7 @@ from tsproxy.config.settings import Config
 from tsproxy.config.values import size_text
 from tsproxy.decision_folder import closed_files
 from tsproxy.doctor.findings import Check, Finding
+from tsproxy.model.words import many
 from tsproxy.proxy.limits import descriptors
 
 DESCRIPTORS: Final = Check("open files")
@@ -40,13 +41,13 @@ def open_files(config: Config, granted: int | None) -> Finding:
         return DESCRIPTORS.skipped("this system does not say how many files a process may open")
     if granted >= needed:
         return DESCRIPTORS.ok(
-            f"{granted:,} allowed, {needed:,} needed for {limits.connections:,} connections"
+            f"{granted:,} allowed, {needed:,} needed for {many(limits.connections, 'connection')}"
         )
     fitting = descriptors.fitting(config, granted) * config.workers
     advice = "raise LimitNOFILE (systemd), nofile (containers) or ulimit -n, or lower limits.connections"
     text = (
         f"{granted:,} allowed here (another limit may hold under a service manager), {needed:,} needed for "
-        f"{limits.connections:,} connections"
+        f"{many(limits.connections, 'connection')}"
     )
     if fitting <= 0:
         return DESCRIPTORS.problem(f"{text}: too few for any", advice)

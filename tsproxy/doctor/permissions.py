@@ -11,8 +11,9 @@ from tsproxy.cluster.topic_rights import WRITE, TopicRights, topic_rights
 from tsproxy.config.settings import Config
 from tsproxy.doctor.cluster import Node
 from tsproxy.doctor.commands import admin_arguments, grant
-from tsproxy.doctor.findings import Check, Finding, few, many
+from tsproxy.doctor.findings import Check, Finding, few
 from tsproxy.model.kafka import ErrorCode
+from tsproxy.model.words import many
 from tsproxy.proxy.brokers.discovery import TOPIC_PROBED
 from tsproxy.proxy.brokers.topic_ids import TOPIC_PROBED as ANY_TOPIC
 

@@ -9,8 +9,9 @@ from typing import Final
 from tsproxy.config.settings import BrokerHosts, BrokerPorts, Config, Listener
 from tsproxy.config.values import ports_text
 from tsproxy.doctor.cluster import look_up, unchecked_tls
-from tsproxy.doctor.findings import Check, Finding, few, many
+from tsproxy.doctor.findings import Check, Finding, few
 from tsproxy.model.addresses import Address, ip_or_none
+from tsproxy.model.words import many
 from tsproxy.proxy.ports import ListenError, bind, each_address
 
 PORTS: Final = Check("ports")

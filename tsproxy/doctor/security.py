@@ -11,6 +11,7 @@ from tsproxy.doctor.cluster import Node, Seen, Server
 from tsproxy.doctor.commands import admin_arguments
 from tsproxy.doctor.findings import Check, Finding, few
 from tsproxy.model.addresses import Address
+from tsproxy.model.words import many
 from tsproxy.tls.contexts import server_context
 from tsproxy.tls.x509 import Signed, read_certificate
 from tsproxy.wire.primitives import DecodeError
@@ -49,7 +50,7 @@ def _end_of(what: str, certificate: Signed, now_ms: int) -> Finding:
     text = f"{what}, valid until {instant_text(round(certificate.not_after_s * 1000))}"
     if left_s < min(WARNED_EARLY_S, life_s / 4):
         advice = "renew it at the brokers; when it has expired, neither the proxy nor its clients can connect"
-        return SECURITY.warning(f"{text}, {max(0, int(left_s // DAY_S))} days from now", advice)
+        return SECURITY.warning(f"{text}, {many(max(0, int(left_s // DAY_S)), 'day')} from now", advice)
     return SECURITY.ok(text)
 
 

@@ -23,11 +23,12 @@ from tsproxy.config.settings import Config
 from tsproxy.config.values import bound_text
 from tsproxy.doctor.cluster import Node
 from tsproxy.doctor.commands import admin_arguments, alter
-from tsproxy.doctor.findings import Check, Finding, few, many
+from tsproxy.doctor.findings import Check, Finding, few
 from tsproxy.doctor.permissions import Rights
 from tsproxy.model.kafka import ErrorCode, TimestampType
 from tsproxy.model.policy import HOUR_MS, LimitsFrom, Mode, TimeLimit
 from tsproxy.model.verdict import TopicLimits
+from tsproxy.model.words import many
 from tsproxy.policy.resolve import may_fit_topic
 from tsproxy.policy.review import ineffective_rules
 from tsproxy.policy.strictness import is_wider

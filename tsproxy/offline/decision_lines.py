@@ -9,7 +9,8 @@ from typing import Any, Final
 
 from tsproxy.decisions.fields import EventName
 from tsproxy.decisions.text import bounded
-from tsproxy.offline.words import many, span
+from tsproxy.model.words import many
+from tsproxy.offline.words import span
 
 Line = Mapping[str, Any]
 
@@ -63,7 +64,8 @@ def _counters(line: Line) -> str:
 
 
 def _heartbeat(line: Line) -> str:
-    return f"heartbeat  {line.get('keys')} keys, lines {line.get('seq_first')} to {line.get('seq_last')}"
+    keys = many(line.get("keys", 0), "key")
+    return f"heartbeat  {keys}, lines {line.get('seq_first')} to {line.get('seq_last')}"
 
 
 def _lifecycle(line: Line) -> str:

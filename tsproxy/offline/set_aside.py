@@ -9,6 +9,7 @@ import orjson
 
 from tsproxy.decisions.conformity import fault
 from tsproxy.decisions.text import bounded
+from tsproxy.model.words import noun
 
 MOST_NAMED: Final = 5
 
@@ -43,4 +44,4 @@ class SetAside:
         """One for each named line, and one for the others."""
         yield from self._named
         if (more := self.count - len(self._named)) > 0:
-            yield f"{more:,} more lines like these"
+            yield f"{more:,} more {noun(more, 'line')} like these"

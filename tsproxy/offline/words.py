@@ -31,11 +31,6 @@ def span(length_ms: int) -> str:
     return f"{length_ms} ms"
 
 
-def many(count: int, one: str, some: str | None = None) -> str:
-    """`1 record`, `2,000 records`. `some` is the plural if it is not `one` with an s."""
-    return f"{count:,} {one if count == 1 else some or one + 's'}"
-
-
 def table(rows: Sequence[Sequence[str]], numbers: Collection[int] = ()) -> Iterator[str]:
     """The lines of a table. The columns in `numbers` are aligned to the right."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]

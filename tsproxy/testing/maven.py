@@ -19,6 +19,7 @@ from jgo.maven import Artifact, MavenContext, PythonResolver
 from requests.adapters import HTTPAdapter
 from urllib3.util import Retry
 
+from tsproxy.model.words import many
 from tsproxy.testing.jars import Dependency, JarsError
 from tsproxy.testing.progress import Shown
 from tsproxy.testing.unfinished import unfinished
@@ -104,7 +105,7 @@ class _Downloads(PythonResolver):
             draft.rename(path)
         self._jars += artifact.packaging == "jar"
         self._bytes += len(content)
-        self._shown.show(f"{self._jars} jars, {self._bytes / 1e6:.0f} MB")
+        self._shown.show(f"{many(self._jars, 'jar')}, {self._bytes / 1e6:.0f} MB")
         return path
 
     def _get(self, name: str) -> bytes:

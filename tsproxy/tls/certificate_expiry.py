@@ -11,6 +11,7 @@ from typing import Final
 from tsproxy.config.problems import Problem
 from tsproxy.config.settings import Config, ServerTls, UpstreamTls
 from tsproxy.config.values import instant_text
+from tsproxy.model.words import many
 from tsproxy.tls.x509 import Signed, read_crls, read_pem
 from tsproxy.wire.primitives import DecodeError
 
@@ -73,7 +74,7 @@ def certificate_notices(config: Config, now_ms: int) -> Iterator[Problem]:
             )
         elif end.warn_s <= now_s:
             days = int((end.expires_s - now_s) // 86_400)
-            yield Problem(place, key, f"{who} ends at {at_text}, in {days} days: renew it")
+            yield Problem(place, key, f"{who} ends at {at_text}, in {many(days, 'day')}: renew it")
 
 
 def files_of(tls: ServerTls | UpstreamTls, section: str) -> dict[str, Path]:

@@ -57,7 +57,7 @@ def walk(
 def skip_headers(data: bytes, pos: int, count: int) -> int:
     """The end of the record. Raises ValueError for counts and sizes that Kafka rejects."""
     if count < 0:
-        raise ValueError(f"{count} headers")
+        raise ValueError(f"negative number of headers: {count}")
     for _ in range(count):
         key_size, pos = read_varint(data, pos)
         if key_size < 0:

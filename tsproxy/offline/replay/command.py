@@ -10,6 +10,7 @@ from typing import Any, Final, TypeVar
 from tsproxy.clock import Clock
 from tsproxy.cluster.admin_connection import ConversationError
 from tsproxy.config.settings import Config
+from tsproxy.model.words import many
 from tsproxy.offline.replay.cluster_view import view_of
 from tsproxy.offline.replay.histograms import FILES, Decisions
 from tsproxy.offline.replay.tables import Replayed
@@ -49,8 +50,10 @@ def topic(
     def began(count: int) -> None:
         nonlocal partitions
         partitions = count
-        print(f"tsproxy: reading {name} from its end, {count} partition(s)", file=sys.stderr, flush=True)
-        progress(f"{line.records:,} records read")
+        print(
+            f"tsproxy: reading {name} from its end, {many(count, 'partition')}", file=sys.stderr, flush=True
+        )
+        progress(f"{many(line.records, 'record')} read")
 
     async def read() -> None:
         view = await view_of(config, [name])

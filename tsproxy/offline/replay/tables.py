@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from tsproxy.model.words import many
 from tsproxy.offline.replay.tally import Key, Line, Tally
 from tsproxy.offline.words import more, table
 
@@ -83,7 +84,7 @@ def _lines(replayed: Replayed, rows: int) -> Iterator[str]:
     uncertain = sum(line.uncertain_records for line in lines)
     yield ""
     yield (
-        f"{rejected:,} of {judged:,} records would be rejected"
+        f"{rejected:,} of {many(judged, 'record')} would be rejected"
         + ("; " if at_fault is None else f", {at_fault:,} of them at fault; ")
         + f"{counted:,} more only counted (audit, waivers, candidate)"
     )

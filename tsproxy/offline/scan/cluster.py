@@ -20,6 +20,7 @@ from tsproxy.cluster.newest_timestamps import newest_timestamps
 from tsproxy.config.settings import Upstream
 from tsproxy.model.addresses import Address
 from tsproxy.model.kafka import ErrorCode
+from tsproxy.model.words import many
 from tsproxy.offline.scan.retention import CONFIG_NAMES
 from tsproxy.tls.contexts import upstream_context
 from tsproxy.wire.k02_list_offsets import PartitionOffset
@@ -151,7 +152,7 @@ class _Inquiry:
                 self._not_read([*chunk, *remaining], str(error))
                 return again
             again += self._sort(found)
-            self.progress(f"{len(self.newest):,} partitions asked")
+            self.progress(f"{many(len(self.newest), 'partition')} asked")
         return again
 
     def _sort(self, found: Iterable[PartitionOffset]) -> Iterable[TopicPartition]:

@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any, Final
 
+from tsproxy.model.words import many
 from tsproxy.offline.scan.retention import Kind
 from tsproxy.offline.scan.survey import Finding, Survey
 from tsproxy.offline.words import instant, more, span, table
@@ -54,8 +55,9 @@ def _entry(finding: Finding) -> dict[str, Any]:
 def _lines(survey: Survey, took_ms: int, rows: int) -> Iterator[str]:
     cluster = f"cluster {survey.cluster_id}" if survey.cluster_id else "the cluster"
     yield (
-        f"{cluster}, {survey.brokers} broker(s), {survey.topics:,} of {survey.visible_topics:,} topics, "
-        f"{survey.partitions:,} partitions, asked in {span(took_ms)} at {instant(survey.now_ms)}"
+        f"{cluster}, {many(survey.brokers, 'broker')}, "
+        f"{survey.topics:,} of {many(survey.visible_topics, 'topic')}, "
+        f"{many(survey.partitions, 'partition')}, asked in {span(took_ms)} at {instant(survey.now_ms)}"
     )
     for kind in Kind:
         yield from _table([each for each in survey.findings if each.hazard.kind is kind], kind, rows)
@@ -102,4 +104,4 @@ def _unread(survey: Survey) -> Iterator[str]:
     reasons = Counter(each.why for each in survey.unread)
     for why, count in reasons.most_common(_UNREAD_SHOWN):
         example = next(each for each in survey.unread if each.why == why)
-        yield f"  {count:,} partition(s), {example.topic}-{example.partition} among them: {why}"
+        yield f"  {many(count, 'partition')}, {example.topic}-{example.partition} among them: {why}"

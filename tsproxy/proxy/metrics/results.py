@@ -21,6 +21,7 @@ from tsproxy.clock import Clock
 from tsproxy.decisions.text import bounded
 from tsproxy.log_events.catalogue.clients import CLIENTS_FAIL
 from tsproxy.model.outcome import Peer
+from tsproxy.model.words import many
 from tsproxy.proxy.metrics.catalogue.connections import BROKER_CONNECTIONS, CLIENT_CONNECTIONS
 
 BOOTSTRAP: Final = "bootstrap"
@@ -197,7 +198,7 @@ class Failure:
         `cause` replaces what the other side says, if the proxy knows better.
         """
         result = _BY_LABEL[self.result]
-        whose = f"{self.failed} of {self.connections} new clients of listener {self.listener} fail"
+        whose = f"{self.failed} of {many(self.connections, 'new client')} of listener {self.listener} fail"
         if cause:
             return f"{whose}: {cause}"
         broker = {NO_BROKER: "", BOOTSTRAP: "every bootstrap server "}.get(
