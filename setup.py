@@ -64,6 +64,7 @@ setup(
         Extension(
             source.removesuffix(".pyx").replace("/", "."),
             [source],
+            extra_compile_args=["-g0"],  # line numbers of generated C are most of a module's size
             depends=sorted(glob(f"{READERS}/*.pxd") + glob(f"{FAST_PATH}/*.pxd")),
         )
         for source in sorted(glob(f"{READERS}/*.pyx") + glob(f"{FAST_PATH}/*.pyx") + glob(f"{PIPE}/*.pyx"))

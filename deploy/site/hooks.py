@@ -24,12 +24,14 @@ from deploy.site.links import (
     place,
     rewritten,
     slug,
+    wrapping_at_dots,
 )
 
 ROOT: Final = Path(__file__).parents[2]
 _CSS: Final = """\
 .md-grid { max-width: 76rem; }
 .md-typeset table:not([class]) td:first-child { min-width: 11rem; }
+.md-typeset td code { word-break: normal; overflow-wrap: normal; }
 """
 _MOVED: Final = """\
 <!doctype html><meta charset="utf-8"><title>Moved</title><link rel="canonical" href="{0}">
@@ -78,6 +80,11 @@ def on_page_markdown(markdown: str, page: Page, **_: Any) -> str:
     if path.removesuffix("/README.md") in folders and not (ROOT / path).exists():
         return markdown
     return rewritten(markdown, path, folders)
+
+
+def on_page_content(html: str, **_: Any) -> str:
+    """The page with headings whose keys may wrap at their dots: a window can be narrower than a key."""
+    return wrapping_at_dots(html)
 
 
 def on_post_page(output: str, page: Page, **_: Any) -> str:

@@ -132,3 +132,10 @@ def moved(pages: Iterable[str]) -> Iterator[tuple[str, str]]:
 def loaded_from_elsewhere(page: str) -> list[str]:
     """The addresses on other servers from which a browser loads parts of the page. Links do not count."""
     return re.findall(r"<(?:script|link|img|iframe)[^>]+?(?:src|href)=[\"']?(https?://[^\"' >]+)", page)
+
+
+def wrapping_at_dots(page: str) -> str:
+    """The HTML of a page in which a browser may wrap the code of headings behind a dot, and not elsewhere."""
+    return re.sub(
+        r"(?<=<code>)[^<]*(?=</code>[^\n]*</h\d>)", lambda code: code[0].replace(".", ".<wbr>"), page
+    )

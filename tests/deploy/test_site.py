@@ -17,6 +17,7 @@ from deploy.site.links import (
     rewritten,
     slug,
     targets,
+    wrapping_at_dots,
 )
 from tests.deploy.commands import ROOT
 from tests.deploy.test_links import anchors
@@ -91,6 +92,12 @@ def test_the_page_of_a_folder_lists_its_files_and_those_below(tmp_path):
 def test_anchors_are_those_of_the_repository(page):
     headings = re.findall(r"^#+ (.+)$", page.read_text(encoding="utf-8"), re.MULTILINE)
     assert anchors(page) <= {slug(heading) for heading in headings}
+
+
+def test_a_key_in_a_heading_wraps_at_its_dots_alone():
+    heading = '<h4 id="adminbind"><code>admin.bind_x</code><a href="#adminbind">¶</a></h4>'
+    text = "<p><code>admin.bind</code></p>"
+    assert wrapping_at_dots(f"{heading}\n{text}") == f"{heading.replace('.b', '.<wbr>b')}\n{text}"
 
 
 def test_what_a_page_loads_from_elsewhere_is_found_and_links_are_not():
