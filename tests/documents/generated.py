@@ -7,7 +7,7 @@ each is made, `FILES` the same for whole files. Figures that must be measured ar
 
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Final
 
@@ -21,6 +21,7 @@ from tests.session import test_close_reasons
 from tests.test_states import drawing
 from tsproxy.config import schema
 from tsproxy.config.reference import reference as keys_reference
+from tsproxy.decisions.fields import FIELDS
 from tsproxy.decisions.schema import json_schema as decisions_schema
 from tsproxy.decisions.schema import markdown_table
 from tsproxy.log_events.reference import reference as events_reference
@@ -44,7 +45,24 @@ PARTS: Final[Mapping[str, Callable[[], str]]] = {
     "invariants": violations.as_table,
 }
 
+
+def grown(name: str, lines: Iterable[str]) -> Callable[[], str]:
+    """Makes a file of `tests/decisions/golden` that only ever grows: the lines that it has, and the new ones.
+    A line that the code lacks stays, and its test fails: readers of the decision log would miss it."""
+
+    def text() -> str:
+        there = (ROOT / name).read_text(encoding="utf-8").splitlines()
+        return "".join(f"{line}\n" for line in dict.fromkeys([*there, *lines]))
+
+    return text
+
+
+_FIELDS: Final = "tests/decisions/golden/v1.fields.txt"
+_WORDS: Final = "tests/decisions/golden/v1.words.txt"
+
 FILES: Final[Mapping[str, Callable[[], str]]] = {
+    _FIELDS: grown(_FIELDS, [f"{field.name} {field.type}" for field in FIELDS if field.since == 1]),
+    _WORDS: grown(_WORDS, [f"{field.name} {word}" for field in FIELDS for word in field.choices]),
     "docs/reference/configuration.schema.json": schema.as_text,
     "docs/reference/decision-log.schema.json": lambda: json.dumps(decisions_schema(), indent=1) + "\n",
     "docs/reference/decision-topic.asyncapi.json": asyncapi.text,

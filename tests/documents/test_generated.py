@@ -2,7 +2,8 @@
 
 import pytest
 
-from tests.documents.generated import FILES, PARTS, ROOT, generated, pages, with_parts
+from tests.documents import generated as made
+from tests.documents.generated import FILES, PARTS, ROOT, generated, grown, pages, with_parts
 
 FILES_NOW = {file.relative_to(ROOT).as_posix(): text for file, text in generated().items()}
 
@@ -25,3 +26,9 @@ def test_a_part_is_replaced_and_the_rest_of_the_page_stays():
     assert made.startswith("one\n<!-- made by make generated: keys -->\n\n### `upstream`\n")
     assert made.endswith("\n\n<!-- end of keys -->\ntwo\n")
     assert with_parts(made) == made
+
+
+def test_a_file_that_only_grows_keeps_what_the_code_lacks(tmp_path, monkeypatch):
+    monkeypatch.setattr(made, "ROOT", tmp_path)
+    (tmp_path / "words.txt").write_text("gone\nkept\n")
+    assert grown("words.txt", ["new", "kept"])() == "gone\nkept\nnew\n"
