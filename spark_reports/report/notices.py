@@ -30,6 +30,13 @@ def grouped(report: Report) -> list[str]:
     return notices(report) if report.get("owners") is None else [each.printed for each in letters(report)]
 
 
+_HELP: Final = (
+    'How to find and fix this: the page "My producer is refused" of tsproxy (docs/guide/for-producers.md).\n'
+    "If old records must pass for a while, ask the people who run tsproxy for a waiver."
+)
+"""The end of a letter, if the file of owners has no `help`."""
+
+
 @dataclass(frozen=True, slots=True)
 class Letter:
     """The texts for one team, or for nobody (`team["team"]` is null)."""
@@ -65,8 +72,8 @@ def letters(report: Report) -> list[Letter]:
         if own or only_counted or row["producers"]:
             more = row["producers"] - len(own)
             letter = _letter(report, row, [*own, *only_counted], more, _summary(report, row))
-            end = cast(dict[str, str | None], owned).get("help")  # an earlier release has none
-            found.append(replace(letter, body=f"{letter.body}\n{end}\n") if end else letter)
+            end = cast(dict[str, str | None], owned).get("help") or _HELP  # an earlier release has none
+            found.append(replace(letter, body=f"{letter.body}\n{end}\n"))
     return found
 
 

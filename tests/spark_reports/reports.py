@@ -5,10 +5,11 @@ import json
 from datetime import date
 from pathlib import Path
 
-from spark_reports.report import history, owners
+from spark_reports.report import history, owners, plain
 
 FIXED = Path(__file__).parent / "fixed" / "report.json"
-"""Made once from `day.a_day` with two proxies and 24 hours, before the tests of looks were written."""
+"""Made once from `day.a_day` with two proxies and 24 hours, before the tests of looks were written.
+A table of `plain.ROWS` that was added later has no rows here."""
 
 HOSTILE = (
     "<script>alert(1)</script>",
@@ -24,7 +25,7 @@ HOSTILE = (
 
 
 def fixed():
-    return json.loads(FIXED.read_text(encoding="utf-8"))
+    return {**{key: [] for key in plain.ROWS}, **json.loads(FIXED.read_text(encoding="utf-8"))}
 
 
 def empty():
