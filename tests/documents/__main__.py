@@ -41,6 +41,8 @@ def main(arguments: list[str]) -> int:
     # As after `. .venv/bin/activate`.
     os.environ["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # as Ctrl-C: the terminals are closed
+    # A shell's background job ignores Ctrl-C, and so would each command that the page starts.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     started = time.monotonic()
     try:
         with tempfile.TemporaryDirectory(prefix="tsproxy-page-") as scratch:

@@ -143,3 +143,13 @@ def test_a_runner_that_is_ended_closes_its_terminals(tmp_path):
         runner.terminate()
     assert runner.returncode == 1
     assert ended.exists()
+
+
+@pytest.mark.slow
+def test_a_page_is_followed_in_the_background_of_a_shell_too(tmp_path):
+    """A shell lets its background jobs ignore SIGINT. A page that ends a command by ^C waited for ever."""
+    page = tmp_path / "page.md"
+    server = "trap 'echo bye; exit 0' INT; echo up; while true; do sleep 0.05; done"
+    page.write_text(console(f"server$ {server}\nup\nserver$ ^C\nbye"))
+    command = 'trap "" INT; exec "$0" -m tests.documents "$1"'
+    subprocess.run(["sh", "-c", command, sys.executable, page], check=True, timeout=60)
