@@ -25,7 +25,8 @@ TOPIC_UNKNOWN: Final = (
     "their batch",
     "who sent a record: rules for clients, principals and addresses did not fit",
     "when a record arrived: it was judged by the time at which it was read",
-    "what custom rules and max_jump_ahead say: they are asked about batches as they were sent",
+    "what custom rules and max_jump_ahead say of a batch as it was sent: here they were asked about "
+    "one record at a time",
 )
 DECISIONS_UNKNOWN: Final = (
     "which records of a batch are at fault: batches are rejected as a whole, and counted so",
