@@ -1,12 +1,15 @@
-"""ARCHITECTURE.md leads to files that exist."""
+"""ARCHITECTURE.md leads to files that exist, and draws each part that the import contracts order."""
 
 import re
+import tomllib
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).parent.parent
-TABLES = (ROOT / "ARCHITECTURE.md").read_text().partition("## Where to find it")[2]
+PAGE = (ROOT / "ARCHITECTURE.md").read_text()
+TABLES = PAGE.partition("## Where to find it")[2]
+DRAWING = PAGE.partition("```\n")[2].partition("```\n")[0]
 ROWS = [line for line in TABLES.splitlines() if line.startswith("| ") and not line.startswith("| ---")]
 PACKAGES = (ROOT, ROOT / "tsproxy", ROOT / "spark_reports")
 FILE = re.compile(r"`([\w/.-]+\.(?:py|pyx|yaml|md)|[\w-]+/|[\w-]+(?:/[\w-]+)+/?)`")
@@ -43,3 +46,20 @@ def test_a_name_that_leads_nowhere_is_found():
 
 def test_there_are_rows():
     assert len(ROWS) > 50
+
+
+NOT_DRAWN = {"arguments", "exits", "__main__"}
+"""A file of its own each in spark_reports, whose name says enough."""
+
+
+def layers():
+    """The parts that a contract of imports orders, from the top: `proxy`, `log_events`."""
+    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
+    of_layers = [each["layers"] for each in contracts if each["type"] == "layers"]
+    names = [name.strip() for each in of_layers for layer in each for name in layer.split("|")]
+    return {name.rpartition(".")[2] for name in names if name.count(".") == 1} - NOT_DRAWN
+
+
+def test_the_drawing_has_each_part_that_imports_are_ordered_by():
+    assert len(layers()) > 20
+    assert {name for name in layers() if not re.search(rf"\b{name}\b", DRAWING)} == set()
