@@ -30,6 +30,7 @@ from spark_reports.log.schema import TABLE_COLUMNS, WHOLE_DDL
 from spark_reports.log.store import Form, Table
 from spark_reports.log.stream import TIMELESS
 from spark_reports.spark.session import settings
+from tsproxy.model.words import many
 
 _LINES_UNTOUCHED: Final[Mapping[str, str]] = MappingProxyType({"spark.sql.codegen.wholeStage": "false"})
 """Steps that Spark compiles into one stage pass a line on column by column. A step that cannot be compiled
@@ -157,11 +158,8 @@ def _would_vanish(spark: SparkSession, source: Source, table: Table) -> dict[str
 
 def _refusal(vanished: Mapping[str, int]) -> str:
     days = list(vanished.items())
-    named = ", ".join(
-        f"{lines:,} usable {'line' if lines == 1 else 'lines'} of {day}" for day, lines in days[:_DAYS_NAMED]
-    )
-    unnamed = len(days) - _DAYS_NAMED
-    more = f" and more of {unnamed} {'day' if unnamed == 1 else 'days'}" if unnamed > 0 else ""
+    named = ", ".join(f"{many(lines, 'usable line')} of {day}" for day, lines in days[:_DAYS_NAMED])
+    more = f" and more of {many(unnamed, 'day')}" if (unnamed := len(days) - _DAYS_NAMED) > 0 else ""
     return (
         f"the table holds {named}{more} that the input lacks; nothing was written. Add the files that hold "
         "them to --input, or give --replace to write the table without these lines"

@@ -16,6 +16,7 @@ from operator import itemgetter
 from typing import Any, Final, TypedDict, assert_never
 
 from tsproxy.decisions.text import instant
+from tsproxy.model.words import many
 
 GAPS_LISTED: Final = 100
 
@@ -144,8 +145,8 @@ class Completeness:
         """`Log complete: 2,880 of 2,880 minutes from 2 proxies, no line missing.`, or the times for which
         it is complete, or a list of what is missing."""
         expected = self.intervals + self.missing_intervals
-        minutes = _many(expected, "minute" if self.are_minutes else "interval")
-        covered = f"{self.intervals:,} of {minutes} from {_many(self.proxies, 'proxy', 'proxies')}"
+        minutes = many(expected, "minute" if self.are_minutes else "interval")
+        covered = f"{self.intervals:,} of {minutes} from {many(self.proxies, 'proxy', 'proxies')}"
         match self.state:
             case State.COMPLETE:
                 so_far = "" if self.is_over else f" for {self.complete_for}"
@@ -165,11 +166,11 @@ class Completeness:
     def _missing(self) -> Iterator[str]:
         """Each missing thing, in words."""
         texts = (
-            _many(self.lost_lines, "line lost", "lines lost") if self.lost_lines else "",
-            f"{_many(len(self.silent), 'proxy process', 'proxy processes')} stopped reporting"
+            many(self.lost_lines, "line lost", "lines lost") if self.lost_lines else "",
+            f"{many(len(self.silent), 'proxy process', 'proxy processes')} stopped reporting"
             if self.silent
             else "",
-            f"{_many(self.headless, 'proxy process', 'proxy processes')} not heard from the beginning"
+            f"{many(self.headless, 'proxy process', 'proxy processes')} not heard from the beginning"
             if self.headless
             else "",
             unusable_in_words(self.unusable),
@@ -178,10 +179,6 @@ class Completeness:
             else "",
         )
         yield from filter(None, texts)
-
-
-def _many(count: int, one: str, more: str | None = None) -> str:
-    return f"{count:,} {one if count == 1 else more or one + 's'}"
 
 
 def completeness(evidence: Evidence, first: date, last: date, now_ms: int) -> Completeness:
@@ -402,7 +399,7 @@ def unusable_in_words(unusable: Mapping[str, int]) -> str:
         return ""
     newer = unusable.get(_UNKNOWN_VERSION, 0)
     cure = f" ({NEWER})" if newer == lines else f" ({newer:,} {NEWER})" if newer else ""
-    return f"{lines:,} unusable {'line' if lines == 1 else 'lines'} that may hold totals{cure}"
+    return f"{many(lines, 'unusable line')} that may hold totals{cure}"
 
 
 def nothing_usable(first: date, last: date, unusable: Mapping[str, int]) -> str:

@@ -18,6 +18,7 @@ from tsproxy.model.outcome import VerdictName
 from tsproxy.model.policy import CANDIDATE
 from tsproxy.model.units import UNITS
 from tsproxy.model.verdict import Reason, Trait, UnitGuess
+from tsproxy.model.words import noun
 
 _SECOND: Final = 1_000
 _MINUTE: Final = 60 * _SECOND
@@ -252,7 +253,7 @@ def count(number: int) -> str:
 
 def many(number: int, one: str, more: str | None = None) -> str:
     """`1 record`, `2 records`."""
-    return f"{count(number)} {one if number == 1 else more or one + 's'}"
+    return f"{count(number)} {noun(number, one, more)}"
 
 
 def share(part: int, whole: int) -> str:

@@ -18,6 +18,7 @@ from tsproxy.decisions.text import instant
 from tsproxy.decisions.totals import Key
 from tsproxy.model.markup import Content, Markup, element, join, raw
 from tsproxy.model.verdict import Reason
+from tsproxy.model.words import many
 from tsproxy.proxy.admin.numbers import Numbers
 from tsproxy.proxy.admin.report import Report
 from tsproxy.proxy.admin.senders import Sender, senders
@@ -137,7 +138,7 @@ def _first(problems: Sequence[str]) -> str:
 def _producers(several: Sequence[Sender]) -> str:
     """The number of producers, such as `2 producers`. The row for all others stands for at least one more."""
     more = "more than " if any(each.is_rest for each in several) else ""
-    return f"{more}{_many(len({each.who for each in several if not each.is_rest}), 'producer')}"
+    return f"{more}{many(len({each.who for each in several if not each.is_rest}), 'producer')}"
 
 
 def _troubles(kind: _Kind, troubles: Sequence[str]) -> Markup:
@@ -238,8 +239,8 @@ def _sender(sender: Sender, now_ms: int) -> Markup:
     )
     counted = element(
         "div",
-        element("strong", _many(row.bad_records, "bad record")),
-        element("span", f"{_many(row.records, 'record')} {sender.outcome}"),
+        element("strong", many(row.bad_records, "bad record")),
+        element("span", f"{many(row.records, 'record')} {sender.outcome}"),
         element("small", f"since {_clock_time(row.first_ms)} ({_ago(now_ms - row.first_ms)}), {last}"),
     )
     return element(
@@ -249,10 +250,6 @@ def _sender(sender: Sender, now_ms: int) -> Markup:
 
 def _principal(key: Key) -> str:
     return f"as {key.principal}" if key.principal else ""
-
-
-def _many(count: int, noun: str) -> str:
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
 def _clock_time(at_ms: int) -> str:
