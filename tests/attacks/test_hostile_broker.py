@@ -112,7 +112,7 @@ def announced(size, version, correlation_id):
 IMPOSSIBLE = {
     "endless brokers": (
         partial(of_brokers, [(node, b"127.0.0.1", 9_092) for node in range(MOST_BROKERS + 1)]),
-        "1001 brokers, where 1000 are allowed",
+        "1,001 brokers, where 1,000 are allowed",
     ),
     "a long host": (partial(of_brokers, [(1, LONG_HOST, 9_092)]), "a broker that cannot be: node 1 at"),
     "no host": (partial(of_brokers, [(1, b"", 9_092)]), "a broker that cannot be: node 1 at '':9092"),

@@ -295,7 +295,7 @@ def test_the_command_prints_its_counts_and_too_much_garbage_is_exit_code_3(
 ):
     options = ["--input", str(decisions), "--output", str(tmp_path / "table"), "--date", "2026-11-20"]
     assert main(["compact", *options]) == 0
-    assert capsys.readouterr().out == "3 lines, 1 duplicates left out, set aside: 1 not_json.\n"
+    assert capsys.readouterr().out == "3 lines, 1 duplicate left out, set aside: 1 not_json.\n"
     assert main(["compact", *options, "--max-corrupt", "20%", "--json"]) == 3
     printed = capsys.readouterr()
     assert json.loads(printed.out)["quarantined_lines"] == {"not_json": 1}

@@ -269,7 +269,7 @@ def may_be_broker(node_id: int, address: Address) -> bool:
 
 def _cluster(answer: Any) -> ClusterAnswer:
     if len(answer.brokers) > MOST_BROKERS:
-        raise DecodeError(f"{many(len(answer.brokers), 'broker')}, where {MOST_BROKERS} are allowed")
+        raise DecodeError(f"{many(len(answer.brokers), 'broker')}, where {MOST_BROKERS:,} are allowed")
     brokers = {node_id: Address(host, port) for node_id, host, port, *_ in answer.brokers}
     for node_id, address in brokers.items():
         if not may_be_broker(node_id, address):
