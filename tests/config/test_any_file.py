@@ -12,15 +12,15 @@ from tsproxy.config.document import parse_yaml
 from tsproxy.config.notices import notices
 from tsproxy.config.written import as_yaml
 
-PAGES = [
+PAGES = "\n".join(
     (Path(__file__).parents[2] / page).read_text("utf-8")
-    for page in ("tests/config/mistakes.md", "docs/guide/policy.md")
-]
-LINES = re.findall(r"^\| `((?:policy|limits|decisions|clock|admin|upstream):? .*?)` \|", PAGES[0], re.M)
+    for page in ("tests/config/mistakes.md", "docs/reference/mistakes.md", "docs/guide/policy.md")
+)
+LINES = re.findall(r"^\| `((?:policy|limits|decisions|clock|admin|upstream):? .*?)` \|", PAGES, re.M)
 FILES = [
     SMALLEST,
     *(f"{SMALLEST}{line}\n" for line in LINES),
-    *(SMALLEST + each for each in re.findall(r"^```yaml\n(policy.*?)^```", PAGES[1], re.M | re.S)),
+    *(SMALLEST + each for each in re.findall(r"^```yaml\n(policy.*?)^```", PAGES, re.M | re.S)),
 ]
 PIECES = (
     *(

@@ -64,7 +64,7 @@ def _counters(line: Line) -> str:
 
 
 def _heartbeat(line: Line) -> str:
-    keys = many(line.get("keys", 0), "key")
+    keys = many(line["keys"], "key")
     return f"heartbeat  {keys}, lines {line.get('seq_first')} to {line.get('seq_last')}"
 
 
