@@ -16,11 +16,10 @@ from tests.spark_reports.day import a_day
 from tests.spark_reports.logs import write
 from tests.spark_reports.packages import fetched
 from tests.spark_reports.test_compact import FRIDAY
-from tests.spark_reports.trino import needs_trino, server
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "decision-log.md"
 BLOCKS = re.findall(r"^```(?:sql|python)\n(.*?)^```$", PAGE.read_text(), re.M | re.S)
-VIEW, SPARK_SQL, TRINO, DUCKDB, POLARS = BLOCKS
+VIEW, SPARK_SQL, DUCKDB, POLARS = BLOCKS
 
 
 @pytest.fixture(scope="module")
@@ -56,22 +55,6 @@ def test_duckdb(day, monkeypatch):
     folder, truth = day
     monkeypatch.chdir(folder)
     assert {(row[0], row[1]): row[2] for row in duckdb.sql(DUCKDB).fetchall()} == truth
-
-
-@needs_trino
-@pytest.mark.timeout(1_800)
-def test_trino(day, tmp_path):
-    folder, truth = day
-    with server(tmp_path, folder) as ask:
-        ask("create schema default")
-        for statement in re.sub("--.*", "", TRINO).replace("s3://lake/lines", "local:///lines").split(";"):
-            ask(statement)
-        assert {(row[0], row[1]): row[2] for row in ask(SPARK_SQL)} == truth
-        assert [row[0] for row in ask("select typeof(line_ts) from decisions limit 1")] == [
-            "timestamp(3) with time zone"
-        ]
-        hours = ask("select distinct hour(interval_start_ts) from decisions where event = 'counters'")
-    assert {row[0] for row in hours} == {13, 14}
 
 
 @pytest.mark.full_only("fetches a package of 40 MB; the test of DuckDB reads the same files")
