@@ -18,11 +18,12 @@ from isal import isal_zlib
 from benchmarks.bench import Bench
 from benchmarks.frames import CLIENT_ID, Shape, accepting_answer, build_batch, produce_frame, varied_batch
 from benchmarks.loads import B200, KB1, KB16, KB100, MB1
+from benchmarks.processes import ProgramError
 from benchmarks.rounds import in_rounds, ratio, spread
 from benchmarks.sections import Section, at_least, verdict
 from tsproxy.model.kafka import Codec
 from tsproxy.model.outcome import Peer
-from tsproxy.model.policy import HOUR_MS
+from tsproxy.model.policy import HOUR_MS, Inspect, Policy, RuleSettings
 from tsproxy.model.verdict import TopicLimits
 from tsproxy.model.view import SessionLimits, View
 from tsproxy.proxy.pipe.buffers import READ_BYTES
@@ -33,7 +34,7 @@ from tsproxy.wire.record_set import HEADER_SIZE, scan
 
 NOW_MS: Final = 1_767_225_600_000
 _LIMITS: Final = SessionLimits()
-CODEC_AT_MOST: Final = 1.20
+CODEC_AT_MOST: Final = 1.10
 AT_MOST_NS: Final = 4.0
 VARIED_AT_MOST_NS: Final = 7.0
 TIMES_FASTER: Final = 20
@@ -44,29 +45,35 @@ _VARIED: Final = {"values of 64 to 256 B": (64, 256), "values of 8 B to 16 KiB":
 """The sizes of values, in bytes, for batches of a thousand records in which neighbours always differ. In the
 second batch the lengths take one, two or three bytes."""
 _TOPIC: Final = "load"
+_EVERY_BATCH: Final = Policy(defaults=RuleSettings(inspect_compressed=Inspect.ALL))
 _FAST_PATH: Final = "tsproxy's fast path"
 
 Read = Callable[[], object]
 
 
-def on_fast_path(batch: bytes, times: int = 1) -> Read:
+class OnFastPath:
     """The proxy's work on `times` requests that arrive in one read, after a first request of that kind: it
-    reads them, decides that they may be forwarded, reads the broker's answers and counts the batches."""
-    peer = Peer(listener="public", client_address="192.0.2.1", client_port=50_000, client_id=CLIENT_ID)
-    view = View(topics={_TOPIC: TopicLimits(after_max_ms=HOUR_MS)})
-    session = Session(peer, view, uses_fast_path=True)
-    request, answer = produce_frame((_TOPIC,), (batch,)), accepting_answer(_TOPIC)
-    session.feed(ClientBytes(request), NOW_MS)
-    session.feed(BrokerBytes(answer), NOW_MS)
-    fast_path = session.fast_path
-    assert fast_path is not None, "native code is installed"
-    requests, answers = request * times, answer * times
+    reads them, decides that they may be forwarded, reads the broker's answers and counts the batches. Every
+    record is read, as with `inspect.compressed: all`."""
 
-    def read() -> None:
-        assert fast_path.requests.forward_read(requests, NOW_MS) == len(requests)
-        assert fast_path.answers.forward_read(answers) == len(answers)
+    def __init__(self, batch: bytes, times: int = 1) -> None:
+        peer = Peer(listener="public", client_address="192.0.2.1", client_port=50_000, client_id=CLIENT_ID)
+        view = View(topics={_TOPIC: TopicLimits(after_max_ms=HOUR_MS)}, policy=_EVERY_BATCH)
+        session = Session(peer, view, uses_fast_path=True)
+        request, answer = produce_frame((_TOPIC,), (batch,)), accepting_answer(_TOPIC)
+        session.feed(ClientBytes(request), NOW_MS)
+        session.feed(BrokerBytes(answer), NOW_MS)
+        assert session.fast_path is not None
+        self._fast_path = session.fast_path
+        self._requests, self._answers = request * times, answer * times
 
-    return read
+    def __call__(self) -> None:
+        assert self._fast_path.requests.forward_read(self._requests, NOW_MS) == len(self._requests)
+        assert self._fast_path.answers.forward_read(self._answers) == len(self._answers)
+
+    def unread(self) -> int:
+        """The records that were not read since the last call."""
+        return sum(totals.records_unread for totals in self._fast_path.drain())
 
 
 def in_one_read(batch: bytes) -> int:
@@ -91,7 +98,7 @@ def _facts(batch: bytes) -> Read:
 
 READERS: Final[dict[str, Callable[[bytes], Read]]] = {
     "aiokafka": _aiokafka,
-    _FAST_PATH: lambda batch: on_fast_path(batch, in_one_read(batch)),
+    _FAST_PATH: lambda batch: OnFastPath(batch, in_one_read(batch)),
     "tsproxy's session": _facts,
 }
 """All readers of a batch's timestamps. The first is the baseline."""
@@ -176,23 +183,32 @@ _ONE_SHOT: Final[dict[Codec, Callable[[bytes], bytes]]] = {
 def codecs(bench: Bench) -> Section:
     """The cost of reading a compressed batch, as a ratio to decompressing it."""
     rows, verdicts = [], []
+    uncompressed = OnFastPath(build_batch(Shape(100_000), NOW_MS))
     for codec, decompress in _ONE_SHOT.items():
         batch = build_batch(Shape(100_000, codec=codec), NOW_MS)
+        reading = OnFastPath(batch)
         times = in_rounds(
             bench.effort.rounds,
             {
-                "all": partial(seconds_of, bench, on_fast_path(batch)),
+                "all": partial(seconds_of, bench, reading),
                 "codec": partial(seconds_of, bench, partial(decompress, batch[HEADER_SIZE:])),
+                "uncompressed": partial(seconds_of, bench, uncompressed),
             },
         )
-        cost = ratio(times["all"], times["codec"])
-        rows.append((codec.name.lower(), str(cost), f"≤ {CODEC_AT_MOST:.2f}"))
-        verdicts.append(verdict(f"{codec.name.lower()}, against decompressing alone", cost, CODEC_AT_MOST))
+        if reading.unread():
+            raise ProgramError(f"{codec.name.lower()}: records stayed unread")
+        both = [sum(each) for each in zip(times["codec"], times["uncompressed"], strict=True)]
+        cost = ratio(times["all"], both)
+        name = codec.name.lower()
+        rows.append((name, str(ratio(times["all"], times["codec"])), str(cost), f"≤ {CODEC_AT_MOST:.2f}"))
+        verdicts.append(verdict(f"{name}, against decompressing and reading", cost, CODEC_AT_MOST))
     return Section(
         text="Time to forward a request that has a compressed batch of 100 KB, with every timestamp read, "
-        "and to count it when it is accepted, as a ratio to decompressing it in one call with the "
-        "same library.",
-        head=("codec", "reading / decompressing", "target"),
+        "and to count it when it is accepted. The first ratio is to decompressing it in one call with the "
+        "same library. It cannot be 1: to read the timestamps takes 3 µs, and lz4 needs only 20 µs for these "
+        "100 KB. The second ratio is to that call and to forwarding the same records uncompressed, together. "
+        "It shows what the proxy adds between the codec and its reader.",
+        head=("codec", "decompressing = 1", "decompressing and reading = 1", "target"),
         rows=rows,
         verdicts=verdicts,
     )

@@ -21,7 +21,7 @@ from benchmarks.loads import B200, KB1, Load
 from benchmarks.measurements import MEASUREMENTS
 from benchmarks.processes import ProgramError, Workshop, shown, workshop
 from benchmarks.proxies import TSPROXY, TSPROXY_ASYNCIO
-from benchmarks.records import NOW_MS, records_count
+from benchmarks.records import NOW_MS, OnFastPath, records_count
 from benchmarks.relay import settle
 from benchmarks.repair import SETTINGS, judged_batch
 from benchmarks.report import Circumstances, write
@@ -121,6 +121,14 @@ def test_the_producers_tool_is_read_without_its_warm_up() -> None:
         "375.00 ms max latency, 15 ms 50th, 271 ms 95th, 373 ms 99th, 374 ms 99.9th."
     )
     assert read_performance(f"{whole}\n{steady}\n") == Sent(1914.24196, 15, 373, 374)
+
+
+def test_what_is_measured_as_read_is_read() -> None:
+    """Also when so many batches were in order that the default would leave the next one unread."""
+    read = OnFastPath(build_batch(Shape(2_000, codec=Codec.LZ4), NOW_MS))
+    for _ in range(300):
+        read()
+    assert read.unread() == 0
 
 
 @pytest.mark.parametrize("codec", Codec)

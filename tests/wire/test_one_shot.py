@@ -67,6 +67,14 @@ def test_one_byte_too_many_takes_the_long_way(codec):
     assert in_one(codec, data, 999) is None
 
 
+def test_kept_decompressors_read_on_after_damaged_data_and_with_another_window():
+    content = bytes(range(256)) * 40
+    data = COMPRESS[ZSTD](content)
+    for window in (WINDOW, WINDOW // 2, WINDOW):
+        assert in_one(ZSTD, data[:-9] + bytes(9), window=window) is None
+        assert in_one(ZSTD, data, window=window) == content
+
+
 ODD = {
     "two gzip members": (GZIP, gzip.compress(b"a") + gzip.compress(b"b")),
     "a gzip member and much behind it": (GZIP, gzip.compress(b"a") + bytes(19)),

@@ -140,6 +140,23 @@ def _lz4_is_sound(data: bytes, plain: bytes) -> bool:
 _ZSTD_MAGIC: Final = b"\x28\xb5\x2f\xfd"
 
 
+_FREE: Final[list[tuple[int, zstandard.ZstdDecompressor]]] = []
+"""Decompressors that no thread uses, with their windows. To make one takes as long as to decompress 10 KB.
+There are never more than threads that have decompressed at the same time."""
+
+
+def _zstd_decompressed(data: bytes, most: int, window: int) -> bytes:
+    try:
+        of_window, decompressor = _FREE.pop()
+    except IndexError:  # not asked before: another thread may take the last one
+        of_window, decompressor = window, zstandard.ZstdDecompressor(max_window_size=window)
+    if of_window != window:
+        decompressor = zstandard.ZstdDecompressor(max_window_size=window)
+    plain = decompressor.decompress(data, max_output_size=most)
+    _FREE.append((window, decompressor))
+    return plain
+
+
 def _zstd(data: bytes, most: int, window: int) -> bytes | None:
     if data[:4] != _ZSTD_MAGIC:
         return None
@@ -152,7 +169,7 @@ def _zstd(data: bytes, most: int, window: int) -> bytes | None:
         *others, end = islice(zstd_block_ends(data, 0), most_shells(len(data)) + 1)
         if end != len(data) or len(others) == most_shells(len(data)):
             return None
-        plain = zstandard.ZstdDecompressor(max_window_size=window).decompress(data, max_output_size=most)
+        plain = _zstd_decompressed(data, most, window)
         if len(plain) > frame.window_size and not zstd_keeps_to_window(data, frame.window_size):
             return None
         return plain
