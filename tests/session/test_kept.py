@@ -146,16 +146,17 @@ def grown_by(act):
 @pytest.mark.parametrize("length", [10, 249])
 def test_rejections_are_counted_as_the_memory_that_they_take(length):
     """Names of 256 topics with seven kinds of times took 1.5 MiB, and 242 KiB were counted."""
-    session = session_with(view_of(topics=(), policy=FROM_CONFIG))
+    first, session = (session_with(view_of(topics=(), policy=FROM_CONFIG)) for _ in range(2))
     topics = [f"{n}-".ljust(length, "t") for n in range(30)]
     times_ms = [NOW_MS + 2 * HOUR_MS, NOW_MS // 1000, NOW_MS * 1000, NOW_MS * 1_000_000]
 
-    def reject_all():
+    def reject_all(session):
         for n, time_ms in enumerate(times_ms):
             ask(session, produce({topic: {0: batch([time_ms])} for topic in topics}, correlation_id=n))
         session.drain_totals()
 
-    grown, _ = grown_by(reject_all)
+    reject_all(first)  # caches of the process, and the memory of a tool that traces the tests
+    grown, _ = grown_by(lambda: reject_all(session))
     assert rows(session) == len(topics)
     assert grown <= session.fast_path.held_bytes + session._state.policies.held_bytes + 8_000
     assert session.fast_path.held_bytes <= 2 * grown
