@@ -11,7 +11,7 @@ from benchmarks.sections import Section, verdict
 from tsproxy.fastpath.adaptive import ONE_READ_OF, TRUSTED_AFTER
 from tsproxy.model.kafka import Codec
 
-AT_MOST: Final = 1.5
+AT_MOST: Final = 1.4
 _WITH_TARGET: Final = (Codec.LZ4, Codec.ZSTD)
 
 ADAPTIVE: Final = Proxy(
