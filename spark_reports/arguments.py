@@ -43,7 +43,6 @@ def add_period(parser: argparse.ArgumentParser, most_days: int = MAX_DAYS) -> No
 
 
 def add_day(parser: argparse.ArgumentParser) -> None:
-    """Add `--date` for a single day."""
     parser.add_argument(
         "--date", type=_day, metavar="DAY", help="UTC day such as 2026-11-20; default: yesterday"
     )
@@ -57,7 +56,6 @@ def period_of(options: argparse.Namespace) -> tuple[date, date]:
 
 
 def add_input(parser: argparse.ArgumentParser) -> None:
-    """Add `--input PATH …`, the places of decision logs."""
     parser.add_argument(
         "--input",
         nargs="+",
@@ -84,7 +82,6 @@ def plain_path(text: str) -> str:
 
 
 def add_skipping(parser: argparse.ArgumentParser) -> None:
-    """Add `--skip-damaged-files`."""
     parser.add_argument(
         "--skip-damaged-files",
         action="store_true",
@@ -93,7 +90,6 @@ def add_skipping(parser: argparse.ArgumentParser) -> None:
 
 
 def add_input_format(parser: argparse.ArgumentParser) -> None:
-    """Add `--input-format json|parquet|delta|iceberg`."""
     parser.add_argument(
         "--input-format",
         choices=["json", *TABLES],
@@ -103,7 +99,6 @@ def add_input_format(parser: argparse.ArgumentParser) -> None:
 
 
 def add_table(parser: argparse.ArgumentParser) -> None:
-    """Add `--output TABLE --format parquet|delta|iceberg`."""
     parser.add_argument(
         "--output",
         required=True,
@@ -116,7 +111,6 @@ def add_table(parser: argparse.ArgumentParser) -> None:
 
 
 def add_gates(parser: argparse.ArgumentParser, *, is_required: bool = False) -> None:
-    """Add `--fail-on GATE`, as often as wanted."""
     parser.add_argument(
         "--fail-on",
         action="append",
@@ -136,14 +130,12 @@ def _gate(text: str) -> gates.Gate:
 
 
 def add_master(parser: argparse.ArgumentParser) -> None:
-    """Add `--master URL`."""
     parser.add_argument(
         "--master", metavar="URL", help="Spark master; default: spark-submit's, else local[*]"
     )
 
 
 def add_quiet(parser: argparse.ArgumentParser) -> None:
-    """Add `--quiet`."""
     parser.add_argument("--quiet", action="store_true", help="print nothing but errors")
 
 

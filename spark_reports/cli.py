@@ -81,13 +81,11 @@ def _complain(text: str, code: int) -> int:
 
 
 def parser() -> argparse.ArgumentParser:
-    """The parser of all commands and their arguments."""
     root, _ = _parser()
     return root
 
 
 def _parser() -> tuple[argparse.ArgumentParser, Collection[str]]:
-    """The parser, and the commands' names."""
     root = argparse.ArgumentParser(
         prog="spark_reports",
         description="Reports from tsproxy's decision log. All days are UTC days.",

@@ -56,7 +56,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def parser() -> argparse.ArgumentParser:
-    """The parser of all commands and their arguments."""
     root = argparse.ArgumentParser(
         "tsproxy",
         description="A Kafka proxy that keeps bad record timestamps out of the log.",

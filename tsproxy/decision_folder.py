@@ -33,7 +33,6 @@ def name_of(proxy: str, boot: str) -> str:
 
 
 def open_path(directory: Path, now_ms: int, name: str, number: int) -> Path:
-    """The path of a file that is opened now."""
     time = datetime.fromtimestamp(now_ms / 1000, UTC).strftime("%Y%m%dT%H%M%SZ")
     return directory / f"decisions-{time}-{name}-{number:04}.jsonl{_OPEN}"
 

@@ -27,7 +27,6 @@ _EXAMPLES: Final = """examples:
 
 
 def add(commands: arguments.Commands) -> None:
-    """Add the command to the parser."""
     parser = arguments.add_command(commands, "compact", "JSON lines as a table, a partition a day", _EXAMPLES)
     arguments.add_period(parser, arguments.MANY_DAYS)
     arguments.add_input(parser)
@@ -41,7 +40,6 @@ def add(commands: arguments.Commands) -> None:
 
 
 def add_writing(parser: argparse.ArgumentParser) -> None:
-    """Add `--input-format`, `--lookback`, `--replace` and `--max-corrupt`."""
     arguments.add_input_format(parser)
     parser.add_argument(
         "--lookback",
@@ -65,7 +63,6 @@ def add_writing(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Write the table, and print what it holds."""
     first, last = arguments.period_of(options)
     places = table_places(options.output, options.format)
     with spark_at_work(options, "writing the table", is_brief=False, writes=places) as spark:

@@ -25,7 +25,6 @@ _EXAMPLES: Final = """examples:
 
 
 def add(commands: arguments.Commands) -> None:
-    """Add the command to the parser."""
     parser = arguments.add_command(commands, "daily", "one day's report (or a few days')", _EXAMPLES)
     arguments.add_period(parser, arguments.MANY_DAYS)
     arguments.add_input(parser)

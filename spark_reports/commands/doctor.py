@@ -19,7 +19,6 @@ _EXAMPLE: Final = """example:
 
 
 def add(commands: arguments.Commands) -> None:
-    """Add the command to the parser."""
     parser = arguments.add_command(
         commands, "doctor", "what is wrong with a log: gaps, unusable lines, silent processes", _EXAMPLE
     )

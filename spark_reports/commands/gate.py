@@ -20,7 +20,6 @@ _EXAMPLES: Final = """example:
 
 
 def add(commands: arguments.Commands) -> None:
-    """Add the command to the parser."""
     parser = arguments.add_command(commands, "gate", "the quality gates of a report that exists", _EXAMPLES)
     parser.add_argument("report", metavar="DIR", help=f"the folder of a report, or its {_FILE}")
     arguments.add_gates(parser, is_required=True)

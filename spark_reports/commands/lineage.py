@@ -26,7 +26,6 @@ Tell = Callable[[str, str | None], None]
 
 
 def add(parser: argparse.ArgumentParser) -> None:
-    """Add `--lineage`."""
     parser.add_argument(
         "--lineage",
         metavar="NAMESPACE",

@@ -34,7 +34,6 @@ _PARTS: Final = {"table": "lines", "rollup": "rollup", "output": "reports"}
 
 
 def add(commands: arguments.Commands) -> None:
-    """Add the command to the parser."""
     parser = arguments.add_command(
         commands, "night", "a day's table, its report, and those of restated days before", _EXAMPLES
     )
@@ -60,7 +59,6 @@ def add(commands: arguments.Commands) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Write the table and the reports."""
     day, _ = arguments.period_of(options)
     complete(options)
     readers = Readers.of(options)

@@ -32,7 +32,6 @@ _EXAMPLE: Final = """example:
 
 
 def add(commands: arguments.Commands) -> None:
-    """Add the command to the parser."""
     parser = arguments.add_command(
         commands, "render", "a report.json in another form, without Spark", _EXAMPLE
     )
@@ -45,7 +44,6 @@ def add(commands: arguments.Commands) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Write or print the form."""
     report = read_report(options.report)
     try:
         text = _FORMS[options.format](report)

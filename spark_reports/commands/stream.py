@@ -24,7 +24,6 @@ that exist."""
 
 
 def add(commands: arguments.Commands) -> None:
-    """Add the command to the parser."""
     parser = arguments.add_command(
         commands, "stream", "stream the log, from files or the Kafka topic, into a table", _EXAMPLES
     )

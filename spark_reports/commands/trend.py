@@ -18,7 +18,6 @@ _EXAMPLE: Final = """example:
 
 
 def add(commands: arguments.Commands) -> None:
-    """Add the command to the parser."""
     parser = arguments.add_command(
         commands, "trend", "the days side by side, and who changed against the week before", _EXAMPLE
     )

@@ -24,7 +24,6 @@ _UNITS_MS: Final = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_40
 
 
 def add(commands: arguments.Commands) -> None:
-    """Add the command to the parser."""
     parser = arguments.add_command(commands, "what-if", "what other limits would have rejected", _EXAMPLES)
     arguments.add_question(parser)
     for side, name in (("after", "ahead"), ("before", "behind")):

@@ -164,7 +164,6 @@ class Completeness:
                 assert_never(self.state)
 
     def _missing(self) -> Iterator[str]:
-        """Each missing thing, in words."""
         texts = (
             many(self.lost_lines, "line lost", "lines lost") if self.lost_lines else "",
             f"{many(len(self.silent), 'proxy process', 'proxy processes')} stopped reporting"

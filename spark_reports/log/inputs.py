@@ -28,7 +28,6 @@ _WHOLE_DAY: Final = {"Y", "m", "d"}
 
 
 def has_date(path: str) -> bool:
-    """Whether a path has a placeholder for the day."""
     return _PLACEHOLDER.search(path) is not None
 
 

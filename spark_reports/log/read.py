@@ -196,7 +196,6 @@ def _days(source: Source) -> list[date]:
 
 
 def _problem() -> Column:
-    """The reason why a line is unusable, or null."""
     return (
         F.when(F.col(CORRUPT).isNotNull(), "not_json")
         .when(_any_null(*set_aside.IDENTIFYING), "no_identity")
@@ -288,5 +287,4 @@ def of_period(some_lines: DataFrame, first: date, last: date) -> DataFrame:
 
 
 def of_event(some_lines: DataFrame, event: EventName) -> DataFrame:
-    """The lines of one event."""
     return some_lines.where(F.col("event") == event.value)

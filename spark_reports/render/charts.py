@@ -111,11 +111,9 @@ class _Scale:
 
     @property
     def reach(self) -> float:
-        """The height of a half."""
         return self.middle - self.frame.top
 
     def rise(self, half: Half, share: float) -> float:
-        """The height of a bar."""
         return self.reach * share / half.ceiling
 
 

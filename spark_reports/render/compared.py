@@ -69,7 +69,6 @@ class LimitRow:
 
 
 def limits(found: WhatIf) -> list[LimitRow]:
-    """The limits that people use."""
     return [LimitRow(*row, found["records"]) for row in what_if_in_short(found)]
 
 
@@ -127,7 +126,6 @@ def far_behind(report: Report, rows: int) -> Markup | None:
 
 
 def watched_table(found: Sequence[WouldReject], rows: int) -> Markup:
-    """The table of records that were only counted."""
     return join(table(WATCHED, found[:rows], "watched"), more(len(found) - rows))
 
 

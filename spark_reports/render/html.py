@@ -184,7 +184,6 @@ def page(
 
 
 def kicker(report: Report) -> Markup:
-    """The line above a title."""
     return element("p", element("b", "tsproxy"), f" daily report · {_days(report)} · UTC", class_="kicker")
 
 

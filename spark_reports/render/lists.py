@@ -79,7 +79,6 @@ class TopicRow:
 
 
 def topics_of(report: Report) -> list[TopicRow]:
-    """The rows of all topics."""
     limits = words.limits_by_topic(report["limits"])
     return [TopicRow(report, topic, limits.get(topic["topic"], ["–"])) for topic in report["topics"]]
 

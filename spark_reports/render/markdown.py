@@ -139,20 +139,17 @@ def _changes(report: Report) -> str:
 
 
 def _what_if(report: Report) -> str:
-    """The records that limits which people use would reject, among all records."""
     return _section(
         "What other limits would reject", _table(compared.WHAT_IF, compared.limits(report["what_if"]))
     )
 
 
 def _watched(report: Report) -> str:
-    """Batches that were forwarded and only counted."""
     _, found = words.far_behind(report["would_reject"])
     return _section("What rules in audit would reject", _table(compared.WATCHED, found))
 
 
 def _far_behind(report: Report) -> str:
-    """Likely mistakes that no rule rejects."""
     found, _ = words.far_behind(report["would_reject"])
     table = _table(compared.WATCHED, found)
     return _section("Far behind the clock", words.FAR_BEHIND, table) if table else ""

@@ -113,12 +113,10 @@ def producer_link(producer: Producer, *, is_here: bool) -> Markup:
 
 
 def producer_id(producer: Producer) -> str:
-    """The id of the producer's place on the page."""
     return links.anchor("producer", producer["client_id"], producer["principal"])
 
 
 def topic_id(topic: str) -> str:
-    """The id of the topic's place on the page."""
     return links.anchor("topic", topic)
 
 

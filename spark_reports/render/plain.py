@@ -16,7 +16,6 @@ def rows_of(asked: PlainTable, report: Report) -> Sequence[Any]:
 
 
 def columns(asked: PlainTable) -> Columns[Any]:
-    """The columns of a table."""
     first, *others = asked.columns
     return [name(*first), *(Column(head, text) for head, text in others)]
 
@@ -30,5 +29,4 @@ def on_page(asked: PlainTable, report: Report, most: int) -> Markup | None:
 
 
 def there(report: Report) -> Iterator[PlainTable]:
-    """The tables that have rows."""
     return (asked for asked in PLAIN if rows_of(asked, report))

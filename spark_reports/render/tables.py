@@ -33,7 +33,6 @@ class Column(Generic[Row]):
 
     @property
     def class_(self) -> str | None:
-        """The CSS class of its cells."""
         return "num" if self.head.startswith("#") else None
 
     def cell(self, row: Row) -> Content:

@@ -156,7 +156,6 @@ def _rejected(counts: Counts) -> int:
 
 
 def _topics(tables: Tables) -> list[Topic]:
-    """The topics shown, the one with most rejected records first."""
     clients, totals = (
         grouped(rows, itemgetter("topic")) for rows in (tables.topic_clients, tables.topic_totals)
     )

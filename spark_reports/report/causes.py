@@ -30,7 +30,6 @@ class Sender:
 
     @property
     def records(self) -> int:
-        """Its records that were rejected for the cause."""
         return sum(reason["records"] for reason in self.reasons)
 
     @property

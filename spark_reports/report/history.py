@@ -149,7 +149,6 @@ def missing_days(history: History | None) -> list[str]:
 
 
 def to_text(facts: DayFacts) -> str:
-    """The file of a day."""
     return json.dumps(facts, indent=1, ensure_ascii=False) + "\n"
 
 

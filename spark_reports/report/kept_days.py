@@ -38,6 +38,5 @@ def _read(spark: "SparkSession", rollup: str, names: list[str]) -> dict[str, Day
 
 
 def keep(spark: "SparkSession", rollup: str, facts: Iterable[DayFacts]) -> None:
-    """Write the file of each day."""
     for each in facts:
         files.write(spark, f"{rollup}/days", f"{each['day']}.json", history.to_text(each))

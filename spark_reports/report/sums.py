@@ -80,7 +80,6 @@ class Sums:
         return read.of_event(self.usable, EventName.COUNTERS)
 
     def counters(self) -> Tabled:
-        """The rollup of the counters."""
         return self._tabled(self.rolled)
 
     def buckets(self) -> Tabled:
@@ -113,6 +112,5 @@ class Sums:
         return self.of_clients(transforms.examples(decisions, count), producers)
 
     def of_clients(self, frame: DataFrame, producers: Rows) -> Rows:
-        """The rows of these clients."""
         clients = frames.frame_of(frame.sparkSession, producers, _CLIENT_DDL)
         return frames.rows(transforms.of_clients(frame, clients))

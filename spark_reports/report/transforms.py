@@ -43,7 +43,6 @@ def is_judged() -> Column:
 
 
 def sums(*names: str) -> list[Column]:
-    """The sums of columns, with their names."""
     return [F.sum(name).alias(name) for name in names]
 
 
@@ -100,7 +99,6 @@ def shown_names() -> dict[str, Column]:
 
 
 def named(counters: DataFrame) -> DataFrame:
-    """Counters with their shown names."""
     return counters.withColumns(shown_names())
 
 
@@ -149,7 +147,6 @@ def only_topics(rolled: DataFrame, shown: DataFrame) -> DataFrame:
 
 
 def of_topics(frame: DataFrame, topics: Sequence[str]) -> DataFrame:
-    """The rows of a few topics."""
     return frame.where(F.col("topic").isin(*topics))
 
 

@@ -161,7 +161,6 @@ class AdminConnection:
             raise ConversationError(f"{self._address}: {_unreadable_text(error)}") from error
 
     async def request(self, request: Any) -> Any:  # aiokafka carries no types
-        """The broker's answer to one of aiokafka's requests."""
         try:
             answer = await self._connection.send(request)
         except KafkaConnectionError as error:
@@ -263,7 +262,6 @@ def _unreadable_text(error: Exception) -> str:
 
 
 def may_be_broker(node_id: int, address: Address) -> bool:
-    """True if a broker can have this id and this address."""
     return node_id >= 0 and 0 < len(address.host) <= _MOST_HOST and 0 < address.port <= _MOST_PORT
 
 
@@ -319,6 +317,5 @@ def _is_default(source: bool | int) -> bool:
 
 
 def _error_text(error: KafkaError) -> str:
-    """The error by Kafka's name, with the broker's own text if it sent one."""
     name = getattr(error, "message", "") or type(error).__name__
     return f"{name}: {error.args[0]}" if error.args and isinstance(error.args[0], str) else name

@@ -19,7 +19,6 @@ _NO_BROKER: Final = "127.0.0.1:1"
 def add_command(
     commands: "argparse._SubParsersAction[argparse.ArgumentParser]", name: str, text: str, examples: str
 ) -> argparse.ArgumentParser:
-    """The parser of a subcommand whose `--help` ends with examples."""
     return commands.add_parser(
         name, help=text, epilog=examples, formatter_class=argparse.RawDescriptionHelpFormatter
     )

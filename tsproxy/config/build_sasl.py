@@ -60,7 +60,6 @@ def build_sasl(parsed: Parsed, problems: list[Problem]) -> Sasl | None:
 
 
 def _names(kind: type[Credentials], *, required: bool) -> list[str]:
-    """The names of the keys that credentials of this kind must have, or of those that they may have."""
     keys = (
         (name_of(name, key), isinstance(key, Key) and key.is_required) for name, key in keys_of(kind).items()
     )

@@ -159,7 +159,6 @@ def section(
 
 
 def keys_of(make: type[Any]) -> Keys:
-    """The keys that a class declares on its fields."""
     return {each.name: each.metadata[_DECLARED] for each in fields(make) if _DECLARED in each.metadata}
 
 

@@ -24,7 +24,6 @@ _ADDRESS: Final = r".+:[0-9]{1,5}"
 
 
 def choice(choices: Iterable[StrEnum]) -> Kind:
-    """One word of a closed set."""
     choices = tuple(choices)
     words = tuple(each.value for each in choices)
     return Kind(" or ".join(f"`{word}`" for word in words), values.one_of(choices), choices=words)

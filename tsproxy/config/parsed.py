@@ -29,11 +29,9 @@ class Parsed:
 
     @property
     def where(self) -> str:
-        """The section's place and path, for explanations."""
         return f"{self.place}: {self.path}"
 
     def problem(self, text: str, key: str = "") -> Problem:
-        """A problem with this section, or with one of its keys."""
         return Problem(self.place, f"{self.path}.{key}" if key else self.path, text)
 
 

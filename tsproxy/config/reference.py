@@ -75,7 +75,6 @@ keys."""
 
 
 def reference() -> str:
-    """All parts, in the order of the keys."""
     return "\n\n".join(_parts()) + "\n"
 
 
@@ -117,7 +116,6 @@ def _within(part: str, path: str) -> str:
 
 
 def _about_sections(part: str) -> Iterator[str]:
-    """A sentence for each section of the part that may be left out."""
     for each in OPTIONAL:
         if each.path == part or (part_of(each.path) == part and each.path not in EXAMPLES):
             yield f"`{each.path}` may be left out ({_change(each)}). {each.meaning}"

@@ -21,7 +21,6 @@ _PLAIN: Final = {"type": ["string", "number", "boolean"]}
 
 
 def json_schema() -> dict[str, Any]:
-    """The schema of a whole file."""
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "tsproxy configuration",

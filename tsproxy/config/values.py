@@ -242,7 +242,6 @@ def size_text(size: int) -> str:
 
 
 def ports_text(ports: range) -> str:
-    """The first and the last port, or the only one."""
     return str(ports.start) if len(ports) == 1 else f"{ports.start} to {ports.stop - 1}"
 
 

@@ -24,7 +24,6 @@ _MESSAGE_CHARS: Final = 1_000
 
 
 def saturated(value: int) -> int:
-    """`value`, limited to the range of int64."""
     return max(LONG_MIN, min(LONG_MAX, value))
 
 

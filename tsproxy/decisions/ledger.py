@@ -52,7 +52,6 @@ class Tally(Sums):
 
     @property
     def bars(self) -> int:
-        """The number of buckets in both histograms."""
         return len(self.ahead) + len(self.behind)
 
     def add(self, totals: Totals) -> None:
@@ -67,7 +66,6 @@ class Tally(Sums):
         self._add_address(totals.peer.client_address)
 
     def merge(self, other: "Tally") -> None:
-        """Add all that the other tally counts."""
         self.add_up(other)
         self.requests += other.requests
         for address in sorted(other.addresses):

@@ -96,7 +96,6 @@ class Sums:
     behind: Histogram = field(default_factory=dict)
 
     def add_up(self, other: "Sums") -> None:
-        """Add all that `other` counts."""
         self.batches += other.batches
         self.records += other.records
         self.bad_records += other.bad_records
@@ -147,7 +146,6 @@ class Totals(Sums):
 
     @classmethod
     def of(cls, outcome: Outcome) -> Self:
-        """The totals of one batch."""
         batch, now_ms = outcome.batch, outcome.now_ms
         one = bar(1, batch.records)
         oldest_ms, newest_ms = batch.min_timestamp_ms, batch.max_timestamp_ms

@@ -31,7 +31,6 @@ def examine(config: Config, now_ms: int) -> Iterator[Finding]:
 
 
 def unusable(error: ConfigError) -> list[Finding]:
-    """A finding for each problem of a configuration that cannot be used."""
     return [CONFIGURATION.problem(str(each), _EXPLAINED) for each in error.problems]
 
 

@@ -48,7 +48,6 @@ def _led_by(config: Config, seen: Seen) -> Config:
 async def _of_cluster(
     config: Config, seen: Seen, stack: AsyncExitStack, clock: Clock, progress: Progress
 ) -> list[Finding]:
-    """The findings that need an answer of the cluster."""
     if config.upstream.brokers_from is BrokersFrom.CLIENTS:
         text = "upstream.brokers_from is clients: the proxy asks the cluster nothing by itself"
         return [Check(name).skipped(text) for name in ("versions", "permissions", "topics", "clock")]

@@ -29,7 +29,6 @@ class LogEvent:
     action: str
 
     def __call__(self, **facts: object) -> None:
-        """Write one line."""
         getattr(_log, self.level)(self.name, **facts)
 
 

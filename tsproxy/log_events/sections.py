@@ -27,7 +27,6 @@ class Section:
 
 
 def _section(module: ModuleType) -> Section:
-    """The rows as their module defines them."""
     rows = tuple(each for each in vars(module).values() if isinstance(each, LogEvent))
     return Section(module.TITLE, vars(module).get("INTRODUCTION", ""), rows)
 

@@ -85,7 +85,6 @@ class CustomRule:
 
     @property
     def reason(self) -> Reason:
-        """The reason of its rejections in the decision log."""
         return Reason(getattr(self.rule, "reason", Reason.CUSTOM_RULE))
 
 

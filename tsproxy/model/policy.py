@@ -145,12 +145,10 @@ class Match:
 
     @property
     def topic_steps(self) -> int:
-        """The most steps that it takes to try a topic."""
         return 1 + sum(pattern.steps for pattern in self.topics)
 
     @property
     def client_steps(self) -> int:
-        """The most steps that it takes to try a client."""
         patterns = (*self.client_ids, *self.principals, *self.client_software)
         return 1 + len(self.addresses) + sum(pattern.steps for pattern in patterns)
 
@@ -267,7 +265,6 @@ class Policy:
 
     @property
     def follows_stream_time(self) -> bool:
-        """True if some topic of some client has a rule that follows stream time."""
         return any(custom.follows_stream_time for rule in self.rules for custom in rule.settings.custom_rules)
 
     @property
@@ -325,7 +322,6 @@ class TopicPolicy(Settings):
 
     @property
     def follows_stream_time(self) -> bool:
-        """True if one of its rules needs the stream time of each partition."""
         return any(custom.follows_stream_time for custom in self.custom_rules)
 
     @property

@@ -52,7 +52,6 @@ class MappingRule:
         return cls(pattern, match[2], match[3])
 
     def __str__(self) -> str:
-        """The rule as it was written."""
         if self.pattern is None:
             return "DEFAULT"
         return f"RULE:{self.pattern.pattern}/{self.replacement}/{self.case}"

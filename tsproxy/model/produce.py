@@ -77,7 +77,6 @@ class PartitionProduceResponse:
 
     @property
     def error_count(self) -> int:
-        """Number of record errors in the answer."""
         return self.written_errors.count if self.written_errors else len(self.record_errors)
 
 

@@ -148,7 +148,6 @@ class Records:
     real_minus_ones: frozenset[int] = frozenset()
 
     def at(self, positions: Sequence[int]) -> "Records":
-        """Only the records at these positions."""
         return Records(
             [self.timestamps_ms[at] for at in positions],
             [self.offset_deltas[at] for at in positions],
@@ -216,7 +215,6 @@ class Suspects:
     is_negative: bool = False
 
     def has_time(self, time_ms: int) -> bool:
-        """True if the timestamp is suspect."""
         if self.is_each:
             return True
         if time_ms == NO_TIMESTAMP:

@@ -17,7 +17,6 @@ class Rate:
 
     @property
     def full_ms(self) -> int:
-        """The credit of a full bucket."""
         return self.burst * self.refill_ms
 
 

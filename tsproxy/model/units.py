@@ -22,7 +22,6 @@ class Reading:
     epoch_ms: int = 0
 
     def read(self, value: int) -> int:
-        """The value in milliseconds since 1970."""
         return value * self.ms_each // self.per_ms - self.epoch_ms
 
     def values(self, lowest_ms: int, highest_ms: int) -> tuple[int, int]:

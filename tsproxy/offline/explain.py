@@ -42,7 +42,6 @@ def as_json(found: Explanation) -> dict[str, object]:
 
 
 def as_text(found: Explanation, timestamp_ms: int, now_ms: int) -> str:
-    """One line for each fact, with its name first."""
     return "\n".join(f"{name:<10} {text}" for name, text in _lines(found, timestamp_ms, now_ms))
 
 

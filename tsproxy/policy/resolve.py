@@ -77,11 +77,9 @@ class ClientPolicy:
         )
 
     def first_rule(self, topic: str) -> Rule | None:
-        """The first rule that fits the topic; None if no rule does."""
         return _first_that_fits(self._rules, topic)
 
     def active_waiver(self, topic: str, now_ms: int) -> Waiver | None:
-        """The first waiver that fits the topic and has not ended; None if there is none."""
         is_name = is_topic_name(topic)
         for waiver in self._waivers:
             patterns = waiver.match.topics
@@ -147,7 +145,6 @@ def _of_brokers(policy: Policy, rule: Rule | None) -> TopicPolicy:
 
 
 def _settings(own: RuleSettings, defaults: RuleSettings) -> dict[str, Any]:
-    """The rule's own settings, else those of the defaults."""
     levels = zip(_values(own), _values(defaults), strict=True)
     values = [below if value is None else value for value, below in levels]
     return dict(zip(SETTINGS, values, strict=True))

@@ -35,7 +35,6 @@ REJECTED: Final = "One or more records have been rejected due to invalid timesta
 
 
 def out_of_range_text(timestamp_ms: int, offset: int, limits: TopicLimits, now_ms: int) -> str:
-    """The broker's text for one record."""
     before, between, after = out_of_range_pieces(limits, now_ms)
     return f"{before}{timestamp_ms}{between}{offset}{after}"
 

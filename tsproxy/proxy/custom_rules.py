@@ -67,13 +67,11 @@ class CustomRuleWatch:
         self._calls.setdefault(name, _Calls()).add(seconds)
 
     async def watch(self) -> None:
-        """Runs for ever."""
         while True:
             await asyncio.sleep(LOOK_EVERY_S)
             self.log_slow()
 
     def log_slow(self) -> None:
-        """Log each rule that was slow since the last call."""
         calls, self._calls = self._calls, {}
         for name, each in calls.items():
             if each.seconds > SLOW_S * each.batches:
@@ -85,7 +83,6 @@ class CustomRuleWatch:
                 )
 
     def apply(self, config: Config) -> None:
-        """A reload."""
         code = _code_of(config.policy)
         for name, now in code.items():
             if self._loaded.setdefault(name, now) != now:

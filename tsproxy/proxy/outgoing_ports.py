@@ -24,5 +24,4 @@ def known_outgoing_ports(folder: Path = _FOLDER) -> OutgoingPorts | None:
 
 
 def outgoing_ports() -> OutgoingPorts:
-    """The system's range, or else the usual one."""
     return known_outgoing_ports() or OutgoingPorts(_DEFAULT)

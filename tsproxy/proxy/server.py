@@ -236,7 +236,6 @@ class Proxy:
 
     @property
     def config(self) -> Config:
-        """The configuration in force."""
         return self._config
 
     def stop(self) -> None:
@@ -327,7 +326,6 @@ class Proxy:
         return [warning for part in parts for warning in part.warnings()]
 
     async def report(self) -> Report:
-        """The state of this process now."""
         await self._recorder.measure()
         self._brokers_hanging.set(len(self._cluster.hanging()))
         self._brokers_limits_unknown.set(len(self._cluster.limits_unknown()))
@@ -460,7 +458,6 @@ class Proxy:
         return [totals for relay in self._relays() for totals in relay.drain_totals()]
 
     def _where(self) -> dict[str, Any]:
-        """All addresses with their real ports, and other facts for the log."""
         return {
             "listeners": {listener.name: str(listener.address) for listener in self._listeners},
             "admin": str(self._admin_address) if self._admin_address else "off",

@@ -79,7 +79,6 @@ class Answers:
 
     @property
     def buffered(self) -> int:
-        """The number of bytes that were received and not taken yet."""
         held = self._reading or self._waiting
         return self._stream.buffered + (len(held[1]) if held else 0)
 
@@ -92,7 +91,6 @@ class Answers:
         self._stream.feed(data)
 
     def take(self) -> None:
-        """Take all received bytes that can be taken now."""
         state, self._room = self._state, MOST_READ_HERE
         try:
             while not state.is_closed and self._take_step():

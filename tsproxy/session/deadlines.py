@@ -36,7 +36,6 @@ class Deadlines:
         return min(self._ends_ms.values(), default=None)
 
     def start(self, wait: Wait, for_ms: int) -> None:
-        """Start a wait of `for_ms` milliseconds. It replaces an earlier wait of the same kind."""
         self._ends_ms[wait] = self.now_ms + for_ms
 
     def cancel(self, wait: Wait) -> None:

@@ -330,7 +330,6 @@ class FastPath:
 
 
 def _names_ids(verdict: RequestVerdict) -> bool:
-    """True if the request names its topics by id."""
     return verdict.header.api_version >= TOPIC_IDS_FROM
 
 

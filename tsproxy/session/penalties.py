@@ -41,16 +41,13 @@ class AddressPenalties(dict[str, int]):
     __slots__ = ("__weakref__",)
 
     def until_ms(self, topic: str) -> int:
-        """Until when every compressed batch of the topic is read."""
         return max(self.get(topic, 0), self.get(_ANY_TOPIC, 0))
 
     @property
     def longest_ms(self) -> int:
-        """When all penalties of the address are over."""
         return max(self.values(), default=0)
 
     def add(self, topics: Collection[str], now_ms: int) -> None:
-        """Batches of these topics were bad."""
         for over in [topic for topic, until_ms in self.items() if until_ms <= now_ms]:
             del self[over]
         self.update(dict.fromkeys(topics, now_ms + READ_ALL_MS))

@@ -46,12 +46,10 @@ class Policies:
         self._unknown: dict[str, None] = {}
 
     def __len__(self) -> int:
-        """The number of policies that are kept."""
         return len(self._kept)
 
     @property
     def held_bytes(self) -> int:
-        """The memory of the policies that are kept."""
         return len(self._kept) * A_POLICY
 
     def of(self, topic: str, now_ms: int) -> TopicPolicy:

@@ -57,7 +57,6 @@ class Requests:
 
     @property
     def buffered(self) -> int:
-        """The number of bytes that were received and not taken yet."""
         return self._frames.buffered
 
     @property
@@ -66,7 +65,6 @@ class Requests:
 
     @property
     def unfinished(self) -> Unfinished | None:
-        """The next request, if only a part of it has come."""
         return self._frames.unfinished
 
     def feed(self, data: bytes) -> None:

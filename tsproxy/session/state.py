@@ -108,13 +108,11 @@ class State:
 
     @property
     def policies(self) -> Policies:
-        """The policies of topics, for this peer and this view."""
         if self._policies.peer is not self.peer or self._policies.view is not self.view:
             self._policies = Policies(self.peer, self.view)
         return self._policies
 
     def change(self, cause: Cause) -> None:
-        """Go to the state that follows from `cause`."""
         self.current = after(TRANSITIONS, self.current, cause)
 
     @property
@@ -139,7 +137,6 @@ class State:
         self._to_client.append(data)
 
     def forward(self, request: bytes, slot: Slot) -> None:
-        """Forward a request; `slot` says what is done with its answer."""
         if isinstance(slot, BookProduce):
             self.booked_bytes += slot.held_bytes
         self._to_broker.append(request)
@@ -178,7 +175,6 @@ class State:
         self.effects += [Emit(outcome) for outcome in booked]
 
     def drain_totals(self) -> list[Totals]:
-        """The batches that the fast path has counted since the last call."""
         self.owes_totals = False
         return [] if self.fast_path is None else self.fast_path.drain()
 

@@ -80,7 +80,6 @@ class SentTimes:
         return self._sent.room.held_bytes
 
     def known(self, request: ProduceRequest, policies: Policies, now_ms: int) -> StreamTimesKnown:
-        """The known stream times for a request, of those partitions whose rules follow stream time."""
         if not policies.view.policy.follows_stream_time:
             return NONE_KNOWN
         asked = [
@@ -96,7 +95,6 @@ class SentTimes:
         return accepted if sent is None else _later(accepted, sent)
 
     def forwarded(self, verdict: RequestVerdict) -> None:
-        """Remember the times of a request that is forwarded to the broker."""
         for each, advance in _advances(verdict):
             sent = StreamTime(advance.latest_ms, verdict.now_ms)
             self._sent.put(each, _later(self._sent.get(each), sent))

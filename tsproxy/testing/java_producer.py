@@ -115,7 +115,6 @@ class JavaProducer:
 
     @property
     def pid(self) -> int:
-        """The id of the Java process."""
         return self._process.pid
 
     async def send_all(self, records: Iterable[JavaRecord]) -> list[SendResult]:
@@ -127,7 +126,6 @@ class JavaProducer:
         return [results[number] for number in sorted(results)]
 
     async def begin(self) -> None:
-        """Begins a transaction."""
         await self._do("begin")
 
     async def commit(self) -> None:
@@ -135,7 +133,6 @@ class JavaProducer:
         await self._do("commit")
 
     async def abort(self) -> None:
-        """Aborts the transaction."""
         await self._do("abort")
 
     async def _command(self) -> Sequence[str | Path]:

@@ -91,7 +91,6 @@ class KafkaNode:
             raise KafkaStartError(f"node {self.node_id} could not be formatted:\n{self._tail()}")
 
     def upgrade(self, jars: Path) -> None:
-        """Lets the next start use the jars of another version."""
         self._runtime = replace(self._runtime, jars=jars)
 
     def start(self) -> None:

@@ -85,7 +85,6 @@ class Shown:
 
     @property
     def passed_s(self) -> float:
-        """The time since this began."""
         return time.monotonic() - self._began_s
 
     def show(self, said: str) -> None:

@@ -43,7 +43,6 @@ class AnswerStream:
 
     @property
     def buffered(self) -> int:
-        """Bytes that were received and not yet returned."""
         return len(self._received)
 
     def feed(self, data: bytes) -> None:

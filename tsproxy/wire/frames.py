@@ -90,7 +90,6 @@ class RequestFrames:
 
     @property
     def buffered(self) -> int:
-        """Bytes that were received and not yet returned."""
         return len(self._received)
 
     @property

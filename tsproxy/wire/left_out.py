@@ -129,7 +129,6 @@ class _Walk:
         return [self._without(field, data) for field, data in zip(places, written, strict=True)]
 
     def _without(self, field: Field, data: bytes) -> bytes:
-        """The field of a struct whose broker is left out."""
         match field.kind:
             case Kind.NODE_ID | Kind.BROKER_ID | Kind.PORT:
                 return _NOBODY
@@ -166,7 +165,6 @@ class _Walk:
         return put.array(len(elements), self._is_flexible) + b"".join(elements)
 
     def _ids(self, data: bytes) -> tuple[int, ...]:
-        """The ids in a written array of ids."""
         reader = Reader(data)
         count = reader.nullable_array(self._is_flexible) or 0
         return struct.unpack(f">{count}i", reader.take(4 * count))

@@ -57,5 +57,4 @@ def left_to_the_broker(context: BatchContext) -> bool:  # noqa: ARG001 # a colum
 
 
 def any_time(policy: TopicPolicy) -> FastPathBounds:  # noqa: ARG001 # a column of the tables
-    """The bounds of a check that has nothing to do with timestamps."""
     return ANY_TIME

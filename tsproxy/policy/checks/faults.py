@@ -80,7 +80,6 @@ _REASONS: Final = {Fault.INVALID_MAGIC: Reason.INVALID_MAGIC, Fault.INNER_CRC: R
 
 
 def fault_text(fault: Fault, value: int | None) -> str:
-    """The broker's words for the fault."""
     return FAULTS[fault][1].format(value)
 
 

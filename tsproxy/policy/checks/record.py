@@ -163,7 +163,6 @@ def reject_out_of_range(context: BatchContext, outside: Outside, limits: TopicLi
 
 
 def _culprits(context: BatchContext) -> Culprits | None:
-    """The culprits; None if no batch was read."""
     if context.facts is None:
         return None
     suspects, most = _suspects(context), max(1, context.culprits_listed)
@@ -191,7 +190,6 @@ def _suspects(context: BatchContext) -> Suspects:
 
 
 def _culprits_among(records: Records, suspects: Suspects, most: int) -> Culprits:
-    """The culprits among records that had to be read."""
     listed: list[int] = []
     timely: int | None = None
     count = 0

@@ -45,7 +45,6 @@ POLICY: Final = (
 
 
 def page(config: Config, report: Report) -> str:
-    """The whole document."""
     numbers = Numbers(report.families)
     bad = senders(report.offenders, report.now_ms)
     sections = (
@@ -107,7 +106,6 @@ class _Kind(Enum):
 
 
 def _state(report: Report, warnings: Sequence[str], bad: Sequence[Sender]) -> tuple[_Kind, str]:
-    """The state, and the sentence that says why."""
     if report.not_ready:
         return _Kind.trouble, f"Clients cannot be served: {_first(report.not_ready)}"
     lately = [each for each in bad if each.sends_now(report.now_ms)]
@@ -130,7 +128,6 @@ def _capital(text: str) -> str:
 
 
 def _first(problems: Sequence[str]) -> str:
-    """The most serious problem, and the number of the others."""
     others = len(problems) - 1
     return f"{problems[0].removesuffix('.')} (and {others} more)" if others else problems[0]
 
@@ -195,7 +192,6 @@ _BYTES: Final = "tsproxy_bytes_total"
 
 
 def _card(name: str, text: str, count: float, unit: str = "") -> Markup:
-    """A count, and below it how fast it rises."""
     shown = _size(count) if unit == "B" else f"{count:,.0f}"
     return element(
         "div",
@@ -220,7 +216,6 @@ def _senders(bad: Sequence[Sender], now_ms: int) -> Markup:
 
 
 def _sender(sender: Sender, now_ms: int) -> Markup:
-    """One entry of the list: the producer, its mistake and the advice, the counts and their times."""
     row, sends_now = sender.row, sender.sends_now(now_ms)
     key, sent = row.key, sender.sent(now_ms)
     addressed = f"from {row.client_address}" if row.client_address else ""
@@ -258,7 +253,6 @@ def _clock_time(at_ms: int) -> str:
 
 
 def _drift(numbers: Numbers) -> Markup:
-    """A row for each range that has batches, with bars of the newest and of the oldest record."""
     newest, oldest = (dict(numbers.buckets(DRIFT, of=of)) for of in ("newest", "oldest"))
     bounds = sorted({*newest, *oldest})
     most = max([*newest.values(), *oldest.values()], default=0)
@@ -430,7 +424,6 @@ def _ago(ms: int) -> str:
 
 
 def _seconds(value: float | None) -> str:
-    """The upper bound of a latency as text; empty for None."""
     if value is None or isinf(value):
         return "" if value is None else "more"
     return f"≤ {value * 1000:g} ms" if value < 1 else f"≤ {value:g} s"

@@ -43,7 +43,6 @@ class Report:
     lately: tuple[Lately, ...] = ()
 
     def as_line(self) -> dict[str, Any]:
-        """The report as JSON values."""
         return {
             "not_ready": self.not_ready,
             "families": as_lines(self.families),
@@ -58,7 +57,6 @@ class Report:
 
     @classmethod
     def of_line(cls, line: Mapping[str, Any]) -> "Report":
-        """The report from the result of `as_line`."""
         parsed = {
             "not_ready": tuple(line["not_ready"]),
             "families": families_of(line["families"]),

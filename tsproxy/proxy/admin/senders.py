@@ -28,7 +28,6 @@ class Sender:
 
     @property
     def is_rest(self) -> bool:
-        """True for the row that sums up all others."""
         return self.row.key == REST
 
     @property
@@ -49,7 +48,6 @@ class Sender:
 
     @property
     def what(self) -> str:
-        """The mistake, in words."""
         key = self.row.key
         if self.is_rest:
             return "several mistakes"

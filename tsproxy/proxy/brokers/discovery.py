@@ -144,7 +144,6 @@ class Cluster:
         self._topics.used(topic, self._clock.monotonic_ms())
 
     def knows_topic(self, topic: str) -> bool:
-        """True if a broker has described this topic."""
         return topic in self._facts.topics
 
     def warnings(self) -> list[str]:
@@ -165,15 +164,12 @@ class Cluster:
             self.request_brokers()
 
     def client_connected(self, address: Address) -> None:
-        """A client has connected to `address`."""
         self._links.client_connected(address)
 
     def hanging(self) -> list[str]:
-        """A sentence for each broker that hangs, or hung lately."""
         return self._links.hanging()
 
     def limits_unknown(self) -> list[str]:
-        """A sentence for each broker that has not told its limits."""
         return self._links.values_unknown()
 
     def doubt_broker(self, address: str) -> None:
@@ -312,7 +308,6 @@ class Cluster:
         self._listed_ms = self._clock.monotonic_ms()
 
     async def _read_wanted(self, connection: AdminConnection) -> None:
-        """Read the limits of topics that requests wait for."""
         now_ms = self._wanted_read_ms = self._clock.monotonic_ms()
         asked = self._wanted.take(now_ms, MOST_WANTED)
         await self._read_limits(connection, asked, SHORT_PATIENCE_S)

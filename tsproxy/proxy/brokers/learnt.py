@@ -85,7 +85,6 @@ class LearntCluster:
         return ()
 
     def want_node(self, node_id: int, address: Address) -> None:
-        """An answer named an unknown broker, or a broker with a new address."""
         known = self._facts.brokers
         if not may_be_broker(node_id, address):
             return
@@ -107,7 +106,6 @@ class LearntCluster:
         self._on_facts(self._facts)
 
     async def _problem(self) -> str | None:
-        """Why no broker can be reached; None if one can."""
         addresses = dict.fromkeys((*self._upstream.bootstrap_servers, *self._facts.brokers.values()))
         end = _End()
         try:

@@ -143,7 +143,6 @@ class BrokerLink:
         )
 
     async def run(self) -> None:
-        """Keep the connection and query the broker, for ever."""
         try:
             await self._run()
         finally:
@@ -177,7 +176,6 @@ class BrokerLink:
             retry_ms = min(2 * retry_ms, LAST_RETRY_MS)
 
     async def _converse(self, connection: AdminConnection) -> None:
-        """Query the broker whenever something changes. Ends only with an error."""
         self._is_due = True
         while True:
             self._wake.clear()
@@ -261,12 +259,10 @@ class BrokerLinks:
 
     @property
     def connections(self) -> Mapping[int, AdminConnection]:
-        """The open connections, by node id."""
         links = self._links.items()
         return {node_id: link.connection for node_id, link in links if link.connection is not None}
 
     def set_brokers(self, brokers: Mapping[int, Address]) -> None:
-        """Update the links to the brokers that exist now."""
         self._reached_former.clear()
         since_s = asyncio.get_running_loop().time() - HUNG_LATELY_S
         self._hung = {node_id: hung for node_id, hung in self._hung.items() if hung[1] > since_s}
@@ -289,7 +285,6 @@ class BrokerLinks:
                 self._tasks[node_id] = asyncio.get_running_loop().create_task(link.run())
 
     def query(self, topics: Sequence[str]) -> None:
-        """Query every broker for its description of these topics: now, and whenever it comes back."""
         self._topics = tuple(topics)
         for link in self._links.values():
             link.query(self._topics)
@@ -302,7 +297,6 @@ class BrokerLinks:
                     await link.is_settled.wait()
 
     def client_connected(self, address: Address) -> None:
-        """A client has connected to `address`."""
         for link in self._links.values():
             if link.address == address:
                 link.client_connected()
@@ -313,7 +307,6 @@ class BrokerLinks:
             self._on_outage()
 
     def doubt(self, address: str) -> None:
-        """The broker at this address keeps a client waiting."""
         for link in self._links.values():
             if str(link.address) == address:
                 link.doubt()
@@ -325,7 +318,6 @@ class BrokerLinks:
         return [text for link in self._links.values() if (text := link.warning()) is not None] + former
 
     def values_unknown(self) -> list[str]:
-        """A sentence for each broker that has not told its values."""
         return [text for link in self._links.values() if (text := link.values_unknown()) is not None]
 
     async def close(self) -> None:

@@ -127,12 +127,10 @@ class Topics:
         return self._owns.room.takes(KNOWN.entry_bytes)
 
     def __contains__(self, topic: str) -> bool:
-        """True if the topic's limits are known."""
         return topic in self._owns
 
     @property
     def names(self) -> list[str]:
-        """All topics whose limits are read again."""
         return [*self._owns, *self.absent]
 
     @property
@@ -141,7 +139,6 @@ class Topics:
         return examples(self._owns)
 
     def used(self, topic: str, now_ms: int) -> None:
-        """A producer has written to the topic."""
         if topic in self._owns:
             self._used_ms[topic] = now_ms
 

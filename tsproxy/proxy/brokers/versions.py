@@ -41,18 +41,15 @@ class BrokerVersions:
         self._wake = asyncio.Event()
 
     def set_brokers(self, brokers: Mapping[int, Address]) -> None:
-        """Update the set of brokers."""
         if (now := frozenset(brokers.values())) != self._brokers:
             self._brokers = now
             self._publish()
             self._wake.set()
 
     def apply(self, config: Config) -> None:
-        """A reload: later queries use the new upstream settings."""
         self._upstream = config.upstream
 
     async def run(self) -> None:
-        """Query the brokers, for ever."""
         while True:
             self._wake.clear()
             try:

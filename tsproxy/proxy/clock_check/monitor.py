@@ -105,7 +105,6 @@ class ClockMonitor(Collector):
         self._trouble = Trouble(CLOCK_NOT_MEASURED, None, logs_changes=True)
 
     def apply(self, config: Config) -> None:
-        """A reload."""
         was_probed, self._config = self._config.clock.probe is not None, config
         if config.clock.probe is None:
             self.offsets = self._stamps.offsets(self._clock.monotonic_ms())
@@ -115,7 +114,6 @@ class ClockMonitor(Collector):
         self._changed.set()
 
     async def run(self) -> None:
-        """Runs for ever."""
         await asyncio.gather(self._watch_steps(), self._measure_again_and_again(), self._listen())
 
     def warnings(self) -> list[str]:
@@ -245,7 +243,6 @@ class ClockMonitor(Collector):
     # -- Consequences --------------------------------------------------------------------------------
 
     def _judge(self) -> None:
-        """Apply the current configuration to the current offsets."""
         was = self._now
         self._now = now = conclude(self.offsets, self._config.clock, was_beyond=was.is_beyond)
         for node_id in sorted(now.brokers_off - was.brokers_off):

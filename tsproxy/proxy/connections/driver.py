@@ -116,7 +116,6 @@ class SessionDriver:
         context.metrics.connection_moved(peer.listener, None, self.stage.name)
 
     def enter(self, stage: Stage) -> None:
-        """The connection is in this stage from now on."""
         self._context.metrics.connection_moved(self.peer.listener, self.stage.name, stage.name)
         self.stage = stage
         if stage in (Stage.FINISHING, Stage.CLOSING):
@@ -218,7 +217,6 @@ class SessionDriver:
             return  # most likely the same error again, which is logged already
 
     def end(self) -> None:
-        """Cancel the timer and the jobs in threads."""
         self._cancel_deadline()
         self._judging.cancel()
         self._decoding.cancel()
@@ -228,7 +226,6 @@ class SessionDriver:
         self._judging.begin_postponed(counted_as(self.peer.client_address))
 
     def note(self, event: LogEvent, facts: Mapping[str, object]) -> None:
-        """Log a line about this connection."""
         peer = self.peer
         who = {"listener": peer.listener, "client": peer.client_address, "client_port": peer.client_port}
         self._context.notes.write(peer.client_address, event, {**who, **facts})

@@ -68,7 +68,6 @@ class JudgePool:
 
     @property
     def waiting(self) -> int:
-        """How many requests wait for their turn."""
         with self._changed:
             return sum(map(len, self._waiting.values()))
 

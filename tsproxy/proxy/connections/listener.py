@@ -113,7 +113,6 @@ class ProxyListener:
 
     @property
     def served_count(self) -> int:
-        """The number of brokers of the cluster that are served here."""
         return len(self._facts.brokers.keys() & self._served.node_ids)
 
     def check_ports(self) -> None:
@@ -167,7 +166,6 @@ class ProxyListener:
         self._renew_view()
 
     def _renew_view(self) -> None:
-        """Give every session the current facts and configuration."""
         config, facts = self._config, self._facts
         self._view = View(
             endpoints=MappingProxyType(self._served.endpoints(self._listener.advertised_host)),
@@ -195,7 +193,6 @@ class ProxyListener:
         self._served.close()
 
     async def stop_connecting(self) -> None:
-        """Cancel connections that are still being made."""
         tasks = list(self._tasks)
         for task in tasks:
             task.cancel()

@@ -49,11 +49,9 @@ class OffloadJudging:
         work.add_done_callback(self._done)
 
     def postpone(self, wanted: Judge) -> None:
-        """Keep a request until `begin_postponed`."""
         self._postponed = wanted
 
     def begin_postponed(self, address: str) -> None:
-        """Begin the postponed request, if there is one."""
         if (wanted := self._postponed) is not None:
             self._postponed = None
             self.begin(wanted, address)

@@ -33,7 +33,6 @@ class DeadLetterRecord:
 
     @property
     def size(self) -> int:
-        """The approximate size in bytes."""
         texts = [text or b"" for text in (self.key, self.value, *(value for _, value in self.headers))]
         return sum(map(len, texts)) + sum(len(name) for name, _ in self.headers)
 

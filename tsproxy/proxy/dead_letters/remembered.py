@@ -51,7 +51,6 @@ class Remembered:
         return await asyncio.get_running_loop().run_in_executor(self._thread, _collected, self._folder)
 
     async def run(self) -> None:
-        """Keep the file up to date, for ever."""
         while True:
             await self._changed.wait()
             self._changed.clear()

@@ -63,13 +63,11 @@ class _Sending:
     rejections: int = 0
 
     def finish(self, records: Sequence[DeadLetterRecord]) -> None:
-        """The last chunk was sent or dropped."""
         self.due.pop()
         self.left -= len(records)
         self.rejections = 0
 
     def halve(self, records: Sequence[DeadLetterRecord]) -> None:
-        """The last chunk is too large, so split it in two."""
         middle = len(records) // 2
         self.due[-1:] = [records[middle:], records[:middle]]
 
@@ -154,7 +152,6 @@ class DeadLetters(Collector):
         return self.waiting.records - finished
 
     def _note(self) -> None:
-        """The number of letters that wait has changed."""
         first = self.waiting.first
         self._remembered.note(Waited(self._waited, first.now_ms) if first is not None else Waited(0, 0))
 

@@ -28,7 +28,6 @@ class Waiting:
         return True
 
     def done(self) -> None:
-        """Remove the first batch."""
         batch = self._batches.popleft()
         self.bytes -= len(batch.records)
         self.records -= len(batch.rejection.violations)

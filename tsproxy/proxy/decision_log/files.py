@@ -77,7 +77,6 @@ class DecisionFiles:
 
     @property
     def files_deleted(self) -> int:
-        """Closed files that were past `decisions.retention`."""
         return self._rotation.files_deleted
 
     def problem(self) -> str | None:

@@ -72,7 +72,6 @@ class OpenFile:
             self.path.unlink()
 
     def let_go(self) -> None:
-        """Close the descriptor and leave the file as it is."""
         os.close(self._descriptor)
 
     def _take_back(self) -> None:

@@ -68,7 +68,6 @@ class DecisionRecorder:
         self.record_lifecycle(LifecycleKind.START, facts)
 
     def apply(self, config: Config) -> None:
-        """A reload."""
         self._files.apply(config)
         if self._topic is not None:
             self._topic.apply(config)
@@ -132,7 +131,6 @@ class DecisionRecorder:
             self._record(totals)
 
     def record_lifecycle(self, kind: LifecycleKind, facts: Mapping[str, object]) -> None:
-        """Write a lifecycle line about the proxy itself."""
         self._files.put([self._log.lifecycle(kind, self._clock.now_ms(), facts)])
 
     def record_cluster(self, cluster_id: str | None, node_ids: Sequence[int]) -> None:
@@ -140,7 +138,6 @@ class DecisionRecorder:
         self.record_lifecycle(LifecycleKind.CLUSTER, {"node_ids": list(node_ids)})
 
     async def tick(self) -> None:
-        """Close intervals when they are over, for ever."""
         while True:
             await asyncio.sleep(TICK_S - self._clock.now_ms() % 1000 / 1000)  # on time for an interval's end
             try:
@@ -171,7 +168,6 @@ class DecisionRecorder:
         return [*([] if problem is None else [problem]), *(self._topic.warnings() if self._topic else [])]
 
     async def measure(self) -> None:
-        """Update the metrics from the sessions and the files."""
         self._record_all_totals()
         await self._caught_up()
         self._metrics.decision_log_writable = self._files.problem() is None

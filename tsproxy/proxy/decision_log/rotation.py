@@ -89,7 +89,6 @@ class FileRotation:
             self.tidy()
 
     def seconds_left(self) -> float:
-        """The time until some work is due."""
         now_ms = self._clock.monotonic_ms()
         due_ms = [self._opened_ms + self.settings.rotate_every_ms, (self._tidied_ms or 0) + TIDY_EVERY_MS]
         if self.settings.sync_every_ms is not None:
@@ -105,7 +104,6 @@ class FileRotation:
         self.open()
 
     def close(self) -> None:
-        """Close the file for its readers."""
         file, self._file = self._file, None
         if file is None:
             return

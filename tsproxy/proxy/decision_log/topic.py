@@ -58,7 +58,6 @@ class DecisionTopic:
 
     @property
     def is_up(self) -> bool:
-        """True if the last send succeeded."""
         return self._trouble.is_up
 
     def apply(self, config: Config) -> None:

@@ -54,7 +54,6 @@ class Admission:
         return self._by_address
 
     def leave(self, address: str) -> None:
-        """An admitted client has disconnected."""
         self._count -= 1
         name = counted_as(address)
         here = self._by_address[name] - 1

@@ -127,7 +127,6 @@ class Memory:
                 self.held_bytes += stats.held_bytes
 
     def forget(self, connection: MonitoredConnection) -> None:
-        """Remove the connection's bytes from the sum."""
         self.held_bytes -= connection.stats.held_bytes
         connection.stats.held_bytes = 0
 
@@ -155,7 +154,6 @@ class ConnectionMonitor:
         self._memory = memory
 
     async def run(self) -> None:
-        """Check once a second, for ever."""
         while True:
             await asyncio.sleep(CHECK_S)
             try:
@@ -165,7 +163,6 @@ class ConnectionMonitor:
                 CONNECTION_MONITOR_CRASHED(error=type(error).__name__, frames=frames_of(error))
 
     def check(self, now_ms: int) -> None:
-        """Check every connection once."""
         self._memory.enforce()
         for connection in tuple(self._connections()):  # a closed connection is removed from the original
             stats = connection.stats

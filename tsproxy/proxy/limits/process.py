@@ -24,7 +24,6 @@ class ProcessLimits:
 
     @property
     def by_address(self) -> Mapping[str, int]:
-        """The number of connections from each address."""
         return self._admission.by_address
 
     @property
@@ -60,7 +59,6 @@ class ProcessLimits:
         self._admission.leave(self._connections.pop(connection))
 
     async def run(self) -> None:
-        """Check all connections once a second, for ever."""
         await self._connection_monitor.run()
 
     def apply(self, config: Config) -> None:

@@ -31,7 +31,6 @@ _UPPER_MS: Final = (*(-each for each in reversed(_MAGNITUDES_MS)), 0, *_MAGNITUD
 
 
 def _highest_ms(index: int) -> int:
-    """The highest drift of a signed bucket."""
     if index >= 0:
         return EDGES[index - 1] if index else 0
     return -EDGES[-index - 2] if index < -1 else 0

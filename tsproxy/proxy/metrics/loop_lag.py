@@ -18,7 +18,6 @@ class LoopLag:
         self.histogram = EVENT_LOOP_LAG.histogram(_BUCKETS)
 
     async def run(self) -> None:
-        """Measure for ever."""
         loop = asyncio.get_running_loop()
         while True:
             due_s = loop.time() + EVERY_S

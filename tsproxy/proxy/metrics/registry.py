@@ -108,7 +108,6 @@ class Metrics:
             registry.register(collector)
 
     def book(self, totals: Totals) -> None:
-        """Count batches that have ended."""
         key = totals.key
         of_batches, of_records = self._counters(key.listener, *_verdict_and_reason(key))
         of_batches.inc(totals.batches)
@@ -164,7 +163,6 @@ class Metrics:
         self._sasl_failures.labels(listener, mechanism).inc()
 
     def add(self, collector: Collector) -> None:
-        """Add the metrics of another part."""
         self.registry.register(collector)
 
     def families(self) -> Iterable[Metric]:
@@ -195,7 +193,6 @@ class _Plain(Collector):
 
 
 def _plain(metrics: Metrics) -> Iterable[Metric]:
-    """The metrics without labels."""
     yield decision_log.DECISIONS.counts(metrics.decisions_written)
     yield decision_log.DECISIONS_DROPPED.counts(metrics.decisions_dropped)
     yield decision_log.DECISION_FILES_DELETED.counts(metrics.decision_files_deleted)

@@ -70,7 +70,6 @@ class BusiestTopics(_Series):
         return topic in self._had
 
     def add(self, topic: str, records: int) -> None:
-        """Count records that a broker has accepted."""
         had = self._had.get(topic, 0) + records
         if topic == OTHER or not self._had.add(topic, had):
             self._other += records

@@ -57,7 +57,6 @@ class _Now(Mapping[str, Family]):
 
 
 def families_now(metrics: Iterable[Metric]) -> Families:
-    """The metrics at this moment."""
     return _Now(metrics)
 
 

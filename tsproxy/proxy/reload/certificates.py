@@ -97,7 +97,6 @@ class Credentials:
         return self._sources.section
 
     def current(self) -> ssl.SSLContext:
-        """The context for the next connection."""
         return self._context
 
     def prepare(self, sources: Sources) -> Commit:
@@ -178,7 +177,6 @@ class Certificates:
         return commit
 
     async def watch(self) -> None:
-        """Check the files, for ever."""
         while True:
             self.log_ends()
             await asyncio.sleep(CHECK_EVERY_S)

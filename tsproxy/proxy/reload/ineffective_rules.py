@@ -23,14 +23,12 @@ class IneffectiveRules:
         self._logged: set[tuple[str, str, str]] = set()
 
     def apply(self, config: Config) -> None:
-        """A reload."""
         if config.policy != self._policy:
             self._policy, self._logged = config.policy, set()
             topics, self._topics = self._topics, {}
             self.check(topics)
 
     def check(self, topics: Mapping[str, TopicLimits]) -> None:
-        """Check the rules against the current limits of topics in use."""
         for topic, known in topics.items():
             if self._topics.get(topic) != known:
                 for found in ineffective_rules(self._policy, topic, known):

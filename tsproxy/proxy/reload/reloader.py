@@ -70,7 +70,6 @@ class Reloader(Collector):
         self._requested.set()
 
     async def run(self) -> None:
-        """Reload whenever it is necessary, for ever."""
         seen = self._tried
         log_notices(self._running)
         while True:

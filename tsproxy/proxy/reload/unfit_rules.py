@@ -33,12 +33,10 @@ class UnfitRules:
         self._visible: VisibleTopics | None = None
 
     def apply(self, config: Config) -> None:
-        """A reload."""
         if config.policy != self._policy:
             self._policy, self._logged = config.policy, set()
 
     def check(self, visible: VisibleTopics | None) -> None:
-        """Use the cluster's topics from the last reading."""
         if visible is not None and visible is not self._visible:
             self._visible = visible
             self._is_new.set()

@@ -29,12 +29,10 @@ class Waivers:
         self._logged_ms: dict[Waiver, int] = {}
 
     def apply(self, config: Config) -> None:
-        """A reload."""
         self._waivers = config.policy.waivers
         self.log_ends()
 
     async def watch(self) -> None:
-        """Runs for ever."""
         while True:
             self.log_ends()
             await asyncio.sleep(CHECK_EVERY_S)

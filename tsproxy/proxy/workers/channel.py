@@ -71,7 +71,6 @@ def as_text(config: Config) -> str:
 
 
 def config_of(text: str) -> Config:
-    """The configuration from the result of `as_text`."""
     config: Config = pickle.loads(base64.b64decode(text))  # noqa: S301  # our own parent wrote it
     return config
 

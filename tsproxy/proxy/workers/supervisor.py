@@ -106,11 +106,9 @@ class Supervisor:
 
     @property
     def config(self) -> Config:
-        """The configuration in force."""
         return self._config
 
     def hanging(self) -> list[str]:
-        """A sentence for each worker that hangs and has not ended yet."""
         return [f"worker {member.number} hangs" for member in self._members if member.hangs]
 
     async def not_ready(self) -> list[str]:
@@ -119,7 +117,6 @@ class Supervisor:
         return [text for each in reasons for text in each]
 
     async def report(self) -> Report:
-        """The state of all workers now, as one proxy."""
         await asyncio.gather(*(member.report() for member in self._members))
         known = together([member.known for member in self._members])
         about = _about(self._members)
@@ -223,7 +220,6 @@ class Supervisor:
             self._show(started)
 
     def _where(self) -> dict[str, Any]:
-        """All addresses with their real ports, and other facts for the log."""
         return {
             "listeners": {listener.name: str(listener.bind) for listener in self._config.listeners},
             "admin": str(self._admin_address) if self._admin_address else "off",
@@ -244,7 +240,6 @@ async def _cancelled(*tasks: asyncio.Task[None] | asyncio.Task[Literal[True]]) -
 
 
 def _about(members: Sequence[Member]) -> Iterable[Metric]:
-    """Metrics about the workers themselves."""
     restarts, ready = WORKER_RESTARTS.counts(), WORKER_READY.levels()
     for member in members:
         restarts.add_metric([str(member.number)], member.restarts)

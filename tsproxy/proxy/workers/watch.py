@@ -31,7 +31,6 @@ class Silence:
 
     @property
     def is_too_long(self) -> bool:
-        """True if the process hangs."""
         most = MISSED_IN_LIFE if self._has_begun else MISSED_AT_START
         return round(self._missed * (1 - self._waited)) >= most
 
@@ -41,7 +40,6 @@ class Silence:
         return self._missed > 0
 
     def message_received(self) -> None:
-        """The worker has sent a message."""
         self._has_begun = True
         self._missed, self._waited, self._waits = 0, 0.0, None
 

@@ -88,7 +88,6 @@ class Work:
 
     @property
     def is_spent(self) -> bool:
-        """True if no more records are read."""
         return self._records_left <= 0
 
     def take_odd(self, cost: int = AN_ODD_BATCH) -> None:
@@ -171,7 +170,6 @@ class Job(Generic[Verdict]):
 
 
 def all_steps(steps: Generator[None, None, Verdict]) -> Verdict:
-    """Do all steps, and return their result."""
     while True:
         try:
             next(steps)

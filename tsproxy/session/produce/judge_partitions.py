@@ -52,8 +52,6 @@ def judge_all(
 
 @dataclass(frozen=True, slots=True)
 class _Partition:
-    """One partition of the request, while it is judged."""
-
     reader: PartitionReader
     records: memoryview | None
     context: BatchContext
@@ -143,7 +141,6 @@ def _decide(partition: _Partition, listed: int) -> tuple[Decision, Rewritten | N
 def _verdict_on(
     partition: _Partition, decision: Decision, new: Rewritten | None, whole: Reject | None
 ) -> PartitionVerdict:
-    """The verdict on one partition. `whole` is the rejection of the whole request, if there is one."""
     context = partition.context
     facts = _batch_facts(partition.records, context)
     return PartitionVerdict(

@@ -25,7 +25,6 @@ from tsproxy.wire import readers
 
 
 def of_rejections(verdict: RequestVerdict) -> Iterator[Outcome]:
-    """The outcomes of the rejected batches."""
     for partition in verdict.rejected:
         rejection = partition.verdict
         assert isinstance(rejection, Reject)

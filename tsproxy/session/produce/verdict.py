@@ -64,7 +64,6 @@ class PartitionVerdict:
 
     @property
     def is_unnamed(self) -> bool:
-        """True if only the topic's id is known."""
         return is_unnamed(self.topic, self.topic_id)
 
 

@@ -20,7 +20,6 @@ _IN_ORDER: Final = (batches, latency, connections, brokers, decision_log, clock,
 
 
 def _rows(section: ModuleType) -> Iterator[Described]:
-    """The rows of a section as its module defines them."""
     yield from (each for each in vars(section).values() if isinstance(each, Described))
     yield from vars(section).get("SESSION_EVENTS", {}).values()
 

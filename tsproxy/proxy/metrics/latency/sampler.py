@@ -24,7 +24,6 @@ class Sampler:
         self._turn: list[Timed] = []
 
     async def run(self) -> None:
-        """Runs for ever."""
         while True:
             await asyncio.sleep(EVERY_S)
             self.arm()

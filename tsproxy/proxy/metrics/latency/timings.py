@@ -72,7 +72,6 @@ class Timings(Collector):
                 self._produces.setdefault(broker, _Histogram(_BY_BROKER_US)).observe(upstream_us)
 
     def connected(self, broker: str, time_us: int) -> None:
-        """Count a new connection to a broker."""
         self._connects.setdefault(broker, _Histogram(_BY_BROKER_US)).observe(time_us)
 
     def collect(self) -> Iterable[Metric]:
