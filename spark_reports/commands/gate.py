@@ -1,4 +1,4 @@
-"""`spark_reports gate`: the quality gates of a report that exists, without daily_run it again.
+"""`spark_reports gate`: the quality gates of a report that exists, without a second run of `daily`.
 
 A scheduler runs it as a task of its own. A retry does not change a gate that tripped, but may help a run that
 failed. A report on this machine needs no Spark.

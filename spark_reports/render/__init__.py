@@ -3,9 +3,6 @@
 The renderers are plain Python without Spark, other packages or a network: they make a report again from its
 report.json in milliseconds. All text that a client may choose is escaped.
 
-`tables`, `lines` and `charts` make tables, lists whose lines open, and SVG of `tsproxy.model.markup`.
-`talk`, `pictures`, `producers`, `plots`, `lists`, `compared`, `rules`, `owners` and `navigation` are parts of
-the page that `html` puts together from its sections; `pages` makes those of teams and topics from the same
-parts. `balance` is the sum that all renderers show. `index` is a page over all days, and `document` is the
-frame of all pages.
+`html` puts the page together from its sections, each made in a module of its own. `pages` makes the pages of
+teams and topics from the same parts.
 """

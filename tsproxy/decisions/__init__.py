@@ -1,17 +1,7 @@
 """The lines of the decision log, made from outcomes. The Spark reports know the proxy by this log alone.
 
 The package is pure: no I/O, no clock, no logging. It needs only the standard library, because a Spark
-driver imports it.
-
-    fields     the one definition of the schema
-    schema     its JSON Schema, Spark DDL and the table of docs/reference/decision-log.md
-    events     turns outcomes into plain dicts
-    ledger     counts outcomes by key
-    lines      makes counters lines only when they are read
-    examples   limits the rate of examples
-    privacy    keeps, hashes or drops addresses and principals
-    drift      the published edges of the histograms
-    text       bounds the text that clients may write into a line
+driver imports it. `fields` is the one definition of the schema.
 
 The proxy needs only one class. Every line that it returns is a complete dict, ready to be encoded:
 

@@ -1,9 +1,4 @@
-"""The events of the operators' log, as one catalogue.
-
-    event       `LogEvent`: name, level, fields, meaning, what to do. Code calls it to write a line
-    catalogue   one row for each event
-    sections    all rows, by section and by name
-    reference   the tables of docs/guide/troubleshooting.md
+"""The events of the operators' log, as one catalogue: each is a row, which code calls to write a line.
 
 Not here: how lines are written (`proxy.logging`), and how often a client may cause one (`proxy.notes`).
 """

@@ -1,9 +1,5 @@
 """Measures how long requests take: inside the proxy, and from there to the broker's whole answer.
 
-    timings    the histograms, by API
-    stopwatch  times one request of one connection, from both ends' reads
-    sampler    decides which connection times its next request
-
 Only a sample of requests is timed. A connection that times no request does no work for this and reads no
 clock. The choice of a request depends neither on its contents nor on the fast path.
 
