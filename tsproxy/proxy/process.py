@@ -17,9 +17,10 @@ from tsproxy.proxy.brokers.discovery import PermissionDeniedError
 from tsproxy.proxy.passed_sockets import PassedSockets
 from tsproxy.proxy.ports import ListenError
 from tsproxy.proxy.reload.reloader import Reloader
-from tsproxy.proxy.server import Proxy, cancelled
+from tsproxy.proxy.server import Proxy
 from tsproxy.proxy.service_manager import ServiceManager
 from tsproxy.proxy.startup import StartError
+from tsproxy.proxy.wait import cancelled
 
 Show = Callable[[Mapping[str, Any]], None]
 

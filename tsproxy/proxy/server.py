@@ -67,6 +67,7 @@ from tsproxy.proxy.reload.unfit_rules import UnfitRules
 from tsproxy.proxy.reload.waivers import Waivers
 from tsproxy.proxy.reloadable import Commit, Reloadable
 from tsproxy.proxy.startup import in_force, not_writable, recorder_of
+from tsproxy.proxy.wait import cancelled
 from tsproxy.tls.contexts import CurrentTls
 from tsproxy.wire.k18_api_versions import Versions
 
@@ -431,7 +432,10 @@ class Proxy:
             if not self._stopping.done():
                 self._stopping.set_exception(error)
             return
-        brokers = {listener.name: _ports(listener) for listener in self._listeners}
+        brokers = {
+            listener.name: {str(node_id): endpoint.port for node_id, endpoint in listener.endpoints.items()}
+            for listener in self._listeners
+        }
         self._announce("started", {"brokers": brokers, **self._where()})
 
     def _book(self, booked: Outcome | Totals) -> None:
@@ -464,13 +468,3 @@ class Proxy:
             "decisions": str(self._config.decisions.directory),
             "mode": self._config.policy.mode.value,
         }
-
-
-async def cancelled(*tasks: asyncio.Task[None]) -> None:
-    for task in tasks:
-        task.cancel()
-    await asyncio.gather(*tasks, return_exceptions=True)
-
-
-def _ports(listener: ProxyListener) -> dict[str, int]:
-    return {str(node_id): endpoint.port for node_id, endpoint in listener.endpoints.items()}

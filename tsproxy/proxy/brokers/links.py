@@ -31,7 +31,7 @@ from tsproxy.model.addresses import Address
 from tsproxy.model.kafka import ErrorCode
 from tsproxy.proxy.notes import frames_of
 from tsproxy.proxy.trouble import Trouble
-from tsproxy.proxy.wait import wait_at_most
+from tsproxy.proxy.wait import cancelled, wait_at_most
 from tsproxy.tls.contexts import CurrentTls
 
 FIRST_RETRY_MS: Final = 250
@@ -323,9 +323,7 @@ class BrokerLinks:
     async def close(self) -> None:
         tasks = [*self._tasks.values()]
         self._links, self._tasks = {}, {}
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await cancelled(*tasks)
 
     def _connected(
         self, address: Address, on_end: Callable[[], None]

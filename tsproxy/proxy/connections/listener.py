@@ -39,6 +39,7 @@ from tsproxy.proxy.connections.relay import Relay
 from tsproxy.proxy.limits.limit import Limit
 from tsproxy.proxy.metrics.results import BOOTSTRAP, NO_BROKER, Result
 from tsproxy.proxy.ports import ListenError, Port
+from tsproxy.proxy.wait import cancelled
 from tsproxy.tls.contexts import CurrentTls
 
 
@@ -193,10 +194,7 @@ class ProxyListener:
         self._served.close()
 
     async def stop_connecting(self) -> None:
-        tasks = list(self._tasks)
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await cancelled(*self._tasks)
 
     def _serving(self) -> Endpoints:
         brokers = self._listener.brokers

@@ -6,7 +6,6 @@ partition keep their order. Delivery is at least once: after a failure the last 
 
 import asyncio
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -34,7 +33,7 @@ from tsproxy.proxy.metrics.catalogue.decision_log import (
     DEAD_LETTERS_WAITING,
 )
 from tsproxy.proxy.trouble import Trouble
-from tsproxy.proxy.wait import wait_at_most
+from tsproxy.proxy.wait import cancelled, wait_at_most
 from tsproxy.tls.contexts import CurrentTls
 
 CLIENT_ID: Final = "tsproxy-dead-letters"
@@ -133,15 +132,12 @@ class DeadLetters(Collector):
             ends = (self._task, hurried)
             if self.waiting.first is not None:
                 await asyncio.wait(ends, timeout=patience_s, return_when=asyncio.FIRST_COMPLETED)
-            for task in ends:
-                task.cancel()
-            await asyncio.gather(*ends, return_exceptions=True)
+            await cancelled(*ends)
         self._thread.shutdown(wait=False, cancel_futures=True)
         self.drops.count(DropReason.STOPPED, self._waited)
         self.drops.log_now()
         if self._remembering is not None:
-            self._remembering.cancel()
-            await asyncio.gather(self._remembering, return_exceptions=True)
+            await cancelled(self._remembering)
         await self._remembered.stop()
 
     @property
@@ -165,22 +161,15 @@ class DeadLetters(Collector):
             await self._wait_for_changes()
         while not (self._ending.is_set() and self.waiting.first is None):
             try:
-                async with self._producer() as producer:
+                # Not idempotent: after a rejection, the producer's sequence numbers would not be those that
+                # brokers expect.
+                async with connected_producer(
+                    self._config.upstream, self._tls, CLIENT_ID, acks="all", max_batch_size=2 * CHUNK_BYTES
+                ) as producer:
                     await self._send_all(producer)
             except Exception as error:  # the queue is kept, within its bounds
                 self._trouble.failed(error, topic=self._topic)
                 await asyncio.sleep(RETRY_S)
-
-    def _producer(self) -> AbstractAsyncContextManager[AIOKafkaProducer]:
-        # Not idempotent: after a rejection, the producer's sequence numbers would not be those that brokers
-        # expect.
-        return connected_producer(
-            self._config.upstream,
-            self._tls,
-            CLIENT_ID,
-            acks="all",
-            max_batch_size=2 * CHUNK_BYTES,
-        )
 
     async def _send_all(self, producer: AIOKafkaProducer) -> None:
         """Send until the queue is empty and the proxy stops."""

@@ -8,7 +8,6 @@ own.
 
 import asyncio
 from collections.abc import Collection
-from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import Final
 
@@ -25,7 +24,7 @@ from tsproxy.log_events.catalogue.decision_log import (
 )
 from tsproxy.proxy.decision_log.unsent import Unsent
 from tsproxy.proxy.trouble import Trouble
-from tsproxy.proxy.wait import wait_at_most
+from tsproxy.proxy.wait import cancelled, wait_at_most
 from tsproxy.tls.contexts import CurrentTls
 
 CLIENT_ID: Final = "tsproxy-decisions"
@@ -74,8 +73,7 @@ class DecisionTopic:
         self._ending.set()
         if self._task is not None:
             await asyncio.wait([self._task], timeout=patience_s)
-            self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
+            await cancelled(self._task)
         for unsent in self._unsent:
             unsent.let_go()
         return not self._unsent
@@ -89,7 +87,14 @@ class DecisionTopic:
     async def _run(self) -> None:
         while self._unsent:
             try:
-                async with self._producer() as producer:
+                async with connected_producer(
+                    self._upstream,
+                    self._tls,
+                    CLIENT_ID,
+                    self._settings.bootstrap_servers,
+                    enable_idempotence=True,
+                    max_batch_size=_BATCH_BYTES,
+                ) as producer:
                     await self._send_all(producer)
             except Exception as error:  # the lines stay in the files and are sent later
                 self._trouble.failed(error, topic=self._settings.name)
@@ -141,16 +146,6 @@ class DecisionTopic:
                 text = f"no broker has taken it for {PATIENCE_S:g} s"
                 self._trouble.failed(text, topic=self._settings.name)
         await asyncio.gather(*acknowledgements)
-
-    def _producer(self) -> AbstractAsyncContextManager[AIOKafkaProducer]:
-        return connected_producer(
-            self._upstream,
-            self._tls,
-            CLIENT_ID,
-            self._settings.bootstrap_servers,
-            enable_idempotence=True,
-            max_batch_size=_BATCH_BYTES,
-        )
 
 
 def key_and_headers(line: bytes) -> tuple[bytes, Headers]:

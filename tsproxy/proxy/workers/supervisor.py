@@ -9,7 +9,7 @@ import signal
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 from prometheus_client import ProcessCollector
 from prometheus_client.metrics_core import Metric
@@ -37,6 +37,7 @@ from tsproxy.proxy.reload.certificates import credentials_of_admin, sources_of_a
 from tsproxy.proxy.reload.reloader import Reloader
 from tsproxy.proxy.service_manager import GRACE_MS, ServiceManager
 from tsproxy.proxy.startup import StartError
+from tsproxy.proxy.wait import cancelled
 from tsproxy.proxy.workers.addresses import reserved
 from tsproxy.proxy.workers.member import Member
 from tsproxy.tls.contexts import check_files
@@ -143,9 +144,9 @@ class Supervisor:
             await asyncio.wait([stopping, *lives], return_when=asyncio.FIRST_COMPLETED)
         finally:
             self._stopping.set()
-            await _cancelled(reloading)
+            await cancelled(reloading)
             failures = await self._stop(lives)
-            await _cancelled(stopping, watching, beating)
+            await cancelled(stopping, watching, beating)
             self._admin.stop()
             PROXY_STOPPED(clients_cut=sum(member.clients_cut for member in self._members))
         if failures:
@@ -231,12 +232,6 @@ class Supervisor:
 
 def _without_admin_port(config: Config) -> Config:
     return replace(config, admin=replace(config.admin, bind=None))
-
-
-async def _cancelled(*tasks: asyncio.Task[None] | asyncio.Task[Literal[True]]) -> None:
-    for task in tasks:
-        task.cancel()
-    await asyncio.gather(*tasks, return_exceptions=True)
 
 
 def _about(members: Sequence[Member]) -> Iterable[Metric]:

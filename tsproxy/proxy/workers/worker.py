@@ -28,6 +28,7 @@ from tsproxy.proxy.ports import ListenError
 from tsproxy.proxy.reloadable import Commit
 from tsproxy.proxy.server import Proxy
 from tsproxy.proxy.startup import StartError
+from tsproxy.proxy.wait import cancelled
 from tsproxy.proxy.workers.channel import Channel, Orders, config_of
 
 
@@ -67,8 +68,7 @@ async def _run(proxy: Proxy, channel: Channel) -> None:
     try:
         await proxy.run()
     finally:
-        obeying.cancel()
-        await asyncio.gather(obeying, return_exceptions=True)
+        await cancelled(obeying)
 
 
 async def _obey(channel: Channel, proxy: Proxy) -> None:
