@@ -17,7 +17,6 @@ from spark_reports.commands.publishing import Readers
 from spark_reports.commands.spark_run import progress_of, spark_at_work
 from spark_reports.exits import FAILED, GATE_TRIPPED, OK, NoFilesError, NothingToReportError
 from spark_reports.report import gates, words
-from spark_reports.report.shape import Report
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -83,10 +82,7 @@ class Days:
         if report is None:
             return None
         if not self.is_quiet:
-            sys.stdout.write(_line(report, readers.output))
+            text = f"{report['first_day']}: {report['headline']} {report['log']['sentence']}"
+            sys.stdout.write(f"{text} Written to {readers.output}.\n")
             sys.stdout.flush()
         return daily_run.status(report, self.fail_on, str(day))
-
-
-def _line(report: Report, place: str) -> str:
-    return f"{report['first_day']}: {report['headline']} {report['log']['sentence']} Written to {place}.\n"

@@ -7,6 +7,7 @@ import argparse
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, timedelta
+from functools import partial
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Final, Self
 from urllib.parse import quote, urlsplit
@@ -74,13 +75,13 @@ def add(parser: argparse.ArgumentParser, *, has_output: bool) -> None:
     )
     parser.add_argument(
         "--link-template",
-        type=_template,
+        type=partial(_checked, links.template),
         metavar="URL",
         help="a link for each producer, such as 'https://dashboards.example.com/?client={client_id}'",
     )
     parser.add_argument(
         "--address",
-        type=_address,
+        type=partial(_checked, links.address),
         metavar="URL",
         help="where readers find the folder of --output, for the letters' links, such as https://reports.example.com",
     )
@@ -102,14 +103,6 @@ def _owners(path: str) -> Owners | str:
         return owners.parse(here.read_text(encoding="utf-8"), path)
     except (OSError, ValueError) as error:
         raise argparse.ArgumentTypeError(str(error)) from None
-
-
-def _template(text: str) -> str:
-    return _checked(links.template, text)
-
-
-def _address(text: str) -> str:
-    return _checked(links.address, text)
 
 
 def _checked(check: Callable[[str], str], text: str) -> str:

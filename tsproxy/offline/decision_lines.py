@@ -22,8 +22,9 @@ def is_for_people(line: Line) -> bool:
 
 def in_words(line: Line) -> str:
     """One line as text. It is printable, whatever a client called itself."""
-    render = _RENDERERS.get(str(line.get("event")), _other)
-    return bounded(f"{line.get('ts', 'no time')}  {render(line)}", 1_000)
+    event = str(line.get("event"))
+    render = _RENDERERS.get(event)
+    return bounded(f"{line.get('ts', 'no time')}  {render(line) if render else event}", 1_000)
 
 
 def _decision(line: Line) -> str:
@@ -73,10 +74,6 @@ def _lifecycle(line: Line) -> str:
     facts = {name: value for name, value in line.items() if name not in known} | line.get("facts", {})
     text = "  ".join(f"{name}={value}" for name, value in facts.items())
     return f"{line.get('kind', '?')}  of {line.get('proxy')}  {text}".rstrip()
-
-
-def _other(line: Line) -> str:
-    return str(line.get("event"))
 
 
 _RENDERERS: Final[Mapping[str, Callable[[Line], str]]] = {

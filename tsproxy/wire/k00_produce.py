@@ -97,7 +97,10 @@ def _read_topics(reader: Reader, version: int, most: int, names: TopicNames) -> 
             raise ManyPartitionsError(f"a Produce request for more than {most} partitions")
         topic = TopicProduceData(
             name=name,
-            partitions=tuple(_read_partition(reader, flexible) for _ in range(partitions)),
+            partitions=tuple(
+                PartitionProduceData(reader.int32(), reader.nullable_bytes(flexible), reader.tags(flexible))
+                for _ in range(partitions)
+            ),
             tags=reader.tags(flexible),
             topic_id=topic_id,
         )
@@ -123,10 +126,6 @@ def _topic_key(version: int, name: str, topic_id: bytes | None) -> bytes:
         return put.string(name, version >= FLEXIBLE_FROM)
     assert topic_id is not None, "from version 13 on every topic has its id"
     return topic_id
-
-
-def _read_partition(reader: Reader, flexible: bool) -> PartitionProduceData:
-    return PartitionProduceData(reader.int32(), reader.nullable_bytes(flexible), reader.tags(flexible))
 
 
 def write_request(version: int, request: ProduceRequest) -> bytes:

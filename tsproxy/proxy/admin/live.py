@@ -15,7 +15,6 @@ from typing import Final
 from tsproxy import __version__
 from tsproxy.config.settings import Config
 from tsproxy.decisions.text import instant
-from tsproxy.decisions.totals import Key
 from tsproxy.model.markup import Content, Markup, element, join, raw
 from tsproxy.model.verdict import Reason
 from tsproxy.model.words import many
@@ -218,13 +217,15 @@ def _senders(bad: Sequence[Sender], now_ms: int) -> Markup:
 def _sender(sender: Sender, now_ms: int) -> Markup:
     row, sends_now = sender.row, sender.sends_now(now_ms)
     key, sent = row.key, sender.sent(now_ms)
+    principal = f"as {key.principal}" if key.principal else ""
     addressed = f"from {row.client_address}" if row.client_address else ""
+    first = f"{instant(row.first_ms)[:16].replace('T', ' ')} UTC"
     last = f"last {_ago(now_ms - row.last_ms)}"
     who = element(
         "div",
         element("strong", sender.name),
         element("span", f" to {key.topic}" if not sender.is_rest else ""),
-        element("small", ", ".join(each for each in (_principal(key), addressed) if each)),
+        element("small", ", ".join(each for each in (principal, addressed) if each)),
     )
     what = element(
         "div",
@@ -236,20 +237,11 @@ def _sender(sender: Sender, now_ms: int) -> Markup:
         "div",
         element("strong", many(row.bad_records, "bad record")),
         element("span", f"{many(row.records, 'record')} {sender.outcome}"),
-        element("small", f"since {_clock_time(row.first_ms)} ({_ago(now_ms - row.first_ms)}), {last}"),
+        element("small", f"since {first} ({_ago(now_ms - row.first_ms)}), {last}"),
     )
     return element(
         "li", who, what, counted, class_="now" if sends_now and not sender.is_only_counted else None
     )
-
-
-def _principal(key: Key) -> str:
-    return f"as {key.principal}" if key.principal else ""
-
-
-def _clock_time(at_ms: int) -> str:
-    """`2026-11-22 10:31 UTC`."""
-    return f"{instant(at_ms)[:16].replace('T', ' ')} UTC"
 
 
 def _drift(numbers: Numbers) -> Markup:

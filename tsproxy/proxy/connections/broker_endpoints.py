@@ -5,7 +5,6 @@ replicas agree without communication. A broker is advertised only while the prox
 """
 
 from collections.abc import Callable, Set
-from typing import Protocol
 
 from tsproxy.config.settings import BrokerHosts, BrokerPorts
 from tsproxy.model.addresses import Address
@@ -14,29 +13,6 @@ from tsproxy.proxy.ports import ListenError, Port
 
 OpenPort = Callable[[int, int], Port]
 """(node_id, port; 0 for any free one) -> the bound port. Raises ListenError."""
-
-
-class Endpoints(Protocol):
-    """The brokers of one listener."""
-
-    @property
-    def node_ids(self) -> Set[int]:
-        """The node ids of the served brokers."""
-
-    def has_place_for(self, node_id: int) -> bool:
-        """True if this broker can be served, provided that its port is free."""
-
-    def serve(self, node_id: int) -> None:
-        """Serve this broker, so that it may be advertised to clients. Raises ListenError."""
-
-    def endpoints(self, advertised_host: str) -> dict[int, Endpoint]:
-        """The addresses of the served brokers, as clients get them."""
-
-    def node_asked_for(self, host: str | None) -> int | None:
-        """The broker that a connection to the bootstrap port asks for; None for any broker."""
-
-    def close(self) -> None:
-        """Stop accepting. Existing connections stay."""
 
 
 class EndpointsByPort:
@@ -50,12 +26,15 @@ class EndpointsByPort:
 
     @property
     def node_ids(self) -> Set[int]:
+        """The node ids of the served brokers."""
         return self._ports.keys()
 
     def has_place_for(self, node_id: int) -> bool:
+        """True if this broker can be served, provided that its port is free."""
         return self._brokers.port_of(node_id) is not None
 
     def serve(self, node_id: int) -> None:
+        """Serve this broker, so that it may be advertised to clients. Raises ListenError."""
         number = self._brokers.port_of(node_id)
         if number is None:
             raise ListenError(_outside(node_id, self._brokers))
@@ -67,9 +46,11 @@ class EndpointsByPort:
         }
 
     def node_asked_for(self, host: str | None) -> int | None:  # noqa: ARG002  # the port names the broker
+        """The broker that a connection to the bootstrap port asks for; None for any broker."""
         return None
 
     def close(self) -> None:
+        """Stop accepting. Existing connections stay."""
         for port in self._ports.values():
             port.close()
 
@@ -101,6 +82,10 @@ class EndpointsByHost:
 
     def close(self) -> None:
         """Does nothing: the bootstrap port is not closed here."""
+
+
+Endpoints = EndpointsByPort | EndpointsByHost
+"""The brokers of one listener."""
 
 
 def _outside(node_id: int, brokers: BrokerPorts) -> str:

@@ -104,7 +104,16 @@ class SessionDriver:
         self.client = client
         self.broker = broker
         self.peer = peer
-        self.session = _session_of(peer, view, context)
+        self.session = Session(
+            peer,
+            view,
+            is_connected=False,
+            uses_fast_path=True,
+            throttle=context.throttle,
+            penalties=context.penalties,
+            stream_times=context.stream_times,
+            names_only=context.names_only,
+        )
         self._context = context
         self._deadline: asyncio.TimerHandle | None = None
         self._deadline_ms: int | None = None
@@ -312,16 +321,3 @@ class SessionDriver:
         self.broker.gate.release(Hold.READING)
         error = read.exception()
         self._happened(AnswerDecoded(read.result()) if error is None else Crashed(error))
-
-
-def _session_of(peer: Peer, view: View, context: ConnectionContext) -> Session:
-    return Session(
-        peer,
-        view,
-        is_connected=False,
-        uses_fast_path=True,
-        throttle=context.throttle,
-        penalties=context.penalties,
-        stream_times=context.stream_times,
-        names_only=context.names_only,
-    )

@@ -77,7 +77,7 @@ class JudgePool:
         with self._changed:
             if self._is_stopped:
                 return ticket
-            self._line_up(ticket)
+            self._waiting.setdefault(ticket.line, deque()).append(ticket)
             if len(self._threads) < self._most:
                 self._begin_thread()
             self._changed.notify()
@@ -121,9 +121,6 @@ class JudgePool:
         thread = threading.Thread(target=self._work, name=name, daemon=True)
         self._threads.append(thread)
         thread.start()
-
-    def _line_up(self, ticket: Ticket) -> None:
-        self._waiting.setdefault(ticket.line, deque()).append(ticket)
 
     def _next(self) -> Ticket | None:
         """Wait for a ticket, and return the one whose turn it is; None at the end."""

@@ -149,7 +149,7 @@ def _verdict_on(
         batch=facts,
         limits=context.limits,
         verdict=whole or decision.verdict,
-        header=_header_of(partition.records),
+        header=Header.of(record_set.read_header(bytes((partition.records or b"")[: record_set.HEADER_SIZE]))),
         has_header_mismatch=_has_header_mismatch(context),
         policy=context.policy,
         would=decision.would,
@@ -197,10 +197,6 @@ def _has_header_mismatch(context: BatchContext) -> bool:
         return False
     highest_ms = NO_TIMESTAMP if facts.highest_ms is None else max(facts.highest_ms, NO_TIMESTAMP)
     return context.batch.max_timestamp != highest_ms
-
-
-def _header_of(records: memoryview | None) -> Header:
-    return Header.of(record_set.read_header(bytes((records or b"")[: record_set.HEADER_SIZE])))
 
 
 def _batch_facts(records: memoryview | None, context: BatchContext) -> BatchFacts:
