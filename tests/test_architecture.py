@@ -1,4 +1,4 @@
-"""ARCHITECTURE.md leads to files that exist, and draws each part that the import contracts order."""
+"""ARCHITECTURE.md and CONTRIBUTING.md name files that exist, and the drawing has each part of a contract."""
 
 import re
 import tomllib
@@ -10,7 +10,9 @@ ROOT = Path(__file__).parent.parent
 PAGE = (ROOT / "ARCHITECTURE.md").read_text()
 TABLES = PAGE.partition("## Where to find it")[2]
 DRAWING = PAGE.partition("```\n")[2].partition("```\n")[0]
+USUAL = (ROOT / "CONTRIBUTING.md").read_text().partition("## To add something")[2].partition("\n## ")[0]
 ROWS = [line for line in TABLES.splitlines() if line.startswith("| ") and not line.startswith("| ---")]
+ROWS += [paragraph for paragraph in USUAL.split("\n\n") if paragraph.startswith("**")]
 PACKAGES = (ROOT, ROOT / "tsproxy", ROOT / "spark_reports")
 FILE = re.compile(r"`([\w/.-]+\.(?:py|pyx|yaml|md)|[\w-]+/|[\w-]+(?:/[\w-]+)+/?)`")
 PATTERNS = {"wire/kNN_name.py"}
