@@ -32,9 +32,9 @@ class SoFar:
     def __call__(self, line: str) -> str:
         if compiles := _COMPILES.match(line):
             self._compiled += 1
-            self._now = f", now {compiles[1]}"
+            self._now = f", {compiles[1]}"
         if self._compiled:
-            return f"{self._compiled} of {self._modules} native modules{self._now}"
+            return f"compiling native module {self._compiled} of {self._modules}{self._now}"
         if line.startswith(("Collecting ", "Requirement already satisfied: ")):
             self._found = min(self._found + 1, self._packages)
         if download := _DOWNLOAD.match(line):

@@ -69,7 +69,7 @@ def test_the_modules_that_pip_compiles_are_counted_by_its_own_words():
     so_far("  building 'tsproxy.fastpath._native.counts' extension")
     so_far("  building 'tsproxy.wire.readers._native.zstd' extension")
     assert so_far("  gcc -Wsign-compare -DNDEBUG -O3 -c zstd.c -o zstd.o") == (
-        "2 of 18 native modules, now tsproxy.wire.readers._native.zstd"
+        "compiling native module 2 of 18, tsproxy.wire.readers._native.zstd"
     )
 
 
