@@ -37,7 +37,7 @@ def test_whole_frames_come_out_wherever_the_stream_is_cut(frames, cuts, unfinish
         while (whole := stream.next_frame()) is not None:
             found.append(whole)
     assert found == frames
-    assert stream.buffered == len(tail)
+    assert len(stream) == len(tail)
 
 
 @given(st.lists(tokens), st.lists(st.integers(0)))

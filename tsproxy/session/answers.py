@@ -60,7 +60,7 @@ _UNREADABLE: Final = "an answer of the broker could not be read: "
 class Answers:
     def __init__(self, state: State) -> None:
         self._state = state
-        self._stream = AnswerStream(state.slots)
+        self.stream = AnswerStream(state.slots)
         self._reading: tuple[Readable, bytes] | None = None
         """The answer that a thread reads."""
         self._room = 0
@@ -80,15 +80,12 @@ class Answers:
     @property
     def buffered(self) -> int:
         held = self._reading or self._waiting
-        return self._stream.buffered + (len(held[1]) if held else 0)
+        return len(self.stream) + (len(held[1]) if held else 0)
 
     @property
     def is_reading(self) -> bool:
         """True from a `ReadAnswer` effect until `read` is called."""
         return self._reading is not None
-
-    def feed(self, data: bytes) -> None:
-        self._stream.feed(data)
 
     def take(self) -> None:
         state, self._room = self._state, MOST_READ_HERE
@@ -108,7 +105,7 @@ class Answers:
     def _take_step(self) -> bool:
         """Take one step with the broker's bytes. Returns False if something must come first: more bytes,
         another view, or the result of a thread."""
-        state, stream = self._state, self._stream
+        state, stream = self._state, self.stream
         if self._reading is not None:
             return False
         if self._waiting is not None:

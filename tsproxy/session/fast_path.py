@@ -147,21 +147,19 @@ class FastPath:
         self, frames: RequestFrames, most: int, now_ms: int, budget: DecompressionBudget
     ) -> bytes:
         """The next requests that may be forwarded, at most `most` of them; empty if there is none."""
-        data, start = frames.received
-        return frames.take_until(self.requests.forward_buffered(data, start, most, now_ms, budget))
+        end = self.requests.forward_buffered(frames.data, frames.pos, most, now_ms, budget)
+        return frames.take_until(end)
 
     def next_rejections(self, frames: RequestFrames, now_ms: int) -> tuple[bytes, int]:
         """(the answers to the next requests that are rejected as an earlier one was, the throttle time in ms
         of the last one)."""
-        data, start = frames.received
-        end, answers, throttle_ms = self.rejecter.reject_buffered(data, start, now_ms)
+        end, answers, throttle_ms = self.rejecter.reject_buffered(frames.data, frames.pos, now_ms)
         frames.take_until(end)
         return answers, throttle_ms
 
     def next_answers(self, stream: AnswerStream) -> bytes:
         """The next answers that may be forwarded; empty if there is none."""
-        data, start = stream.received
-        return stream.take_until(self.answers.forward_buffered(data, start))
+        return stream.take_until(self.answers.forward_buffered(stream.data, stream.pos))
 
     def open(self, most_in_flight: int) -> None:
         """Let the fast path forward whole frames. Only the bytes of a frame then decide whether it may be

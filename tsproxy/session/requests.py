@@ -37,7 +37,6 @@ from tsproxy.wire.frames import (
     FrameTooLargeError,
     NotKafkaError,
     RequestFrames,
-    Unfinished,
 )
 from tsproxy.wire.headers import frame, read_request_header, response_header
 from tsproxy.wire.masking import MASKED
@@ -52,27 +51,8 @@ class Requests:
     def __init__(self, state: State, produce: ProduceFlow, limits: SessionLimits) -> None:
         self._state = state
         self._produce = produce
-        self._frames = RequestFrames(limits.produce_frame, limits.other_frame)
+        self.frames = RequestFrames(limits.produce_frame, limits.other_frame)
         self.is_paused = False
-
-    @property
-    def buffered(self) -> int:
-        return self._frames.buffered
-
-    @property
-    def taken(self) -> int:
-        return self._frames.taken
-
-    @property
-    def unfinished(self) -> Unfinished | None:
-        return self._frames.unfinished
-
-    def feed(self, data: bytes) -> None:
-        self._frames.feed(data)
-
-    def take_unparsed(self) -> bytes:
-        """Remove and return all buffered bytes."""
-        return self._frames.take_unparsed()
 
     def take(self, now_ms: int) -> None:
         """Take all requests that are whole and may be taken now."""
@@ -89,7 +69,7 @@ class Requests:
                 if has_repeated:
                     continue
                 only = None if state.sasl.is_accepted else _BEFORE_SASL
-                received = self._frames.next_frame(is_raw, only)
+                received = self.frames.next_frame(is_raw, only)
                 if received is None:
                     break
                 if is_raw:
@@ -117,7 +97,7 @@ class Requests:
         if state.fast_path is None or not state.sasl.is_accepted:
             return False
         most = state.view.limits.in_flight_requests - len(state.slots)
-        run = state.fast_path.next_requests(self._frames, most, now_ms, budget)
+        run = state.fast_path.next_requests(self.frames, most, now_ms, budget)
         if run:
             state.send_to_broker(run)
         return bool(run)
@@ -127,7 +107,7 @@ class Requests:
         state = self._state
         if state.fast_path is None or not state.sasl.is_accepted:
             return False
-        answers, throttle_ms = state.fast_path.next_rejections(self._frames, now_ms)
+        answers, throttle_ms = state.fast_path.next_rejections(self.frames, now_ms)
         if throttle_ms:
             state.mute_client(throttle_ms)
         if answers:

@@ -178,7 +178,7 @@ class Session:
     @property
     def is_between_requests(self) -> bool:
         """True if the next byte from the client begins a request, as far as the session knows."""
-        return not self._requests.buffered
+        return not self._requests.frames
 
     @property
     def is_judging(self) -> bool:
@@ -192,18 +192,18 @@ class Session:
         own answers that wait, and facts about many topics and many partitions in flight."""
         state = self._state
         taken = state.judged_bytes + state.waiting_bytes + state.kept_bytes
-        return self._requests.buffered + self._answers.buffered + taken
+        return len(self._requests.frames) + self._answers.buffered + taken
 
     @property
     def requests_taken(self) -> int:
         """How often requests were taken out of the received bytes."""
-        return self._requests.taken
+        return self._requests.frames.taken
 
     @property
     def unfinished(self) -> Unfinished | None:
         """The next request, if only a part of it has come. `announced` is None while the first bytes may be
         part of a secret: before the peer is accepted, and where a token without a header is expected."""
-        unfinished, sasl = self._requests.unfinished, self._state.sasl
+        unfinished, sasl = self._requests.frames.unfinished, self._state.sasl
         if unfinished is None or (sasl.is_accepted and not sasl.takes_raw_tokens):
             return unfinished
         return replace(unfinished, announced=None)
@@ -212,22 +212,23 @@ class Session:
         """Remove and return the buffered beginning of a request; mostly empty. The caller may keep these
         bytes and try the fast path again later. Otherwise the fast path would stay closed while the session
         has buffered bytes."""
-        if self.fast_path is None or not self._requests.buffered or not self._fast_path_allowed():
+        frames = self._requests.frames
+        if self.fast_path is None or not frames or not self._fast_path_allowed():
             return b""
         self._open_fast_path()
-        return self._requests.take_unparsed()
+        return frames.take(len(frames))
 
     # -- What each event does -----------------------------------------------------------------------
 
     def _client_bytes(self, data: bytes, now_ms: int) -> None:
         if not self._state.is_closed and self._lifetime.client is ClientEnd.OPEN:
-            self._requests.feed(data)
+            self._requests.frames.feed(data)
             if self._lifetime.broker is not BrokerEnd.CONNECTING:
                 self._requests.take(now_ms)
 
     def _broker_bytes(self, data: bytes, now_ms: int) -> None:
         if not self._state.is_closed and self._lifetime.broker is BrokerEnd.OPEN:
-            self._answers.feed(data)
+            self._answers.stream.feed(data)
             self._answers.take()
             self._requests.take(now_ms)  # after an answer, a request that had to wait may be allowed
 
@@ -292,7 +293,7 @@ class Session:
         if self._state.is_closed:
             return
         end = self._lifetime.ended_by(
-            has_bytes=bool(self._requests.buffered),
+            has_bytes=bool(self._requests.frames),
             holds_request=self.is_judging,
             is_owed=self.in_flight_requests > 0,
             reads_answer=self._answers.is_reading,
@@ -304,7 +305,7 @@ class Session:
             self._parted("the broker closed", is_broker=True)
 
     def _parted_from_client(self) -> None:
-        state, unfinished = self._state, self._requests.unfinished
+        state, unfinished = self._state, self._requests.frames.unfinished
         # Not even the size of a raw SASL token is logged: it may be part of a secret.
         has_ended = state.current in (SessionState.ENDING, SessionState.CLOSED)
         if unfinished and not has_ended and not state.sasl.takes_raw_tokens:
@@ -340,7 +341,7 @@ class Session:
             self._stage = stage
             self._state.effects.append(EnterStage(stage))
         if self.fast_path is not None:
-            if self._fast_path_allowed() and not self._requests.buffered:
+            if self._fast_path_allowed() and not self._requests.frames:
                 self._open_fast_path()
             else:
                 self.fast_path.close()

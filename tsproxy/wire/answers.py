@@ -28,29 +28,22 @@ class Streaming(Protocol):
     def fetch(self) -> FetchWalk: ...
 
 
-class AnswerStream:
+class AnswerStream(Received):
     """Takes bytes in. The caller reads the next answer's head, and then calls `stream` or `whole`."""
 
-    __slots__ = ("_in_flight", "_received")
+    __slots__ = ("_in_flight",)
 
     def __init__(self, in_flight: Streaming) -> None:
+        super().__init__()
         self._in_flight = in_flight
-        self._received = Received()
 
     @property
     def is_streaming(self) -> bool:
         return self._in_flight.streaming > 0
 
-    @property
-    def buffered(self) -> int:
-        return len(self._received)
-
-    def feed(self, data: bytes) -> None:
-        self._received.feed(data)
-
     def size(self) -> int | None:
         """The next answer's size without its size prefix, or None until four bytes have arrived."""
-        head = self._received.peek(_HEAD_BYTES)
+        head = self.peek(_HEAD_BYTES)
         if len(head) < _SIZE_BYTES:
             return None
         size = int.from_bytes(head[:_SIZE_BYTES], "big", signed=True)
@@ -63,17 +56,8 @@ class AnswerStream:
         size = self.size()
         if size is not None and size < _HEAD_BYTES - _SIZE_BYTES:
             raise DecodeError(f"an answer of {size} bytes")
-        head = self._received.peek(_HEAD_BYTES)
+        head = self.peek(_HEAD_BYTES)
         return int.from_bytes(head[_SIZE_BYTES:], "big", signed=True) if len(head) == _HEAD_BYTES else None
-
-    @property
-    def received(self) -> tuple[bytes | bytearray, int]:
-        """A buffer, and the position in it of the first byte that was not yet returned."""
-        return self._received.data, self._received.pos
-
-    def take_until(self, end: int) -> bytes:
-        """Return the bytes up to `end` of `received`."""
-        return self._received.take(end - self._received.pos) if end > self._received.pos else b""
 
     def stream(self, layout: Layout | None) -> None:
         """Stream the next answer: `streamed` returns its bytes as they arrive.
@@ -92,7 +76,7 @@ class AnswerStream:
         DecodeError."""
         in_flight = self._in_flight
         if in_flight.fetch.is_over:
-            data = self._received.take(in_flight.streaming)
+            data = self.take(in_flight.streaming)
         else:
             data = self._walked()
         in_flight.streaming -= len(data)
@@ -102,17 +86,17 @@ class AnswerStream:
         """The arrived bytes of an answer that may name brokers. The tail is returned when all of it has
         arrived."""
         walk = self._in_flight.fetch
-        with memoryview(self._received.data)[self._received.pos :] as arrived:
+        with memoryview(self.data)[self.pos :] as arrived:
             walked = walk.advance(arrived)
         if walk.is_bad:
             raise DecodeError("records of an answer that does not fit its layout")
         if not walk.is_at_tail:
-            return self._received.take(walked)
+            return self.take(walked)
         if walk.left > MOST_TAIL_BYTES:
             raise DecodeError(f"an answer with {walk.left} bytes behind its records")
-        if len(self._received) < walked + walk.left:
-            return self._received.take(walked)
-        data, layout = self._received.take(walked + walk.left), walk.layout
+        if len(self) < walked + walk.left:
+            return self.take(walked)
+        data, layout = self.take(walked + walk.left), walk.layout
         walk.end()
         return data[:walked] + blank_tail(data[walked:], layout)
 
@@ -127,6 +111,6 @@ class AnswerStream:
                 f"an answer of {size} bytes that must be read whole, at most {most} are allowed"
             )
         end = _SIZE_BYTES + size
-        if len(self._received) < end:
+        if len(self) < end:
             return None
-        return self._received.take(end)[_SIZE_BYTES:]
+        return self.take(end)[_SIZE_BYTES:]

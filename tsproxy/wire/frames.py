@@ -71,7 +71,7 @@ def looks_like(head: bytes) -> str | None:
     return next((what for start, what in _LOOKS_LIKE if head.startswith(start)), None)
 
 
-class RequestFrames:
+class RequestFrames(Received):
     """Takes bytes in, and returns complete frames with their size prefix.
 
     `produce_frame` and `other_frame` limit the announced size in bytes, for Produce and for all other APIs.
@@ -79,47 +79,29 @@ class RequestFrames:
     DecodeError for a size that no request has, and FrameTooLargeError above a limit.
     """
 
-    __slots__ = ("_other_frame", "_produce_frame", "_received", "taken")
+    __slots__ = ("_other_frame", "_produce_frame", "taken")
 
     def __init__(self, produce_frame: int, other_frame: int) -> None:
-        self._received = Received()
+        super().__init__()
         self._produce_frame = produce_frame
         self._other_frame = other_frame
         self.taken = 0
         """How often frames were returned."""
 
     @property
-    def buffered(self) -> int:
-        return len(self._received)
-
-    @property
     def unfinished(self) -> Unfinished | None:
         """The next frame, if only a part of it has arrived."""
-        received = len(self._received)
-        head = self._received.peek(SIZE_BYTES)
+        received = len(self)
+        head = self.peek(SIZE_BYTES)
         if len(head) < SIZE_BYTES:
             return Unfinished(self.taken, received, None) if received else None
         size = SIZE_BYTES + int.from_bytes(head, "big", signed=True)
         return Unfinished(self.taken, received, size) if received < size else None
 
-    def feed(self, data: bytes) -> None:
-        self._received.feed(data)
-
-    def take_unparsed(self) -> bytes:
-        """Remove and return all bytes that were received and not yet returned."""
-        return self._received.take(len(self._received))
-
-    @property
-    def received(self) -> tuple[bytes | bytearray, int]:
-        """A buffer, and the position in it of the first byte that was not yet returned."""
-        return self._received.data, self._received.pos
-
     def take_until(self, end: int) -> bytes:
-        """Return the bytes up to `end` of `received`: complete frames, or nothing."""
-        if end == self._received.pos:
-            return b""
-        self.taken += 1
-        return self._received.take(end - self._received.pos)
+        """Remove and return the bytes up to `end` of `data`: complete frames, or nothing."""
+        self.taken += end > self.pos
+        return super().take_until(end)
 
     def next_frame(self, is_raw: bool = False, only: frozenset[int] | None = None) -> bytes | None:
         """The next complete frame, or None until more bytes arrive. `is_raw`: a SASL token without header.
@@ -127,7 +109,7 @@ class RequestFrames:
         `only` contains the API keys that are allowed before the client is authenticated. Frames then have at
         most SASL_FRAME bytes. Raises ApiNotAllowedError for another key as soon as the key has arrived.
         """
-        head = self._received.peek(_HEAD_BYTES)
+        head = self.peek(_HEAD_BYTES)
         if len(head) < SIZE_BYTES:
             return None
         size = int.from_bytes(head[:SIZE_BYTES], "big", signed=True)
@@ -137,10 +119,10 @@ class RequestFrames:
             self._check_stranger(size, head, only)
         else:
             self._check_request(size, head)
-        if len(self._received) < SIZE_BYTES + size:
+        if len(self) < SIZE_BYTES + size:
             return None
         self.taken += 1
-        return self._received.take(SIZE_BYTES + size)
+        return self.take(SIZE_BYTES + size)
 
     def _check_token(self, size: int) -> None:
         """Check the size of a SASL token. The error text contains none of the token's bytes and no number

@@ -32,6 +32,10 @@ class Received:
         """The next `size` bytes, or fewer if there are fewer."""
         return bytes(memoryview(self.data)[self.pos : self.pos + size])
 
+    def take_until(self, end: int) -> bytes:
+        """Remove and return the bytes up to position `end` of `data`."""
+        return self.take(end - self.pos) if end > self.pos else b""
+
     def take(self, size: int) -> bytes:
         """Remove and return the next `size` bytes, or fewer if there are fewer."""
         if isinstance(self.data, bytes) and self.pos == 0 and size >= len(self.data):
