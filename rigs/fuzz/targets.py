@@ -39,7 +39,7 @@ from tsproxy.session import sasl_names
 from tsproxy.session.policies import of_anybody
 from tsproxy.session.produce.job import Work
 from tsproxy.session.produce.judge_partitions import judge_steps
-from tsproxy.session.reading import AnswerRead, NodeUnknown, Unreadable, read_beside
+from tsproxy.session.reading import AnswerRead, NodeWanted, Unreadable, read_beside
 from tsproxy.session.slots import MaskAddresses, NarrowVersions, RewriteAddresses
 from tsproxy.tls import x509
 from tsproxy.wire import addresses, k00_produce, k01_k78_fetch, record_batch, record_set
@@ -254,7 +254,7 @@ def answers(data: bytes) -> None:
     script = _Script(data)
     slot = _READ[int.from_bytes(script.bytes(2), "big") % len(_READ)]
     read = read_beside(slot, bytes(4) + script.data, view_of())
-    assert isinstance(read, AnswerRead | NodeUnknown | Unreadable)
+    assert isinstance(read, AnswerRead | NodeWanted | Unreadable)
 
 
 def _answer_bodies() -> Iterator[bytes]:

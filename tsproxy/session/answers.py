@@ -26,8 +26,6 @@ from tsproxy.session.effects import (
 from tsproxy.session.reading import (
     MOST_READ_HERE,
     AnswerRead,
-    Node,
-    NodeUnknown,
     Readable,
     Unreadable,
     read_answer,
@@ -187,7 +185,7 @@ class Answers:
         state.effects.append(ReadAnswer(partial(read_beside, slot, payload, state.view, waits=waits)))
         return False
 
-    def read(self, read: AnswerRead | NodeUnknown | Unreadable) -> None:
+    def read(self, read: AnswerRead | NodeWanted | Unreadable) -> None:
         """Take the result of the job of a `ReadAnswer` effect."""
         if self._reading is None or self._state.is_closed:
             return
@@ -197,20 +195,19 @@ class Answers:
         else:
             self._pass_on(slot, payload, read)
 
-    def _pass_on(self, slot: Readable, payload: bytes, read: AnswerRead | NodeUnknown) -> bool:
+    def _pass_on(self, slot: Readable, payload: bytes, read: AnswerRead | NodeWanted) -> bool:
         """Forward an answer that was read. False if it names a node without a listener: then the answer
         waits."""
         state = self._state
-        if isinstance(read, NodeUnknown):
-            wanted = _wanted(read.node)
+        if isinstance(read, NodeWanted):
             if self._waiting is None:
                 state.deadlines.start(Wait.NODE, NODE_WAIT_MS)
                 state.effects.append(HoldBroker())
-            if self._wanted != wanted:
-                state.effects.append(wanted)
-            self._waiting, self._wanted = (slot, payload), wanted
+            if self._wanted != read:
+                state.effects.append(read)
+            self._waiting, self._wanted = (slot, payload), read
             return False
-        state.effects += map(_wanted, read.moved)
+        state.effects += read.moved
         if isinstance(slot, BookProduce):
             state.stream_times.answered(slot.verdict, read.booked)
             state.emit(read.booked)
@@ -227,7 +224,3 @@ class Answers:
         state.send_to_client(read.frame)
         state.answered()
         return True
-
-
-def _wanted(node: Node) -> NodeWanted:
-    return NodeWanted(node.node_id, node.host, node.port)

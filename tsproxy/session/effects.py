@@ -14,7 +14,8 @@ from tsproxy.session.lifetime import Stage
 from tsproxy.session.produce.emit import Emit as Emit
 from tsproxy.session.produce.job import Job
 from tsproxy.session.produce.judge_request import Judged
-from tsproxy.session.reading import AnswerRead, NodeUnknown, Unreadable
+from tsproxy.session.reading import AnswerRead, Unreadable
+from tsproxy.session.reading import NodeWanted as NodeWanted
 
 
 class ReasonToClose(StrEnum):
@@ -151,7 +152,7 @@ class ReadAnswer:
     comes, the session takes nothing more from the broker, so the shell should not read from the broker.
     """
 
-    job: Callable[[], AnswerRead | NodeUnknown | Unreadable]
+    job: Callable[[], AnswerRead | NodeWanted | Unreadable]
 
 
 @dataclass(frozen=True, slots=True)
@@ -289,16 +290,6 @@ class HoldBroker:
 @dataclass(frozen=True, slots=True)
 class ReleaseBroker:
     """No answer waits any more: read from the broker again."""
-
-
-@dataclass(frozen=True, slots=True)
-class NodeWanted:
-    """An answer named a node that has moved, or for which the view has no endpoint. `host` and `port` are the
-    broker's own address."""
-
-    node_id: int
-    host: str
-    port: int
 
 
 Effect = (

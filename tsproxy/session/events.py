@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from tsproxy.model.outcome import Peer
 from tsproxy.model.view import View
 from tsproxy.session.produce.judge_request import Judged
-from tsproxy.session.reading import AnswerRead, NodeUnknown, Unreadable
+from tsproxy.session.reading import AnswerRead, NodeWanted, Unreadable
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +85,7 @@ class AnswerDecoded:
     """The job of a `ReadAnswer` effect is done: the session continues with the answer, then with those behind
     it."""
 
-    read: AnswerRead | NodeUnknown | Unreadable
+    read: AnswerRead | NodeWanted | Unreadable
 
 
 @dataclass(frozen=True, slots=True)

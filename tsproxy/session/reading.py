@@ -39,8 +39,9 @@ def reader_here(body: bytes | memoryview) -> Reader:
 
 
 @dataclass(frozen=True, slots=True)
-class Node:
-    """A broker, as an answer names it."""
+class NodeWanted:
+    """An answer named a node that has moved, or for which the view has no endpoint. `host` and `port` are the
+    broker's own address."""
 
     node_id: int
     host: str
@@ -55,16 +56,9 @@ class AnswerRead:
 
     frame: bytes
     booked: tuple[Outcome, ...] = ()
-    moved: tuple[Node, ...] = ()
+    moved: tuple[NodeWanted, ...] = ()
     offers: BrokerVersions | None = None
     left_out: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class NodeUnknown:
-    """The answer names a node that the proxy does not listen for, perhaps because it is new."""
-
-    node: Node
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +69,7 @@ class Unreadable:
 
 
 class _NodeUnknownError(Exception):
-    def __init__(self, node: Node) -> None:
+    def __init__(self, node: NodeWanted) -> None:
         self.node = node
 
 
@@ -86,14 +80,14 @@ def read_answer(
     *,
     waits: bool = True,
     reader_of: Callable[[bytes | memoryview], Reader] = Reader,
-) -> AnswerRead | NodeUnknown:
+) -> AnswerRead | NodeWanted:
     """The answer for the client, made from `payload`, the broker's answer to `slot`'s request. Raises
     DecodeError, and what the readers of `reader_of` raise. They look for addresses.
 
-    `waits`: the result is NodeUnknown if the answer names a new node. Else such a node is left out, like the
-    nodes in `view.unserved`.
+    `waits`: the result is NodeWanted if the answer names a node without an endpoint. Else such a node is left
+    out, like the nodes in `view.unserved`.
     """
-    moved: list[Node] = []
+    moved: list[NodeWanted] = []
     was_left_out = False
 
     def is_left_out(node_id: int) -> bool:
@@ -109,9 +103,9 @@ def read_answer(
         named = Endpoint(host, port)
         endpoint = view.endpoints.get(node_id)
         if endpoint is None:
-            raise _NodeUnknownError(Node(node_id, host, port))
+            raise _NodeUnknownError(NodeWanted(node_id, host, port))
         if view.brokers.get(node_id, named) != named:  # moved: its port must lead to its new address
-            moved.append(Node(node_id, host, port))
+            moved.append(NodeWanted(node_id, host, port))
         return endpoint
 
     booked: tuple[Outcome, ...] = ()
@@ -139,13 +133,13 @@ def read_answer(
                 narrowed, offers = k18_api_versions.read_response(version, body, slot.newest_produce)
                 answer = frame(payload[:start] + narrowed)
     except _NodeUnknownError as error:
-        return NodeUnknown(error.node)
+        return error.node
     return AnswerRead(answer, booked, tuple(moved), offers, was_left_out)
 
 
 def read_beside(
     slot: Readable, payload: bytes, view: View, *, waits: bool = True
-) -> AnswerRead | NodeUnknown | Unreadable:
+) -> AnswerRead | NodeWanted | Unreadable:
     """The same as `read_answer`, but with `Unreadable` in place of a DecodeError."""
     try:
         return read_answer(slot, payload, view, waits=waits)

@@ -49,7 +49,7 @@ from tsproxy.session.penalties import Penalties
 from tsproxy.session.produce.flow import ProduceFlow
 from tsproxy.session.produce.judge_request import Judged
 from tsproxy.session.produce.names import NamesOnly
-from tsproxy.session.reading import AnswerRead, NodeUnknown, Unreadable
+from tsproxy.session.reading import AnswerRead, NodeWanted, Unreadable
 from tsproxy.session.requests import RELAYED, Requests
 from tsproxy.session.state import State
 from tsproxy.session.states import Cause, SessionState
@@ -249,7 +249,7 @@ class Session:
             self._produce.judged(judged, now_ms)
             self._requests.take(now_ms)
 
-    def _answer_decoded(self, read: AnswerRead | NodeUnknown | Unreadable, now_ms: int) -> None:
+    def _answer_decoded(self, read: AnswerRead | NodeWanted | Unreadable, now_ms: int) -> None:
         self._answers.read(read)
         if not self._state.is_closed:
             self._answers.take()

@@ -13,13 +13,13 @@ from typing import Final
 from tsproxy.proxy.connections.judge_pool import JudgePool, Ticket
 from tsproxy.session.effects import Judge, ReadAnswer
 from tsproxy.session.produce.judge_request import Judged
-from tsproxy.session.reading import AnswerRead, NodeUnknown, Unreadable
+from tsproxy.session.reading import AnswerRead, NodeWanted, Unreadable
 
 DECODERS: Final = 2
 """How many threads decode large answers. These threads do not judge, so busy judges delay no answers."""
 
 JudgedFuture = asyncio.Future[Judged]
-DecodedFuture = asyncio.Future[AnswerRead | NodeUnknown | Unreadable]
+DecodedFuture = asyncio.Future[AnswerRead | NodeWanted | Unreadable]
 
 
 class OffloadJudging:
