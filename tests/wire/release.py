@@ -42,10 +42,10 @@ OF_THE_VERDICT = (
 
 @dataclass(frozen=True)
 class Facts:
-    """`errors`: code -> (name, is a RetriableException)."""
+    """`errors`: code -> (name, is a RetriableException). `settings`: setting of a topic -> its default."""
 
     errors: Mapping[int, tuple[str, bool]]
-    settings: frozenset[str]
+    settings: Mapping[str, str]
 
 
 @cache
@@ -53,9 +53,9 @@ def facts_of(jars: Path) -> Facts:
     """As the classes in this folder have them."""
     command = source_command([jars / "*"], "64m", PROGRAM)
     said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-    rows = [line.split() for line in said.splitlines()]
+    rows = [line.split(" ", 3) for line in said.splitlines()]
     errors = {int(row[1]): (row[2], row[3] == "true") for row in rows if row[0] == "error"}
-    return Facts(errors, frozenset(row[1] for row in rows if row[0] == "setting"))
+    return Facts(errors, {row[1]: " ".join(row[2:]) for row in rows if row[0] == "setting"})
 
 
 # -- The code of the verdict ------------------------------------------------------------------------

@@ -189,12 +189,13 @@ def beside_messages(older, newer):
         yield f"error {code} {name}", "ErrorCode in model/kafka.py"
         if is_retriable:
             yield f"error {code} {name}", "RETRIABLE in model/sent_again.py"
-    for name in sorted(newer.settings ^ older.settings):
-        is_new = "new" if name in newer.settings else "gone"
-        yield (
-            f"topic setting {name} ({is_new})",
-            "does a verdict depend on it? CONFIG_NAMES in cluster/topic_limits.py",
-        )
+    for name in sorted(older.settings.keys() | newer.settings):
+        was, now = (facts.settings.get(name, "not there") for facts in (older, newer))
+        if was != now:
+            yield (
+                f"topic setting {name}: {was} -> {now}",
+                "does a verdict depend on it? CONFIG_NAMES and as_kafka_4 in cluster/topic_limits.py",
+            )
 
 
 def the_release_itself(name):
@@ -208,7 +209,7 @@ def the_release_itself(name):
 
 def _jars_of(release: str, folder: Path) -> str:
     """Fetches what is compared. Returns the release's name."""
-    names = ("kafka-clients", "kafka-storage")
+    names = ("kafka-clients", "kafka-storage", "kafka-server-common")
     fetch_newest("kafka", [Dependency("org.apache.kafka", name, release, False) for name in names], folder)
     slf4j = Dependency("org.slf4j", "slf4j-api", "1.7.36", False)
     with tempfile.TemporaryDirectory() as extra:

@@ -216,7 +216,10 @@ def test_a_release_names_the_places_that_must_change():
     older, newer = (facts_of(fetch_kafka_jars(release)) for release in ("4.3.1", "4.4.0"))
     beside = dict(beside_messages(older, newer))
     assert beside["error 134 GROUP_DELETION_FAILED"] == "ErrorCode in model/kafka.py"
-    assert "topic setting max.decompressed.message.bytes (new)" in beside
+    assert "topic setting max.decompressed.message.bytes: not there -> 2147483639" in beside
+    earlier = facts_of(fetch_kafka_jars("3.9.1"))
+    default = "topic setting message.timestamp.after.max.ms: 9223372036854775807 -> 3600000"
+    assert "as_kafka_4" in dict(beside_messages(earlier, newer))[default]
     assert list(beside_messages(newer, newer)) == list(to_do(messages(), messages())) == []
 
 
