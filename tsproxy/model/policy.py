@@ -9,6 +9,7 @@ Sources: KIP-32 (one difference for both sides), KIP-937 (two limits; the first 
 """
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from enum import StrEnum
 from ipaddress import IPv4Network, IPv6Network
@@ -192,6 +193,13 @@ class RuleSettings(Settings):
     before: TimeLimit | None = None
     after: TimeLimit | None = None
 
+
+_HOUR_AHEAD: Final = RuleSettings(before=TimeLimit(None), after=TimeLimit(HOUR_MS))
+PRESETS: Final[Mapping[Preset, RuleSettings]] = {
+    Preset.KAFKA_4: _HOUR_AHEAD,
+    Preset.KIP_937_DRAFT: _HOUR_AHEAD,
+}
+"""The limits of each preset for a topic that has none of its own."""
 
 DEFAULT_CANDIDATE: Final = RuleSettings(preset=Preset.KAFKA_4)
 """The candidate of a file that names none."""

@@ -25,8 +25,8 @@ from tsproxy.model.outcome import Peer
 from tsproxy.model.policy import (
     DEFAULT_CANDIDATE,
     FAR_BEHIND_MS,
-    HOUR_MS,
     INTERNAL_TOPICS,
+    PRESETS,
     SETTINGS,
     TOPIC_LIMITS,
     Inspect,
@@ -267,9 +267,9 @@ def _preset(
             return below
         case Preset.KAFKA_4:
             # If brokers are not queried, the preset assumes that neither topic nor broker has set a limit.
-            return on_kafka_4 or (below and replace(below, before_max_ms=None, after_max_ms=HOUR_MS))
+            return on_kafka_4 or (below and _bounded(below, PRESETS[preset]))
         case Preset.KIP_937_DRAFT:
-            return replace(below or _NO_LIMITS, before_max_ms=None, after_max_ms=HOUR_MS)
+            return _bounded(below or _NO_LIMITS, PRESETS[preset])
 
 
 def _bounded(limits: TopicLimits, settings: RuleSettings) -> TopicLimits:

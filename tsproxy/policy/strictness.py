@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from tsproxy.model.policy import (
-    HOUR_MS,
+    PRESETS,
     Choice,
     Inspect,
     LimitsFrom,
@@ -61,9 +61,9 @@ def _wider_limit(side: str) -> Allowance:
 
 def _limit_ms(policy: Policy, settings: RuleSettings, side: str) -> int | None:
     """The limit as far as the file shows it, as `policy.resolve` finds it. None is unlimited."""
-    if getattr(settings, side) is None and settings.preset is not None:
-        return HOUR_MS if side == "after" else None
     own = getattr(settings, side)
+    if own is None and settings.preset is not None:
+        own = getattr(PRESETS[settings.preset], side)
     if own is None and policy.limits_from is not LimitsFrom.BROKER:
         own = getattr(policy.defaults, side)
     return None if own is None else own.max_ms
