@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from tsproxy.testing.progress import followed
+from deploy.followed import followed
 
 _HOURS_S: Final = 4 * 3600.0
 _DOWNLOAD: Final = re.compile(r"\s+(?:Downloading|Using cached) ([A-Za-z0-9_.]+?)-\d\S* \(([\d.]+) (kB|MB)\)")

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from deploy.followed import followed
 from deploy.install import SoFar
 from tsproxy.testing import progress
-from tsproxy.testing.progress import followed
 
 ROOT = Path(__file__).parents[2]
 SLOW = "import time\nfor each in 'abc': print(each, flush=True); time.sleep(0.3)\nraise SystemExit(3)"
