@@ -39,8 +39,9 @@ def _fault_of(field: Field, line: Mapping[str, Any]) -> str | None:
     value = line.get(field.name)
     if value is None:
         return f"{field.name} is missing" if line["event"] in field.always else None
-    if not _IS[field.type](value):
-        return f"{field.name} must be {_WORDS[field.type]}"
+    shape, has_shape = _SHAPES[field.type]
+    if not has_shape(value):
+        return f"{field.name} must be {shape}"
     if field.name in _COUNTS and value < 0:
         return f"{field.name} must not be negative"
     return None
@@ -78,28 +79,16 @@ def _is_text(value: object) -> bool:
     return isinstance(value, str)
 
 
-_IS: Final[Mapping[FieldType, Callable[[object], bool]]] = MappingProxyType(
+_SHAPES: Final[Mapping[FieldType, tuple[str, Callable[[object], bool]]]] = MappingProxyType(
     {
-        FieldType.TEXT: _is_text,
-        FieldType.INSTANT: _is_instant,
-        FieldType.INT: _is_int,
-        FieldType.BOOL: lambda value: isinstance(value, bool),
-        FieldType.INTS: _is_list(_is_int),
-        FieldType.TEXTS: _is_list(_is_text),
-        FieldType.HISTOGRAM: _is_list(_is_bar),
-        FieldType.OBJECT: lambda value: isinstance(value, dict),
-    }
-)
-_WORDS: Final[Mapping[FieldType, str]] = MappingProxyType(
-    {
-        FieldType.TEXT: "a text",
-        FieldType.INSTANT: "an instant such as 2026-11-20T10:00:00.086Z",
-        FieldType.INT: "an int",
-        FieldType.BOOL: "true or false",
-        FieldType.INTS: "a list of ints",
-        FieldType.TEXTS: "a list of texts",
-        FieldType.HISTOGRAM: "a list of [bucket, batches, records]",
-        FieldType.OBJECT: "an object",
+        FieldType.TEXT: ("a text", _is_text),
+        FieldType.INSTANT: ("an instant such as 2026-11-20T10:00:00.086Z", _is_instant),
+        FieldType.INT: ("an int", _is_int),
+        FieldType.BOOL: ("true or false", lambda value: isinstance(value, bool)),
+        FieldType.INTS: ("a list of ints", _is_list(_is_int)),
+        FieldType.TEXTS: ("a list of texts", _is_list(_is_text)),
+        FieldType.HISTOGRAM: ("a list of [bucket, batches, records]", _is_list(_is_bar)),
+        FieldType.OBJECT: ("an object", lambda value: isinstance(value, dict)),
     }
 )
 _FIELDS: Final = MappingProxyType(

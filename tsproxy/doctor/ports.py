@@ -124,10 +124,7 @@ async def _advertised(listener: Listener, brokers: Mapping[int, Address]) -> lis
     """Whether the advertised names resolve, at least on this machine."""
     if not listener.bind.port:
         return []
-    by_name = isinstance(listener.brokers, BrokerHosts)
-    hosts = [listener.advertised_host]
-    if isinstance(listener.brokers, BrokerHosts):
-        hosts += [listener.brokers.host_of(node_id) for node_id in sorted(brokers)]
+    hosts = told_hosts(listener, brokers)
     names = [host for host in hosts if ip_or_none(host) is None]
     looked_up = await asyncio.gather(*(look_up(Address(host, listener.bind.port)) for host in names))
     unknown = [host for host, found in zip(names, looked_up, strict=True) if isinstance(found, str)]
@@ -135,11 +132,19 @@ async def _advertised(listener: Listener, brokers: Mapping[int, Address]) -> lis
         text = f"listener {listener.name}: {few(unknown)} does not resolve on this machine"
         advice = "clients must be able to resolve it: add it to their name service, to the proxy's address"
         return [ADVERTISED.warning(text, advice)]
-    return [ADVERTISED.ok(f"listener {listener.name}: {_told(listener, hosts, by_name=by_name)}")]
+    return [ADVERTISED.ok(f"listener {listener.name}: {_told(listener, hosts)}")]
 
 
-def _told(listener: Listener, hosts: Sequence[str], *, by_name: bool) -> str:
-    if by_name:
+def told_hosts(listener: Listener, brokers: Mapping[int, Address]) -> list[str]:
+    """The host names under which clients are told to connect: the listener's, and those of its brokers."""
+    hosts = [listener.advertised_host]
+    if isinstance(listener.brokers, BrokerHosts):
+        hosts += [listener.brokers.host_of(node_id) for node_id in sorted(brokers)]
+    return hosts
+
+
+def _told(listener: Listener, hosts: Sequence[str]) -> str:
+    if isinstance(listener.brokers, BrokerHosts):
         return f"clients are told {few(hosts)}, all at port {listener.bind.port} (SNI)"
     ports = listener.brokers
     if isinstance(ports, BrokerPorts) and ports.ports_from:

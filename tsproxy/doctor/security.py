@@ -5,11 +5,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from tsproxy.cluster.client_options import wire_mechanism
-from tsproxy.config.settings import BrokerHosts, BrokersFrom, Config, Listener, ListenerTls
+from tsproxy.config.settings import BrokersFrom, Config, ListenerTls
 from tsproxy.config.values import instant_text
 from tsproxy.doctor.cluster import Node, Seen, Server
 from tsproxy.doctor.commands import admin_arguments
 from tsproxy.doctor.findings import Check, Finding, few
+from tsproxy.doctor.ports import told_hosts
 from tsproxy.model.addresses import Address
 from tsproxy.model.words import many
 from tsproxy.tls.contexts import server_context
@@ -148,7 +149,7 @@ def to_clients(config: Config, brokers: Mapping[int, Address]) -> Iterator[Findi
     for listener in config.listeners:
         if listener.tls is None:
             continue
-        hosts = _told_hosts(listener, brokers)
+        hosts = told_hosts(listener, brokers)
         missing = [host for host in hosts if not names_host(listener.tls, host)]
         if missing:
             yield SECURITY.problem(
@@ -158,13 +159,6 @@ def to_clients(config: Config, brokers: Mapping[int, Address]) -> Iterator[Findi
             )
         else:
             yield SECURITY.ok(f"listener {listener.name}: its certificate is valid for {few(hosts)}")
-
-
-def _told_hosts(listener: Listener, brokers: Mapping[int, Address]) -> list[str]:
-    hosts = [listener.advertised_host]
-    if isinstance(listener.brokers, BrokerHosts):
-        hosts += [listener.brokers.host_of(node_id) for node_id in sorted(brokers)]
-    return hosts
 
 
 def names_host(tls: ListenerTls, host: str) -> bool:

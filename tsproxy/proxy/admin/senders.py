@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Final
 
 from tsproxy.decisions.totals import Key
@@ -11,13 +10,11 @@ from tsproxy.model.outcome import VerdictName
 from tsproxy.model.policy import CANDIDATE
 from tsproxy.model.units import UNITS
 from tsproxy.model.verdict import Reason, UnitGuess
+from tsproxy.model.words import dated
 from tsproxy.proxy.metrics.offenders import REST, Offender, highest
 
 LATELY_MS: Final = 5 * 60_000
 """A client that has sent bad times within this time counts as a client that still sends them."""
-_LAST_DATED_MS: Final = 253_402_300_799_999
-"""The end of the year 9999, where calendars (and Python) end."""
-_FIRST_DATED_MS: Final = -62_135_596_800_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,10 +91,10 @@ class Sender:
         if sent is None or self.is_rest:
             return None
         unit = _unit(self.row.key)
-        text = f"sent {sent}, which is {_dated(sent)}"
+        text = f"sent {sent}, which is {dated(sent) or 'beyond the calendar'}"
         if unit is None or unit not in UNITS:
             return text
-        return f"{text}; probably meant {_dated(UNITS[unit].read(sent, now_ms))}"
+        return f"{text}; probably meant {dated(UNITS[unit].read(sent, now_ms))}"
 
 
 def senders(rows: Iterable[Offender], now_ms: int) -> Sequence[Sender]:
@@ -138,9 +135,3 @@ def _is_far_behind(key: Key) -> bool:
 def _error_name(error_code: int) -> str:
     known = error_code in ErrorCode.__members__.values()
     return f"the answer was {ErrorCode(error_code).name if known else f'error {error_code}'}"
-
-
-def _dated(ms: int) -> str:
-    if not _FIRST_DATED_MS <= ms <= _LAST_DATED_MS:
-        return "beyond the calendar"
-    return datetime.fromtimestamp(ms // 1000, UTC).isoformat(" ")[:19] + " UTC"
