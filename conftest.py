@@ -9,13 +9,14 @@ import gc
 import os
 import signal
 from collections.abc import AsyncIterator, Iterator
-from contextlib import ExitStack, nullcontext
+from contextlib import ExitStack, contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 import pytest_asyncio
 from hypothesis import settings
+from py4j.java_gateway import JavaClass, JavaMember, JVMView
 
 from spark_reports.spark.session import spark_session
 from tests import forked_proxies, full_only, native_code
@@ -172,4 +173,25 @@ def spark() -> Iterator["SparkSession"]:
         session.conf.set("spark.sql.codegen.factoryMode", "NO_CODEGEN")
         session.conf.set("spark.sql.adaptive.enabled", "false")
         session.conf.set("spark.sql.shuffle.partitions", "1")
+        for asked in (JVMView, JavaClass):
+            stack.enter_context(remembered(asked))
         yield session
+
+
+@contextmanager
+def remembered(asked: type) -> Iterator[None]:
+    """Inside the block, an object of py4j's asks the JVM once for each class or method.
+
+    pyspark asks at each call of a function, which was a third of what it sends. The JVM searches its jars.
+    """
+    ask = asked.__getattr__
+
+    def answer(self: Any, name: str) -> Any:
+        found = ask(self, name)
+        if isinstance(found, JavaClass | JavaMember):
+            self.__dict__[name] = found
+        return found
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(asked, "__getattr__", answer)
+        yield
