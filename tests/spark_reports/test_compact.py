@@ -2,14 +2,12 @@
 
 import json
 import shutil
-from collections import Counter
 from datetime import date, timedelta
 from itertools import groupby
 
 import pytest
 import zstandard
 
-from benchmarks.spark_jobs import answer
 from spark_reports.cli import main
 from spark_reports.log import output, size
 from spark_reports.log.compact import compact
@@ -19,7 +17,7 @@ from spark_reports.log.store import Form, Table
 from spark_reports.report.assemble import assemble
 from tests.spark_reports.collected import collect, rows
 from tests.spark_reports.damage import a_random_day
-from tests.spark_reports.day import DAY_MS, MIDNIGHT_MS, a_day
+from tests.spark_reports.day import DAY_MS, MIDNIGHT_MS
 from tests.spark_reports.logs import counters, heartbeat, text_of, write
 
 FRIDAY, SATURDAY = date(2026, 11, 20), date(2026, 11, 21)
@@ -52,16 +50,32 @@ def lines_from(spark, source):
     return sorted(str({name: row[name] for name in names}) for row in rows(spark, source))
 
 
-def test_the_table_holds_the_same_lines_as_the_files(spark, decisions, tmp_path):
-    table = str(tmp_path / "table")
-    compact(spark, [str(decisions)], FRIDAY - ONE_DAY, SATURDAY, Table(table))
+def test_the_table_holds_each_line_of_the_files_once_and_writing_it_again_changes_nothing(
+    spark, decisions, tmp_path, capsys
+):
+    """Garbage keeps its source. No other day is touched."""
+    table = tmp_path / "table"
+    asked = ["compact", "--input", str(decisions), "--output", str(table), "--date"]
+    assert main([*asked, "2026-11-20"]) == 0
+    assert capsys.readouterr().out == "3 lines, 1 duplicate left out, set aside: 1 not_json.\n"
+    assert [path.name for path in table.iterdir() if path.is_dir()] == ["event_date=2026-11-20"]
+    [apart] = spark.read.parquet(str(table)).where("problem is not null").collect()
+    assert (apart["raw"], apart["file"]) == ("garbage", "decisions-20261120T000000Z-a.jsonl")
+    compact(spark, [str(decisions)], SATURDAY, SATURDAY, Table(str(table)))
     from_lines = lines_from(spark, Source([str(decisions)], FRIDAY, FRIDAY))
-    assert lines_from(spark, Source([table], FRIDAY, FRIDAY, Form.PARQUET)) == from_lines
+    assert lines_from(spark, Source([str(table)], FRIDAY, FRIDAY, Form.PARQUET)) == from_lines
     assert sum("'copies': 2" in line for line in from_lines) == 1
     assert sum("'problem': 'not_json'" in line for line in from_lines) == 1
+    before = rows_of(spark, table)
+    assert main([*asked, "2026-11-20", "--max-corrupt", "20%", "--json"]) == 3
+    printed = capsys.readouterr()
+    found = json.loads(printed.out)
+    assert (found["quarantined_lines"], found["restated_days"]) == ({"not_json": 1}, [])
+    assert "25.000% of the lines are unusable" in printed.err
+    assert rows_of(spark, table) == before
 
 
-@pytest.mark.full_only("thousands of lines; test_the_table_holds_the_same_lines_as_the_files has a few")
+@pytest.mark.full_only("thousands of lines; the test above has a few")
 @pytest.mark.parametrize("seed", range(1, 6))
 def test_a_report_from_the_table_is_the_report_from_the_lines_on_a_random_day_of_damage(
     spark, tmp_path, seed
@@ -73,30 +87,19 @@ def test_a_report_from_the_table_is_the_report_from_the_lines_on_a_random_day_of
     assert made_from(spark, Source([table], day, day, Form.PARQUET)) == from_lines
 
 
-def test_each_line_is_once_in_its_days_partition_and_garbage_keeps_its_source(spark, decisions, tmp_path):
-    table = tmp_path / "table"
-    done = compact(spark, [str(decisions)], FRIDAY, FRIDAY, Table(str(table)))
-    assert (done.lines, done.duplicate_lines, done.quarantined_lines) == (3, 1, {"not_json": 1})
-    assert [path.name for path in table.iterdir() if path.is_dir()] == ["event_date=2026-11-20"]
-    [apart] = spark.read.parquet(str(table)).where("problem is not null").collect()
-    assert (apart["raw"], apart["file"]) == ("garbage", "decisions-20261120T000000Z-a.jsonl")
-
-
-def test_an_unusable_line_of_no_such_day_is_kept_with_its_files_day(spark, tmp_path):
-    table = str(tmp_path / "table")
-    for seq, ts in enumerate(("2026-02-30T00:00:00.000Z", "2019-01-01T00:00:00.000Z", "soon", None)):
-        name = f"decisions-20261120T000000Z-{seq}.jsonl"
-        write(tmp_path / "in" / name, heartbeat(seq, v=7) | {"interval_start": ts})
-    done = compact(spark, [str(tmp_path / "in")], FRIDAY, FRIDAY, Table(table))
-    assert done.quarantined_lines == {"unknown_version": 4}
-    assert len({row["file"] for row in spark.read.parquet(table).collect()}) == 4
-
-
-def test_a_line_names_its_file_whatever_that_is_called_and_whichever_input_it_is_of(spark, tmp_path):
+def test_each_line_names_its_file_whatever_that_is_called_and_whichever_input_it_is_of(spark, tmp_path):
+    """An unusable line of no such day is kept with its file's day. Zstandard is read."""
     names = [f"decisions-20261120T000000Z-{name}.jsonl" for name in ("a b+c", "100%2B", "é%")]
     inputs = [write(tmp_path / str(seq) / name, counters(seq)) for seq, name in enumerate(names)]
+    names.append("decisions-20261120T000000Z-packed.jsonl.zst")
+    (tmp_path / "0" / names[3]).write_bytes(zstandard.compress(text_of([counters(3)]).encode()))
+    for ts in ("2026-02-30T00:00:00.000Z", "2019-01-01T00:00:00.000Z", "soon", None):
+        seq, name = len(names), f"decisions-20261120T000000Z-{len(names)}.jsonl"
+        write(tmp_path / "1" / name, heartbeat(seq, v=7) | {"interval_start": ts})
+        names.append(name)
     table = tmp_path / "table"
-    compact(spark, [str(path.parent) for path in inputs], FRIDAY, FRIDAY, Table(str(table)))
+    done = compact(spark, [str(path.parent) for path in inputs], FRIDAY, FRIDAY, Table(str(table)))
+    assert (done.lines, done.quarantined_lines) == (4, {"unknown_version": 4})
     stored = spark.read.parquet(str(table)).collect()
     assert {row["seq"]: row["file"] for row in stored} == dict(enumerate(names))
 
@@ -157,29 +160,6 @@ def test_a_compressed_file_counts_by_the_lines_that_it_holds(spark, tmp_path):
     assert size.lines_bytes(files, Form.PARQUET, 1_000) == 30_000
 
 
-def test_writing_a_day_again_changes_nothing_and_touches_no_other_day(spark, decisions, tmp_path):
-    table = tmp_path / "table"
-    compact(spark, [str(decisions)], SATURDAY, SATURDAY, Table(str(table)))
-    compact(spark, [str(decisions)], FRIDAY, FRIDAY, Table(str(table)))
-    before = rows_of(spark, table)
-    done = compact(spark, [str(decisions)], FRIDAY, FRIDAY, Table(str(table)))
-    assert rows_of(spark, table) == before
-    assert done.restated_days == []
-
-
-def test_lines_that_came_late_make_the_day_before_be_written_again(spark, decisions, tmp_path):
-    """A late line counts for the day of its interval, whenever it was written."""
-    table = tmp_path / "table"
-    compact(spark, [str(decisions)], FRIDAY, FRIDAY, Table(str(table)))
-    write(decisions / "decisions-20261121T000500Z-a.jsonl", counters(9))
-    assert compact(spark, [str(decisions)], SATURDAY, SATURDAY, Table(str(table))).restated_days == [
-        "2026-11-20"
-    ]
-    friday = spark.read.parquet(str(table)).where("event_date = '2026-11-20' and problem is null")
-    assert sorted(row["seq"] for row in friday.collect()) == [0, 1, 2, 9]
-    assert compact(spark, [str(decisions)], SATURDAY, SATURDAY, Table(str(table))).restated_days == []
-
-
 def test_days_that_no_run_wrote_are_written_by_the_next_which_says_so(spark, tmp_path, capsys):
     """Runs of two days did not happen: a machine was off. The first run writes no day before its own."""
     for number in range(5):
@@ -187,8 +167,7 @@ def test_days_that_no_run_wrote_are_written_by_the_next_which_says_so(spark, tmp
         path = tmp_path / "in" / f"decisions-{day:%Y%m%d}T000000Z-a.jsonl"
         write(path, counters(number, own_ms), heartbeat(10 + number, own_ms))
     asked = ["--input", str(tmp_path / "in"), "--output", str(tmp_path / "table"), "--json", "--date"]
-    runs = (("2026-11-20", []), ("2026-11-23", ["2026-11-21", "2026-11-22"]), ("2026-11-23", []))
-    for day, made_up in runs:
+    for day, made_up in (("2026-11-20", []), ("2026-11-23", ["2026-11-21", "2026-11-22"])):
         assert main(["compact", *asked, day]) == 0
         found = json.loads(capsys.readouterr().out)
         assert (found["made_up_days"], found["restated_days"]) == (made_up, [])
@@ -202,104 +181,54 @@ def test_days_that_no_run_wrote_are_written_by_the_next_which_says_so(spark, tmp
 
 
 def test_a_day_is_not_written_again_without_lines_that_the_table_holds(spark, decisions, tmp_path, capsys):
-    """A proxy has deleted its old files. The rest of them must not replace the whole day."""
-    asked = [
-        "--input",
-        str(decisions),
-        "--output",
-        str(tmp_path / "table"),
-        "--date",
-        "2026-11-20..2026-11-21",
-    ]
+    """A proxy has deleted its old files. The rest of them, or late lines, must not replace the whole day."""
+    table = tmp_path / "table"
+    asked = ["compact", "--input", str(decisions), "--output", str(table), "--date"]
     write(decisions / "decisions-20261120T000000Z-b.jsonl", *[counters(seq, boot="b2") for seq in range(70)])
-    assert main(["compact", *asked]) == 0
-    before = rows_of(spark, tmp_path / "table")
+    assert main([*asked, "2026-11-20..2026-11-21"]) == 0
+    before = rows_of(spark, table)
     (decisions / "decisions-20261120T000000Z-b.jsonl").unlink()
     more = [counters(seq, boot="b3") for seq in range(200)]
     write(decisions / "decisions-20261120T100000Z-c.jsonl", counters(68, boot="b2"), *more)
     capsys.readouterr()
-    assert main(["compact", *asked]) == 1
+    assert main([*asked, "2026-11-20..2026-11-21"]) == 1
     assert capsys.readouterr().err == (
         "spark_reports: the table holds 69 usable lines of 2026-11-20 that the input lacks; nothing was "
         "written. Add the files that hold them to --input, or give --replace to write the table without "
         "these lines\n"
     )
-    assert rows_of(spark, tmp_path / "table") == before
-    assert main(["compact", *asked, "--replace"]) == 0
+    assert main([*asked, "2026-11-21"]) == 0
+    assert capsys.readouterr().out.endswith(
+        "Lines came late for 2026-11-20, which was not written again: the input lacks 69 usable lines that "
+        "the table holds.\n"
+    )
+    assert rows_of(spark, table) == before
+    assert main([*asked, "2026-11-20..2026-11-21", "--replace"]) == 0
     assert capsys.readouterr().out.startswith("205 lines, ")
 
 
-def test_late_lines_do_not_replace_a_day_before_of_which_files_are_deleted(
-    spark, decisions, tmp_path, capsys
-):
-    table = tmp_path / "table"
-    compact(spark, [str(decisions)], FRIDAY, FRIDAY, Table(str(table)))
-    before = rows_of(spark, table)
-    (decisions / "decisions-20261120T000000Z-a.jsonl").unlink()
-    late = [counters(seq, boot="b2") for seq in range(9)]
-    write(decisions / "decisions-20261121T000500Z-a.jsonl", *late)
-    asked = ["--input", str(decisions), "--output", str(table), "--date", "2026-11-21"]
-    assert main(["compact", *asked]) == 0
-    assert capsys.readouterr().out.endswith(
-        "Lines came late for 2026-11-20, which was not written again: the input lacks 3 usable lines that "
-        "the table holds.\n"
-    )
-    assert [row for row in rows_of(spark, table) if "event_date=datetime.date(2026, 11, 20)" in row] == before
-
-
-def test_files_that_come_days_late_make_their_days_be_written_again(spark, decisions, tmp_path, capsys):
-    """A shipper was down. Its files hold lines of the day on which they were opened, and of the next."""
-    days = [FRIDAY - number * ONE_DAY for number in (5, 4, 3)]
+def test_files_that_come_days_late_make_their_days_be_written_again(spark, tmp_path, capsys):
+    """A shipper was down. Its files hold lines of the day on which they were opened, and of the next. They
+    lie in the folder of their day."""
+    days = [FRIDAY - number * ONE_DAY for number in (5, 4, 3, 0)]
     own = [MIDNIGHT_MS + (day - FRIDAY).days * DAY_MS for day in days]
+
+    def deliver(day, name, *lines):
+        write(tmp_path / str(day) / "px" / f"decisions-{day:%Y%m%d}T{name}.jsonl", *lines)
+
     for number, day in enumerate(days):
-        name = f"decisions-{day:%Y%m%d}T000000Z-a.jsonl"
-        write(decisions / (name + ".open"), heartbeat(number, own[number], boot="b0"))
-    table = tmp_path / "table"
-    compact(spark, [str(decisions)], days[0], days[-1], Table(str(table)))
-    for day in days:  # they are closed
-        name = f"decisions-{day:%Y%m%d}T000000Z-a.jsonl"
-        (decisions / (name + ".open")).rename(decisions / name)
+        deliver(day, "000000Z-a", heartbeat(number, own[number], boot="b0"))
+    inputs, table = str(tmp_path / "{date}"), str(tmp_path / "table")
+    compact(spark, [inputs], days[0], days[2], Table(table))
     late = [counters(0, own[1], boot="b9"), counters(1, own[2], boot="b9")]
-    write(decisions / "px" / f"decisions-{days[1]:%Y%m%d}T230000Z-b.jsonl", *late)
-    asked = ["--input", str(decisions), "--output", str(table), "--date", "2026-11-20", "--lookback"]
+    deliver(days[1], "230000Z-b", *late)
+    asked = ["--input", inputs, "--output", table, "--date", "2026-11-20", "--lookback"]
     runs = (("3", [], []), ("7", ["2026-11-16", "2026-11-17"], [0, 1]), ("7", [], [0, 1]))
     for lookback, restated, kept in runs:
         assert main(["compact", *asked, lookback, "--json"]) == 0
         assert json.loads(capsys.readouterr().out)["restated_days"] == restated
-        stored = spark.read.parquet(str(table)).where("boot = 'b9'").collect()
+        stored = spark.read.parquet(table).where("boot = 'b9'").collect()
         assert sorted(row["seq"] for row in stored) == kept
-
-
-def test_duckdb_answers_the_documents_question_with_the_truth(spark, tmp_path):
-    """The query is that of the page: it counts each line once, and nothing that was sent again."""
-    day = a_day(("px-1",), hours=range(13, 15), minutes=(0, 30))
-    name = "decisions-20261120T130000Z-px-1-b-0001.jsonl"
-    write(tmp_path / "in" / name, *day.lines, *day.lines[:50], raw="garbage\n")
-    compact(spark, [str(tmp_path / "in")], FRIDAY, FRIDAY, Table(str(tmp_path / "table")))
-    counts = Counter()
-    for topic, _, verdict, records in answer(tmp_path / "table"):
-        counts[topic, verdict] += records
-    truth = {(topic, verdict): n for (topic, verdict, is_final), n in day.records.items() if is_final}
-    assert counts == truth
-    assert sum(truth.values()) < sum(day.records.values())
-
-
-def test_lines_compressed_with_zstandard_are_read(spark, tmp_path):
-    path = tmp_path / "decisions-20261120T000000Z-a.jsonl.zst"
-    path.write_bytes(zstandard.compress(text_of([counters(0)]).encode()))
-    assert compact(spark, [str(path)], FRIDAY, FRIDAY, Table(str(tmp_path / "table"))).lines == 1
-
-
-def test_the_command_prints_its_counts_and_too_much_garbage_is_exit_code_3(
-    spark, decisions, tmp_path, capsys
-):
-    options = ["--input", str(decisions), "--output", str(tmp_path / "table"), "--date", "2026-11-20"]
-    assert main(["compact", *options]) == 0
-    assert capsys.readouterr().out == "3 lines, 1 duplicate left out, set aside: 1 not_json.\n"
-    assert main(["compact", *options, "--max-corrupt", "20%", "--json"]) == 3
-    printed = capsys.readouterr()
-    assert json.loads(printed.out)["quarantined_lines"] == {"not_json": 1}
-    assert "25.000% of the lines are unusable" in printed.err
 
 
 def test_lines_that_are_all_set_aside_are_written_and_end_with_exit_code_1(spark, tmp_path, capsys):

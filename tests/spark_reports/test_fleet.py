@@ -93,6 +93,7 @@ def collected(monkeypatch):
     return counts
 
 
+@pytest.mark.full_only("two nights, for memory alone; the tests above have what comes to the driver")
 def test_a_night_of_forty_times_as_many_lines_brings_no_more_rows_to_the_driver(spark, tmp_path, collected):
     """So its memory does not grow with the lines of the log."""
     found = []

@@ -57,18 +57,6 @@ def test_a_report_looks_at_the_folders_of_its_day_and_of_the_days_beside_it_and_
     assert report["log"]["files"] == 3
 
 
-def test_late_files_are_found_in_the_folders_of_the_days_before(spark, lake, tmp_path, capsys):
-    table = str(tmp_path / "table")
-    asked = ["--input", str(lake), "--output", table]
-    assert main(["compact", *asked, "--date", "2026-11-17..2026-11-18"]) == 0
-    late = folder_of(tmp_path, date(2026, 11, 17)) / "decisions-20261117T100000Z-qx.jsonl"
-    write(late, counters(0, MIDNIGHT_MS - 3 * DAY_MS, proxy="qx"))
-    misfile(tmp_path, date(2026, 11, 18), days_around(3, 1))
-    capsys.readouterr()
-    assert main(["compact", *asked, "--date", "2026-11-20", "--lookback", "3", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["restated_days"] == ["2026-11-17"]
-
-
 def test_days_without_a_folder_are_exit_code_1_in_a_sentence_that_names_the_path(
     spark, lake, tmp_path, capsys
 ):

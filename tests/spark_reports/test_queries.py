@@ -1,4 +1,4 @@
-"""The queries of decision-log.md over the table of `compact` give the truth, in each engine."""
+"""The queries of decision-log.md and reports.md over a table of `compact` give the truth, in each engine."""
 
 import os
 import re
@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.spark_jobs import answer
 from spark_reports.log.compact import compact
 from spark_reports.log.store import Table
 from tests.spark_reports.day import a_day
@@ -24,7 +25,8 @@ VIEW, SPARK_SQL, DUCKDB, POLARS = BLOCKS
 
 @pytest.fixture(scope="module")
 def day(spark, tmp_path_factory):
-    """(the folder with the table `lines`, the records by client and reason that were rejected)."""
+    """(the folder with the table `lines`, the records by client and reason that were rejected, those of each
+    topic and verdict). Some lines were delivered twice."""
     folder = tmp_path_factory.mktemp("day")
     made = a_day(("px-1",), hours=range(13, 15), minutes=(0, 30))
     name = "decisions-20261120T130000Z-px-1-b-0001.jsonl"
@@ -35,11 +37,13 @@ def day(spark, tmp_path_factory):
         if line["event"] == "counters" and line["is_final"] and "rejected" in line["verdict"]:
             truth[line.get("client_id"), line.get("reason")] += line["records"]
     assert len(truth) > 3
-    return folder, truth
+    final = {(topic, verdict): n for (topic, verdict, is_final), n in made.records.items() if is_final}
+    assert sum(final.values()) < sum(made.records.values())
+    return folder, truth, final
 
 
 def test_spark_sql(spark, day):
-    folder, truth = day
+    folder, truth, _ = day
     spark.read.parquet(str(folder / "lines")).createOrReplaceTempView("lines")
     spark.sql(VIEW)
     assert {(row[0], row[1]): row[2] for row in spark.sql(SPARK_SQL).collect()} == truth
@@ -50,9 +54,14 @@ def test_spark_sql(spark, day):
 
 
 def test_duckdb(day, monkeypatch):
+    """The question of reports.md counts nothing that was sent again."""
     import duckdb  # as in benchmarks: other tests need not load it
 
-    folder, truth = day
+    folder, truth, final = day
+    counts = Counter()
+    for topic, _, verdict, records in answer(folder / "lines"):
+        counts[topic, verdict] += records
+    assert counts == final
     monkeypatch.chdir(folder)
     assert {(row[0], row[1]): row[2] for row in duckdb.sql(DUCKDB).fetchall()} == truth
 
@@ -60,7 +69,7 @@ def test_duckdb(day, monkeypatch):
 @pytest.mark.full_only("fetches a package of 40 MB; the test of DuckDB reads the same files")
 @pytest.mark.timeout(1_800)
 def test_polars(day):
-    folder, truth = day
+    folder, truth, _ = day
     done = subprocess.run(
         [sys.executable, "-c", f"{POLARS}\nprint(found.rows())"],
         cwd=folder,

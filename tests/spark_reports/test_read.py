@@ -1,4 +1,7 @@
-"""Reading a log: every line once, and nothing that cannot be used slips through or disappears."""
+"""Reading a log: every line once, and nothing that cannot be used slips through or disappears.
+
+One query reads the files of all tests that do not ask which files are read.
+"""
 
 from datetime import date
 
@@ -16,70 +19,24 @@ def rows_of(spark, *inputs, first=FRIDAY, last=FRIDAY):
     return collected.rows(spark, read.Source([str(path) for path in inputs], first, last))
 
 
-def problems(spark, *inputs):
-    return {row["seq"]: row["problem"] for row in rows_of(spark, *inputs)}
-
-
-@pytest.fixture
-def names_read(spark, tmp_path):
-    """The files of a directory that are read for the day."""
-
-    def read_names(*names):
-        for number, name in enumerate(names):
-            write(tmp_path / name, line(number))
-        return {row["file"] for row in rows_of(spark, tmp_path)}
-
-    return read_names
-
-
-def test_files_of_the_day_and_its_neighbours_are_read_from_a_directory(names_read):
-    """Rotation and late counters cross midnight; other days cost nothing."""
-    names = [f"decisions-202611{day}T101500Z-px-b-0001.jsonl" for day in (18, 19, 20, 21, 22)]
-    assert names_read(*names) == set(names[1:4])
-
-
-def test_files_still_written_and_files_compressed_are_read_too(names_read):
-    names = {
-        "decisions-20261120T000000Z-px-b-0001.jsonl.gz",
-        "decisions-20261120T100000Z-px-b-0002.jsonl.open",
+def test_files_of_the_day_and_its_neighbours_are_read_from_a_directory_and_those_below(spark, tmp_path):
+    """Rotation and late counters cross midnight; other days cost nothing. Files that are still written or
+    compressed are read too."""
+    names = [f"px-{day}/decisions-202611{day}T101500Z-px-b-0001.jsonl" for day in (18, 19, 20, 21, 22)]
+    names[2:3] = [names[2] + ".gz", names[2] + ".open", names[2].replace("0001", "0002")]
+    for number, name in enumerate([*names, "notes.txt"]):
+        write(tmp_path / name, line(number))
+    assert {row["file"] for row in rows_of(spark, tmp_path)} == {
+        name.partition("/")[2] for name in names[1:-1]
     }
-    assert names_read(*names, "notes.txt") == names
-
-
-def test_words_of_a_newer_tsproxy_are_read_as_other(spark, tmp_path):
-    lines = [counters(0, reason="too_warm", unit_guess="weeks"), counters(1, reason="too_old"), counters(2)]
-    rows = rows_of(spark, write(tmp_path / "a.jsonl", *lines))
-    found = {row["seq"]: (row["reason"], row["unit_guess"], row["problem"]) for row in rows}
-    assert found == {0: ("other", "other", None), 1: ("too_old", None, None), 2: (None, None, None)}
-
-
-def test_directories_below_are_read(spark, tmp_path):
-    write(tmp_path / "px-1" / "decisions-20261120T000000Z-px-b-0001.jsonl", line(0))
-    write(tmp_path / "px-2" / "decisions-20261120T000000Z-px-c-0001.jsonl", line(0, boot="c"))
-    assert len(rows_of(spark, tmp_path)) == 2
-
-
-def test_a_file_given_by_name_is_read_whatever_it_is_called(spark, tmp_path):
-    assert len(rows_of(spark, write(tmp_path / "mine.jsonl", line(0)))) == 1
 
 
 def test_a_directory_without_files_of_the_day_holds_no_lines(spark, tmp_path):
     assert rows_of(spark, tmp_path) == []
 
 
-def test_a_line_delivered_twice_is_one_line(spark, tmp_path):
-    first = write(tmp_path / "a.jsonl", line(0), line(1), line(1))
-    again = write(tmp_path / "b.jsonl", line(0))
-    assert {row["seq"]: row["copies"] for row in rows_of(spark, first, again)} == {0: 2, 1: 2}
-
-
-def test_counts_belong_to_the_day_and_hour_of_their_interval(spark, tmp_path):
-    """Counters of the last minute are written when it is over: on the next day."""
-    path = write(tmp_path / "a.jsonl", counters(0, MIDNIGHT_MS + DAY_MS - MINUTE_MS))
-    (row,) = rows_of(spark, path)
-    assert (row["ts"][:10], row["day"], row["hour"]) == ("2026-11-21", "2026-11-20", "2026-11-20T23")
-
-
+TORN = text_of([counters(1)])[:100]
+EXTREMES = [2**63 - 1, -(2**63)]
 UNUSABLE = (
     ({"v": 2}, "unknown_version"),
     ({"boot": None}, "no_identity"),
@@ -99,46 +56,76 @@ UNUSABLE = (
     ({"records": 2**63}, "not_json"),
     ({"records": "ten"}, "not_json"),
 )
+FILES = {
+    "words": [counters(0, reason="too_warm", unit_guess="weeks"), counters(1, reason="too_old"), counters(2)],
+    "twice": [line(0), line(1), line(1)],
+    "again": [line(0)],
+    "midnight": [counters(0, MIDNIGHT_MS + DAY_MS - MINUTE_MS)],
+    "unusable": [counters(seq) | broken for seq, (broken, _) in enumerate(UNUSABLE)],
+    "torn": [counters(0)],
+    "later": [counters(0, colour="green", deep={"er": [1]}), line(1, "weather", wind=3)],
+    "extremes": [line(0, "decision", bad_ts=EXTREMES, bad_index=[0, 1])],
+    "facts": [line(0, kind="start", facts={"a": {"b": 1}})],
+}
+"""Each is given by its name, and so is read whatever that is. The lines of a file have a boot of their own,
+but for those that are unusable: they have a proxy each."""
 
 
-def test_a_line_that_would_spoil_a_sum_is_set_aside(spark, tmp_path):
-    lines = [counters(seq) | broken for seq, (broken, _) in enumerate(UNUSABLE)]
-    lines = [each | {"proxy": str(number)} for number, each in enumerate(lines)]
-    found = rows_of(spark, write(tmp_path / "a.jsonl", *lines, counters(99, proxy="99")))
-    assert {row["proxy"]: row["problem"] for row in found} == {
-        **{str(n): problem for n, (_, problem) in enumerate(UNUSABLE)},
-        "99": None,
+@pytest.fixture(scope="module")
+def rows(spark, tmp_path_factory):
+    """Returns the rows of files, by the names of these."""
+    folder = tmp_path_factory.mktemp("files")
+    for name, lines in FILES.items():
+        boot = "twice" if name == "again" else name
+        own = [each | {"boot": each["boot"] and boot} for each in lines]
+        if name == "unusable":
+            own = [each | {"proxy": str(number)} for number, each in enumerate(own)]
+        raw = "garbage\ngarbage\n42\n\n" + TORN if name == "torn" else ""
+        write(folder / f"{name}.jsonl", *own, raw=raw)
+    found = rows_of(spark, *(folder / f"{name}.jsonl" for name in FILES))
+    return lambda *names: [row for row in found if row["file"].removesuffix(".jsonl") in names]
+
+
+def test_words_of_a_newer_tsproxy_are_read_as_other(rows):
+    found = {row["seq"]: (row["reason"], row["unit_guess"], row["problem"]) for row in rows("words")}
+    assert found == {0: ("other", "other", None), 1: ("too_old", None, None), 2: (None, None, None)}
+
+
+def test_a_line_delivered_twice_is_one_line(rows):
+    assert {row["seq"]: row["copies"] for row in rows("twice", "again")} == {0: 2, 1: 2}
+
+
+def test_counts_belong_to_the_day_and_hour_of_their_interval(rows):
+    """Counters of the last minute are written when it is over: on the next day."""
+    (row,) = rows("midnight")
+    assert (row["ts"][:10], row["day"], row["hour"]) == ("2026-11-21", "2026-11-20", "2026-11-20T23")
+
+
+def test_a_line_that_would_spoil_a_sum_is_set_aside(rows):
+    assert {row["proxy"]: row["problem"] for row in rows("unusable")} == {
+        str(n): problem for n, (_, problem) in enumerate(UNUSABLE)
     }
 
 
-def test_a_line_that_is_not_json_is_set_aside_with_its_beginning_and_its_file(spark, tmp_path):
-    torn = text_of([counters(1)])[:100]
-    path = write(tmp_path / "a.jsonl", counters(0), raw="garbage\ngarbage\n42\n\n" + torn)
-    rows = rows_of(spark, path)
-    assert sorted(row["raw"] for row in rows if row["problem"]) == sorted(["garbage", "garbage", "42", torn])
-    assert {row["file"] for row in rows} == {"a.jsonl"}
+def test_a_line_that_is_not_json_is_set_aside_with_its_beginning_and_its_file(rows):
+    found = rows("torn")
+    assert sorted(row["raw"] for row in found if row["problem"]) == sorted(["garbage", "garbage", "42", TORN])
+    assert len(found) == 5
 
 
-def test_fields_and_events_of_a_later_minor_are_read_past(spark, tmp_path):
+def test_fields_and_events_of_a_later_minor_are_read_past(rows):
     """Within a version fields are only added."""
-    path = write(
-        tmp_path / "a.jsonl", counters(0, colour="green", deep={"er": [1]}), line(1, "weather", wind=3)
-    )
-    assert problems(spark, path) == {0: None, 1: None}
+    assert {row["seq"]: row["problem"] for row in rows("later")} == {0: None, 1: None}
 
 
-def test_extreme_timestamps_survive(spark, tmp_path):
+def test_extreme_timestamps_survive(rows):
     """Long.MIN and Long.MAX are record times that clients really send."""
-    extremes = [2**63 - 1, -(2**63)]
-    path = write(tmp_path / "a.jsonl", line(0, "decision", bad_ts=extremes, bad_index=[0, 1]))
-    (row,) = rows_of(spark, path)
-    assert (row["problem"], row["bad_ts"]) == (None, extremes)
+    (row,) = rows("extremes")
+    assert (row["problem"], row["bad_ts"]) == (None, EXTREMES)
 
 
-def test_an_object_of_facts_does_not_disturb(spark, tmp_path):
-    assert problems(spark, write(tmp_path / "a.jsonl", line(0, kind="start", facts={"a": {"b": 1}}))) == {
-        0: None
-    }
+def test_an_object_of_facts_does_not_disturb(rows):
+    assert [row["problem"] for row in rows("facts")] == [None]
 
 
 def test_the_period_has_both_its_ends(spark, tmp_path):

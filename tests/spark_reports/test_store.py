@@ -14,10 +14,13 @@ from tests.spark_reports.logs import counters, heartbeat, line, write
 DAYS = "2026-11-20..2026-11-21"
 
 
-@pytest.mark.parametrize("form", ["delta", "iceberg"])
 @pytest.mark.parametrize(
-    "command",
-    [("compact", "--format"), ("stream", "--checkpoint", "state", "--format"), ("daily", "--input-format")],
+    ("command", "form"),
+    [
+        (("compact", "--format"), "delta"),
+        (("stream", "--checkpoint", "state", "--format"), "iceberg"),
+        (("daily", "--input-format"), "iceberg"),
+    ],
 )
 def test_a_session_without_the_format_says_so_in_a_sentence_and_writes_nothing(
     spark, tmp_path, monkeypatch, capsys, command, form
