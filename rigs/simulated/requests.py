@@ -86,12 +86,6 @@ class Asked:
     def wants_answer(self) -> bool:
         return self.acks != 0
 
-    @property
-    def may_be_forwarded(self) -> bool:
-        """Whether the broker may see it, with limits in force."""
-        kinds = {each.kind for each in self.batches.values()}
-        return not self.is_local and (not kinds or kinds != {Kind.BAD})
-
     def __str__(self) -> str:
         batches = ", ".join(f"{t}-{p} {each.kind.name}" for (t, p), each in self.batches.items())
         acks = "" if self.acks is None else f" acks={self.acks}"

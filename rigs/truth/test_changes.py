@@ -308,16 +308,15 @@ async def books(spark, tmp_path_factory):
     return Books(told, held, lines, report_of(log, folder, began_ms))
 
 
-ALL = [
-    pytest.param(
-        change, client, id=f"{change}-{client}", marks=[pytest.mark.broker, pytest.mark.timeout(1_800)]
-    )
-    for change in CHANGES
-    for client in CLIENTS
+pytestmark = [
+    pytest.mark.broker,
+    pytest.mark.timeout(1_800),
+    pytest.mark.full_only("a broker of its own; test_outcomes.py has how brokers end a batch"),
 ]
+ALL = pytest.mark.parametrize(("change", "client"), itertools.product(CHANGES, CLIENTS))
 
 
-@pytest.mark.parametrize(("change", "client"), ALL)
+@ALL
 def test_what_was_stored_before_is_all_that_client_topic_log_and_report_hold(books, change, client):
     name = f"{change}-{client}"
     assert books.told[name] == {True: FIRST, False: OTHERS}
@@ -326,7 +325,7 @@ def test_what_was_stored_before_is_all_that_client_topic_log_and_report_hold(boo
     assert books.reported(name)["records_accepted"] == FIRST
 
 
-@pytest.mark.parametrize(("change", "client"), ALL)
+@ALL
 def test_what_the_client_gave_up_is_rejected_or_repetitions_without_a_success(books, change, client):
     """Nobody but the client knows when it gives up: each try of the same records is a repetition."""
     name, ends = f"{change}-{client}", CHANGES[change].ends
@@ -344,7 +343,7 @@ def code_for(client, change):
     return 100 if (client, change) == ("java", "no-topic") else CHANGES[change].error_code
 
 
-@pytest.mark.parametrize(("change", "client"), ALL)
+@ALL
 def test_the_log_says_by_which_code_and_whether_it_is_for_good(books, change, client):
     """By the same one for each family that names topics in the same way."""
     lines = [line for line in books.lines if line["topic"] == f"{change}-{client}"]

@@ -131,6 +131,9 @@ class Counts:
         return sum(each.get("records_unread") or 0 for each in self._lines if each["topic"] == topic)
 
 
+pytestmark = pytest.mark.full_only("tests/e2e/test_adaptive.py has one producer of batches that stay unread")
+
+
 @pytest_asyncio.fixture(scope="module", loop_scope="session")
 async def counts(kafka_440, spark, tmp_path_factory):
     folder = tmp_path_factory.mktemp("unread")

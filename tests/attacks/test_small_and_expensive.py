@@ -52,7 +52,6 @@ def culprits(count, timestamp_ms=0):
 
 
 EXPENSIVE = asked({"t": {0: culprits(OFFLOAD_RECORDS + 1)}})
-CHEAP = asked({"t": {0: culprits(10)}})
 
 
 def kinds(effects):

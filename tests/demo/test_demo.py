@@ -101,7 +101,7 @@ def judged_in_reports(said: str) -> int:
 
 
 @needs_proc
-@pytest.mark.full_only("a demo that is killed, and one whose proxy dies, leave nothing running below")
+@pytest.mark.full_only("a demo whose proxy dies leaves nothing running below")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=lambda number: number.name)
 async def test_a_demo_that_is_interrupted_leaves_nothing_running(
     mark: str, tmp_path: Path, number: signal.Signals
@@ -117,6 +117,7 @@ async def test_a_demo_that_is_interrupted_leaves_nothing_running(
 
 
 @needs_proc
+@pytest.mark.full_only("a demo whose proxy dies leaves nothing running below")
 async def test_a_demo_that_is_killed_leaves_nothing_running(mark: str, tmp_path: Path):
     async with demo(mark, tmp_path, every=1) as process:
         await until_it_says(process, "handed over")

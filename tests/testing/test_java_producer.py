@@ -12,7 +12,7 @@ from tsproxy.testing.java_producer import Acknowledged, JavaProducer, JavaProduc
 from tsproxy.testing.kafka_cluster import KafkaCluster
 
 HOUR_MS = 3_600_000
-MANY = 100_000 if os.environ.get("TSPROXY_TEST") == "full" else 20_000
+MANY = 100_000
 PATIENT = {"linger.ms": "60000"}
 """Batches end where they are full or flushed, not where this machine is quick or slow."""
 
@@ -35,23 +35,25 @@ async def read(kafka: KafkaCluster, topic: str, count: int, **options):
         return [await consumer.getone() for _ in range(count)]
 
 
-async def test_a_record_arrives_as_it_was_given(kafka, topic):
+async def test_records_arrive_as_they_were_given_but_for_one_that_java_rejects_by_itself(kafka, topic):
+    """Absent and empty are not the same."""
     now = now_ms()
     await kafka.create_topic(topic, partitions=2)
     record = JavaRecord(topic, b"value", b"key", now, 0, [("trace", b"\x00\xff"), ("none", None)])
+    negative = JavaRecord(topic, timestamp_ms=-1, partition=0)
+    others = [JavaRecord(topic, value, key, partition=0) for value, key in ((None, b""), (b"", None))]
     async with producer(kafka) as java:
-        assert await java.send_all([record]) == [Acknowledged(partition=0, offset=0, timestamp_ms=now)]
-    (arrived,) = await read(kafka, topic, 1)
+        first, rejected, *sent = await java.send_all([record, negative, *others])
+    assert first == Acknowledged(partition=0, offset=0, timestamp_ms=now)
+    assert rejected == Rejected(
+        "IllegalArgumentException",
+        "Invalid timestamp: -1. Timestamp should always be non-negative or null.",
+    )
+    assert [each.offset for each in sent] == [1, 2]
+    arrived, *without = await read(kafka, topic, 3)
     assert (arrived.value, arrived.key, arrived.timestamp) == (b"value", b"key", now)
     assert arrived.headers == (("trace", b"\x00\xff"), ("none", None))
-
-
-async def test_absent_and_empty_are_not_the_same(kafka_440, topic):
-    await kafka_440.create_topic(topic)
-    async with producer(kafka_440) as java:
-        await java.send_all([JavaRecord(topic, None, b""), JavaRecord(topic, b"", None)])
-    arrived = await read(kafka_440, topic, 2)
-    assert [(record.key, record.value) for record in arrived] == [(b"", None), (None, b"")]
+    assert [(record.key, record.value) for record in without] == [(b"", None), (None, b"")]
 
 
 async def test_a_record_out_of_bounds_is_rejected_in_the_brokers_words_and_takes_its_batch_along(
@@ -67,17 +69,6 @@ async def test_a_record_out_of_bounds_is_rejected_in_the_brokers_words_and_takes
     assert good.exception == "KafkaException"
     assert bad.exception == "InvalidTimestampException"
     assert f"Timestamp {now * 1000} of message with offset 1 is out of range." in bad.message
-
-
-async def test_java_rejects_a_negative_timestamp_by_itself_and_sends_the_rest(kafka, topic):
-    await kafka.create_topic(topic)
-    async with producer(kafka) as java:
-        sent, rejected = await java.send_all([JavaRecord(topic, b""), JavaRecord(topic, timestamp_ms=-1)])
-    assert rejected == Rejected(
-        "IllegalArgumentException",
-        "Invalid timestamp: -1. Timestamp should always be non-negative or null.",
-    )
-    assert isinstance(sent, Acknowledged)
 
 
 async def test_options_decide_where_batches_end(kafka_440, topic):
@@ -97,6 +88,7 @@ async def test_without_acknowledgement_nobody_knows_the_offset(kafka_440, topic)
     assert result == Acknowledged(partition=0, offset=-1, timestamp_ms=7)
 
 
+@pytest.mark.full_only("a hundred thousand records; the tests above have a few")
 async def test_a_great_many_records_come_back_one_by_one_and_in_order(kafka_440, topic):
     await kafka_440.create_topic(topic)
     count, now = MANY, now_ms()
