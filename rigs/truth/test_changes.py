@@ -313,7 +313,7 @@ pytestmark = [
     pytest.mark.timeout(1_800),
     pytest.mark.full_only("a broker of its own; test_outcomes.py has how brokers end a batch"),
 ]
-ALL = pytest.mark.parametrize(("change", "client"), itertools.product(CHANGES, CLIENTS))
+ALL = pytest.mark.parametrize(("change", "client"), [*itertools.product(CHANGES, CLIENTS)])
 
 
 @ALL

@@ -385,6 +385,7 @@ async def test_a_renewal_by_another_mechanism_is_closed(kafka):
 # -- Certificates ------------------------------------------------------------------------------------
 
 
+@pytest.mark.full_only("a cluster of its own, for what brokers do; the session's test stays")
 async def test_after_sasl_a_broker_goes_by_no_certificate(certificates):
     """Nor does a session, where the name cannot be read: `test_who_logged_in_without_a_name_…`."""
     topics = {"mallory": "mallory", "shown": "CN=client"}
@@ -468,20 +469,19 @@ DOCUMENT = (Path(__file__).parents[2] / "docs" / "guide" / "policy.md").read_tex
 [NAMELESS] = re.findall(r"^### Clients without a principal$.*?^```yaml\n(.*?)^```$", DOCUMENT, re.M | re.S)
 
 
-async def test_the_documents_allowance_by_name_is_not_nobodys(tmp_path):
+async def test_the_documents_allowance_by_name_is_not_nobodys(kafka_440, topic, tmp_path):
     """Two days old, where etl may be thirty late: who has not logged in gets the rule for everybody."""
-    async with KafkaCluster() as kafka:
-        await kafka.create_topic("orders")
-        file = tmp_path / "tsproxy.yaml"
-        file.write_text(
-            f"upstream: {{ bootstrap_servers: ['{kafka.bootstrap_servers}'] }}\n"
-            f"listeners: [{{ bind: 127.0.0.1:0 }}]\n{NAMELESS}"
-        )
-        async with RunningProxy(config=file) as proxy:
-            client = await connect(proxy.bootstrap_servers)
-            old = batch([time.time_ns() // 1_000_000 - 2 * 86_400_000])
-            answer = await client.frame(produce({"orders": {0: old}}, version=8))
-            answered = k00_produce.read_response(8, answer[4:])
-            assert answered.topics[0].partitions[0].error_code == 32
-            client.close()
+    await kafka_440.create_topic(topic)
+    file = tmp_path / "tsproxy.yaml"
+    file.write_text(
+        f"upstream: {{ bootstrap_servers: ['{kafka_440.bootstrap_servers}'] }}\n"
+        f"listeners: [{{ bind: 127.0.0.1:0 }}]\n" + NAMELESS.replace('"orders"', topic)
+    )
+    async with RunningProxy(config=file) as proxy:
+        client = await connect(proxy.bootstrap_servers)
+        old = batch([time.time_ns() // 1_000_000 - 2 * 86_400_000])
+        answer = await client.frame(produce({topic: {0: old}}, version=8))
+        answered = k00_produce.read_response(8, answer[4:])
+        assert answered.topics[0].partitions[0].error_code == 32
+        client.close()
     assert {line["rule"] for line in proxy.decisions() if line["event"] == "decision"} == {"everybody"}

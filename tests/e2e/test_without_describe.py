@@ -12,6 +12,7 @@ from asyncio.subprocess import PIPE, STDOUT
 from contextlib import asynccontextmanager
 
 import pytest
+import pytest_asyncio
 from confluent_kafka.admin import (
     AclBinding,
     AclBindingFilter,
@@ -25,6 +26,7 @@ from confluent_kafka.admin import (
 from tests.attacks.attacker import metric, port_of
 from tests.e2e.principals import AUTHORIZER
 from tests.e2e.test_versions_narrowed import offered
+from tests.full_only import IS_FULL
 from tests.proxy.running import events, page
 from tests.proxy.test_cluster import ADDRESS, HOUR_MS, learning, sasl_of, upstream_of
 from tests.proxy.world import until
@@ -46,14 +48,24 @@ OWN_LOGIN = {
 WITHOUT_RETRIES = {"retries": "0", "enable.idempotence": "false"}
 ALLOW, DENY = AclPermissionType.ALLOW, AclPermissionType.DENY
 ANY = ("*", ResourcePatternType.LITERAL)
-STARTS = 3
+STARTS = 3 if IS_FULL else 2
 
 
-@pytest.fixture
-async def kafka():
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def guarded():
     properties = {**AUTHORIZER, "super.users": "User:root"}
     async with KafkaCluster(security="SASL_PLAINTEXT", users=USERS, properties=properties) as it:
         yield it
+
+
+@pytest.fixture
+async def kafka(guarded):
+    """Nobody but root has a right, until the test grants it."""
+    yield guarded
+    everything = AclBindingFilter(
+        ResourceType.ANY, None, ResourcePatternType.ANY, None, None, AclOperation.ANY, AclPermissionType.ANY
+    )
+    await asyncio.to_thread(_change, guarded, "delete_acls", [everything])
 
 
 def binding(operation, pattern, permission=ALLOW):

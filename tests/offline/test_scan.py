@@ -131,6 +131,7 @@ async def test_every_leader_of_a_cluster_is_asked_and_one_that_is_gone_costs_its
     assert all(one["why"] for one in unread)
 
 
+@pytest.mark.full_only("a cluster of its own; a user logs in by a configuration below")
 async def test_a_cluster_that_asks_for_tls_and_a_password_is_reached_by_a_proxys_configuration(
     tmp_path, topic, capsys
 ):

@@ -187,6 +187,7 @@ async def test_a_topics_difference_limits_what_the_broker_itself_limits(
 
 
 @pytest.mark.broker
+@pytest.mark.full_only("a cluster of its own; above, a topic has the same property")
 async def test_a_brokers_difference_limits_all_topics_and_hides_their_own(topic):
     properties = {"log.message.timestamp.difference.max.ms": str(HOUR_MS)}
     async with KafkaCluster("3.9.1", properties=properties) as kafka:
@@ -362,6 +363,7 @@ async def test_the_cluster_is_waited_for_lost_and_found_again(topic):
 
 
 @pytest.mark.broker
+@pytest.mark.full_only("two brokers of its own; tests/e2e/cluster has a broker that joins")
 async def test_a_wanted_node_makes_brokers_be_read_at_once():
     async with KafkaCluster(nodes=[1, 2]) as kafka:
         await kafka.stop_node(2)
@@ -436,6 +438,7 @@ async def test_permission_and_authentication_are_told_apart(guarded, topic):
 
 
 @pytest.mark.broker
+@pytest.mark.full_only("a cluster of its own; doctor's tests have one with TLS, and both mistakes")
 async def test_a_cluster_with_tls_is_understood_and_a_plain_connection_to_it_explained(certificates, topic):
     async with KafkaCluster(security="SSL", authority=certificates) as kafka:
         await kafka.create_topic(topic)

@@ -73,6 +73,7 @@ async def test_a_tls_listener_serves_who_trusts_it(certificates):
 
 
 @pytest.mark.broker
+@pytest.mark.full_only("a cluster of its own; tests/e2e has passwords and rights before many")
 async def test_passwords_are_checked_and_an_authorizer_is_obeyed():
     """The kit's own administration goes on: its listener is a super user's."""
     properties = {
