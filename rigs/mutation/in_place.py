@@ -20,6 +20,7 @@ class CannotChangeError(Exception):
 def live_functions() -> Functions:
     """All functions of this process by their code."""
     found: Functions = defaultdict(list)
+    gc.unfreeze()  # frozen objects are not listed, and conftest.py freezes all that collecting the tests made
     for one in gc.get_objects():
         if isinstance(one, FunctionType):
             found[one.__code__].append(one)

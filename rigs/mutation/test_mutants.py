@@ -1,6 +1,8 @@
 """The tool that looks for missing tests misses no change, and notices what no test notices."""
 
 import os
+import subprocess
+import sys
 
 import pytest
 
@@ -99,3 +101,25 @@ def test_a_trial_that_raises_or_is_killed_has_caught_its_mutant():
         raise MemoryError
 
     assert sorted(trial.verdicts([(1, killed), (2, raises)], 2)) == [(1, trial.CAUGHT), (2, trial.CAUGHT)]
+
+
+TRIALS = """
+from functools import partial
+from rigs.mutation import trial
+from rigs.mutation.mutants import mutants
+
+file = "tests/policy/test_units.py"
+tests = {f"{file}::test_the_words_name_it_and_say_what_to_do": 1.0}
+found = mutants("tsproxy/policy/units.py")
+mutant = next(one for one in found if one.change == "found is None -> found is not None")
+trials = [(None, tests), (mutant, tests)]
+in_place = trial.in_loaded_process(trials, [file], 1)
+imported = trial.verdicts(((number, partial(trial.imported, *one)) for number, one in enumerate(trials)), 1)
+print(*(verdict for _, verdict in [*in_place, *imported]))
+"""
+
+
+def test_a_mutant_of_the_product_is_caught_in_both_kinds_of_trial():
+    """Two things hid all mutants: conftest.py freezes objects, and pytest loads the modules of a plugin."""
+    run = subprocess.run([sys.executable, "-c", TRIALS], capture_output=True, text=True, cwd=mutants.ROOT)
+    assert run.stdout.split() == [str(verdict) for verdict in 2 * [trial.SURVIVED, trial.CAUGHT]], run.stderr

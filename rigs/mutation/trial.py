@@ -31,7 +31,17 @@ from hypothesis import Phase, settings
 from rigs.mutation import in_place
 from rigs.mutation.mutants import ROOT, Mutant, untouched
 
-OPTIONS = ("-x", "-q", "-s", "--tb=no", "-p", "no:cacheprovider", "--timeout=0", "--hypothesis-seed=0")
+OPTIONS = (
+    "-x",
+    "-q",
+    "-s",
+    "--tb=no",
+    "--assert=plain",
+    "-p",
+    "no:cacheprovider",
+    "--timeout=0",
+    "--hypothesis-seed=0",
+)
 QUICK = ("-m", "not broker and not spark and not slow")
 MEMORY_BYTES = 4 << 30
 """A mutant that reads for ever ends at this, or at the time of its test."""
