@@ -376,6 +376,25 @@ async def test_a_client_that_does_not_trust_the_certificate_is_counted_although_
         assert (counted.result, counted.connections) == ("handshake_failed", 1)
 
 
+@on_both_loops
+async def test_clients_that_come_all_at_once_are_let_in_a_few_a_turn():
+    """Clients that were there before have their turns in between."""
+    clients, accepted, a_turn = 20, [], []
+    port = Port(Address(HOST, 0), lambda connection, *_: accepted.append(connection))
+    port.open()
+    with contextlib.ExitStack() as ends:
+        for _ in range(clients):
+            ends.enter_context(socket.create_connection((HOST, port.address.port)))
+        while len(accepted) < clients:
+            before = len(accepted)
+            await asyncio.sleep(0)
+            a_turn.append(len(accepted) - before)
+        port.close()
+        for connection in accepted:
+            connection.close()
+    assert max(a_turn) <= 4
+
+
 def test_a_port_in_use_is_told_with_what_to_do():
     with socket.socket() as taken:
         taken.bind((HOST, 0))
