@@ -6,7 +6,7 @@
 
 One module for each question:
 
-    load/          generator and sink in C: the first sends requests, the second answers them
+    load/          generator, herd and sink in C: requests, idle connections, and the answers to both
     frames         valid requests, built once in Python
     tools          compiles the C code, finds programs, says in a sentence what is missing
     processes      starts programs, reads their CPU and memory, ends them

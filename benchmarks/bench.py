@@ -21,12 +21,12 @@ from typing import Final
 from benchmarks.frames import Shape, write_frames
 from benchmarks.loads import Load
 from benchmarks.processes import Command, Program, ProgramError, Workshop
-from benchmarks.proxies import PROXIES, Place, Proxy
+from benchmarks.proxies import BROKERS, PROXIES, Place, Proxy
 from benchmarks.tools import MissingError, find, load_programs, require_tls
 from tsproxy.testing.identity import Identity
 from tsproxy.testing.ports import free_ports
 
-_PORTS: Final = 4
+_PORTS: Final = 1 + BROKERS
 _POLL_S: Final = 0.02
 
 
@@ -176,8 +176,10 @@ class Bench:
         seconds: float | None = None,
         patience_s: float = 10.0,
         warm_up: int | None = None,
+        login: Sequence[str] = (),
     ) -> Iterator[Program]:
-        """A generator that has printed `ready`: connected, warmed up, and waiting for `go`."""
+        """A generator that has printed `ready`: connected, warmed up, and waiting for `go`. Another line ends
+        its load early. `login` are options for a login by SCRAM."""
         effort = self.effort
         options: dict[str, object] = {
             "port": target.port,
@@ -198,7 +200,7 @@ class Bench:
             if value is not None
             for word in (f"--{name}", value if isinstance(value, Path) else str(value))
         ]
-        with self.helper("generator", (load_programs().generator, *words)) as program:
+        with self.helper("generator", (load_programs().generator, *words, *login)) as program:
             yield program
 
     @contextmanager

@@ -103,7 +103,7 @@ def write_frames(shape: Shape, path: Path) -> None:
         first_ms = time.time_ns() // 1_000_000 - 1_000 + shape.ahead_ms
         batches = tuple(build_batch(shape, first_ms, seed) for seed in range(shape.partitions))
         repeated = produce_frame(shape.topic_names, batches)
-    path.write_bytes(b"".join((*_opening_frames(shape.topic_names), repeated)))
+    path.write_bytes(b"".join((*opening_of(shape.topic_names), repeated)))
 
 
 def build_batch(shape: Shape, first_ms: int, seed: int = 0) -> bytes:
@@ -148,7 +148,7 @@ def opening_and_produce(shape: Shape, client_id: str) -> tuple[tuple[bytes, byte
     """The first requests of a client with that name, and its Produce request. Timestamps count from now."""
     first_ms = time.time_ns() // 1_000_000 + shape.ahead_ms
     batches = (build_batch(shape, first_ms),)
-    return _opening_frames(shape.topic_names), produce_frame(shape.topic_names, batches, client_id)
+    return opening_of(shape.topic_names), produce_frame(shape.topic_names, batches, client_id)
 
 
 def produce_frame(topics: tuple[str, ...], batches: tuple[bytes, ...], client_id: str = CLIENT_ID) -> bytes:
@@ -179,6 +179,11 @@ def fetch_frame(topics: tuple[str, ...], partition_bytes: int) -> bytes:
     return _request(ApiKey.FETCH, FETCH_VERSION, body)
 
 
+def metadata_of_all() -> bytes:
+    """A Metadata request for all topics."""
+    return _request(ApiKey.METADATA, METADATA_VERSION, put.array(None, is_flexible=False) + put.int8(0))
+
+
 def accepting_answer(topic: str) -> bytes:
     """A broker's answer to a Produce request for one partition of `topic`."""
     accepted = TopicProduceResponse(topic, (PartitionProduceResponse(index=0, base_offset=0),))
@@ -186,7 +191,8 @@ def accepting_answer(topic: str) -> bytes:
     return frame(response_header(ApiKey.PRODUCE, PRODUCE_VERSION, 0) + body)
 
 
-def _opening_frames(topics: tuple[str, ...]) -> tuple[bytes, bytes]:
+def opening_of(topics: tuple[str, ...]) -> tuple[bytes, bytes]:
+    """ApiVersions and Metadata, the first requests of a client that uses these topics."""
     software = b"".join(put.string(text, is_flexible=True) for text in (CLIENT_ID, "1"))
     # v5: the topics, and whether they may be created
     metadata = put.array(len(topics), is_flexible=False)

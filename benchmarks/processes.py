@@ -59,6 +59,10 @@ class Program:
                 break
         return used_s
 
+    def pids(self) -> Sequence[int]:
+        """The program and its descendants."""
+        return _tree(self.pid)
+
     def rss_bytes(self) -> int:
         """Resident memory of the program and its descendants now."""
         return sum(_status_bytes(pid, "VmRSS") for pid in _tree(self.pid))

@@ -20,9 +20,13 @@ TUNED_BUFFER_BYTES: Final = 262_144
 """The default of haproxy and nginx, 16 KiB, costs two to three times the CPU for large frames."""
 
 
+BROKERS: Final = 5
+"""The brokers that have a port at tsproxy: node ids 0 to 4."""
+
+
 @dataclass(frozen=True, slots=True)
 class Place:
-    """The port and folder of a proxy. It may use the ports up to `port` + 3.
+    """The port and folder of a proxy. It may use the ports up to `port` + BROKERS.
 
     If clients speak TLS, `identity` has its certificate.
     """
@@ -129,7 +133,7 @@ upstream: {{ bootstrap_servers: ["127.0.0.1:{place.upstream_port}"] }}
 listeners:
   - name: bench
     bind: 127.0.0.1:{place.port}
-    brokers: {{ ports_from: {place.port + 1}, count: 3 }}{tls}
+    brokers: {{ ports_from: {place.port + 1}, count: {BROKERS} }}{tls}
 decisions: {{ directory: {place.folder / "decisions"} }}
 {policy}
 admin: {{ bind: "127.0.0.1:0" }}

@@ -10,7 +10,10 @@ from benchmarks.bench import Bench, Running
 from benchmarks.proxies import UNTHROTTLED, Proxy, tsproxy
 from benchmarks.sections import Section, verdict
 
+STORM_TITLE: Final = "Everything rejected, many clients"
 CLIENTS: Final = 10_000
+MANY_CLIENTS: Final = f"{CLIENTS:,} clients"
+LOG: Final = "decision log"
 LOG_AT_MOST_MIB: Final = 6.0
 """The target for one interval: 5,000 keys, and as many examples as their limit allows."""
 MEMORY_AT_MOST_MIB: Final = 64.0
@@ -48,7 +51,7 @@ class _Storm:
 
 def storm(bench: Bench) -> Section:
     """The same rejections from few clients, from 10,000, and from a client with a new id each time."""
-    crowds = ((f"{FEW} clients", FEW), (f"{CLIENTS:,} clients", CLIENTS), ("a new client id each time", 0))
+    crowds = ((f"{FEW} clients", FEW), (MANY_CLIENTS, CLIENTS), ("a new client id each time", 0))
     interval_s = max(1, round(bench.effort.seconds * _SECONDS_FACTOR / _INTERVALS))
     storms = {name: _storm(bench, clients, interval_s) for name, clients in crowds}
     few, *_ = storms.values()
@@ -66,7 +69,7 @@ def storm(bench: Bench) -> Section:
         "log's bytes are those of one interval. Memory is the largest growth of resident memory since the "
         "connections were opened. CPU is that of one rejection, as a ratio to that with few clients. The "
         "longest answer shows that the event loop does not stop while counters are written.",
-        head=("clients", "rejected", "decision log", "memory", "CPU", "p99", "longest answer"),
+        head=("clients", "rejected", LOG, "memory", "CPU", "p99", "longest answer"),
         rows=[
             (
                 name,

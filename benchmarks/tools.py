@@ -34,9 +34,10 @@ class MissingError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class LoadPrograms:
-    """The compiled generator and sink. `knows_tls` is False if OpenSSL's headers are missing."""
+    """The compiled programs. `knows_tls` is False if OpenSSL's headers are missing."""
 
     generator: Path
+    herd: Path
     sink: Path
     knows_tls: bool
 
@@ -62,13 +63,13 @@ def load_programs() -> LoadPrograms:
     if not folder.is_dir():
         folder.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=folder.parent) as unfinished:
-            for name in ("generator", "sink"):
-                tls = _TLS_FLAGS if knows_tls and name == "generator" else ()
+            for name in ("generator", "herd", "sink"):
+                tls = _TLS_FLAGS if knows_tls and name != "sink" else ()
                 subprocess.run(
                     [gcc, *_FLAGS, "-o", Path(unfinished, name), _SOURCES / f"{name}.c", *tls], check=True
                 )
             shutil.copytree(unfinished, folder, dirs_exist_ok=True)
-    return LoadPrograms(folder / "generator", folder / "sink", knows_tls)
+    return LoadPrograms(folder / "generator", folder / "herd", folder / "sink", knows_tls)
 
 
 def require_tls() -> None:

@@ -2,6 +2,7 @@
  *
  *     generator --port P --frames FILE --connections C --in-flight I
  *               [--warm-up N] [--requests N] [--seconds S] [--rate R] [--expect CODE] [--patience S] [--ca PEM]
+ *               [--user NAME --password TEXT]
  *
  * FILE contains requests as they are on the wire, with their size prefix. The first ones open a connection
  * (ApiVersions, Metadata, ...): each is sent once, and the next one after its answer. Then come Produce
@@ -12,7 +13,8 @@
  * standard input starts the load. It prints one line of JSON when every answer has arrived. Connections stay
  * open until standard input ends.
  *
- * The load is N requests per connection or S seconds, whichever ends first. Closed loop: each connection keeps
+ * The load is N requests per connection or S seconds, whichever ends first, or until another line on standard input.
+ * Closed loop: each connection keeps
  * I requests in flight. Open loop (--rate): R requests a second in total, in turn over the connections, each
  * at a fixed time. Latency is measured from that time, even if the request had to wait because I requests were
  * in flight. So a stall counts for all requests that it delays.
@@ -21,14 +23,16 @@
  * Fetch answer must have records. The first wrong answer, or a closed connection, ends the program with exit code 1 and one line on standard error. Answers
  * that have not arrived S (--patience, 10) seconds after the load are reported as `unanswered`.
  *
- * --ca names the authority to trust and switches TLS on.
+ * --ca names the authority to trust and switches TLS on. --user logs in by SCRAM-SHA-256.
  */
 #include <getopt.h>
+#include <poll.h>
 #include <signal.h>
 #include <sys/epoll.h>
 #include <sys/timerfd.h>
 
 #include "latency.h"
+#include "login.h"
 #include "stream.h"
 #include "wire.h"
 
@@ -102,7 +106,7 @@ struct connection {
 static struct connection *connections;
 static int epoll, timer;
 static int64_t in_flight_in_all, quota_in_all, produced_bytes, load_begins_ns;
-static bool is_measuring;
+static bool is_measuring, is_stopped;
 static struct latencies latencies;
 
 static int64_t appointment_ns(const struct connection *connection, int64_t n)
@@ -303,6 +307,13 @@ static void wait_and_serve(void)
     int ready = epoll_wait(epoll, events, EVENTS, 20);
     for (int i = 0; i < ready; i++) {
         struct connection *connection = events[i].data.ptr;
+        if (events[i].data.ptr == &is_stopped) { /* standard input */
+            char line[16];
+            is_stopped = true;
+            if (epoll_ctl(epoll, EPOLL_CTL_DEL, STDIN_FILENO, NULL) == 0 && fgets(line, sizeof line, stdin) == NULL)
+                exit(0);
+            continue;
+        }
         if (connection == NULL) { /* the timer */
             uint64_t expirations;
             if (read(timer, &expirations, sizeof expirations) < 0 && errno != EAGAIN)
@@ -337,11 +348,32 @@ static int64_t run(int64_t requests, double seconds)
             return 0;
         wait_and_serve();
         int64_t now = now_ns();
-        if (now >= stop_ns && slots == 0 && quota_in_all > 0)
+        if (is_stopped && slots > 0)
+            slots = slot; /* what was due by now is still sent, however late */
+        else if ((is_stopped || now >= stop_ns) && slots == 0 && quota_in_all > 0)
             forbid_more();
         if (now >= give_up_ns)
             return in_flight_in_all + quota_in_all + (slots - slot);
     }
+}
+
+static void log_in(struct connection *connection)
+{
+    struct login login = {0};
+    struct buffer *in = &connection->in, *out = &connection->out;
+    struct pollfd waits = {.fd = connection->stream.fd, .events = POLLIN};
+    while (login_goes_on(&login, (struct cursor){in->bytes + in->start, in->bytes + in->end}, out)) {
+        in->start = in->end = 0;
+        while (out->start < out->end)
+            drop(out, stream_write(&connection->stream, out->bytes + out->start, out->end - out->start));
+        while (in->end == 0 || frame_size(in) != in->end) { /* one answer comes for one request */
+            size_t size = stream_read(&connection->stream, reserve(in, READ_BYTES), READ_BYTES);
+            in->end += size;
+            if (size == 0)
+                poll(&waits, 1, -1);
+        }
+    }
+    in->start = in->end = 0;
 }
 
 static void open_connections(void)
@@ -350,6 +382,7 @@ static void open_connections(void)
     for (int i = 0; i < options.connections; i++) {
         connections[i].due_ns = calloc((size_t)options.in_flight, sizeof(int64_t));
         connections[i].stream = stream_to(options.port, options.ca != NULL);
+        log_in(&connections[i]);
         watch(EPOLL_CTL_ADD, &connections[i]);
     }
 }
@@ -360,7 +393,8 @@ static void read_options(int count, char **arguments)
         {"port", 1, NULL, 'p'},     {"frames", 1, NULL, 'f'},   {"connections", 1, NULL, 'c'},
         {"in-flight", 1, NULL, 'i'}, {"warm-up", 1, NULL, 'w'},  {"requests", 1, NULL, 'n'},
         {"seconds", 1, NULL, 's'},  {"rate", 1, NULL, 'r'},     {"expect", 1, NULL, 'e'},
-        {"patience", 1, NULL, 'q'}, {"ca", 1, NULL, 't'},       {NULL, 0, NULL, 0},
+        {"patience", 1, NULL, 'q'}, {"ca", 1, NULL, 't'},       {"user", 1, NULL, 'u'},
+        {"password", 1, NULL, 'd'}, {NULL, 0, NULL, 0},
     };
     int letter;
     while ((letter = getopt_long(count, arguments, "", NAMES, NULL)) != -1) {
@@ -376,6 +410,8 @@ static void read_options(int count, char **arguments)
         case 'e': options.expected_code = atoi(optarg); break;
         case 'q': options.patience_s = atof(optarg); break;
         case 't': options.ca = optarg; break;
+        case 'u': login_user = optarg; break;
+        case 'd': login_password = optarg; break;
         default: exit(2);
         }
     }
@@ -397,7 +433,8 @@ int main(int count, char **arguments)
 {
     char line[16];
     read_options(count, arguments);
-    signal(SIGPIPE, SIG_IGN); /* OpenSSL writes without MSG_NOSIGNAL */
+    setvbuf(stdin, NULL, _IONBF, 0); /* what is buffered, epoll does not see */
+    signal(SIGPIPE, SIG_IGN);        /* OpenSSL writes without MSG_NOSIGNAL */
     load_frames(options.frames);
     if (options.ca != NULL)
         trust(options.ca);
@@ -417,6 +454,8 @@ int main(int count, char **arguments)
     if (fgets(line, sizeof line, stdin) == NULL)
         return 0;
     is_measuring = true;
+    struct epoll_event stop = {.events = EPOLLIN, .data.ptr = &is_stopped};
+    epoll_ctl(epoll, EPOLL_CTL_ADD, STDIN_FILENO, &stop);
     int64_t begun_ns = now_ns();
     int64_t unanswered = run(options.requests, options.seconds);
     print_result((double)(now_ns() - begun_ns) / 1e9, unanswered);

@@ -1,14 +1,18 @@
 /* A stand-in for a broker under load: it answers Produce and Fetch at once and keeps nothing.
  *
- *     sink [--partitions N] [--stuck]
+ *     sink [--brokers N] [--topics N] [--partitions N] [--stuck]
  *
- * Prints `ready PORT` when it listens on that port of 127.0.0.1, and runs until it is killed.
- * It answers Produce (v3 to v12: code 0 for every partition of the request), Fetch (v4 to v12: for every
- * partition as many bytes as the request allows, all zero), and the requests that clients and proxies send first: ApiVersions, Metadata (v0 to v5: itself, and N partitions for every topic in the request)
- * and DescribeConfigs (v0 to v2: a topic that accepts timestamps up to an hour ahead, as Kafka 4 does).
+ * Prints `ready PORT` when it listens on that port of 127.0.0.1, and runs until it is killed. It is a cluster of N
+ * brokers (1), each a process with a port of its own: one process may not open as many files, nor one port have as
+ * many connections, as a large load needs.
+ * It answers Produce (v3 to v12: code 0 for every partition of the request), Fetch (v4 to v12: for every partition as
+ * many bytes as the request allows, all zero), and the requests that clients and proxies send first: ApiVersions,
+ * Metadata (v0 to v12: its brokers, and N partitions for every topic in the request, or for --topics of them if the
+ * request is for all) and DescribeConfigs (v0 to v2: a topic that accepts timestamps up to an hour ahead, as Kafka 4
+ * does).
  * --stuck: it stops reading a connection that has sent the head of a Produce request.
  *
- * It has one thread, and uses one read per readiness and one write for all answers. It does not imitate a
+ * A broker has one thread, and uses one read per readiness and one write for all answers. It does not imitate a
  * broker's behaviour: tests of behaviour use real brokers.
  */
 #define _GNU_SOURCE /* accept4 */
@@ -17,12 +21,13 @@
 #include <netinet/tcp.h>
 #include <signal.h>
 #include <sys/epoll.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "wire.h"
 
-enum { READ_BYTES = 256 << 10, EVENTS = 256 };
+enum { READ_BYTES = 256 << 10, EVENTS = 256, MOST_BROKERS = 16 };
 
 struct connection {
     int fd;
@@ -31,12 +36,12 @@ struct connection {
     struct buffer in, out;
 };
 
-static int port, partitions = 1;
+static int ports[MOST_BROKERS], brokers = 1, topics_in_all, partitions = 1;
 static bool sticks;
 
 static const struct {
     int api_key, min, max;
-} VERSIONS[] = {{PRODUCE, 3, 12}, {FETCH, 4, 12}, {METADATA, 0, 5}, {API_VERSIONS, 0, 4}, {DESCRIBE_CONFIGS, 0, 2}};
+} VERSIONS[] = {{PRODUCE, 3, 12}, {FETCH, 4, 12}, {METADATA, 0, 12}, {API_VERSIONS, 0, 4}, {DESCRIBE_CONFIGS, 0, 2}};
 enum { VERSIONS_COUNT = sizeof VERSIONS / sizeof VERSIONS[0] };
 
 static const char *const CONFIGS[][2] = {
@@ -64,42 +69,76 @@ static void answer_api_versions(struct buffer *out, int version)
     put_tags(out, flexible);
 }
 
-static void put_partition_metadata(struct buffer *out, int index, int version)
+static void put_nodes(struct buffer *out, int node, bool flexible)
 {
+    put_length(out, 1, flexible, 4);
+    put(out, node, 4);
+}
+
+static void put_partition_metadata(struct buffer *out, int index, int version, bool flexible)
+{
+    int leader = 1 + index % brokers; /* and the one replica */
     put(out, 0, 2);
     put(out, index, 4);
-    put(out, 1, 4);                     /* the leader, and below the one replica, is node 1 */
-    for (int list = 0; list < 2; list++) /* replicas, in-sync replicas */
-        put(out, 1, 4), put(out, 1, 4);
+    put(out, leader, 4);
+    if (version >= 7)
+        put(out, 0, 4); /* leader_epoch */
+    put_nodes(out, leader, flexible);
+    put_nodes(out, leader, flexible); /* in-sync replicas */
     if (version >= 5)
-        put(out, 0, 4); /* offline replicas */
+        put_length(out, 0, flexible, 4); /* offline replicas */
+    put_tags(out, flexible);
+}
+
+static void put_topic_metadata(struct buffer *out, struct string name, int64_t number, int version, bool flexible)
+{
+    put(out, 0, 2);
+    put_string(out, name, flexible);
+    if (version >= 10)
+        put(out, 1, 8), put(out, number, 8); /* topic_id */
+    if (version >= 1)
+        put(out, 0, 1); /* is_internal */
+    put_length(out, partitions, flexible, 4);
+    for (int i = 0; i < partitions; i++)
+        put_partition_metadata(out, i, version, flexible);
+    if (version >= 8)
+        put(out, INT32_MIN, 4); /* the operations were not asked for */
+    put_tags(out, flexible);
 }
 
 static void answer_metadata(struct buffer *out, int version, struct cursor *body)
 {
-    int64_t topics = take(body, 4);
+    bool flexible = is_flexible(METADATA, version);
+    int64_t topics = take_length(body, flexible, 4);
+    bool wants_all = topics < 0 || (topics == 0 && version == 0);
     if (version >= 3)
         put(out, 0, 4);
-    put(out, 1, 4);
-    put(out, 1, 4);
-    put_text(out, "127.0.0.1");
-    put(out, port, 4);
-    if (version >= 1)
-        put(out, -1, 2); /* rack */
+    put_length(out, brokers, flexible, 4);
+    for (int i = 0; i < brokers; i++) {
+        put(out, 1 + i, 4);
+        put_string(out, string_of("127.0.0.1"), flexible);
+        put(out, ports[i], 4);
+        if (version >= 1)
+            put_length(out, -1, flexible, 2); /* rack */
+        put_tags(out, flexible);
+    }
     if (version >= 2)
-        put_text(out, "load-sink");
+        put_string(out, string_of("load-sink"), flexible);
     if (version >= 1)
         put(out, 1, 4); /* controller */
-    put(out, topics > 0 ? topics : 0, 4);
-    for (; topics > 0; topics--) {
-        put(out, 0, 2);
-        put_string(out, take_string(body, false, 2), false);
-        if (version >= 1)
-            put(out, 0, 1); /* is_internal */
-        put(out, partitions, 4);
-        for (int i = 0; i < partitions; i++)
-            put_partition_metadata(out, i, version);
+    put_length(out, wants_all ? topics_in_all : topics, flexible, 4);
+    for (int64_t i = 0; i < (wants_all ? topics_in_all : topics); i++) {
+        char name[32];
+        snprintf(name, sizeof name, "topic-%06lld", (long long)i);
+        if (!wants_all && version >= 10)
+            take_bytes(body, 16); /* topic_id: names only */
+        put_topic_metadata(out, wants_all ? string_of(name) : take_string(body, flexible, 2), i, version, flexible);
+        if (!wants_all)
+            skip_tags(body, flexible);
     }
+    if (version >= 8 && version <= 10)
+        put(out, INT32_MIN, 4);
+    put_tags(out, flexible);
 }
 
 static void answer_describe_configs(struct buffer *out, int version, struct cursor *body)
@@ -246,6 +285,7 @@ static void answer(struct connection *connection, struct cursor request)
         answer_fetch(out, version, &request);
         break;
     case METADATA:
+        put_tags(out, is_flexible(api_key, version));
         answer_metadata(out, version, &request);
         break;
     case API_VERSIONS: /* header v0 at every version */
@@ -347,7 +387,7 @@ static void serve(int epoll, struct connection *connection)
         watch(epoll, EPOLL_CTL_MOD, connection);
 }
 
-static int listen_anywhere(void)
+static int listen_anywhere(int *port)
 {
     int listener = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
     struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
@@ -355,26 +395,16 @@ static int listen_anywhere(void)
     if (bind(listener, (struct sockaddr *)&address, size) < 0 || listen(listener, 4096) < 0 ||
         getsockname(listener, (struct sockaddr *)&address, &size) < 0)
         die("cannot listen: %s", strerror(errno));
-    port = ntohs(address.sin_port);
+    *port = ntohs(address.sin_port);
     return listener;
 }
 
-int main(int count, char **arguments)
+static void serve_for_ever(int listener)
 {
-    for (int i = 1; i < count; i++) {
-        if (strcmp(arguments[i], "--stuck") == 0)
-            sticks = true;
-        else if (strcmp(arguments[i], "--partitions") == 0 && i + 1 < count)
-            partitions = atoi(arguments[++i]);
-        else
-            die("usage: sink [--partitions N] [--stuck]");
-    }
-    int epoll = epoll_create1(0), listener = listen_anywhere();
+    int epoll = epoll_create1(0);
     struct epoll_event event = {.events = EPOLLIN}, events[EVENTS]; /* a null pointer is the listener */
     if (epoll_ctl(epoll, EPOLL_CTL_ADD, listener, &event) < 0)
         die("epoll_ctl: %s", strerror(errno));
-    printf("ready %d\n", port);
-    fflush(stdout);
     for (;;) {
         int ready = epoll_wait(epoll, events, EVENTS, -1);
         for (int i = 0; i < ready; i++) {
@@ -384,4 +414,41 @@ int main(int count, char **arguments)
                 serve(epoll, events[i].data.ptr);
         }
     }
+}
+
+int main(int count, char **arguments)
+{
+    static const struct {
+        const char *name;
+        int *number;
+    } NUMBERS[] = {{"--brokers", &brokers}, {"--topics", &topics_in_all}, {"--partitions", &partitions}};
+    for (int i = 1; i < count; i++) {
+        size_t n = 0;
+        while (n < sizeof NUMBERS / sizeof NUMBERS[0] && strcmp(arguments[i], NUMBERS[n].name) != 0)
+            n++;
+        if (n < sizeof NUMBERS / sizeof NUMBERS[0] && i + 1 < count)
+            *NUMBERS[n].number = atoi(arguments[++i]);
+        else if (strcmp(arguments[i], "--stuck") == 0)
+            sticks = true;
+        else
+            die("usage: sink [--brokers N] [--topics N] [--partitions N] [--stuck]");
+    }
+    if (brokers < 1 || brokers > MOST_BROKERS)
+        die("--brokers: 1 to %d", MOST_BROKERS);
+    int listeners[MOST_BROKERS], own = 0;
+    for (int i = 0; i < brokers; i++)
+        listeners[i] = listen_anywhere(&ports[i]);
+    for (int i = 1; i < brokers && own == 0; i++)
+        if (fork() == 0) {
+            prctl(PR_SET_PDEATHSIG, SIGKILL); /* a broker ends with the first one */
+            own = i;
+        }
+    for (int i = 0; i < brokers; i++)
+        if (i != own)
+            close(listeners[i]);
+    if (own == 0) {
+        printf("ready %d\n", ports[0]);
+        fflush(stdout);
+    }
+    serve_for_ever(listeners[own]);
 }

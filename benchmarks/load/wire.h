@@ -43,6 +43,8 @@ static inline bool is_flexible(int api_key, int version)
         return version >= 9;
     case FETCH:
         return version >= 12;
+    case METADATA:
+        return version >= 9;
     case API_VERSIONS:
         return version >= 3;
     default:
@@ -184,9 +186,14 @@ static inline void put_string(struct buffer *b, struct string s, bool flexible)
     put_bytes(b, s.bytes, s.size > 0 ? (size_t)s.size : 0);
 }
 
+static inline struct string string_of(const char *text)
+{
+    return (struct string){(const uint8_t *)text, (int64_t)strlen(text)};
+}
+
 static inline void put_text(struct buffer *b, const char *text)
 {
-    put_string(b, (struct string){(const uint8_t *)text, (int64_t)strlen(text)}, false);
+    put_string(b, string_of(text), false);
 }
 
 static inline void put_tags(struct buffer *b, bool flexible)

@@ -4,6 +4,7 @@ The figures rest on the generator's checks of answers alone, so its checks are t
 wrong.
 """
 
+import json
 import socket
 import threading
 from collections.abc import Iterator
@@ -16,7 +17,7 @@ import benchmarks
 from benchmarks.bench import QUICK, Bench, direct
 from benchmarks.clients import Sent, read_performance
 from benchmarks.end_to_end import read_consumer_performance
-from benchmarks.frames import TWO_HOURS_MS, Shape, build_batch
+from benchmarks.frames import TWO_HOURS_MS, Shape, build_batch, metadata_of_all
 from benchmarks.loads import B200, KB1, Load
 from benchmarks.measurements import MEASUREMENTS
 from benchmarks.processes import ProgramError, Workshop, shown, workshop
@@ -88,10 +89,19 @@ def test_what_a_policy_costs_is_measured(bench: Bench) -> None:
     ]
 
 
+@pytest.mark.full_only("starts many proxies; a measurement runs above, and their loads below")
+@pytest.mark.parametrize("name", ["partitions", "start", "workers"])
+def test_what_a_start_more_topics_and_more_workers_cost_is_measured(place: Workshop, name: str) -> None:
+    bench = Bench(place, QUICK)
+    section = next(each for each in MEASUREMENTS if each.name == name).measure(bench)
+    assert len(section.rows) >= 3
+    assert all(len(row) == len(section.head) for row in section.rows)
+
+
 @pytest.mark.broker
-@pytest.mark.full_only("two brokers for 47 s; a measurement without a broker runs above")
-@pytest.mark.parametrize("name", ["consume", "end-to-end"])
-def test_what_consumers_and_kafkas_tools_measure_runs_with_a_real_broker(place: Workshop, name: str) -> None:
+@pytest.mark.full_only("three brokers for 100 s; a measurement without a broker runs above")
+@pytest.mark.parametrize("name", ["connections", "consume", "end-to-end"])
+def test_what_needs_a_real_broker_is_measured_with_one(place: Workshop, name: str) -> None:
     """haproxy is measured, too, where it is installed: the broker advertises its port."""
     bench = Bench(place, FEW)
     bench.start_all()
@@ -192,6 +202,42 @@ def test_an_open_loop_sends_all_that_was_due(bench: Bench) -> None:
     load = Load(B200, connections=3, in_flight=2)
     with bench.sink() as sink:
         assert bench.load(load, direct(sink), rate=2_000).requests == 3 * FEW.requests
+
+
+def test_a_load_ends_at_a_word_and_all_that_was_due_is_answered(bench: Bench) -> None:
+    load = Load(B200, connections=1, in_flight=2)
+    bench.effort = replace(FEW, requests=None)
+    with (
+        bench.sink() as sink,
+        bench.generator(load, direct(sink), rate=100, seconds=3_600.0) as generator,
+    ):
+        generator.say("go")
+        generator.say("stop")
+        ended = json.loads(generator.hear())
+    assert ended["seconds"] < FEW.seconds
+    assert ended["unanswered"] == 0
+
+
+def test_a_herd_is_served_by_each_broker_and_comes_back(bench: Bench) -> None:
+    """Through the proxy's ports of two brokers: the first one is for the bootstrap, the next for id 0."""
+    with bench.sink("--brokers", "2") as sink, bench.proxy(TSPROXY, sink) as proxy:
+        port = str(proxy.port + 2)
+        command = (load_programs().herd, "--port", port, "--ports", "2", "--connections", "20")
+        with bench.helper("herd", command) as herd:
+            for _ in range(2):
+                herd.say("go")
+                assert json.loads(herd.hear())["failures"] == 0
+
+
+def test_a_cluster_of_many_topics_names_them_all(bench: Bench) -> None:
+    with (
+        bench.sink("--topics", "300", "--partitions", "4") as sink,
+        socket.create_connection(("127.0.0.1", sink)) as client,
+    ):
+        client.sendall(metadata_of_all())
+        with client.makefile("rb") as file:
+            answer = file.read(int.from_bytes(file.read(4), "big"))
+    assert answer.count(b"topic-000") == 300
 
 
 def test_a_wrong_error_code_ends_the_load(bench: Bench) -> None:

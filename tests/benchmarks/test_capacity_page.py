@@ -28,11 +28,33 @@ BENCHMARKS = """\
 | tsproxy | 70 MiB | 50 MiB | 20.0 KiB |
 | tsproxy, TLS | 110 MiB | 60 MiB | 64.0 KiB |
 
+## Everything rejected, many clients
+
+| clients | rejected | decision log | memory |
+| --- | --- | --- | --- |
+| 400 clients | 100,000 | 0.30 MiB | 3 MiB |
+| 10,000 clients | 90,000 | 3.20 MiB | 14 MiB |
+
 ## Another
+"""
+MANY = """\
+
+## Many connections, and all of them at once
+
+| connections | workers | CPU a connection |
+| --- | --- | --- |
+| 10,000 idle, TLS + SCRAM, a real broker | 2 | 1500 µs |
+
+## Many topics and partitions
+
+| topics × partitions | scrape |
+| --- | --- |
+| 10,000 × 10 | 20 KiB |
 """
 EMPTY = (
     "# Capacity\n\n<!-- workers: from benchmarks.md -->\nold\n<!-- end of workers -->\n\n"
-    "<!-- examples: from benchmarks.md -->\n<!-- end of examples -->\n\nThe end.\n"
+    "<!-- examples: from benchmarks.md -->\n<!-- end of examples -->\n\n"
+    "<!-- large: from benchmarks.md -->\n<!-- end of large -->\n\nThe end.\n"
 )
 
 
@@ -53,7 +75,7 @@ def test_a_kind_of_traffic_needs_its_cpu_at_sixty_per_cent_of_each_worker():
 def test_an_example_shows_each_step():
     """1,000 × 3 ms + 2,000 × 1.5 ms are 6 cores, so 10 workers; 3,000 MB/s need two links of 2,187.5 MB/s."""
     text = page(EMPTY, figures(BENCHMARKS))
-    example = text.partition("### 1 GB/s\n")[2].partition("<!--")[0]
+    example = text.partition("### 1 GB/s\n")[2].partition("<!-- end")[0]
     assert example.split("\n") == [
         "",
         "* Produce: 1,000 MB/s × 3 ms = 3.00 cores.",
@@ -66,6 +88,38 @@ def test_an_example_shows_each_step():
         "",
         "",
     ]
+
+
+def test_the_large_installation_shows_each_step():
+    """8,750 MB/s are 2,917 that are produced and twice as much that is read: 17.5 cores, so 30 workers."""
+    text = page(EMPTY, figures(BENCHMARKS + MANY))
+    large = text.partition("<!-- large: from benchmarks.md -->\n")[2].partition("<!-- end of large")[0]
+    steps = " ".join(large.split()).split("* **")[1:]
+    assert [step.partition("**: ")[0] for step in steps[:-1]] == [
+        "Traffic",
+        "Processes",
+        "Memory",
+        "File descriptors",
+        "Ports",
+        "Brokers' connections",
+        "Decision log",
+        "Metrics",
+    ]
+    assert "2,917 × (3 + 2 × 1.5) ms = 17.5 cores, and / 0.6 = 30 workers" in steps[1]
+    assert "30 × 60 MiB + 100,000 × 64 KiB = 7.9 GiB" in steps[2]
+    assert "3,334 connections, ± 58, and each takes 2: 6,668" in steps[3]
+    assert "28,232 from one address to each broker, so 100,000 connections need 4 brokers" in steps[4]
+    assert "8,333 at each of 12 brokers, and the workers' own: 30 × (12 + 1) = 390" in steps[5]
+    assert "3.2 MiB a minute: 135 GiB a day" in steps[6]
+    assert "20 KiB with 10,000 topics: 112 MiB a day" in steps[7]
+    assert "100,000 × 1.5 ms (TLS, SCRAM) = 150 s of CPU, so 5 s with 30 cores" in steps[8]
+
+
+def test_what_no_run_has_measured_is_left_out():
+    text = page(EMPTY, figures(BENCHMARKS))
+    assert "**Decision log**" in text
+    assert "**Metrics**" not in text
+    assert "come back" not in text
 
 
 def test_what_is_missing_is_named(tmp_path):
