@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import partial
+from typing import Final
 
 import structlog
 
@@ -22,27 +24,22 @@ class LogEvent:
     """One event. `fields` are the facts that its lines may have. `meaning` says what happened, and `action`
     what to do: both are Markdown for operators. Links are as in a page of `docs`."""
 
-    name: str
     level: Level
+    name: str
     fields: tuple[str, ...]
     meaning: str
-    action: str
+    action: str = "Nothing."
 
     def __call__(self, **facts: object) -> None:
         getattr(_log, self.level)(self.name, **facts)
 
 
-def debug(name: str, fields: tuple[str, ...], meaning: str, action: str) -> LogEvent:
-    return LogEvent(name, Level.DEBUG, fields, meaning, action)
+debug: Final = partial(LogEvent, Level.DEBUG)
+info: Final = partial(LogEvent, Level.INFO)
+warning: Final = partial(LogEvent, Level.WARNING)
+error: Final = partial(LogEvent, Level.ERROR)
 
 
-def info(name: str, fields: tuple[str, ...], meaning: str, action: str) -> LogEvent:
-    return LogEvent(name, Level.INFO, fields, meaning, action)
-
-
-def warning(name: str, fields: tuple[str, ...], meaning: str, action: str) -> LogEvent:
-    return LogEvent(name, Level.WARNING, fields, meaning, action)
-
-
-def error(name: str, fields: tuple[str, ...], meaning: str, action: str) -> LogEvent:
-    return LogEvent(name, Level.ERROR, fields, meaning, action)
+def crashed(name: str, meaning: str) -> LogEvent:
+    """An error in our own code, which was survived."""
+    return error(name, ("error", "frames"), meaning, "Report it.")

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from tsproxy.log_events.event import debug, error, warning
+from tsproxy.log_events.event import crashed, debug, error, warning
 
 TITLE: Final = "Clients"
 INTRODUCTION: Final = (
@@ -11,16 +11,10 @@ INTRODUCTION: Final = (
 )
 
 CLIENT_CONNECTED: Final = debug(
-    "client_connected",
-    ("listener", "client", "client_port"),
-    "A client has connected.",
-    "Nothing.",
+    "client_connected", ("listener", "client", "client_port"), "A client has connected."
 )
 CLIENT_LEFT: Final = debug(
-    "client_left",
-    ("listener", "client", "client_port"),
-    "A client's connection has ended.",
-    "Nothing.",
+    "client_left", ("listener", "client", "client_port"), "A client's connection has ended."
 )
 CONNECTION_REJECTED: Final = warning(
     "connection_rejected",
@@ -93,9 +87,7 @@ SESSION_CRASHED: Final = error(
     "An error in our code ended one connection. The client connects again.",
     "Report it.",
 )
-CONNECTION_MONITOR_CRASHED: Final = error(
+CONNECTION_MONITOR_CRASHED: Final = crashed(
     "connection_monitor_crashed",
-    ("error", "frames"),
     "An error in our code while limits of connections were checked. The next check is a second later.",
-    "Report it.",
 )

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from tsproxy.log_events.event import error, info, warning
+from tsproxy.log_events.event import crashed, error, info, warning
 
 TITLE: Final = "The clock"
 
@@ -14,10 +14,7 @@ CLOCK_OFFSET_BEYOND: Final = error(
     "Repair time synchronization on this machine.",
 )
 CLOCK_OFFSET_WITHIN: Final = info(
-    "clock_offset_within",
-    ("offset_ms", "error_ms", "max_offset_ms", "enforced"),
-    "The clock is right again.",
-    "Nothing.",
+    "clock_offset_within", ("offset_ms", "error_ms", "max_offset_ms", "enforced"), "The clock is right again."
 )
 CLOCK_NOT_SYNCHRONISED: Final = info(
     "clock_not_synchronised",
@@ -33,12 +30,7 @@ CLOCK_SUSPECTED: Final = warning(
     "`clock.max_offset` and no broker's time confirms that (`by: step`).",
     "Compare it with another machine's.",
 )
-CLOCK_SUSPICION_ENDED: Final = info(
-    "clock_suspicion_ended",
-    ("by",),
-    "The suspicion is over.",
-    "Nothing.",
-)
+CLOCK_SUSPICION_ENDED: Final = info("clock_suspicion_ended", ("by",), "The suspicion is over.")
 CLOCK_STEPPED: Final = warning(
     "clock_stepped",
     ("by_ms",),
@@ -58,9 +50,6 @@ CLOCK_NOT_MEASURED: Final = error(
     "The probe of `clock.probe` could not write.",
     "`error` says why: the topic is missing, has no LogAppendTime, or the user may not write.",
 )
-CLOCK_LISTENING_CRASHED: Final = error(
-    "clock_listening_crashed",
-    ("error", "frames"),
-    "An error in our code while the clocks were compared.",
-    "Report it.",
+CLOCK_LISTENING_CRASHED: Final = crashed(
+    "clock_listening_crashed", "An error in our code while the clocks were compared."
 )

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from tsproxy.log_events.event import error, info, warning
+from tsproxy.log_events.event import crashed, error, info, warning
 
 TITLE: Final = "The cluster and its brokers"
 
@@ -13,29 +13,21 @@ UPSTREAM_UNREACHABLE: Final = error(
     "`error` says why: address, TLS on one side only, SASL, DNS. Check `upstream.bootstrap_servers` and "
     "`upstream.tls` from this machine.",
 )
-UPSTREAM_REACHED: Final = info(
-    "upstream_reached",
-    (),
-    "The cluster answers again.",
-    "Nothing.",
-)
+UPSTREAM_REACHED: Final = info("upstream_reached", (), "The cluster answers again.")
 UPSTREAM_MAY_BE_PROXY: Final = warning(
     "upstream_may_be_proxy",
     ("listener", "brokers", "advice"),
     "The addresses that the cluster advertises are those of this proxy.",
     "`upstream.bootstrap_servers` must name the brokers, not the proxy.",
 )
-CLUSTER_CONVERSATION_CRASHED: Final = error(
+CLUSTER_CONVERSATION_CRASHED: Final = crashed(
     "cluster_conversation_crashed",
-    ("error", "frames"),
     "An error in our code while the proxy read the cluster's answer. It asks again.",
-    "Report it.",
 )
 BROKER_SERVED: Final = info(
     "broker_served",
     ("listener", "node_id", "address", "upstream"),
     "A broker has a port of its own here, or a new address.",
-    "Nothing.",
 )
 BROKER_HANGS: Final = error(
     "broker_hangs",
@@ -44,12 +36,7 @@ BROKER_HANGS: Final = error(
     "either.",
     "See whether the broker hangs. Its clients connect again when they give up (`request.timeout.ms`).",
 )
-BROKER_ANSWERS: Final = info(
-    "broker_answers",
-    ("node_id", "address"),
-    "A broker that hung answers again.",
-    "Nothing.",
-)
+BROKER_ANSWERS: Final = info("broker_answers", ("node_id", "address"), "A broker that hung answers again.")
 BROKER_NOT_SERVED: Final = error(
     "broker_not_served",
     ("listener", "node_id", "error"),
@@ -64,18 +51,11 @@ BROKERS_NOT_SERVED: Final = error(
     "Some brokers have no port, so clients cannot reach the partitions that they lead.",
     "The same. `brokers.count` must cover every node id.",
 )
-SERVING_CRASHED: Final = error(
-    "serving_crashed",
-    ("error", "frames"),
-    "An error in our code while ports were tried again.",
-    "Report it.",
-)
-OFFERS_CRASHED: Final = error(
+SERVING_CRASHED: Final = crashed("serving_crashed", "An error in our code while ports were tried again.")
+OFFERS_CRASHED: Final = crashed(
     "offers_crashed",
-    ("error", "frames"),
     "An error in our code while the versions of brokers were compared. The versions known before stay in "
     "use.",
-    "Report it.",
 )
 LOOP_COMPLAINED: Final = error(
     "loop_complained",

@@ -2,15 +2,12 @@
 
 from typing import Final
 
-from tsproxy.log_events.event import error, info, warning
+from tsproxy.log_events.event import crashed, error, info, warning
 
 TITLE: Final = "Configuration and certificates"
 
 CONFIG_RELOADED: Final = info(
-    "config_reloaded",
-    ("changed",),
-    "A new configuration is in force. `changed` names its keys.",
-    "Nothing.",
+    "config_reloaded", ("changed",), "A new configuration is in force. `changed` names its keys."
 )
 CONFIG_NOT_RELOADED: Final = error(
     "config_not_reloaded",
@@ -36,17 +33,11 @@ CONFIG_NOTICES_LEFT_OUT: Final = warning(
     "There are more notices than the log shows.",
     "`tsproxy check` has all of them.",
 )
-CONFIG_RELOAD_CRASHED: Final = error(
-    "config_reload_crashed",
-    ("error", "frames"),
-    "An error in our code during a reload. The old configuration stays in force.",
-    "Report it.",
+CONFIG_RELOAD_CRASHED: Final = crashed(
+    "config_reload_crashed", "An error in our code during a reload. The old configuration stays in force."
 )
 CERTIFICATES_RELOADED: Final = info(
-    "certificates_reloaded",
-    ("settings",),
-    "New certificates are in use for new connections.",
-    "Nothing.",
+    "certificates_reloaded", ("settings",), "New certificates are in use for new connections."
 )
 CERTIFICATES_NOT_RELOADED: Final = warning(
     "certificates_not_reloaded",
@@ -61,11 +52,8 @@ CERTIFICATES_STILL_NOT_RELOADED: Final = error(
     "The same for more than a minute.",
     "`problems` says which file and why.",
 )
-CERTIFICATES_WATCH_CRASHED: Final = error(
-    "certificates_watch_crashed",
-    ("error", "frames"),
-    "An error in our code while the files were checked.",
-    "Report it.",
+CERTIFICATES_WATCH_CRASHED: Final = crashed(
+    "certificates_watch_crashed", "An error in our code while the files were checked."
 )
 CERTIFICATE_ENDS_SOON: Final = warning(
     "certificate_ends_soon",

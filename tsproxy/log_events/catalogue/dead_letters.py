@@ -12,12 +12,7 @@ DEAD_LETTERS_FAILED: Final = error(
     "Copies of rejected records cannot be written to `dead_letters.topic`.",
     "`error` says why. Copies wait up to `dead_letters.max_in_flight`.",
 )
-DEAD_LETTERS_RESUMED: Final = info(
-    "dead_letters_resumed",
-    ("topic",),
-    "Copies are written again.",
-    "Nothing.",
-)
+DEAD_LETTERS_RESUMED: Final = info("dead_letters_resumed", ("topic",), "Copies are written again.")
 DEAD_LETTERS_LOST: Final = warning(
     "dead_letters_lost",
     ("records", "since", "advice"),

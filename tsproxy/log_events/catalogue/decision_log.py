@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from tsproxy.log_events.event import error, info, warning
+from tsproxy.log_events.event import crashed, error, info, warning
 
 TITLE: Final = "The decision log"
 
@@ -24,11 +24,8 @@ DECISION_LINES_LOST: Final = error(
     "The queue was full, and lines were dropped.",
     "Make room. The report names the gap.",
 )
-DECISION_LOG_CRASHED: Final = error(
-    "decision_log_crashed",
-    ("error", "frames"),
-    "An error in our code. Its lines are lost, and the report names the gap.",
-    "Report it.",
+DECISION_LOG_CRASHED: Final = crashed(
+    "decision_log_crashed", "An error in our code. Its lines are lost, and the report names the gap."
 )
 DECISION_FILE_RECOVERED: Final = warning(
     "decision_file_recovered",
@@ -68,12 +65,7 @@ DECISION_TOPIC_FAILED: Final = error(
     "Lines cannot be sent to `decisions.topic`. They stay in the files.",
     "`error` says why: the topic, its ACL, the cluster.",
 )
-DECISION_TOPIC_RESUMED: Final = info(
-    "decision_topic_resumed",
-    ("topic",),
-    "Lines are sent again.",
-    "Nothing.",
-)
+DECISION_TOPIC_RESUMED: Final = info("decision_topic_resumed", ("topic",), "Lines are sent again.")
 DECISION_NOT_SENT: Final = error(
     "decision_not_sent",
     ("error", "bytes"),

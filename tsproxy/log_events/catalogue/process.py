@@ -16,7 +16,6 @@ PROXY_STARTED: Final = info(
     "proxy_started",
     ("brokers", "listeners", "admin", "decisions", "mode", "workers"),
     "Clients may connect. `brokers` has the port of each broker.",
-    "Nothing.",
 )
 DRAIN_DELAYED: Final = info(
     "drain_delayed",
@@ -28,7 +27,6 @@ DRAIN_STARTED: Final = info(
     "drain_started",
     ("clients", "timeout_ms"),
     "No new connections. The proxy waits for answers, for at most `limits.drain_timeout`.",
-    "Nothing.",
 )
 PROXY_STOPPED: Final = info(
     "proxy_stopped",

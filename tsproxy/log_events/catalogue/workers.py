@@ -2,22 +2,12 @@
 
 from typing import Final
 
-from tsproxy.log_events.event import error, info
+from tsproxy.log_events.event import crashed, error, info
 
 TITLE: Final = "Workers"
 
-WORKER_STARTED: Final = info(
-    "worker_started",
-    ("pid",),
-    "A worker accepts clients.",
-    "Nothing.",
-)
-WORKER_STOPPED: Final = info(
-    "worker_stopped",
-    ("clients_cut",),
-    "A worker has drained and ended.",
-    "Nothing.",
-)
+WORKER_STARTED: Final = info("worker_started", ("pid",), "A worker accepts clients.")
+WORKER_STOPPED: Final = info("worker_stopped", ("clients_cut",), "A worker has drained and ended.")
 WORKER_ENDED: Final = error(
     "worker_ended",
     ("worker", "error", "restart_in_ms"),
@@ -45,11 +35,9 @@ WORKER_NOT_RELOADED: Final = error(
     "the new one.",
     "Look for `worker_hangs` of the same worker.",
 )
-WORKER_WATCH_CRASHED: Final = error(
+WORKER_WATCH_CRASHED: Final = crashed(
     "worker_watch_crashed",
-    ("error", "frames"),
     "An error in our code while the supervisor looked at its workers. The next look is a second later.",
-    "Report it.",
 )
 SUPERVISOR_LOST: Final = error(
     "supervisor_lost",

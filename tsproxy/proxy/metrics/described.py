@@ -1,8 +1,9 @@
 """The description of one metric, for the code, the documents and the sum over workers."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from enum import Enum, StrEnum
+from functools import partial
 from typing import Final
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
@@ -37,17 +38,24 @@ class Joined(Enum):
 @dataclass(frozen=True, slots=True)
 class Described:
     """One metric. `name` is its name in a scrape, without a histogram's `_bucket`, `_count` and `_sum`.
-    `meaning` is its HELP text. `series` says when its series appear. `action` is Markdown for operators: what
-    to check, or when to alert. Links are as in a page of `docs`."""
+    `meaning` is its HELP text. `action` is Markdown for operators: what to check, or when to alert. Links are
+    as in a page of `docs`."""
 
-    name: str
     kind: Kind
-    labels: tuple[str, ...]
+    name: str
     unit: str
     meaning: str
-    series: str
     action: str
-    joined: Joined = Joined.SUM
+    labels: tuple[str, ...] = ()
+    _: KW_ONLY
+    joined: Joined
+    appear: str = ""
+    """When its series appear, if not as usual."""
+
+    @property
+    def series(self) -> str:
+        """When its series appear. As usual: from the start without labels, else with the first one."""
+        return self.appear or (WITH_THE_FIRST if self.labels else FROM_START)
 
     def counter(self, registry: CollectorRegistry) -> Counter:
         return Counter(self.name, self.meaning, self.labels, registry=registry)
@@ -72,20 +80,6 @@ class Described:
         return HistogramMetricFamily(self.name, self.meaning, labels=self.labels)
 
 
-def counter_row(
-    name: str, labels: tuple[str, ...], unit: str, meaning: str, series: str, action: str
-) -> Described:
-    """A counter; the name is without `_total`."""
-    return Described(f"{name}_total", Kind.COUNTER, labels, unit, meaning, series, action)
-
-
-def gauge_row(
-    name: str, labels: tuple[str, ...], unit: str, meaning: str, series: str, action: str, joined: Joined
-) -> Described:
-    return Described(name, Kind.GAUGE, labels, unit, meaning, series, action, joined)
-
-
-def histogram_row(
-    name: str, labels: tuple[str, ...], unit: str, meaning: str, series: str, action: str
-) -> Described:
-    return Described(name, Kind.HISTOGRAM, labels, unit, meaning, series, action)
+counter_row: Final = partial(Described, Kind.COUNTER, joined=Joined.SUM)
+gauge_row: Final = partial(Described, Kind.GAUGE)
+histogram_row: Final = partial(Described, Kind.HISTOGRAM, joined=Joined.SUM)
