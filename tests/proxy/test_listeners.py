@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import socket
 import ssl
+from pathlib import Path
 
 import pytest
 import structlog
@@ -16,9 +17,13 @@ from tests.proxy.world import World, until
 from tsproxy.config.settings import ListenerTls, UpstreamTls
 from tsproxy.model.addresses import Address
 from tsproxy.model.view import Endpoint
+from tsproxy.proxy.limits.descriptors import raise_limit
 from tsproxy.proxy.ports import ListenError, Port
 from tsproxy.testing.ports import free_ports
 from tsproxy.tls.contexts import server_context, upstream_context
+
+SYSTEM_ALLOWS = int(Path("/proc/sys/net/core/somaxconn").read_text())
+"""Clients that may wait at one port to be accepted."""
 
 
 @on_both_loops
@@ -393,6 +398,18 @@ async def test_clients_that_come_all_at_once_are_let_in_a_few_a_turn():
         for connection in accepted:
             connection.close()
     assert max(a_turn) <= 4
+
+
+async def test_as_many_clients_wait_to_be_accepted_as_the_system_allows():
+    """Further ones would be dropped, and try again after a second or more."""
+    most = min(2_000, SYSTEM_ALLOWS)
+    assert (raise_limit(most + 200) or 0) > most + 100, "the system grants too few open files"
+    port = Port(Address(HOST, 0), lambda connection, *_: connection.close())
+    port.open()
+    with contextlib.ExitStack() as ends:
+        for _ in range(most):
+            ends.enter_context(socket.create_connection((HOST, port.address.port), timeout=0.5))
+        port.close()
 
 
 def test_a_port_in_use_is_told_with_what_to_do():
