@@ -17,7 +17,7 @@ from tsproxy.wire.readers._native.cursor cimport Cursor, no_tags, read_int32, re
 from tsproxy.wire.readers._native.put cimport (
     put_decimal, put_int16, put_int32, put_no_tags, put_raw, put_uvarint,
 )
-from tsproxy.wire.readers._native.record cimport any_varint, headers, sized, zigzag
+from tsproxy.wire.readers._native.record cimport Fields, any_record, zigzag
 
 cdef array.array INTS = array.array("i")
 cdef array.array LONGS = array.array("q")
@@ -80,31 +80,19 @@ cdef Py_ssize_t search(
     """The number of records whose times are outside the span. `columns` gets the first `room` of them."""
     cdef int32_t index
     cdef Py_ssize_t found = 0
-    cdef uint64_t raw, delta, offset_delta
+    cdef Fields fields
     cdef int64_t timestamp
-    cdef bint runs_on
     for index in range(count):
-        at = any_varint(at, end, 5, &raw, &runs_on)
-        if at == NULL or at >= end:
-            break
-        at = any_varint(at + 1, end, 10, &delta, &runs_on)
-        if at != NULL:
-            at = any_varint(at, end, 5, &offset_delta, &runs_on)
-        if at != NULL:
-            at = sized(at, end, True)
-        if at != NULL:
-            at = sized(at, end, True)
-        if at != NULL:
-            at = at + 1 if at < end and at[0] == 0 else headers(at, end)
+        at = any_record(at, end, False, &fields)
         if at == NULL:
             break
-        timestamp = <int64_t>(<uint64_t>base_timestamp + <uint64_t>zigzag(delta))
+        timestamp = <int64_t>(<uint64_t>base_timestamp + <uint64_t>zigzag(fields.delta))
         if timestamp == -1 or lowest_ms <= timestamp <= highest_ms:
             continue
         if found < room:
             columns.positions[found] = index
             columns.times[found] = timestamp
-            columns.offset_deltas[found] = zigzag(offset_delta)
+            columns.offset_deltas[found] = zigzag(fields.offset_delta)
         found += 1
     return found
 

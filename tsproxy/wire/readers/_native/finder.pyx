@@ -7,12 +7,12 @@ field (`stream.pxd`).
 
 from cpython cimport array
 from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
-from libc.stdint cimport INT64_MIN, int32_t, int64_t, uint8_t, uint32_t, uint64_t
+from libc.stdint cimport INT64_MIN, int32_t, int64_t, uint8_t, uint64_t
 
 import array
 
 from tsproxy.model.records import Culprits, Records
-from tsproxy.wire.readers._native.record cimport any_varint, headers, zigzag
+from tsproxy.wire.readers._native.record cimport Fields, any_record, zigzag
 from tsproxy.wire.readers._native.stream cimport LENGTH, RECORD_END, Stream, begin_stream, take_byte
 from tsproxy.wire.readers._native.walk cimport FINE
 
@@ -33,13 +33,6 @@ cdef struct Wanted:          # see `model.records.Suspects`
     bint is_zero
     bint is_negative
 
-cdef struct One:
-    uint64_t delta
-    uint64_t offset_delta
-    uint64_t key_size
-    uint64_t value_size
-
-
 cdef bint has_time(Wanted* wanted, int64_t time_ms) noexcept nogil:
     """True if the timestamp is suspect, as in `Suspects.has_time`."""
     cdef int64_t difference
@@ -55,34 +48,6 @@ cdef bint has_time(Wanted* wanted, int64_t time_ms) noexcept nogil:
     if difference == INT64_MIN:
         return wanted.is_edge
     return difference > wanted.before_max_ms or -difference > wanted.after_max_ms
-
-
-cdef const uint8_t* payload(const uint8_t* at, const uint8_t* end, uint64_t* size) noexcept nogil:
-    """The end of a size and that many bytes; NULL if they are not there."""
-    cdef bint runs_on
-    at = any_varint(at, end, 5, size, &runs_on)
-    if at == NULL or size[0] & 1:
-        return at
-    return at + (size[0] >> 1) if <int64_t>(size[0] >> 1) <= end - at else NULL
-
-
-cdef const uint8_t* whole_record(const uint8_t* at, const uint8_t* end, One* one) noexcept nogil:
-    """The end of the record at `at`; NULL if the record is not whole here, or not right."""
-    cdef uint64_t length
-    cdef bint runs_on
-    at = any_varint(at, end, 5, &length, &runs_on)
-    if at == NULL or at >= end:
-        return NULL
-    at = any_varint(at + 1, end, 10, &one.delta, &runs_on)
-    if at != NULL:
-        at = any_varint(at, end, 5, &one.offset_delta, &runs_on)
-    if at != NULL:
-        at = payload(at, end, &one.key_size)
-    if at != NULL:
-        at = payload(at, end, &one.value_size)
-    if at == NULL:
-        return NULL
-    return at + 1 if at < end and at[0] == 0 else headers(at, end)
 
 
 cdef class Finder:
@@ -138,7 +103,7 @@ cdef class Finder:
     cdef void read_on(self, const uint8_t* at, const uint8_t* end) noexcept nogil:
         cdef Stream* stream = &self.stream
         cdef int64_t step
-        cdef One one
+        cdef Fields one
         while stream.facts.fault == FINE and self.index < self.count:
             if stream.skip > 0:
                 step = stream.skip if stream.skip < end - at else end - at
@@ -161,17 +126,17 @@ cdef class Finder:
 
     cdef const uint8_t* whole_records(self, const uint8_t* at, const uint8_t* end) noexcept nogil:
         """The beginning of the first record that is not whole here, or not right."""
-        cdef One one
+        cdef Fields one
         cdef const uint8_t* record_end
         while self.index < self.count:
-            record_end = whole_record(at, end, &one)
+            record_end = any_record(at, end, False, &one)
             if record_end == NULL:
                 break
             self.take(&one)
             at = record_end
         return at
 
-    cdef void take(self, One* one) noexcept nogil:
+    cdef void take(self, Fields* one) noexcept nogil:
         cdef int64_t time_ms = <int64_t>(<uint64_t>self.stream.base_timestamp + <uint64_t>zigzag(one.delta))
         cdef bint lacks_key = self.wanted.needs_key and one.key_size & 1
         cdef int32_t index = self.index
@@ -188,7 +153,7 @@ cdef class Finder:
             self.put(self.listed, index, time_ms, one)
             self.timely = self.listed
 
-    cdef void put(self, Py_ssize_t at, int32_t index, int64_t time_ms, One* one) noexcept nogil:
+    cdef void put(self, Py_ssize_t at, int32_t index, int64_t time_ms, Fields* one) noexcept nogil:
         self.positions.data.as_ints[at] = index
         self.times.data.as_longlongs[at] = time_ms
         self.offset_deltas.data.as_longlongs[at] = zigzag(one.offset_delta)

@@ -21,9 +21,13 @@ cdef enum:
     AHEAD_BYTES = 512    # prefetched so far ahead, so that memory has answered before the read
 
 cdef const uint8_t* headers(const uint8_t* at, const uint8_t* end) noexcept nogil
-cdef const uint8_t* any_record(
-    const uint8_t* at, const uint8_t* end, bint lengths_must_fit, uint64_t* length, uint64_t* delta
-) noexcept nogil
+
+cdef struct Fields:          # of a record, as they stand there: `zigzag` makes numbers of them
+    uint64_t length
+    uint64_t delta
+    uint64_t offset_delta
+    uint64_t key_size
+    uint64_t value_size
 
 
 cdef inline int64_t zigzag(uint64_t raw) noexcept nogil:
@@ -63,18 +67,45 @@ cdef inline const uint8_t* any_varint(
     return NULL
 
 
+cdef inline const uint8_t* payload(const uint8_t* at, const uint8_t* end, uint64_t* size) noexcept nogil:
+    """The end of a varint size and that many bytes; NULL if they do not fit. A size below 0 has no bytes."""
+    cdef bint runs_on
+    at = any_varint(at, end, 5, size, &runs_on)
+    if at == NULL or size[0] & 1:
+        return at
+    return at + (size[0] >> 1) if <int64_t>(size[0] >> 1) <= end - at else NULL
+
+
 cdef inline const uint8_t* sized(
     const uint8_t* at, const uint8_t* end, bint may_be_null
 ) noexcept nogil:
     """The end of a varint size and that many bytes; NULL if they do not fit. A size below 0 is null."""
-    cdef uint64_t raw
+    cdef uint64_t size
+    at = payload(at, end, &size)
+    return NULL if at == NULL or (size & 1 and not may_be_null) else at
+
+
+cdef inline const uint8_t* any_record(
+    const uint8_t* at, const uint8_t* end, bint lengths_must_fit, Fields* fields
+) noexcept nogil:
+    """The end of the record at `at`; NULL if the record is not whole or not right."""
+    cdef const uint8_t* attributes
     cdef bint runs_on
-    at = any_varint(at, end, 5, &raw, &runs_on)
-    if at == NULL:
+    attributes = at = any_varint(at, end, 5, &fields.length, &runs_on)
+    if at == NULL or at >= end:
         return NULL
-    if raw & 1:
-        return at if may_be_null else NULL
-    return at + (raw >> 1) if <int64_t>(raw >> 1) <= end - at else NULL
+    at = any_varint(at + 1, end, 10, &fields.delta, &runs_on)
+    if at != NULL:
+        at = any_varint(at, end, 5, &fields.offset_delta, &runs_on)
+    if at != NULL:
+        at = payload(at, end, &fields.key_size)
+    if at != NULL:
+        at = payload(at, end, &fields.value_size)
+    if at != NULL:
+        at = at + 1 if at < end and at[0] == 0 else headers(at, end)
+    if at != NULL and lengths_must_fit and at - attributes != zigzag(fields.length):
+        return NULL
+    return at
 
 
 cdef inline const uint8_t* usual_record(

@@ -1,5 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False
-"""The reading of headers, and of records that are not usual. `record.pxd` reads the usual ones inline."""
+"""The reading of headers. `record.pxd` reads the rest of a record inline."""
 
 from libc.stdint cimport int64_t, uint8_t, uint64_t
 
@@ -22,29 +22,4 @@ cdef const uint8_t* headers(const uint8_t* at, const uint8_t* end) noexcept nogi
         if at != NULL:
             at = sized(at, end, True)
         count -= 1
-    return at
-
-
-cdef const uint8_t* any_record(
-    const uint8_t* at, const uint8_t* end, bint lengths_must_fit, uint64_t* length, uint64_t* delta
-) noexcept nogil:
-    """The end of the record at `at`; NULL if the record is not whole or not right. `length` is set if it can
-    be read."""
-    cdef const uint8_t* attributes
-    cdef uint64_t offset_delta
-    cdef bint runs_on
-    attributes = at = any_varint(at, end, 5, length, &runs_on)
-    if at == NULL or at == end:
-        return NULL
-    at = any_varint(at + 1, end, 10, delta, &runs_on)
-    if at != NULL:
-        at = any_varint(at, end, 5, &offset_delta, &runs_on)
-    if at != NULL:
-        at = sized(at, end, True)
-    if at != NULL:
-        at = sized(at, end, True)
-    if at != NULL:
-        at = headers(at, end)
-    if at != NULL and lengths_must_fit and at - attributes != zigzag(length[0]):
-        return NULL
     return at

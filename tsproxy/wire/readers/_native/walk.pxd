@@ -5,7 +5,7 @@
 
 from libc.stdint cimport INT64_MAX, INT64_MIN, int32_t, int64_t, uint8_t, uint32_t, uint64_t
 
-from tsproxy.wire.readers._native.record cimport any_record, any_varint, usual_record, zigzag
+from tsproxy.wire.readers._native.record cimport Fields, any_record, any_varint, usual_record, zigzag
 
 cdef enum WalkFault:
     FINE
@@ -66,15 +66,15 @@ cdef inline const uint8_t* whole_records(
     record that is not whole or not right."""
     cdef Walked found = facts[0]
     cdef const uint8_t* record_end
-    cdef uint64_t length, delta
+    cdef Fields fields
     while found.records < count:
-        record_end = usual_record(at, end, &length, &delta)
+        record_end = usual_record(at, end, &fields.length, &fields.delta)
         if record_end == NULL:
-            record_end = any_record(at, end, lengths_must_fit, &length, &delta)
+            record_end = any_record(at, end, lengths_must_fit, &fields)
             if record_end == NULL:
                 break
-        note_size(&found, length)
-        book(&found, base_timestamp, delta)
+        note_size(&found, fields.length)
+        book(&found, base_timestamp, fields.delta)
         at = record_end
     facts[0] = found
     return at
