@@ -30,18 +30,18 @@ from xdist.workermanage import WorkerController
 from tests import shared_brokers
 
 SPARK = "tests/spark_reports/"
-SPARK_TABLES = "tests/spark_reports/ of tables"
-SPARK_E2E = "tests/e2e/ with Spark"
-WITH_SPARK = (SPARK, SPARK_TABLES, SPARK_E2E)
-"""A session more costs half a minute of CPU, and the others of a run then do not wait for one long unit."""
+SPARK_TABLES = "with Spark: tables, and reports on real brokers"
+WITH_SPARK = (SPARK, SPARK_TABLES)
+"""A session costs a quarter of a minute of CPU: its start, and the first command, for which Java loads and
+compiles most of Spark. With two of them, the others of a run do not wait for one long unit."""
 CLUSTER = "tests/e2e/cluster/"
 _OF_TABLES = ("compact", "inputs", "night", "stream", "store", "what_if")
 TOGETHER = {
     **{f"{SPARK}test_{name}.py": SPARK_TABLES for name in _OF_TABLES},
     SPARK: SPARK,
-    "tests/e2e/test_seconds.py": SPARK_E2E,
-    "rigs/truth/": SPARK_E2E,
-    "rigs/incidents/test_ways_back.py": SPARK_E2E,
+    "tests/e2e/test_seconds.py": SPARK_TABLES,
+    "rigs/truth/": SPARK_TABLES,
+    "rigs/incidents/test_ways_back.py": SPARK_TABLES,
     CLUSTER: CLUSTER,
 }
 """The beginning of a test's path -> the unit of all tests that share one Spark session, or three brokers."""
@@ -96,7 +96,7 @@ def pytest_collection(session: pytest.Session) -> Iterator[object]:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Puts the longest units in front. All others stay in their order.
 
-    Raises UsageError for a test that would start one more Spark session, which costs half a minute of CPU.
+    Raises UsageError for a test that would start one more Spark session.
     """
     for item in items:
         if "spark" in getattr(item, "fixturenames", ()) and unit_of(item.nodeid) not in WITH_SPARK:
