@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests import forked_proxies
+from tests.full_only import variations
 from tsproxy.testing import proxy
 
 RUN = (
@@ -24,7 +25,9 @@ RUN = (
 )
 
 
-@pytest.fixture(params=["forked", "anew"])
+@pytest.fixture(
+    params=variations("starts Python, which forked proxies are compared with", ["forked", "anew"], ["forked"])
+)
 def start(request):
     """How `RunningProxy` starts a program, in both ways."""
     if request.param == "anew":

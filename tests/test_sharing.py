@@ -91,6 +91,7 @@ def test_that_warns():
 def test_that_fails():
     raise ValueError(NAME)
 """
+OTHER_ENDS = pytest.mark.full_only("a run of three processes each; below, a broken run names its error")
 SECOND_SPARK = """
 def test_that_asks(spark):
     pass
@@ -113,6 +114,7 @@ def shared_run(folder):
     )
 
 
+@OTHER_ENDS
 def test_a_test_whose_text_is_no_unicode_is_told(tmp_path):
     (tmp_path / "test_odd.py").write_text(ODD)
     run = shared_run(tmp_path)
@@ -121,6 +123,7 @@ def test_a_test_whose_text_is_no_unicode_is_told(tmp_path):
     assert run.returncode == pytest.ExitCode.TESTS_FAILED
 
 
+@OTHER_ENDS
 def test_what_ends_all_processes_is_told(tmp_path):
     (tmp_path / "test_second.py").write_text(SECOND_SPARK)
     run = shared_run(tmp_path)

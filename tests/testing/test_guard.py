@@ -11,6 +11,7 @@ from subprocess import DEVNULL, PIPE
 
 import pytest
 
+from tests.full_only import variations
 from tests.processes import is_alive
 from tests.proxy.world import until
 from tsproxy.testing.guard import start_guard
@@ -45,7 +46,10 @@ def test_the_end_of_a_guard_is_the_end_of_its_group_and_its_folder(tmp_path):
 
 
 @pytest.mark.broker
-@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
+@pytest.mark.parametrize(
+    "how",
+    variations("a signal that can be heard", [signal.SIGKILL, signal.SIGINT], but=[signal.SIGKILL]),
+)
 def test_brokers_end_with_a_process_that_is_killed(how):
     with subprocess.Popen([sys.executable, "-c", OWNER], stdout=PIPE, stderr=DEVNULL) as owner:
         left = json.loads(owner.stdout.readline())
@@ -55,6 +59,7 @@ def test_brokers_end_with_a_process_that_is_killed(how):
 
 
 @pytest.mark.broker
+@pytest.mark.full_only("above, its process is killed; below, its start is cancelled")
 async def test_brokers_end_with_a_block_that_raises():
     async def fail() -> None:
         async with kafka:
