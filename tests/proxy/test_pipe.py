@@ -113,6 +113,26 @@ def whole_requests_go_on(seed):
     assert not client.kept
 
 
+def test_kept_bytes_are_never_more_than_was_counted_and_only_growth_is_told():
+    """A sum of all connections' bytes is counted in Python: similar requests must not cost a count each."""
+    client, counts = ends(Buffers(), Transport()), []
+    client.kept_more = lambda: counts.append(client.count_kept())
+
+    def send(size, counted):
+        counts.clear()
+        for _ in receive(client, of_size(size), 100_000):
+            assert client.kept <= max(counts, default=counted)
+        return counts == sorted(set(counts)), max(counts, default=counted)
+
+    is_growing, counted = send(250_000, 0)
+    assert (is_growing, counted) == (True, 200_000)
+    assert send(250_000, counted) == (True, counted)
+    assert counts == []
+    assert client.count_kept() == 0
+    assert send(250_000, 0) == (True, counted)
+    assert len(counts) == 2
+
+
 def rejected(correlation_id):
     return produce({"t": {0: batch([NOW_MS + 10**9])}}, correlation_id=correlation_id)
 

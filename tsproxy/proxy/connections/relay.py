@@ -113,7 +113,7 @@ class Relay:
     @property
     def held_bytes(self) -> int:
         """Memory for bytes that have been received and not sent yet."""
-        kept = self.client.kept + self._session.held_bytes
+        kept = self.client.count_kept() + self._session.held_bytes
         return kept + self.client.unsent_bytes + self.broker.unsent_bytes
 
     @property

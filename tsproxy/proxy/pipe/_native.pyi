@@ -50,7 +50,8 @@ class Pipe:
     def came(self, data: bytes) -> None:
         """Called with bytes for the session."""
     def kept_more(self) -> None:
-        """`kept` has grown. The pipe calls this last, since it may end the connection."""
+        """`kept` has grown above what `count_kept` returned last. The pipe calls this last, since it may end
+        the connection."""
     def throttled(self, mute_ms: int) -> None:
         """Called when a repeated rejection throttles the client for this time."""
     def failed(self, error: Exception) -> None:
@@ -73,6 +74,9 @@ class Pipe:
     def send(self, data: bytes | memoryview) -> None:
         """Send, unless this end is closing. `data` may be overwritten afterwards: bytes that the socket does
         not accept are copied, since transports keep references to their data."""
+    def count_kept(self) -> int:
+        """Return `kept`, for a sum of all connections' bytes. The sum counts these bytes until the next call,
+        though they may be gone before."""
     def keep(self, data: bytes) -> None:
         """Keep the beginning of a request; nothing else may be kept."""
     def take_kept(self) -> bytes:

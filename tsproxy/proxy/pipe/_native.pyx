@@ -72,6 +72,7 @@ cdef class Pipe:
     cdef object is_closing   # the transport's
     cdef bint is_queuing     # the transport may still hold bytes that the socket did not accept
     cdef Py_ssize_t expected
+    cdef Py_ssize_t counted  # of the kept bytes
     cdef int fd
     cdef Tally tally
 
@@ -130,7 +131,8 @@ cdef class Pipe:
                     self.let_go()
             elif self.requests is not None and self.requests.is_beginning(come + end, size - end):
                 self.keep_from(come + end, size - end, end)
-                self.kept_more()
+                if self.kept > self.counted:  # a client's requests are mostly alike: few are the largest so far
+                    self.kept_more()
             else:
                 rest = PyBytes_FromStringAndSize(<char*>come + end, size - end)
                 self.let_go()
@@ -209,6 +211,10 @@ cdef class Pipe:
             self.is_queuing = True
             self.transport.write(PyBytes_FromStringAndSize(<const char*>data + sent, size - sent))
         return 0
+
+    def count_kept(self):
+        self.counted = self.kept
+        return self.kept
 
     def keep(self, bytes data):
         if data:

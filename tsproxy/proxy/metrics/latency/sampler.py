@@ -8,8 +8,11 @@ from collections.abc import Callable, Iterable
 from itertools import islice
 from typing import Final, Protocol
 
-EVERY_S: Final = 0.1
-AT_ONCE: Final = 32
+from tsproxy.proxy.metrics.loop_lag import EVERY_S as LOOP_LAG_EVERY_S
+
+EVERY_S: Final = LOOP_LAG_EVERY_S
+"""The same as another timer's: both run in one turn of the loop, and wake an idle process once."""
+AT_ONCE: Final = 80
 
 
 class Timed(Protocol):
