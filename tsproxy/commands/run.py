@@ -53,6 +53,7 @@ def _run(parser: argparse.ArgumentParser, options: argparse.Namespace) -> int:
     from tsproxy.proxy import summary
     from tsproxy.proxy.logging import LogFormat, configure_logging
     from tsproxy.proxy.loop import LoopName, run
+    from tsproxy.proxy.malloc import keep_freed_memory
     from tsproxy.proxy.passed_sockets import PassedSockets
     from tsproxy.proxy.process import serve
     from tsproxy.proxy.service_manager import ServiceManager
@@ -79,6 +80,7 @@ def _run(parser: argparse.ArgumentParser, options: argparse.Namespace) -> int:
         run_all = supervise if config.workers > 1 else serve
         main = partial(run_all, config, source, manager, show, passed_sockets)
     configure_logging(LogFormat(options.log_format), worker, config.log_level)
+    keep_freed_memory()
     try:
         run(LoopName(options.loop), main)
     except StartError as error:

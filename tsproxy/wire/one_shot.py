@@ -6,7 +6,8 @@ result of `codecs`.
 
 * gzip: one member, with nothing after it that a reader would read.
 * snappy: the same streams as in `codecs`, into one buffer.
-* lz4: one frame of independent blocks, without a checksum of the content, which Kafka does not read.
+* lz4: one frame of independent blocks. If it has a checksum of the content, as Go clients write it, that is
+  right. Kafka does not read it.
 * zstd: one frame, with nothing before or after it.
 
 If a match copies data that is not there (`codecs`), the result is None as well.
@@ -94,8 +95,8 @@ def _xerial_blocks(data: bytes) -> list[bytes]:
 
 
 _LZ4_MAGIC: Final = b"\x04\x22\x4d\x18"
-_LZ4_CHECKED_FLAGS: Final = 0b1110_0111
-"""The flags that are checked: version, independence, content checksum, reserved, dictionary."""
+_LZ4_CHECKED_FLAGS: Final = 0b1110_0011
+"""The flags that are checked: version, independence, reserved, dictionary."""
 _LZ4_REQUIRED_FLAGS: Final = 0b0110_0000
 _LZ4_BLOCK_CHECKSUM: Final = 0b0001_0000
 _LZ4_CONTENT_SIZE: Final = 0b0000_1000

@@ -18,9 +18,9 @@ from tsproxy.wire.record_set import ATTRIBUTES_OFFSET, HEADER_SIZE
 
 _CRC_STEP: Final = 1 << 20
 
-SMALL_BYTES: Final = 256 * 1024
+SMALL_BYTES: Final = one_shot.MOST_BYTES
 """Batches of fewer compressed bytes are first decompressed in one call. The usual batch of a producer
-decompresses to 1 MB at most."""
+decompresses to 1 MB at most, and has almost as many bytes itself if its records hardly compress."""
 
 Charge = Callable[[int], None]
 """A function that gets numbers of bytes: of compressed bytes before `read_small` decompresses them, and of
