@@ -6,7 +6,8 @@
 
 One module for each question:
 
-    load/          generator, herd and sink in C: requests, idle connections, and the answers to both
+    load/          generator, herd and sink in C: requests, idle connections, and the answers to both; real
+                   clients' programs, but for franz-go's, which is built with the tests' Go clients
     frames         valid requests, built once in Python
     tools          compiles the C code, finds programs, says in a sentence what is missing
     processes      starts programs, reads their CPU and memory, ends them

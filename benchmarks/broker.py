@@ -38,6 +38,7 @@ _CLUSTER_ID: Final = "dHNwcm94eS1iZW5jaC0xNg"
 """Always the same, so that the page shows the same command after each run."""
 
 _HEAP: Final = "256m"
+_NOT_KEPT: Final = {"segment.bytes": "67108864", "retention.bytes": "67108864", "file.delete.delay.ms": "0"}
 _STARTED: Final = "Kafka Server started"
 _START_S: Final = 240
 _POLL_S: Final = 0.05
@@ -61,13 +62,14 @@ class Broker:
     behind: Mapping[str, Behind]
     """Ports by the names of the TCP proxies."""
 
-    def create_topic(self, name: str, partitions: int) -> None:
-        """Creates a topic. Returns when its partitions have leaders."""
-        asyncio.run(self._create_topic(name, partitions))
+    def create_topic(self, name: str, partitions: int, *, is_kept: bool = True) -> None:
+        """Creates a topic. Returns when its partitions have leaders. Old records of a topic that is not kept
+        are soon deleted, so that the disk need not have room for all that is sent."""
+        asyncio.run(self._create_topic(name, partitions, {} if is_kept else _NOT_KEPT))
 
-    async def _create_topic(self, name: str, partitions: int) -> None:
+    async def _create_topic(self, name: str, partitions: int, config: Mapping[str, str]) -> None:
         async with connect(HOST, self.internal_port) as admin:
-            await admin.create_topic(name, partitions=partitions, replication=1, config={})
+            await admin.create_topic(name, partitions=partitions, replication=1, config=config)
             deadline = time.monotonic() + _START_S
             while len(await admin.leaders(name) or ()) < partitions:
                 if time.monotonic() > deadline:
@@ -97,7 +99,7 @@ def broker(bench: Bench, tcp_proxies: Sequence[str], *, shares_cpus: bool = Fals
             {_NODE: own},
             ClientSecurity(),
             folder / "data",
-            overrides=_listeners(own, list(behind.values())),
+            overrides=_properties(own, list(behind.values())),
         )
     )
     words = (f"--cluster-id={_CLUSTER_ID}", f"--config={configuration}")
@@ -125,8 +127,9 @@ def in_front_of(
     )
 
 
-def _listeners(own: NodePorts, behind: Sequence[Behind]) -> dict[str, str]:
-    """The properties of the broker's own three listeners and of those behind TCP proxies."""
+def _properties(own: NodePorts, behind: Sequence[Behind]) -> dict[str, str]:
+    """The properties of the broker's own three listeners and of those behind TCP proxies, and how often it
+    deletes old records."""
     advertised = {CLIENTS: own.clients, INTERNAL: own.internal}
     bound = {**advertised, CONTROLLER: own.controller}
     for number, ports in enumerate(behind):
@@ -136,6 +139,8 @@ def _listeners(own: NodePorts, behind: Sequence[Behind]) -> dict[str, str]:
         "listeners": _addresses(bound),
         "advertised.listeners": _addresses(advertised),
         "listener.security.protocol.map": ",".join(f"{name}:PLAINTEXT" for name in bound),
+        "log.initial.task.delay.ms": "0",
+        "log.retention.check.interval.ms": "1000",
     }
 
 

@@ -1,163 +1,217 @@
-"""Throughput and latency of real producers with a real broker, with and without the proxy.
+"""CPU for real clients, as they come: librdkafka, Kafka's own for Java, and franz-go, with a real broker.
 
-Only tsproxy is measured here. A TCP proxy does not rewrite addresses, so real clients bypass it after their
-first request. `end_to_end` gives it a listener of its own, and measures both.
+A program for each of them takes the same words: its role, the broker, the topic, the codec, a file of values
+of 1 KB, and how often it first sends one record and waits. Then it prints `ready`. For each number on its
+standard input it sends or reads so many records, and prints the seconds until all are acknowledged or read.
 """
 
-import asyncio
-import json
-import re
+import random
 import sys
-from collections.abc import Callable
-from contextlib import ExitStack
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass
 from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import Final
 
-from benchmarks.bench import Bench
-from benchmarks.processes import Command, ProgramError
-from benchmarks.proxies import TSPROXY, TSPROXY_ASYNCIO
-from benchmarks.rounds import in_rounds, ratio, spread
-from benchmarks.sections import Section
-from benchmarks.tools import MissingError
-from tsproxy.testing.jars import JarsError, fetch_kafka_jars
-from tsproxy.testing.java import JavaError
-from tsproxy.testing.java_process import java_command
-from tsproxy.testing.kafka_cluster import DEFAULT_VERSION, KafkaCluster
+from benchmarks.adaptive import ADAPTIVE
+from benchmarks.bench import Bench, Running, direct
+from benchmarks.broker import Broker, broker, in_front_of
+from benchmarks.consume import Run, compared, run
+from benchmarks.frames import json_values
+from benchmarks.processes import Command, Program, ProgramError
+from benchmarks.proxies import AGAIN, HAPROXY, TSPROXY, Proxy
+from benchmarks.rounds import in_rounds, spread
+from benchmarks.sections import Section, verdict
+from benchmarks.tools import MissingError, find
+from tests.clients.foreign import go_program
+from tsproxy.fastpath.adaptive import TRUSTED_AFTER
+from tsproxy.testing.jars import JarsError
+from tsproxy.testing.java_process import source_command
+from tsproxy.testing.kafka_cluster import DEFAULT_VERSION
 
-_LIBRDKAFKA: Final = Path(__file__).with_name("librdkafka.py")
-_TOPIC: Final = "bench"
+PLAIN_AT_MOST: Final = 1.25
+LZ4_AT_MOST: Final = 1.4
+CONSUME_AT_MOST: Final = 1.05
+
+_TCP: Final = (HAPROXY, AGAIN)
+_BY_DEFAULT: Final = Proxy(TSPROXY.name, ADAPTIVE.command)
 _PARTITIONS: Final = 4
-_RECORDS_A_SECOND: Final = 100_000
-"""An estimate, so that a run lasts about as long as other rounds."""
+_WARM_UP: Final = 2 * TRUSTED_AFTER
+_RECORDS_PER_MB: Final = 1_000
+_FIRST_RECORDS: Final = 20_000
+"""The records of a first run, which shows how many a round needs."""
+_ROUND_FACTOR: Final = 1.5
+"""A proxy is idle most of the time here, so a round is longer than others."""
+_READS_A_SECOND: Final = 300_000
+"""An estimate."""
+_IDLE_FACTOR: Final = 5
 
-_PERFORMANCE: Final = re.compile(
-    r"([\d.]+) records/sec.* ms max latency, "
-    r"([\d.]+) ms 50th, [\d.]+ ms 95th, ([\d.]+) ms 99th, ([\d.]+) ms 99.9th"
-)
-
-
-@dataclass(frozen=True, slots=True)
-class Sent:
-    """The throughput and latencies of one producer."""
-
-    records_per_s: float
-    p50_ms: float
-    p99_ms: float
-    p999_ms: float
+_PROGRAMS: Final = Path(__file__).with_name("load")
+_JSON: Final = b"".join(islice(json_values(1_000, random.Random(0)), 1_000))
+_ALMOST_NOTHING: Final = b"x" * 1_000
 
 
 @dataclass(frozen=True, slots=True)
-class Producer:
-    """Starts one producer: (bootstrap, records, records a second or 0 for full speed) -> command."""
+class Work:
+    """A row: a client, and the records that it sends. Without a `codec` it reads."""
 
-    name: str
-    command: Callable[[str, int, float], Command]
-    read: Callable[[str], Sent]
+    client: str
+    does: str
+    codec: str | None
+    values: bytes = _JSON
+    at_most: float | None = None
 
+    @property
+    def name(self) -> str:
+        return f"{self.client}, {self.does}"
 
-def producer_performance(
-    jars: Path, bootstrap: str, topic: str, records: int, rate: float, warm_up: int = 0
-) -> Command:
-    """Kafka's own tool: `records` of 1 KB, `rate` a second or 0 for full speed.
-
-    The statistics leave out the first `warm_up` of them.
-    """
-    return java_command(
-        [jars / "*"],
-        "256m",
-        "org.apache.kafka.tools.ProducerPerformance",
-        *("--topic", topic, "--num-records", str(records), "--record-size", "1000"),
-        *("--throughput", str(round(rate)) if rate else "-1"),
-        *(("--warmup-records", str(warm_up)) if warm_up else ()),
-        *("--bootstrap-server", bootstrap, "--command-property", "acks=all", "linger.ms=5"),
-    )
+    @property
+    def topic(self) -> str:
+        return self.name.replace(",", "").replace(" ", "-")
 
 
-def read_performance(output: str) -> Sent:
-    """The result that Kafka's own tool printed. Raises ProgramError without one."""
-    found = _PERFORMANCE.findall(output)
-    if not found:
-        raise ProgramError(f"ProducerPerformance said no result: {output[-500:]}")
-    return Sent(*map(float, found[-1]))  # the last line is about the whole run, or all but the warm-up
+def _librdkafka(_jars: Path) -> Command:
+    return (sys.executable, _PROGRAMS / "librdkafka.py")
 
 
-def _java(jars: Path) -> Producer:
-    def command(bootstrap: str, records: int, rate: float) -> Command:
-        return producer_performance(jars, bootstrap, _TOPIC, records, rate)
-
-    return Producer("Java producer", command, read_performance)
-
-
-def _librdkafka() -> Producer:
-    def command(bootstrap: str, records: int, rate: float) -> Command:
-        return (
-            *(Path(sys.executable), _LIBRDKAFKA, "--bootstrap", bootstrap, "--topic", _TOPIC),
-            *("--records", str(records), "--rate", str(round(rate))),
-        )
-
-    return Producer("librdkafka producer", command, lambda output: Sent(**json.loads(output)))
-
-
-def clients(bench: Bench) -> Section:
-    """Throughput at full speed and added latency at half of it, for two real producers."""
+def _java(jars: Path) -> Command:
     try:
-        return asyncio.run(_with_a_broker(bench, fetch_kafka_jars(DEFAULT_VERSION)))
-    except (JavaError, JarsError) as error:
+        return source_command([jars / "*"], "512m", _PROGRAMS / "KafkaClient.java")
+    except JarsError as error:
         raise MissingError(str(error)) from error
 
 
-async def _with_a_broker(bench: Bench, jars: Path) -> Section:
-    async with KafkaCluster() as kafka:
-        await kafka.create_topic(_TOPIC, partitions=_PARTITIONS)
-        broker = kafka.node(kafka.node_ids[0]).port
-        rows = await asyncio.to_thread(_compare, bench, broker, (_java(jars), _librdkafka()))
+def _franz(_jars: Path) -> Command:
+    find("go")
+    try:
+        command: Command = go_program("load")
+    except RuntimeError as error:
+        raise MissingError(f"franz-go could not be built: {error}") from error
+    return command
+
+
+_CLIENTS: Final = {"librdkafka": _librdkafka, "Java": _java, "franz-go": _franz}
+_FILLER: Final = Work("librdkafka", "filling", "none")
+_READERS: Final = ("Java", "franz-go")  # `consume` has librdkafka's
+
+WORK: Final = (
+    *(Work(each, "plain", "none", at_most=PLAIN_AT_MOST) for each in _CLIENTS),
+    *(Work(each, "lz4", "lz4", at_most=LZ4_AT_MOST) for each in _CLIENTS),
+    *(Work(each, "zstd", "zstd") for each in _CLIENTS),
+    *(Work(each, "lz4 of almost nothing", "lz4", _ALMOST_NOTHING) for each in _CLIENTS),
+    *(Work(each, "reading", None, at_most=CONSUME_AT_MOST) for each in _READERS),
+)
+
+
+_Measured = tuple[int, Mapping[str, Sequence[Run]]]
+"""The records of a run, and the runs by the names of proxies."""
+
+
+def clients(bench: Bench) -> Section:
+    """CPU per MB of records, for each client and codec."""
+    find("haproxy")  # without it there is no section at all
+    measured: dict[Work, _Measured] = {}
+    with broker(bench, [proxy.name for proxy in _TCP]) as kafka, ExitStack() as stack:
+        for work in WORK:  # before the proxy starts: a new topic ends the trust in compressed batches
+            kafka.create_topic(work.topic, _PARTITIONS, is_kept=work.codec is None)
+        targets = {
+            proxy.name: stack.enter_context(in_front_of(bench, kafka, proxy))
+            for proxy in (*_TCP, _BY_DEFAULT)
+        }
+        idle_ms = {name: _idle_ms_per_s(bench, target) for name, target in targets.items()}
+        for work in WORK:
+            try:
+                measured[work] = _measured(bench, kafka, work, targets)
+            except MissingError as error:
+                bench.missing[f"{work.client}: {error}"] = None
+            except ProgramError as error:
+                bench.failed[f"{work.name}: {error}"] = None
+    rows, verdicts = [], []
+    for work, (records, runs) in measured.items():
+        found = compared(runs)
+        ms_per_mb = (1_000 * each.cpu_s * _RECORDS_PER_MB / records for each in runs[HAPROXY.name])
+        rows.append(
+            (
+                work.name,
+                *(str(found.ratios[each]) for each in (AGAIN.name, TSPROXY.name)),
+                "" if work.at_most is None else f"≤ {work.at_most:g}",
+                str(spread(list(ms_per_mb))),
+                *(f"{100 * found.busy[each]:.1f} %" for each in (HAPROXY.name, TSPROXY.name)),
+                str(found.speeds[TSPROXY.name]),
+            )
+        )
+        if work.at_most is not None:
+            verdicts.append(verdict(f"real clients, {work.name}", found.ratios[TSPROXY.name], work.at_most))
     return Section(
-        text=f"Records of 1 KB, acks=all, {_PARTITIONS} partitions, one Apache Kafka {DEFAULT_VERSION} "
-        "broker. Throughput is a ratio to the same producer without a proxy. Latency is what the proxy adds, "
-        "in ms, while producers send at half of their throughput through tsproxy. Producer, proxy and broker "
-        "share the machine's CPUs.",
-        head=("producer", "through", "throughput", "p50, ms more", "p99, ms more", "p99.9, ms more"),
+        text=_text(idle_ms),
+        head=(
+            *("client", AGAIN.name, TSPROXY.name, f"target for {TSPROXY.name}", f"{HAPROXY.name}, ms a MB"),
+            *(f"{HAPROXY.name} busy", f"{TSPROXY.name} busy", "throughput"),
+        ),
         rows=rows,
+        verdicts=verdicts,
     )
 
 
-def _compare(bench: Bench, broker_port: int, producers: tuple[Producer, ...]) -> list[tuple[str, ...]]:
-    rows = []
+def _text(idle_ms: Mapping[str, float]) -> str:
+    theirs, ours = (f"{idle_ms[each]:.2f} ms" for each in (HAPROXY.name, TSPROXY.name))
+    return (
+        f"CPU of the proxy per MB of records before compression, as a ratio to {HAPROXY.name}'s in the same "
+        f"round, with one client and one Apache Kafka {DEFAULT_VERSION} broker. Each client has its own "
+        "defaults, but for the codec: librdkafka and franz-go gather up to 1 MB in a batch, Java 16 KB. "
+        "Records have 1 KB: texts like JSON documents, or always the same letter (almost nothing). "
+        f"{TSPROXY.name} has its defaults, too, so compressed batches mostly stay unread. Before it is "
+        f"measured, a producer has sent {_WARM_UP} batches, and a consumer has read a record. So the CPU is "
+        "that from the first record to the last acknowledgement, without start, connection and metadata. "
+        "Broker and client share a CPU and hold the proxy back, as the shares of busy time show. The last "
+        f"column has the client's throughput, as a ratio to that through {HAPROXY.name}. Without a client, "
+        f"{HAPROXY.name} needs {theirs} of CPU a second, and {TSPROXY.name} with its timers {ours}. That is "
+        "part of the figures."
+    )
+
+
+def _idle_ms_per_s(bench: Bench, target: Running) -> float:
+    assert target.program is not None
+    before_s, begun = target.program.settled_cpu_s(), time.monotonic()
+    time.sleep(_IDLE_FACTOR * bench.effort.seconds)
+    return 1_000 * (target.program.cpu_s() - before_s) / (time.monotonic() - begun)
+
+
+def _measured(bench: Bench, kafka: Broker, work: Work, targets: Mapping[str, Running]) -> _Measured:
+    """The programs stay, so that each starts and connects once."""
+    if work.codec is None:
+        records = bench.effort.requests or int(_READS_A_SECOND * _ROUND_FACTOR * bench.effort.seconds)
+        through = direct(kafka.port)
+        with _program(bench, kafka, _FILLER, work.topic, through) as filler:
+            run(through, filler, str(records))
     with ExitStack() as stack:
-        ports = {"no proxy": broker_port} | {
-            proxy.name: stack.enter_context(bench.proxy(proxy, broker_port)).port
-            for proxy in bench.proxies
-            if proxy in (TSPROXY, TSPROXY_ASYNCIO)
+        programs = {
+            name: stack.enter_context(_program(bench, kafka, work, work.topic, target))
+            for name, target in targets.items()
         }
-        for producer in producers:
-            records = max(
-                1_000, int(_RECORDS_A_SECOND * (bench.effort.seconds if bench.effort.requests is None else 0))
-            )
-            fast = _runs(bench, producer, ports, records, 0.0)
-            rate = spread([sent.records_per_s for sent in fast[TSPROXY.name]]).median / 2
-            even = _runs(bench, producer, ports, records, rate)
-            for name in list(ports)[1:]:
-                speed = ratio(*([sent.records_per_s for sent in fast[each]] for each in (name, "no proxy")))
-                added = (
-                    spread(
-                        [
-                            getattr(a, what) - getattr(b, what)
-                            for a, b in zip(even[name], even["no proxy"], strict=True)
-                        ]
-                    )
-                    for what in ("p50_ms", "p99_ms", "p999_ms")
-                )
-                rows.append((producer.name, name, str(speed), *map(str, added)))
-    return rows
+        if work.codec is not None:
+            records = bench.effort.requests or _records(bench, targets, programs)
+        runs = in_rounds(
+            bench.effort.rounds,
+            {name: partial(run, target, programs[name], str(records)) for name, target in targets.items()},
+        )
+    return records, runs
 
 
-def _runs(
-    bench: Bench, producer: Producer, ports: dict[str, int], records: int, rate: float
-) -> dict[str, list[Sent]]:
-    def send(port: int) -> Sent:
-        command = producer.command(f"127.0.0.1:{port}", records, rate)
-        return producer.read(bench.workshop.output(producer.name, command))
+def _records(bench: Bench, targets: Mapping[str, Running], programs: Mapping[str, Program]) -> int:
+    """So many records that a round lasts as long as it should, after a first run of each program."""
+    firsts = [run(target, programs[name], str(_FIRST_RECORDS)).seconds for name, target in targets.items()]
+    return int(_FIRST_RECORDS / spread(firsts).median * _ROUND_FACTOR * bench.effort.seconds)
 
-    return in_rounds(bench.effort.rounds, {name: partial(send, port) for name, port in ports.items()})
+
+def _program(
+    bench: Bench, kafka: Broker, work: Work, topic: str, target: Running
+) -> AbstractContextManager[Program]:
+    values = bench.workshop.folder / f"values-{len(work.values)}"
+    values.write_bytes(work.values)
+    role, warm_up = ("read", 1) if work.codec is None else ("send", 0 if work is _FILLER else _WARM_UP)
+    words = (role, f"127.0.0.1:{target.port}", topic, work.codec or "none", values, str(warm_up))
+    return bench.helper(work.client, (*_CLIENTS[work.client](kafka.jars), *words))

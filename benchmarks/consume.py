@@ -4,7 +4,6 @@ Rows with `sink` have the C programs on both sides, so the proxy is the bottlene
 `broker` have real consumers and a real broker, which need more CPU than the proxy.
 """
 
-import json
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
@@ -17,7 +16,7 @@ from benchmarks.bench import Bench, Running, direct
 from benchmarks.broker import broker, in_front_of
 from benchmarks.frames import Shape
 from benchmarks.loads import Load
-from benchmarks.processes import ProgramError
+from benchmarks.processes import Program, ProgramError
 from benchmarks.proxies import AGAIN, HAPROXY, TSPROXY, Proxy
 from benchmarks.relay import Comparison, compare
 from benchmarks.rounds import in_rounds, ratio, spread
@@ -40,11 +39,37 @@ _PROGRAM: Final = Path(__file__).with_name("consumers.py")
 
 
 @dataclass(frozen=True, slots=True)
-class _Read:
-    """One run of the consumers."""
+class Run:
+    """The seconds that real clients needed for their records, and the proxy's CPU."""
 
     seconds: float
     cpu_s: float
+
+    @property
+    def busy(self) -> float:
+        return self.cpu_s / self.seconds
+
+
+def run(target: Running, clients: Program, line: str) -> Run:
+    """Tells clients that have connected through `target` to begin, and waits until they are done. They print
+    the seconds. So a start, a connection and its first requests are not in the CPU."""
+    before_s = target.program.settled_cpu_s() if target.program else 0.0
+    clients.say(line)
+    seconds = float(clients.hear())
+    after_s = target.program.settled_cpu_s() if target.program else 0.0
+    return Run(seconds, after_s - before_s)
+
+
+def compared(runs: Mapping[str, Sequence[Run]]) -> Comparison:
+    """Compares the runs of all rounds. All have the same records, so CPU stands for CPU per MB."""
+    base, *others = runs
+    costs = {name: [each.cpu_s for each in results] for name, results in runs.items()}
+    speeds = {name: [1 / each.seconds for each in results] for name, results in runs.items()}
+    return Comparison(
+        {name: ratio(costs[name], costs[base]) for name in others if name != _NO_PROXY},
+        {name: spread([each.busy for each in results]).median for name, results in runs.items()},
+        {name: ratio(speeds[name], speeds[base]) for name in others},
+    )
 
 
 def consume(bench: Bench) -> Section:
@@ -123,32 +148,23 @@ def _with_a_broker(bench: Bench, proxies: Sequence[Proxy]) -> list[tuple[str, Co
                 lines += [
                     (
                         _name(Shape(size, is_fetch=True), "broker", is_tls),
-                        _compared(bench, targets, records, size),
+                        compared(
+                            in_rounds(
+                                bench.effort.rounds,
+                                {
+                                    name: partial(_read, bench, target, records, size)
+                                    for name, target in targets.items()
+                                },
+                            )
+                        ),
                     )
                     for size in _ANSWER_BYTES
                 ]
     return lines
 
 
-def _compared(bench: Bench, targets: Mapping[str, Running], records: int, size: int) -> Comparison:
-    runs = in_rounds(
-        bench.effort.rounds,
-        {name: partial(_read, bench, target, records, size) for name, target in targets.items()},
-    )
-    base, *others = runs
-    return Comparison(
-        {
-            name: ratio(*([run.cpu_s for run in runs[each]] for each in (name, base)))
-            for name in others
-            if name != _NO_PROXY
-        },
-        {name: spread([run.cpu_s / run.seconds for run in results]).median for name, results in runs.items()},
-        {name: ratio(*([1 / run.seconds for run in runs[each]] for each in (name, base))) for name in others},
-    )
-
-
-def _read(bench: Bench, target: Running, records: int, size: int, *, fills: bool = False) -> _Read:
-    """Reads every partition once. All targets read the same records, so CPU stands for CPU per MB."""
+def _read(bench: Bench, target: Running, records: int, size: int, *, fills: bool = False) -> Run:
+    """Reads every partition once."""
     words = [
         *("--bootstrap", f"127.0.0.1:{target.port}", "--topic", _TOPIC, "--partitions", str(CONSUMERS)),
         *("--records", str(records), "--fetch-bytes", str(size)),
@@ -156,8 +172,4 @@ def _read(bench: Bench, target: Running, records: int, size: int, *, fills: bool
         *(("--fill",) if fills else ()),
     ]
     with bench.helper("consumers", (sys.executable, _PROGRAM, *words)) as program:
-        before_s = target.program.settled_cpu_s() if target.program else 0.0
-        program.say("go")
-        seconds = json.loads(program.hear())["seconds"]
-        after_s = target.program.settled_cpu_s() if target.program else 0.0
-    return _Read(seconds, after_s - before_s)
+        return run(target, program, "go")

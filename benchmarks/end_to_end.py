@@ -13,7 +13,6 @@ from typing import Final
 
 from benchmarks.bench import Bench, Running, direct
 from benchmarks.broker import broker, in_front_of
-from benchmarks.clients import Sent, producer_performance, read_performance
 from benchmarks.processes import ProgramError
 from benchmarks.proxies import AGAIN, HAPROXY, PEERS, TSPROXY, Proxy, tsproxy
 from benchmarks.rounds import in_rounds, ratio, spread
@@ -55,6 +54,20 @@ _MOST_READ: Final = "most read"
 _MESSAGES_COLUMN: Final = 4
 _FETCH_SPEED_COLUMN: Final = 8
 _CONSUMED: Final = re.compile(r"^\d{4}-.*", re.MULTILINE)
+_PERFORMANCE: Final = re.compile(
+    r"([\d.]+) records/sec.* ms max latency, "
+    r"([\d.]+) ms 50th, [\d.]+ ms 95th, ([\d.]+) ms 99th, ([\d.]+) ms 99.9th"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """The throughput and latencies of one producer."""
+
+    records_per_s: float
+    p50_ms: float
+    p99_ms: float
+    p999_ms: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,12 +115,29 @@ class _Tools:
         return read_consumer_performance(self.bench.workshop.output("consumer", command), records)
 
     def _produce(self, target: Running, topic: str, records: int, rate: float, warm_up: int = 0) -> Sent:
-        command = producer_performance(self.jars, _address(target), topic, records, rate, warm_up)
+        """The statistics leave out the first `warm_up` records. A `rate` of 0 is full speed."""
+        command = java_command(
+            [self.jars / "*"],
+            "256m",
+            "org.apache.kafka.tools.ProducerPerformance",
+            *("--topic", topic, "--num-records", str(records), "--record-size", "1000"),
+            *("--throughput", str(round(rate)) if rate else "-1"),
+            *(("--warmup-records", str(warm_up)) if warm_up else ()),
+            *("--bootstrap-server", _address(target), "--command-property", "acks=all", "linger.ms=5"),
+        )
         return read_performance(self.bench.workshop.output("producer", command))
 
     def _records(self, per_second: float) -> int:
         effort = self.bench.effort
         return _QUICK_RECORDS if effort.requests is not None else int(per_second * effort.seconds)
+
+
+def read_performance(output: str) -> Sent:
+    """The result that Kafka's own tool printed. Raises ProgramError without one."""
+    found = _PERFORMANCE.findall(output)
+    if not found:
+        raise ProgramError(f"ProducerPerformance said no result: {output[-500:]}")
+    return Sent(*map(float, found[-1]))  # the last line is about the whole run, or all but the warm-up
 
 
 def read_consumer_performance(output: str, records: int) -> float:

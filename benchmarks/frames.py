@@ -108,7 +108,7 @@ def write_frames(shape: Shape, path: Path) -> None:
 
 def build_batch(shape: Shape, first_ms: int, seed: int = 0) -> bytes:
     """One v2 batch of `shape`: records without keys, eight to the millisecond from `first_ms`."""
-    values = _values(shape.value_bytes, random.Random(seed))
+    values = json_values(shape.value_bytes, random.Random(seed))
     return _batch(islice(values, shape.records_per_batch), shape.codec, first_ms)
 
 
@@ -133,7 +133,7 @@ def _batch(values: Iterable[bytes], codec: Codec, first_ms: int) -> bytes:
     return bytes(builder.build())
 
 
-def _values(size: int, chance: random.Random) -> Iterator[bytes]:
+def json_values(size: int, chance: random.Random) -> Iterator[bytes]:
     """Texts that compress about as well as JSON documents: a few words in changing order, with numbers."""
     while True:
         parts: list[str] = []

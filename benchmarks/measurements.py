@@ -60,6 +60,6 @@ MEASUREMENTS: Final = (
     Measurement("found", "The worst sessions that a search has found", worst.found),
     Measurement("safety", "Memory safety of the native code", safety.safety),
     Measurement("profile", "Where the CPU goes", profile.profile),
-    Measurement("clients", "Real producers, real broker", clients.clients),
+    Measurement("clients", "Real clients, real broker", clients.clients),
     Measurement("end-to-end", "End to end, with Kafka's own tools", end_to_end.end_to_end),
 )

@@ -20,6 +20,7 @@ _TLS_FLAGS: Final = ("-DWITH_TLS", "-lssl", "-lcrypto")
 
 _PACKAGES: Final = {
     "gcc": "gcc libc6-dev",
+    "go": "golang-go",
     "haproxy": "haproxy",
     "nginx": "nginx libnginx-mod-stream",
     "perf": "linux-perf",

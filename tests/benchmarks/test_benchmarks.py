@@ -15,8 +15,7 @@ import pytest
 
 import benchmarks
 from benchmarks.bench import QUICK, Bench, direct
-from benchmarks.clients import Sent, read_performance
-from benchmarks.end_to_end import read_consumer_performance
+from benchmarks.end_to_end import Sent, read_consumer_performance, read_performance
 from benchmarks.frames import TWO_HOURS_MS, Shape, build_batch, metadata_of_all
 from benchmarks.loads import B200, KB1, Load
 from benchmarks.measurements import MEASUREMENTS
@@ -99,8 +98,8 @@ def test_what_a_start_more_topics_and_more_workers_cost_is_measured(place: Works
 
 
 @pytest.mark.broker
-@pytest.mark.full_only("three brokers for 100 s; a measurement without a broker runs above")
-@pytest.mark.parametrize("name", ["connections", "consume", "end-to-end"])
+@pytest.mark.full_only("four brokers for three minutes; a measurement without a broker runs above")
+@pytest.mark.parametrize("name", ["clients", "connections", "consume", "end-to-end"])
 def test_what_needs_a_real_broker_is_measured_with_one(place: Workshop, name: str) -> None:
     """haproxy is measured, too, where it is installed: the broker advertises its port."""
     bench = Bench(place, FEW)
