@@ -10,7 +10,7 @@ import os
 import resource
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass
 from typing import Final
 
@@ -105,28 +105,20 @@ def connections(bench: Bench) -> Section:
 
 
 async def _before_a_broker(bench: Bench, scene: _Scene, count: int) -> tuple[str, ...]:
-    with _on_the_cpu_of_the_load():
-        cluster = KafkaCluster(security="SASL_PLAINTEXT", users={_USER: _PASSWORD}, heap="1g")
-        await cluster.__aenter__()
-    try:
+    async with KafkaCluster(security="SASL_PLAINTEXT", users={_USER: _PASSWORD}, heap="1g") as cluster:
         for topic in _GOOD.shape.topic_names:
             await cluster.create_topic(topic)
-        port = cluster.node(cluster.node_ids[0]).port
-        return await asyncio.to_thread(_idle, bench, scene, count, port)
-    finally:
-        await cluster.__aexit__(None, None, None)
+        broker = cluster.node(cluster.node_ids[0])
+        _run_on_the_cpu_of_the_load(broker.pid)
+        return await asyncio.to_thread(_idle, bench, scene, count, broker.port)
 
 
-@contextmanager
-def _on_the_cpu_of_the_load() -> Iterator[None]:
-    """Processes that start meanwhile run on the CPU of the sink."""
-    cpu, before = load_cpu(), os.sched_getaffinity(0)
+def _run_on_the_cpu_of_the_load(pid: int) -> None:
+    """All threads of the process, and all that they start."""
+    cpu = load_cpu()
     if cpu is not None:
-        os.sched_setaffinity(0, {cpu})
-    try:
-        yield
-    finally:
-        os.sched_setaffinity(0, before)
+        for thread in os.listdir(f"/proc/{pid}/task"):
+            os.sched_setaffinity(int(thread), {cpu})
 
 
 def _idle(bench: Bench, scene: _Scene, count: int, upstream_port: int) -> tuple[str, ...]:
