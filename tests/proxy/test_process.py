@@ -55,6 +55,7 @@ async def test_limits_of_the_file_hold_from_the_first_record(kafka_440, topic):
 
 
 @pytest.mark.broker
+@pytest.mark.full_only("a cluster of its own; test_cluster.py tells permission and login apart")
 async def test_a_permission_that_is_missing_ends_the_start_with_a_sentence(tmp_path):
     properties = {"authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer"}
     users = {"nobody": "nobody-secret"}
