@@ -49,6 +49,14 @@ def test_an_address_with_bad_batches_of_very_many_topics_has_all_of_them_read():
     assert until_ms(penalties, "192.0.2.2") == 0
 
 
+@pytest.mark.parametrize(("count", "stands_for_all"), [(MOST_TOPICS, False), (MOST_TOPICS + 1, True)])
+def test_each_bad_topic_of_one_request_is_read(count, stands_for_all):
+    penalties, topics = Penalties(), [f"t{number}" for number in range(count)]
+    penalties.add(ADDRESS, topics, NOW_MS)
+    assert {until_ms(penalties, topic=topic) for topic in topics} == {OVER_MS}
+    assert until_ms(penalties, topic="another") == (OVER_MS if stands_for_all else 0)
+
+
 def test_a_penalty_that_is_over_makes_room():
     penalties = Penalties()
     for number in range(10 * MOST_TOPICS):

@@ -10,6 +10,7 @@ from tests.session.conversation import (
     PEER,
     Conversation,
     Expected,
+    Session,
     booked,
     broker,
     client,
@@ -31,6 +32,7 @@ from tsproxy.model.kafka import ErrorCode
 from tsproxy.model.view import View
 from tsproxy.session.effects import CloseSession, DelayRequest, MuteClient, SendToClient, UnmuteClient
 from tsproxy.session.events import DeadlinePassed, Throttled
+from tsproxy.session.produce.answer import with_throttle
 from tsproxy.session.throttle import BYTES_A_MS, DEBTS, FREE_MS, Throttle
 
 GOOD = batch([NOW_MS])
@@ -125,6 +127,24 @@ def test_of_very_many_clients_those_are_forgotten_that_were_longest_not_rejected
     assert len(throttle) == DEBTS.most
     assert throttle.mute_ms(PEER, NOW_MS, 1_000) == 1_000
     assert throttle.mute_ms(replace(PEER, client_address="0"), NOW_MS, 1_000) == 0
+
+
+@pytest.mark.parametrize(("longest_ms", "is_muted"), [(1_000, True), (None, False)])
+@pytest.mark.parametrize("uses_fast_path", [True, False])
+def test_rejections_that_the_fast_path_repeats_cost_as_much_as_the_others(
+    longest_ms, is_muted, uses_fast_path
+):
+    view = view_of(throttle_ms=longest_ms)
+    session, effects = Session(PEER, view, uses_fast_path=uses_fast_path), []
+    for number in range(FREE + 2):
+        effects += session.client_bytes(produce({"t": {0: BAD}}, correlation_id=number), NOW_MS)
+    assert any(isinstance(effect, MuteClient) for effect in effects) == is_muted
+
+
+@pytest.mark.parametrize(("version", "told"), [(0, 0), (1, 7), (8, 7)])
+def test_the_oldest_answers_have_no_room_for_a_time(version, told):
+    answer = bytes(20)
+    assert int.from_bytes(with_throttle(answer, version, 7)[-4:]) == told
 
 
 # -- What the client sees ----------------------------------------------------------------------------

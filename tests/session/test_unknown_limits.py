@@ -94,7 +94,7 @@ def test_limits_that_came_and_are_forgotten_are_waited_for_again(wait_ends):
     session = Session(PEER, VIEW)
     session.client_bytes(frame, NOW_MS)
     session.feed(ViewChanged(wait_ends), NOW_MS)
-    assert not session.is_judging
+    assert (session.is_judging, session.next_deadline_ms) == (False, None)
     session.feed(ViewChanged(VIEW), NOW_MS)
     session.client_bytes(again, NOW_MS)
     assert session.is_judging
