@@ -1,11 +1,12 @@
 """The fast path's bounds come from a client's own policy, even if another client uses its connection."""
 
 import re
+import struct
 
 import pytest
 
 from tests.session.conversation import HOUR_MS, NOW_MS, PEER, Session, view_of
-from tests.session.messages import accepted, frame, produce, produced
+from tests.session.messages import API_VERSIONS, accepted, answer, frame, produce, produced, request
 from tests.session.test_sasl import authenticate, authenticated, handshake, shaken
 from tests.wire.batches import batch
 from tsproxy.model.policy import Choice, Match, Mode, NamePattern, Policy, Rule, RuleSettings
@@ -35,6 +36,31 @@ def test_an_answer_that_comes_after_another_client_id_teaches_nothing_of_that_cl
 
     assert not [each for each in effects if isinstance(each, SendToBroker)]
     assert [each.outcome.rule for each in effects if isinstance(each, Emit)] == ["strict"]
+
+
+def say_library(session, name):
+    said = bytes([len(name) + 1]) + name + b"\x041.0\x00"
+    session.client_bytes(request(API_VERSIONS, 3, said), NOW_MS)
+    offered = b"\x02" + struct.pack(">3h", 0, 0, 13) + b"\x00"
+    session.broker_bytes(answer(API_VERSIONS, 3, bytes(2) + offered + bytes(4) + b"\x00"), NOW_MS)
+
+
+def test_after_another_library_nothing_is_forwarded_that_was_learnt_of_the_first():
+    free = Rule(
+        "free",
+        Match(client_software=(NamePattern("old/*", re.compile("old/.*")),)),
+        RuleSettings(mode=Mode.OFF),
+    )
+    session = Session(PEER, view_of(policy=Policy(rules=(free,))), uses_fast_path=True)
+    sent = []
+    for number, library in enumerate((b"old", b"old", b"new")):
+        say_library(session, library)
+        for correlation_id in (2 * number, 2 * number + 1):
+            asked = produce({"t": {0: BAD}}, correlation_id=correlation_id)
+            effects = session.client_bytes(asked, NOW_MS)
+            sent.append(any(isinstance(each, SendToBroker) for each in effects))
+            session.broker_bytes(produced({"t": {0: accepted()}}, correlation_id=correlation_id), NOW_MS)
+    assert sent == [True] * 4 + [False] * 2
 
 
 def log_in(session, name, version):

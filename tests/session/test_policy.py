@@ -50,6 +50,16 @@ ASKED = produce({"t": {0: BAD}})
 SAID = produced({"t": {0: accepted()}})
 
 
+@pytest.mark.parametrize("mode", [Mode.ENFORCE, Mode.AUDIT])
+def test_a_wrong_maximum_is_booked_unless_something_else_would_reject_the_batch(mode):
+    times, reason = (
+        ([NOW_MS], Reason.HEADER_MISMATCH) if mode is Mode.ENFORCE else ([AHEAD_MS], Reason.TOO_FAR_AHEAD)
+    )
+    asked = produce({"t": {0: batch(times, max_timestamp=max(times) + 1)}})
+    conversation = Conversation(by_rule(mode=mode)) >> client(asked) << to_broker(asked)
+    assert conversation >> broker(SAID) << to_client(SAID) << booked("accepted", reason=reason)
+
+
 def test_audit_forwards_untouched_and_counts_what_it_would_have_rejected():
     assert (
         Conversation(by_rule(mode=Mode.AUDIT))
