@@ -7,7 +7,6 @@ import asyncio
 import json
 import math
 import os
-import resource
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack
@@ -16,7 +15,7 @@ from typing import Final
 
 from benchmarks.bench import FULL, Bench, Running, load_cpu
 from benchmarks.loads import KB1, Load
-from benchmarks.processes import Program
+from benchmarks.processes import Program, open_files
 from benchmarks.proxies import BROKERS, Proxy, tsproxy
 from benchmarks.sections import Section
 from benchmarks.tools import MissingError, load_programs, require_tls
@@ -84,7 +83,7 @@ def connections(bench: Bench) -> Section:
         "connection comes back after 50 ms or more, as Kafka's clients do. The good client sends a request "
         f"of 1 KB {_GOOD_RATE} times a second meanwhile; its p99 counts from the time at which a request "
         "was due. The proxy has one CPU for all its workers, and clients and brokers share another one. A "
-        f"process of this machine may open {_open_files():,} files, and a connection takes two: therefore "
+        f"process of this machine may open {open_files():,} files, and a connection takes two: therefore "
         f"the workers. The sink is a cluster of {_SINKS}. SCRAM is SCRAM-SHA-256 to a real broker; its "
         "clients derive their key once. Busy connections send a request of 1 KB as soon as they have the "
         "answer to the one before.",
@@ -224,7 +223,7 @@ def _herds(
 ) -> Iterator[AbstractContextManager[Program]]:
     """As many programs as need to be for `count` connections, to the proxy's ports of the brokers. None has
     connected yet."""
-    herds = math.ceil(count / (_A_HERD * _open_files()))
+    herds = math.ceil(count / (_A_HERD * open_files()))
     tls = ("--ca", running.ca) if running.ca else ()
     for number in range(herds):
         share = count // herds + (number < count % herds)
@@ -241,11 +240,7 @@ def _bring_back(herds: Sequence[Program]) -> list[_Back]:
 
 def _workers(count: int) -> int:
     """So many that none runs out of open files."""
-    return math.ceil(2 * count * _UNEVEN / _open_files())
-
-
-def _open_files() -> int:
-    return resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    return math.ceil(2 * count * _UNEVEN / open_files())
 
 
 def _proxy(count: int, workers: int, *, logs_in: bool) -> Proxy:

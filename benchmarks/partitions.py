@@ -11,7 +11,7 @@ from typing import Final
 
 from benchmarks.bench import Bench
 from benchmarks.frames import Shape, build_batch, metadata_of_all, opening_of, produce_frame
-from benchmarks.processes import Program
+from benchmarks.processes import Program, open_files
 from benchmarks.proxies import Proxy, tsproxy
 from benchmarks.sections import Section, verdict
 
@@ -47,8 +47,10 @@ def partitions(bench: Bench) -> Section:
         if topics > 1:
             verdicts.append(verdict(f"slow clients, {name}", slow_mib, _SLOW_AT_MOST_MIB, " MiB"))
     return Section(
-        text="Topics × partitions of a sink that knows so many. `start` is the time from the command until "
-        "the first client is served: the proxy has read the limits of all topics by then. Then a client "
+        text="Topics × partitions of a sink that knows so many: a real node has a file open for each "
+        f"partition, and a process of this machine may open {open_files():,}. `start` is the time from the "
+        "command until the first client is served: the proxy has read the limits of topics by then, or of as "
+        "many as it could in 2 s. Then a client "
         "writes to all topics, and memory is that of the process. `refresh` is the CPU for reading brokers "
         f"and limits again, every {_REFRESH_S} s here and every 30 s by default, if all topics are in use. "
         "A scrape is the size of `/metrics`. The answer is that to a client's Metadata request for all "

@@ -7,6 +7,7 @@ kernel's clock of each process: in nanoseconds, user and system, with threads th
 
 import os
 import re
+import resource
 import signal
 import subprocess
 import tempfile
@@ -164,6 +165,11 @@ def workshop() -> Iterator[Workshop]:
         yield Workshop(folder, guard.pid)
     finally:
         guard.communicate()
+
+
+def open_files() -> int:
+    """The files that a process of this machine may open."""
+    return resource.getrlimit(resource.RLIMIT_NOFILE)[1]
 
 
 _FOLDERS: Final = re.compile(r"(?:file://)?/(?:[^\s/:,=]+/)+")
