@@ -77,6 +77,16 @@ def test_before_authentication_a_frame_is_as_long_as_brokers_allow(size, is_allo
             stream.next_frame(only=frozenset({ApiKey.SASL_AUTHENTICATE}))
 
 
+@pytest.mark.parametrize(
+    ("other_frame", "limit"), [(MIB, "sasl.server.max.receive.size"), (1000, "limits.other_frame")]
+)
+def test_an_error_names_the_limit_that_a_token_exceeds(other_frame, limit):
+    stream = RequestFrames(produce_frame=MIB, other_frame=other_frame)
+    stream.feed(struct.pack(">i", 524_289))
+    with pytest.raises(FrameTooLargeError, match=limit):
+        stream.next_frame(is_raw=True)
+
+
 def test_a_size_above_the_smaller_limit_waits_for_the_api_key():
     stream = RequestFrames(produce_frame=5000, other_frame=1000)
     stream.feed(struct.pack(">ib", 1001, 0))

@@ -80,6 +80,17 @@ def test_a_wrapper_without_a_value_holds_nothing():
     assert records_of(wrapper(inner(1, 0), Codec.GZIP, value=None)).fault is Fault.NOTHING_INSIDE
 
 
+@pytest.mark.parametrize("magic", [0, 1])
+def test_a_message_that_ends_before_its_value_is_malformed(magic: int):
+    """The smallest record that brokers read has 14 bytes, which is not enough for both sizes."""
+    whole = write_message(Message(magic, NOW_MS))
+    for size in range(26, len(whole) + 1):
+        cut = whole[:8] + (size - 12).to_bytes(4) + whole[12:size]
+        (message,) = scan(memoryview(cut), 2).batches
+        found = read_messages(message, SessionLimits()).fault
+        assert found is (None if size == len(whole) else Fault.MALFORMED_MESSAGE)
+
+
 TAILS = {
     "too short to be a message": (11, None),
     "long enough to tell its size": (12, Fault.INNER_SIZE_TOO_SMALL),

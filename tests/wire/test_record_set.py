@@ -12,7 +12,7 @@ from rigs.differential.batches import Batch, Record, write_batch
 from rigs.differential.message_sets import Message, write_message
 from tsproxy.model.kafka import NO_TIMESTAMP, TimestampType
 from tsproxy.model.records import Fault, RecordBatch
-from tsproxy.wire.record_set import as_batch, batch_at, read_header, scan
+from tsproxy.wire.record_set import as_batch, batch_at, count_records, read_header, scan
 
 NOW_MS = 1_767_225_600_000
 
@@ -26,6 +26,27 @@ TIMESTAMP_END = 26
 def only(data: bytes) -> RecordBatch:
     (found,) = scan(memoryview(data), 2).batches
     return found
+
+
+def changed(data: bytes, at: int, new: bytes) -> bytes:
+    return data[:at] + new + data[at + len(new) :]
+
+
+BROKEN = {
+    "too short": changed(MESSAGE, 8, (13).to_bytes(4)),
+    "of an unknown magic": changed(BATCH, 16, b"\x03"),
+    "cut off": BATCH[:-1],
+    "only a beginning": BATCH[:16],
+}
+
+
+@pytest.mark.parametrize("broken", BROKEN)
+def test_records_are_counted_up_to_the_first_batch_that_is_none(broken: str):
+    """Two messages with one record each, and a batch with one."""
+    whole = MESSAGE + OLD_MESSAGE + BATCH
+    assert count_records(memoryview(whole), 0, 9) == (3, len(whole))
+    assert count_records(memoryview(whole), 0, 2) == (2, len(whole) - len(BATCH))
+    assert count_records(memoryview(whole + BROKEN[broken]), 0, 9) == (3, len(whole))
 
 
 # -- Messages of magic 0 and 1 ----------------------------------------------------------------------
