@@ -14,7 +14,6 @@ from tsproxy.proxy.connections.driver import SessionDriver
 from tsproxy.proxy.connections.protocol import RelayProtocol
 from tsproxy.proxy.connections.relay import Relay
 from tsproxy.session import state
-from tsproxy.session.answers import Answers
 from tsproxy.session.effects import CloseReason
 from tsproxy.session.events import ClientLost, Cut
 from tsproxy.session.lifetime import ClientEnd, End, Lifetime
@@ -24,6 +23,7 @@ from tsproxy.session.session import Session
 from tsproxy.session.state import State
 from tsproxy.session.states import SessionState
 from tsproxy.wire import addresses, record_batch
+from tsproxy.wire.answers import AnswerStream
 
 
 def _now_and_then(every=10):
@@ -168,14 +168,14 @@ def takes_a_view_for_the_end(patch):
 
 
 def raises_when_an_answer_comes_in_pieces(patch):
-    plain = Answers.feed
+    plain = AnswerStream.feed
 
     def wrong(self, data):
         if len(data) < 4:
             raise IndexError("a piece of three bytes")
         plain(self, data)
 
-    patch.setattr(Answers, "feed", wrong)
+    patch.setattr(AnswerStream, "feed", wrong)
 
 
 def forgets_a_judgement(patch):

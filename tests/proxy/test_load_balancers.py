@@ -133,7 +133,7 @@ async def test_health_checks_of_haproxy_are_no_clients_and_are_not_logged(tmp_pa
         async with haproxy(tmp_path, proxy_listener.address, options) as port:
             await until(lambda: "tsproxy_sessions_closed_total{" in world.metrics.render().decode())
             assert (await addressed(proxy_listener, port, "127.0.0.7"))[0] == "127.0.0.7"
-    assert world.logged.lines == []
+            assert world.logged.lines == []  # afterwards, a check may be cut off while it connects
 
 
 @needs("nginx")
