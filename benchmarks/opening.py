@@ -42,6 +42,15 @@ def _compressed(page: str) -> str:
     return f"{by_default}; with `inspect.compressed: all`, {whole}"
 
 
+def _producers(page: str) -> str:
+    clients = ("librdkafka", "Java", "franz-go")
+    plain, lz4 = (
+        _all(_TITLES["clients"], tuple(f"{each}, {codec}" for each in clients), "tsproxy", page)
+        for codec in ("plain", "lz4")
+    )
+    return f"{plain}; with lz4, by default, {lz4}"
+
+
 def _delay(page: str) -> str:
     ours, none = (cell(page, _END_TO_END, through, "p99, ms") for through in ("tsproxy", "no proxy"))
     return f"p99 {ours} ms; {none} ms without a proxy"
@@ -102,6 +111,11 @@ QUESTIONS: Final = (
         _only("relay"),
     ),
     Question("100 KB compressed with lz4 / zstd, by default", _compressed, _only("adaptive")),
+    Question(
+        "CPU with a real producer of 1 KB records, librdkafka / Java / franz-go",
+        _producers,
+        _only("clients"),
+    ),
     Question(
         "CPU for consumers: answers of 16 KB / 1 MB from a real broker",
         partial(_all, _TITLES["consume"], ("16 KB, broker", "1 MB, broker"), "tsproxy"),

@@ -13,7 +13,7 @@ def test_the_page_begins_with_the_answers_of_its_sections():
     """Otherwise: python -m benchmarks.opening"""
     assert with_opening(TEXT) == TEXT
     opening = TEXT.partition("<!-- end of questions -->")[0]
-    assert len(QUESTIONS) == 10
+    assert len(QUESTIONS) == 11
     assert len(PICTURES) == opening.count("![") == 3
     for name in PICTURES:
         assert TEXT.count(f"benchmarks-{name}.svg") == 1
