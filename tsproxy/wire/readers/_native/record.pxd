@@ -29,6 +29,10 @@ cdef struct Fields:          # of a record, as they stand there: `zigzag` makes 
     uint64_t key_size
     uint64_t value_size
 
+cdef const uint8_t* any_record(
+    const uint8_t* at, const uint8_t* end, bint lengths_must_fit, Fields* fields
+) noexcept nogil
+
 
 cdef inline int64_t zigzag(uint64_t raw) noexcept nogil:
     return <int64_t>((raw >> 1) ^ (0 - (raw & 1)))
@@ -83,29 +87,6 @@ cdef inline const uint8_t* sized(
     cdef uint64_t size
     at = payload(at, end, &size)
     return NULL if at == NULL or (size & 1 and not may_be_null) else at
-
-
-cdef inline const uint8_t* any_record(
-    const uint8_t* at, const uint8_t* end, bint lengths_must_fit, Fields* fields
-) noexcept nogil:
-    """The end of the record at `at`; NULL if the record is not whole or not right."""
-    cdef const uint8_t* attributes
-    cdef bint runs_on
-    attributes = at = any_varint(at, end, 5, &fields.length, &runs_on)
-    if at == NULL or at >= end:
-        return NULL
-    at = any_varint(at + 1, end, 10, &fields.delta, &runs_on)
-    if at != NULL:
-        at = any_varint(at, end, 5, &fields.offset_delta, &runs_on)
-    if at != NULL:
-        at = payload(at, end, &fields.key_size)
-    if at != NULL:
-        at = payload(at, end, &fields.value_size)
-    if at != NULL:
-        at = at + 1 if at < end and at[0] == 0 else headers(at, end)
-    if at != NULL and lengths_must_fit and at - attributes != zigzag(fields.length):
-        return NULL
-    return at
 
 
 cdef inline const uint8_t* usual_record(

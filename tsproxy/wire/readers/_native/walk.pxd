@@ -67,14 +67,16 @@ cdef inline const uint8_t* whole_records(
     cdef Walked found = facts[0]
     cdef const uint8_t* record_end
     cdef Fields fields
+    cdef uint64_t length, delta  # not in `fields`, so that they stay in registers
     while found.records < count:
-        record_end = usual_record(at, end, &fields.length, &fields.delta)
+        record_end = usual_record(at, end, &length, &delta)
         if record_end == NULL:
             record_end = any_record(at, end, lengths_must_fit, &fields)
             if record_end == NULL:
                 break
-        note_size(&found, fields.length)
-        book(&found, base_timestamp, fields.delta)
+            length, delta = fields.length, fields.delta
+        note_size(&found, length)
+        book(&found, base_timestamp, delta)
         at = record_end
     facts[0] = found
     return at
