@@ -22,6 +22,7 @@ from types import MappingProxyType
 from typing import Final
 
 from benchmarks.day import LINE_BYTES, write_log
+from benchmarks.opening import with_opening
 from benchmarks.page import PAGE, with_reports, wrapped
 from benchmarks.spark_jobs import (
     JOBS,
@@ -183,8 +184,8 @@ _EXPLAINED: Final = (
             "7.6 with all of it. A compiled test by position, with the lambda only for lines that fail it, "
             "takes 5.5 to 5.9. A job of its own pays for the code of such a test first. Beside other work, "
             "`compact` of 400,000 lines took 38 CPU s with the cheapest of these tests and 38 without them. "
-            "Of 1,000,000 lines it took 51 and 58; without any check 45, and the bare job 35. Such a test is "
-            "not in use yet.",
+            "For 1,000,000 lines it took 51 and 58; without any check 45, and the bare job 35. Such a test "
+            "is not in use yet.",
             "The rest of the difference has three parts. For the column of unreadable lines Spark looks up "
             "every field by its name once more. Two instants of each line are checked. And the table is "
             "read again, five columns of it. To leave out Parquet's statistics of sizes saved nothing.",
@@ -276,7 +277,8 @@ def main() -> int:
     if options.print:
         print(text)
     else:
-        PAGE.write_text(with_reports(PAGE.read_text(encoding="utf-8"), text), encoding="utf-8")
+        page = with_reports(PAGE.read_text(encoding="utf-8"), text)
+        PAGE.write_text(with_opening(page), encoding="utf-8")
     return 0
 
 
