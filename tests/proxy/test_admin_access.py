@@ -11,7 +11,7 @@ import pytest
 
 from tests.planted import traces
 from tests.proxy.loops import on_both_loops
-from tests.proxy.running import one_process
+from tests.proxy.running import EITHER, events, one_process
 from tests.proxy.world import PATIENCE_S, until
 from tsproxy.config.settings import AdminSettings, Secret, ServerTls
 from tsproxy.model.addresses import Address
@@ -197,6 +197,37 @@ async def test_a_running_proxy_takes_a_new_certificate_and_never_shows_its_token
         await until(is_second)
     secrets = {**PLANTED, "private key": base64.b64decode("".join(key.read_text().splitlines()[1:-1]))}
     assert traces([proxy.log, proxy.decisions(), *pages], secrets) == []
+
+
+@EITHER
+async def test_after_a_reload_the_new_token_opens_the_pages_and_the_old_one_does_not(
+    kafka_440, tmp_path, arguments
+):
+    """The old one is changed because somebody knows it. In the log stands neither."""
+    file = tmp_path / "tsproxy.yaml"
+
+    def put(token):
+        file.write_text(
+            f"upstream: {{ bootstrap_servers: ['{kafka_440.bootstrap_servers}'] }}\n"
+            f"listeners: [{{ bind: '127.0.0.1:0' }}]\nadmin: {{ token: {token} }}\n"
+        )
+
+    put(TOKEN)
+    tokens = {"old": TOKEN, "new": "another-planted-secret"}
+    async with RunningProxy(config=file, arguments=arguments) as proxy:
+        host, _, port = proxy.admin_address.rpartition(":")
+
+        async def statuses():
+            asked = [
+                ask(Address(host, int(port)), authorization=f"Bearer {each}") for each in tokens.values()
+            ]
+            return [status for status, *_ in await asyncio.gather(*asked)]
+
+        assert await statuses() == [200, 401]
+        put(tokens["new"])
+        await until(lambda: "config_reloaded" in events(proxy))
+        assert await statuses() == [401, 200]
+    assert traces([proxy.log, proxy.decisions()], tokens) == []
 
 
 async def common_name(address, client):

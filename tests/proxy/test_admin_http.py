@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import socket
+from collections import Counter
 from http import HTTPStatus
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from tsproxy.config.settings import AdminSettings, Secret
 from tsproxy.model.addresses import Address
 from tsproxy.proxy.admin import http as admin_http
 from tsproxy.proxy.admin.http import AdminHttp, Answer, Document
+from tsproxy.proxy.admin.places import MOST_OF_AN_ADDRESS
 from tsproxy.proxy.ports import ListenError
 
 MADE = []
@@ -210,6 +212,22 @@ async def test_connections_that_send_nothing_do_not_keep_a_probe_out(address, mo
         assert status(await say(address, b"GET /livez HTTP/1.1\r\n\r\n")) == 200
     for _, writer in silent:
         writer.close()
+
+
+async def test_the_addresses_of_one_network_of_ipv6_have_one_share(monkeypatch):
+    """Whoever has one address of a /64 has 2 ** 64 of them."""
+    monkeypatch.setattr(admin_http, "HEAD_S", 60)
+    server = AdminHttp(PAGES)
+    kept = [socket.socketpair() for _ in range(3 * MOST_OF_AN_ADDRESS)]
+    for number, (connection, _) in enumerate(kept):
+        connection.setblocking(False)
+        network = "a" if number < 2 * MOST_OF_AN_ADDRESS else "b"
+        server._accepted(connection, f"2001:db8:0:{network}::{number}", 1)
+    shares = Counter(place.address for place in server._places._taken)
+    assert list(shares.values()) == [MOST_OF_AN_ADDRESS] * 2
+    for _, client in kept:
+        client.close()
+    await until(lambda: not len(server._places))
 
 
 async def test_connections_that_keep_their_answer_open_do_not_keep_a_probe_out(address):

@@ -12,12 +12,13 @@ import yaml
 from tests.proxy.measured import REJECTED
 from tsproxy.config.document import parse_yaml
 from tsproxy.config.load import load
+from tsproxy.config.settings import AdminSettings, Secret
 from tsproxy.decisions.privacy import Privacy, Redaction
 from tsproxy.decisions.totals import Totals
 from tsproxy.model.outcome import Culprit, VerdictName
 from tsproxy.proxy.admin import live
 from tsproxy.proxy.admin.access import WITHOUT_TOKEN
-from tsproxy.proxy.admin.http import Answer
+from tsproxy.proxy.admin.http import AdminHttp, Answer
 from tsproxy.proxy.admin.pages import pages
 from tsproxy.proxy.admin.report import Broker, Report, together
 from tsproxy.proxy.metrics.offenders import HALF_LIFE_MS, MOST_ROWS, REST, Offenders
@@ -240,6 +241,32 @@ async def test_a_probe_costs_no_report():
     for path in WITHOUT_TOKEN:
         answer = pages(proxy)[path]()
         assert isinstance(answer, Answer) or (await answer).status == HTTPStatus.SERVICE_UNAVAILABLE
+    assert proxy.reports == 0
+
+
+@pytest.mark.parametrize("path", [*pages(OneProxy(report_of())), "/decisions", "/livez/", "/metrics?x"])
+async def test_without_the_token_a_reader_gets_401_or_the_status_of_a_probe_and_makes_no_report(path):
+    """Each page that a proxy has: a new one is not open to everybody by mistake."""
+    proxy = OneProxy(report_of(not_ready=["node 7 at 10.0.0.7"]))
+    server = AdminHttp(pages(proxy), lambda: AdminSettings(token=Secret("planted-token")))
+    expected = {
+        "/livez": (HTTPStatus.OK, b"OK\n"),
+        "/readyz": (HTTPStatus.SERVICE_UNAVAILABLE, b"Service Unavailable\n"),
+        "/readyz?verbose": (HTTPStatus.SERVICE_UNAVAILABLE, b"Service Unavailable\n"),
+    }.get(path, (HTTPStatus.UNAUTHORIZED, b"Unauthorized\n"))
+    for method in ("GET", "HEAD"):
+        _, answer = await server.answer(f"{method} {path} HTTP/1.1\r\n\r\n".encode())
+        assert (answer.status, answer.body) == expected
+    assert proxy.reports == 0
+
+
+@pytest.mark.parametrize("method", ["POST", "PUT", "PATCH", "DELETE", "OPTIONS", "CONNECT"])
+async def test_no_page_takes_another_method_than_those_that_read(method):
+    proxy = OneProxy(report_of())
+    server = AdminHttp(pages(proxy))
+    for path in pages(proxy):
+        _, answer = await server.answer(f"{method} {path} HTTP/1.1\r\n\r\n".encode())
+        assert answer.status == HTTPStatus.METHOD_NOT_ALLOWED
     assert proxy.reports == 0
 
 

@@ -195,8 +195,9 @@ def tls_of(identity, client_ca=None, client_auth="none"):
     return lambda: context
 
 
-def to_brokers(certificates):
-    context = upstream_context(UpstreamTls(certificates.certificate))
+def to_brokers(certificates, identity=None):
+    shown = (identity.certificate, identity.key) if identity else ()
+    context = upstream_context(UpstreamTls(certificates.certificate, *shown))
     return lambda: context
 
 
@@ -344,6 +345,35 @@ async def test_a_broker_that_cannot_be_trusted_is_not_talked_to(certificates, tm
             assert await ask(proxy_listener.address) == b""
             [line] = world.logged.of("session_closed")
             assert "certificate was rejected" in line["text"]
+
+
+@on_both_loops
+@pytest.mark.parametrize("advertised", ["localhost", HOST])
+async def test_a_broker_must_have_the_name_that_it_advertises(certificates, advertised):
+    """Another broker's certificate is no better than a stranger's, though the authority is the same."""
+    to_broker, world = to_brokers(certificates), World()
+    for hosts, expected in (([advertised], answer(5)), (["b2.kafka.test"], b"")):
+        broker_tls = tls_of(certificates.issue(f"named-{hosts[0]}", hosts))()
+        async with echoing_broker(broker_tls) as broker:
+            config = config_of([Address(advertised, broker.port)])
+            async with front_of(config, world, upstream_tls=to_broker) as proxy_listener:
+                proxy_listener.open()
+                assert await ask(proxy_listener.address) == expected
+    [line] = world.logged.of("session_closed")
+    assert "certificate was rejected" in line["text"]
+
+
+@on_both_loops
+async def test_brokers_that_ask_for_a_certificate_are_shown_the_proxys(certificates):
+    identity = certificates.issue("shown-to-brokers")
+    broker_tls = tls_of(certificates.issue("asking"), certificates.certificate, "required")()
+    async with echoing_broker(broker_tls) as broker:
+        config = config_of([Address("localhost", broker.port)])
+        for shown, expected in ((identity, answer(5)), (None, b"")):
+            to_broker = to_brokers(certificates, shown)
+            async with front_of(config, World(), upstream_tls=to_broker) as proxy_listener:
+                proxy_listener.open()
+                assert await ask(proxy_listener.address) == expected
 
 
 @on_both_loops

@@ -7,6 +7,7 @@ import socket
 from collections import Counter
 from contextlib import suppress
 from functools import partial
+from pathlib import Path
 
 import pytest
 from aiokafka import AIOKafkaProducer
@@ -15,6 +16,7 @@ from confluent_kafka import Producer
 
 from tests.e2e.load import values_of
 from tests.full_only import variations
+from tests.planted import traces
 from tests.processes import is_alive
 from tests.proxy.loops import LOOPS, LoopName
 from tests.proxy.running import (
@@ -86,6 +88,29 @@ async def test_two_workers_share_the_connections_and_their_metrics_and_logs_add_
     for boot in records:
         lines = [line for line in proxy.decisions() if line["boot"] == boot]
         assert sorted(line["seq"] for line in lines) == list(range(len(lines)))
+
+
+async def test_no_secret_stands_in_the_arguments_of_any_process(kafka_440, tmp_path):
+    """Everybody on the machine can read these. One secret comes from a variable, one from the file itself."""
+    secrets = {"token": "planted-token-of-a-variable", "salt": "planted-salt-of-the-file"}
+    file = tmp_path / "tsproxy.yaml"
+    file.write_text(
+        f"upstream: {{ bootstrap_servers: ['{kafka_440.bootstrap_servers}'] }}\n"
+        "listeners: [{ bind: 127.0.0.1:0 }]\n"
+        "admin: { token: '${TOKEN}' }\n"
+        f"decisions: {{ privacy: {{ addresses: hash, salt: {secrets['salt']} }} }}\n"
+    )
+    environment = {"TOKEN": secrets["token"], "PYTHONUTF8": "1"}  # the second one, so that no proxy is a fork
+    async with RunningProxy(config=file, arguments=TWO, environment=environment) as proxy:
+        supervisor, *workers = (Path(f"/proc/{pid}") for pid in (proxy.pid, *pids(proxy).values()))
+        told = [(process / "cmdline").read_bytes() for process in (supervisor, *workers)]
+        given = (supervisor / "environ").read_bytes().split(b"\0")
+        theirs = [(worker / "environ").read_bytes().split(b"\0") for worker in workers]
+    assert len(told) == 3
+    assert all(b"tsproxy" in each for each in told)
+    assert traces(told, secrets) == []
+    # The environment of a worker has what the operator gave, and nothing that was read from the file.
+    assert traces([set(each) - set(given) for each in theirs], secrets) == []
 
 
 async def test_clients_are_told_the_same_ports_by_every_worker(kafka_440):
