@@ -337,6 +337,31 @@ def test_few_records_that_become_objects_are_judged_on_the_loop():
     assert Judge not in map(type, session().client_bytes(few, NOW_MS))
 
 
+class Called:
+    """A custom rule that accepts all, and remembers how many records it was asked about."""
+
+    def __init__(self):
+        self.records = []
+
+    def culprits(self, timestamps_ms, context):
+        self.records.append(len(timestamps_ms))
+        return ()
+
+
+@pytest.mark.parametrize("size", [1, 3, 1_000])
+@pytest.mark.parametrize("is_one_request", [True, False])
+def test_a_custom_rule_is_called_on_the_loop_for_a_dozen_records_of_one_read(is_one_request, size):
+    """The loop of all clients waits for each call, whoever sends the batches, and in how many requests."""
+    rule, data = Called(), batch([NOW_MS] * size)
+    own = Rule("own", Match(), RuleSettings(custom_rules=(CustomRule("called", rule),)))
+    sent = [{n: data} for n in range(30)] if not is_one_request else [dict.fromkeys(range(30), data)]
+    asked = b"".join(produce({"t": each}, correlation_id=n) for n, each in enumerate(sent))
+    effects = session(policy=Policy(rules=(own,))).client_bytes(asked, NOW_MS)
+    assert Judge in map(type, effects)
+    assert sum(rule.records) <= MOST_OBJECTS
+    assert size > 1 or sum(rule.records) == MOST_OBJECTS
+
+
 def test_records_of_the_brokers_timestamp_type_are_not_read_before_a_thread_judges_them():
     """Each is rejected with a text, so the loop would read the batch in vain, and a thread again."""
     attack = produce({"t": {0: batch([NOW_MS] * 3_000, value=b"", attributes=0x08)}})
