@@ -215,7 +215,7 @@ async def test_connections_that_send_nothing_do_not_keep_a_probe_out(address, mo
 
 
 async def test_the_addresses_of_one_network_of_ipv6_have_one_share(monkeypatch):
-    """Whoever has one address of a /64 has 2 ** 64 of them."""
+    """A host has all addresses of its /64, so it would have as many shares as it likes."""
     monkeypatch.setattr(admin_http, "HEAD_S", 60)
     server = AdminHttp(PAGES)
     kept = [socket.socketpair() for _ in range(3 * MOST_OF_AN_ADDRESS)]
