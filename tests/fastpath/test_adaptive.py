@@ -9,6 +9,7 @@ import pytest
 from tests.fastpath.conversations import RejectsOdd
 from tests.session.conversation import DAY_MS, HOUR_MS, LIMITS, NOW_MS, PEER, Session, view_by, view_of
 from tests.session.messages import accepted, produce, produced
+from tests.session.test_sasl import authenticate, authenticated, handshake, shaken
 from tests.wire.batches import CODECS, LZ4, NONE, ZSTD, batch
 from tsproxy import fastpath
 from tsproxy.decisions import Privacy
@@ -18,7 +19,8 @@ from tsproxy.fastpath.adaptive import ONE_READ_OF, PAUSE_MS, READ_ALL_MS, TRUSTE
 from tsproxy.model.custom_rule import CustomRule
 from tsproxy.model.kafka import ErrorCode
 from tsproxy.model.outcome import Outcome, VerdictName
-from tsproxy.model.policy import Choice, Inspect, OnViolation, RuleSettings, TimeLimit
+from tsproxy.model.policy import Choice, Inspect, Mode, OnViolation, RuleSettings, TimeLimit
+from tsproxy.policy.stream_time import StreamTimeGuard
 from tsproxy.session import fast_path
 from tsproxy.session.effects import Emit, SendToBroker, SendToClient
 from tsproxy.session.events import ViewChanged
@@ -59,8 +61,9 @@ class Producer:
     def __post_init__(self):
         self.session = Session(self.peer, self.view, uses_fast_path=True)
 
-    def sends(self, *, topic="t", broker=None, codec=LZ4, times=GOOD, shift=True, **header):
-        """True if the batch was forwarded, as it came; the broker's answer then is that of `broker`."""
+    def sends(self, *, topic="t", broker=None, codec=LZ4, times=GOOD, shift=True, name=None, **header):
+        """True if the batch was forwarded, as it came; the broker's answer then is that of `broker`. `name`
+        is another client id or transactional id."""
         header.setdefault("timestamps_ms", times)
         moved = self.now_ms - NOW_MS if shift else 0
         header["timestamps_ms"] = [each + moved for each in header["timestamps_ms"]]
@@ -68,7 +71,10 @@ class Producer:
             header["max_timestamp"] += moved
         self.sent += 1
         asked = produce(
-            {topic: {0: batch(codec=codec, **header)}}, version=self.version, correlation_id=self.sent
+            {topic: {0: batch(codec=codec, **header)}},
+            version=self.version,
+            correlation_id=self.sent,
+            **(name or {}),
         )
         to_broker = self._done(self.session.client_bytes(asked, self.now_ms))[0]
         if not to_broker:
@@ -77,6 +83,14 @@ class Producer:
         said = produced({topic: {0: broker or accepted()}}, version=self.version, correlation_id=self.sent)
         assert self._done(self.session.broker_bytes(said, self.now_ms))[1] == said
         return True
+
+    def logs_in(self, mechanism, *steps):
+        """A login, or its renewal. The broker accepts it."""
+        asked = [(handshake(mechanism), shaken())]
+        asked += [(authenticate(token), authenticated(told)) for token, told in steps]
+        for sent, said in asked:
+            assert self._done(self.session.client_bytes(sent, self.now_ms))[0] == sent
+            assert self._done(self.session.broker_bytes(said, self.now_ms))[1] == said
 
     def earns_trust(self, **how):
         for _ in range(TRUSTED_AFTER + 1):
@@ -162,11 +176,11 @@ def test_each_connection_draws_differently(monkeypatch):
     assert len({read() for _ in range(8)}) > 1
 
 
-def test_a_time_outside_the_limits_in_the_header_is_found_at_once():
+@pytest.mark.parametrize("times", [(NOW_MS, NOW_MS + 2 * HOUR_MS), (NOW_MS - 2 * DAY_MS, NOW_MS)])
+def test_a_time_outside_the_limits_in_the_header_is_found_at_once(times):
     producer = Producer()
     producer.earns_trust()
-    assert not producer.sends(times=(NOW_MS, NOW_MS + 2 * HOUR_MS))
-    assert not producer.sends(times=(NOW_MS - 2 * DAY_MS, NOW_MS))
+    assert not producer.sends(times=times)
 
 
 def test_a_record_that_the_header_does_not_show_reaches_the_broker():
@@ -205,7 +219,19 @@ def test_the_time_alone_does_not_bring_trust_back():
     assert producer.unread() == 2
 
 
-@pytest.mark.parametrize("error", [ErrorCode.INVALID_TIMESTAMP, ErrorCode.INVALID_RECORD])
+def test_batches_that_the_broker_did_not_accept_earn_no_trust():
+    """Otherwise nobody has said that the topic exists, and that the client may write there."""
+    producer = Producer()
+    assert producer.sends()
+    for _ in range(2 * TRUSTED_AFTER):
+        assert producer.sends(broker=failed(ErrorCode.NOT_LEADER_OR_FOLLOWER))
+    assert producer.unread() == 0
+    assert not producer.sends(times=HIDDEN)
+
+
+@pytest.mark.parametrize(
+    "error", [ErrorCode.CORRUPT_MESSAGE, ErrorCode.INVALID_TIMESTAMP, ErrorCode.INVALID_RECORD]
+)
 def test_a_brokers_rejection_ends_trust_as_well(error):
     producer = Producer()
     producer.earns_trust()
@@ -213,7 +239,8 @@ def test_a_brokers_rejection_ends_trust_as_well(error):
     assert producer.outcomes[-1].verdict is VerdictName.BROKER_REJECTED
     line = producer.counted()["broker_rejected"]
     assert (line["records"], line["records_unread"]) == (3, 3)
-    assert line["reason"] in ("other", "bad_record")  # nothing is said of times that nobody has read
+    assert line["reason"] in ("other", "bad_record", "invalid_crc")  # no word on times that nobody has read
+    assert not producer.sends(times=HIDDEN)
 
 
 def pipelined(penalties, view, bad_request, between=b""):
@@ -304,6 +331,37 @@ def test_another_connection_has_to_earn_its_own():
     assert not Producer().sends(times=HIDDEN)
 
 
+NAMES = [{"client_id": "other"}, {"client_id": None}, {"transactional_id": "tx"}]
+
+
+@pytest.mark.parametrize("name", NAMES, ids=lambda name: next(iter(name)))
+def test_under_another_name_trust_begins_at_0_and_so_it_does_under_the_first_one_afterwards(name):
+    producer = Producer()
+    producer.earns_trust()
+    assert not producer.sends(times=HIDDEN, name=name)
+    producer = Producer()
+    producer.earns_trust()
+    assert producer.sends(name=name, attributes=0x10 if "transactional_id" in name else 0, producer_id=7)
+    producer.counted()
+    assert not producer.sends(times=HIDDEN)
+
+
+def test_after_another_login_trust_begins_at_0():
+    """The principal may be another one, for whom other rules hold."""
+    producer = Producer(replace(ADAPTIVE(), broker_needs_sasl=True))
+    producer.logs_in("PLAIN", (b"\x00alice\x00password", b""))
+    producer.earns_trust()
+    producer.logs_in("PLAIN", (b"\x00alice\x00password", b""))
+    assert not producer.sends(times=HIDDEN)
+
+
+def test_a_batch_without_an_answer_is_always_read():
+    """With acks=0, no answer of the broker would say that it rejected a record."""
+    producer = Producer()
+    producer.earns_trust()
+    assert not producer.sends(times=HIDDEN, name={"acks": 0})
+
+
 def test_new_limits_are_judged_anew():
     producer = Producer()
     producer.earns_trust()
@@ -333,15 +391,32 @@ def test_large_batches_which_the_session_reads_earn_trust_as_well(monkeypatch):
         {"no_timestamp": Choice.STAMP},
         {"on_violation": OnViolation.REPAIR},
         {"custom_rules": (CustomRule("Odd", RejectsOdd()),)},
+        {"custom_rules": (CustomRule("guard", StreamTimeGuard(HOUR_MS)),)},
         {"dead_letters": True},
     ],
-    ids=["zero", "negative", "no time", "stamp", "repair", "custom rule", "dead letters"],
+    ids=["zero", "negative", "no time", "stamp", "repair", "custom rule", "stream time", "dead letters"],
 )
 def test_a_rule_that_needs_every_record_reads_every_record(needs):
     producer = Producer(ADAPTIVE(**needs))
     for _ in range(2 * TRUSTED_AFTER):
         assert producer.sends(times=(NOW_MS, NOW_MS + 2), shift=False)
     assert producer.unread() == 0
+
+
+def test_a_rule_that_adds_the_time_of_arrival_reads_every_record():
+    session = Session(PEER, ADAPTIVE(keep_both_times=True), uses_fast_path=True)
+    for number in range(2 * TRUSTED_AFTER):
+        asked = produce({"t": {0: batch(GOOD, LZ4)}}, correlation_id=number)
+        [goes, *_] = session.client_bytes(asked, NOW_MS)
+        assert isinstance(goes, SendToBroker)
+        assert goes.data != asked, "forwarded as it came, without the header"
+        session.broker_bytes(produced({"t": {0: accepted()}}, correlation_id=number), NOW_MS)
+
+
+def test_a_batch_that_only_a_rule_in_audit_mode_would_reject_is_bad():
+    penalties, view = Penalties(), ADAPTIVE(mode=Mode.AUDIT)
+    pipelined(penalties, view, produce({"t": {0: batch((NOW_MS, NOW_MS + 2 * HOUR_MS), LZ4)}}))
+    assert penalties.of(PEER.client_address).until_ms("t") == NOW_MS + READ_ALL_MS
 
 
 def test_a_batch_that_only_the_candidate_would_reject_is_no_batch_in_order():

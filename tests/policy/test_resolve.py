@@ -361,6 +361,21 @@ def test_every_setting_of_a_rule_is_one_of_the_policy_for_a_topic(name):
     assert getattr(found, name) is value
 
 
+@pytest.mark.parametrize("name", [name for name in SETTINGS if name != "custom_rules"])
+def test_the_defaults_give_each_setting_that_the_rule_leaves_out_and_no_other(name):
+    """`custom_rules` is no default: only a rule names one."""
+    own, default = RuleSettings(**{name: object()}), RuleSettings(**{name: object()})
+    other = rule("other", topics=named("clicks"))
+    for rules, expected in (
+        ((rule(settings=own),), own),
+        ((rule(settings=NOTHING),), default),
+        ((other,), default),
+        ((), default),
+    ):
+        found = resolved(Policy(defaults=default, rules=rules))
+        assert getattr(found, name) is getattr(expected, name)
+
+
 ADAPTIVE = RuleSettings(inspect_compressed=Inspect.ADAPTIVE)
 
 

@@ -26,12 +26,13 @@ from tests.wire.batches import batch, record
 from tsproxy.model.custom_rule import CustomRule
 from tsproxy.model.kafka import ErrorCode
 from tsproxy.model.outcome import Culprit
-from tsproxy.model.policy import Choice, Mode, OnViolation, TopicPolicy
-from tsproxy.model.verdict import Accept, Reason, TopicLimits, UnitGuess
+from tsproxy.model.policy import Choice, Match, Mode, OnViolation, TopicPolicy, Waiver
+from tsproxy.model.verdict import Accept, Reason, Reject, TopicLimits, UnitGuess
 from tsproxy.model.view import SessionLimits
 from tsproxy.policy.batch_of_times import batch_of_times
 from tsproxy.policy.fast_path import fast_path_bounds
 from tsproxy.policy.repair import repaired_times
+from tsproxy.session.effects import SendToBroker
 from tsproxy.session.policies import of_anybody
 
 US, NS = NOW_MS * 1_000, NOW_MS * 1_000_000
@@ -127,6 +128,31 @@ def test_what_is_innocent_goes_on_as_it_came():
 @pytest.mark.parametrize("mode", [Mode.AUDIT, Mode.OFF])
 def test_nothing_is_written_anew_where_a_rule_only_looks(mode):
     assert judged(batch([US]), mode=mode, on_violation=REPAIR, keep_both_times=True).rewritten is None
+
+
+@pytest.mark.parametrize("until_ms", [NOW_MS, NOW_MS + 1])
+def test_under_a_waiver_nothing_is_written_anew(until_ms):
+    """It lets pass what came. At the millisecond of its end the rule repairs again."""
+    waiver = Waiver("w", Match(), until_ms, "owner", "reason")
+    seen = view(on_violation=REPAIR, keep_both_times=True, no_timestamp=Choice.STAMP, waivers=(waiver,))
+    sent = produce({"t": {0: batch([US, -1])}})
+    [goes, *_] = Conversation(seen).session.client_bytes(sent, NOW_MS)
+    assert isinstance(goes, SendToBroker)
+    assert (goes.data == sent) is (until_ms > NOW_MS)
+
+
+@pytest.mark.parametrize("magic", [0, 1])
+@pytest.mark.parametrize("on_violation", [REPAIR, STAMP])
+def test_a_message_of_an_old_format_is_judged_as_without_a_repair(magic, on_violation):
+    """Magic 0 has no timestamp. That of magic 1 is far off, and the batch is rejected for it."""
+    for settings in ({}, {"no_timestamp": Choice.REJECT}):
+        data = legacy(magic, 0)(US)
+        repairing, without = (
+            judged(data, 2, **settings, **more) for more in ({"on_violation": on_violation}, {})
+        )
+        assert repairing.rewritten is None
+        assert repairing.verdict == without.verdict
+        assert isinstance(without.verdict, Reject) is (magic == 1 or bool(settings))
 
 
 BESIDE = {"another batch": batch([NOW_MS]), "half a batch": batch([NOW_MS])[:40], "a byte": b"x"}
