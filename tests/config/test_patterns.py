@@ -100,6 +100,14 @@ def test_without_the_engine_the_error_says_what_to_install_and_what_to_write_ins
     assert name_pattern("orders-*").fits("orders-1")
 
 
+@pytest.mark.parametrize("text", ["/orders-(eu|us)/", "/orders-eu|orders-us/", "orders-[eu][us]"])
+def test_a_pattern_fits_the_whole_name_or_not_at_all(text):
+    pattern = name_pattern(text)
+    assert [pattern.fits(name) for name in ("orders-eu", "orders-us")] == [True, True]
+    for name in ("orders-eu-1", "my-orders-us", "orders-eu\n", "\norders-us", "Orders-eu", "orders-e", ""):
+        assert not pattern.fits(name), name
+
+
 def test_a_name_longer_than_topics_names_fits_no_regular_expression_but_globs():
     names = ["a" * MOST_CHARACTERS, "a" * (MOST_CHARACTERS + 1)]
     assert [parsed("a*").fits(name) for name in names] == [True, False]

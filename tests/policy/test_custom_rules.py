@@ -29,9 +29,11 @@ from tests.session.conversation import (
 from tests.session.messages import accepted, produce, produced, rejected
 from tests.wire.batches import CODECS, batch
 from tsproxy.model.custom_rule import CustomRule, OnError, RuleContext, StreamTime
+from tsproxy.model.kafka import ErrorCode
 from tsproxy.model.policy import Mode
 from tsproxy.model.verdict import Reason, TopicLimits
 from tsproxy.policy.custom_rules import consult
+from tsproxy.session.effects import SendToClient
 from tsproxy.testing.rules import SLOW_S, FakeClock, batch_times, check_rule, rule_context
 from tsproxy.testing.rules import rejected as rejected_by
 
@@ -100,6 +102,32 @@ def test_what_a_broker_would_reject_is_rejected_in_its_words_and_the_rule_decide
     )
     said = produced({"t": {0: rejected((0, text))}})
     assert conversation << to_client(said) << booked("rejected", reason=Reason.TOO_FAR_AHEAD)
+
+
+NOT_ASKED = {
+    "too far ahead": batch([GOOD, NOW_MS + 2 * HOUR_MS]),
+    "bit 6": batch([GOOD], attributes=0x40),
+    "records that cannot be read": batch([GOOD], records_count=2),
+}
+
+
+@pytest.mark.parametrize("data", NOT_ASKED.values(), ids=NOT_ASKED)
+def test_a_rule_is_not_asked_about_a_batch_that_is_rejected_without_it(data):
+    """Its failure would be logged and counted, though it changed nothing, and the loop would wait for it."""
+    limited = view(Raises(), OnError.OPEN, limits=TopicLimits(after_max_ms=HOUR_MS))
+    [answered, rejection] = Session(PEER, limited).client_bytes(produce({"t": {0: data}}), NOW_MS)
+    assert isinstance(answered, SendToClient)
+    assert rejection.outcome.reason is not Reason.CUSTOM_RULE
+
+
+def test_a_batch_with_another_fault_gets_the_brokers_answer_whatever_the_rule_says():
+    """If the rule accepts it, it is forwarded, and the broker finds the wrong checksum."""
+    sent = produce({"t": {0: batch([BAD], crc=1)}})
+    [answered, rejection] = Session(PEER, view(RejectsOdd())).client_bytes(sent, NOW_MS)
+    assert isinstance(answered, SendToClient)
+    assert rejection.outcome.error_code == ErrorCode.CORRUPT_MESSAGE
+    [goes] = Session(PEER, view(answers())).client_bytes(sent, NOW_MS)
+    assert goes.data == sent
 
 
 class RejectsUnknown:

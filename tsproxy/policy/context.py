@@ -140,6 +140,11 @@ class BatchContext:
             self._answers.extend(consult(rule, times_ms, context) for rule in rules)
         return self._answers
 
+    @property
+    def failures(self) -> Sequence[RuleAnswer]:
+        """The custom rules that were asked and failed. None is asked about a batch with another fault."""
+        return [answer for answer in self._answers if answer.failure is not None]
+
     def listing(self, most: int) -> "BatchContext":
         """The same context, but with at most `most` culprits listed. There is no `dataclasses.replace`: each
         batch behind a rejected one in a request gets such a context, and it costs three times as much."""

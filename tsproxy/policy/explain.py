@@ -93,7 +93,6 @@ def explain(
     verdict = judge(context) if is_judged else None
     rejection = verdict if isinstance(verdict, Reject) else None
     candidate = judge_candidate(context) if is_judged and rejection is None else None
-    answers = context.answers_of_rules() if is_judged else ()
     return Explanation(
         policy=found,
         rule=of_client.first_rule(topic),
@@ -103,7 +102,7 @@ def explain(
         unit_hint=unit_hint(timestamp_ms, now_ms),
         repaired_ms=_repaired_ms(context, context_with),
         is_extended=context.is_extended,
-        failures=tuple(f"{each.rule.name}: {each.failure}" for each in answers if each.failure is not None),
+        failures=tuple(f"{each.rule.name}: {each.failure}" for each in context.failures),
     )
 
 

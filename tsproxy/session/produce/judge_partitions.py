@@ -156,7 +156,7 @@ def _verdict_on(
         would_rule=decision.would_rule,
         rewritten=new,
         dead=_dead(partition, decision.verdict, facts),
-        failed=tuple(answer for answer in context.answers_of_rules() if answer.failure is not None),
+        failed=tuple(context.failures),
         advance=_advance(context, decision.verdict, new),
         topic_id=partition.topic_id,
     )
