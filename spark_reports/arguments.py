@@ -85,7 +85,7 @@ def add_skipping(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--skip-damaged-files",
         action="store_true",
-        help="skip unreadable parts of files (a truncated .gz); their lines are then reported as lost",
+        help="skip unreadable parts of files (a truncated .gz); the log is then incomplete and names them",
     )
 
 

@@ -14,7 +14,7 @@ _ADVICE: Final = (
     (
         "FAILED_READ_FILE",
         "The file was cut, or is not what its name or --input-format says. Copy it again, or skip the parts "
-        "that cannot be read by --skip-damaged-files: their lines are then reported as lost.",
+        "that cannot be read by --skip-damaged-files: the log is then incomplete and names them.",
     ),
     (
         "data source: kafka",

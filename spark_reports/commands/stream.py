@@ -93,7 +93,8 @@ def run(options: argparse.Namespace) -> int:
             most = options.max_offsets or _MAX_OFFSETS
             lines = stream.from_kafka(spark, options.kafka, options.topic, most, dict(options.kafka_option))
         every_s = None if options.once else options.trigger
-        stream.write(lines, table, options.checkpoint, every_s=every_s).awaitTermination()
+        query = stream.write(lines, table, options.checkpoint, every_s=every_s, folder=options.input)
+        query.awaitTermination()
     return OK
 
 

@@ -195,15 +195,16 @@ def _dated(spark: SparkSession, source: Source) -> DataFrame:
 
 
 def _streamed(spark: SparkSession, source: Source) -> DataFrame:
-    """The lines of the days in tables of `stream`. A line without a time belongs to the day in its file's
-    name. A line from a Kafka topic has no such name and stays at TIMELESS."""
+    """The lines of the days in tables of `stream`. An earlier release put lines without a time at TIMELESS:
+    those belong to the day in their file's name. Usable lines are there if a clock stood at 1970."""
     days = [
         (source.first + timedelta(days=n)).isoformat() for n in range((source.last - source.first).days + 1)
     ]
     parts = [Table(name, source.form).rows(spark) for name in source.inputs]
     rows = reduce(DataFrame.unionByName, parts).where(F.col("event_date").isin(*days, TIMELESS))
-    opened_on = F.coalesce(F.nullif(_opened_on(F.col("file")), F.lit("")), F.lit(TIMELESS))
-    day = F.when(F.col("event_date") == TIMELESS, opened_on).otherwise(F.col("event_date"))
+    opened_on = F.coalesce(F.nullif(read.opened_on(F.col("file")), F.lit("")), F.lit(TIMELESS))
+    is_timeless = (F.col("event_date") == TIMELESS) & F.col("problem").isNotNull()
+    day = F.when(is_timeless, opened_on).otherwise(F.col("event_date"))
     return rows.withColumn("event_date", day).select(*TABLE_COLUMNS)
 
 
@@ -214,16 +215,11 @@ def _day(marks: Mapping[str, Column], source: Source) -> Column:
     no line is lost.
     """
     first, day = source.first, marks["day"]
-    opened_on = F.coalesce(F.nullif(_opened_on(marks["file"]), F.lit("")), F.lit(first.isoformat()))
+    opened_on = F.coalesce(F.nullif(read.opened_on(marks["file"]), F.lit("")), F.lit(first.isoformat()))
     near = [(first + timedelta(days=n)).isoformat() for n in range(-1, (source.last - first).days + 2)]
     # `problem` is computed a second time only for lines of other days.
     is_placed = F.coalesce(day.isin(near), F.lit(False)) | marks["problem"].isNull()
     return F.coalesce(F.when(is_placed, day).otherwise(opened_on), F.lit(""))
-
-
-def _opened_on(file: Column) -> Column:
-    """The day in the name of a line's file, `2026-11-20`; empty if there is none."""
-    return F.regexp_replace(F.regexp_extract(file, r"decisions-(\d{8})", 1), r"(....)(..)(..)", "$1-$2-$3")
 
 
 def _within(dated: DataFrame, first: date, last: date) -> DataFrame:
@@ -271,7 +267,7 @@ def _holds_fewer(stored: DataFrame, day: date, delivered: int) -> bool:
 
     Files that were opened before the day do not count: the input does not hold them.
     """
-    opened_on = _opened_on(F.col("file"))
+    opened_on = read.opened_on(F.col("file"))
     counts = stored.agg(
         F.count("*").alias("all"),
         F.sum(F.when((opened_on == "") | (opened_on >= day.isoformat()), F.col("copies"))).alias("known"),

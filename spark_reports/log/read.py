@@ -20,18 +20,18 @@ Spark's JSON reader accepts `{…}{…}` on one line and silently drops everythi
 gap in `seq` shows it (`sequence`).
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
 from functools import reduce
 from types import MappingProxyType
 from typing import Final
 
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, DataFrameReader, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  # the name that all of Spark's documentation uses
 
 from spark_reports.exits import NoFilesError, UsageError
-from spark_reports.log import inputs, set_aside
+from spark_reports.log import damaged_files, inputs, set_aside
 from spark_reports.log.grouping import Grouping, How, Measure
 from spark_reports.log.schema import COLUMNS, CORRUPT, IDENTITY, READ_DDL
 from spark_reports.log.sequence import BOOT
@@ -130,9 +130,10 @@ def json_lines(spark: SparkSession, source: Source, ddl: str, *more: Column) -> 
     days = _days(source)
     placed = [(path, inputs.of_days(spark, path, days)) for path in source.inputs]
     parts = [
-        _of_input(spark, places, source, ddl, is_files=is_file_name(path)).select("*", *more)
+        part
         for path, places in placed
         if places
+        for part in _of_input(spark, places, source, ddl, more, is_files=is_file_name(path))
     ]
     if not parts:
         raise NoFilesError(inputs.no_folder(source.inputs, source.first, source.last))
@@ -166,16 +167,34 @@ def file_name() -> Column:
     return F.when(name.contains("%"), decoded).otherwise(name)
 
 
+def opened_on(file: Column) -> Column:
+    """The day in the name of a line's file, `2026-11-20`; empty if there is none."""
+    return F.regexp_replace(F.regexp_extract(file, r"decisions-(\d{8})", 1), r"(....)(..)(..)", "$1-$2-$3")
+
+
 def _of_input(
-    spark: SparkSession, places: list[str], source: Source, ddl: str, *, is_files: bool
-) -> DataFrame:
+    spark: SparkSession,
+    places: list[str],
+    source: Source,
+    ddl: str,
+    more: Sequence[Column],
+    *,
+    is_files: bool,
+) -> Iterator[DataFrame]:
     """The lines of one input of `source`: of the files that it names, or of the days' files in its
-    directories."""
-    reader = spark.read.schema(ddl).option("columnNameOfCorruptRecord", CORRUPT)
-    if not is_files:
-        names = names_of(_days(source))
-        reader = reader.option("pathGlobFilter", names).option("recursiveFileLookup", "true")
-    return reader.json(places)
+    directories. Then, if the session skips damaged files, a line for each of them."""
+
+    def reader() -> DataFrameReader:
+        if is_files:
+            return spark.read
+        named = spark.read.option("pathGlobFilter", names_of(_days(source)))
+        return named.option("recursiveFileLookup", "true")
+
+    lines = reader().schema(ddl).option("columnNameOfCorruptRecord", CORRUPT).json(places)
+    yield lines.select("*", *more)
+    if damaged_files.are_skipped(spark) and (found := damaged_files.paths(reader().text(places))):
+        damaged = damaged_files.files(reader(), places, found)
+        yield damaged.select(*damaged_files.as_lines(lines.schema), *more)
 
 
 def is_file_name(path: str) -> bool:

@@ -46,7 +46,9 @@ class Table:
         """All its rows, with the columns of TABLE_DDL. Raises AnalysisException if it does not exist."""
         match self.form:
             case Form.PARQUET:
-                return spark.read.schema(TABLE_DDL).parquet(self.name)
+                # A damaged file of the log may be skipped. A file of the table may hold all lines of a day.
+                whole = spark.read.schema(TABLE_DDL).option("ignoreCorruptFiles", "false")
+                return whole.parquet(self.name)
             case _:
                 return _of_this_version(self._as_stored(spark))
 

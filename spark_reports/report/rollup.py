@@ -143,7 +143,8 @@ def store(frame: DataFrame, folder: str, name: str) -> None:
 def stored(spark: SparkSession, folder: str, name: str, first: date, last: date) -> DataFrame:
     """The days of a table that are there. Raises AnalysisException if no day was ever written."""
     ddl = {"producers": _PRODUCERS_DDL, "drift": _DRIFT_DDL}[name]
-    table = spark.read.schema(ddl).parquet(f"{folder}/{name}")
+    whole = spark.read.schema(ddl).option("ignoreCorruptFiles", "false")
+    table = whole.parquet(f"{folder}/{name}")
     return of_period(table.withColumnRenamed("event_date", "day"), first, last)
 
 

@@ -1,19 +1,21 @@
 """The log as a stream: each line is in the table once, even after a crash at the worst moment."""
 
 import json
+import os
 import shutil
-from datetime import date
+from datetime import UTC, date, datetime
 
 import pytest
 
 from spark_reports.cli import main
 from spark_reports.log import stream
+from spark_reports.log.compact import compact
 from spark_reports.log.read import Source
 from spark_reports.log.store import Form, Table
 from spark_reports.report.assemble import assemble
 from tests.spark_reports.collected import collect
 from tests.spark_reports.day import DAY_MS, MIDNIGHT_MS
-from tests.spark_reports.logs import counters, heartbeat, write
+from tests.spark_reports.logs import counters, heartbeat, line, write
 
 FRIDAY = date(2026, 11, 20)
 
@@ -46,7 +48,7 @@ def test_each_file_is_written_once_by_runs_that_follow_each_other(spark, tmp_pat
     write(tmp_path / "in" / "b.jsonl.open", heartbeat(2))
     streamed(tmp_path)
     first = [("1970-01-01", 0, "not_json"), ("2026-11-20", 0, ""), ("2026-11-20", 1, "")]
-    assert lines_of(spark, tmp_path) == first
+    assert lines_of(spark, tmp_path) == first  # the file's name has no day
     for noted in (tmp_path / "state" / "commits").iterdir():
         noted.unlink()
     write(tmp_path / "in" / "c.jsonl.gz", heartbeat(3, MIDNIGHT_MS + DAY_MS))
@@ -100,6 +102,71 @@ def test_a_checkpoint_from_before_the_last_batches_stops_with_a_sentence(spark, 
     assert "ends with batch 0" in stderr
     assert stderr.count("\n") == 1
     assert lines_of(spark, tmp_path) == before
+
+
+def test_a_checkpoint_of_a_table_that_is_gone_stops_with_a_sentence(spark, tmp_path, capsys):
+    """The lines of up to then would be in no table, and nobody would know."""
+    write(tmp_path / "in" / "a.jsonl", heartbeat(0))
+    streamed(tmp_path)
+    (tmp_path / "table").rename(tmp_path / "elsewhere")
+    write(tmp_path / "in" / "b.jsonl", heartbeat(1))
+    assert main(["stream", *asked(tmp_path), "--once"]) == 2
+    assert "table does not exist, but the checkpoint" in capsys.readouterr().err
+    streamed(tmp_path, "--checkpoint", str(tmp_path / "another"))
+    assert main(["stream", *asked(tmp_path), "--once"]) == 2
+    assert "table has no batch of this stream, but the checkpoint" in capsys.readouterr().err
+    assert [seq for _, seq, _ in lines_of(spark, tmp_path)] == [0, 1]
+    assert not (tmp_path / "state" / "offsets" / "1").exists()
+
+
+def test_a_file_that_comes_late_is_read_however_old_it_is(spark, tmp_path):
+    """A proxy's disk was away for ten days, and the copy keeps its file's time. Spark would ignore it."""
+    write(tmp_path / "in" / "a.jsonl", heartbeat(0))
+    streamed(tmp_path)
+    late = write(tmp_path / "in" / "b.jsonl", heartbeat(1))
+    long_ago_s = late.stat().st_mtime - 10 * DAY_MS / 1000
+    os.utime(late, (long_ago_s, long_ago_s))
+    streamed(tmp_path)
+    assert [seq for _, seq, _ in lines_of(spark, tmp_path)] == [0, 1]
+
+
+def test_a_line_that_cannot_be_read_is_of_its_files_day_in_the_report_too(spark, tmp_path):
+    """No other line says that this proxy exists: the report would call the log complete."""
+    sound = [line(0, kind="start"), heartbeat(1, interval_ms=DAY_MS)]
+    sound.append(line(2, kind="stop", at_ms=MIDNIGHT_MS + DAY_MS - 1))
+    write(tmp_path / "in" / "decisions-20261120T000000Z-a.jsonl", *sound)
+    write(tmp_path / "in" / "decisions-20261120T000000Z-b.jsonl", raw="garbage\n")
+    streamed(tmp_path)
+    assert ("2026-11-20", 0, "not_json") in lines_of(spark, tmp_path)
+    made = collect(spark, Source([str(tmp_path / "table")], FRIDAY, FRIDAY, Form.PARQUET))
+    log = assemble(made, FRIDAY, FRIDAY, MIDNIGHT_MS + DAY_MS)["log"]
+    assert (log["state"], log["lines_unusable"]) == ("incomplete", 1)
+
+
+def test_a_line_of_the_topic_that_cannot_be_read_is_of_the_day_of_its_record(spark):
+    ddl = "value BINARY, topic STRING, partition INT, timestamp TIMESTAMP"
+    times = [datetime(2026, 11, 20, 23, 59, tzinfo=UTC), datetime(1969, 12, 31, tzinfo=UTC)]
+    records = spark.createDataFrame([(b"garbage", "decisions", 3, each) for each in times], ddl)
+    found = [(row["file"], row["otherwise_on"]) for row in stream.of_records(records).collect()]
+    assert found == [("decisions-3", "2026-11-20"), ("decisions-3", stream.TIMELESS)]
+
+
+def test_a_file_that_a_stream_skips_is_a_line_of_the_table(spark, tmp_path, capsys):
+    """It is in the second batch of the second run. The other files are sound, or were read before."""
+    write(tmp_path / "in" / "decisions-20261120T000000Z-a.jsonl.gz", heartbeat(0))
+    streamed(tmp_path, "--skip-damaged-files")
+    write(tmp_path / "in" / "decisions-20261120T000000Z-b.jsonl.gz", heartbeat(1))
+    damaged = write(tmp_path / "in" / "decisions-20261121T000000Z-a+é [1].jsonl.gz", heartbeat(2))
+    damaged.write_bytes(damaged.read_bytes()[:20])
+    os.utime(damaged, (damaged.stat().st_mtime + 60, damaged.stat().st_mtime + 60))
+    assert main(["stream", *asked(tmp_path), "--once", "--max-files", "1"]) == 1
+    assert "--skip-damaged-files" in capsys.readouterr().err
+    for _ in range(2):
+        streamed(tmp_path, "--skip-damaged-files", "--max-files", "1")
+        assert lines_of(spark, tmp_path) == [
+            *(("2026-11-20", seq, "") for seq in (0, 1)),
+            ("2026-11-21", 0, "not_json"),
+        ]
 
 
 def test_a_table_whose_batches_do_not_name_their_stream_keeps_them(spark, tmp_path):
@@ -187,6 +254,17 @@ def test_compact_makes_a_table_of_a_stream_and_finds_what_came_late(spark, tmp_p
         *(("2026-11-21", seq, 1) for seq in (-1, 4)),
     ]
     assert len(list((tmp_path / "lines" / "event_date=2026-11-20").glob("*.parquet"))) == 1
+
+
+def test_a_line_of_1970_is_not_moved_to_the_day_of_its_file(spark, tmp_path):
+    """A clock stood at 1970 for a moment. An unusable line without a time has the same day in a table of an
+    earlier release."""
+    usable, unusable = counters(1, start_ms=0), heartbeat(2, interval_start="1970-01-01", v=7)
+    write(tmp_path / "in" / "decisions-20261120T000000Z-a.jsonl", counters(0), usable, unusable)
+    streamed(tmp_path)
+    table = Table(str(tmp_path / "lines"))
+    done = compact(spark, [str(tmp_path / "table")], FRIDAY, FRIDAY, table, form=Form.PARQUET)
+    assert (done.lines, done.quarantined_lines) == (1, {"unknown_version": 1})
 
 
 def test_compact_does_not_write_into_the_table_of_a_stream(spark, tmp_path, capsys):

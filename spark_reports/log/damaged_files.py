@@ -1,0 +1,77 @@
+"""Damaged files that a session skips (`--skip-damaged-files`): one unreadable line stands for each of them.
+
+Spark skips the rest of a damaged file, and says nothing. Line numbers show the loss only if other files have
+lines of the same process: a process whose only file is damaged would be missing without a word. So the files
+are read once more, without skipping: Spark then names a damaged file. That is repeated without the files that
+are already known.
+"""
+
+import re
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Final
+
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
+from pyspark.sql import Column, DataFrame, DataFrameReader, SparkSession
+from pyspark.sql import functions as F  # noqa: N812  # the name that all of Spark's documentation uses
+from pyspark.sql.types import StructType
+
+from spark_reports.log.schema import CORRUPT
+from spark_reports.spark.session import settings
+
+SKIPS: Final = "spark.sql.files.ignoreCorruptFiles"
+"""Spark's setting with which it skips what it cannot read of a file."""
+
+LINE: Final = "(damaged file: nobody knows how many lines were skipped)"
+"""The text of the line that stands for a damaged file."""
+
+PATH: Final = "_metadata.file_path"
+_NAMED: Final = re.compile(r"error while reading file (\S+?)\.?\s")
+"""The file in the text of Spark's error FAILED_READ_FILE. Spaces in names are encoded."""
+
+
+def are_skipped(spark: SparkSession) -> bool:
+    """Whether the session skips damaged files."""
+    return spark.conf.get(SKIPS) == "true"
+
+
+def paths(lines: DataFrame) -> list[str]:
+    """The damaged files among those of `lines`, which Spark reads as text: in the form of Spark's column
+    `_metadata.file_path`. Raises Java's errors if a file cannot be read for another reason."""
+    found: list[str] = []
+    while (path := _next_damaged(lines, found)) is not None:
+        found.append(path)
+    return found
+
+
+def files(reader: DataFrameReader, places: list[str], damaged: list[str]) -> DataFrame:
+    """One row for each of these files. Their content is not read."""
+    return reader.format("binaryFile").load(places).where(F.col(PATH).isin(damaged))
+
+
+def as_lines(schema: StructType, known: Mapping[str, Column] = MappingProxyType({})) -> list[Column]:
+    """The columns of a line of this schema that Spark could not read: null, but CORRUPT and those `known`."""
+    values = {CORRUPT: F.lit(LINE), **known}
+    return [
+        values.get(field.name, F.lit(None).cast(field.dataType)).alias(field.name) for field in schema.fields
+    ]
+
+
+def as_metadata(path: str) -> str:
+    """A path in the form of `_metadata.file_path`: Spark has two forms for a file of this machine."""
+    return path.replace("file:///", "file:/", 1)
+
+
+def _next_damaged(lines: DataFrame, known: list[str]) -> str | None:
+    """The damaged file of one of the `lines` that is not `known`; None if there is no other."""
+    try:
+        with settings(lines.sparkSession, {SKIPS: "false"}):
+            lines.where(~F.col(PATH).isin(known)).agg(F.sum(F.length("value"))).collect()
+    except (Py4JJavaError, PySparkException) as error:
+        named = _NAMED.search(str(error))
+        path = None if named is None else as_metadata(named[1])
+        if path is None or path in known:
+            raise
+        return path
+    return None

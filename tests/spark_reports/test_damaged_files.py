@@ -1,0 +1,77 @@
+"""With `--skip-damaged-files`, a damaged file is named, and its log is incomplete."""
+
+import gzip
+import json
+
+import pytest
+import zstandard
+
+from spark_reports.cli import main
+from spark_reports.log.damaged_files import LINE
+from tests.spark_reports.day import DAY_MS, MIDNIGHT_MS
+from tests.spark_reports.logs import counters, heartbeat, line, text_of, write
+
+
+def a_life(proxy):
+    """A process of a proxy, from the beginning of the day to its end: nothing is missing."""
+    own = {"proxy": proxy, "boot": proxy}
+    return [
+        line(0, kind="start", **own),
+        counters(1, **own),
+        heartbeat(2, interval_ms=DAY_MS, **own),
+        line(3, kind="stop", at_ms=MIDNIGHT_MS + DAY_MS - 1, **own),
+    ]
+
+
+def cut(path, pack):
+    """Write the packed log of a proxy, without its end: nothing of it can be unpacked."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(pack(text_of(a_life("qx")).encode())[:20])
+
+
+@pytest.fixture
+def log_of(spark, tmp_path):
+    """Runs `daily` over an input; returns `log` of report.json."""
+
+    def ask(*options):
+        asked = ["daily", "--output", str(tmp_path / "out"), "--date", "2026-11-20", "--quiet", *options]
+        assert main([*asked, "--format", "json", "--skip-damaged-files"]) == 0
+        return json.loads((tmp_path / "out" / "report.json").read_text())["log"]
+
+    return ask
+
+
+def test_the_only_file_of_a_proxy_is_named_if_it_is_damaged_by_the_report_and_by_the_table(
+    log_of, tmp_path, capsys
+):
+    """No other line says that this proxy exists. A sound file has the same name in another folder."""
+    names = [f"decisions-20261120T000000Z-{name}" for name in ("a.jsonl.gz", "b.jsonl.zst")]
+    write(tmp_path / "in" / "px" / names[0], *a_life("px"))
+    cut(tmp_path / "in" / "q x+é%[1]" / names[0], gzip.compress)
+    cut(tmp_path / "in" / "q x+é%[1]" / names[1], zstandard.compress)
+    inputs, table = ["--input", str(tmp_path / "in")], str(tmp_path / "table")
+    assert main(["compact", *inputs, "--output", table, "--date", "2026-11-20", "--skip-damaged-files"]) == 0
+    assert capsys.readouterr().out == "4 lines, 0 duplicates left out, set aside: 2 not_json.\n"
+    for source in (inputs, ["--input", table, "--input-format", "parquet"]):
+        log = log_of(*source)
+        assert (log["state"], log["lines_unusable"], log["lost_lines"]) == ("incomplete", 2, 0)
+        assert log["quarantined_examples"] == [f"{name}: not_json: {LINE}" for name in names]
+
+
+def test_sound_files_are_read_as_without_the_option(log_of, tmp_path):
+    write(tmp_path / "in" / "decisions-20261120T000000Z-px.jsonl.gz", *a_life("px"))
+    log = log_of("--input", str(tmp_path / "in"))
+    assert (log["state"], log["quarantined_lines"], log["files"]) == ("complete", {}, 1)
+
+
+def test_a_damaged_file_of_a_table_is_never_skipped(spark, tmp_path, capsys):
+    """It may hold all lines of a day."""
+    path = write(tmp_path / "decisions-20261120T000000Z-px.jsonl", *a_life("px"))
+    table = str(tmp_path / "table")
+    assert main(["compact", "--input", str(path), "--output", table, "--date", "2026-11-20", "--quiet"]) == 0
+    [stored] = (tmp_path / "table").glob("event_date=*/*.parquet")
+    stored.write_bytes(stored.read_bytes()[:-20])
+    stored.with_name(f".{stored.name}.crc").unlink()
+    asked = ["daily", "--input", table, "--input-format", "parquet", "--date", "2026-11-20"]
+    assert main([*asked, "--output", str(tmp_path / "out"), "--skip-damaged-files"]) == 1
+    assert stored.name in capsys.readouterr().err
