@@ -5,12 +5,14 @@ Bytecodes are counted, not milliseconds (`steps`). Each attack is as large as it
 
 import gzip
 import struct
+import time
 import zlib
 from dataclasses import replace
 
 import cramjam
 import lz4.frame
 import pytest
+from isal import isal_zlib
 
 from tests.attacks.steps import A_BYTE, AT_ONCE, bytecodes
 from tests.session.conversation import NOW_MS, PEER, Session, view_of
@@ -21,12 +23,15 @@ from tests.session.messages import (
     METADATA,
     PRODUCE,
     SASL_AUTHENTICATE,
+    accepted,
     answer,
     frame,
     produce,
+    produced,
     request,
 )
 from tests.wire.batches import GZIP, LZ4, SNAPPY, XERIAL_HEADER, ZSTD, batch, unsigned
+from tests.wire.blobs import gzip_of_empty_blocks, lz4_block, lz4_frame
 from tsproxy.model.custom_rule import CustomRule
 from tsproxy.model.policy import Match, Policy, Rule, RuleSettings
 from tsproxy.model.produce import PartitionProduceResponse, ProduceResponse, TopicProduceResponse
@@ -37,7 +42,7 @@ from tsproxy.session.produce.answer import settle, with_throttle
 from tsproxy.session.produce.job import MOST_OBJECTS
 from tsproxy.session.produce.judge_request import judge_request
 from tsproxy.session.slots import BookProduce
-from tsproxy.wire import k00_produce, record_batch
+from tsproxy.wire import codecs, k00_produce, record_batch
 from tsproxy.wire.headers import read_request_header, response_body_start, response_header
 from tsproxy.wire.primitives import MOST_TAGS, MOST_TAGS_TOGETHER, DecodeError, Reader
 
@@ -176,6 +181,75 @@ def test_compressed_shells_are_not_opened_one_by_one_on_the_loop(shells, size):
     _, count = bytecodes(session().client_bytes, attack, NOW_MS)
 
     assert count < 10_000 + A_BYTE * len(attack)
+
+
+def learnt():
+    """A session whose client has the fast path for topic t."""
+    one = session()
+    one.client_bytes(produce({"t": {0: batch([NOW_MS])}}), NOW_MS)
+    one.broker_bytes(produced({"t": {0: accepted()}}), NOW_MS)
+    return one
+
+
+@pytest.mark.parametrize("count", [1_000, 60_000])
+def test_gzip_of_blocks_of_nothing_is_not_decompressed_on_the_loop(monkeypatch, count):
+    """One call of the library took 0.3 s for such a MiB, on the fast path and then in the session."""
+    attack = produce({"t": {0: batch([NOW_MS], GZIP, body=gzip_of_empty_blocks(count), records_count=1)}})
+    monkeypatch.setattr(isal_zlib, "decompressobj", None)
+    one = learnt()
+
+    assert one.fast_path.requests.forward_read(attack, NOW_MS) == 0
+    assert [type(effect) for effect in one.client_bytes(attack, NOW_MS)] == [Judge, PauseClient]
+
+
+def gzip_of_nothing_described(size):
+    return gzip_of_empty_blocks(size // 16)
+
+
+def cpu_ms(call, *arguments):
+    began = time.thread_time_ns()
+    call(*arguments)
+    return (time.thread_time_ns() - began) / 1e6
+
+
+@pytest.mark.parametrize("size", [250_000, 1_000_000])
+@pytest.mark.parametrize("costly", [*SHELLS, gzip_of_nothing_described], ids=lambda costly: costly.__name__)
+def test_compressed_data_takes_the_loop_no_more_than_50_ms_of_cpu_a_mib(costly, size):
+    """On the fast path and in the session. `bytecodes` does not count the work of a library."""
+    codec = SHELLS.get(costly, GZIP)
+    attack = produce({"t": {0: batch([NOW_MS], codec, body=costly(size), records_count=1)}})
+
+    def taken():
+        one = learnt()
+        return cpu_ms(one.fast_path.requests.forward_read, attack, NOW_MS) + cpu_ms(
+            one.client_bytes, attack, NOW_MS
+        )
+
+    assert min(taken() for _ in range(3)) < 50 * len(attack) / (1 << 20)
+
+
+UNUSUAL = {
+    "two gzip members": (GZIP, gzip.compress(b"a") + gzip.compress(b"b")),
+    "gzip of much": (GZIP, gzip.compress(bytes(2_000_000))),
+    "two xerial streams": (SNAPPY, snappy_of_headers(32)),
+    "lz4 whose match copies zeros that are not there": (LZ4, lz4_frame([(lz4_block((b"", 0, 8)), True)])),
+    "two zstd frames": (ZSTD, zstd_of_nothing(20)),
+    "damaged zstd": (ZSTD, b"\x28\xb5\x2f\xfd"),
+}
+
+
+@pytest.mark.parametrize("kind", UNUSUAL)
+def test_data_that_is_not_decompressed_in_one_call_is_decompressed_beside_the_loop(monkeypatch, kind):
+    """The long way counts what comes out. It may take 0.1 s a MiB to find that nothing does."""
+    codec, body = UNUSUAL[kind]
+    attack = produce({"t": {0: batch([NOW_MS], codec, body=body, records_count=1)}})
+    one = learnt()
+    with monkeypatch.context() as patched:
+        patched.setattr(codecs, "stream", None)
+        assert one.fast_path.requests.forward_read(attack, NOW_MS) == 0
+        judge, pause = one.client_bytes(attack, NOW_MS)
+    assert (type(judge), type(pause)) == (Judge, PauseClient)
+    assert len(judge.job().verdict.rejected) == 1
 
 
 def old_message(size):

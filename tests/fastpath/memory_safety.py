@@ -84,7 +84,7 @@ def read_corpus(seeds: int) -> None:
     from tests.fastpath.traces import trace
     from tests.proxy.test_pipe import whole_requests_go_on
     from tests.session.messages import FETCH, answer
-    from tests.wire.batches import LZ4, ZSTD
+    from tests.wire.batches import GZIP, LZ4, ZSTD
     from tests.wire.blobs import blobs
     from tests.wire.fetched import any_body
     from tests.wire.readers import reference
@@ -135,6 +135,9 @@ def read_corpus(seeds: int) -> None:
             for blocks_at in (6, 8):
                 answers = blocks_at, 1 << random.choice([10, 40])
                 assert readers.zstd_size(exact(frame), *answers) == reference.zstd_size(frame, *answers), seed
+        for member in blobs(GZIP, seed, 5):
+            bounds = random.choice([1, 50]), random.choice([1_000, 1 << 40])
+            assert readers.gzip_size(exact(member), *bounds) == reference.gzip_size(member, *bounds), seed
     seconds = time.monotonic() - started
     print(
         f"{seeds} conversations and {inputs} record sets in {seconds:.0f} s: nothing read or written outside"

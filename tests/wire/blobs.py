@@ -239,4 +239,24 @@ def _gzip_member(random: Random) -> bytes:
     return head + whole[10:]
 
 
+_DESCRIPTION = (
+    *((0, 1), (2, 2), (0, 5), (0, 5), (14, 4)),  # not the last; 257 and 1 codes; 18 lengths, in the order
+    *((0, 3), (0, 3), (1, 3), *[(0, 3)] * 8, (2, 3), *[(0, 3)] * 5, (2, 3)),  # of MANY_ZEROS, 4 and 1
+    *[(3, 2)] * 15,  # 15 literals of 4 bits
+    *((0, 1), (127, 7), (0, 1), (92, 7)),  # 241 without one
+    *((3, 2), (1, 2)),  # the block's end of 4 bits; a distance of 1 bit
+    (15, 4),  # the block's end
+)
+"""(value, bits) of a block without content. The library takes 5 us for its 16 bytes, since two or three codes
+fit into each place of its table."""
+
+
+def gzip_of_empty_blocks(count: int) -> bytes:
+    """One member of so many blocks that describe their codes and use none, and of the last one."""
+    bits = "".join(f"{value:0{size}b}"[::-1] for value, size in _DESCRIPTION) * count + "1100000000"
+    bits += "0" * (-len(bits) % 8)
+    blocks = bytes(int(bits[at : at + 8][::-1], 2) for at in range(0, len(bits), 8))
+    return b"\x1f\x8b\x08" + bytes(7) + blocks + bytes(8)
+
+
 _MAKERS = {GZIP: _gzip, SNAPPY: _snappy, LZ4: _lz4, ZSTD: _zstd}

@@ -27,8 +27,8 @@ Charge = Callable[[int], None]
 uncompressed bytes before they are read. An error that the function raises ends the reading."""
 
 SHELLS: Final = sys.maxsize
-"""The value that `Charge` gets for each piece after too many nearly empty pieces. It is not a number of
-bytes. It is more than the event loop may spend."""
+"""The value that `Charge` gets for each piece after too many nearly empty pieces, and before data that
+`one_shot` does not decompress. It is not a number of bytes. It is more than the event loop may spend."""
 
 
 def for_nothing(_size: int) -> None:
@@ -79,13 +79,15 @@ def read_small(
     is_recompressed: bool,
     charge: Charge,
 ) -> RecordFacts | None:
-    """The result of `read_facts` for compressed records that `one_shot` can decompress, or None."""
-    if len(body) >= SMALL_BYTES:
-        return None
-    charge(len(body))
-    most = min(one_shot.MOST_BYTES, limits.decompressed_batch)
-    plain = one_shot.decompressed(codec_id, bytes(body), most, limits.zstd_window)
+    """The result of `read_facts` for compressed records that `one_shot` can decompress, or None. For the
+    event loop it is never None: `charge` raises its error before."""
+    plain = None
+    if len(body) < SMALL_BYTES:
+        charge(len(body))
+        most = min(one_shot.MOST_BYTES, limits.decompressed_batch)
+        plain = one_shot.decompressed(codec_id, bytes(body), most, limits.zstd_window)
     if plain is None:
+        charge(SHELLS)  # a library may work long on a few bytes before the first piece comes out
         return None
     charge(len(plain))
     return readers.walk(memoryview(plain), base_timestamp, records_count, is_recompressed)

@@ -43,6 +43,13 @@ def skim_errors(
     It stops before the first error that has tags, is not whole, or is encoded differently than
     `wire.primitives` encodes the same values."""
 
+def gzip_size(data: bytes | memoryview, most_blocks: int, most: int) -> int:
+    """The decompressed size of the first member of gzip, in bytes, from its codes alone. Source: RFC 1951 and
+    RFC 1952. Checksums are not read.
+
+    It is -1 above `most` bytes or `most_blocks` blocks, for damaged data, and for a member with a name or
+    another optional field."""
+
 def lz4_size(data: bytes | memoryview) -> int:
     """The decompressed size of a block of lz4, in bytes, from its sequences alone. Source:
     lz4_Block_format.md.
