@@ -52,7 +52,7 @@ def add_writing(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--replace",
         action="store_true",
-        help="write the days even if the table holds usable lines of them that the input lacks",
+        help="write the days even if the table holds lines of them that the input lacks",
     )
     parser.add_argument(
         "--max-corrupt",
@@ -130,10 +130,21 @@ def in_words(done: "Compacted") -> str:
         + "".join(f"\nLines came late for {day}, which was written again." for day in done.restated_days)
         + "".join(
             f"\nLines came late for {day}, which was not written again: the input lacks "
-            f"{words.many(lines, 'usable line')} that the table holds."
+            f"{words.many(lines, 'line')} that the table holds."
             for day, lines in done.vanished_lines.items()
         )
+        + _missing(done)
         + "\n"
+    )
+
+
+def _missing(done: "Compacted") -> str:
+    if not done.missing_days:
+        return ""
+    days = words.days_in_words(done.missing_days)
+    return (
+        f"\nThe table holds nothing of {days} either, and --lookback does not reach as far: give it more "
+        "days if the files are there."
     )
 
 

@@ -48,8 +48,8 @@ def made(spark: "SparkSession", readers: Readers, source: "Source") -> Report | 
             return None
         known = None
         if readers.rollup is not None:
-            rollup.store(rollup.producers(sums.rolled), readers.rollup, "producers")
-            rollup.store(sums.drifts, readers.rollup, "drift")
+            rollup.store(rollup.producers(sums.rolled), readers.rollup, "producers", first, last)
+            rollup.store(sums.drifts, readers.rollup, "drift", first, last)
             week_before = last - timedelta(days=rollup.DAYS_BEFORE)
             known = rollup.stored(spark, readers.rollup, "producers", first=week_before, last=last)
         found = tables.collect(sums, readers.top, known, readers.clients_asked)

@@ -7,7 +7,7 @@ line, and `file` where it came from. So unusable lines are part of the table, an
 unknown time belong to the day on which their file was opened. A run replaces the partitions of its own days
 and no others, so it may be repeated. If it finds late lines for an earlier day (`late_days`), it also writes
 that day again, and if the table lacks such a day, it writes it. It does not replace a partition by a new one
-that lacks some of the old one's usable lines (`lost_on_rewrite`).
+that lacks some of the old one's lines (`lost_on_rewrite`).
 
 Duplicates are looked for in the written table, by three of its columns. If a boot has a repeated line, the
 days are written again, with each line once. A reader in between sees duplicates, and `read` removes them.
@@ -65,6 +65,8 @@ class Compacted:
     vanished_lines: dict[str, int]
     """Days before the period with late lines that were not written again: the number of lines that the input
     lacks, by day."""
+    missing_days: list[str]
+    """The days directly before the first of the days looked back to, if no run has written them."""
 
     @property
     def corrupt_rate(self) -> float:
@@ -88,12 +90,16 @@ def compact(
     days are written again if lines came late for them. `form` is the form of the inputs.
 
     Raises pyspark's AnalysisException if an input does not exist, and LinesWouldVanishError if the table
-    holds usable lines of the days that the input lacks, unless the run `may_lose_lines`.
+    holds lines of the days that the input lacks, unless the run `may_lose_lines`.
     """
     source, day_before = Source(inputs, first, last, form), first - timedelta(days=1)
     if not may_lose_lines and (vanished := _would_vanish(spark, source, table)):
         raise LinesWouldVanishError(_refusal(vanished))
     lines_before = _write(spark, source, table)
+    if may_lose_lines:
+        # A write replaces the days of its lines, and leaves those of which the input has no line.
+        for lost in _would_vanish(spark, source, table):
+            table.remove(spark, date.fromisoformat(lost))
     days = dict(
         _late(spark, replace(source, first=first - timedelta(days=lookback_days), last=day_before), table)
     )
@@ -113,11 +119,19 @@ def compact(
         else:
             _write(spark, before, table)
             (made_up if is_missing else restated).append(day.isoformat())
-    return _held(_days_of(spark, table, first, last), restated, made_up, not_written)
+    window = first - timedelta(days=lookback_days)
+    missing = _missing_before(spark, table, window) if window.isoformat() in made_up else []
+    return _held(_days_of(spark, table, first, last), restated, made_up, not_written, missing)
+
+
+def _missing_before(spark: SparkSession, table: Table, day: date) -> list[str]:
+    """The days that the table lacks between `day` and the last one before it that the table holds."""
+    newest = date.fromisoformat(str(_earlier(spark, table, day).agg(F.max("event_date")).collect()[0][0]))
+    return [(newest + timedelta(days=n)).isoformat() for n in range(1, (day - newest).days)]
 
 
 def _late(spark: SparkSession, source: Source, table: Table) -> Iterator[tuple[date, bool]]:
-    """The days of which the table lacks usable lines of the input, and whether it lacks all of them. If the
+    """The days of which the table lacks lines of the input, and whether it lacks all of them. If the
     input is JSON lines, only days with new files are compared."""
     stored = table.rows(spark).withColumnRenamed("event_date", "day")
     if source.form is Form.JSON:
@@ -137,13 +151,17 @@ def _late(spark: SparkSession, source: Source, table: Table) -> Iterator[tuple[d
 
 def _holds_before(spark: SparkSession, table: Table, day: date) -> bool:
     """True if the table holds an earlier day. Days before its first one were never wanted."""
-    stored = table.rows(spark)
-    earlier = (F.col("event_date") < day.isoformat()) & (F.col("event_date") > TIMELESS)
-    return not stored.where(earlier).isEmpty()
+    return not _earlier(spark, table, day).isEmpty()
+
+
+def _earlier(spark: SparkSession, table: Table, day: date) -> DataFrame:
+    """The lines of the table of earlier days."""
+    is_earlier = (F.col("event_date") < day.isoformat()) & (F.col("event_date") > TIMELESS)
+    return table.rows(spark).where(is_earlier)
 
 
 def _would_vanish(spark: SparkSession, source: Source, table: Table) -> dict[str, int]:
-    """The usable lines of the days that the table holds and the input lacks: a number for each such day.
+    """The lines of the days that the table holds and the input lacks: a number for each such day.
 
     Nearly always the table has no line of the days yet. Then the input is not read.
     """
@@ -158,7 +176,7 @@ def _would_vanish(spark: SparkSession, source: Source, table: Table) -> dict[str
 
 def _refusal(vanished: Mapping[str, int]) -> str:
     days = list(vanished.items())
-    named = ", ".join(f"{many(lines, 'usable line')} of {day}" for day, lines in days[:_DAYS_NAMED])
+    named = ", ".join(f"{many(lines, 'line')} of {day}" for day, lines in days[:_DAYS_NAMED])
     more = f" and more of {many(unnamed, 'day')}" if (unnamed := len(days) - _DAYS_NAMED) > 0 else ""
     return (
         f"the table holds {named}{more} that the input lacks; nothing was written. Add the files that hold "
@@ -275,7 +293,9 @@ def _holds_fewer(stored: DataFrame, day: date, delivered: int) -> bool:
     return bool(counts["all"]) and delivered > (counts["known"] or 0)
 
 
-def _held(stored: DataFrame, restated: list[str], made_up: list[str], vanished: dict[str, int]) -> Compacted:
+def _held(
+    stored: DataFrame, restated: list[str], made_up: list[str], vanished: dict[str, int], missing: list[str]
+) -> Compacted:
     counts = stored.groupBy("problem").agg(
         F.count("*").alias("lines"), F.sum(F.col("copies") - 1).alias("duplicates")
     )
@@ -287,4 +307,5 @@ def _held(stored: DataFrame, restated: list[str], made_up: list[str], vanished: 
         restated_days=restated,
         made_up_days=made_up,
         vanished_lines=vanished,
+        missing_days=missing,
     )

@@ -21,7 +21,8 @@ _OPEN: Final = r"\.open$"
 def days_with_new_files(
     spark: SparkSession, paths: Sequence[str], stored: DataFrame, first: date, last: date
 ) -> list[date]:
-    """The days from `first` to `last` that may have lines in files which `stored` does not name.
+    """The days from `first` to `last` that may have lines in files which `stored` does not name, or does not
+    name on the day on which they were opened.
 
     `stored`: lines with `day` and `file`. A file holds lines of the day on which it was opened, or of the
     next. Only files in directories of the input are found, and those of `last` are not looked for.
@@ -31,7 +32,10 @@ def days_with_new_files(
     places = [place for path in folders for place in inputs.of_days(spark, path, opened)]
     if not places:
         return []
-    near = read.of_period(stored, first, last).select(_closed(F.col("file")).alias("name")).distinct()
+    # A night may know a file by its lines of the next day alone: it came when its first day was written.
+    known = read.of_period(stored, first, last).select("day", "file").distinct()
+    on_its_day = known.where(read.opened_on(F.col("file")) == F.col("day"))
+    near = on_its_day.select(_closed(F.col("file")).alias("name")).distinct()
     new = _names(spark, places, opened).join(near, on="name", how="left_anti")
     rows = new.select(F.regexp_extract("name", _DAY, 1).alias("day")).distinct().collect()
     with_new = [datetime.strptime(row["day"], "%Y%m%d").date() for row in rows]  # noqa: DTZ007  # days are UTC

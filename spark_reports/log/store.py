@@ -8,11 +8,11 @@ Parquet is read with the schema of this version. The others have a schema of the
 version did not write is null.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import date
 from enum import StrEnum
-from typing import Any, Final
+from typing import Final
 
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
@@ -20,6 +20,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  # the name that all of Spark's documentation uses
 
 from spark_reports.exits import SparkUnavailableError
+from spark_reports.log import folders
 from spark_reports.log.schema import TABLE_DDL
 
 
@@ -72,10 +73,7 @@ class Table:
         """True if somebody has written the table. Raises Java's errors for a file system that Spark lacks."""
         if self.form is Form.ICEBERG:
             return bool(spark.catalog.tableExists(self.name))
-        context: Any = spark.sparkContext  # the way to Java's classes has no public name
-        name = f"{self.name}/_delta_log" if self.form is Form.DELTA else self.name
-        path = context._jvm.org.apache.hadoop.fs.Path(name)
-        return bool(path.getFileSystem(context._jsc.hadoopConfiguration()).exists(path))
+        return folders.exists(spark, f"{self.name}/_delta_log" if self.form is Form.DELTA else self.name)
 
     def replace(
         self, rows: DataFrame, partitions: Sequence[str], written_by: tuple[str, int] | None = None
@@ -96,6 +94,31 @@ class Table:
                 stream, number = written_by
                 writer = writer.option("txnAppId", stream).option("txnVersion", number)
         writer.option("compression", "zstd").save(self.name)
+
+    def replace_days(self, rows: DataFrame, days: Iterable[date]) -> None:
+        """Replace these days of a table of Parquet files. `replace` would leave a day of which `rows` has no
+        row; here it loses what the table holds of it."""
+        spark = rows.sparkSession
+        before = {day: folders.names(spark, self._folder(day)) for day in days}
+        self.replace(rows, ["event_date"])
+        for day, names in before.items():
+            if names and folders.names(spark, self._folder(day)) == names:
+                self.remove(spark, day)
+
+    def remove(self, spark: SparkSession, day: date) -> None:
+        """Remove all rows of a day."""
+        if self.form is Form.PARQUET:
+            folders.delete(spark, self._folder(day))
+            return
+        none, is_of_day = self.rows(spark).limit(0), f"event_date = '{day}'"
+        if self.form is Form.ICEBERG:
+            none.writeTo(self.name).overwrite(F.expr(is_of_day))
+            return
+        writer = none.write.format(self.form.value).mode("overwrite").option("replaceWhere", is_of_day)
+        writer.save(self.name)
+
+    def _folder(self, day: date) -> str:
+        return f"{self.name}/event_date={day}"
 
     def _replace_in_catalog(self, rows: DataFrame, partitions: Sequence[str]) -> None:
         writer = rows.writeTo(self.name).option("merge-schema", "true")

@@ -12,14 +12,14 @@ table of large files from it, a partition for each day.
 
 import json
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
 from pyspark.sql import DataFrame, DataFrameReader, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  # the name that all of Spark's documentation uses
 from pyspark.sql.streaming.query import StreamingQuery
 
 from spark_reports.exits import UsageError
-from spark_reports.log import damaged_files, read
+from spark_reports.log import damaged_files, folders, read
 from spark_reports.log.schema import CORRUPT, TABLE_COLUMNS, WHOLE_DDL
 from spark_reports.log.store import Table
 
@@ -136,7 +136,7 @@ def _newest(spark: SparkSession, table: Table, stream: str | None) -> int | None
 
 def _numbers(spark: SparkSession, folder: str) -> list[int]:
     """The numbers that are names of files in a directory."""
-    return [int(name) for name in _names(spark, folder) if name.isdigit()]
+    return [int(name) for name in folders.names(spark, folder) if name.isdigit()]
 
 
 def _with_damaged(batch: DataFrame, folder: str, files: list[str]) -> DataFrame:
@@ -170,18 +170,10 @@ def _files_of(spark: SparkSession, checkpoint: str, number: int) -> list[str]:
 
 def _stream_of(spark: SparkSession, checkpoint: str) -> str | None:
     """The id of the stream that uses the checkpoint; None if none does."""
-    if "metadata" not in _names(spark, checkpoint):
+    if "metadata" not in folders.names(spark, checkpoint):
         return None
     text = "".join(row["value"] for row in spark.read.text(f"{checkpoint}/metadata").collect())
     return str(json.loads(text)["id"])
-
-
-def _names(spark: SparkSession, folder: str) -> list[str]:
-    """The names of the files in a directory; none if it does not exist."""
-    context: Any = spark.sparkContext  # the way to Java's classes has no public name
-    path = context._jvm.org.apache.hadoop.fs.Path(folder)
-    files = path.getFileSystem(context._jsc.hadoopConfiguration())
-    return [each.getPath().getName() for each in files.listStatus(path)] if files.exists(path) else []
 
 
 def _write_batch(batch: DataFrame, number: int, table: Table) -> None:

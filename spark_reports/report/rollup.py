@@ -134,10 +134,12 @@ def _number() -> Column:
     return F.xxhash64(*_DRIFT_KEY, *nulls).alias("number")
 
 
-def store(frame: DataFrame, folder: str, name: str) -> None:
-    """Write the days of the table of producers or of drift."""
+def store(frame: DataFrame, folder: str, name: str, first: date, last: date) -> None:
+    """Write the days from `first` to `last` of the table of producers or of drift. A day without a row loses
+    the rows of an earlier run: its lines may be gone, or set aside now."""
     few = frame.coalesce(4).sortWithinPartitions(*CLIENT)
-    Table(f"{folder}/{name}").replace(few, ["event_date"])
+    days = [first + timedelta(days=n) for n in range((last - first).days + 1)]
+    Table(f"{folder}/{name}").replace_days(few, days)
 
 
 def stored(spark: SparkSession, folder: str, name: str, first: date, last: date) -> DataFrame:

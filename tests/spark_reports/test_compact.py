@@ -173,10 +173,19 @@ def test_days_that_no_run_wrote_are_written_by_the_next_which_says_so(spark, tmp
         assert (found["made_up_days"], found["restated_days"]) == (made_up, [])
     days = {path.name for path in (tmp_path / "table").glob("event_date=*")}
     assert days == {f"event_date=2026-11-{day}" for day in range(20, 24)}
+    assert found["missing_days"] == []
     shutil.rmtree(tmp_path / "table" / "event_date=2026-11-22")
     asked.remove("--json")
     assert main(["compact", *asked, "2026-11-23"]) == 0
     said = "The table held nothing of 2026-11-22, which was written now: no run had written it.\n"
+    assert capsys.readouterr().out.endswith(said)
+    for day in (21, 22):
+        shutil.rmtree(tmp_path / "table" / f"event_date=2026-11-{day}")
+    assert main(["compact", *asked, "2026-11-23", "--lookback", "1"]) == 0
+    said += (
+        "The table holds nothing of 2026-11-21 either, and --lookback does not reach as far: give it more "
+        "days if the files are there.\n"
+    )
     assert capsys.readouterr().out.endswith(said)
 
 
@@ -193,18 +202,69 @@ def test_a_day_is_not_written_again_without_lines_that_the_table_holds(spark, de
     capsys.readouterr()
     assert main([*asked, "2026-11-20..2026-11-21"]) == 1
     assert capsys.readouterr().err == (
-        "spark_reports: the table holds 69 usable lines of 2026-11-20 that the input lacks; nothing was "
+        "spark_reports: the table holds 69 lines of 2026-11-20 that the input lacks; nothing was "
         "written. Add the files that hold them to --input, or give --replace to write the table without "
         "these lines\n"
     )
     assert main([*asked, "2026-11-21"]) == 0
     assert capsys.readouterr().out.endswith(
-        "Lines came late for 2026-11-20, which was not written again: the input lacks 69 usable lines that "
+        "Lines came late for 2026-11-20, which was not written again: the input lacks 69 lines that "
         "the table holds.\n"
     )
     assert rows_of(spark, table) == before
     assert main([*asked, "2026-11-20..2026-11-21", "--replace"]) == 0
     assert capsys.readouterr().out.startswith("205 lines, ")
+
+
+def test_unusable_lines_of_deleted_files_do_not_vanish_from_the_table(spark, tmp_path, capsys):
+    """They are all that says that a proxy of a newer version exists. Without them, the log is complete."""
+    write(tmp_path / "in" / "decisions-20261120T000000Z-a.jsonl", counters(0), counters(1))
+    newer = write(tmp_path / "in" / "decisions-20261120T000000Z-b.jsonl", counters(0, proxy="qx", v=2))
+    asked = ["compact", "--input", str(tmp_path / "in"), "--output", str(tmp_path / "table"), "--date"]
+    assert main([*asked, "2026-11-20"]) == 0
+    before = rows_of(spark, tmp_path / "table")
+    newer.unlink()
+    write(tmp_path / "in" / "decisions-20261120T100000Z-c.jsonl", counters(5))
+    assert main([*asked, "2026-11-20"]) == 1
+    assert "the table holds 1 line of 2026-11-20 that the input lacks" in capsys.readouterr().err
+    assert rows_of(spark, tmp_path / "table") == before
+    write(newer, counters(0, proxy="qx"))  # the same line, in a version that is known
+    assert main([*asked, "2026-11-20"]) == 0
+    assert capsys.readouterr().out == "4 lines, 0 duplicates left out, set aside: none.\n"
+    write(newer, counters(0, proxy="qx", v=2))
+    assert main([*asked, "2026-11-20"]) == 1  # a usable line is not replaced by an unusable one
+
+
+def test_replace_leaves_nothing_of_a_day_of_which_the_input_has_no_line(spark, decisions, tmp_path, capsys):
+    asked = ["compact", "--input", str(decisions), "--output", str(tmp_path / "table"), "--date"]
+    assert main([*asked, "2026-11-20..2026-11-21"]) == 0
+    (decisions / "decisions-20261120T000000Z-a.jsonl").unlink()
+    capsys.readouterr()
+    assert main([*asked, "2026-11-20..2026-11-21", "--replace"]) == 0
+    assert capsys.readouterr().out.startswith("1 line, ")
+    assert [path.name for path in (tmp_path / "table").glob("event*")] == ["event_date=2026-11-21"]
+
+
+def test_a_late_file_is_found_though_its_lines_of_the_next_day_are_in_the_table(spark, tmp_path, capsys):
+    """A file of Friday's was delivered twice, and the copy is deleted. Fewer lines come late, in a file with
+    lines of both days: their number alone shows nothing."""
+    sunday = MIDNIGHT_MS + 2 * DAY_MS
+    folder, table = tmp_path / "in", tmp_path / "table"
+    asked = ["compact", "--input", str(folder), "--output", str(table), "--json", "--date"]
+    name = "decisions-20261120T{}Z-{}.jsonl".format
+    for place in (folder, folder / "again"):
+        write(place / name("000000", "a"), counters(0), heartbeat(1))
+    assert main([*asked, "2026-11-20"]) == 0
+    (folder / "again" / name("000000", "a")).unlink()
+    own = {"proxy": "qx", "boot": "q"}
+    write(folder / name("230000", "q"), counters(0, **own), heartbeat(1, MIDNIGHT_MS + DAY_MS, **own))
+    assert main([*asked, "2026-11-21"]) == 0
+    write(folder / "decisions-20261122T000000Z-a.jsonl", heartbeat(2, sunday))
+    capsys.readouterr()
+    assert main([*asked, "2026-11-22"]) == 0
+    assert json.loads(capsys.readouterr().out)["restated_days"] == ["2026-11-20"]
+    stored = spark.read.parquet(str(table)).where("boot = 'q'").collect()
+    assert sorted(row["seq"] for row in stored) == [0, 1]
 
 
 def test_files_that_come_days_late_make_their_days_be_written_again(spark, tmp_path, capsys):

@@ -13,7 +13,7 @@ from spark_reports.log import frames
 from spark_reports.report import rollup as rollup_tables
 from spark_reports.report import tables
 from tests.spark_reports.day import DAY_MS, HOUR_MS, MIDNIGHT_MS
-from tests.spark_reports.logs import counters, line, write
+from tests.spark_reports.logs import counters, heartbeat, line, write
 from tests.spark_reports.pure.test_html import Page
 from tsproxy.decisions.drift import THRESHOLDS_MS, bucket
 
@@ -101,6 +101,20 @@ def test_days_whose_log_is_incomplete_are_named(rollup, command, capsys):
     assert main([*asked]) == 0
     said = "The log of 2026-11-20 to 2026-11-21 is incomplete: the numbers are a lower bound."
     assert said in capsys.readouterr().out
+
+
+def test_a_day_that_is_made_again_without_records_keeps_none_of_its_old_ones(spark, tmp_path, capsys):
+    """The first run read the wrong folder."""
+    asked = ["--rollup", str(tmp_path / "rollup"), "--date", "2026-11-20"]
+    beat = heartbeat(2)
+    for number, lines in enumerate(([counters(1), beat], [beat])):
+        path = write(tmp_path / str(number) / "decisions-20261120T000000Z-px.jsonl", *lines)
+        made = ["--output", str(tmp_path / "out"), "--quiet", *asked]
+        assert main(["daily", "--input", str(path), *made]) == 0
+    kept = json.loads((tmp_path / "rollup" / "days" / "2026-11-20.json").read_text())
+    assert (kept["records"], kept["is_compared"]) == (0, False)
+    for name in ("producers", "drift"):
+        assert not list((tmp_path / "rollup" / name).glob("event_date=*"))
 
 
 @pytest.mark.parametrize("command", ["what-if", "trend"])
