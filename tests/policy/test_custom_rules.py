@@ -29,7 +29,7 @@ from tests.session.conversation import (
 from tests.session.messages import accepted, produce, produced, rejected
 from tests.wire.batches import CODECS, batch
 from tsproxy.model.custom_rule import CustomRule, OnError, RuleContext, StreamTime
-from tsproxy.model.kafka import ErrorCode
+from tsproxy.model.kafka import ErrorCode, TimestampType
 from tsproxy.model.policy import Mode
 from tsproxy.model.verdict import Reason, TopicLimits
 from tsproxy.policy.custom_rules import consult
@@ -118,6 +118,13 @@ def test_a_rule_is_not_asked_about_a_batch_that_is_rejected_without_it(data):
     [answered, rejection] = Session(PEER, limited).client_bytes(produce({"t": {0: data}}), NOW_MS)
     assert isinstance(answered, SendToClient)
     assert rejection.outcome.reason is not Reason.CUSTOM_RULE
+
+
+def test_a_rule_is_not_asked_where_brokers_write_their_own_times():
+    stamped = TopicLimits(TimestampType.LOG_APPEND_TIME)
+    sent = asked_of(GOOD, BAD)
+    [goes] = Session(PEER, view(Raises(), limits=stamped)).client_bytes(sent, NOW_MS)
+    assert goes.data == sent
 
 
 def test_a_batch_with_another_fault_gets_the_brokers_answer_whatever_the_rule_says():

@@ -6,6 +6,7 @@ from functools import partial
 import pytest
 
 from tests.fastpath.test_sessions import Spectator
+from tests.policy.test_resolve import named
 from tests.session.conversation import (
     HOUR_MS,
     NOW_MS,
@@ -19,17 +20,19 @@ from tests.session.conversation import (
     to_broker,
     to_client,
     view_by,
+    view_of,
 )
 from tests.session.messages import accepted, produce, produced, rejected
+from tests.verdicts.rows import legacy
 from tests.wire.batches import CODECS, batch
 from tsproxy.model.custom_rule import CustomRule, StreamTime
-from tsproxy.model.policy import Mode, OnViolation
+from tsproxy.model.policy import Match, Mode, OnViolation, Policy, Rule, RuleSettings
 from tsproxy.model.verdict import Reason, TopicLimits, UnitGuess
 from tsproxy.policy.fast_path import fast_path_bounds
 from tsproxy.policy.stream_time import StreamTimeGuard
 from tsproxy.policy.units import unit_hint
 from tsproxy.session import stream_times
-from tsproxy.session.effects import Judge
+from tsproxy.session.effects import Judge, SendToClient
 from tsproxy.session.policies import of_anybody
 from tsproxy.session.produce import cost
 from tsproxy.session.stream_times import StreamTimes
@@ -210,6 +213,29 @@ def test_beside_the_loop_it_is_judged_by_what_was_known_when_the_request_was_who
     [job] = [effect.job for effect in effects if isinstance(effect, Judge)]
     known.accepted(("t", 0), JUMP_MS, NOW_MS)
     assert len(job().verdict.rejected) == 1
+
+
+def test_each_message_of_an_old_producer_is_compared_with_the_time_before_its_request():
+    """Below v3 a partition may have several messages. From v3 on the records of a batch follow each other."""
+    first_ms, second_ms = OLD_MS + 9 * MINUTE_MS, OLD_MS + 18 * MINUTE_MS
+    messages = legacy(1, 0)(first_ms) + legacy(1, 0)(second_ms)
+    session = lagging().session
+    [answered, rejection] = session.client_bytes(produce({"t": {0: messages}}, 2, correlation_id=2), NOW_MS)
+    assert isinstance(answered, SendToClient)
+    assert (rejection.outcome.reason, rejection.outcome.bad_records) == (Reason.JUMP_AHEAD, 1)
+    together = asked(first_ms, second_ms, correlation_id=2)
+    assert lagging() >> client(together) << to_broker(together)
+
+
+def test_only_partitions_whose_rule_asks_for_it_are_remembered():
+    known = StreamTimes()
+    followed = Rule("followed", Match(topics=named("t")), RuleSettings(custom_rules=(GUARD,)))
+    seen = view_of(("t", "u"), policy=Policy(rules=(followed,)), limits=TopicLimits())
+    session = Session(PEER, seen, stream_times=known)
+    for number, (topic, count) in enumerate({"u": 0, "t": 1}.items()):
+        session.client_bytes(asked(NOW_MS, topic=topic, correlation_id=number), NOW_MS)
+        session.broker_bytes(produced({topic: {0: accepted()}}, correlation_id=number), NOW_MS)
+        assert len(known) == count
 
 
 def test_no_more_partitions_are_kept_than_that(monkeypatch):

@@ -14,6 +14,7 @@ from tests.proxy.measured import rendered
 from tests.proxy.world import until
 from tsproxy.clock import Clock
 from tsproxy.config.settings import WhenBeyond
+from tsproxy.model.addresses import Address
 from tsproxy.proxy.clock_check.monitor import ClockMonitor
 from tsproxy.proxy.clock_check.offsets import Offset, conclude, middle, offset_text
 from tsproxy.proxy.metrics.registry import Metrics
@@ -121,8 +122,25 @@ async def test_a_reload_that_takes_the_probe_away_lets_everything_be_enforced_ag
         assert sane.suspended == [True, False]
 
 
+NOBODY = Address("127.0.0.1", 1)
 WITHOUT_PROBE = config_of(SMALLEST + "clock: { when_beyond: audit }\n")
 WITH_PROBE = config_of(SMALLEST + "clock: { when_beyond: audit, probe: { topic: time } }\n")
+
+
+@pytest.mark.parametrize(("ms", "is_suspended"), [(HOUR_MS, True), (5, False)])
+async def test_while_nothing_can_be_measured_the_last_result_stays_in_force(ms, is_suspended):
+    """A broker that does not answer says nothing new about this clock."""
+    config = replace(WITH_PROBE, upstream=replace(WITH_PROBE.upstream, bootstrap_servers=(NOBODY,)))
+    sane = Sane(config, Clock())
+    sane.monitor.offsets = offsets_of(ms)
+    sane.monitor._judge()
+    assert sane.suspended == [True] * is_suspended
+    with structlog.testing.capture_logs() as told:
+        async with sane.running():
+            await until(lambda: "clock_not_measured" in [line["event"] for line in told])
+            assert sane.monitor.is_suspended is is_suspended
+    assert sane.suspended == [True] * is_suspended
+    assert sane.monitor.offsets == offsets_of(ms)
 
 
 async def test_what_brokers_wrote_anyway_never_suspends_even_if_a_probe_is_configured_later():

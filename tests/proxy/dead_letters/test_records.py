@@ -1,0 +1,136 @@
+"""Dead letters without a broker: what one tells, how many wait, and how often and how fast they are sent."""
+
+import asyncio
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from itertools import pairwise
+
+import pytest
+from aiokafka.errors import InvalidTimestampError
+from aiokafka.producer.message_accumulator import BatchBuilder
+
+from tests.config.files import SMALLEST, config_of
+from tests.planted import traces
+from tests.proxy.world import until
+from tests.session.conversation import NOW_MS, PEER, Session, view_by
+from tests.session.messages import produce
+from tests.wire.batches import batch
+from tsproxy.clock import Clock
+from tsproxy.decisions import Privacy
+from tsproxy.decisions.privacy import Redaction
+from tsproxy.model.view import SessionLimits
+from tsproxy.proxy.dead_letters import sender as of_sender
+from tsproxy.proxy.dead_letters.drops import DropReason
+from tsproxy.proxy.dead_letters.records import CHUNK_BYTES, chunks_of
+from tsproxy.proxy.dead_letters.sender import REJECTIONS, REST, DeadLetters
+from tsproxy.proxy.dead_letters.waiting import Waiting
+from tsproxy.session.effects import EmitDead
+
+ALICE = replace(PEER, principal="User:alice-planted")
+CONFIG = config_of(SMALLEST + "policy: { defaults: { dead_letters: yes } }\ndead_letters: { topic: d }\n")
+US = NOW_MS * 1_000
+
+
+def rejected(*times, value=b"value", **header):
+    """A batch as a session hands it on."""
+    asked = produce({"t": {0: batch(times, value=value, **header)}})
+    effects = Session(ALICE, view_by("keep", dead_letters=True)).client_bytes(asked, NOW_MS)
+    [dead] = [effect.batch for effect in effects if isinstance(effect, EmitDead)]
+    return replace(dead, peer=ALICE)
+
+
+def headers_of(privacy):
+    [[letter]] = chunks_of(rejected(US), SessionLimits(), privacy)
+    return dict(letter.headers)
+
+
+def test_a_dead_letter_tells_the_unit_and_who_sent_it():
+    told = headers_of(Privacy())
+    assert told["tsproxy-unit-guess"] == b"microseconds"
+    assert told["tsproxy-principal"] == b"User:alice-planted"
+    assert told["tsproxy-original-timestamp"] == b"%d" % US
+
+
+@pytest.mark.parametrize("how", [Redaction.HASH, Redaction.DROP])
+def test_the_privacy_of_decisions_holds_for_the_principal_of_a_dead_letter(how):
+    privacy = Privacy(principals=how, salt=b"salt")
+    told = headers_of(privacy)
+    assert traces(told, {"principal": "alice-planted"}) == []
+    hashed = privacy.principal(ALICE.principal)
+    assert told.get("tsproxy-principal") == (None if hashed is None else hashed.encode())
+
+
+@pytest.mark.parametrize(("most_bytes", "most_records"), [(2, 99), (99, 2)])
+def test_what_waits_is_bounded_by_bytes_and_by_records_and_counts_until_it_is_done(most_bytes, most_records):
+    waiting, one = Waiting(), replace(rejected(US), records=b"x")
+    assert [waiting.put(one, most_bytes, most_records) for _ in range(3)] == [True, True, False]
+    assert (waiting.bytes, waiting.records) == (2, 2)
+    waiting.done()
+    assert waiting.put(one, most_bytes, most_records)
+
+
+class Broker:
+    """A producer whose broker takes its time, and rejects as it is told to."""
+
+    def __init__(self, takes_s=0.0, error=None):
+        self.began_s = []
+        self._answered = (takes_s, error)
+
+    @asynccontextmanager
+    async def connected(self, *_, **__):
+        yield self
+
+    async def partitions_for(self, topic):
+        return {0}
+
+    def create_batch(self):
+        return BatchBuilder(2 * CHUNK_BYTES, 0)
+
+    async def send_batch(self, packed, topic, *, partition):
+        loop = asyncio.get_running_loop()
+        self.began_s.append(loop.time())
+        takes_s, error = self._answered
+        await asyncio.sleep(takes_s)
+        answer = loop.create_future()
+        answer.set_exception(error) if error else answer.set_result(None)
+        return answer
+
+
+@asynccontextmanager
+async def sending(monkeypatch, broker):
+    monkeypatch.setattr(of_sender, "connected_producer", broker.connected)
+    monkeypatch.setattr(of_sender, "RETRY_S", 0.01)
+    letters = DeadLetters(CONFIG, None, Privacy(), Clock())
+    letters.start()
+    try:
+        yield letters
+    finally:
+        await letters.stop(0, asyncio.Event())
+
+
+async def test_a_batch_that_is_rejected_as_a_whole_is_counted_and_never_waits():
+    letters = DeadLetters(CONFIG, None, Privacy(), Clock())
+    letters.enqueue(rejected(US, US, crc=1))
+    assert {reason: count for reason, count in letters.drops.counts.items() if count} == {
+        DropReason.WHOLE_BATCH: 2
+    }
+    assert letters.waiting.first is None
+
+
+async def test_copies_are_dropped_after_three_rejections_that_waiting_does_not_cure(monkeypatch):
+    broker = Broker(error=InvalidTimestampError())
+    async with sending(monkeypatch, broker) as letters:
+        letters.enqueue(rejected(US))
+        await until(lambda: letters.drops.counts[DropReason.REJECTED])
+    assert len(broker.began_s) == REJECTIONS
+    assert letters.sent == 0
+
+
+async def test_the_copies_of_a_batch_take_at_most_a_quarter_of_the_time(monkeypatch):
+    """After each chunk the sender rests for three times as long as it took."""
+    broker = Broker(takes_s=0.03)
+    async with sending(monkeypatch, broker) as letters:
+        letters.enqueue(rejected(*[US] * 4, value=bytes(CHUNK_BYTES * 3 // 4)))
+        await until(lambda: letters.sent == 4)
+    assert len(broker.began_s) == 4
+    assert min(after - before for before, after in pairwise(broker.began_s)) >= 0.03 * (1 + REST)
