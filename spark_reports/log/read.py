@@ -74,6 +74,9 @@ OF_A_COPY: Final = ("raw", "file", "hour", "day", "event_date")
 FIRST_OF_COPIES: Final = ("ts", "interval_start", "file")
 """The copy of a line that is kept is the first one in this order, whichever file is read first."""
 
+_PLACE: Final = ("event", "ts", "interval_start")
+"""The columns from which follows whether a line that was set aside may hold totals of a period."""
+
 _ABSURD_INTERVAL_MS: Final = 10**12
 """This is thirty years. Spark can still compute with an instant plus this length."""
 
@@ -256,7 +259,8 @@ def _is_length() -> Column:
 
 def deduplicated(marked: DataFrame, dirty: DataFrame) -> DataFrame:
     """Each line once, even if a log shipper delivered it several times; `copies` says how often. If the
-    copies differ, none of them counts (`conflict`).
+    copies differ, none of them counts (`conflict`). If they also differ in their event or day, the line has
+    neither event nor times: it may hold totals of each of these days.
 
     `dirty`: the boots with a repeated line (BOOT). Only their lines are shuffled; all others, nearly always
     all lines, stay where they are. A line is aggregated as one struct: forty aggregates of one column each
@@ -266,22 +270,33 @@ def deduplicated(marked: DataFrame, dirty: DataFrame) -> DataFrame:
     known = F.coalesce(~F.col("problem").isin(*set_aside.PROBLEMS_WITHOUT_IDENTITY), F.lit(True))
     rest = [name for name in marked.columns if name not in (*IDENTITY, "copies", "problem")]
     content = F.xxhash64(F.to_json(F.struct(*[name for name in rest if name not in OF_A_COPY])))
-    differ = F.min("content") != F.max("content")
+    copies = marked.where(known).join(boots, on=list(BOOT), how="left_semi")
     once = (
-        marked.where(known)
-        .join(boots, on=list(BOOT), how="left_semi")
-        .withColumn("content", content)
+        copies.withColumns({"content": content, "place": F.xxhash64("event", _day_or_hour())})
         .groupBy(*IDENTITY)
         .agg(
             F.min_by(F.struct(*rest), F.struct(*FIRST_OF_COPIES)).alias("line"),
-            F.when(differ, CONFLICT).otherwise(F.max("problem")).alias("problem"),
+            F.when(_differ("content"), CONFLICT).otherwise(F.max("problem")).alias("problem"),
             F.sum("copies").alias("copies"),
+            _differ("place").alias("is_anywhere"),
         )
-        .select(*IDENTITY, "copies", "problem", "line.*")
+        .select(*IDENTITY, "copies", "problem", "is_anywhere", "line.*")
+        .withColumns({name: F.when(~F.col("is_anywhere"), F.col(name)) for name in _PLACE})
+        .drop("is_anywhere")
     )
     clean = marked.where(known).join(boots, on=list(BOOT), how="left_anti")
     unidentified = marked.where(~known)
     return clean.unionByName(unidentified).unionByName(once)
+
+
+def _differ(name: str) -> Column:
+    """True for a group whose copies differ in a column that is never null."""
+    return F.min(name) != F.max(name)
+
+
+def _day_or_hour() -> Column:
+    """The day of counters and heartbeats, the hour of other lines: `may_hold_totals` asks no more."""
+    return F.coalesce(F.substring("interval_start", 1, 10), F.substring("ts", 1, 13))
 
 
 def identified(all_lines: DataFrame) -> DataFrame:

@@ -170,6 +170,8 @@ CONFLICTS = two_versions(
     (counters(1), counters(1, records=1_000)),
     (counters(1), counters(1, first_ts=MINUTE_1)),
     (counters(1), counters(1, records=-1)),
+    (counters(1), counters(1, MIDNIGHT_MS - DAY_MS)),  # the version that is kept is of the day before
+    (counters(1), line(1, "decision")),  # a decision holds no totals
 )
 
 
@@ -205,11 +207,13 @@ def test_a_file_delivered_twice_in_two_versions_gives_one_report_in_either_order
     assert all(each == found[0] for each in found)
 
 
-OF_ANOTHER_DAY = LOGS.add(*a_life(counters(1)), counters(9, MIDNIGHT_MS + DAY_MS, boot="b2", v=2))
+SATURDAYS = [counters(9, MIDNIGHT_MS + DAY_MS, boot="b2", **more) for more in ({"v": 2}, {}, {"records": 99})]
+OF_ANOTHER_DAY = [LOGS.add(*a_life(counters(1)), *lines) for lines in (SATURDAYS[:1], SATURDAYS[1:])]
 
 
-def test_a_line_of_another_day_is_no_matter(quality_of):
-    log = quality_of(OF_ANOTHER_DAY)
+@pytest.mark.parametrize("log", OF_ANOTHER_DAY, ids=["of a newer version", "in two versions"])
+def test_a_line_of_another_day_is_no_matter(quality_of, log):
+    log = quality_of(log)
     assert (log["lines_unusable"], log["state"]) == (0, "complete_in_part")
 
 
