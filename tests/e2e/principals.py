@@ -44,10 +44,13 @@ class Watched(RawClient):
         view = replace(view_of(topics=topics, broker_needs_sasl=True), bearer_claim=claim)
         client._session = Session(PEER, view)
         client._booked = []
+        client._ended = None
         return client
 
     async def frame(self, sent):
         self._take(self._session.client_bytes(sent, _now_ms()))
+        if self._ended is not None:
+            raise ClosedError(self._ended)
         payload = await self._answer()
         self._take(self._session.broker_bytes(struct.pack(">i", len(payload)) + payload, _now_ms()))
         return payload
@@ -59,7 +62,7 @@ class Watched(RawClient):
             elif isinstance(effect, Emit):
                 self._booked.append(effect.outcome.peer.principal)
             elif isinstance(effect, CloseSession):
-                raise ClosedError(effect.text)
+                self._ended = effect.text
 
     async def _answer(self):
         size = struct.unpack(">i", await self._reader.readexactly(4))[0]

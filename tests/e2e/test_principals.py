@@ -368,6 +368,8 @@ async def test_a_session_that_is_renewed_keeps_its_name_or_loses_it(kafka, token
     exchange = scram(mechanism, ScramFirst("admin"), USERS["admin"])
     error_code, message, _ = await client.authenticate(exchange)
     assert (error_code, "Cannot change principals" in message) == (58, True)
+    with pytest.raises(ClosedError, match="rejected the renewal"):
+        await client.names()
     client.close()
 
 

@@ -39,6 +39,7 @@ from tests.session.messages import (
     request,
 )
 from tests.wire.batches import batch, unsigned
+from tsproxy.model.kafka import ErrorCode
 from tsproxy.session.effects import CloseReason, SendToBroker, SendToClient
 
 GOOD, BAD = batch([NOW_MS]), batch([0])
@@ -383,6 +384,58 @@ def test_a_peer_may_authenticate_again_between_its_requests():
         << to_broker(later)
         << to_client(own, shaken())
         << booked("accepted")
+        << resumed
+    )
+
+
+RENEWALS_THAT_FAIL = {
+    "the handshake": ([], handshake("NONE"), shaken(33)),
+    "the token": (
+        [(handshake("PLAIN"), shaken())],
+        authenticate(b"\0bob\0password"),
+        authenticated(error_code=58),
+    ),
+}
+
+
+@pytest.mark.parametrize("behind", [produce({"t": {0: BAD}}), produce({"t": {0: GOOD}}), request(HEARTBEAT)])
+@pytest.mark.parametrize(("steps", "sent", "said"), RENEWALS_THAT_FAIL.values(), ids=RENEWALS_THAT_FAIL)
+def test_behind_a_renewal_that_fails_nothing_is_forwarded_judged_or_booked(steps, sent, said, behind):
+    """KIP-368: the broker closes. Until it does, no request of that client counts any more."""
+    conversation = accept(Conversation(locked()), *EXCHANGES["PLAIN"][:2], 1)
+    for asked, answered in steps:
+        conversation = (
+            conversation
+            >> client(asked)
+            << to_broker(asked)
+            << paused
+            >> broker(answered)
+            << to_client(answered)
+            << resumed
+        )
+    assert (
+        conversation
+        >> client(sent, behind)
+        << to_broker(sent)
+        << paused
+        >> broker(said)
+        << to_client(said)
+        << sasl_failed
+        << closed(CloseReason.SASL_FAILED)
+    )
+
+
+def test_a_broker_without_renewals_says_so_and_the_session_goes_on():
+    later, said = request(HEARTBEAT, correlation_id=20), shaken(ErrorCode.ILLEGAL_SASL_STATE)
+    conversation = accept(Conversation(locked()), *EXCHANGES["PLAIN"][:2], 1)
+    assert (
+        conversation
+        >> client(handshake("PLAIN"), later)
+        << to_broker(handshake("PLAIN"))
+        << paused
+        >> broker(said)
+        << to_broker(later)
+        << to_client(said)
         << resumed
     )
 

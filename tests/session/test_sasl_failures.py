@@ -126,10 +126,9 @@ def test_a_renewal_that_is_rejected_is_told():
     conversation = accept(Conversation(locked()), *EXCHANGES["PLAIN"][:2], 1)
     conversation = accept(conversation, "PLAIN", [], 1)
     error = failed("PLAIN", "SASL_AUTHENTICATION_FAILED")
-    conversation = rejected(
-        conversation, authenticate(WRONG["PLAIN"]), authenticated(error_code=REJECTED), error
-    )
-    assert conversation >> broker_is_lost << closed(CloseReason.SASL_FAILED)
+    sent, said = authenticate(WRONG["PLAIN"]), authenticated(error_code=REJECTED)
+    conversation = conversation >> client(sent) << to_broker(sent) << paused
+    assert conversation >> broker(said) << to_client(said) << error << closed(CloseReason.SASL_FAILED)
 
 
 def test_a_renewal_where_the_broker_knows_none_is_no_failure():

@@ -161,9 +161,12 @@ class Answers:
         return True
 
     def _sasl_answered(self, failure: SaslFailed | None) -> None:
-        self._state.change(self._state.sasl.next_step)
+        state = self._state
+        state.change(state.sasl.next_step)
         if failure is not None:
-            self._state.effects.append(failure)
+            state.effects.append(failure)
+            if state.sasl.is_accepted:  # a renewal (KIP-368): brokers close, too, some time after this answer
+                state.end(CloseReason.SASL_FAILED, "the broker rejected the renewal of the session")
 
     def _read(self, slot: Readable, payload: bytes) -> bool:
         """`_take_whole` for an answer that must be read. If this is expensive, a thread reads the answer."""
