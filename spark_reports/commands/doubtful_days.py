@@ -22,6 +22,11 @@ def sentences(facts: Mapping[str, DayFacts], there: Collection[str]) -> Iterator
         )
 
 
+def without_records(facts: Mapping[str, DayFacts]) -> list[str]:
+    """The days with a report and without a record. The tables of the rollup have no rows of them."""
+    return [day for day in sorted(facts) if facts[day]["records"] == 0]
+
+
 def logs(facts: Mapping[str, DayFacts]) -> list[dict[str, str]]:
     """The state of the log of each day, for `--json`."""
     return [{"day": day, "state": facts[day]["state"]} for day in sorted(facts)]

@@ -41,7 +41,10 @@ def run(options: argparse.Namespace) -> int:
         facts = kept_days.read(spark, options.rollup, first, last)
         changes = frames.rows(rollup.changes(stored, last).limit(options.top)) if len(known) > 1 else []
     first = last - timedelta(days=options.days - 1)
-    shown = [day for day in known if day["day"] >= first.isoformat()]
+    rows = {day: _quiet(day) for day in doubtful_days.without_records(facts)} | {
+        row["day"]: row for row in known
+    }
+    shown = [rows[day] for day in sorted(rows) if day >= first.isoformat()]
     if not shown:
         raise NothingToReportError(
             f"the rollup {options.rollup} holds no day of {first}..{last} (UTC): {arguments.NO_ROLLUP}"
@@ -59,6 +62,11 @@ def run(options: argparse.Namespace) -> int:
         doubts = list(doubtful_days.sentences(facts, {day["day"] for day in known}))
         sys.stdout.write(_text(shown, changes, missing, doubts))
     return OK
+
+
+def _quiet(day: str) -> dict[str, Any]:
+    """The row of a day without records."""
+    return {"day": day, "records": 0, "rejected_records": 0, "producers_affected": 0}
 
 
 def _text(

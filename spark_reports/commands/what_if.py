@@ -48,6 +48,7 @@ def run(options: argparse.Namespace) -> int:
         judged = rollup.stored(spark, options.rollup, "producers", first=first, last=last)
         there = {row["day"] for row in frames.rows(judged.select("day").distinct())}
         facts = kept_days.read(spark, options.rollup, first, last)
+        there |= set(doubtful_days.without_records(facts))
         for column, glob in (("topic", options.topic), ("client_id", options.client)):
             if glob is not None:
                 stored = stored.where(F.col(column).rlike(_java(glob)))

@@ -115,6 +115,12 @@ def test_a_day_that_is_made_again_without_records_keeps_none_of_its_old_ones(spa
     assert (kept["records"], kept["is_compared"]) == (0, False)
     for name in ("producers", "drift"):
         assert not list((tmp_path / "rollup" / name).glob("event_date=*"))
+    capsys.readouterr()
+    assert main(["trend", *asked, "--days", "1"]) == 0  # a day without records is no missing day
+    day, doubt = capsys.readouterr().out.splitlines()[1:]
+    assert (day.split()[:3], "incomplete" in doubt) == (["2026-11-20", "0", "0"], True)
+    assert main(["what-if", *asked]) == 1
+    assert "holds no records of 2026-11-20" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("command", ["what-if", "trend"])
