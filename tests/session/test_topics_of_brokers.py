@@ -18,6 +18,7 @@ from tests.session.messages import ALL_VERSIONS, accepted, produce, produced
 from tests.wire.batches import batch
 from tsproxy.model.kafka import ErrorCode
 from tsproxy.model.policy import Mode, Policy
+from tsproxy.model.verdict import Reason
 from tsproxy.session.effects import CloseReason
 
 OFFSETS, GOOD = "__consumer_offsets", batch([NOW_MS])
@@ -83,6 +84,7 @@ def test_where_nothing_is_enforced_the_broker_answers(mode, uses_fast_path):
     """The fast path forwards none of them in audit mode either: each is counted."""
     asked, said = produce({OFFSETS: {0: GOOD}}, client_id=ADMIN), produced({OFFSETS: {0: accepted()}})
     conversation = talk(uses_fast_path, policy=Policy(mode=mode))
+    reason = Reason.OTHER if mode is Mode.AUDIT else None
     for _ in range(2 if mode is Mode.AUDIT else 1):
         assert (
             conversation
@@ -90,5 +92,5 @@ def test_where_nothing_is_enforced_the_broker_answers(mode, uses_fast_path):
             << to_broker(asked)
             >> broker(said)
             << to_client(said)
-            << booked("accepted", topic=OFFSETS, would_reject=mode is Mode.AUDIT)
+            << booked("accepted", topic=OFFSETS, would_reject=mode is Mode.AUDIT, reason=reason)
         )
