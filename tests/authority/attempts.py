@@ -12,6 +12,7 @@ from random import Random
 from tests.session.conversation import DAY_MS, HOUR_MS, NOW_MS, id_of
 from tests.session.messages import API_VERSIONS, SASL_AUTHENTICATE, SASL_HANDSHAKE, frame, produce, request
 from tests.wire.batches import CODECS, batch
+from tsproxy.fastpath.adaptive import TRUSTED_AFTER
 
 LEAVE = b""
 
@@ -79,15 +80,20 @@ def batches(draws: Random) -> Attempt:
 
 
 def accepted_times(draws: Random) -> Attempt:
-    """As far ahead as is allowed: the partition's stream time goes there, and no further."""
-    for ahead_ms in (0, HOUR_MS // 2, HOUR_MS, HOUR_MS + 1, 2 * HOUR_MS):
-        yield produce({"t": {0: batch([NOW_MS + ahead_ms])}}, draws.randint(3, 13), client_id="app")
+    """In small steps as far ahead as is allowed: the partition's stream time goes there, and no further."""
+    for ahead_ms in (*range(0, HOUR_MS + 1, HOUR_MS // 12), HOUR_MS + 1, 2 * HOUR_MS):
+        partitions = {n: batch([NOW_MS + ahead_ms]) for n in range(3)}
+        yield produce({"t": partitions}, draws.randint(3, 13), client_id="app")
 
 
 def good_batches(draws: Random) -> Attempt:
-    for _ in range(20):
-        yield produce({"t": {0: batch([NOW_MS], draws.choice(list(CODECS.values())))}}, client_id="app")
-    yield _sent(draws)
+    """As many as earn trust, and then some whose headers show nothing of a record that is too old."""
+    topic, codec = draws.choice(("t", "u", "strict")), draws.choice([c for c in CODECS.values() if c])
+    for _ in range(TRUSTED_AFTER + 10):
+        yield produce({topic: {0: batch([NOW_MS], codec)}}, client_id="app")
+    for _ in range(10):
+        hidden = batch([NOW_MS, NOW_MS - 3 * DAY_MS, NOW_MS], codec)
+        yield produce({topic: {0: hidden}}, client_id="app")
 
 
 def topic_names(draws: Random) -> Attempt:

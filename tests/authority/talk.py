@@ -1,7 +1,13 @@
-"""Sessions that share what all sessions of a process share, before a broker that stores everything."""
+"""Sessions that share what all sessions of a process share, before a broker that stores everything.
+
+Two oracles say what must not come to this broker: `is_loosened` judges it again, as that of a client without
+any claim, and `forbidden` reads it with a reader that shares no code with the proxy.
+"""
 
 import struct
 from dataclasses import dataclass, field, replace
+
+from aiokafka.record.memory_records import MemoryRecords
 
 from tests.session.conversation import DAY_MS, HOUR_MS, NOW_MS, Session, id_of
 from tests.session.messages import (
@@ -132,3 +138,39 @@ def is_loosened(talk: Talk, neutral: Peer, view: View) -> list[tuple[str, int]]:
         for judged in judge_all(header, request, view, NOW_MS, Policies(neutral, view))
         if not isinstance(judged.verdict, Accept)
     ]
+
+
+ALLOWED_MS = {
+    "t": (DAY_MS, HOUR_MS),
+    "u": (HOUR_MS, HOUR_MS),
+    "strict": (DAY_MS, HOUR_MS // 2),
+    NEW: (DAY_MS, HOUR_MS),
+    "__consumer_offsets": None,
+}
+"""How far before and after the clock a record may be, by the policy of `test_authority.a_view`. No batch of a
+client may come to the last topic."""
+
+
+def forbidden(talk: Talk) -> list[tuple[str, int]]:
+    """The batches that came to the broker and must not, as another reader than the proxy's finds them:
+    aiokafka's. Topics that do not exist are the broker's matter."""
+    return [
+        (topic.name, partition.index)
+        for _, request in talk.requests
+        for topic in request.topics
+        if topic.name in ALLOWED_MS
+        for partition in topic.partitions
+        if not _is_allowed(bytes(partition.records or b""), ALLOWED_MS[topic.name])
+    ]
+
+
+def _is_allowed(data: bytes, allowed_ms: tuple[int, int] | None) -> bool:
+    if allowed_ms is None:
+        return False
+    before_ms, after_ms = allowed_ms
+    batches, times_ms = MemoryRecords(data), []
+    while (found := batches.next_batch()) is not None:
+        if found.timestamp_type == 1:  # only a broker may say that the time is its own
+            return False
+        times_ms += [record.timestamp for record in found]
+    return all(time_ms == -1 or -before_ms <= time_ms - NOW_MS <= after_ms for time_ms in times_ms)

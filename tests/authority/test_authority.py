@@ -8,12 +8,12 @@ import pytest
 
 from tests.authority import attempts
 from tests.authority.inputs import INPUTS, Who
-from tests.authority.talk import LIMITS, NAMES, TOPICS, VICTIM, Shared, Talk, is_loosened
+from tests.authority.talk import LIMITS, NAMES, TOPICS, VICTIM, Shared, Talk, forbidden, is_loosened
 from tests.session.conversation import HOUR_MS, NOW_MS, view_of
 from tests.session.messages import produce
 from tests.wire.batches import CODECS, batch
 from tsproxy.model.outcome import Peer
-from tsproxy.model.policy import Match, Mode, NamePattern, Policy, Rule, RuleSettings, TimeLimit
+from tsproxy.model.policy import Inspect, Match, Mode, NamePattern, Policy, Rule, RuleSettings, TimeLimit
 from tsproxy.model.view import View
 from tsproxy.policy.context import RequestContext
 
@@ -30,8 +30,9 @@ ADMINS = Rule("admins", Match(principals=named("User:admin", "User:vip")), RuleS
 NETWORK = Rule("network", Match(topics=named("u")), RuleSettings(before=TimeLimit(HOUR_MS)))
 
 
-def a_view(*more: Rule, needs_sasl: bool = False) -> View:
-    policy = Policy(rules=(*more, ADMINS, STRICT, NETWORK))
+def a_view(*more: Rule, needs_sasl: bool = False, inspect: Inspect = Inspect.ALL) -> View:
+    defaults = RuleSettings(inspect_compressed=inspect)
+    policy = Policy(rules=(*more, ADMINS, STRICT, NETWORK), defaults=defaults)
     view = view_of(TOPICS, policy=policy, limits=LIMITS, throttle_ms=None, broker_needs_sasl=needs_sasl)
     assert view.topic_names.items() < NAMES.items()
     return view
@@ -90,6 +91,7 @@ def test_no_client_changes_what_another_gets_or_loosens_its_own(row, uses_fast_p
         assert [is_loosened(each, attacker, view) for each in attacking if each.requests] == [
             [] for each in attacking if each.requests
         ], f"seed {seed}"
+        assert [place for each in (victim, *attacking) for place in forbidden(each)] == [], f"seed {seed}"
         booked += [verdict for each in attacking for verdict, _, _ in each.seen[2]]
     assert "rejected" in booked, "no attempt came as far as a verdict"
 
@@ -115,6 +117,20 @@ def test_a_rule_by_a_claim_believes_it_and_changes_nobody_else(name):
         assert victim.seen == alone.seen
         found += [place for each in attacking for place in is_loosened(each, attacker, view)]
     assert found
+    assert row.only_with
+
+
+def test_batches_in_order_leave_later_ones_of_this_client_unread_if_the_operator_chose_so():
+    """Each record is read otherwise, after whatever number of batches."""
+    row, found = an_input("good_batches"), []
+    for seed in SEEDS:
+        draws, attacker = Random(seed), replace(VICTIM, client_address="192.0.2.66")
+        steps, view = list(row.attempt(draws)), a_view(inspect=Inspect.ADAPTIVE)
+        alone, _ = lives(view, [], attacker, draws, uses_fast_path=True)
+        victim, attacking = lives(view, steps, attacker, draws, uses_fast_path=True)
+        assert victim.seen == alone.seen
+        found += [place for each in attacking for place in forbidden(each)]
+    assert found, "the attempt earns no trust"
     assert row.only_with
 
 
