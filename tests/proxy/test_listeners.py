@@ -297,6 +297,23 @@ async def test_a_plain_client_on_a_tls_port_gets_a_readable_line_and_harms_nobod
 
 
 @on_both_loops
+async def test_an_http_request_on_a_tls_port_is_named(server_identity):
+    world = World()
+    async with (
+        echoing_broker() as broker,
+        front_of(config_of([broker]), world, tls=tls_of(server_identity)) as proxy_listener,
+    ):
+        proxy_listener.open()
+        reader, writer = await asyncio.open_connection(HOST, proxy_listener.address.port)
+        writer.write(b"GET / HTTP/1.1\r\nHost: kafka\r\n\r\n")
+        with contextlib.suppress(ConnectionError):
+            await reader.read()
+        writer.close()
+        [line] = await until(lambda: world.logged.of("tls_handshake_failed"))
+        assert "an HTTP request" in line["error"]
+
+
+@on_both_loops
 async def test_a_tls_client_on_a_plain_port_gets_a_readable_line(client_tls):
     world = World()
     async with echoing_broker() as broker, front_of(config_of([broker]), world) as proxy_listener:

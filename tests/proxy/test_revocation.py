@@ -186,6 +186,15 @@ def test_a_list_says_whose_it_is_and_how_long_it_holds(tmp_path_factory):
     assert one.not_after_s - one.not_before_s == 3 * DAY.total_seconds()
 
 
+async def test_a_list_that_ends_soon_is_told_as_a_list(certificates, crl):
+    crl.write_bytes(certificates.revocations(starts=-10 * DAY, lasts=11 * DAY))
+    config = config_of([f"{HOST}:9092"], listener(certificates, crl))
+    with structlog.testing.capture_logs() as logs:
+        Certificates(config, World().metrics, Clock()).log_ends()
+    [told] = [line for line in logs if line.get("setting", "").endswith("client_crl")]
+    assert (told["event"], told["hours_left"]) == ("revocations_end_soon", 23)
+
+
 @pytest.mark.parametrize("pem", [b"AAAA", b"MAA=", b"MAIwAA==", b"?"])
 def test_what_is_no_list_is_told_by_an_error(pem):
     with pytest.raises(DecodeError):
