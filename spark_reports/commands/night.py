@@ -6,8 +6,9 @@
    lines at the end of a day are lost. And the reports of the days that the table lacked.
 3. The report of the day.
 
-The exit code is 1 if the day has no usable line, else 3 if a gate tripped for the day, or for a day that the
-table lacked. For other days before, gates are not checked again: the night after each of them has done so.
+The exit code is 1 if the day has no usable line, or a day before that was written again has none. Else it is
+3 if a gate tripped for the day, or for a day that the table lacked. For other days before, gates are not
+checked again: the night after each of them has done so.
 Letters (`--notify-dir`) are written for the day alone: they would replace each other.
 """
 
@@ -21,7 +22,7 @@ from spark_reports import arguments
 from spark_reports.commands import compact, daily_run, day_by_day, lineage
 from spark_reports.commands.publishing import Readers
 from spark_reports.commands.spark_run import nothing_of, progress_of, spark_at_work
-from spark_reports.exits import FAILED, OK, NothingToReportError, UsageError
+from spark_reports.exits import FAILED, NothingToReportError, UsageError
 
 _EXAMPLES: Final = """example:
   spark_reports night --input s3a://lake/tsproxy --store s3a://lake
@@ -94,7 +95,8 @@ def _made(options: argparse.Namespace, readers: Readers, day: date) -> int:
         if not options.quiet:
             sys.stdout.write(compact.in_words(done))
         made_up = set(map(date.fromisoformat, done.made_up_days))
-        before = made_up | set(map(date.fromisoformat, done.restated_days))
+        written = made_up | set(map(date.fromisoformat, done.restated_days))
+        before = set(written)
         if table.holds(spark, day_before := day - timedelta(days=1)):  # not in the first night
             before.add(day_before)
         of_day = Source([table.name], day, day, table.form)
@@ -102,7 +104,8 @@ def _made(options: argparse.Namespace, readers: Readers, day: date) -> int:
         for other in sorted(before):
             source = replace(of_day, first=other, last=other)
             code = (others if other in made_up else again).reported(spark, source)
-            codes.append(OK if other not in made_up or code is None else code)
+            if code is not None and other in written:
+                codes.append(code)
         code = own.reported(spark, of_day)
     if code is None:
         raise NothingToReportError(nothing_of(day, day, options.input))

@@ -144,6 +144,26 @@ def test_a_night_makes_up_for_one_that_did_not_run(run_day, tmp_path, spark, cap
     assert {path.name for path in (tmp_path / "reports").iterdir()} >= set(DAYS)
 
 
+def test_a_restated_day_of_which_no_line_can_be_used_any_more_fails_the_night(run_day, tmp_path):
+    """The lines of the first day come a second time, and differ. The report made before says that the log is
+    complete."""
+    own = {"boot": "px-1", "proxy": "px"}
+    lines = [counters(0, MIDNIGHT_MS, **own), heartbeat(1, MIDNIGHT_MS, **own)]
+    write(tmp_path / "tsproxy" / "decisions-20261120T000000Z-px-1.jsonl", *lines)
+    assert run_day(DAYS[0])[0][0] == 0
+    others = [{**each, "cluster_id": "another"} for each in lines]
+    write(tmp_path / "tsproxy" / "decisions-20261120T000000Z-px-1-copy.jsonl", *others)
+    deliver(
+        tmp_path,
+        [a_life("qx-1", DAY_MS // MINUTE_MS, 2 * DAY_MS // MINUTE_MS, stops=True, every=60)],
+        "2026-11-23",
+    )
+    codes, _, printed = run_day(DAYS[1])
+    assert f"Lines came late for {DAYS[0]}, which was written again." in printed.out
+    assert f"nothing of {DAYS[0]} can be used" in printed.err
+    assert codes[0] == 1
+
+
 def test_letters_of_the_day_before_are_not_written_again(spark, tmp_path, capsys):
     """The second night has no line of its own day, and makes the first day's report again. There is no report
     of its own day that a gate could check."""
