@@ -14,10 +14,12 @@ from tests.proxy.loops import on_both_loops
 from tests.proxy.proxy_listeners import HOST, ask, config_of, echoing_broker, facts_of, front_of
 from tests.proxy.running import rejects
 from tests.proxy.world import World, until
-from tsproxy.config.settings import ListenerTls, UpstreamTls
+from tsproxy.clock import Clock
+from tsproxy.config.settings import ConnectionLimits, ListenerTls, UpstreamTls
 from tsproxy.model.addresses import Address
 from tsproxy.model.view import Endpoint
 from tsproxy.proxy.limits.descriptors import raise_limit
+from tsproxy.proxy.limits.process import ProcessLimits
 from tsproxy.proxy.ports import ListenError, Port
 from tsproxy.testing.ports import free_ports
 from tsproxy.tls.contexts import server_context, upstream_context
@@ -432,7 +434,12 @@ async def test_a_client_that_does_not_trust_the_certificate_is_counted_although_
 async def test_clients_that_come_all_at_once_are_let_in_a_few_a_turn():
     """Clients that were there before have their turns in between."""
     clients, accepted, a_turn = 20, [], []
-    port = Port(Address(HOST, 0), lambda connection, *_: accepted.append(connection))
+
+    def let_in(connection, *_):
+        accepted.append(connection)
+        return True
+
+    port = Port(Address(HOST, 0), let_in)
     port.open()
     with contextlib.ExitStack() as ends:
         for _ in range(clients):
@@ -445,6 +452,27 @@ async def test_clients_that_come_all_at_once_are_let_in_a_few_a_turn():
         for connection in accepted:
             connection.close()
     assert max(a_turn) <= 4
+
+
+@on_both_loops
+async def test_clients_of_one_address_that_are_turned_away_do_not_keep_others_waiting():
+    """A hundred took 25 turns, and one address may fill the queue again and again."""
+    many = 100
+    world = World(limits=ProcessLimits(ConnectionLimits(connections_per_address=2), Clock()))
+    async with echoing_broker() as broker, front_of(config_of([broker]), world) as proxy_listener:
+        proxy_listener.apply_facts(facts_of({1: broker}))
+        proxy_listener.open()
+        with contextlib.ExitStack() as ends:
+            for _ in range(many):
+                ends.enter_context(socket.create_connection((HOST, proxy_listener.address.port)))
+            place = HOST, proxy_listener.address.port
+            ends.enter_context(socket.create_connection(place, source_address=("127.0.0.9", 0)))
+            turns = 0
+            while "127.0.0.9" not in world.limits.by_address:
+                await asyncio.sleep(0)
+                turns += 1
+            await until(lambda: all(relay.broker_address for relay in proxy_listener.relays))
+    assert turns < 10
 
 
 async def test_as_many_clients_wait_to_be_accepted_as_the_system_allows():

@@ -94,11 +94,11 @@ class AdminHttp:
         for port in self._ports:
             port.close()
 
-    def _accepted(self, connection: socket.socket, host: str, _: int) -> None:
+    def _accepted(self, connection: socket.socket, host: str, _: int) -> bool:
         place = self._places.take(counted_as(host))
         if place is None:
             connection.close()
-            return
+            return False
         task = asyncio.get_running_loop().create_task(self._serve(connection, place))
         place.leave = task.cancel
 
@@ -107,6 +107,7 @@ class AdminHttp:
             connection.close()  # open still, if the task was cancelled before its first step
 
         task.add_done_callback(ended)
+        return True
 
     async def _serve(self, connection: socket.socket, place: Place) -> None:
         try:

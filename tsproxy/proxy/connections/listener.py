@@ -38,7 +38,7 @@ from tsproxy.proxy.connections.reasons import ProxyReason
 from tsproxy.proxy.connections.relay import Relay
 from tsproxy.proxy.limits.limit import Limit
 from tsproxy.proxy.metrics.results import BOOTSTRAP, NO_BROKER, Result
-from tsproxy.proxy.ports import ListenError, Port
+from tsproxy.proxy.ports import Accepted, ListenError, Port
 from tsproxy.proxy.wait import cancelled
 from tsproxy.tls.contexts import CurrentTls
 
@@ -246,16 +246,17 @@ class ProxyListener:
     def _target(self, node_id: int, _: Handshake) -> Target:
         return Target(str(node_id), [self._brokers[node_id]] if node_id in self._brokers else [])
 
-    def _into(self, targets: Targets) -> Callable[[socket.socket, str, int], None]:
-        def accepted(connection: socket.socket, host: str, port: int) -> None:
+    def _into(self, targets: Targets) -> Accepted:
+        def accepted(connection: socket.socket, host: str, port: int) -> bool:
             peer = Peer(self.name, host, port)
             if (limit := self._context.limits.admit(host)) is not None:
                 connection.close()
                 self._rejected(peer, limit)
-                return
+                return False
             task = asyncio.get_running_loop().create_task(self._connect(connection, peer, targets))
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
+            return True
 
         return accepted
 
