@@ -181,11 +181,12 @@ _EXPLAINED: Final = (
             "may count more than its line, or it would bend a report. Spark does not compile a lambda, and "
             "has no other sum over an array. For 400,000 lines with 38 buckets each, in one warm JVM, "
             "reading and marking takes 4.0 CPU s without the check, 6.2 with a lambda that does nothing, and "
-            "7.6 with all of it. A compiled test by position, with the lambda only for lines that fail it, "
-            "takes 5.5 to 5.9. A job of its own pays for the code of such a test first. Beside other work, "
-            "`compact` of 400,000 lines took 38 CPU s with the cheapest of these tests and 38 without them. "
-            "For 1,000,000 lines it took 51 and 58; without any check 45, and the bare job 35. Such a test "
-            "is not in use yet.",
+            "7.6 with all of it. A compiled test by position was tried; lines that fail it would need the "
+            "lambda. Beside little other work, 1,000,000 lines took the bare job 34 CPU s, and `compact` 42 "
+            "without any check, 49 with that test alone, and 53 to 55 with the lambda. So such a test does "
+            "not meet the target. Its code takes 2 CPU s before the first line, and each of its functions "
+            "runs once a line: too seldom for Java's second compiler, with the options of `reports.md`. "
+            "Two definitions of one check for a tenth of a nightly job are not worth it.",
             "The rest of the difference has three parts. For the column of unreadable lines Spark looks up "
             "every field by its name once more. Two instants of each line are checked. And the table is "
             "read again, five columns of it. To leave out Parquet's statistics of sizes saved nothing.",
