@@ -13,7 +13,6 @@ from tsproxy.policy import judge
 from tsproxy.proxy.connections.driver import SessionDriver
 from tsproxy.proxy.connections.protocol import RelayProtocol
 from tsproxy.proxy.connections.relay import Relay
-from tsproxy.session import state
 from tsproxy.session.effects import CloseReason
 from tsproxy.session.events import ClientLost, Cut
 from tsproxy.session.lifetime import ClientEnd, End, Lifetime
@@ -21,7 +20,6 @@ from tsproxy.session.policies import Policies
 from tsproxy.session.sasl import SaslWatch
 from tsproxy.session.session import Session
 from tsproxy.session.state import State
-from tsproxy.session.states import SessionState
 from tsproxy.wire import addresses, record_batch
 from tsproxy.wire.answers import AnswerStream
 
@@ -188,10 +186,9 @@ def forgets_a_judgement(patch):
     patch.setattr(Session, "_request_judged", wrong)
 
 
-def lets_clients_in_without_a_login(patch):
-    plain = SaslWatch.__init__
-    patch.setattr(SaslWatch, "__init__", lambda self, needed, *more: plain(self, False, *more))
-    patch.setattr(state, "first_state", lambda _: SessionState.READY)
+def lets_clients_in_after_a_rejected_login(patch):
+    plain = SaslWatch.token_answered
+    patch.setattr(SaslWatch, "token_answered", lambda self, _, *more: plain(self, 0, *more))
 
 
 def takes_a_client_for_another(patch):
@@ -254,7 +251,7 @@ MISTAKES = {
     takes_a_view_for_the_end: {"answer_lost", "booked_forwarded", "never_ends"},
     raises_when_an_answer_comes_in_pieces: {"crashed", "answer_lost"},
     forgets_a_judgement: {"unanswered"},
-    lets_clients_in_without_a_login: {"forwarded_before_login", "booked_for_another"},
+    lets_clients_in_after_a_rejected_login: {"forwarded_before_login", "booked_for_another"},
     takes_a_client_for_another: {"booked_for_another"},
     logs_what_a_client_sent: {"secret_told"},
     books_the_value_of_a_record: {"secret_told"},

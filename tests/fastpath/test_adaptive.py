@@ -22,7 +22,7 @@ from tsproxy.model.outcome import Outcome, VerdictName
 from tsproxy.model.policy import Choice, Inspect, Mode, OnViolation, RuleSettings, TimeLimit
 from tsproxy.policy.stream_time import StreamTimeGuard
 from tsproxy.session import fast_path
-from tsproxy.session.effects import Emit, SendToBroker, SendToClient
+from tsproxy.session.effects import Emit, Judge, SendToBroker, SendToClient
 from tsproxy.session.events import ViewChanged
 from tsproxy.session.penalties import Penalties
 
@@ -100,6 +100,10 @@ class Producer:
         assert self.unread() == 2
 
     def _done(self, effects):
+        effects = list(effects)
+        for effect in effects:  # what follows from a thread's work is done as well
+            if isinstance(effect, Judge):
+                effects += self.session.judged(effect.job(), self.now_ms)
         sent = [b"".join(e.data for e in effects if isinstance(e, to)) for to in (SendToBroker, SendToClient)]
         for effect in effects:
             if isinstance(effect, Emit):
@@ -377,7 +381,7 @@ def test_uncompressed_batches_are_always_read():
     assert not producer.sends(codec=NONE, times=HIDDEN)
 
 
-def test_large_batches_which_the_session_reads_earn_trust_as_well(monkeypatch):
+def test_large_batches_which_a_thread_reads_earn_trust_as_well(monkeypatch):
     monkeypatch.setattr("tsproxy.wire.record_batch.SMALL_BYTES", 1)
     Producer().earns_trust(codec=ZSTD)
 
