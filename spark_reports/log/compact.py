@@ -98,8 +98,10 @@ def compact(
     lines_before = _write(spark, source, table)
     if may_lose_lines:
         # A write replaces the days of its lines, and leaves those of which the input has no line.
-        for lost in _would_vanish(spark, source, table):
-            table.remove(spark, date.fromisoformat(lost))
+        for day in map(date.fromisoformat, _would_vanish(spark, source, table)):
+            # A file of a day that was just written may have been deleted since: its lines stay.
+            if _within(_dated(spark, source), day, day).isEmpty():
+                table.remove(spark, day)
     days = dict(
         _late(spark, replace(source, first=first - timedelta(days=lookback_days), last=day_before), table)
     )

@@ -9,6 +9,7 @@ import pytest
 import zstandard
 
 from spark_reports.cli import main
+from spark_reports.log import compact as compacting
 from spark_reports.log import output, size
 from spark_reports.log.compact import compact
 from spark_reports.log.read import Source
@@ -243,6 +244,23 @@ def test_replace_leaves_nothing_of_a_day_of_which_the_input_has_no_line(spark, d
     assert main([*asked, "2026-11-20..2026-11-21", "--replace"]) == 0
     assert capsys.readouterr().out.startswith("1 line, ")
     assert [path.name for path in (tmp_path / "table").glob("event*")] == ["event_date=2026-11-21"]
+
+
+def test_replace_keeps_a_day_of_which_a_file_is_deleted_while_it_runs(spark, tmp_path, monkeypatch):
+    folder, table = tmp_path / "in", tmp_path / "table"
+    for boot in ("a", "b"):
+        write(folder / f"decisions-20261120T000000Z-{boot}.jsonl", counters(0, boot=boot))
+    plain = compacting._write
+
+    def written(*given):
+        lines_before = plain(*given)
+        (folder / "decisions-20261120T000000Z-a.jsonl").unlink()
+        return lines_before
+
+    monkeypatch.setattr(compacting, "_write", written)
+    asked = ["compact", "--input", str(folder), "--output", str(table), "--date", "2026-11-20", "--replace"]
+    assert main(asked) == 0
+    assert spark.read.parquet(str(table)).count() == 2
 
 
 def test_a_late_file_is_found_though_its_lines_of_the_next_day_are_in_the_table(spark, tmp_path, capsys):
