@@ -81,7 +81,7 @@ def _text(
     lines += [f"The rollup holds nothing of {words.days_in_words(missing)}."] if missing else []
     lines += doubts
     lines += [
-        f"{change['kind']:>10}: {words.short(words.client(change['client_id']), 60)}, "
+        f"{change['kind']:>10}: {words.producer(change, 60)}, "
         f"{change['rejected_records']:,} of {change['records']:,} rejected, "
         f"{change['rejected_before']:,} of {change['records_before']:,} in the days before"
         for change in changes

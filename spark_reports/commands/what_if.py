@@ -117,7 +117,7 @@ def _text(answer: dict[str, Any], doubts: list[str]) -> str:
             lines.append(f"{limit:>16}: {_between(answer[side]['records'], whole)} would be rejected")
     lines.append(f"{'either':>16}: {_between(answer['either']['records'], whole)}")
     lines += [
-        f"{words.short(words.client(row['client_id']), 40):>40}: {words.many(row['records'], 'record')}"
+        f"{words.producer(row, 40):>40}: {words.many(row['records'], 'record')}"
         for row in answer["producers"]
     ]
     return "\n".join(lines) + "\n"

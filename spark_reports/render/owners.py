@@ -130,7 +130,7 @@ def channel(text: str | None) -> Content:
 def dashboard(report: Report, producer: Producer) -> Markup | None:
     """The link of `--link-template` for a producer; None if there is none."""
     values = {
-        "client_id": producer["client_id"],
+        "client_id": words.true_id(producer["client_id"]),
         "principal": producer["principal"],
         "first_day": report["first_day"],
         "last_day": report["last_day"],

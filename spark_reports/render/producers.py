@@ -108,11 +108,6 @@ def _name(row: SenderRow) -> str:
     return words.short(words.client(row.producer["client_id"]), 80)
 
 
-def _full_name(row: SenderRow) -> str:
-    principal = row.producer["principal"]
-    return _name(row) + (f" ({words.short(principal, 60)})" if principal else "")
-
-
 def _topic_names(row: SenderRow) -> str:
     return ", ".join(words.short(topic["topic"], 60) for topic in row.producer["topics"])
 
@@ -146,7 +141,11 @@ def _hours(producer: Producer, hours: Sequence[str]) -> Markup:
 
 
 COLUMNS: Final[Columns[SenderRow]] = (
-    Column("Producer", _full_name, lambda row: element("strong", _name(row), class_="client")),
+    Column(
+        "Producer",
+        lambda row: words.producer(row.producer, 80),
+        lambda row: element("strong", _name(row), class_="client"),
+    ),
     Column("#Rejected", lambda row: words.count(row.sender.records)),
     Column(
         "#Of what it sent",

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from io import StringIO
 from typing import Final
 
+from spark_reports.report import words
 from spark_reports.report.shape import ClientReason, Producer, Report
 from tsproxy.decisions.text import bounded
 
@@ -37,7 +38,9 @@ def render(report: Report) -> str:
 
 
 def _row(report: Report, producer: Producer, reason: ClientReason) -> Iterator[object]:
-    yield from (report["first_day"], report["last_day"], producer["client_id"], producer["principal"])
+    client_id = producer["client_id"]
+    yield from (report["first_day"], report["last_day"])
+    yield from (None if client_id is None else words.client(client_id), producer["principal"])
     yield from (reason[name] for name in _REASON)
     yield " ".join(topic["topic"] for topic in producer["topics"])
     yield " ".join(producer["addresses"])

@@ -93,7 +93,7 @@ def _summary(report: Report, team: Team) -> tuple[str, str]:
 def _watched_rows(report: Report, team: str | None) -> list[WouldReject]:
     """The rows of records that were only counted, of the producers of one team."""
     rows = report["would_reject"]
-    return [row for row in rows if row.get("team") == team and row["topic"] != words.FOLDED]
+    return [row for row in rows if row.get("team") == team and row["client_id"] != words.FOLDED]
 
 
 def _by_team(texts: Iterable[tuple[str | None, str]]) -> dict[str | None, list[str]]:
@@ -154,15 +154,14 @@ def _watched_texts(report: Report) -> list[tuple[str | None, str]]:
     """The team and the text of each client whose records were only counted."""
     watched: dict[tuple[str | None, str | None], list[WouldReject]] = {}
     for row in report["would_reject"]:
-        if row["topic"] != words.FOLDED:
+        if row["client_id"] != words.FOLDED:
             watched.setdefault((row["client_id"], row["principal"]), []).append(row)
     return [(rows[0].get("team"), _warning(report, rows)) for rows in watched.values()]
 
 
 def has_owner(producer: Producer) -> bool:
     """False for the row in which the proxy counted many clients together."""
-    topics = {topic["topic"] for topic in producer["topics"]}
-    return topics != {words.FOLDED}
+    return producer["client_id"] != words.FOLDED
 
 
 def notice(report: Report, producer: Producer) -> str:
@@ -170,7 +169,7 @@ def notice(report: Report, producer: Producer) -> str:
     rejected, own = producer["rejected_records"], producer["records"]
     were = "was" if rejected == 1 else "were"
     lines = [
-        _to(producer["client_id"], producer["principal"]),
+        _to(producer),
         f"On {words.days(report)} (UTC) {words.many(rejected, 'record')} of yours {were} rejected, "
         f"{words.share(rejected, own)} of what you sent.{_good_ones(producer['collateral_records'])}",
         *[f"* {reason['cause']}: {reason['fix']}." for reason in producer["reasons"]],
@@ -184,7 +183,7 @@ def notice(report: Report, producer: Producer) -> str:
 def _warning(report: Report, rows: Sequence[WouldReject]) -> str:
     """The text for the owner of records that were forwarded, and would be rejected if the rules were
     enforced."""
-    lines = [_to(rows[0]["client_id"], rows[0]["principal"])]
+    lines = [_to(rows[0])]
     beginning = f"On {words.days(report)} (UTC) these records of yours were forwarded"
     behind, watched = words.far_behind(rows)
     if watched:
@@ -220,9 +219,8 @@ def _watched(row: WouldReject) -> str:
     return f"* {records} to {topic}, by {by}{waiver}: {row['cause']}: {row['fix']}."
 
 
-def _to(client_id: str | None, principal: str | None) -> str:
-    who = words.short(words.client(client_id)) + (f" ({words.short(principal)})" if principal else "")
-    return f"To the owner of {who}:"
+def _to(client: Producer | WouldReject) -> str:
+    return f"To the owner of {words.producer(client)}:"
 
 
 def _good_ones(collateral: int) -> str:

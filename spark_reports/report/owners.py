@@ -60,7 +60,8 @@ class Owner:
     place: str = ""
 
     def fits(self, client: Client) -> bool:
-        lists = ((self.client_ids, client["client_id"]), (self.principals, client["principal"]))
+        names = (words.true_id(client["client_id"]), client["principal"])
+        lists = zip((self.client_ids, self.principals), names, strict=True)
         return all(any(each.fits(name) for each in patterns) for patterns, name in lists if patterns)
 
 

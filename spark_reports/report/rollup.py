@@ -97,7 +97,7 @@ def drift(counters: DataFrame, keys: DataFrame | None) -> DataFrame:
 
 def _unpacked(counters: DataFrame, by: Sequence[str]) -> DataFrame:
     """The buckets of both sides, added up by these names of _DRIFT_KEY, or by its number."""
-    judged = transforms.named(counters).where(transforms.has_histogram())
+    judged = counters.where(transforms.has_histogram())
     dated = judged.withColumn("event_date", F.col("day"))
     # Each side is added up before the union, so that Spark does not write single buckets to memory as rows.
     sides = [_sums(_of_side(dated, side).withColumn("number", _number()), by, side) for side in SIDES]

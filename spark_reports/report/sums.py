@@ -47,13 +47,13 @@ def summed(spark: SparkSession, source: Source) -> Iterator["Sums | None"]:
                 raise NothingToReportError(nothing_usable(source.first, source.last, unusable))
             yield None
         else:
-            yield Sums(source, evidence, log.frame.where("is_inside"), stack)
+            yield Sums(source, evidence, transforms.named(log.frame.where("is_inside")), stack)
 
 
 @dataclass(frozen=True)
 class Sums:
-    """The usable lines of a period, from which tables are made while `summed` is open. `stack` releases the
-    frames that Spark keeps."""
+    """The usable lines of a period, with the names of `transforms.named`, from which tables are made while
+    `summed` is open. `stack` releases the frames that Spark keeps."""
 
     source: Source
     evidence: Evidence

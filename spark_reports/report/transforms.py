@@ -1,7 +1,8 @@
 """The work of Spark for a report: pure functions, DataFrame in, DataFrame out.
 
 `rollup` adds up `counters` once, by hour and key; every table of totals comes from it (`groups`), so the
-tables agree with each other by construction. `decision` lines give examples only.
+tables agree with each other by construction. `decision` lines give examples only. All lines have their names
+from `named`, once.
 
 A *rejection* is a batch that tsproxy or the broker rejected for good (`is_final`). A batch that the producer
 sends again by itself is not a rejection; it has columns of its own. Topics and clients that the proxy folded
@@ -19,7 +20,7 @@ from spark_reports.log.grouping import Grouping, How, Measure
 from spark_reports.log.schema import KEY, OPTIONAL_SUMS, SUMS
 from spark_reports.log.sequence import instant_ms
 from spark_reports.report.groups import CLIENT, REASON
-from spark_reports.report.words import FOLDED
+from spark_reports.report.words import FOLDED, PLACEHOLDERS
 from tsproxy.decisions.drift import HISTOGRAM_NAME
 from tsproxy.decisions.fields import LifecycleKind
 from tsproxy.model.outcome import VerdictName
@@ -90,16 +91,21 @@ def flags_of_lifecycle() -> dict[str, Column]:
     }
 
 
-def shown_names() -> dict[str, Column]:
-    """`topic` and `client_id`: `(other)` for folded keys, which is no valid topic name."""
-    return {
-        name: F.when(F.col("folded"), FOLDED).otherwise(F.col(name)).alias(name)
-        for name in ("topic", "client_id")
-    }
+def named(usable: DataFrame) -> DataFrame:
+    """The lines with `topic` and `client_id` as all tables show them: `(other)` for folded keys, and a
+    backslash in front of a name that could be taken for one of `words.PLACEHOLDERS`."""
+    return usable.withColumns(
+        {
+            name: F.when(F.col("folded"), FOLDED).otherwise(_escaped(F.col(name)))
+            for name in ("topic", "client_id")
+        }
+    )
 
 
-def named(counters: DataFrame) -> DataFrame:
-    return counters.withColumns(shown_names())
+def _escaped(name: Column) -> Column:
+    # The first condition is false for nearly all names, and costs less than the second.
+    is_like_one = name.endswith(")") & F.ltrim(name, F.lit("\\")).isin(*PLACEHOLDERS)
+    return F.when(is_like_one, F.concat(F.lit("\\"), name)).otherwise(name)
 
 
 def times() -> dict[str, Column]:
@@ -125,8 +131,7 @@ lines. A table of `groups` is the same from these rows as from the counters them
 
 def rollup(counters: DataFrame) -> DataFrame:
     """ROLLUP, with its `flags`."""
-    timed = named(counters).withColumns(times())
-    return frames.of_frame(ROLLUP, timed).withColumns(flags())
+    return frames.of_frame(ROLLUP, counters.withColumns(times())).withColumns(flags())
 
 
 def _instant_ms(name: str) -> Column:
@@ -178,8 +183,7 @@ def has_histogram() -> Column:
 def client_addresses(counters: DataFrame) -> DataFrame:
     """CLIENT and its first ADDRESSES `addresses` from which its rejected batches came."""
     return (
-        named(counters)
-        .where(is_rejection())
+        counters.where(is_rejection())
         .select(*CLIENT, F.explode("addresses").alias("address"))
         .distinct()
         .groupBy(*CLIENT)

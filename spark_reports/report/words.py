@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
 from types import MappingProxyType
-from typing import Final
+from typing import Any, Final
 
 from spark_reports.log.completeness import NEWER
 from spark_reports.report.shape import ClientReason, Limits, Producer, ReasonRow, Report, Trend, WouldReject
@@ -114,6 +114,13 @@ VERDICT_WORDS: Final[Mapping[str, str]] = MappingProxyType(
 
 FOLDED: Final = "(other)"
 """The topic and the client of the row in which the proxy counted many names together."""
+
+_NO_ID: Final = "(no client id)"
+_EMPTY_ID: Final = "(empty client id)"
+
+PLACEHOLDERS: Final = (FOLDED, _NO_ID, _EMPTY_ID)
+"""The words that stand in tables for a name. A client or topic that is really called so, or so behind
+backslashes, has one more backslash in front wherever it is shown or kept (`transforms.named`)."""
 
 CHANGE_WORDS: Final[Mapping[str, str]] = MappingProxyType(
     {
@@ -363,8 +370,21 @@ def bound(limit_ms: int | None) -> str:
 def client(client_id: str | None) -> str:
     """A client's name as tables show it."""
     if client_id is None:
-        return "(no client id)"
-    return client_id or "(empty client id)"
+        return _NO_ID
+    return client_id or _EMPTY_ID
+
+
+def producer(row: Mapping[str, Any], chars: int = 160) -> str:
+    """The name of a row's client, and its principal if it has one: one client id may have several."""
+    name, principal = short(client(row["client_id"]), chars), row["principal"]
+    return f"{name} ({short(principal, chars)})" if principal else name
+
+
+def true_id(client_id: str | None) -> str | None:
+    """The id that the client sent. None if it sent none, and for the row of names counted together."""
+    if client_id is None or client_id == FOLDED:
+        return None
+    return client_id.removeprefix("\\") if client_id.lstrip("\\") in PLACEHOLDERS else client_id
 
 
 def team(name: str | None) -> str:

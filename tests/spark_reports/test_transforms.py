@@ -30,7 +30,7 @@ def counters_of(spark, tmp_path):
     def make(*lines):
         path = write(tmp_path / "a.jsonl", *[counters(seq, **fields) for seq, fields in enumerate(lines)])
         source = read.Source([str(path)], FRIDAY, FRIDAY)
-        return read.marked_lines(spark, source)
+        return transforms.named(read.marked_lines(spark, source))
 
     return make
 
@@ -98,6 +98,17 @@ def test_folded_keys_are_one_and_apart_from_a_client_really_called_other(rolled_
     )
     found = {(row["topic"], row["client_id"]) for row in rolled.collect()}
     assert found == {(words.FOLDED, words.FOLDED), ("other", "other")}
+
+
+def test_a_name_that_is_a_placeholder_of_the_tables_has_a_backslash_in_front(rolled_of):
+    """It is taken away again: no two names become one."""
+    names = [f"{slashes}{name}" for name in words.PLACEHOLDERS for slashes in ("", "\\", "\\\\")]
+    names += ["\\other", "(Other)", "x(other)", ")", "\\", "(other)\n", ""]
+    rolled = rolled_of(*[{"client_id": name, "topic": f"t{n}"} for n, name in enumerate(names)])
+    shown = [row["client_id"] for row in sorted(rolled.collect(), key=lambda row: int(row["topic"][1:]))]
+    assert [words.true_id(name) for name in shown] == names
+    assert not {*shown} & {*words.PLACEHOLDERS}
+    assert {*names[9:]} <= {*shown}
 
 
 def test_topics_count_records_sent_again_apart(spark, rolled_of):

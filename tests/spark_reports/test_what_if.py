@@ -289,3 +289,50 @@ def test_new_producers_are_counted_before_their_list_is_cut(spark, monkeypatch):
     changed = rollup_tables.changes(frames.frame_of(spark, known, ddl), date(2026, 11, 20))
     found, new = tables._changes(changed)
     assert ([row["client_id"] for row in found], new) == (["c0", "c1"], 5)
+
+
+def test_a_client_that_is_called_as_the_folded_ones_is_never_taken_for_them(spark, tmp_path, capsys):
+    """Also not by its topic, in the examples, for its owner, or in what the rollup keeps."""
+    at, past = MIDNIGHT_MS, bucket(2 * HOUR_MS)
+    rejected = {"verdict": "rejected", "reason": "too_far_ahead", "error_code": 32, "bad_records": 1,
+                "ahead": [[past, 1, 10]], "behind": [[past, 1, 10]]}  # fmt: skip
+    own = {"topic": "(other)", "client_id": "(other)", **rejected}
+    example = own | {"listener": "public", "partition": 0, "records": 10, "is_final": True}
+    example |= {"bad_index": [0], "bad_ts": [at]}
+    write(
+        tmp_path / "in" / "decisions-20261120T000000Z-px.jsonl",
+        counters(0, **own | {"topic": "other", "client_id": "other", "folded": True, "records": 30,
+                             "ahead": [[past, 1, 30]], "behind": [[past, 1, 30]]}),
+        counters(1, **own, addresses=["10.0.0.9"]),
+        counters(2, **own | {"client_id": "(no client id)"}),
+        counters(3, **own | {"client_id": None}),
+        line(4, "decision", **example),
+    )  # fmt: skip
+    owners = tmp_path / "owners.toml"
+    owners.write_text('[[owners]]\nteam = "Odd names"\nclient_ids = ["(other)"]\n')
+    asked = ["--rollup", str(tmp_path / "rollup"), "--date", "2026-11-20"]
+    link = ["--link-template", "https://boards.example.com/?c={client_id}"]
+    made = ["--owners", str(owners), "--notify-dir", str(tmp_path / "letters"), *link, "--quiet", *asked]
+    assert main(["daily", "--input", str(tmp_path / "in"), "--output", str(tmp_path / "out"), *made]) == 0
+    report = json.loads((tmp_path / "out" / "report.json").read_text())
+    rows = {each["client_id"]: each for each in report["producers"]}
+    kept = {"(other)": 30, "\\(other)": 10, "\\(no client id)": 10, None: 10}
+    assert {name: each["rejected_records"] for name, each in rows.items()} == kept
+    assert [(name, each["team"]) for name, each in rows.items() if each["team"]] == [
+        ("\\(other)", "Odd names")
+    ]
+    assert {name: len(each["examples"]) for name, each in rows.items()} == {
+        **dict.fromkeys(rows, 0),
+        "\\(other)": 1,
+    }
+    assert rows["(other)"]["addresses"] == ["10.0.0.1"]
+    assert {each["topic"] for each in report["topics"]} == {"(other)", "\\(other)"}
+    [letter] = (tmp_path / "letters").glob("2026-11-20-odd-names-*.txt")
+    assert "To the owner of \\(other):" in letter.read_text()
+    rest = (tmp_path / "letters" / "2026-11-20-no-owner.txt").read_text()
+    told = {each.removeprefix("To the owner of ") for each in rest.splitlines() if each.startswith("To the")}
+    assert told == {"(no client id):", "\\(no client id):"}
+    page = (tmp_path / "out" / "report.html").read_text()
+    assert page.count("boards.example.com/?c=") == page.count("boards.example.com/?c=%28") == 2
+    found = answer(capsys, "what-if", *asked, "--after", "1h")["producers"]
+    assert {each["client_id"]: each["records"] for each in found} == kept

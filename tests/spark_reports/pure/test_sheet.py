@@ -24,10 +24,11 @@ def test_each_reason_of_each_producer_is_a_row():
     assert int(rows[0]["records"]) == first["rejected_records"]
 
 
-def test_a_client_without_an_id_has_an_empty_cell():
+@pytest.mark.parametrize(("client_id", "cell"), [(None, ""), ("", "(empty client id)")])
+def test_a_client_without_an_id_has_an_empty_cell(client_id, cell):
     report = reports.fixed()
-    report["producers"][0]["client_id"] = None
-    assert rows_of(report)[0]["client_id"] == ""
+    report["producers"][0]["client_id"] = client_id
+    assert rows_of(report)[0]["client_id"] == cell
 
 
 @pytest.mark.parametrize(

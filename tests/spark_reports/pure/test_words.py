@@ -175,6 +175,11 @@ def test_limits_are_shown_with_the_time_of_each_change():
     assert text == {"t": ["unlimited / 1 h", "broker's time from 14:02"]}
 
 
+def test_a_producer_is_named_with_its_principal():
+    assert words.producer({"client_id": None, "principal": "User:a"}) == "(no client id) (User:a)"
+    assert words.producer({"client_id": "app", "principal": None}) == "app"
+
+
 def test_a_client_without_a_name_is_called_something():
     assert [words.client(name) for name in (None, "", "app")] == [
         "(no client id)",
