@@ -1,6 +1,7 @@
 """Real disks that are full, real limits on files, a real SIGKILL: whole lines, and none lost in silence."""
 
 import asyncio
+import os
 import subprocess
 import sys
 from contextlib import contextmanager, suppress
@@ -10,8 +11,9 @@ from pathlib import Path
 import structlog
 
 from tests.proxy.decision_log.conftest import ROOM_BYTES
-from tests.proxy.decision_log.logs import files_in, lines, names
+from tests.proxy.decision_log.logs import HOUR_MS, HandClock, files_in, lines, names
 from tests.proxy.world import until
+from tsproxy.config.settings import Retention
 from tsproxy.proxy.decision_log import files as files_room
 
 ROOT = Path(__file__).parents[3]
@@ -63,6 +65,25 @@ async def test_a_full_disk_is_told_of_before_a_line_needs_it(small_disk, monkeyp
     assert "No space left on device" in files.problem()
     ballast.unlink()
     await until(lambda: files.problem() is None)
+    assert files.stop(10)
+    assert files.dropped == 0
+
+
+async def test_on_a_full_disk_the_files_that_are_too_old_are_the_room(small_disk, monkeypatch):
+    """A line that waits for room would otherwise keep the thread from making it."""
+    monkeypatch.setattr(files_room, "RETRY_S", 0.01)
+    clock = HandClock()
+    old = small_disk / "decisions-20260101T000000Z-proxy_1-before-0001.jsonl"
+    old.write_bytes(b"x" * (ROOM_BYTES // 2))
+    os.utime(old, (clock.ms / 1000, clock.ms / 1000))
+    files = files_in(small_disk, clock=clock, retention=Retention(HOUR_MS, None))
+    files.start()
+    files.put([{"n": n, "pad": "x" * 500} for n in range(80)])
+    await until(files.problem)
+    assert old.exists()
+    clock.ms += HOUR_MS + 1
+    await until(lambda: files.written == 80)
+    assert not old.exists()
     assert files.stop(10)
     assert files.dropped == 0
 

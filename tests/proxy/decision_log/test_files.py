@@ -1,5 +1,6 @@
 """Decision files: whole lines, whole files, and a loop that never waits for a disk."""
 
+import asyncio
 import errno
 import os
 import re
@@ -10,8 +11,9 @@ from dataclasses import replace
 import pytest
 import structlog
 
-from tests.proxy.decision_log.logs import HandClock, files_in, lines, names
+from tests.proxy.decision_log.logs import MINUTE_MS, HandClock, files_in, lines, names
 from tests.proxy.world import until
+from tsproxy.config.settings import Retention
 from tsproxy.decisions import Lines
 from tsproxy.proxy.decision_log import files as files_room
 
@@ -56,6 +58,59 @@ async def test_a_file_that_is_old_is_closed_though_nothing_more_comes(tmp_path):
     await until(lambda: len(list(tmp_path.glob("*.jsonl"))) == 1)
     assert files.stop(10)
     assert names(tmp_path) == [path.name for path in tmp_path.glob("*.jsonl")]
+
+
+async def test_a_file_that_cannot_be_opened_is_tried_again_at_the_retries_pace(tmp_path, monkeypatch):
+    """A file that was closed for its age, and has no successor, stays due: the thread must not spin."""
+    monkeypatch.setattr(files_room, "RETRY_S", 60)
+    tries, opened, clock = [], os.open, HandClock()
+
+    def without_descriptors(path, *how):
+        if str(path).endswith(".jsonl.open"):
+            tries.append(path)
+            raise OSError(errno.EMFILE, "Too many open files")
+        return opened(path, *how)
+
+    files = files_in(tmp_path, every_ms=50, clock=clock)
+    files.start()
+    files.put([{"n": 1}])
+    await until(lambda: files.written == 1)
+    monkeypatch.setattr(os, "open", without_descriptors)
+    clock.ms += 51
+    await until(files.problem)
+    await asyncio.sleep(0.1)  # thousands of tries
+    assert len(tries) == 1
+
+    monkeypatch.setattr(os, "open", opened)
+    files.put([{"n": 2}])  # a line does not wait for the next try
+    await until(lambda: files.written == 2)
+    assert files.problem() is None
+    assert files.stop(10)
+    assert [line["n"] for line in lines(tmp_path)] == [1, 2]
+
+
+async def test_when_no_file_can_be_opened_the_folder_is_tidied_first(tmp_path, monkeypatch):
+    """Perhaps there is no room for it, and files that are too old are the room."""
+    opened, clock = os.open, HandClock()
+
+    def on_a_full_disk(path, *how):
+        if str(path).endswith(".jsonl.open") and list(tmp_path.glob("*.jsonl")):
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return opened(path, *how)
+
+    monkeypatch.setattr(files_room, "RETRY_S", 0.01)
+    monkeypatch.setattr(os, "open", on_a_full_disk)
+    files = files_in(tmp_path, every_ms=50, clock=clock, retention=Retention(None, 1))
+    files.start()
+    files.put([{"n": 1}])
+    await until(lambda: files.written == 1)
+    clock.ms += 51
+    await until(files.problem)
+    clock.ms += MINUTE_MS
+    await until(lambda: files.files_deleted == 1)
+    files.put([{"n": 2}])
+    await until(lambda: files.written == 2)
+    assert (files.problem(), files.stop(10)) == (None, True)
 
 
 async def test_a_file_without_lines_leaves_nothing_behind(tmp_path):

@@ -9,6 +9,7 @@ reports the failure while it lasts, and the operators' log has one line about it
 import os
 import threading
 from collections.abc import Sequence
+from contextlib import suppress
 from errno import ENOSPC
 from pathlib import Path
 from queue import Empty, SimpleQueue
@@ -130,11 +131,17 @@ class DecisionFiles:
             self._write_all(lines)
             self._keep_time()
             try:
-                pause_s = RETRY_S if self._trouble.text else LOOK_EVERY_S
-                lines = self._queue.get(timeout=min(pause_s, self._rotation.seconds_left()))
+                lines = self._queue.get(timeout=self._pause_s)
             except Empty:
                 lines = Lines()
         self._rotation.close()
+
+    @property
+    def _pause_s(self) -> float:
+        """How long to wait for lines. Work that fails stays due, and is tried again at the retries' pace."""
+        if self._trouble.text is not None:
+            return RETRY_S
+        return min(LOOK_EVERY_S, self._rotation.seconds_left())
 
     def _write_all(self, lines: Lines) -> None:
         after = self._taken + len(lines)
@@ -169,6 +176,8 @@ class DecisionFiles:
                 _log_loss(self._rejected, 1)
                 return
             self._stopping.wait(RETRY_S)
+            with suppress(OSError):
+                self._rotation.tidy_if_due()  # on a full disk, the files that are too old are the room
 
     def _keep_time(self) -> None:
         self._busy_since_ms = self._clock.monotonic_ms()

@@ -78,15 +78,15 @@ class FileRotation:
         self._file.write(line)
 
     def keep_time(self) -> None:
-        """Do the work that is due. Raises OSError."""
+        """Do the work that is due. Raises OSError. To tidy comes first: on a full disk, a new file may need
+        the room."""
+        self.tidy_if_due()
         if self._turn_is_due:
             self.turn()
         if self._sync_is_due:
             self._synced_ms = self._clock.monotonic_ms()
             if self._file is not None:
                 self._file.sync()
-        if self._tidying_is_due:
-            self.tidy()
 
     def seconds_left(self) -> float:
         now_ms = self._clock.monotonic_ms()
@@ -112,6 +112,10 @@ class FileRotation:
         except OSError as error:
             # The file keeps its name. The next process that tidies the folder closes it.
             DECISION_FILE_NOT_CLOSED(file=str(file.path), error=error.strerror)
+
+    def tidy_if_due(self) -> None:
+        if self._tidied_ms is None or self._clock.monotonic_ms() - self._tidied_ms >= TIDY_EVERY_MS:
+            self.tidy()
 
     def tidy(self) -> None:
         """Close the files that killed processes left open, and delete files beyond the retention."""
@@ -153,7 +157,3 @@ class FileRotation:
     def _sync_is_due(self) -> bool:
         every_ms = self.settings.sync_every_ms
         return every_ms is not None and self._clock.monotonic_ms() - self._synced_ms >= every_ms
-
-    @property
-    def _tidying_is_due(self) -> bool:
-        return self._tidied_ms is None or self._clock.monotonic_ms() - self._tidied_ms >= TIDY_EVERY_MS
