@@ -99,10 +99,10 @@ async def test_what_has_no_effect_is_told_at_the_start_and_after_a_reload(kafka_
     assert {line["key"] for line in told} == {"policy.defaults.keep_original_time"}
 
 
-def test_of_many_notices_the_first_are_told_and_the_rest_are_counted():
+async def test_of_many_notices_the_first_are_told_and_the_rest_are_counted():
     rules = ", ".join(f"{{ name: r{number} }}" for number in range(NOTICES_LOGGED + 6))
     with structlog.testing.capture_logs() as lines:
-        log_notices(config_of(f"{SMALLEST}policy: {{ rules: [{rules}] }}\n"))
+        await log_notices(config_of(f"{SMALLEST}policy: {{ rules: [{rules}] }}\n"))
     assert [line["event"] for line in lines].count("config_notice") == NOTICES_LOGGED
     assert lines[-1]["count"] == 5
 

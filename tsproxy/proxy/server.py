@@ -228,6 +228,7 @@ class Proxy:
             self._limits.run,
             self._offers.run,
             self._waivers.watch,
+            self._ineffective_rules.watch,
             self._unfit_rules.watch,
             self._custom_rules.watch,
             Sampler(self._relays).run,

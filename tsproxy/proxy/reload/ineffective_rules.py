@@ -1,5 +1,10 @@
-"""Logs rules without effect: they allow more than the limits of their topics. Each is logged once."""
+"""Logs rules without effect: they allow more than the limits of their topics. Each is logged once.
 
+To compare hundreds of rules with twenty thousand topics takes seconds, and all topics change together when a
+broker's own limits do. So other tasks run between any two topics.
+"""
+
+import asyncio
 from collections.abc import Mapping
 from typing import Final
 
@@ -14,26 +19,49 @@ MOST_LOGGED: Final = 100
 """The most lines for one configuration, since ten thousand topics may have the same problem."""
 
 
+_UNCHANGED_A_TURN: Final = 1_000
+
+
 class IneffectiveRules:
     """Checks the rules of one configuration. A new configuration is logged anew."""
 
     def __init__(self, config: Config) -> None:
+        self._has_changed = asyncio.Event()
         self._policy = config.policy
         self._topics: Mapping[str, TopicLimits] = {}
+        self._compared: Mapping[str, TopicLimits] = {}
+        """The topics that the rules were compared with last."""
         self._logged: set[tuple[str, str, str]] = set()
 
     def apply(self, config: Config) -> None:
         if config.policy != self._policy:
-            self._policy, self._logged = config.policy, set()
-            topics, self._topics = self._topics, {}
-            self.check(topics)
+            self._policy, self._logged, self._compared = config.policy, set(), {}
+            self._has_changed.set()
 
     def check(self, topics: Mapping[str, TopicLimits]) -> None:
-        for topic, known in topics.items():
-            if self._topics.get(topic) != known:
-                for found in ineffective_rules(self._policy, topic, known):
-                    self._log(topic, found)
         self._topics = topics
+        self._has_changed.set()
+
+    async def watch(self) -> None:
+        """Check the rules whenever topics or rules have changed, for ever."""
+        while True:
+            await self._has_changed.wait()
+            self._has_changed.clear()
+            await self.log_ineffective()
+
+    async def log_ineffective(self) -> None:
+        """Log each rule that has no effect on some topic. Ends early when the rules change."""
+        policy, topics, compared = self._policy, self._topics, self._compared
+        self._compared = topics
+        for number, (topic, known) in enumerate(topics.items()):
+            is_new = compared.get(topic) != known
+            if is_new:
+                for found in ineffective_rules(policy, topic, known):
+                    self._log(topic, found)
+            if is_new or number % _UNCHANGED_A_TURN == 0:
+                await asyncio.sleep(0)
+            if policy is not self._policy or len(self._logged) >= MOST_LOGGED:
+                return
 
     def _log(self, topic: str, found: IneffectiveRule) -> None:
         logged = (found.rule.name, topic, found.side)
