@@ -165,13 +165,13 @@ FILLED = {
     "decisions/ledger.py: KEYS": a_ledger,
     "decisions/limits_written.py: PROVEN": lambda most: called(
         LimitsWritten(),
-        (lambda w, n=n: w.must_write(topic(n), limits_of(n), "", exists=True) for n in range(2 * most)),
+        (lambda w, n=n: w.must_write(topic(n // 2), limits_of(n), "", exists=True) for n in range(4 * most)),
     ),
     "decisions/limits_written.py: UNPROVEN": lambda most: called(
         LimitsWritten(),
         (
-            lambda w, n=n: w.must_write(topic(n), limits_of(n), address(n), exists=False)
-            for n in range(2 * most)
+            lambda w, n=n: w.must_write(topic(n // 2), limits_of(n), address(n // 2), exists=False)
+            for n in range(4 * most)
         ),
     ),
     "proxy/brokers/topic_ids.py: DENIED": topic_ids,

@@ -6,7 +6,7 @@ import pytest
 
 from tests.decisions.outcomes import NOON_MS, PEER, named, outcome, rejected
 from tsproxy.decisions import DecisionLog
-from tsproxy.decisions.limits_written import MOST_UNPROVEN_OF_ADDRESS, UNPROVEN, LimitsWritten
+from tsproxy.decisions.limits_written import MOST_OF_TOPIC, MOST_UNPROVEN_OF_ADDRESS, UNPROVEN, LimitsWritten
 from tsproxy.decisions.totals import Totals
 from tsproxy.model.verdict import TopicLimits
 
@@ -63,3 +63,17 @@ def test_names_of_all_addresses_together_are_few():
 
 def test_a_topic_that_was_only_rejected_is_not_written_again_once_it_is_accepted(log):
     assert topics_told(log, rejected(peer=PEER), outcome(peer=PEER)) == ["orders"]
+
+
+def test_clients_under_different_rules_make_no_line_for_each_batch(log):
+    """Each batch that came by another rule than the last one made a line: a client that changes its client id
+    wrote as many as it sent, beside the ten decisions a second."""
+    by_rules = [rejected(topic="t", limits=TopicLimits(before_max_ms=n % 3)) for n in range(1_000)]
+    assert topics_told(log, *by_rules) == ["t"] * 3
+    assert topics_told(log, outcome(topic="t", limits=TopicLimits(before_max_ms=0))) == []
+    assert topics_told(log, outcome(topic="t", limits=TopicLimits(before_max_ms=3))) == ["t"]
+
+
+def test_a_topic_has_few_sets_of_limits_a_day(log):
+    many = [outcome(topic="t", limits=TopicLimits(before_max_ms=n)) for n in range(2 * MOST_OF_TOPIC)]
+    assert topics_told(log, *many, *many) == ["t"] * MOST_OF_TOPIC
