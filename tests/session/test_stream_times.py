@@ -119,6 +119,20 @@ def test_what_the_broker_rejected_has_moved_nothing():
     assert conversation >> client(jump) << to_client(no(3)) << booked("rejected")
 
 
+def test_what_the_broker_rejected_takes_nothing_from_what_is_in_flight_behind_it():
+    ten, twenty, thirty = (asked(OLD_MS + n * 10 * MINUTE_MS, correlation_id=n + 1) for n in (1, 2, 3))
+    too_large = said(2, {"error_code": 10})
+    conversation = (
+        lagging()
+        >> client(ten, twenty)
+        << to_broker(ten, twenty)
+        >> broker(too_large)
+        << to_client(too_large)
+        << booked("broker_rejected")
+    )
+    assert conversation >> client(thirty) << to_broker(thirty)
+
+
 def test_another_connection_is_judged_by_what_brokers_accepted_and_not_by_what_somebody_sent():
     known = StreamTimes()
     first = lagging(known)

@@ -100,12 +100,13 @@ class SentTimes:
             self._sent.put(each, _later(self._sent.get(each), sent))
 
     def answered(self, verdict: RequestVerdict, booked: Iterable[Outcome]) -> None:
-        """The broker has answered a request: batches that it rejected have not changed the stream time."""
+        """The broker has answered a request: batches that it rejected have not changed the stream time. A
+        newer time is one of a request behind it, which the broker may accept."""
         found = {(outcome.topic, outcome.partition): outcome.verdict for outcome in booked}
         for each, advance in _advances(verdict):
             if found.get(each) in _ACCEPTED:
                 self._accepted.accepted(each, advance.latest_ms, verdict.now_ms)
-            else:
+            elif (sent := self._sent.get(each)) is not None and sent.latest_ms <= advance.latest_ms:
                 self._sent.pop(each)
 
 
