@@ -135,6 +135,9 @@ def read_corpus(seeds: int) -> None:
             for blocks_at in (6, 8):
                 answers = blocks_at, 1 << random.choice([10, 40])
                 assert readers.zstd_size(exact(frame), *answers) == reference.zstd_size(frame, *answers), seed
+                assert readers.zstd_work(exact(frame), blocks_at, 0) == reference.zstd_work(
+                    frame, blocks_at, 0
+                )
         for member in blobs(GZIP, seed, 5):
             bounds = random.choice([1, 50]), random.choice([1_000, 1 << 40])
             assert readers.gzip_size(exact(member), *bounds) == reference.gzip_size(member, *bounds), seed

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.wire.batches import COMPRESS, LZ4, ZSTD, batch, record
-from tests.wire.blobs import lz4_block, lz4_frame, narrowed, plain
+from tests.wire.blobs import lz4_block, lz4_frame, narrowed, plain, zstd_of_sequences, zstd_of_tables
 from tests.wire.readers.variants import VARIANTS, name_of
 from tests.wire.test_codecs import plain as decompressed
 from tsproxy.model.records import Fault
@@ -61,7 +61,7 @@ def test_no_match_of_lz4_reaches_into_the_block_before():
 
 
 def test_zeros_that_were_really_written_are_read():
-    content = bytes(70_000) + b"abc" + bytes(4)
+    content = bytes(40_000) + b"abc" + bytes(4)
     data = COMPRESS[LZ4](content)
     assert decompressed(LZ4, data) == one_shot.decompressed(LZ4, data, 1 << 20, WINDOW) == content
 
@@ -180,6 +180,34 @@ def test_both_variants_say_the_same_of_damaged_data(seed):
     frame = damaged(random, zstandard.ZstdCompressor(level=random.choice([1, 3, 19])).compress(content))
     window = random.choice([100, 1 << 10, 1 << 40])
     assert len({variant.zstd_size(frame, 6, window) for variant in VARIANTS}) == 1
+    behind = random.choice([0, 4])
+    assert len({variant.zstd_work(frame, 6, behind) for variant in VARIANTS}) == 1
+
+
+@each_variant
+@pytest.mark.parametrize("blocks", [1, 3])
+@pytest.mark.parametrize("sequences", [0x7F00, 40_000])
+def test_the_work_of_a_frame_of_zstd_is_that_of_its_blocks_and_sequences(variant, blocks, sequences):
+    data = zstd_of_sequences(blocks, sequences)
+    assert len(zstandard.decompress(data, 1 << 20)) == 16 + blocks * 3 * sequences
+    assert variant.zstd_work(data, 6, 0) == 6_000 * (1 + blocks) + 20 * blocks * sequences
+
+
+@each_variant
+@given(seed=seeds)
+def test_the_work_of_a_frame_of_zstd_is_told_without_reading_its_sequences(variant, seed):
+    """One table for each block, and numbers of sequences in one, two and three bytes."""
+    random = Random(seed)
+    content = random.randbytes(random.choice([10, 5_000, 200_000]))
+    for data, blocks in (
+        (zstandard.compress(content), 1 + (len(content) - 1) // (1 << 17)),
+        (zstd_of_tables(9), 11),
+    ):
+        at = zstandard.frame_header_size(data)
+        assert variant.zstd_work(data, at, 0) >= 6_000 * blocks
+        assert variant.zstd_work(data + bytes(4), at, 4) == variant.zstd_work(data, at, 0)
+        for wrong in (data + b"a", data[:-1], data[:at]):
+            assert variant.zstd_work(wrong, at, 0) == -1
 
 
 @each_variant

@@ -1,7 +1,9 @@
 """The short way gives what the long way gives, or nothing."""
 
 import gzip
+import random
 
+import lz4.block
 import lz4.frame
 import pytest
 import zstandard
@@ -9,6 +11,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tests.wire.batches import CODECS, COMPRESS, GZIP, LZ4, SNAPPY, ZSTD, xerial
+from tests.wire.blobs import BOMBS, lz4_with
 from tsproxy.wire import codecs, one_shot
 
 MOST = 1 << 20
@@ -22,14 +25,26 @@ def lz4_of_go(content):
     return lz4.frame.compress(content, block_linked=False, content_checksum=True)
 
 
+def lz4_of_large_blocks(content):
+    """As franz-go writes it, in blocks of 4 MiB."""
+    return lz4_with(content, 7, has_checksum=True)
+
+
 each_form = pytest.mark.parametrize(
     ("codec", "compress"),
-    [*((codec, COMPRESS[codec]) for codec in (GZIP, SNAPPY, LZ4, ZSTD)), (LZ4, lz4_of_go)],
-    ids=[*(n for n in CODECS if CODECS[n]), "lz4 of Go"],
+    [
+        *((codec, COMPRESS[codec]) for codec in (GZIP, SNAPPY, LZ4, ZSTD)),
+        (LZ4, lz4_of_go),
+        (LZ4, lz4_of_large_blocks),
+    ],
+    ids=[*(n for n in CODECS if CODECS[n]), "lz4 of Go", "lz4 of large blocks"],
 )
 
 contents = st.binary(max_size=300) | st.builds(
     lambda part, n: part * n, st.binary(min_size=1, max_size=9), st.integers(0, 40_000)
+)
+small_contents = st.binary(max_size=300) | st.builds(
+    lambda part, n: part * n, st.binary(min_size=1, max_size=9), st.integers(0, 4_000)
 )
 damage = st.lists(st.tuples(st.integers(0, 10_000), st.integers(0, 255)), max_size=3)
 tails = st.sampled_from([b"", b"\x00", b"\x1f\x8b", bytes(18), bytes(19)]) | st.binary(max_size=30)
@@ -44,8 +59,9 @@ def at_length(codec, data, budget=MOST, window=WINDOW):
 
 
 @each_form
-@given(content=contents)
-@example(content=b"a" * 70_000)
+@given(content=small_contents)
+@example(content=random.Random(1).randbytes(700_000))
+@example(content=b"".join(b"%d is the %dth" % (n, n * n) for n in range(20_000)))
 def test_what_producers_write_takes_the_short_way(codec, compress, content):
     found = in_one(codec, compress(content))
     assert found == content or (codec == ZSTD and not content)
@@ -72,6 +88,40 @@ def test_the_short_way_gives_what_the_long_way_gives_or_nothing(
 def test_of_garbage_the_short_way_makes_no_more_than_the_long_way(codec, data):
     found = in_one(codec, data)
     assert found is None or found == at_length(codec, data)
+
+
+@pytest.mark.parametrize("name", BOMBS)
+def test_what_costs_much_for_its_size_takes_the_long_way(name):
+    codec, body = BOMBS[name]
+    assert len(body) < 17_000
+    assert in_one(codec, body) is None
+
+
+@each_form
+@pytest.mark.parametrize("size", [0, 1_000, 20_000])
+def test_an_output_may_be_24_times_as_large_and_48_kib_more(codec, compress, size):
+    """For zstd less a part for each block and sequence."""
+    noise = random.Random(1).randbytes(size)
+    assert in_one(codec, compress(noise + bytes(20 * size + 20_000))) is not None
+    assert in_one(codec, compress(noise + bytes(30 * size + 80_000))) is None or codec == SNAPPY
+
+
+def test_a_large_lz4_block_is_not_decompressed_further_than_it_may_be(monkeypatch):
+    """The library's frames would decompress a block of 4 MiB whole, and give the first bytes of it."""
+    codec, body = BOMBS["zeros in lz4 of one block, with a checksum"]
+    rooms = []
+    decompress = lz4.block.decompress
+
+    def seen(block, uncompressed_size):
+        rooms.append(uncompressed_size)
+        return decompress(block, uncompressed_size=uncompressed_size)
+
+    monkeypatch.setattr(lz4.frame, "decompress_chunk", None)
+    monkeypatch.setattr(lz4.block, "decompress", seen)
+    content = random.Random(1).randbytes(100_000)
+    assert in_one(codec, lz4_of_large_blocks(content)) == content
+    assert in_one(codec, body) is None
+    assert rooms == [1 + one_shot.most_output(len(body))]
 
 
 @each_codec

@@ -231,9 +231,12 @@ def _lz4_blocks(
         if word & _LZ4_UNCOMPRESSED:
             out = bytes(block)
         else:
+            room = min(block_size, left + 1)
             try:
-                out = lz4.block.decompress(block, uncompressed_size=block_size)
+                out = lz4.block.decompress(block, uncompressed_size=room)
             except lz4.block.LZ4BlockError as error:
+                if room < block_size:  # the library does not say which of the two it is
+                    raise BudgetError from error
                 raise CodecError(str(error)) from error
             if readers.holds_zeros(out) and readers.lz4_size(block) != len(out):
                 raise CodecError("an lz4 match copies what is not there")

@@ -22,7 +22,7 @@ from tsproxy.model.kafka import NO_TIMESTAMP, Codec, wrap64
 from tsproxy.model.records import Fault, RecordBatch, RecordFacts, Records
 from tsproxy.model.view import SessionLimits
 from tsproxy.wire import codecs, readers
-from tsproxy.wire.record_batch import Charge, for_nothing
+from tsproxy.wire.record_batch import SHELLS, Charge, for_nothing
 from tsproxy.wire.record_set import LOG_OVERHEAD, MAGIC_OFFSET, SMALLEST_RECORD, as_batch
 
 _HEAD: Final = struct.Struct(">qi")
@@ -119,6 +119,7 @@ def decompressed(batch: RecordBatch, limits: SessionLimits, charge: Charge = for
     value_at, value_size = fields[1]
     if value_size == _NULL:
         return Fault.NOTHING_INSIDE
+    charge(SHELLS)  # 300 bytes may hold 10,000 messages
     pieces = []
     try:
         for piece in codecs.stream(

@@ -68,6 +68,14 @@ def zstd_size(frame: bytes | memoryview, blocks_at: int, window: int) -> int:
     It is -1 if a match reaches back further than `window` bytes or to before the frame, or if the blocks are
     malformed."""
 
+def zstd_work(frame: bytes | memoryview, blocks_at: int, behind: int) -> int:
+    """The work of decompressing a frame of zstd and of `zstd_size`, beside that for the output, in bytes of
+    output: 6,000 a block and 20 a sequence. Only the headers of blocks are read. The blocks begin at
+    `blocks_at`. Source: RFC 8878, 3.1.
+
+    To make the tables of a block takes 6 us in both together, and 40,000 sequences may need no more than ten
+    bytes. It is -1 if a block is cut short, or if not exactly `behind` bytes follow the last one."""
+
 class StreamWalker:
     """The same as `walk` for records that come in pieces. It keeps nothing of a piece, and belongs to one
     thread."""

@@ -11,4 +11,4 @@ from tests.wire.readers.reference.lz4 import holds_zeros, lz4_size
 from tests.wire.readers.reference.messages import messages
 from tests.wire.readers.reference.stream import StreamWalker
 from tests.wire.readers.reference.walk import walk
-from tests.wire.readers.reference.zstd import zstd_size
+from tests.wire.readers.reference.zstd import zstd_size, zstd_work

@@ -97,23 +97,47 @@ def zstd_size(data: bytes | memoryview, blocks_at: int, window: int) -> int:
     return frame.written
 
 
+def zstd_work(data: bytes | memoryview, blocks_at: int, behind: int) -> int:
+    """The work of decompressing a frame, in bytes of output: 6,000 a block and 20 a sequence.
+
+    It is -1 if a block is cut short, or if not exactly `behind` bytes follow the last one.
+    """
+    whole, work, pos, is_last = bytes(data), 0, blocks_at, False
+    try:
+        while not is_last:
+            head = int.from_bytes(_taken(whole, pos, 3), "little")
+            is_last, kind = bool(head & 1), head >> 1 & 3
+            block = _taken(whole, pos + 3, 1 if kind == _RLE else head >> 3)
+            pos, work = pos + 3 + len(block), work + 6000
+            if kind == _COMPRESSED:
+                work += 20 * _sequences_count(block, _literals(block)[1])[0]
+    except (_UnsoundError, IndexError):
+        return -1
+    return work if len(whole) - pos == behind else -1
+
+
 def _taken(data: bytes, pos: int, size: int) -> bytes:
     if size > len(data) - pos:
         raise _UnsoundError
     return data[pos : pos + size]
 
 
+def _sequences_count(block: bytes, pos: int) -> tuple[int, int]:
+    """(how many sequences follow the literals, where that number ends)."""
+    count = block[pos]
+    if count == 255:
+        return int.from_bytes(_taken(block, pos + 1, 2), "little") + 0x7F00, pos + 3
+    if count >= 128:
+        return (count - 128 << 8) + block[pos + 1], pos + 2
+    return count, pos + 1
+
+
 def _block(block: bytes, frame: _Frame) -> int:
     """The decompressed size of a compressed block, in bytes."""
     literals, pos = _literals(block)
-    count = block[pos]
-    pos += 1
+    count, pos = _sequences_count(block, pos)
     if count == 0:
         return literals
-    if count == 255:
-        count, pos = int.from_bytes(_taken(block, pos, 2), "little") + 0x7F00, pos + 2
-    elif count >= 128:
-        count, pos = (count - 128 << 8) + block[pos], pos + 1
     modes, pos = block[pos], pos + 1
     for index, kind in enumerate(_KINDS):
         pos = _read_table(block, pos, modes >> (6 - 2 * index) & 3, index, kind, frame)

@@ -1,5 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False
-"""The decompressed size of a frame of zstd, from its sequences.
+"""The decompressed size of a frame of zstd, from its sequences, and the work of decompressing it.
 
 No read leaves the frame: a `Cursor` reads sections, and `read_bits` reads bits.
 """
@@ -23,6 +23,8 @@ cdef enum:
     MOST_OF_A_BLOCK = 131072
     MOST_SYMBOLS = 53
     MOST_STATES = 512
+    A_BLOCK = 6000               # work: in bytes of output that take as long, about a nanosecond each
+    A_SEQUENCE = 20
 
 cdef struct Cell:
     uint16_t base
@@ -94,6 +96,37 @@ def zstd_size(data, Py_ssize_t blocks_at, int64_t window):
     return size
 
 
+def zstd_work(data, Py_ssize_t blocks_at, Py_ssize_t behind):
+    cdef Py_buffer view
+    cdef Cursor blocks
+    cdef int64_t work
+    PyObject_GetBuffer(data, &view, PyBUF_SIMPLE)
+    blocks = Cursor(<const uint8_t*>view.buf, <const uint8_t*>view.buf + view.len, False)
+    take(&blocks, blocks_at)
+    work = work_of(&blocks)
+    if blocks.is_bad or blocks.end - blocks.at != behind:
+        work = -1
+    PyBuffer_Release(&view)
+    return work
+
+
+cdef int64_t work_of(Cursor* blocks) noexcept nogil:
+    """The work of a frame's blocks, from their headers alone. `blocks` moves behind them."""
+    cdef uint64_t head = 0
+    cdef int64_t work = 0
+    cdef Cursor block
+    while not head & 1 and not blocks.is_bad:
+        head = little_endian(blocks, 3)
+        block.at = take(blocks, 1 if head >> 1 & 3 == RLE else <int64_t>(head >> 3))
+        block.end, block.is_bad = blocks.at, blocks.is_bad
+        work += A_BLOCK
+        if head >> 1 & 3 == COMPRESSED and not block.is_bad:
+            of_literals(&block)
+            work += A_SEQUENCE * sequences_count(&block)
+            blocks.is_bad = block.is_bad
+    return work
+
+
 cdef int64_t decompressed_size(Cursor* blocks, Frame* frame) noexcept nogil:
     cdef uint64_t head
     cdef int64_t size
@@ -136,18 +169,24 @@ cdef inline uint64_t little_endian(Cursor* cursor, int size) noexcept nogil:
 cdef int64_t of_block(Cursor* block, Frame* frame) noexcept nogil:
     """The decompressed size of a compressed block, -1 for an unsound one."""
     cdef int64_t literals = of_literals(block)
-    cdef int64_t count = <int64_t>little_endian(block, 1)
+    cdef int64_t count = sequences_count(block)
     cdef int kind, modes
     if block.is_bad or count == 0:
         return -1 if block.is_bad else literals
-    if count == 255:
-        count = <int64_t>little_endian(block, 2) + 0x7F00
-    elif count >= 128:
-        count = (count - 128 << 8) + <int64_t>little_endian(block, 1)
     modes = <int>little_endian(block, 1)
     for kind in range(3):
         read_table(block, modes >> (6 - 2 * kind) & 3, kind, &frame.tables[kind])
     return -1 if block.is_bad else of_sequences(block, count, literals, frame)
+
+
+cdef int64_t sequences_count(Cursor* block) noexcept nogil:
+    """How many sequences follow the literals. The cursor moves behind that number."""
+    cdef int64_t count = <int64_t>little_endian(block, 1)
+    if count == 255:
+        return <int64_t>little_endian(block, 2) + 0x7F00
+    if count >= 128:
+        return (count - 128 << 8) + <int64_t>little_endian(block, 1)
+    return count
 
 
 cdef int64_t of_literals(Cursor* block) noexcept nogil:
