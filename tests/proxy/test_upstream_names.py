@@ -4,6 +4,7 @@ import asyncio
 import socket
 
 import pytest
+import structlog
 
 from tsproxy.cluster.upstream import Upstream, UpstreamError
 from tsproxy.model.addresses import Address
@@ -46,6 +47,19 @@ async def test_a_known_broker_is_reached_while_no_name_server_answers(server, mo
     names.error = None
     await upstream.connect(broker, asyncio.Protocol())
     assert upstream.warnings() == []
+
+
+async def test_a_name_is_logged_once_whatever_other_brokers_are_reached_meanwhile(server, monkeypatch):
+    """Each client made a line: it bootstraps at an address, and then connects to a name."""
+    names, upstream = Names(asyncio.get_running_loop(), monkeypatch), Upstream(None)
+    broker, bootstrap = [Address("broker", server)], [Address("127.0.0.1", server)]
+    await upstream.connect(broker, asyncio.Protocol())
+    names.error = socket.EAI_AGAIN
+    with structlog.testing.capture_logs() as lines:
+        for _ in range(3):
+            await upstream.connect(bootstrap, asyncio.Protocol())
+            await upstream.connect(broker, asyncio.Protocol())
+    assert [line["event"] for line in lines] == ["broker_name_not_resolved"]
 
 
 async def test_a_name_that_nobody_asks_for_any_more_is_not_warned_of_for_ever(server, monkeypatch):

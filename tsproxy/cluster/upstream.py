@@ -52,13 +52,12 @@ class Upstream:
     """Connects to brokers; `tls` is None for plain connections. `on_connected` is called with each address
     that was reached, before a byte of its client is judged."""
 
-    __slots__ = ("_last_hosts", "_names_resolve", "_on_connected", "_tls", "_unresolved")
+    __slots__ = ("_last_hosts", "_on_connected", "_tls", "_unresolved")
 
     def __init__(
         self, tls: CurrentTls | None, on_connected: Callable[[Address], None] = lambda _: None
     ) -> None:
         self._last_hosts = Bounded[Address, str](LAST_HOSTS)
-        self._names_resolve = True
         self._on_connected = on_connected
         self._tls = tls
         self._unresolved = Bounded[Address, float](UNRESOLVED)
@@ -116,16 +115,15 @@ class Upstream:
         except socket.gaierror as error:
             if error.errno != socket.EAI_AGAIN:
                 raise
+            is_known = address in self._unresolved
             self._unresolved.put(address, _now_s())
             last_host = self._last_hosts.get(address)
             if last_host is None:
                 raise
-            if self._names_resolve:
-                self._names_resolve = False
+            if not is_known:
                 BROKER_NAME_NOT_RESOLVED(broker=str(address), tried=last_host)
             await self._connect(last_host, address, factory)
         else:
-            self._names_resolve = True
             self._unresolved.pop(address)
             if (peer := transport.get_extra_info("peername")) is not None:  # None: it has ended already
                 self._last_hosts.put(address, peer[0])
