@@ -157,10 +157,10 @@ def forgets_bytes_that_came_early(patch):
 def takes_a_view_for_the_end(patch):
     plain, is_now = Relay.apply_view, _now_and_then()
 
-    def wrong(self, view):
+    def wrong(self, *views):
         if is_now():
             self.close(CloseReason.PEER_CLOSED, "")
-        plain(self, view)
+        plain(self, *views)
 
     patch.setattr(Relay, "apply_view", wrong)
 

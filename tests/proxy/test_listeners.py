@@ -5,6 +5,7 @@ import contextlib
 import socket
 import ssl
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 import structlog
@@ -18,6 +19,7 @@ from tsproxy.clock import Clock
 from tsproxy.config.settings import ConnectionLimits, ListenerTls, UpstreamTls
 from tsproxy.model.addresses import Address
 from tsproxy.model.view import Endpoint
+from tsproxy.proxy.connections.relay import Relay
 from tsproxy.proxy.limits.descriptors import raise_limit
 from tsproxy.proxy.limits.process import ProcessLimits
 from tsproxy.proxy.ports import ListenError, Port
@@ -61,6 +63,27 @@ async def test_a_brokers_port_leads_to_where_the_broker_is_now():
 
         assert proxy_listener.endpoints == before
         assert await ask(Address(HOST, before[1].port)) == answer(5)
+
+
+@on_both_loops
+async def test_sessions_can_tell_that_the_rules_have_not_changed():
+    """They compare the objects: rules of custom code, and a thousand others, cannot be compared for each."""
+    relay, views = Mock(Relay), []
+    relay.apply_view.side_effect = lambda view, _: views.append(view)
+    broker = Address(HOST, free_ports(1)[0])
+    async with front_of(config_of([broker]), World()) as proxy_listener:
+        proxy_listener.relays.add(relay)
+        proxy_listener.apply_facts(facts_of({1: broker}))
+        proxy_listener.apply_facts(facts_of({1: broker, 2: broker}))
+        proxy_listener.offer((3, 12))
+        proxy_listener.suspend(True)
+        proxy_listener.apply(config_of([broker]))
+        proxy_listener.relays.clear()
+    policies = [view.policy for view in views]
+    assert policies[0] is policies[1] is policies[2]
+    assert [policy.is_suspended for policy in policies] == [False, False, False, True, True]
+    assert policies[4] is not policies[3]
+    assert len({id(view.limits) for view in views[:4]}) == 1
 
 
 @on_both_loops

@@ -84,3 +84,33 @@ class View:
     def may_offer_topic_ids(self) -> bool:
         """True if the proxy can find the name of any topic id."""
         return self.topic_names is not None and self.may_describe
+
+
+class Unchanged:
+    """The things that verdicts depend on and that two views have in common.
+
+    All sessions of a listener ask for their topics, so each topic is compared once. Rules and limits of
+    connections are compared as objects: whoever makes a view keeps the object if nothing in it has changed.
+    """
+
+    __slots__ = ("_compared", "_now", "before")
+
+    def __init__(self, before: View, now: View) -> None:
+        self.before = before
+        self._now = now
+        self._compared: dict[str, bool] = {}
+
+    @property
+    def has_rules(self) -> bool:
+        """True if the policy and the limits of connections are the same."""
+        return self._now.policy is self.before.policy and self._now.limits is self.before.limits
+
+    def has(self, topic: str) -> bool:
+        """True if the topic's limits are the same."""
+        found = self._compared.get(topic)
+        if found is None:
+            before, now = self.before, self._now
+            found = self._compared[topic] = now.topics.get(topic) == before.topics.get(
+                topic
+            ) and now.topics_on_kafka_4.get(topic) == before.topics_on_kafka_4.get(topic)
+        return found

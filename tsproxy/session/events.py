@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from tsproxy.model.outcome import Peer
-from tsproxy.model.view import View
+from tsproxy.model.view import Unchanged, View
 from tsproxy.session.produce.judge_request import Judged
 from tsproxy.session.reading import AnswerRead, NodeWanted, Unreadable
 
@@ -67,9 +67,11 @@ class Cut:
 
 @dataclass(frozen=True, slots=True)
 class ViewChanged:
-    """Limits, brokers or rules have changed: an answer that waits for a node may go on."""
+    """Limits, brokers or rules have changed: an answer that waits for a node may go on. `unchanged` compares
+    the view with the one before it; None if nobody has made it."""
 
     view: View
+    unchanged: Unchanged | None = None
 
 
 @dataclass(frozen=True, slots=True)

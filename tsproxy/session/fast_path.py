@@ -6,9 +6,10 @@ them, and counts the batches. The session also shows the fast path which batches
 (`learn_rejection`). The fast path then repeats these rejections for a few seconds. Everything else comes to
 the session.
 
-A table is valid for one peer, one transactional id and one view. When any of them changes, the table is
-retired (`forget`). The next Produce request of each topic then takes the slow path and adds a row to a new
-table.
+A table is valid for one peer, one transactional id, one policy, and the limits of its topics. When any of
+them changes, the table is retired (`forget`). The next Produce request of each topic then takes the slow path
+and adds a row to a new table, which costs twenty times as much. So a view in which only other topics have
+changed retires no table (`holds_in`): any client can cause such a view by naming a topic.
 """
 
 from collections.abc import Collection, Container
@@ -28,12 +29,12 @@ from tsproxy.fastpath import (
     RequestFilter,
     Table,
 )
-from tsproxy.model.bounded import Ceiling, Owner
+from tsproxy.model.bounded import A_PLACE, Ceiling, Owner
 from tsproxy.model.kafka import ApiKey, Codec, is_topic_name, is_unnamed
 from tsproxy.model.outcome import Peer, VerdictName
 from tsproxy.model.records import RecordFacts
 from tsproxy.model.verdict import Accept, Reject, TopicLimits
-from tsproxy.model.view import SessionLimits
+from tsproxy.model.view import SessionLimits, Unchanged
 from tsproxy.policy.context import is_recompressed
 from tsproxy.policy.fast_path import fast_path_bounds, may_stay_unread, repeatable_rejection
 from tsproxy.session.penalties import Penalties
@@ -135,6 +136,8 @@ class FastPath:
         self.rejecter = Rejecter(self.requests)
         """The caller must try it before `requests`. The session tries it on the bytes that it gets itself."""
         self._throttle, self._penalties = throttle, penalties
+        self._learnt: dict[str, None] = {}
+        """The topics of the current table's rows and rejections."""
         self._retired: list[Table] = []
         self._held_bytes: int | None = None
         """None if it must be added up again."""
@@ -171,6 +174,10 @@ class FastPath:
     def close(self) -> None:
         """Let the caller forward nothing until the next `open`: the session must handle the next bytes."""
         self.requests.is_open = self.answers.is_open = False
+
+    def holds_in(self, unchanged: Unchanged) -> bool:
+        """True if all that was learnt holds in the new view, too."""
+        return unchanged.has_rules and all(map(unchanged.has, self._learnt))
 
     def learn(self, verdict: RequestVerdict, policies: Policies) -> None:
         """Forward requests like this one from now on: learn the topics whose batches were forwarded.
@@ -209,7 +216,7 @@ class FastPath:
             if is_unnamed(topic, topic_id):
                 continue  # other rules may hold for it once its name is known
             span = fast_path_bounds(policy)  # not of the verdict's policy: that may be of an earlier view
-            if span is not None:
+            if span is not None and self._learns(topic):
                 bounds_ms = span.before_max_ms, span.after_max_ms
                 table.add(topic, policy.limits, *bounds_ms, topic_id, may_stay_unread(policy))
 
@@ -258,7 +265,16 @@ class FastPath:
                 culprits_listed=policies.view.limits.culprits_listed,
                 topic_id=partition.topic_id,
             )
-            self._table_for(verdict, policies).repeat(rejection)
+            table = self._table_for(verdict, policies)
+            if self._learns(partition.topic):
+                table.repeat(rejection)
+
+    def _learns(self, topic: str) -> bool:
+        """Note a topic of the current table. False if there are too many."""
+        if topic not in self._learnt and len(self._learnt) >= TABLE.most:
+            return False
+        self._learnt[topic] = None
+        return True
 
     def _table_for(self, verdict: RequestVerdict, policies: Policies) -> Table:
         """The table that fits this request. It is a new one if the current table does not fit, or there is
@@ -303,7 +319,7 @@ class FastPath:
         grown since something was learnt counts from the next drain on."""
         if self._held_bytes is None:
             tables = [*self._retired, *([self.requests.table] if self.requests.table is not None else [])]
-            self._held_bytes = sum(table.held_bytes for table in tables)
+            self._held_bytes = sum(table.held_bytes for table in tables) + A_PLACE * len(self._learnt)
         return self._held_bytes
 
     def forget(self) -> None:
@@ -312,6 +328,7 @@ class FastPath:
         if self.requests.table is not None:
             self._retired.append(self.requests.table)
             self.requests.table = None
+        self._learnt.clear()
 
     @property
     def has_settled(self) -> bool:

@@ -13,7 +13,7 @@ from typing import assert_never
 
 from tsproxy.decisions.totals import Totals
 from tsproxy.model.outcome import Peer
-from tsproxy.model.view import View
+from tsproxy.model.view import Unchanged, View
 from tsproxy.session.answers import Answers
 from tsproxy.session.deadlines import Wait
 from tsproxy.session.effects import CloseReason, Effect, EnterStage, Note, UnmuteClient
@@ -134,7 +134,7 @@ class Session:
             case Cut():
                 self._parted_from_client()
             case ViewChanged():
-                self._view_changed(event.view, now_ms)
+                self._view_changed(event.view, event.unchanged, now_ms)
             case RequestJudged():
                 self._request_judged(event.judged, now_ms)
             case AnswerDecoded():
@@ -232,9 +232,12 @@ class Session:
             self._answers.take()
             self._requests.take(now_ms)  # after an answer, a request that had to wait may be allowed
 
-    def _view_changed(self, view: View, now_ms: int) -> None:
-        self._state.view = view
-        self._state.forget_fast_path()
+    def _view_changed(self, view: View, unchanged: Unchanged | None, now_ms: int) -> None:
+        before, self._state.view = self._state.view, view
+        if unchanged is None or unchanged.before is not before:
+            unchanged = Unchanged(before, view)
+        if self.fast_path is not None and not self.fast_path.holds_in(unchanged):
+            self.fast_path.forget()
         self._state.offer_versions()
         if self._state.current is SessionState.NAMING:
             self._produce.names_changed(now_ms)

@@ -24,7 +24,7 @@ from tsproxy.log_events.catalogue.cluster import BROKER_NOT_SERVED, BROKER_SERVE
 from tsproxy.log_events.event import LogEvent
 from tsproxy.model.addresses import Address
 from tsproxy.model.outcome import Peer
-from tsproxy.model.view import Endpoint, View
+from tsproxy.model.view import Endpoint, Unchanged, View
 from tsproxy.proxy.admin.report import Broker
 from tsproxy.proxy.brokers.facts import ClusterFacts
 from tsproxy.proxy.connections.broker_endpoints import Endpoints, EndpointsByHost, EndpointsByPort
@@ -78,9 +78,10 @@ class ProxyListener:
         self._tls = tls
         self._unserved: dict[int, str] = {}
         self._upstream = upstream
-        self._is_suspended = False
         self._produce_versions: tuple[int, int] | None = None
-        self._view = View(limits=config.session_limits, policy=context.timed(config.policy))
+        self._policy = context.timed(config.policy)
+        """The same object as long as nothing in it changes: by that, sessions know what they may keep."""
+        self._view = View(limits=config.session_limits, policy=self._policy)
         self._bootstrap = self._port(listener.bind, self._bootstrap_targets)
         self._served = self._serving()
 
@@ -150,7 +151,7 @@ class ProxyListener:
 
     def suspend(self, is_suspended: bool) -> None:
         """Suspend enforcement, or resume it, from every session's next bytes on."""
-        self._is_suspended = is_suspended
+        self._policy = replace(self._policy, is_suspended=is_suspended)
         self._renew_view()
 
     def offer(self, produce_versions: tuple[int, int] | None) -> None:
@@ -164,10 +165,11 @@ class ProxyListener:
         [listener] = [each for each in config.listeners if each.name == self.name]
         self._config = config
         self._listener = listener
+        self._policy = replace(self._context.timed(config.policy), is_suspended=self._policy.is_suspended)
         self._renew_view()
 
     def _renew_view(self) -> None:
-        config, facts = self._config, self._facts
+        config, facts, before = self._config, self._facts, self._view
         self._view = View(
             endpoints=MappingProxyType(self._served.endpoints(self._listener.advertised_host)),
             unserved=frozenset(self._unserved),
@@ -181,13 +183,14 @@ class ProxyListener:
             unreadable_topics=facts.unreadable_topics,
             produce_versions=self._produce_versions,
             limits=config.session_limits,
-            policy=replace(self._context.timed(config.policy), is_suspended=self._is_suspended),
+            policy=self._policy,
             broker_needs_sasl=facts.needs_sasl,
             bearer_claim=config.upstream.bearer_claim,
             masks_addresses=self._listener.addresses_in_configs is AddressesInConfigs.MASK,
         )
+        unchanged = Unchanged(before, self._view)
         for relay in tuple(self.relays):  # a held answer may be the last one of a relay
-            relay.apply_view(self._view)
+            relay.apply_view(self._view, unchanged)
 
     def stop_accepting(self) -> None:
         self._bootstrap.close()

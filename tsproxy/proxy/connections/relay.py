@@ -12,7 +12,7 @@ from typing import Final
 from tsproxy.decisions.totals import Totals
 from tsproxy.log_events.catalogue.clients import SESSION_CLOSED
 from tsproxy.model.outcome import Peer
-from tsproxy.model.view import View
+from tsproxy.model.view import Unchanged, View
 from tsproxy.proxy.connections.back_pressure import Hold
 from tsproxy.proxy.connections.context import ConnectionContext
 from tsproxy.proxy.connections.driver import Crashed, Ending, SessionDriver
@@ -96,9 +96,9 @@ class Relay:
             self._driver.peer = peer
             self._feed(ClientIdentified(peer))
 
-    def apply_view(self, view: View) -> None:
-        """Judge by this view from the next bytes on."""
-        self._feed(ViewChanged(view))
+    def apply_view(self, view: View, unchanged: Unchanged | None = None) -> None:
+        """Judge by this view from the next bytes on. `unchanged` is shared by all relays of a listener."""
+        self._feed(ViewChanged(view, unchanged))
 
     @property
     def _is_closing(self) -> bool:
