@@ -98,6 +98,14 @@ def add_input_format(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_replace(parser: argparse.ArgumentParser, *places: str) -> None:
+    parser.add_argument(
+        "--replace",
+        action="store_true",
+        help=f"write the days even if the input lacks lines of them in the {' or the '.join(places)}",
+    )
+
+
 def add_table(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--output",

@@ -33,6 +33,7 @@ def add(commands: arguments.Commands) -> None:
     arguments.add_skipping(parser)
     arguments.add_table(parser)
     add_writing(parser)
+    arguments.add_replace(parser, "table")
     arguments.add_master(parser)
     parser.add_argument("--json", action="store_true", help="print what was written as JSON")
     arguments.add_quiet(parser)
@@ -48,11 +49,6 @@ def add_writing(parser: argparse.ArgumentParser) -> None:
         metavar="DAYS",
         help="of these many days before, write again those whose lines came late, and write those that the "
         "table lacks (default 7)",
-    )
-    parser.add_argument(
-        "--replace",
-        action="store_true",
-        help="write the days even if the table holds lines of them that the input lacks",
     )
     parser.add_argument(
         "--max-corrupt",

@@ -37,6 +37,7 @@ def add(commands: arguments.Commands) -> None:
         f"{arguments.MAX_DAYS} days",
     )
     daily_run.add_report(parser)
+    arguments.add_replace(parser, "rollup")
     printed = parser.add_mutually_exclusive_group()
     printed.add_argument(
         "--notify",

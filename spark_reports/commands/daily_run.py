@@ -5,21 +5,24 @@
 
 import argparse
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 from spark_reports import arguments
 from spark_reports.commands import publishing
 from spark_reports.commands.publishing import Readers
-from spark_reports.exits import GATE_TRIPPED, OK
-from spark_reports.report import gates
+from spark_reports.exits import GATE_TRIPPED, OK, LinesWouldVanishError
+from spark_reports.report import gates, kept_days
+from spark_reports.report.history import DayFacts
 from spark_reports.report.shape import Report
+from tsproxy.decisions.text import bounded
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from spark_reports.log.read import Source
+    from spark_reports.report.sums import Sums
 
 
 def add_report(parser: argparse.ArgumentParser, *, has_output: bool = True) -> None:
@@ -35,7 +38,8 @@ def made(spark: "SparkSession", readers: Readers, source: "Source") -> Report | 
     """Make the report of `source`, and publish it. With a rollup, its days are stored there first. None if
     the log holds no line of the period.
 
-    Raises NothingToReportError if the lines of the period are all unusable.
+    Raises NothingToReportError if the lines of the period are all unusable, and LinesWouldVanishError if the
+    rollup holds a day of another log.
     """
     from spark_reports.report import rollup, tables
     from spark_reports.report.assemble import assemble
@@ -48,14 +52,34 @@ def made(spark: "SparkSession", readers: Readers, source: "Source") -> Report | 
             return None
         known = None
         if readers.rollup is not None:
+            if not readers.may_replace:
+                _require_same_log(kept_days.read(spark, readers.rollup, first, last), sums, readers.rollup)
             rollup.store(rollup.producers(sums.rolled), readers.rollup, "producers", first, last)
             rollup.store(sums.drifts, readers.rollup, "drift", first, last)
             week_before = last - timedelta(days=rollup.DAYS_BEFORE)
             known = rollup.stored(spark, readers.rollup, "producers", first=week_before, last=last)
         found = tables.collect(sums, readers.top, known, readers.clients_asked)
-    report, facts = readers.completed(spark, assemble(found, first, last, now_ms), found)
+        processes = {} if known is None else sums.processes
+    report, facts = readers.completed(spark, assemble(found, first, last, now_ms), found, processes)
     readers.publish(spark, report, facts)
     return report
+
+
+def _require_same_log(kept: Mapping[str, DayFacts], sums: "Sums", folder: str) -> None:
+    """Raises LinesWouldVanishError if a day of the rollup has processes of which the log has no line.
+
+    The rollup holds sums, so single lines cannot be compared. Lines that cannot be used any more are there.
+    """
+    for day, facts in kept.items():
+        own = sums.processes.get(day, set())
+        missing = {(proxy, boot) for proxy, boot in facts["processes"] if (proxy, boot) not in own}
+        if missing and (missing := sums.without_a_line(missing)):
+            named = "/".join(map(bounded, min(missing)))
+            raise LinesWouldVanishError(
+                f"the input lacks lines that the rollup {folder} counts for {day}, such as those of {named}; "
+                "nothing was written. If it is of another log, give each log a --rollup of its own; if files "
+                "were deleted, --replace writes the day without them"
+            )
 
 
 def status(report: Report, fail_on: Iterable[gates.Gate], day: str = "") -> int:

@@ -15,7 +15,14 @@ from spark_reports.commands import daily_run
 from spark_reports.commands.progress import Progress
 from spark_reports.commands.publishing import Readers
 from spark_reports.commands.spark_run import progress_of, spark_at_work
-from spark_reports.exits import FAILED, GATE_TRIPPED, OK, NoFilesError, NothingToReportError
+from spark_reports.exits import (
+    FAILED,
+    GATE_TRIPPED,
+    OK,
+    LinesWouldVanishError,
+    NoFilesError,
+    NothingToReportError,
+)
 from spark_reports.report import gates, words
 
 if TYPE_CHECKING:
@@ -65,7 +72,8 @@ class Days:
     def reported(self, spark: "SparkSession", source: "Source") -> int | None:
         """Make the report of a day, write its files, and check the gates.
 
-        Return OK, GATE_TRIPPED, FAILED if no line of the day can be used, or None if there is no line.
+        Return OK, GATE_TRIPPED, FAILED if no line of the day can be used or if the rollup holds it of another
+        log, or None if there is no line.
         """
         day, readers = source.first, self.readers.of_day(source.first)
         self.progress.show(f"making the report of {day}")
@@ -73,7 +81,7 @@ class Days:
             report = daily_run.made(spark, readers, source)
         except NoFilesError:
             return None
-        except NothingToReportError as error:
+        except (NothingToReportError, LinesWouldVanishError) as error:
             self.progress.clear()
             sys.stderr.write(f"spark_reports: {error}\n")
             return FAILED

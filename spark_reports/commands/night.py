@@ -54,6 +54,7 @@ def add(commands: arguments.Commands) -> None:
         "--table-format", choices=arguments.TABLES, default="parquet", help="as `--format` of `compact`"
     )
     compact.add_writing(parser)
+    arguments.add_replace(parser, "table", "rollup")
     daily_run.add_report(parser, has_output=False)
     lineage.add(parser)
     parser.set_defaults(run=run, format=_FORMATS)

@@ -4,11 +4,12 @@
 """
 
 import argparse
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from datetime import date, timedelta
 from functools import partial
 from pathlib import PurePosixPath
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, Self
 from urllib.parse import quote, urlsplit
 
@@ -26,6 +27,7 @@ from spark_reports.report.shape_for_readers import Links
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from spark_reports.report.sums import Process
     from spark_reports.report.tables import Tables
 
 _PAGE: Final = "report.html"
@@ -126,6 +128,8 @@ class Readers:
     index: str | None = None
     link_template: str | None = None
     address: str | None = None
+    may_replace: bool = False
+    """The rollup may lose lines of its days."""
 
     @classmethod
     def of(cls, options: argparse.Namespace) -> Self:
@@ -140,6 +144,7 @@ class Readers:
             index=options.index,
             link_template=options.link_template,
             address=options.address,
+            may_replace=options.replace,
         )
 
     def of_day(self, day: date) -> Self:
@@ -192,19 +197,24 @@ class Readers:
             raise UsageError(str(error)) from None
 
     def completed(
-        self, spark: "SparkSession", report: Report, tables: "Tables"
+        self, spark: "SparkSession", report: Report, tables: "Tables", processes: Mapping[str, Set["Process"]]
     ) -> tuple[Report, list[DayFacts]]:
-        """The report with its owners, its history and its links, and the facts of its days."""
+        """The report with its owners, its history and its links, and the facts of its days. `processes`:
+        those that wrote the log, by day."""
         if isinstance(self.owners, Owners):
             report = owners.assigned(report, self.owners, tables.clients)
         if self.rollup is None:
             return self.linked(report, [], {})
         first, last = (date.fromisoformat(report[key]) for key in ("first_day", "last_day"))
         days = [DayOfTrend(**day) for day in tables.days]  # type: ignore[typeddict-item]  # its keys are the columns
-        return self.linked(report, days, kept_days.read_week(spark, self.rollup, first, last))
+        return self.linked(report, days, kept_days.read_week(spark, self.rollup, first, last), processes)
 
     def linked(
-        self, report: Report, days: Sequence[DayOfTrend], before: Mapping[str, DayFacts]
+        self,
+        report: Report,
+        days: Sequence[DayOfTrend],
+        before: Mapping[str, DayFacts],
+        processes: Mapping[str, Set["Process"]] = MappingProxyType({}),
     ) -> tuple[Report, list[DayFacts]]:
         """The report with its history and links, and the facts of its days. `days`: the rows of
         `rollup.days`. `before`: the facts that the rollup holds."""
@@ -214,7 +224,7 @@ class Readers:
         own: list[DayFacts] = []
         known, past = dict(before), None
         if self.rollup is not None:
-            own = history.of_report(report, days, page)
+            own = history.of_report(report, days, page, processes)
             known |= {facts["day"]: facts for facts in own}
             trend = report["trend"]
             past = history.compared(known, last, trend["new_producers"] if trend else None)

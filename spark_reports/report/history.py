@@ -7,8 +7,9 @@ Plain Python, no Spark, no files.
 """
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import date, timedelta
+from types import MappingProxyType
 from typing import Any, Final, TypedDict, get_type_hints
 
 from spark_reports.log.completeness import State
@@ -64,13 +65,22 @@ class DayFacts(TypedDict):
     """The topics with a page beside that of the day, at most 50, as far as the report lists them."""
     producers: list[list[str | None]]
     """Client id and principal of the worst producers that the report lists, at most 50."""
+    processes: list[list[str]]
+    """Proxy and boot of the processes that wrote the day's log, at most 50. A log that lacks one of them is
+    another one."""
 
 
 _NAMED: Final = 50
 
 
-def of_report(report: Report, days: Sequence[DayOfTrend], page: str | None) -> list[DayFacts]:
+def of_report(
+    report: Report,
+    days: Sequence[DayOfTrend],
+    page: str | None,
+    processes: Mapping[str, Collection[tuple[str, str]]] = MappingProxyType({}),
+) -> list[DayFacts]:
     """The facts of each day of a report. `days`: the days of the rollup; only days of the report are used.
+    `processes`: proxy and boot of those that wrote the log, by day.
 
     Completeness is known only for the log of all days of a report together. So, in a report of several days,
     a day without a record is left out unless the whole log is complete: proxies may have written nothing on
@@ -109,6 +119,7 @@ def of_report(report: Report, days: Sequence[DayOfTrend], page: str | None) -> l
                 teams=teams[:_NAMED],
                 topics=topics[:_NAMED],
                 producers=[[each["client_id"], each["principal"]] for each in report["producers"][:_NAMED]],
+                processes=[[*each] for each in sorted(processes.get(day, ()))[:_NAMED]],
             )
         )
     return facts
@@ -162,18 +173,19 @@ def from_text(text: str) -> DayFacts | None:
         return None
     is_valid = is_day and all(isinstance(own[name], kind) for name, kind in _FORM.items())
     is_valid = is_valid and all(isinstance(name, str) for name in (*own["teams"], *own["topics"]))
-    is_valid = is_valid and all(_is_producer(each) for each in own["producers"])
+    is_valid = is_valid and all(_is_pair(each, str | None) for each in own["producers"])
+    is_valid = is_valid and all(_is_pair(each, str) for each in own["processes"])
     return own if is_valid and own["state"] in (*State, NOT_OVER) else None
 
 
-_ADDED: Final[Mapping[str, Any]] = {"teams": [], "topics": [], "producers": []}
+_ADDED: Final[Mapping[str, Any]] = {"teams": [], "topics": [], "producers": [], "processes": []}
 """The lists that files of earlier releases lack."""
 
 _FORM: Final[Mapping[str, Any]] = get_type_hints(DayFacts) | dict.fromkeys(_ADDED, list)
 
 
-def _is_producer(found: Any) -> bool:
-    return isinstance(found, list) and len(found) == 2 and all(isinstance(each, str | None) for each in found)
+def _is_pair(found: Any, kind: Any) -> bool:
+    return isinstance(found, list) and len(found) == 2 and all(isinstance(each, kind) for each in found)
 
 
 def compared(facts: Mapping[str, DayFacts], day: date, new_producers: int | None) -> History:

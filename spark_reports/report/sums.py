@@ -18,6 +18,7 @@ from spark_reports.log import frames, log_reader, read
 from spark_reports.log.completeness import Evidence, by_problem, nothing_usable
 from spark_reports.log.grouping import Rows
 from spark_reports.log.read import Source
+from spark_reports.log.sequence import BOOT
 from spark_reports.report import rollup, table_source, transforms
 from spark_reports.report.table_source import Tabled
 from tsproxy.decisions.fields import EventName
@@ -31,6 +32,9 @@ _LIFECYCLE: Final = (
     *("topic", "timestamp_type", "before_max_ms", "after_max_ms"),
 )
 _CLIENT_DDL: Final = "client_id STRING, principal STRING"
+
+Process = tuple[str, str]
+"""A proxy, and one of its boots."""
 
 
 @contextmanager
@@ -47,16 +51,17 @@ def summed(spark: SparkSession, source: Source) -> Iterator["Sums | None"]:
                 raise NothingToReportError(nothing_usable(source.first, source.last, unusable))
             yield None
         else:
-            yield Sums(source, evidence, transforms.named(log.frame.where("is_inside")), stack)
+            yield Sums(source, evidence, log.frame, transforms.named(log.frame.where("is_inside")), stack)
 
 
 @dataclass(frozen=True)
 class Sums:
-    """The usable lines of a period, with the names of `transforms.named`, from which tables are made while
-    `summed` is open. `stack` releases the frames that Spark keeps."""
+    """The `usable` lines of a period, with the names of `transforms.named`, from which tables are made while
+    `summed` is open, and all lines that were read. `stack` releases the frames that Spark keeps."""
 
     source: Source
     evidence: Evidence
+    lines: DataFrame
     usable: DataFrame
     stack: ExitStack
 
@@ -78,6 +83,24 @@ class Sums:
     @property
     def _counters(self) -> DataFrame:
         return read.of_event(self.usable, EventName.COUNTERS)
+
+    @cached_property
+    def processes(self) -> dict[str, set[Process]]:
+        """The processes that wrote usable lines, by day."""
+        if self.source.first == self.source.last:
+            return {
+                self.source.first.isoformat(): {(row["proxy"], row["boot"]) for row in self.evidence.boots}
+            }
+        found: dict[str, set[Process]] = {}
+        for row in frames.rows(self.usable.select("day", *BOOT).distinct()):
+            found.setdefault(row["day"], set()).add((row["proxy"], row["boot"]))
+        return found
+
+    def without_a_line(self, processes: Collection[Process]) -> set[Process]:
+        """The processes among these of which no line was read, usable or not."""
+        asked = self.lines.where(F.col("boot").isin(*{boot for _, boot in processes}))
+        found = frames.rows(read.identified(asked).select(*BOOT).distinct())
+        return {*processes} - {(row["proxy"], row["boot"]) for row in found}
 
     def counters(self) -> Tabled:
         return self._tabled(self.rolled)

@@ -123,6 +123,50 @@ def test_a_day_that_is_made_again_without_records_keeps_none_of_its_old_ones(spa
     assert "holds no records of 2026-11-20" in capsys.readouterr().err
 
 
+def test_a_day_of_another_log_does_not_replace_the_one_that_the_rollup_holds(spark, tmp_path, capsys):
+    """Two clusters, one folder. A log that holds all lines of the first, and more, is no other one."""
+    asked, later = ["--rollup", str(tmp_path / "rollup")], MIDNIGHT_MS + DAY_MS
+    made = [*asked, "--output", str(tmp_path / "out"), "--quiet", "--date"]
+
+    def run(command, path, days, *more):
+        return main([*command, "--input", str(path), *made, days, *more])
+
+    def kept():
+        found = answer(capsys, "trend", *asked, "--date", "2026-11-21", "--days", "2")["days"]
+        return [row["records"] for row in found]
+
+    for number, name in enumerate(("one", "two"), start=1):
+        own = [line(0, boot=name), counters(1, boot=name, records=number),
+               counters(2, later, boot=f"{name}-again", records=10 * number)]  # fmt: skip
+        write(tmp_path / name / f"decisions-20261120T000000Z-{name}.jsonl", *own)
+        write(tmp_path / "both" / f"decisions-20261120T000000Z-{name}.jsonl", *own)
+    one, two = tmp_path / "one", tmp_path / "two"
+    assert run(["daily"], one, "2026-11-20") == run(["daily"], one, "2026-11-21") == 0
+    before = (tmp_path / "out" / "report.json").read_text()
+    for days in ("2026-11-20", "2026-11-20..2026-11-21"):
+        assert run(["daily"], two, days) == 1
+        said = "counts for 2026-11-20, such as those of px/one; nothing was written"
+        assert said in capsys.readouterr().err
+    assert run(["daily", "--each"], two, "2026-11-20..2026-11-21") == 1
+    assert (tmp_path / "out" / "report.json").read_text() == before
+    assert not (tmp_path / "out" / "2026-11-20" / "report.json").exists()
+    assert kept() == [1, 10]
+    assert run(["daily"], tmp_path / "both", "2026-11-20..2026-11-21") == 0
+    assert kept() == [3, 30]
+    assert run(["daily"], one, "2026-11-21") == 1  # a report of several days knows the log of each
+    assert run(["daily"], two, "2026-11-20", "--replace") == 0
+    assert kept() == [2, 30]
+
+
+def test_a_log_whose_lines_cannot_be_used_any_more_is_no_other_one(spark, tmp_path):
+    """The only line of a process came once more, with other contents."""
+    first = [line(0, boot="a"), counters(0, boot="b"), counters(1, boot="b")]
+    asked = ["--rollup", str(tmp_path / "rollup"), "--date", "2026-11-20", "--quiet"]
+    for lines in (first, [*first, line(0, boot="a", kind="start")]):
+        path = write(tmp_path / "in" / "decisions-20261120T000000Z-px.jsonl", *lines)
+        assert main(["daily", "--input", str(path), "--output", str(tmp_path / "out"), *asked]) == 0
+
+
 @pytest.mark.parametrize("command", ["what-if", "trend"])
 def test_a_rollup_of_an_earlier_release_does_not_know_if_a_log_was_complete(
     rollup, command, tmp_path, capsys

@@ -114,16 +114,19 @@ def test_incomplete_days_that_are_compared_are_counted_in_the_sentence():
     assert "Of these days, 2 are incomplete, by at most 1 %." in found["sentence"]
 
 
-def facts_of(log=None, days=None, **changed):
+def facts_of(log=None, days=None, processes=None, **changed):
     report = reports.fixed() | changed
     report["log"] = report["log"] | (log or {})
     rows = [{"day": "2026-11-20", "records": 1_000, "rejected_records": 10, "producers_affected": 1}]
-    return history.of_report(report, rows if days is None else days, "2026-11-20/report.html")
+    return history.of_report(
+        report, rows if days is None else days, "2026-11-20/report.html", processes or {}
+    )
 
 
 def test_the_facts_of_a_day_are_read_back_as_they_were_written():
-    [facts] = facts_of()
+    [facts] = facts_of(processes={"2026-11-20": {("px", "a"), ("px", "b")}})
     assert history.from_text(history.to_text(facts)) == facts
+    assert facts["processes"] == [["px", "a"], ["px", "b"]]
     assert (facts["state"], facts["is_compared"], facts["cause"]) == ("complete", True, "the wrong time unit")
     assert 0 < facts["cause_records"] <= 941_773
     assert facts["topics"] == ["telemetry", "payments", "clicks", "orders"]
@@ -132,8 +135,9 @@ def test_the_facts_of_a_day_are_read_back_as_they_were_written():
 
 def test_a_file_of_an_earlier_release_names_no_places():
     facts = reports.week()["2026-11-20"]
-    kept = {name: facts[name] for name in facts if name not in ("teams", "topics", "producers")}
-    assert history.from_text(json.dumps(kept)) == kept | {"teams": [], "topics": [], "producers": []}
+    added = ("teams", "topics", "producers", "processes")
+    kept = {name: facts[name] for name in facts if name not in added}
+    assert history.from_text(json.dumps(kept)) == kept | {name: [] for name in added}
 
 
 KILLED = {"proxy": "px", "boot": "b", "last_ts": "2026-11-20T12:00:30.000Z",
@@ -204,6 +208,7 @@ def test_days_of_one_report_have_their_own_counts_and_no_cause():
                 {"is_compared": None},
                 {"teams": [7]},
                 {"topics": [None]},
+                {"processes": [["px", None]]},
                 *({"producers": wrong} for wrong in (["a"], [["a"]], [["a", 7]], [["a", "b", "c"]])),
             )
         ],
