@@ -76,13 +76,6 @@ _REASONS: Final[Sequence[tuple[tuple[str, ...], str]]] = (
     ),
     (("tsproxy,",), "each read costs calls into Python and a turn of the event loop"),
     (
-        ("gzip, against decompressing and reading",),
-        "the codes of a gzip batch are walked over before it is decompressed, to count its blocks. A block "
-        "may be 14 bytes that take the library 5 µs: without the count, 1 MB of them held the event loop for "
-        "0.35 s. Tried: a bound for the compressed bytes alone (0.35 s a MiB remain), zlib in place of isal "
-        "(three times as slow, and 40 ms a MiB for such blocks). By default one batch in a hundred is read",
-    ),
-    (
         ("against decompressing and reading",),
         "beside the codec and the walk over the records: a copy of the compressed data (1 to 2 µs), a search "
         "for matches that copy what is not there (1 µs), and the batch's facts as a Python object (1 µs). "

@@ -140,7 +140,8 @@ def read_corpus(seeds: int) -> None:
                 )
         for member in blobs(GZIP, seed, 5):
             bounds = random.choice([1, 50]), random.choice([1_000, 1 << 40])
-            assert readers.gzip_size(exact(member), *bounds) == reference.gzip_size(member, *bounds), seed
+            contents = [readers.gzip_content(exact(member), *bounds), reference.gzip_content(member, *bounds)]
+            assert len({*contents}) == 1, f"seed {seed}: gzip"
     seconds = time.monotonic() - started
     print(
         f"{seeds} conversations and {inputs} record sets in {seconds:.0f} s: nothing read or written outside"

@@ -19,14 +19,14 @@ from tsproxy.wire.readers._native.record cimport any_varint, short_varint, sized
 from tsproxy.wire.readers._native.stream cimport Stream, begin_stream, end_stream, walk_on
 from tsproxy.wire.readers._native.walk cimport FINE, Walked, walk_records
 
-from zlib import crc32
+import zlib
 
 import lz4.block
 import zstandard
 
 from tsproxy.model.kafka import LONG_MAX, LONG_MIN
 from tsproxy.model.records import Suspects
-from tsproxy.wire.readers import Finder, holds_zeros, lz4_size, messages, zstd_size
+from tsproxy.wire.readers import Finder, gzip_content, holds_zeros, lz4_size, messages, zstd_size
 from tsproxy.wire.readers.message_run import Bounds
 
 cdef int64_t NOW_MS = 1_767_225_600_000
@@ -232,7 +232,7 @@ cdef int mend(uint8_t* at, uint8_t* end) except -1:
         size = peek_int32(at + 8)
         if size < 5 or size > end - at - 12:
             return 0
-        crc = crc32(PyMemoryView_FromMemory(<char*>at + 16, size - 4, PyBUF_READ))
+        crc = zlib.crc32(PyMemoryView_FromMemory(<char*>at + 16, size - 4, PyBUF_READ))
         at[12], at[13], at[14], at[15] = crc >> 24, crc >> 16 & 0xFF, crc >> 8 & 0xFF, crc & 0xFF
         at += 12 + size
     return 0
@@ -295,6 +295,28 @@ cdef int check_lz4(const uint8_t* data, size_t size) except -1:
     return 0
 
 
+cdef int check_gzip(const uint8_t* data, size_t size) except -1:
+    """Blocks of gzip have the content that zlib gives them, and none if it finds damage."""
+    cdef Py_ssize_t end
+    cdef uint8_t* copy
+    whole = zlib.decompressobj(-zlib.MAX_WBITS)
+    try:
+        content = whole.decompress(data[:size], MOST_DECOMPRESSED)
+        if whole.unconsumed_tail:
+            return 0
+    except zlib.error:
+        content = b""
+    end = size - len(whole.unused_data)
+    member = b"\x1f\x8b\x08" + bytes(7) + data[:end] + bytes(4) + len(content).to_bytes(4, "little")
+    copy = exact(member, len(member))
+    found = gzip_content(
+        PyMemoryView_FromMemory(<char*>copy, len(member), PyBUF_READ), size, MOST_DECOMPRESSED
+    )
+    PyMem_Free(copy)
+    require(found == (content if whole.eof else None), "zlib decompresses other bytes")
+    return 0
+
+
 cdef int check_zstd(const uint8_t* data, size_t size) except -1:
     """The size that is told of a zstd frame is the one that zstd comes to, 2 MiB a block at most."""
     cdef const uint8_t* at = data
@@ -349,6 +371,7 @@ cdef Target culprits = Target(check_culprits, 20_000, 200, 200_000, 1_000, 4_096
 cdef Target old_messages = Target(check_messages, 10_000, 100, 20_000, 20, 4_096)
 cdef Target fetched = Target(check_fetched, 2_000, 100, 1_000, 40, 0)
 cdef Target lz4_blocks = Target(check_lz4, 2_000, 50, 200_000, 300, 4_096)
+cdef Target gzip_blocks = Target(check_gzip, 5_000, 2_500, 200_000, 300, 300_000)  # each block makes tables
 cdef Target zstd_frames = Target(check_zstd, 20_000, 4_000, 4_000_000, 400, 2_000_000)  # buffers of the library
 cdef Target zeros = Target(check_zeros, 2_000, 50, 2_000, 4, 4_096)
 
@@ -359,6 +382,7 @@ TARGETS = {
     "messages": capsule(&old_messages),
     "fetched": capsule(&fetched),
     "lz4": capsule(&lz4_blocks),
+    "gzip": capsule(&gzip_blocks),
     "zstd": capsule(&zstd_frames),
     "zeros": capsule(&zeros),
 }

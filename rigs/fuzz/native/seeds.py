@@ -8,7 +8,7 @@ from typing import Final
 from rigs.differential.message_sets import Message, write_messages
 from rigs.fuzz.native.scenes import AHEAD_MS, NOW_MS, OLD_MS, SCENES, Scene
 from tests.session.messages import FETCH, HEARTBEAT, accepted, answer, produced, request
-from tests.wire.batches import CODECS, LZ4, ZSTD, batch
+from tests.wire.batches import CODECS, GZIP, LZ4, ZSTD, batch
 from tests.wire.blobs import blobs
 from tests.wire.fetched import any_body
 from tsproxy.wire.readers import Layout
@@ -69,6 +69,10 @@ def _lz4() -> Iterator[bytes]:
     for blob in blobs(LZ4, 1, 30):
         yield blob[7:]
         yield blob[11:]
+
+
+def _gzip() -> Iterator[bytes]:
+    yield from (blob[10:-8] for blob in blobs(GZIP, 1, 30))
 
 
 def _zeros() -> Iterator[bytes]:
@@ -161,6 +165,7 @@ NATIVE: Final = {
     "native-messages": Native("readers", _messages, 512),
     "native-fetched": Native("readers", _fetched),
     "native-lz4": Native("readers", _lz4),
+    "native-gzip": Native("readers", _gzip),
     "native-zstd": Native("readers", lambda: blobs(ZSTD, 1, 30)),
     "native-zeros": Native("readers", _zeros, 512),
     "native-requests": Native("fast_path", _requests, 1024),

@@ -10,7 +10,7 @@ Not here: buffers, decompression, verdicts, whole requests (see `tsproxy.fastpat
 from tsproxy.wire.readers._native.culprits import find_outside, record_errors, skim_errors, span
 from tsproxy.wire.readers._native.fetch import FetchWalk
 from tsproxy.wire.readers._native.finder import Finder
-from tsproxy.wire.readers._native.gzip import gzip_size
+from tsproxy.wire.readers._native.gzip import gzip_content
 from tsproxy.wire.readers._native.lz4 import holds_zeros, lz4_size
 from tsproxy.wire.readers._native.messages import messages
 from tsproxy.wire.readers._native.stream import StreamWalker

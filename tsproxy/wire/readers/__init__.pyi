@@ -43,12 +43,11 @@ def skim_errors(
     It stops before the first error that has tags, is not whole, or is encoded differently than
     `wire.primitives` encodes the same values."""
 
-def gzip_size(data: bytes | memoryview, most_blocks: int, most: int) -> int:
-    """The decompressed size of the first member of gzip, in bytes, from its codes alone. Source: RFC 1951 and
-    RFC 1952. Checksums are not read.
+def gzip_content(data: bytes | memoryview, most_blocks: int, most: int) -> bytes | None:
+    """The content of one member of gzip. Source: RFC 1951 and RFC 1952. The checksum is not compared.
 
-    It is -1 above `most` bytes or `most_blocks` blocks, for damaged data, and for a member with a name or
-    another optional field."""
+    It is None above `most` bytes or `most_blocks` blocks, for damaged data, for a member with a name or
+    another optional field, and if there are bytes after the member."""
 
 def lz4_size(data: bytes | memoryview) -> int:
     """The decompressed size of a block of lz4, in bytes, from its sequences alone. Source:

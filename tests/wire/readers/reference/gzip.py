@@ -1,9 +1,10 @@
-"""The decompressed size of a member of gzip, from its codes. Source: RFC 1951 and RFC 1952."""
+"""Decompresses a member of gzip. Source: RFC 1951 and RFC 1952."""
 
 from itertools import accumulate
 from typing import Final
 
 _HEADER_BYTES: Final = 10
+_TRAILER_BYTES: Final = 8
 _STORED, _FIXED, _DESCRIBED = range(3)
 _COPY_LAST, _FEW_ZEROS, _MANY_ZEROS = 16, 17, 18
 _BLOCK_END: Final = 256
@@ -14,6 +15,7 @@ _ORDER: Final = (16, 17, 18, 0, 8, 7, 9, 6, 10, 5, 11, 4, 12, 3, 13, 2, 14, 1, 1
 _LENGTH_EXTRA: Final = (*[0] * 8, *(bits for bits in range(1, 6) for _ in range(4)))
 _LENGTH_BASE: Final = (*accumulate((1 << bits for bits in _LENGTH_EXTRA[:-1]), initial=3), 258)
 _DISTANCE_EXTRA: Final = (0, 0, *(bits for bits in range(14) for _ in range(2)))
+_DISTANCE_BASE: Final = (*accumulate((1 << bits for bits in _DISTANCE_EXTRA[:-1]), initial=1),)
 _FIXED_LENGTHS: Final = [8] * 144 + [9] * 112 + [7] * 24 + [8] * 8
 
 _Codes = dict[tuple[int, int], int]
@@ -48,61 +50,78 @@ class _Bits:
                 return codes[length, code]
         raise _DamagedError
 
-    def step_over(self) -> int:
-        """Step over a stored block. Returns how many bytes it has."""
-        self._at = (self._at + 7) // 8 * 8
+    def stored(self) -> bytes:
+        """The content of a stored block."""
+        begin = self._end()
+        self._at = 8 * begin
         size = self.read(16)
-        if self.read(16) != size ^ 0xFFFF or size > len(self._data) - self._at // 8:
+        if self.read(16) != size ^ 0xFFFF or size > len(self._data) - begin - 4:
             raise _DamagedError
         self._at += 8 * size
-        return size
+        return self._data[begin + 4 : begin + 4 + size]
+
+    def _end(self) -> int:
+        """The position of the first whole byte that is not read."""
+        return (self._at + 7) // 8
+
+    def has_ended(self) -> bool:
+        return self._end() == len(self._data)
 
 
-def gzip_size(data: bytes | memoryview, most_blocks: int, most: int) -> int:
-    """The decompressed size of the first member, in bytes. Checksums are not read.
+def gzip_content(data: bytes | memoryview, most_blocks: int, most: int) -> bytes | None:
+    """The content of one member. Its checksum is not compared.
 
-    It is -1 above `most` bytes or `most_blocks` blocks, for damaged data, and for a member with a name or
-    another optional field.
+    It is None above `most` bytes or `most_blocks` blocks, for damaged data, for a member with a name or
+    another optional field, and if there are bytes after the member.
     """
     member = bytes(data)
-    if len(member) < _HEADER_BYTES or member[:4] != b"\x1f\x8b\x08\x00":
-        return -1
-    bits = _Bits(member[_HEADER_BYTES:])
-    written, blocks, is_last = 0, 0, False
+    if len(member) < _HEADER_BYTES + _TRAILER_BYTES or member[:4] != b"\x1f\x8b\x08\x00":
+        return None
+    size = int.from_bytes(member[-4:], "little")
+    bits = _Bits(member[_HEADER_BYTES:-_TRAILER_BYTES])
+    out, blocks, is_last = bytearray(), 0, False
     try:
-        while not is_last:
+        while size <= most and blocks < most_blocks and not is_last:
             is_last = bool(bits.read(1))
-            written, blocks = _after_block(bits, written, most), blocks + 1
-            if written > most or blocks > most_blocks:
-                return -1
+            _write_block(bits, out, size)
+            blocks += 1
     except _DamagedError:
-        return -1
-    return written
+        return None
+    return bytes(out) if is_last and len(out) == size and bits.has_ended() else None
 
 
-def _after_block(bits: _Bits, written: int, most: int) -> int:
+def _write_block(bits: _Bits, out: bytearray, size: int) -> None:
     kind = bits.read(2)
     if kind == _STORED:
-        return written + bits.step_over()
+        out += bits.stored()
+        return
     if kind == _FIXED:
-        literals, distances = _codes_of(_FIXED_LENGTHS), _codes_of([5] * _MOST_DISTANCES)
+        literals, distances = _codes_of(_FIXED_LENGTHS), _codes_of([5] * 32)
     elif kind == _DESCRIBED:
         literals, distances = _described(bits)
     else:
         raise _DamagedError
-    while written <= most:
-        symbol = bits.symbol(literals)
-        if symbol == _BLOCK_END:
-            return written
+    while (symbol := bits.symbol(literals)) != _BLOCK_END:
         if symbol < _BLOCK_END:
-            written += 1
-            continue
-        if symbol >= _MOST_LITERALS:
+            out.append(symbol)
+        else:
+            _copy(bits, out, symbol - _BLOCK_END - 1, distances)
+        if len(out) > size:
             raise _DamagedError
-        index = symbol - _BLOCK_END - 1
-        written += _LENGTH_BASE[index] + bits.read((*_LENGTH_EXTRA, 0)[index])
-        bits.read(_DISTANCE_EXTRA[bits.symbol(distances)])
-    return written
+
+
+def _copy(bits: _Bits, out: bytearray, index: int, distances: _Codes) -> None:
+    if index >= len(_LENGTH_BASE):
+        raise _DamagedError
+    size = _LENGTH_BASE[index] + bits.read((*_LENGTH_EXTRA, 0)[index])
+    symbol = bits.symbol(distances)
+    if symbol >= _MOST_DISTANCES:
+        raise _DamagedError
+    distance = _DISTANCE_BASE[symbol] + bits.read(_DISTANCE_EXTRA[symbol])
+    if distance > len(out):
+        raise _DamagedError
+    for _ in range(size):
+        out.append(out[-distance])
 
 
 def _described(bits: _Bits) -> tuple[_Codes, _Codes]:
@@ -112,7 +131,7 @@ def _described(bits: _Bits) -> tuple[_Codes, _Codes]:
     of_lengths = [0] * len(_ORDER)
     for symbol in _ORDER[:count]:
         of_lengths[symbol] = bits.read(3)
-    codes, lengths = _codes_of(of_lengths), list[int]()
+    codes, lengths = _codes_of(of_lengths, may_stand_alone=0), list[int]()
     while len(lengths) < literal_count + distance_count:
         symbol = bits.symbol(codes)
         if symbol == _COPY_LAST:
@@ -127,10 +146,13 @@ def _described(bits: _Bits) -> tuple[_Codes, _Codes]:
             lengths.append(symbol)
     if len(lengths) > literal_count + distance_count:
         raise _DamagedError
+    if not lengths[_BLOCK_END]:
+        raise _DamagedError
     return _codes_of(lengths[:literal_count]), _codes_of(lengths[literal_count:])
 
 
-def _codes_of(lengths: list[int]) -> _Codes:
+def _codes_of(lengths: list[int], may_stand_alone: int = 1) -> _Codes:
+    """As in zlib, all codes must be in use, but a single one of one bit `may_stand_alone`."""
     codes, code = _Codes(), 0
     for length in range(1, _MOST_BITS + 1):
         code <<= 1
@@ -139,4 +161,6 @@ def _codes_of(lengths: list[int]) -> _Codes:
                 codes[length, code], code = symbol, code + 1
         if code > 1 << length:
             raise _DamagedError
+    if code != 1 << _MOST_BITS and max(lengths, default=0) > may_stand_alone:
+        raise _DamagedError
     return codes

@@ -1,16 +1,34 @@
 # cython: language_level=3, boundscheck=False, wraparound=False
-"""The decompressed size of a member of gzip, from its codes, and only if it has few blocks.
+"""Decompresses one member of gzip with few blocks.
 
-A block may be 14 bytes of codes that nothing uses, for which a decompressor makes tables for 5 us. Here such
-blocks are counted, before anything is decompressed. No read leaves the data (`refill`).
+A block may be 14 bytes of codes that nothing uses. A decompressor makes tables for it, which takes 5 us, and
+libraries do not count blocks. Here blocks are counted while they are decompressed. No read leaves the data
+(`refill`), and no write leaves the room (`SPARE`).
 """
 
 from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
-from libc.stdint cimport int16_t, int32_t, int64_t, uint8_t, uint16_t, uint64_t
-from libc.string cimport memset
+from cpython.ref cimport Py_DECREF, PyObject
+from libc.stdint cimport INT64_MAX, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
+from libc.string cimport memcpy, memset
+
+cdef extern from "Python.h":
+    PyObject* PyBytes_FromStringAndSize(const char*, Py_ssize_t) except NULL
+    char* PyBytes_AS_STRING(PyObject*)
+    int _PyBytes_Resize(PyObject**, Py_ssize_t) except -1
+
+cdef extern from *:
+    """
+    #if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+    #define LOWEST_FIRST(bytes) __builtin_bswap32(bytes)
+    #else
+    #define LOWEST_FIRST(bytes) (bytes)
+    #endif
+    """
+    uint32_t LOWEST_FIRST(uint32_t bytes) nogil
 
 cdef enum:
     HEADER_BYTES = 10            # without a name, a comment or extra fields, which no producer writes
+    TRAILER_BYTES = 8            # checksum and size of the content
     STORED = 0                   # the kinds of block
     FIXED = 1
     DESCRIBED = 2
@@ -21,20 +39,35 @@ cdef enum:
     MOST_BITS = 15               # of a code
     MOST_LITERALS = 286          # codes for literals, lengths and the end of a block
     MOST_DISTANCES = 30
-    FIXED_LITERALS = 288
-    TABLE_BITS = 10              # a longer code is read bit by bit
-    TABLE_SIZE = 1024
-    SHORTEST_MATCH = 3
+    FIXED_LITERALS = 288         # two of them and of the distances mean nothing
+    FIXED_DISTANCES = 32
+    LITERAL_BITS = 11            # of an index into each kind of table; a longer code is read bit by bit
+    DISTANCE_BITS = 9
+    LENGTH_BITS = 7
+    TABLE_SIZE = 1 << LITERAL_BITS
+    WORTH_JOINING = 2048         # bytes that are left; for fewer, `join_literals` takes longer than it saves
+    CHUNK = 16                   # bytes that are copied at once
+    SPARE = 288                  # bytes behind the content: for ten literals, and a match of 258 in chunks
 
 cdef enum Kind:
     LITERALS
     DISTANCES
     CODE_LENGTHS
 
-cdef struct Code:
-    uint8_t bits                 # with those that follow a length or a distance; 0: not in the table
-    uint8_t extra                # so many of them follow
-    uint16_t size                # bytes: 1 for a literal, 2 for two of them, 0 for the block's end
+# What the next bits mean: up to three literals, and perhaps a length or the block's end after them; or a
+# distance.
+ctypedef uint64_t Code
+
+cdef enum:                       # the parts of a Code, from the lowest bit on
+    BITS = 0x3F                  # how many bits, with those that follow a length or a distance
+    EXTRA_AT = 8                 # how many of them follow
+    EXTRA = 0xF
+    IS_END = 1 << 12             # of the block
+    IS_LONG = 1 << 13            # the code is too long for the table, or there is none
+    VALUE_AT = 16                # the least length or distance; the symbol of a code of lengths
+    VALUE = 0xFFFF
+    COUNT_AT = 32                # how many literals
+    LITERALS_AT = 40             # the literals
 
 cdef struct Codes:
     Code table[TABLE_SIZE]       # by the next bits
@@ -47,6 +80,13 @@ cdef struct Bits:
     uint64_t word                # the next bits
     int have                     # of them; below 0 if more were read than there were
 
+cdef struct Room:
+    uint8_t* start
+    uint8_t* at
+    uint8_t* end                 # with SPARE bytes behind it
+
+cdef int* TABLE_BITS = [LITERAL_BITS, DISTANCE_BITS, LENGTH_BITS]  # by Kind
+cdef uint32_t* LOWEST = [0, 1, 3, 7, 15, 31, 63, 127, 255, 511, 1023, 2047, 4095, 8191]
 cdef uint8_t* ORDER = [16, 17, 18, 0, 8, 7, 9, 6, 10, 5, 11, 4, 12, 3, 13, 2, 14, 1, 15]
 cdef uint8_t* LENGTH_EXTRA = [
     0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3, 4, 4, 4, 4, 5, 5, 5, 5, 0,
@@ -57,57 +97,72 @@ cdef uint16_t* LENGTH_BASE = [
 ]
 
 
-def gzip_size(data, int64_t most_blocks, int64_t most):
+def gzip_content(data, int64_t most_blocks, int64_t most):
     cdef Py_buffer view
+    cdef PyObject* content
+    cdef uint8_t* out
     cdef int64_t size
+    cdef bint is_whole
     PyObject_GetBuffer(data, &view, PyBUF_SIMPLE)
-    with nogil:
-        size = of_member(<const uint8_t*>view.buf, view.len, most_blocks, most)
-    PyBuffer_Release(&view)
-    return size
+    try:
+        size = size_in_trailer(<const uint8_t*>view.buf, view.len)
+        if size > most:
+            return None
+        content = PyBytes_FromStringAndSize(NULL, size + SPARE)
+        out = <uint8_t*>PyBytes_AS_STRING(content)
+        with nogil:
+            is_whole = inflate(&view, most_blocks, out, size)
+        _PyBytes_Resize(&content, size)
+        found = <object>content
+        Py_DECREF(found)
+        return found if is_whole else None
+    finally:
+        PyBuffer_Release(&view)
 
 
-cdef int64_t of_member(
-    const uint8_t* data, Py_ssize_t size, int64_t most_blocks, int64_t most
-) noexcept nogil:
+cdef int64_t size_in_trailer(const uint8_t* data, Py_ssize_t size) noexcept nogil:
+    """The size of the content, in bytes; above any limit if this is no ordinary member."""
+    if size < HEADER_BYTES + TRAILER_BYTES:
+        return INT64_MAX
+    if data[0] != 0x1F or data[1] != 0x8B or data[2] != 8 or data[3] != 0:
+        return INT64_MAX
+    data += size - 4
+    return data[0] | data[1] << 8 | data[2] << 16 | <int64_t>data[3] << 24
+
+
+cdef bint inflate(const Py_buffer* view, int64_t most_blocks, uint8_t* out, int64_t size) noexcept nogil:
+    """Write the content. False if it does not have this size, for too many blocks, for damaged ones, and if
+    there are other bytes between the last one and the trailer."""
     cdef Codes literals, distances
     cdef Bits bits
-    cdef int64_t written = 0
+    cdef Room room
     cdef bint is_last = False
-    if size < HEADER_BYTES or data[0] != 0x1F or data[1] != 0x8B or data[2] != 8 or data[3] != 0:
-        return -1
-    bits.at, bits.end, bits.word, bits.have = data + HEADER_BYTES, data + size, 0, 0
+    bits.at, bits.word, bits.have = <const uint8_t*>view.buf + HEADER_BYTES, 0, 0
+    bits.end = <const uint8_t*>view.buf + view.len - TRAILER_BYTES
+    room.start, room.at, room.end = out, out, out + size
     while not is_last:
         is_last = read(&bits, 1)
-        written = of_block(&bits, written, most, &literals, &distances)
         most_blocks -= 1
-        if written < 0 or most_blocks < 0:
-            return -1
-    return written
+        if most_blocks < 0 or not of_block(&bits, &room, &literals, &distances):
+            return False
+    return room.at == room.end and bits.at - (bits.have >> 3) == bits.end
 
 
-cdef int64_t of_block(
-    Bits* bits, int64_t written, int64_t most, Codes* literals, Codes* distances
-) noexcept nogil:
-    """`written` and the size of the next block; -1 for a damaged block, or if that is above `most`."""
+cdef bint of_block(Bits* bits, Room* room, Codes* literals, Codes* distances) noexcept nogil:
+    """Write the next block's content. False if it is damaged, or does not fit into the room."""
     cdef int kind = <int>read(bits, 2)
     if kind == STORED:
-        written += stored(bits)
-    elif kind == FIXED:
+        return stored(bits, room)
+    if kind == FIXED:
         fix(literals, distances)
-        written = of_codes(bits, written, most, literals, distances)
     elif kind != DESCRIBED or not describe(bits, literals, distances):
-        return -1
-    else:
-        written = of_codes(bits, written, most, literals, distances)
-    return -1 if bits.have < 0 or written > most else written
+        return False
+    return coded(bits, room, literals, distances)
 
 
 cdef inline void refill(Bits* bits) noexcept nogil:
-    """Have at least 48 bits, or all that there are."""
+    """Have at least 56 bits, or all that there are."""
     cdef const uint8_t* at = bits.at
-    if bits.have >= 48:
-        return
     if bits.end - at >= 8 and bits.have >= 0:
         bits.word |= (
             <uint64_t>at[0] | <uint64_t>at[1] << 8 | <uint64_t>at[2] << 16 | <uint64_t>at[3] << 24
@@ -136,69 +191,113 @@ cdef inline uint64_t read(Bits* bits, int count) noexcept nogil:
     return value
 
 
-cdef int64_t stored(Bits* bits) noexcept nogil:
-    """Step over the bytes of a stored block, and return how many there are. `bits.have` is then below 0 if
-    they are not there."""
+cdef bint stored(Bits* bits, Room* room) noexcept nogil:
     cdef int64_t size
     drop(bits, bits.have & 7)
     size = <int64_t>read(bits, 16)
     if read(bits, 16) != size ^ 0xFFFF or bits.have < 0:
-        bits.have = -1
-        return 0
+        return False
     bits.at -= bits.have >> 3  # whole bytes that were taken too early
     bits.word, bits.have = 0, 0
-    if size > bits.end - bits.at:
-        bits.have = -1
-        return 0
+    if size > bits.end - bits.at or size > room.end - room.at:
+        return False
+    memcpy(room.at, bits.at, size)
     bits.at += size
-    return size
+    room.at += size
+    return True
 
 
-cdef int64_t of_codes(
-    Bits* stream, int64_t written, int64_t most, const Codes* literals, const Codes* distances
-) noexcept nogil:
-    """`written` and the size of a block's codes up to its end. The bits may end before it."""
-    cdef Bits bits = stream[0]  # a copy stays in registers
+cdef bint coded(Bits* stream, Room* room, const Codes* literals, const Codes* distances) noexcept nogil:
+    """Write what the codes of a block mean, up to its end. False if the bits or the room end before it."""
+    cdef Bits bits = stream[0]  # copies stay in registers
+    cdef uint8_t* at = room.at
     cdef Code code
-    while written <= most and bits.have >= 0:
+    cdef int64_t size, distance
+    while bits.have >= 0 and at <= room.end:
         refill(&bits)
-        code = next_code(bits.word, literals)
-        if code.size >= SHORTEST_MATCH:
-            written += code.size + <int64_t>(bits.word >> (code.bits - code.extra) & ((1 << code.extra) - 1))
-            drop(&bits, code.bits)
-            code = next_code(bits.word, distances)  # 48 bits are enough for both
-        else:
-            written += code.size
-        drop(&bits, code.bits)
-        if code.bits == 0:
-            return -1
-        if code.size == 0:
-            break
-    stream[0] = bits
-    return written
+        code = literals.table[bits.word & (TABLE_SIZE - 1)]
+        at = write(at, code)
+        if is_literals(code):
+            drop(&bits, code & BITS)
+            code = literals.table[bits.word & (TABLE_SIZE - 1)]
+            at = write(at, code)
+            if is_literals(code):
+                drop(&bits, code & BITS)
+                continue
+        if code & IS_LONG:
+            refill(&bits)
+            code = long_code(bits.word, literals, LITERAL_BITS)
+            at = write(at, code)
+            if is_literals(code):
+                drop(&bits, code & BITS)
+                continue
+        size = value_of(code, bits.word)
+        drop(&bits, code & BITS)
+        if code & IS_END:
+            stream[0], room.at = bits, at
+            return bits.have >= 0 and at <= room.end
+        code = next_code(bits.word, distances, DISTANCE_BITS)  # 56 bits were enough for all since `refill`
+        distance = value_of(code, bits.word)
+        drop(&bits, code & BITS)
+        if code & IS_LONG or size == 0 or distance > at - room.start:
+            return False
+        copy(at, distance, size)
+        at += size
+    return False
 
 
-cdef inline Code next_code(uint64_t word, const Codes* codes) noexcept nogil:
-    cdef Code code = codes.table[word & (TABLE_SIZE - 1)]
-    return code if code.bits else long_code(word, codes)
+cdef inline bint is_literals(Code code) noexcept nogil:
+    return code & (IS_END | IS_LONG | <Code>VALUE << VALUE_AT) == 0
 
 
-cdef Code long_code(uint64_t word, const Codes* codes) noexcept nogil:
-    """The next code, if it is too long for the table. Codes of one length are consecutive numbers, highest
-    bit first (RFC 1951, 3.2.2)."""
+cdef inline uint8_t* write(uint8_t* at, Code code) noexcept nogil:
+    """Write the literals of a code, and return where they end. Always four bytes are written."""
+    cdef uint32_t literals = LOWEST_FIRST(<uint32_t>(code >> LITERALS_AT))
+    memcpy(at, &literals, 4)
+    return at + (code >> COUNT_AT & 3)
+
+
+cdef inline int64_t value_of(Code code, uint64_t word) noexcept nogil:
+    """A length or a distance, with the bits that follow its code."""
+    cdef int extra = code >> EXTRA_AT & EXTRA
+    return <int64_t>((code >> VALUE_AT & VALUE) + (word >> ((code & BITS) - extra) & LOWEST[extra]))
+
+
+cdef inline void copy(uint8_t* at, int64_t distance, int64_t size) noexcept nogil:
+    """Copy bytes from `distance` bytes before: whole chunks, if they do not overlap."""
+    cdef const uint8_t* source = at - distance
+    cdef int64_t index = CHUNK
+    if distance >= CHUNK:
+        memcpy(at, source, CHUNK)
+        while index < size:
+            memcpy(at + index, source + index, CHUNK)
+            index += CHUNK
+    elif distance == 1:
+        memset(at, source[0], size)
+    else:
+        for index in range(size):
+            at[index] = source[index]
+
+
+cdef inline Code next_code(uint64_t word, const Codes* codes, int table_bits) noexcept nogil:
+    cdef Code code = codes.table[word & ((1 << table_bits) - 1)]
+    return long_code(word, codes, table_bits) if code & IS_LONG else code
+
+
+cdef Code long_code(uint64_t word, const Codes* codes, int table_bits) noexcept nogil:
+    """The next code, if it is too long for the table; IS_LONG if there is none. Codes of one length are
+    consecutive numbers, highest bit first (RFC 1951, 3.2.2)."""
     cdef int32_t code = 0, first = 0, longer = 0
     cdef int length
     for length in range(1, MOST_BITS + 1):
         code |= <int32_t>(word >> (length - 1) & 1)
         if code - first < codes.count[length]:
-            if length <= TABLE_BITS:
-                break  # is in the table
-            return codes.longer[longer + code - first]
+            return codes.longer[longer + code - first] if length > table_bits else IS_LONG
         first = first + codes.count[length] << 1
-        if length > TABLE_BITS:
+        if length > table_bits:
             longer += codes.count[length]
         code <<= 1
-    return Code(0, 0, 0)
+    return IS_LONG
 
 
 cdef bint describe(Bits* bits, Codes* literals, Codes* distances) noexcept nogil:
@@ -210,7 +309,7 @@ cdef bint describe(Bits* bits, Codes* literals, Codes* distances) noexcept nogil
     cdef int literal_count = <int>read(bits, 5) + 257
     cdef int distance_count = <int>read(bits, 5) + 1
     cdef int count = <int>read(bits, 4) + 4
-    cdef int index = 0, again
+    cdef int index = 0, again, symbol
     cdef uint8_t length
     if literal_count > MOST_LITERALS or distance_count > MOST_DISTANCES:
         return False
@@ -222,26 +321,33 @@ cdef bint describe(Bits* bits, Codes* literals, Codes* distances) noexcept nogil
     index = 0
     while index < literal_count + distance_count:
         refill(bits)
-        code = next_code(bits.word, codes)
-        drop(bits, code.bits)
-        if code.bits == 0 or bits.have < 0:
+        code = codes.table[bits.word & ((1 << LENGTH_BITS) - 1)]  # none is longer
+        drop(bits, code & BITS)
+        if code & IS_LONG or bits.have < 0:
             return False
-        again, length = 1, <uint8_t>code.size
-        if code.size == COPY_LAST:
+        symbol = code >> VALUE_AT
+        again, length = 1, <uint8_t>symbol
+        if symbol == COPY_LAST:
             if index == 0:
                 return False
             again, length = 3 + <int>read(bits, 2), lengths[index - 1]
-        elif code.size == FEW_ZEROS:
+        elif symbol == FEW_ZEROS:
             again, length = 3 + <int>read(bits, 3), 0
-        elif code.size == MANY_ZEROS:
+        elif symbol == MANY_ZEROS:
             again, length = 11 + <int>read(bits, 7), 0
         if again > literal_count + distance_count - index:
             return False
         memset(&lengths[index], length, again)
         index += again
+    if not lengths[BLOCK_END]:
+        return False
     if not make_codes(&lengths[literal_count], distance_count, DISTANCES, distances):
         return False
-    return make_codes(lengths, literal_count, LITERALS, literals)
+    if not make_codes(lengths, literal_count, LITERALS, literals):
+        return False
+    if bits.end - bits.at >= WORTH_JOINING:
+        join_literals(literals)
+    return True
 
 
 cdef void fix(Codes* literals, Codes* distances) noexcept nogil:
@@ -252,73 +358,100 @@ cdef void fix(Codes* literals, Codes* distances) noexcept nogil:
     memset(&lengths[256], 7, 24)
     memset(&lengths[280], 8, 8)
     make_codes(lengths, FIXED_LITERALS, LITERALS, literals)
-    memset(lengths, 5, MOST_DISTANCES)
-    make_codes(lengths, MOST_DISTANCES, DISTANCES, distances)
+    memset(lengths, 5, FIXED_DISTANCES)
+    make_codes(lengths, FIXED_DISTANCES, DISTANCES, distances)
 
 
 cdef bint make_codes(const uint8_t* lengths, int count, Kind kind, Codes* codes) noexcept nogil:
-    """Make codes of so many bits, one for each symbol that has some. False if there are too many codes."""
-    cdef int32_t following[MOST_BITS + 1]  # the next code of each length
-    cdef int32_t code = 0, left = 1
-    cdef int symbol, length, longer = 0, at
-    cdef Code meant
+    """Make codes of so many bits, one for each symbol that has some. False for too many codes, and as in zlib
+    for too few: a single one of one bit may stand alone.
+
+    The table grows with the length of the codes: each half begins as a copy of the table before, since
+    shorter codes do not depend on the next bit.
+    """
+    cdef int16_t ordered[FIXED_LITERALS]  # the symbols, by length
+    cdef int16_t place[MOST_BITS + 2]
+    cdef int16_t* symbols = ordered
+    cdef Code* longer = codes.longer
+    cdef int32_t left = 1, code = 0
+    cdef int symbol, length, index, longest = 0
+    cdef int table_bits = TABLE_BITS[<int>kind]
     memset(codes.count, 0, sizeof(codes.count))
-    memset(codes.table, 0, sizeof(codes.table))
     for symbol in range(count):
         codes.count[lengths[symbol]] += 1
     codes.count[0] = 0
+    place[1] = 0
     for length in range(1, MOST_BITS + 1):
-        code = code + codes.count[length - 1] << 1
-        following[length] = code
+        place[length + 1] = place[length] + codes.count[length]
         left = 2 * left - codes.count[length]
         if left < 0:
             return False
+        if codes.count[length]:
+            longest = length
+    if left > 0 and longest > (kind != CODE_LENGTHS):
+        return False
     for symbol in range(count):
-        length = lengths[symbol]
-        if 0 < length <= TABLE_BITS:
-            meant = of_symbol(kind, symbol, length)
-            at = reversed_bits(following[length], length)
-            following[length] += 1
-            while at < TABLE_SIZE:
-                codes.table[at] = meant
-                at += 1 << length
-    for length in range(TABLE_BITS + 1, MOST_BITS + 1):
-        for symbol in range(count if codes.count[length] else 0):
-            if lengths[symbol] == length:
-                codes.longer[longer] = of_symbol(kind, symbol, length)
-                longer += 1
-    if kind == LITERALS:
-        join_literals(codes)
+        if lengths[symbol]:
+            ordered[place[lengths[symbol]]] = symbol
+            place[lengths[symbol]] += 1
+    codes.table[0] = IS_LONG
+    for length in range(1, table_bits + 1):
+        memcpy(&codes.table[1 << (length - 1)], codes.table, sizeof(Code) << (length - 1))
+        for index in range(codes.count[length]):
+            codes.table[code] = of_symbol(kind, symbols[index], length)
+            code = following(code, length)
+        symbols += codes.count[length]
+    for length in range(table_bits + 1, MOST_BITS + 1):
+        for index in range(codes.count[length]):
+            longer[index] = of_symbol(kind, symbols[index], length)
+        longer += codes.count[length]
+        symbols += codes.count[length]
     return True
 
 
-cdef inline int reversed_bits(int32_t code, int length) noexcept nogil:
-    cdef int found = 0, index
-    for index in range(length):
-        found = found << 1 | code >> index & 1
-    return found
+cdef inline int32_t following(int32_t code, int length) noexcept nogil:
+    """The next code of this length, or of a greater one. Codes begin with their highest bit, and the first
+    bit is the lowest one of an index: so this adds 1 to the highest bit and carries downwards."""
+    cdef int32_t bit = 1 << (length - 1)
+    while code & bit:
+        code ^= bit
+        bit >>= 1
+    return code | bit
 
 
 cdef inline Code of_symbol(Kind kind, int symbol, int length) noexcept nogil:
-    cdef int extra = 0, size = symbol
+    cdef int extra = 0, value = symbol
     if kind == LITERALS:
+        if symbol < BLOCK_END:
+            return <Code>symbol << LITERALS_AT | <Code>1 << COUNT_AT | length
+        if symbol == BLOCK_END:
+            return IS_END | length
         if symbol >= MOST_LITERALS:
-            return Code(0, 0, 0)
-        if symbol > BLOCK_END:
-            extra, size = LENGTH_EXTRA[symbol - BLOCK_END - 1], LENGTH_BASE[symbol - BLOCK_END - 1]
-        else:
-            size = symbol != BLOCK_END
+            return IS_LONG
+        extra, value = LENGTH_EXTRA[symbol - BLOCK_END - 1], LENGTH_BASE[symbol - BLOCK_END - 1]
     elif kind == DISTANCES:
-        extra, size = (0 if symbol < 4 else (symbol >> 1) - 1), 1
-    return Code(<uint8_t>(length + extra), <uint8_t>extra, <uint16_t>size)
+        if symbol >= MOST_DISTANCES:
+            return IS_LONG
+        if symbol >= 4:
+            extra = (symbol >> 1) - 1
+            value = 2 + (symbol & 1) << extra
+        value += 1
+    return <Code>value << VALUE_AT | extra << EXTRA_AT | length + extra
 
 
 cdef void join_literals(Codes* codes) noexcept nogil:
-    """Let a place of the table stand for two literals, if both fit: most codes are of literals."""
-    cdef Code first, second
-    cdef int at
-    for at in range(TABLE_SIZE - 1, -1, -1):  # the second one stands before the first, so it is a single one
-        first = codes.table[at]
-        second = codes.table[at >> first.bits]
-        if first.size == 1 and second.size == 1 and first.bits + second.bits <= TABLE_BITS:
-            codes.table[at] = Code(first.bits + second.bits, 0, 2)
+    """Let each place of the table that stands for a literal stand for what follows it, too, if it fits: other
+    literals, and then perhaps a length or the block's end."""
+    cdef Code joined, other
+    cdef int at, bits, count
+    for at in range(TABLE_SIZE - 1, -1, -1):  # `other` stands before it, so it is not joined yet
+        joined, count = codes.table[at], 1
+        while is_literals(joined) and count < 3:
+            bits = joined & BITS
+            other = codes.table[at >> bits]
+            if other & IS_LONG or bits + (other & BITS) - (other >> EXTRA_AT & EXTRA) > LITERAL_BITS:
+                break
+            joined += other & ((<Code>1 << LITERALS_AT) - 1)
+            joined |= other >> LITERALS_AT << LITERALS_AT << 8 * count
+            count += 1
+        codes.table[at] = joined
