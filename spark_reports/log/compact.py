@@ -169,7 +169,7 @@ def _would_vanish(spark: SparkSession, source: Source, table: Table) -> dict[str
     """
     if not table.exists(spark):
         return {}
-    stored = _days_of(spark, table, source.first, source.last)
+    stored = table.lines(spark, _names(source)).withColumnRenamed("event_date", "day")
     if stored.isEmpty():
         return {}
     coming = _dated(spark, source).withColumnRenamed("event_date", "day")
@@ -217,15 +217,19 @@ def _dated(spark: SparkSession, source: Source) -> DataFrame:
 def _streamed(spark: SparkSession, source: Source) -> DataFrame:
     """The lines of the days in tables of `stream`. An earlier release put lines without a time at TIMELESS:
     those belong to the day in their file's name. Usable lines are there if a clock stood at 1970."""
-    days = [
-        (source.first + timedelta(days=n)).isoformat() for n in range((source.last - source.first).days + 1)
-    ]
-    parts = [Table(name, source.form).rows(spark) for name in source.inputs]
-    rows = reduce(DataFrame.unionByName, parts).where(F.col("event_date").isin(*days, TIMELESS))
+    days = [*_names(source), TIMELESS]
+    parts = [Table(name, source.form).lines(spark, days) for name in source.inputs]
+    rows = reduce(DataFrame.unionByName, parts)
     opened_on = F.coalesce(F.nullif(read.opened_on(F.col("file")), F.lit("")), F.lit(TIMELESS))
     is_timeless = (F.col("event_date") == TIMELESS) & F.col("problem").isNotNull()
     day = F.when(is_timeless, opened_on).otherwise(F.col("event_date"))
     return rows.withColumn("event_date", day).select(*TABLE_COLUMNS)
+
+
+def _names(source: Source) -> list[str]:
+    """The days of the source, such as `2026-11-20`."""
+    days = range((source.last - source.first).days + 1)
+    return [(source.first + timedelta(days=n)).isoformat() for n in days]
 
 
 def _day(marks: Mapping[str, Column], source: Source) -> Column:

@@ -31,12 +31,12 @@ from pyspark.sql import Column, DataFrame, DataFrameReader, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  # the name that all of Spark's documentation uses
 
 from spark_reports.exits import NoFilesError, UsageError
-from spark_reports.log import damaged_files, inputs, set_aside
+from spark_reports.log import damaged_files, inputs, problems, set_aside
 from spark_reports.log.grouping import Grouping, How, Measure
 from spark_reports.log.schema import COLUMNS, CORRUPT, IDENTITY, READ_DDL
 from spark_reports.log.sequence import BOOT
 from spark_reports.log.store import Form, Table
-from tsproxy.decisions.fields import SCHEMA_VERSION, EventName
+from tsproxy.decisions.fields import EventName
 from tsproxy.model.verdict import Reason, UnitGuess
 
 LATENESS_DAYS: Final = 1
@@ -77,11 +77,7 @@ FIRST_OF_COPIES: Final = ("ts", "interval_start", "file")
 _PLACE: Final = ("event", "ts", "interval_start")
 """The columns from which follows whether a line that was set aside may hold totals of a period."""
 
-_ABSURD_INTERVAL_MS: Final = 10**12
-"""This is thirty years. Spark can still compute with an instant plus this length."""
-
 _RAW_CHARS: Final = 300
-_INSTANT_CHARS: Final = len("2026-11-20T10:00:00.086Z")
 _FILE_NAMES: Final = (".jsonl", ".json", ".gz", ".zst", ".open")
 
 
@@ -112,9 +108,8 @@ def marked_lines(spark: SparkSession, source: Source) -> DataFrame:
         marked = with_marks(json_lines(spark, source, READ_DDL, F.col("_metadata.file_name").alias("file")))
     else:
         days = [day.isoformat() for day in _days(source)]
-        parts = [Table(name, source.form).rows(spark) for name in source.inputs]
-        stored = reduce(DataFrame.unionByName, parts).where(F.col("event_date").isin(days))
-        marked = stored.withColumnRenamed("event_date", "day")
+        parts = [Table(name, source.form).lines(spark, days) for name in source.inputs]
+        marked = reduce(DataFrame.unionByName, parts).withColumnRenamed("event_date", "day")
     columns = [_known_words(name) if name in _WORDS else F.col(name) for name in COLUMNS]
     return marked.select(*columns, "raw", "file", "copies", "problem", "day", "hour")
 
@@ -154,7 +149,8 @@ def marks() -> dict[str, Column]:
     return {
         "raw": F.substring(CORRUPT, 1, _RAW_CHARS),
         "copies": F.lit(1).cast("bigint"),
-        "problem": _problem(),
+        "problem": problems.of_line(),
+        "checks": F.lit(problems.CHECKS),
         "day": F.substring(_time(), 1, 10),
         "hour": F.substring(_time(), 1, 13),
     }
@@ -217,44 +213,9 @@ def _days(source: Source) -> list[date]:
     return [start + timedelta(days=n) for n in range(count)]
 
 
-def _problem() -> Column:
-    return (
-        F.when(F.col(CORRUPT).isNotNull(), "not_json")
-        .when(_any_null(*set_aside.IDENTIFYING), "no_identity")
-        .when(~F.col("seq").between(0, set_aside.ABSURD_COUNT), "no_identity")
-        .when(F.col("v") != SCHEMA_VERSION, "unknown_version")
-        .when(~_is_instant(F.col("ts")), "bad_instant")
-        .when(_has_interval() & ~(_is_instant(F.col("interval_start")) & _is_length()), "bad_instant")
-        .when(set_aside.bad_key(), "bad_key")
-        .when(set_aside.bad_count(), "bad_count")
-    )
-
-
 def _time() -> Column:
     """The time to which a line belongs. Counters are written after their interval, perhaps a day later."""
-    return F.when(_has_interval(), F.col("interval_start")).otherwise(F.col("ts"))
-
-
-def _has_interval() -> Column:
-    return F.col("event").isin(EventName.COUNTERS.value, EventName.HEARTBEAT.value)
-
-
-def _any_null(*names: str) -> Column:
-    return reduce(Column.__or__, [F.col(name).isNull() for name in names])
-
-
-def _is_instant(instant: Column) -> Column:
-    """True for exactly the form that the log writes, if it is a real date: not for a 30th of February.
-
-    There is no regular expression: it would run for every line, and would be a fifth of all the work.
-    """
-    formed = (F.length(instant) == _INSTANT_CHARS) & instant.between("1", "9999-12-31T23:59:59.999Z")
-    written = (F.substring(instant, 11, 1) == "T") & instant.endswith("Z")
-    return F.coalesce(formed & written, F.lit(False)) & instant.try_cast("timestamp").isNotNull()
-
-
-def _is_length() -> Column:
-    return F.coalesce(F.col("interval_ms").between(0, _ABSURD_INTERVAL_MS), F.lit(False))
+    return F.when(problems.has_interval(), F.col("interval_start")).otherwise(F.col("ts"))
 
 
 def deduplicated(marked: DataFrame, dirty: DataFrame) -> DataFrame:

@@ -55,6 +55,7 @@ OWN_COLUMNS: Final = (
     ("file", "STRING", "the file of the line; topic and partition for a line of the topic"),
     ("copies", "BIGINT", "how often the line was delivered; it is in the table once"),
     ("problem", "STRING", "why the line cannot be used; null if it can"),
+    ("checks", "INT", "the number of the checks that the line went through; null for an earlier release"),
     ("hour", "STRING", "the hour in which its batches are counted, `2026-11-20T10`"),
     ("event_date", "STRING", "its day in UTC; the partition"),
 )

@@ -20,7 +20,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  # the name that all of Spark's documentation uses
 
 from spark_reports.exits import SparkUnavailableError
-from spark_reports.log import folders
+from spark_reports.log import folders, problems
 from spark_reports.log.schema import TABLE_DDL
 
 
@@ -52,6 +52,15 @@ class Table:
                 return whole.parquet(self.name)
             case _:
                 return _of_this_version(self._as_stored(spark))
+
+    def lines(self, spark: SparkSession, days: Sequence[str]) -> DataFrame:
+        """Its rows of these days. `problem` is what the checks of this release find, whichever release wrote
+        the table."""
+        rows = self.rows(spark).where(F.col("event_date").isin(*days))
+        # The checks read nearly all columns, so they are left out if no line needs them.
+        if rows.where(problems.is_to_check()).isEmpty():
+            return rows
+        return rows.withColumns({"problem": problems.of_stored(), "checks": F.lit(problems.CHECKS)})
 
     def batches(self, spark: SparkSession) -> DataFrame:
         """The column `batch_id` of a table of `stream`; null, or no such column, in a table of `compact`."""

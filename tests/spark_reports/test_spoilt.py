@@ -9,6 +9,8 @@ import json
 from datetime import date
 
 import pytest
+from pyspark.sql import functions as F  # noqa: N812  # the name that all of Spark's documentation uses
+from pyspark.testing import assertDataFrameEqual
 
 from spark_reports.cli import main
 from spark_reports.commands.render import FORMATS, for_terminal
@@ -119,3 +121,33 @@ def test_no_line_is_lost_by_a_table(spark, log, problems, tmp_path, capsys):
     found = json.loads(capsys.readouterr().out)
     assert sum(found["quarantined_lines"].values()) == len(LINES) - len(usable)
     assert set(found["quarantined_lines"]) >= {"not_json", "bad_instant", "bad_key", "bad_count"}
+
+
+def test_a_table_of_a_release_that_checked_less_gives_the_same_report(spark, log, problems, tmp_path, capsys):
+    """Its lines are set aside, named and counted, also by `compact` from it, and from the log into it."""
+
+    def written(table, form, place):
+        where = ["--input-format", form, "--output", str(tmp_path / table), "--date", "2026-11-20"]
+        return main(["compact", "--input", str(place), *where, "--quiet"])
+
+    def reported(table):
+        asked = ["--input", str(tmp_path / table), "--input-format", "parquet", "--date", "2026-11-20"]
+        capsys.readouterr()
+        assert main(["daily", *asked, "--output", str(tmp_path / "out"), "--json"]) == 0
+        found = json.loads(capsys.readouterr().out)
+        return found["totals"], found["what_if"], found["log"]["quarantined_lines"]
+
+    assert written("lines", "json", log) == 0
+    stored = spark.read.parquet(str(tmp_path / "lines")).drop("checks")
+    found = F.when(~F.col("problem").isin("bad_count", "bad_key"), F.col("problem"))
+    older = stored.withColumn("problem", found).write.partitionBy("event_date")
+    older.parquet(str(tmp_path / "older"))
+    assert reported("older") == reported("lines")
+    assert written("newer", "parquet", tmp_path / "older") == 0
+    kept = [
+        spark.read.parquet(str(tmp_path / name)).groupBy("problem", "checks").count()
+        for name in ("lines", "newer")
+    ]
+    assertDataFrameEqual(*kept)
+    assert written("older", "json", log) == 0
+    assert spark.read.parquet(str(tmp_path / "older")).where("checks is null").isEmpty()
