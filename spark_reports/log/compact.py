@@ -26,7 +26,7 @@ from pyspark.sql import functions as F  # noqa: N812  # the name that all of Spa
 from spark_reports.exits import LinesWouldVanishError
 from spark_reports.log import frames, late_days, lost_on_rewrite, output, read, sequence
 from spark_reports.log.read import Source
-from spark_reports.log.schema import TABLE_COLUMNS, WHOLE_DDL
+from spark_reports.log.schema import IDENTITY, TABLE_COLUMNS, WHOLE_DDL
 from spark_reports.log.store import Form, Table
 from spark_reports.log.stream import TIMELESS
 from spark_reports.spark.session import settings
@@ -199,7 +199,9 @@ def _write(spark: SparkSession, source: Source, table: Table) -> int:
     if twice := frames.rows(spans.where("is_repeated").select(*sequence.BOOT)):
         # A literal, because a query that still reads the table cannot replace it.
         dirty = frames.frame_of(spark, twice, sequence.BOOT_DDL)
-        _overwrite(read.deduplicated(_within(dated, first, last), dirty), first == last, table, wanted)
+        # A version of another day stays on its day, as if each day were written alone.
+        once = read.deduplicated(_within(dated, first, last), dirty, by=(*IDENTITY, "event_date"))
+        _overwrite(once, first == last, table, wanted)
     return int(count.get["lines_before"])
 
 

@@ -218,30 +218,30 @@ def _time() -> Column:
     return F.when(problems.has_interval(), F.col("interval_start")).otherwise(F.col("ts"))
 
 
-def deduplicated(marked: DataFrame, dirty: DataFrame) -> DataFrame:
+def deduplicated(marked: DataFrame, dirty: DataFrame, by: Sequence[str] = IDENTITY) -> DataFrame:
     """Each line once, even if a log shipper delivered it several times; `copies` says how often. If the
     copies differ, none of them counts (`conflict`). If they also differ in their event or day, the line has
     neither event nor times: it may hold totals of each of these days.
 
-    `dirty`: the boots with a repeated line (BOOT). Only their lines are shuffled; all others, nearly always
-    all lines, stay where they are. A line is aggregated as one struct: forty aggregates of one column each
-    cost a quarter more.
+    `by`: the columns that the copies of a line have in common. `dirty`: the boots with a repeated line
+    (BOOT). Only their lines are shuffled; all others, nearly always all lines, stay where they are. A line is
+    aggregated as one struct: forty aggregates of one column each cost a quarter more.
     """
     boots = F.broadcast(dirty)
     known = F.coalesce(~F.col("problem").isin(*set_aside.PROBLEMS_WITHOUT_IDENTITY), F.lit(True))
-    rest = [name for name in marked.columns if name not in (*IDENTITY, "copies", "problem")]
+    rest = [name for name in marked.columns if name not in (*by, "copies", "problem")]
     content = F.xxhash64(F.to_json(F.struct(*[name for name in rest if name not in OF_A_COPY])))
     copies = marked.where(known).join(boots, on=list(BOOT), how="left_semi")
     once = (
         copies.withColumns({"content": content, "place": F.xxhash64("event", _day_or_hour())})
-        .groupBy(*IDENTITY)
+        .groupBy(*by)
         .agg(
             F.min_by(F.struct(*rest), F.struct(*FIRST_OF_COPIES)).alias("line"),
             F.when(_differ("content"), CONFLICT).otherwise(F.max("problem")).alias("problem"),
             F.sum("copies").alias("copies"),
             _differ("place").alias("is_anywhere"),
         )
-        .select(*IDENTITY, "copies", "problem", "is_anywhere", "line.*")
+        .select(*by, "copies", "problem", "is_anywhere", "line.*")
         .withColumns({name: F.when(~F.col("is_anywhere"), F.col(name)) for name in _PLACE})
         .drop("is_anywhere")
     )

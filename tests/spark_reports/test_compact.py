@@ -190,6 +190,19 @@ def test_days_that_no_run_wrote_are_written_by_the_next_which_says_so(spark, tmp
     assert capsys.readouterr().out.endswith(said)
 
 
+def test_a_line_in_versions_of_two_days_is_in_the_table_on_each_of_them(spark, tmp_path):
+    """A container was restored three days later and went on with its old numbers. A run over all these days
+    writes what the run of each day writes."""
+    later = MIDNIGHT_MS + 3 * DAY_MS
+    for name, at_ms in (("20261120", MIDNIGHT_MS), ("20261123", later)):
+        own = [counters(0, at_ms), counters(0, at_ms, proxy=f"p{name}")]
+        write(tmp_path / "in" / f"decisions-{name}T000000Z-px.jsonl", *own)
+    for days in ((FRIDAY, FRIDAY + 3 * ONE_DAY), (FRIDAY, FRIDAY), (FRIDAY + 3 * ONE_DAY,) * 2):
+        table = tmp_path / ("whole" if days[0] != days[1] else "by-day")
+        compact(spark, [str(tmp_path / "in")], *days, Table(str(table)))
+    assert rows_of(spark, tmp_path / "whole") == rows_of(spark, tmp_path / "by-day")
+
+
 def test_a_day_is_not_written_again_without_lines_that_the_table_holds(spark, decisions, tmp_path, capsys):
     """A proxy has deleted its old files. The rest of them, or late lines, must not replace the whole day."""
     table = tmp_path / "table"
