@@ -68,6 +68,11 @@ def test_what_the_engine_cannot_read_is_told(regex):
         parsed(regex)
 
 
+@pytest.mark.parametrize(("regex", "ascii_only"), [(r"\d", "7٣"), (r"\w", "aж"), (r"\s", " \u00a0")])
+def test_classes_of_characters_are_ascii(regex, ascii_only):
+    assert [parsed(regex).fits(each) for each in ascii_only] == [True, False]
+
+
 @pytest.mark.parametrize("regex", ONCE_REJECTED)
 def test_no_name_keeps_a_regular_expression_busy(regex):
     """Each of these would still run when this test had ended."""

@@ -7,6 +7,7 @@ import pytest
 
 from tests.attacks.attacker import HOST, PATIENCE_S, port_of
 from tests.e2e.test_policy import proxy_of
+from tests.proxy.running import series
 from tests.session.messages import produce
 from tests.wire.batches import LZ4, batch
 from tsproxy.fastpath.adaptive import ONE_READ_OF, TRUSTED_AFTER
@@ -51,6 +52,7 @@ async def test_a_hidden_old_record_is_rejected_by_proxy_or_broker_and_never_stor
         rejected = [await producer.sends(0, -3 * DAY_MS, 1) for _ in range(hidden)]
         last = await producer.sends(0)
         writer.close()
+        counted = (await series(proxy))['tsproxy_records_unread_total{listener="default"}']
 
     for answered in rejected:
         assert answered.error_code == ErrorCode.INVALID_TIMESTAMP
@@ -69,3 +71,4 @@ async def test_a_hidden_old_record_is_rejected_by_proxy_or_broker_and_never_stor
     unread = sum(line.get("records_unread", 0) for line in counters if line["verdict"] == "accepted")
     assert unread < 2 * ONE_READ_OF
     assert unread
+    assert counted == sum(line.get("records_unread", 0) for line in counters)

@@ -105,6 +105,17 @@ async def test_a_mechanism_that_the_broker_does_not_know_is_told_and_not_named(p
     no_secret_was_told(proxy)
 
 
+async def test_gssapi_by_raw_tokens_is_closed_at_the_handshake_and_the_log_says_why(proxy):
+    """A broker with GSSAPI would not answer the last token."""
+    client = await connect(proxy.bootstrap_servers)
+    with pytest.raises(asyncio.IncompleteReadError):
+        await client.handshake("GSSAPI", version=0)
+    [line] = await until(lambda: told_of(proxy, client.port))
+    assert line["event"] == "client_rejected"
+    assert "use a client that sends SaslAuthenticate (Kafka 1.0)" in line["detail"]
+    client.close()
+
+
 async def test_a_renewal_that_fails_is_told_and_one_that_works_is_not(proxy):
     client = await connect(proxy.bootstrap_servers)
     for _ in range(2):

@@ -8,19 +8,22 @@ from pathlib import Path
 from aiokafka import AIOKafkaConsumer
 
 from tests.e2e.test_repair import dumped
-from tests.proxy.running import page
+from tests.e2e.test_topics_of_brokers import committed
+from tests.proxy.running import HOST, page
 from tests.proxy.world import PATIENCE_S, until
 from tests.session.messages import API_VERSIONS, produce, request
 from tests.wire.batches import batch
 from tsproxy.clock import Clock
 from tsproxy.model.kafka import ErrorCode
 from tsproxy.policy.extended import text as text_of_extended
+from tsproxy.proxy.notes import PER_ADDRESS
 from tsproxy.testing.proxy import RunningProxy
 from tsproxy.wire import k00_produce
 
 GUIDE = Path(__file__).parents[2] / "docs" / "guide"
 DOCUMENT = (GUIDE / "policy.md").read_text()
-EXAMPLES = dict(re.findall(r"^## ([^\n]+)$(?:(?!^## ).)*?^```yaml\n(.*?)^```$", DOCUMENT, re.M | re.S))
+EXAMPLES = dict(re.findall(r"^#+ ([^\n]+)$(?:(?!^#+ ).)*?^```yaml\n(.*?)^```$", DOCUMENT, re.M | re.S))
+"""The heading above an example, and the example."""
 [CUSTOM_RULE, OWN_TEST, *_] = re.findall(
     r"^```python\n(.*?)^```$", (GUIDE / "how-to" / "write-a-rule.md").read_text(), re.M | re.S
 )
@@ -81,7 +84,7 @@ async def test_which_rule_decides(kafka_391, tmp_path):
     topics = ("orders-changelog", "orders-repartition", "orders-eu", "orders-asia")
     for topic in topics:
         await kafka_391.create_topic(topic)
-    async with proxy_of("Which rule decides", kafka_391, tmp_path) as proxy:
+    async with proxy_of("Internal topics", kafka_391, tmp_path) as proxy:
         ages = [now_ms() - age_ms for age_ms in (2 * HOUR_MS, 2 * DAY_MS, 8 * DAY_MS)]
         found = {topic: [(await sent(proxy, topic, old_ms))[0] for old_ms in ages] for topic in topics}
         by_java, _ = await sent(proxy, "orders-eu", ages[0], software=OF_JAVA)
@@ -96,6 +99,19 @@ async def test_which_rule_decides(kafka_391, tmp_path):
     assert len(decided(proxy, rule="changelogs")) == 1
 
 
+async def test_topics_that_only_brokers_write(kafka_391, topic, tmp_path):
+    """The broker, too, answers so to all but `__admin_client`, and no record is stored."""
+    await kafka_391.create_topic(topic)
+    await committed(kafka_391, topic)
+    tool = EXAMPLES["Topics that only brokers write"]
+    others = (tool, "rejected"), (tool.replace("10.0.0.7/32", "127.0.0.1/32"), "broker_rejected")
+    for policy, verdict in others:
+        async with proxy_by(policy, kafka_391, tmp_path) as proxy:
+            code, _ = await sent(proxy, "__consumer_offsets", now_ms())
+        assert code == ErrorCode.INVALID_TOPIC_EXCEPTION
+        assert [line["verdict"] for line in proxy.decisions() if line["event"] == "counters"] == [verdict]
+
+
 async def test_modes(kafka_391, tmp_path):
     await kafka_391.create_topic("payments-modes")
     await kafka_391.create_topic("modes")
@@ -103,11 +119,13 @@ async def test_modes(kafka_391, tmp_path):
         ahead_ms = now_ms() + 2 * HOUR_MS
         assert (await sent(proxy, "payments-modes", ahead_ms))[0] == BAD
         assert (await sent(proxy, "payments-modes", ahead_ms, client_id="archive"))[0] == BAD  # a claim
-        assert (await sent(proxy, "modes", ahead_ms))[0] == OK
+        assert (await sent(proxy, "modes", now_ms(), ahead_ms * 1_000))[0] == OK
     assert (
         len(decided(proxy, topic="payments-modes", verdict="rejected", rule="payments", mode="enforce")) == 2
     )
-    assert len(decided(proxy, topic="modes", verdict="accepted", would_reject=True, rule="everybody")) == 1
+    [audited] = decided(proxy, topic="modes", verdict="accepted", would_reject=True, rule="everybody")
+    assert (audited["reason"], audited["unit_guess"]) == ("too_far_ahead", "microseconds")
+    assert (audited["bad_index"], audited["bad_ts"]) == ([1], [ahead_ms * 1_000])
     assert len(decided(proxy)) == 3
 
 
@@ -132,7 +150,13 @@ async def test_the_candidate(kafka_391, tmp_path):
             # A candidate is measured against the topic's own limits, which must be read first.
             while not counted.search((await page(proxy.admin_address, "/metrics"))[1]):
                 assert (await sent(proxy, "candidate", now_ms() + 6 * 60_000))[0] == OK
-    assert "candidate" in [line["topic"] for line in proxy.log if line["event"] == "record_far_ahead"]
+        for _ in range(PER_ADDRESS.burst + 5):
+            assert (await sent(proxy, "candidate", now_ms() + 6 * 60_000))[0] == OK
+    told = [line for line in proxy.log if line["event"] == "record_far_ahead"]
+    assert {(line["topic"], line["client"], line["client_id"]) for line in told} == {
+        ("candidate", HOST, "app")
+    }
+    assert PER_ADDRESS.burst <= len(told) < PER_ADDRESS.burst + 5
     assert decided(proxy, topic="candidate", verdict="accepted", would_reject=True, rule="candidate")
 
 
@@ -309,12 +333,17 @@ async def test_a_streams_own_time(kafka_391, tmp_path):
 
 def test_every_example_is_tried():
     tried = {
-        "Which rule decides",
+        "Internal topics",
+        "Topics that only brokers write",
         "Modes",
         "Limits",
         "Candidate limits",
         "Missing, zero and negative timestamps",
     }
     tried |= {"Wrong time units", "Waivers", "Repair", "Dead letters", "Custom rules"}
-    tried |= {"Compressed batches"}  # in test_adaptive.py
+    tried |= {
+        "Compressed batches",
+        "Clients without a principal",
+    }  # in test_adaptive.py and test_principals.py
     assert set(EXAMPLES) == tried | {"Timestamps before 1970", "Stream time", "The proxy's clock"}
+    assert len(EXAMPLES) == DOCUMENT.count("```yaml\n")

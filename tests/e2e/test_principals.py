@@ -7,9 +7,7 @@ whose bookings say whom it takes the client for. `TSPROXY_TEST=full` does more, 
 import asyncio
 import os
 import random
-import re
 import time
-from pathlib import Path
 
 import pytest
 import pytest_asyncio
@@ -26,6 +24,7 @@ from tests.e2e.principals import (
     scram,
 )
 from tests.e2e.sasl import connect, plain, unsecured_token
+from tests.e2e.test_policy import EXAMPLES
 from tests.proxy.world import until
 from tests.session.messages import produce
 from tests.wire.batches import batch
@@ -467,17 +466,14 @@ async def test_a_rule_for_one_principal_is_for_nobody_else(kafka, token, tmp_pat
     assert {principal for _, principal, verdict in fates if verdict == "accepted"} == {"User:admin"}
 
 
-DOCUMENT = (Path(__file__).parents[2] / "docs" / "guide" / "policy.md").read_text()
-[NAMELESS] = re.findall(r"^### Clients without a principal$.*?^```yaml\n(.*?)^```$", DOCUMENT, re.M | re.S)
-
-
 async def test_the_documents_allowance_by_name_is_not_nobodys(kafka_440, topic, tmp_path):
     """Two days old, where etl may be thirty late: who has not logged in gets the rule for everybody."""
     await kafka_440.create_topic(topic)
     file = tmp_path / "tsproxy.yaml"
     file.write_text(
         f"upstream: {{ bootstrap_servers: ['{kafka_440.bootstrap_servers}'] }}\n"
-        f"listeners: [{{ bind: 127.0.0.1:0 }}]\n" + NAMELESS.replace('"orders"', topic)
+        f"listeners: [{{ bind: 127.0.0.1:0 }}]\n"
+        + EXAMPLES["Clients without a principal"].replace('"orders"', topic)
     )
     async with RunningProxy(config=file) as proxy:
         client = await connect(proxy.bootstrap_servers)

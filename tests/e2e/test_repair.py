@@ -67,6 +67,31 @@ def records_of(topic, count, now_ms):
     ]
 
 
+async def test_javas_producer_splits_a_batch_that_a_repair_makes_too_large(kafka_440, topic):
+    """Each record gets a header, and the topic takes only what came."""
+    most, count, now_ms = 4_000, 40, time.time_ns() // 1_000_000
+    await kafka_440.create_topic(topic, config={"max.message.bytes": str(most)})
+    settings = {**REPAIR, "policy.limits_from": "stricter", "policy.defaults.keep_both_times": "yes"}
+    async with RunningProxy(kafka_440.bootstrap_servers, settings=settings) as proxy:
+        options = {
+            "bootstrap.servers": proxy.bootstrap_servers,
+            "batch.size": str(most - 100),
+            "linger.ms": "200",
+        }
+        async with JavaProducer(options) as producer:
+            await producer.send_all(records_of(topic, 1, now_ms))  # the proxy knows the topic's limits now
+            results = await producer.send_all(
+                [
+                    JavaRecord(topic, b"%070d" % n, timestamp_ms=(now_ms + n) * 1_000, partition=0)
+                    for n in range(count)
+                ]
+            )
+    assert all(isinstance(each, Acknowledged) for each in results)
+    assert [int(each.value) for each in (await stored(kafka_440, topic))[1:]] == list(range(count))
+    rejected = [line for line in proxy.decisions() if line.get("verdict") == "rejected"]
+    assert {line["error_code"] for line in rejected if line["event"] == "decision"} == {10}
+
+
 @pytest.mark.parametrize("codec", variations(ANOTHER_CODEC, CODECS, but=["none", "zstd"]))
 async def test_an_idempotent_producers_records_are_stored_once_in_order_with_right_times(
     kafka_440, topic, codec

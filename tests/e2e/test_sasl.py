@@ -8,6 +8,7 @@ import asyncio
 import contextlib
 import itertools
 import os
+import ssl
 import struct
 import time
 import urllib.request
@@ -19,6 +20,7 @@ from aiokafka import AIOKafkaProducer
 from aiokafka.abc import AbstractTokenProvider
 from aiokafka.errors import InvalidTimestampError
 
+from tests.attacks.attacker import port_of
 from tests.e2e.sasl import bearer, connect, plain, scram, unsecured_token
 from tests.planted import traces
 from tests.proxy.world import PATIENCE_S
@@ -116,6 +118,28 @@ async def test_every_mechanism_passes_and_no_secret_stays(kafka):
     planted = {*USERS.values(), WRONG, "planted-claim", "planted-value", "planted-key"}
     assert "planted" not in "\n".join(told)
     assert traces("\n".join(told), {secret: secret for secret in planted}) == []
+
+
+async def test_clients_with_tls_log_in_at_brokers_without_it(kafka, certificates, tmp_path):
+    """SASL is the same on both sides, and TLS is not."""
+    served, file = certificates.issue("in-front-of-sasl"), tmp_path / "tsproxy.yaml"
+    tls = f"{{ certificate: '{served.certificate}', key: '{served.key}' }}"
+    file.write_text(
+        f"upstream: {{ bootstrap_servers: ['{kafka.bootstrap_servers}'] }}\n"
+        f"listeners: [{{ bind: '127.0.0.1:0', advertised_host: localhost, tls: {tls} }}]\n"
+    )
+    secrets = {"PROXY_PASSWORD": USERS["proxy"]}
+    async with RunningProxy(config=file, settings=ADMIN, environment=secrets) as proxy:
+        options = options_of("SCRAM-SHA-512") | {
+            "bootstrap_servers": f"localhost:{port_of(proxy)}",
+            "security_protocol": "SASL_SSL",
+            "ssl_context": ssl.create_default_context(cafile=certificates.certificate),
+        }
+        async with AIOKafkaProducer(**options) as producer:
+            await producer.send_and_wait("orders", b"value")
+            with pytest.raises(InvalidTimestampError):
+                await producer.send_and_wait("orders", b"value", timestamp_ms=1)
+    assert {line["principal"] for line in proxy.decisions() if line["event"] == "counters"} == {"User:alice"}
 
 
 async def is_accepted_and_judged_by_name(proxy, mechanism):

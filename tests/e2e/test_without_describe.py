@@ -1,4 +1,5 @@
-"""A proxy whose user may not describe topics, or not all of them, before a real broker with ACLs.
+"""A proxy whose user may do little, before a real broker with ACLs: it may not describe topics, or not all of
+them, and writes only where security.md says.
 
 Producers without retries lose a record for each closed connection and each retriable error. So what the proxy
 may not ask must not concern them.
@@ -27,11 +28,11 @@ from tests.attacks.attacker import metric, port_of
 from tests.e2e.principals import AUTHORIZER
 from tests.e2e.test_versions_narrowed import offered
 from tests.full_only import IS_FULL
-from tests.proxy.running import events, page
+from tests.proxy.running import EVERY_SECOND, events, page, until_page
 from tests.proxy.test_cluster import ADDRESS, HOUR_MS, learning, sasl_of, upstream_of
 from tests.proxy.world import until
 from tsproxy.model.kafka import ApiKey
-from tsproxy.testing.java_producer import Acknowledged, JavaProducer, JavaRecord
+from tsproxy.testing.java_producer import Acknowledged, JavaProducer, JavaRecord, Rejected
 from tsproxy.testing.kafka_cluster import KafkaCluster
 from tsproxy.testing.proxy import RunningProxy
 from tsproxy.testing.tools import write_tools
@@ -235,6 +236,61 @@ async def offers(proxy, newest):
     """True if this is the newest version of Produce that a client of this address is offered now."""
     versions, _ = await offered(port_of(proxy))
     return versions[ApiKey.PRODUCE][1] == newest
+
+
+async def test_the_permissions_of_the_document_are_needed_and_enough(kafka, topic):
+    """DescribeConfigs on the topics of producers, and Write on three of the proxy's own."""
+    own = {name: f"{name}-{topic}"[:200] for name in ("log", "letters", "clock")}
+    await kafka.create_topic(topic, config={"message.timestamp.before.max.ms": "60000"})
+    for name in own.values():
+        await kafka.create_topic(name, config={"message.timestamp.type": "LogAppendTime"})
+    await allow(kafka, binding(AclOperation.DESCRIBE_CONFIGS, ANY))
+    settings = {
+        **OWN_LOGIN,
+        **EVERY_SECOND,
+        "decisions.topic.name": own["log"],
+        "dead_letters.topic": own["letters"],
+        "policy.defaults.dead_letters": "yes",
+        "clock.probe.topic": own["clock"],
+        "clock.probe.every": "1s",
+    }
+    async with RunningProxy(kafka.bootstrap_servers, settings=settings) as proxy:
+        async with through(kafka, proxy, WITHOUT_RETRIES) as producer:
+            records = [JavaRecord(topic, b"good"), JavaRecord(topic, b"bad", timestamp_ms=1)]
+            results = [(await producer.send_all([each]))[0] for each in records]
+        assert [type(each) for each in results] == [Acknowledged, Rejected]
+        failed = {"decision_topic_failed", "dead_letters_failed", "clock_not_measured"}
+        await until(lambda: failed <= set(warnings_of(proxy)))
+        assert [sum((await kafka.end_offsets(name)).values()) for name in own.values()] == [0, 0, 0]
+
+        literal = ResourcePatternType.LITERAL
+        await allow(kafka, *(binding(AclOperation.WRITE, (name, literal)) for name in own.values()))
+        for name in own.values():
+
+            async def has_records(name=name):
+                return sum((await kafka.end_offsets(name)).values()) > 0
+
+            await until(has_records, name)
+        await until_page(proxy, "/metrics", 200, 'tsproxy_clock_offset_seconds{broker="1"}')
+    assert set(warnings_of(proxy)) == {"config_notice", "topic_names_denied", *failed}
+
+
+async def test_brokers_clocks_are_read_from_topics_that_may_be_described(kafka, topic):
+    """The proxy's user may describe this topic alone, to which the broker writes its own times."""
+    await kafka.create_topic(topic, config={"message.timestamp.type": "LogAppendTime"})
+    literal = (topic, ResourcePatternType.LITERAL)
+    await allow(kafka, binding(AclOperation.DESCRIBE_CONFIGS, ANY))
+    async with proxy_of(kafka) as proxy:
+
+        async def is_measured():
+            await all_acknowledged(kafka, proxy, topic)
+            return (
+                'tsproxy_clock_offset_seconds{broker="1"}' in (await page(proxy.admin_address, "/metrics"))[1]
+            )
+
+        assert not await is_measured()
+        await allow(kafka, binding(AclOperation.DESCRIBE, literal))
+        await until(is_measured)
 
 
 async def test_topics_whose_limits_may_not_be_read_are_a_number_and_a_warning(kafka, topic):

@@ -91,6 +91,16 @@ def client_tls(certificates):
     return ssl.create_default_context(cafile=certificates.certificate)
 
 
+def test_a_reload_uses_new_files_at_once(certificates, files):
+    config = config_of([f"{HOST}:9092"], files.listener())
+    watch = Certificates(config, World().metrics, Clock())
+    before = watch.listeners["default"].current()
+    files.put(certificates.issue("reloaded"))
+    watch.prepare(config)()
+    assert watch.listeners["default"].current() is not before
+    assert [end.subject for end in watch.listeners["default"].ends] == ["CN=reloaded"]
+
+
 @on_both_loops
 async def test_a_new_certificate_is_shown_to_new_connections_and_the_old_ones_go_on(
     certificates, files, client_tls

@@ -1,4 +1,4 @@
-"""Cipher suites that are chosen are the only ones of TLS 1.2."""
+"""Versions of TLS, and cipher suites: those that are chosen are the only ones of TLS 1.2."""
 
 import asyncio
 import ssl
@@ -11,7 +11,10 @@ from tests.proxy.loops import on_both_loops
 from tests.proxy.proxy_listeners import HOST, ask, config_of, echoing_broker, front_of
 from tests.proxy.test_certificates import Watched
 from tests.proxy.world import World
+from tsproxy.config.settings import ListenerTls, UpstreamTls
+from tsproxy.model.addresses import Address
 from tsproxy.testing.proxy import RunningProxy
+from tsproxy.tls.contexts import server_context, upstream_context
 
 ONE, OTHER = "ECDHE-ECDSA-AES256-GCM-SHA384", "ECDHE-ECDSA-CHACHA20-POLY1305"
 
@@ -43,6 +46,37 @@ async def test_a_client_with_other_suites_is_turned_away(certificates):
             assert await ask(proxy_listener.address, client(certificates, ONE)) == answer(5)
             with pytest.raises((ssl.SSLError, ConnectionError)):
                 await ask(proxy_listener.address, client(certificates, OTHER))
+
+
+@on_both_loops
+async def test_a_broker_with_other_suites_is_not_talked_to(certificates):
+    identity = certificates.issue("broker-of-ciphers")
+    chosen = upstream_context(UpstreamTls(certificates.certificate, ciphers=ONE))
+    for suites, expected in ((ONE, answer(5)), (OTHER, b"")):
+        broker_tls = server_context(
+            ListenerTls(certificate=identity.certificate, key=identity.key, ciphers=suites)
+        )
+        broker_tls.maximum_version = ssl.TLSVersion.TLSv1_2
+        async with echoing_broker(broker_tls) as broker:
+            config = config_of([Address("localhost", broker.port)])
+            async with front_of(config, World(), upstream_tls=lambda: chosen) as proxy_listener:
+                proxy_listener.open()
+                assert await ask(proxy_listener.address) == expected
+
+
+@on_both_loops
+@pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
+async def test_tls_1_2_and_1_3_are_spoken(certificates, version):
+    context = ssl.create_default_context(cafile=certificates.certificate)
+    context.minimum_version = context.maximum_version = version
+    async with echoing_broker() as broker:
+        config = config_of([broker], listener(certificates, ONE))
+        async with (
+            Watched(config) as watched,
+            front_of(config, World(), tls=watched.tls) as proxy_listener,
+        ):
+            proxy_listener.open()
+            assert await ask(proxy_listener.address, context) == answer(5)
 
 
 @pytest.mark.parametrize("section", ["upstream", "listener"])

@@ -390,6 +390,20 @@ async def test_a_broker_that_cannot_be_trusted_is_not_talked_to(certificates, tm
 
 
 @on_both_loops
+async def test_without_an_authority_in_the_file_those_of_the_system_are_trusted(certificates, monkeypatch):
+    monkeypatch.setenv("SSL_CERT_FILE", str(certificates.certificate))
+    of_the_system = upstream_context(UpstreamTls())
+    monkeypatch.delenv("SSL_CERT_FILE")
+    of_another = upstream_context(UpstreamTls())
+    async with echoing_broker(tls_of(certificates.issue("trusted-by-the-system"))()) as broker:
+        config = config_of([Address("localhost", broker.port)])
+        for context, expected in ((of_the_system, answer(5)), (of_another, b"")):
+            async with front_of(config, World(), upstream_tls=lambda made=context: made) as proxy_listener:
+                proxy_listener.open()
+                assert await ask(proxy_listener.address) == expected
+
+
+@on_both_loops
 @pytest.mark.parametrize("advertised", ["localhost", HOST])
 async def test_a_broker_must_have_the_name_that_it_advertises(certificates, advertised):
     """Another broker's certificate is no better than a stranger's, though the authority is the same."""

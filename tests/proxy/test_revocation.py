@@ -11,7 +11,7 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.serialization import Encoding
 
 from tests.in_process import run_command
-from tests.proxy.frames import answer
+from tests.proxy.frames import answer, request
 from tests.proxy.loops import on_both_loops
 from tests.proxy.proxy_listeners import ask, config_of, echoing_broker, front_of
 from tests.proxy.running import HOST, events
@@ -107,6 +107,49 @@ async def test_a_list_that_is_out_of_date_lets_nobody_in_and_says_so(certificate
     assert told["subject"] == "CN=tsproxy test authority"
     name = 'tsproxy_certificate_expiry_seconds{setting="listeners.default.tls.client_crl"}'
     assert -2 * DAY.total_seconds() - 60 < world.metric(name) < -2 * DAY.total_seconds() + 60
+
+
+@on_both_loops
+async def test_an_authority_without_a_list_lets_nobody_in_and_says_so(certificates, crl, tmp_path):
+    """Its clients alone: those of another authority, which has a list, are let in."""
+    unlisted = authority(tmp_path / "unlisted", "unlisted")
+    both = tmp_path / "both.pem"
+    both.write_bytes(certificates.certificate.read_bytes() + unlisted.certificate.read_bytes())
+    text = listener(certificates, crl).replace(str(certificates.certificate), str(both))
+    contexts = [client(certificates, "listed")[1], client(certificates, "trusts")[1]]
+    identity = unlisted.issue("of-the-unlisted")
+    contexts[1].load_cert_chain(identity.certificate, identity.key)
+    world = World()
+    async with echoing_broker() as broker:
+        config = config_of([broker], text)
+        async with Watched(config) as watched, front_of(config, world, tls=watched.tls) as proxy_listener:
+            proxy_listener.open()
+            assert [await is_let_in(proxy_listener.address, each) for each in contexts] == [True, False]
+            [line] = await until(lambda: world.logged.of("tls_handshake_failed"))
+            assert "unable to get certificate CRL" in line["error"]
+
+
+@on_both_loops
+async def test_a_connection_of_a_client_that_is_revoked_later_stays_open(certificates, crl, impatient):
+    identity, context = client(certificates, "connected")
+    async with echoing_broker() as broker:
+        config = config_of([broker], listener(certificates, crl))
+        async with (
+            Watched(config) as watched,
+            front_of(config, World(), tls=watched.tls) as proxy_listener,
+        ):
+            proxy_listener.open()
+            reader, writer = await asyncio.open_connection(
+                HOST, proxy_listener.address.port, ssl=context, server_hostname="localhost"
+            )
+            before = watched.tls()
+            crl.write_bytes(certificates.revocations(identity))
+            await until(lambda: watched.tls() is not before)
+            assert not await is_let_in(proxy_listener.address, context)
+
+            writer.write(request(5))
+            assert await reader.readexactly(len(answer(5))) == answer(5)
+            writer.close()
 
 
 def authority(folder, name, above=None):

@@ -6,6 +6,7 @@ from tests.config.files import SMALLEST, config_of
 from tsproxy.proxy.admin import live
 from tsproxy.proxy.admin.report import NOTHING, Report
 from tsproxy.proxy.admin.troubles import troubles
+from tsproxy.proxy.metrics.catalogue.clock import ENFORCEMENT_SUSPENDED
 from tsproxy.proxy.metrics.catalogue.configuration import (
     CERTIFICATE_EXPIRY,
     CERTIFICATES_LAST_RELOAD_SUCCESSFUL,
@@ -17,6 +18,7 @@ from tsproxy.proxy.metrics.totals import families_now
 
 ROWS = [
     (CONFIG_LAST_RELOAD_SUCCESSFUL, (), 1, 0, "an older one is in force (config_not_reloaded)"),
+    (ENFORCEMENT_SUSPENDED, (), 0, 1, "nothing is enforced: this proxy's clock"),
     (CERTIFICATE_EXPIRY, ("listeners.public.tls.certificate",), 60, -60, "has expired"),
     (
         CERTIFICATES_LAST_RELOAD_SUCCESSFUL,

@@ -120,14 +120,37 @@ def test_one_topic_is_enforced_beside_another_in_audit():
 def test_the_candidate_rejects_nothing_and_is_counted():
     loose = replace(LIMITS, after_max_ms=DAY_MS)
     policy = Policy(candidate=RuleSettings(after=TimeLimit(HOUR_MS)))
+    facts = {
+        "topic": "t",
+        "partition": 0,
+        "client_id": "app",
+        "ahead_ms": AHEAD_MS - NOW_MS,
+        "candidate_after_max_ms": HOUR_MS,
+        "bad_records": 1,
+        "unit_guess": None,
+    }
     assert (
         Conversation(view_of(policy=policy, limits=loose))
         >> client(ASKED)
         << to_broker(ASKED)
-        << warned("record_far_ahead")
+        << warned("record_far_ahead", facts=facts)
         >> broker(SAID)
         << to_client(SAID)
         << booked("accepted", would_reject=True, rule="candidate", bad_records=1, limits=loose)
+    )
+
+
+def test_the_unit_of_a_timestamp_outside_the_candidate_alone_is_booked():
+    asked = produce({"t": {0: batch([NOW_MS * 1_000])}})
+    policy = Policy(candidate=RuleSettings(after=TimeLimit(HOUR_MS)))
+    assert (
+        Conversation(view_of(policy=policy, limits=TopicLimits()))
+        >> client(asked)
+        << to_broker(asked)
+        << warned("record_far_ahead")
+        >> broker(SAID)
+        << to_client(SAID)
+        << booked("accepted", would_reject=True, rule="candidate", unit_guess=UnitGuess.MICROSECONDS)
     )
 
 

@@ -212,6 +212,19 @@ class RejectsAll:
         return [(at, "no") for at in range(len(timestamps_ms))]
 
 
+def test_a_repaired_batch_is_judged_by_the_timestamps_that_it_has_now():
+    """A custom rule rejects what the repair made of it, and the client gets the rule's answer."""
+
+    class RejectsNow:
+        def culprits(self, timestamps_ms, context):
+            return [(index, "too new") for index, each in enumerate(timestamps_ms) if each == context.now_ms]
+
+    settings = {"on_violation": REPAIR, "custom_rules": (CustomRule("now", RejectsNow()),)}
+    kept, rejected = (judged(batch([US - 1_000 * late_ms]), **settings) for late_ms in (1, 0))
+    assert kept.rewritten.records == batch([NOW_MS - 1])
+    assert (rejected.verdict.reason, rejected.rewritten) == (Reason.CUSTOM_RULE, None)
+
+
 def test_one_answer_names_no_more_culprits_than_are_allowed_where_batches_are_judged_again():
     settings = {"on_violation": REPAIR, "custom_rules": (CustomRule("all", RejectsAll()),)}
     seen = replace(view(**settings), limits=SessionLimits(culprits_listed=3))

@@ -70,12 +70,15 @@ def authenticate(token, version=1, correlation_id=11):
     return request(SASL_AUTHENTICATE, version, body, correlation_id)
 
 
-def authenticated(token=b"", error_code=0, version=1, correlation_id=11):
+def authenticated(token=b"", error_code=0, version=1, correlation_id=11, text=b""):
+    """The broker's answer to a token, with this error text (null if it is empty)."""
     code, lifetime = struct.pack(">h", error_code), struct.pack(">q", 60_000)
     if version < 2:
-        body = code + b"\xff\xff" + struct.pack(">i", len(token)) + token + (lifetime if version else b"")
+        said = struct.pack(">h", len(text) or -1) + text
+        body = code + said + struct.pack(">i", len(token)) + token + (lifetime if version else b"")
     else:
-        body = code + b"\x00" + unsigned(len(token) + 1) + token + lifetime + b"\x00"
+        said = unsigned(len(text) + 1 if text else 0) + text
+        body = code + said + unsigned(len(token) + 1) + token + lifetime + b"\x00"
     return answer(SASL_AUTHENTICATE, version, body, correlation_id)
 
 

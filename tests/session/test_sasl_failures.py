@@ -4,7 +4,9 @@ import struct
 
 import pytest
 
+from tests.planted import traces
 from tests.session.conversation import (
+    NOW_MS,
     Conversation,
     Expected,
     broker,
@@ -18,8 +20,17 @@ from tests.session.conversation import (
     to_client,
 )
 from tests.session.messages import METADATA, frame, request
-from tests.session.test_sasl import EXCHANGES, accept, authenticate, authenticated, handshake, locked, shaken
-from tsproxy.session.effects import CloseReason, SaslFailed
+from tests.session.test_sasl import (
+    EXCHANGES,
+    accept,
+    authenticate,
+    authenticated,
+    handshake,
+    locked,
+    shaken,
+    told_of,
+)
+from tsproxy.session.effects import CloseReason, SaslFailed, SendToClient
 
 SECRET = b"correct horse battery staple"
 REJECTED = 58
@@ -57,6 +68,21 @@ def test_a_rejected_token_is_told_with_its_answer_and_is_why_the_session_ends(me
     error = failed(mechanism, "SASL_AUTHENTICATION_FAILED")
     conversation = rejected(conversation, authenticate(token), authenticated(error_code=REJECTED), error)
     assert conversation >> ends << closed(CloseReason.SASL_FAILED)
+
+
+@pytest.mark.parametrize("version", [0, 1, 2])
+@pytest.mark.parametrize("mechanism", WRONG)
+def test_the_brokers_text_about_a_rejected_login_reaches_the_client_alone(mechanism, version):
+    """It may quote what the client sent: a validator of tokens is the cluster's own code."""
+    said = authenticated(b"quoted: " + SECRET, REJECTED, version, text=b"invalid: " + SECRET)
+    session = accept(Conversation(locked()), mechanism, [], 1).session
+    effects = session.client_bytes(authenticate(WRONG[mechanism] + SECRET, version), NOW_MS)
+    effects += session.broker_bytes(said, NOW_MS) + session.client_lost()
+    passed = [each for each in effects if isinstance(each, SendToClient)]
+    assert b"".join(each.data for each in passed) == said
+    assert [each.error for each in effects if isinstance(each, SaslFailed)] == ["SASL_AUTHENTICATION_FAILED"]
+    told = b"".join(told_of(each) for each in effects if each not in passed)
+    assert traces(told, {"secret": SECRET}) == []
 
 
 @pytest.mark.parametrize("version", [0, 1])

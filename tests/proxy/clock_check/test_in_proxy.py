@@ -7,6 +7,7 @@ from tests.config.files import config_of
 from tests.e2e.test_policy import BAD, HOUR_MS, OK, sent
 from tests.proxy.clock_check.test_offsets import APPEND_TIME, Skewed
 from tests.proxy.decision_log.logs import lines
+from tests.proxy.running import page
 from tests.proxy.world import until
 from tsproxy.clock import Clock
 from tsproxy.proxy.server import Proxy
@@ -14,7 +15,7 @@ from tsproxy.proxy.server import Proxy
 CONFIG = """\
 upstream: {{ bootstrap_servers: ['{servers}'] }}
 listeners: [{{ bind: 127.0.0.1:0 }}]
-admin: {{ bind: off }}
+admin: {{ bind: 127.0.0.1:0 }}
 policy: {{ limits_from: config, defaults: {{ message.timestamp.after.max.ms: 10m }} }}
 decisions: {{ directory: '{folder}' }}
 clock: {{ max_offset: 2s, when_beyond: audit, probe: {{ topic: '{probe}', every: 100ms }} }}
@@ -34,6 +35,7 @@ async def test_good_records_pass_by_a_wrong_clock_and_bad_ones_are_rejected_by_a
     running = asyncio.create_task(proxy.run())
     await until(lambda: "started" in announced)
     client = SimpleNamespace(bootstrap_servers=announced["started"]["listeners"]["default"])
+    admin = announced["started"]["admin"]
 
     async def answered(ahead_ms, code):
         while (await sent(client, topic, Clock().now_ms() + ahead_ms))[0] != code:
@@ -41,6 +43,8 @@ async def test_good_records_pass_by_a_wrong_clock_and_bad_ones_are_rejected_by_a
 
     async with asyncio.timeout(60):
         await answered(0, OK)
+        assert "<li>nothing is enforced: this proxy" in (await page(admin, "/"))[1]
+        assert (await page(admin, "/readyz"))[0] == 200
         clock.by_ms = 0
         await answered(HOUR_MS // 2, BAD)
         await answered(0, OK)

@@ -210,6 +210,18 @@ def test_one_broker_that_is_off_is_not_this_proxys_trouble():
     assert middle({}) is None
 
 
+def test_a_broker_that_is_off_is_told_of_once_and_suspends_nothing():
+    sane = Sane(WITH_PROBE, Clock())
+    with structlog.testing.capture_logs() as told:
+        for _ in range(2):
+            sane.monitor.offsets = offsets_of(HOUR_MS, 3, 5)
+            sane.monitor._judge()
+    [line] = told
+    assert (line["event"], line["node_id"]) == ("broker_clock_differs", 0)
+    assert (line["offset_ms"], line["error_ms"]) == (HOUR_MS, 1)
+    assert (sane.suspended, sane.monitor.warnings()) == ([], [])
+
+
 @given(st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=9))
 def test_at_least_half_of_the_brokers_are_as_far_off_or_further_on_its_side(many_ms):
     found = middle(offsets_of(*many_ms)).ms

@@ -14,7 +14,7 @@ from tests.planted import traces
 from tests.proxy.world import until
 from tests.session.conversation import NOW_MS, PEER, Session, view_by
 from tests.session.messages import produce
-from tests.wire.batches import batch
+from tests.wire.batches import batch, record
 from tsproxy.clock import Clock
 from tsproxy.decisions import Privacy
 from tsproxy.decisions.privacy import Redaction
@@ -49,6 +49,13 @@ def test_a_dead_letter_tells_the_unit_and_who_sent_it():
     assert told["tsproxy-unit-guess"] == b"microseconds"
     assert told["tsproxy-principal"] == b"User:alice-planted"
     assert told["tsproxy-original-timestamp"] == b"%d" % US
+
+
+def test_of_a_header_that_the_record_has_as_well_the_last_one_is_the_proxys():
+    own = record(0, 0, headers=[(b"tsproxy-rule", b"mine"), (b"from", b"client")])
+    [[letter]] = chunks_of(rejected(US, records=[own]), SessionLimits(), Privacy())
+    assert letter.headers[:2] == [("tsproxy-rule", b"mine"), ("from", b"client")]
+    assert dict(letter.headers)["tsproxy-rule"] == b"keep"
 
 
 @pytest.mark.parametrize("how", [Redaction.HASH, Redaction.DROP])
