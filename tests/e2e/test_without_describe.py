@@ -32,6 +32,7 @@ from tests.proxy.running import EVERY_SECOND, events, page, until_page
 from tests.proxy.test_cluster import ADDRESS, HOUR_MS, learning, sasl_of, upstream_of
 from tests.proxy.world import until
 from tsproxy.model.kafka import ApiKey
+from tsproxy.proxy.brokers import discovery
 from tsproxy.testing.java_producer import Acknowledged, JavaProducer, JavaRecord, Rejected
 from tsproxy.testing.kafka_cluster import KafkaCluster
 from tsproxy.testing.proxy import RunningProxy
@@ -239,12 +240,15 @@ async def offers(proxy, newest):
 
 
 async def test_the_permissions_of_the_document_are_needed_and_enough(kafka, topic):
-    """DescribeConfigs on the topics of producers, and Write on three of the proxy's own."""
+    """DescribeConfigs on the topic of the producer, which may be described, and Write on three of the proxy's
+    own."""
     own = {name: f"{name}-{topic}"[:200] for name in ("log", "letters", "clock")}
     await kafka.create_topic(topic, config={"message.timestamp.before.max.ms": "60000"})
     for name in own.values():
         await kafka.create_topic(name, config={"message.timestamp.type": "LogAppendTime"})
-    await allow(kafka, binding(AclOperation.DESCRIBE_CONFIGS, ANY))
+    literal = ResourcePatternType.LITERAL
+    rights = (AclOperation.DESCRIBE_CONFIGS, AclOperation.DESCRIBE)
+    await allow(kafka, *(binding(each, (topic, literal)) for each in rights))
     settings = {
         **OWN_LOGIN,
         **EVERY_SECOND,
@@ -263,7 +267,6 @@ async def test_the_permissions_of_the_document_are_needed_and_enough(kafka, topi
         await until(lambda: failed <= set(warnings_of(proxy)))
         assert [sum((await kafka.end_offsets(name)).values()) for name in own.values()] == [0, 0, 0]
 
-        literal = ResourcePatternType.LITERAL
         await allow(kafka, *(binding(AclOperation.WRITE, (name, literal)) for name in own.values()))
         for name in own.values():
 
@@ -273,6 +276,17 @@ async def test_the_permissions_of_the_document_are_needed_and_enough(kafka, topi
             await until(has_records, name)
         await until_page(proxy, "/metrics", 200, 'tsproxy_clock_offset_seconds{broker="1"}')
     assert set(warnings_of(proxy)) == {"config_notice", "topic_names_denied", *failed}
+
+
+async def test_one_topic_whose_limits_may_be_read_is_enough_to_start(kafka, topic, monkeypatch):
+    """It may be one of thousands that are visible, and those that are tried first may not be read."""
+    monkeypatch.setattr(discovery, "TOPICS_PROBED", 1)
+    for name in (topic, f"first-{topic}"[:200], f"last-{topic}"[:200]):
+        await kafka.create_topic(name)
+    one = binding(AclOperation.DESCRIBE_CONFIGS, (topic, ResourcePatternType.LITERAL))
+    await allow(kafka, binding(AclOperation.DESCRIBE, ANY), one)
+    async with learning(upstream_of(kafka, sasl=sasl_of("proxy", USERS["proxy"]))) as learned:
+        assert await learned.limits_of(topic)
 
 
 async def test_brokers_clocks_are_read_from_topics_that_may_be_described(kafka, topic):

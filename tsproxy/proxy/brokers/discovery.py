@@ -335,11 +335,14 @@ class Cluster:
 
     async def _probe(self, connection: AdminConnection, visible: Sequence[str]) -> None:
         """Find out at the start, not at the first bad record, whether the proxy may read limits. It tries
-        visible topics, or else a topic that need not exist."""
-        answers = await connection.describe(visible[:TOPICS_PROBED] or [TOPIC_PROBED])
-        if all(answer.error_code == ErrorCode.TOPIC_AUTHORIZATION_FAILED for answer in answers):
-            raise PermissionDeniedError(_denied_text(self._upstream))
-        self._may_read_limits = True
+        visible topics until it may read those of one, or else a topic that need not exist."""
+        topics = visible or [TOPIC_PROBED]
+        for start in range(0, len(topics), TOPICS_PROBED):
+            answers = await connection.describe(topics[start : start + TOPICS_PROBED])
+            if any(answer.error_code != ErrorCode.TOPIC_AUTHORIZATION_FAILED for answer in answers):
+                self._may_read_limits = True
+                return
+        raise PermissionDeniedError(_denied_text(self._upstream))
 
     async def _read_names(self, connection: AdminConnection) -> None:
         """Read the names of new ids. Limits that are known for such a name may be those of a topic that was
