@@ -38,6 +38,7 @@ def test_every_command_is_in_exec_form():
 
 
 def test_the_proxy_does_not_run_as_root():
+    assert last("USER").words == ["10001:10001"], "docs/guide/security.md has the number"
     for image in IMAGES:
         uid, _, gid = last("USER", image).words[0].partition(":")
         assert int(uid) > 0

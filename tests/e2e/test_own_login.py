@@ -83,6 +83,27 @@ async def test_tokens_of_an_issuer_are_asked_for_again_when_a_session_has_ended(
     assert SECRET not in str(proxy.log)
 
 
+@pytest.mark.parametrize(
+    ("more", "called", "arguments"),
+    [
+        ({"profile": "streams"}, "profile", ("eu-west-1", "streams")),
+        ({"role_arn": "arn:aws:iam::1:role/r"}, "role_arn", ("eu-west-1", "arn:aws:iam::1:role/r")),
+    ],
+)
+async def test_awss_signer_is_asked_for_the_profile_or_the_role(monkeypatch, more, called, arguments):
+    """A role needs a service of AWS, so the signer only says what it was asked."""
+    signer = pytest.importorskip("aws_msk_iam_sasl_signer.MSKAuthTokenProvider")
+    asked = []
+
+    def generate(*arguments):
+        asked.append(arguments)
+        return "dG9rZW4", 2_000_000_000_000
+
+    monkeypatch.setattr(signer, f"generate_auth_token_from_{called}", generate)
+    assert await token_provider(MskIam("eu-west-1", **more)).token()
+    assert asked == [arguments]
+
+
 @pytest.mark.broker
 async def test_a_token_is_read_from_its_file_at_each_login(kafka, issuer, tmp_path):
     file = tmp_path / "token"

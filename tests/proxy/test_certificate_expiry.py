@@ -69,6 +69,15 @@ def test_one_that_is_not_valid_yet_is_told(made, certificates):
     assert "is not valid before 20" in text
 
 
+def test_a_list_of_revocations_that_ends_soon_is_told(made, certificates, tmp_path):
+    crl = tmp_path / "revoked.pem"
+    crl.write_bytes(certificates.revocations(starts=-10 * DAYS, lasts=11 * DAYS))
+    text = file_with(made("good"), certificates.certificate)
+    [(key, found)] = told(text.replace("client_ca: ", f"client_crl: '{crl}', client_ca: "))
+    assert key == "listeners[0].tls.client_crl"
+    assert found.startswith(f"{crl} (CN=tsproxy test authority) ends at 20")
+
+
 def test_check_takes_the_file_and_names_the_line(made, certificates, tmp_path, capsys):
     over = made("over", starts=-10 * DAYS, lasts=9 * DAYS)
     file = tmp_path / "tsproxy.yaml"

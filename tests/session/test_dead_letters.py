@@ -16,10 +16,11 @@ from tests.session.conversation import (
 )
 from tests.session.messages import accepted, produce, produced
 from tests.wire.batches import batch
+from tsproxy.model.kafka import ErrorCode
 from tsproxy.model.policy import Match, Mode, Policy, Rule, RuleSettings
 from tsproxy.model.verdict import Reason
 from tsproxy.policy.fast_path import fast_path_bounds
-from tsproxy.session.effects import EmitDead, SendToClient
+from tsproxy.session.effects import Emit, EmitDead, SendToClient
 from tsproxy.session.policies import of_anybody
 
 BAD_MS = NOW_MS + DAY_MS
@@ -74,6 +75,15 @@ def test_no_copies_without_a_rule_that_asks_nor_of_what_is_forwarded():
 
     assert dead_of(client(request)(Conversation())) == []
     assert dead_of(client(request)(Conversation(view(mode=Mode.AUDIT)))) == []
+
+
+def test_a_batch_that_only_the_broker_rejects_is_not_copied():
+    """The proxy has forwarded it, and keeps no bytes of it."""
+    session = Conversation(view()).session
+    effects = session.client_bytes(produce({"t": {0: batch([NOW_MS])}}), NOW_MS)
+    effects += session.broker_bytes(produced({"t": {0: {"error_code": ErrorCode.INVALID_TIMESTAMP}}}), NOW_MS)
+    assert [each.outcome.verdict for each in effects if isinstance(each, Emit)] == ["broker_rejected"]
+    assert dead_of(effects) == []
 
 
 def test_a_batch_rejected_as_a_whole_is_handed_on_without_its_bytes():

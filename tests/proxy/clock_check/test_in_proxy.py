@@ -7,7 +7,7 @@ from tests.config.files import config_of
 from tests.e2e.test_policy import BAD, HOUR_MS, OK, sent
 from tests.proxy.clock_check.test_offsets import APPEND_TIME, Skewed
 from tests.proxy.decision_log.logs import lines
-from tests.proxy.running import page
+from tests.proxy.running import page, series
 from tests.proxy.world import until
 from tsproxy.clock import Clock
 from tsproxy.proxy.server import Proxy
@@ -47,6 +47,7 @@ async def test_good_records_pass_by_a_wrong_clock_and_bad_ones_are_rejected_by_a
         assert (await page(admin, "/readyz"))[0] == 200
         clock.by_ms = 0
         await answered(HOUR_MS // 2, BAD)
+        assert (await series(SimpleNamespace(admin_address=admin)))["tsproxy_clock_steps_total"] == 1
         await answered(0, OK)
         proxy.stop()
         await running

@@ -3,6 +3,7 @@
 import asyncio
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 import structlog
@@ -17,6 +18,7 @@ from tsproxy.config.settings import WhenBeyond
 from tsproxy.model.addresses import Address
 from tsproxy.proxy.clock_check.monitor import ClockMonitor
 from tsproxy.proxy.clock_check.offsets import Offset, conclude, middle, offset_text
+from tsproxy.proxy.clock_check.probe import measure
 from tsproxy.proxy.metrics.registry import Metrics
 
 APPEND_TIME = {"message.timestamp.type": "LogAppendTime"}
@@ -120,6 +122,43 @@ async def test_a_reload_that_takes_the_probe_away_lets_everything_be_enforced_ag
             )
         )
         assert sane.suspended == [True, False]
+
+
+class Still(Clock):
+    """A clock that a test moves."""
+
+    ms = 1_800_000_000_000
+
+    def now_ms(self):
+        return self.ms
+
+    def monotonic_us(self):
+        return self.ms * 1_000
+
+
+class Answering:
+    """A producer, and brokers whose clocks are 5 s behind ours, that answer after so many ms."""
+
+    def __init__(self, clock, *took_ms):
+        self.took_ms = list(took_ms)
+        self._clock = clock
+        self.client = SimpleNamespace(cluster=SimpleNamespace(leader_for_partition=lambda _: 7))
+
+    async def partitions_for(self, topic):
+        return {0, 1}
+
+    async def send_and_wait(self, topic, value, partition):
+        took_ms = self.took_ms.pop(0)
+        self._clock.ms += took_ms
+        return SimpleNamespace(timestamp_type=1, timestamp=self._clock.ms - took_ms // 2 - 5_000)
+
+
+async def test_the_quickest_of_three_answers_says_the_offset_to_half_of_its_time():
+    clock = Still()
+    producer = Answering(clock, 40, 10, 90)
+    offset_ms, half_ms, whole_ms = 5_000, 5, 1  # a clock counts whole ms
+    assert await measure(producer, "time", clock) == {7: Offset(offset_ms, half_ms + whole_ms)}
+    assert producer.took_ms == []
 
 
 NOBODY = Address("127.0.0.1", 1)
