@@ -450,7 +450,7 @@ def _denied_text(upstream: Upstream) -> str:
     who = upstream.sasl.user if upstream.sasl else "this connection's principal"
     return (
         f"upstream.admin: brokers do not let {who} read the limits of topics. Grant the operation "
-        "DescribeConfigs on the topics that producers write to (kafka-acls.sh --add --allow-principal "
-        "User:... --operation DescribeConfigs --topic '*'), or judge every topic by the file's limits with "
-        "policy.limits_from: config"
+        "DescribeConfigs on all topics (kafka-acls.sh --add --allow-principal User:... --operation "
+        "DescribeConfigs --topic '*'), or on those that producers write to, with Describe on at least one of "
+        "them; or judge every topic by the file's limits with policy.limits_from: config"
     )
