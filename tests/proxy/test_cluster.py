@@ -5,6 +5,7 @@ import contextlib
 import ssl
 from collections import Counter
 from dataclasses import replace
+from itertools import count
 
 import pytest
 import structlog
@@ -20,6 +21,7 @@ from tsproxy.config.settings import Password, Sasl, SaslMechanism, Secret, Upstr
 from tsproxy.model.addresses import Address
 from tsproxy.model.kafka import ErrorCode, TimestampType
 from tsproxy.proxy.brokers.discovery import Cluster, PermissionDeniedError
+from tsproxy.proxy.brokers.links import BrokerLinks
 from tsproxy.proxy.brokers.topics import ABSENT, Topics
 from tsproxy.testing.kafka_cluster import KafkaCluster
 from tsproxy.testing.ports import free_ports
@@ -206,6 +208,29 @@ async def test_a_changed_limit_is_seen_at_the_next_refresh(kafka, topic):
         await kafka.alter_topic(topic, {"message.timestamp.before.max.ms": "42"})
 
         await until(lambda: learned.facts.topics[topic].before_max_ms == 42)
+
+
+async def test_brokers_and_limits_are_read_though_clients_always_name_other_topics(kafka, topic, monkeypatch):
+    """Each of their questions waits for a broker that hangs: the next one is due before it is answered."""
+    monkeypatch.setattr(BrokerLinks, "answered", lambda *_: asyncio.sleep(0.05))
+    read = []
+    for name in ("_refresh", "_read_names", "_read_wanted"):
+        plain = getattr(Cluster, name)
+        monkeypatch.setattr(Cluster, name, lambda *given, n=name, p=plain: read.append(n) or p(*given))
+    await kafka.create_topic(topic)
+    async with learning(upstream_of(kafka, refresh_ms=200)) as learned:
+        await learned.limits_of(topic)
+
+        async def name_topics():
+            for number in count():
+                learned.cluster.want_topic(f"{topic}-{number}", ADDRESS)
+                learned.cluster.want_topic(number.to_bytes(16, "big"), ADDRESS)
+                await asyncio.sleep(0.005)
+
+        naming = asyncio.create_task(name_topics())
+        await until(lambda: len(read) > 60)
+        naming.cancel()
+    assert min(map(read.count, ("_refresh", "_read_names", "_read_wanted"))) > 3
 
 
 async def test_a_topic_that_does_not_exist_stays_unknown_until_it_does(kafka, topic):

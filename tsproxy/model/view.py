@@ -109,8 +109,9 @@ class Unchanged:
         """True if the topic's limits are the same."""
         found = self._compared.get(topic)
         if found is None:
-            before, now = self.before, self._now
-            found = self._compared[topic] = now.topics.get(topic) == before.topics.get(
-                topic
-            ) and now.topics_on_kafka_4.get(topic) == before.topics_on_kafka_4.get(topic)
+            pairs = (
+                (self._now.topics, self.before.topics),
+                (self._now.topics_on_kafka_4, self.before.topics_on_kafka_4),
+            )
+            found = self._compared[topic] = all(now.get(topic) == was.get(topic) for now, was in pairs)
         return found

@@ -11,6 +11,7 @@ cluster is unreachable, the last known facts stay in force, and the connection i
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from enum import Enum, auto
 from itertools import islice
 from types import MappingProxyType
 from typing import Final
@@ -62,6 +63,15 @@ LISTING_MS: Final = 2_000
 MOST_WANTED: Final = 400
 """The most topics whose limits are read at once for requests that wait."""
 WANTED_EVERY_MS: Final = 20
+
+
+class _Question(Enum):
+    """The questions about the cluster. At first, clients that wait are served first."""
+
+    NAMES = auto()
+    LIMITS = auto()
+    CLUSTER = auto()
+    ABSENT = auto()
 
 
 class PermissionDeniedError(Exception):
@@ -239,30 +249,50 @@ class Cluster:
         raise kind("; ".join(reasons))
 
     async def _converse(self, connection: AdminConnection) -> None:
-        """Refresh at intervals, and earlier if something is requested. Ends only with an error."""
-        topics = self._topics
+        """Refresh at intervals, and earlier if something is requested. Ends only with an error.
+
+        Questions that are due take turns. If clients name topics all the time, and a broker is slow, the next
+        question for them is due before the last one is answered.
+        """
         refreshed_ms = await self._refresh(connection)
+        turns = [*_Question]
         while True:
             if connection.has_ended:
                 raise ConversationError("the broker closed the connection")
             now_ms = self._clock.monotonic_ms()
-            wait_ms = NODES_EVERY_MS if self._brokers_are_requested else self._upstream.refresh_ms
-            due_ms = refreshed_ms + min(wait_ms, self._upstream.refresh_ms)
-            names_due_ms, limits_due_ms = self._topic_ids.due_ms, self._limits_due_ms
-            absent_due_ms = topics.absent_due_ms
-            if names_due_ms is not None and now_ms >= names_due_ms:
-                await self._read_names(connection)
-            elif limits_due_ms is not None and now_ms >= limits_due_ms:
-                await self._read_wanted(connection)
-            elif now_ms >= due_ms:
-                refreshed_ms = await self._refresh(connection)
-            elif absent_due_ms is not None and now_ms >= absent_due_ms:
-                await self._read_limits(connection, topics.due_absent(now_ms, self._upstream.refresh_ms))
-            else:
-                self._wake.clear()
-                others = (names_due_ms, limits_due_ms, absent_due_ms)
-                next_ms = min([due_ms, *(each for each in others if each is not None)])
-                await wait_at_most((next_ms - now_ms) / 1000, self._wake)
+            due_ms = {
+                each: at_ms for each in turns if (at_ms := self._due_ms(each, refreshed_ms)) is not None
+            }
+            question = next((each for each in turns if due_ms.get(each, now_ms + 1) <= now_ms), None)
+            if question is not None:
+                turns.remove(question)
+                turns.append(question)
+            match question:
+                case None:
+                    self._wake.clear()
+                    await wait_at_most((min(due_ms.values()) - now_ms) / 1000, self._wake)
+                case _Question.NAMES:
+                    await self._read_names(connection)
+                case _Question.LIMITS:
+                    await self._read_wanted(connection)
+                case _Question.ABSENT:
+                    absent = self._topics.due_absent(now_ms, self._upstream.refresh_ms)
+                    await self._read_limits(connection, absent)
+                case _Question.CLUSTER:
+                    refreshed_ms = await self._refresh(connection)
+
+    def _due_ms(self, question: _Question, refreshed_ms: int) -> int | None:
+        """When the question is due (monotonic ms); None if there is nothing to ask."""
+        match question:
+            case _Question.NAMES:
+                return self._topic_ids.due_ms
+            case _Question.LIMITS:
+                return self._limits_due_ms
+            case _Question.ABSENT:
+                return self._topics.absent_due_ms
+            case _Question.CLUSTER:
+                wait_ms = NODES_EVERY_MS if self._brokers_are_requested else self._upstream.refresh_ms
+                return refreshed_ms + min(wait_ms, self._upstream.refresh_ms)
 
     async def _refresh(self, connection: AdminConnection) -> int:
         """Read all known and requested facts. Returns the time when they were read (monotonic ms)."""
