@@ -15,11 +15,12 @@ from aiokafka.errors import InvalidTimestampError
 from tests.proxy.world import until
 from tsproxy.clock import Clock
 from tsproxy.cluster import upstream
-from tsproxy.cluster.admin_connection import ConversationError, TopicAnswer, connected
+from tsproxy.cluster.admin_connection import AdminConnection, ConversationError, TopicAnswer, connected
 from tsproxy.cluster.topic_limits import ANY_RECORD_SIZE
 from tsproxy.config.settings import Password, Sasl, SaslMechanism, Secret, Upstream, UpstreamTls
 from tsproxy.model.addresses import Address
 from tsproxy.model.kafka import ErrorCode, TimestampType
+from tsproxy.proxy.brokers import discovery
 from tsproxy.proxy.brokers.discovery import Cluster, PermissionDeniedError
 from tsproxy.proxy.brokers.links import BrokerLinks
 from tsproxy.proxy.brokers.topics import ABSENT, Topics
@@ -231,6 +232,27 @@ async def test_brokers_and_limits_are_read_though_clients_always_name_other_topi
         await until(lambda: len(read) > 60)
         naming.cancel()
     assert min(map(read.count, ("_refresh", "_read_names", "_read_wanted"))) > 3
+
+
+async def test_while_brokers_are_read_each_second_limits_are_read_at_their_interval(
+    kafka, topic, monkeypatch
+):
+    """A broker that is not served makes them be read each second. Limits of 20,000 topics take seconds."""
+    monkeypatch.setattr(discovery, "NODES_EVERY_MS", 10)
+    read = []
+    for name in ("cluster", "describe"):
+        plain = getattr(AdminConnection, name)
+        monkeypatch.setattr(
+            AdminConnection, name, lambda *a, n=name, p=plain, **b: read.append(n) or p(*a, **b)
+        )
+    await kafka.create_topic(topic)
+    async with learning(upstream_of(kafka)) as learned:
+        await learned.limits_of(topic)
+        read.clear()
+        for number in range(1, 6):
+            learned.cluster.request_brokers()
+            await until(lambda number=number: read.count("cluster") == number)
+    assert "describe" not in read
 
 
 async def test_a_topic_that_does_not_exist_stays_unknown_until_it_does(kafka, topic):

@@ -254,14 +254,16 @@ class Cluster:
         Questions that are due take turns. If clients name topics all the time, and a broker is slow, the next
         question for them is due before the last one is answered.
         """
-        refreshed_ms = await self._refresh(connection)
+        refreshed_ms = topics_read_ms = await self._refresh(connection)
         turns = [*_Question]
         while True:
             if connection.has_ended:
                 raise ConversationError("the broker closed the connection")
             now_ms = self._clock.monotonic_ms()
             due_ms = {
-                each: at_ms for each in turns if (at_ms := self._due_ms(each, refreshed_ms)) is not None
+                each: at_ms
+                for each in turns
+                if (at_ms := self._due_ms(each, refreshed_ms, topics_read_ms)) is not None
             }
             question = next((each for each in turns if due_ms.get(each, now_ms + 1) <= now_ms), None)
             if question is not None:
@@ -279,9 +281,11 @@ class Cluster:
                     absent = self._topics.due_absent(now_ms, self._upstream.refresh_ms)
                     await self._read_limits(connection, absent)
                 case _Question.CLUSTER:
-                    refreshed_ms = await self._refresh(connection)
+                    is_whole = now_ms >= topics_read_ms + self._upstream.refresh_ms
+                    refreshed_ms = await self._refresh(connection, reads_topics=is_whole)
+                    topics_read_ms = refreshed_ms if is_whole else topics_read_ms
 
-    def _due_ms(self, question: _Question, refreshed_ms: int) -> int | None:
+    def _due_ms(self, question: _Question, refreshed_ms: int, topics_read_ms: int) -> int | None:
         """When the question is due (monotonic ms); None if there is nothing to ask."""
         match question:
             case _Question.NAMES:
@@ -291,11 +295,15 @@ class Cluster:
             case _Question.ABSENT:
                 return self._topics.absent_due_ms
             case _Question.CLUSTER:
-                wait_ms = NODES_EVERY_MS if self._brokers_are_requested else self._upstream.refresh_ms
-                return refreshed_ms + min(wait_ms, self._upstream.refresh_ms)
+                due_ms = topics_read_ms + self._upstream.refresh_ms
+                return min(due_ms, refreshed_ms + NODES_EVERY_MS) if self._brokers_are_requested else due_ms
 
-    async def _refresh(self, connection: AdminConnection) -> int:
-        """Read all known and requested facts. Returns the time when they were read (monotonic ms)."""
+    async def _refresh(self, connection: AdminConnection, *, reads_topics: bool = True) -> int:
+        """Read all known and requested facts. Returns the time when they were read (monotonic ms).
+
+        Brokers may be requested each second, for as long as one is not served, or comes and goes. The limits
+        of all topics are not read so often: of 20,000 topics that takes seconds, for the broker, too.
+        """
         self._brokers_are_requested = False
         answer = await connection.cluster()
         if not answer.brokers:
@@ -309,7 +317,7 @@ class Cluster:
         self._links.set_brokers(answer.brokers)
         if not self._facts.brokers and self._reads_limits:
             await self._read_first_limits(connection, visible.names)
-        elif self._clock.monotonic_ms() - self._listed_ms >= self._upstream.refresh_ms:
+        elif reads_topics and self._clock.monotonic_ms() - self._listed_ms >= self._upstream.refresh_ms:
             self._topics.forget_unused(self._clock.monotonic_ms())
         # Clients reach these brokers from here on, so the facts must already count unknown limits as unknown.
         changed = replace(
@@ -319,7 +327,8 @@ class Cluster:
             visible=visible,
         )
         self._publish(changed)
-        await self._read_limits(connection, self._topics.names)
+        if reads_topics:
+            await self._read_limits(connection, self._topics.names)
         return self._clock.monotonic_ms()
 
     async def _read_first_limits(self, connection: AdminConnection, topics: Sequence[str]) -> None:
