@@ -234,25 +234,52 @@ async def test_brokers_and_limits_are_read_though_clients_always_name_other_topi
     assert min(map(read.count, ("_refresh", "_read_names", "_read_wanted"))) > 3
 
 
+async def test_a_wanted_topic_does_not_wait_for_the_limits_of_all_others(kafka, topic, monkeypatch):
+    """A request waits for a second. To read the limits of 20,000 topics takes longer."""
+    monkeypatch.setattr(discovery, "TOPICS_A_REQUEST", 1)
+    known, read, plain = [f"{topic}-{number}" for number in range(6)], [], AdminConnection.describe
+    async with learning(upstream_of(kafka, refresh_ms=500)) as learned:
+        for each in known:
+            await kafka.create_topic(each)
+            await learned.limits_of(each)
+        await kafka.create_topic(topic)
+
+        async def describe(connection, topics, *names):
+            if known[0] in topics:
+                learned.cluster.want_topic(topic, ADDRESS)
+            read.extend(topics)
+            return await plain(connection, topics, *names)
+
+        monkeypatch.setattr(AdminConnection, "describe", describe)
+        await until(lambda: topic in learned.facts.topics and known[-1] in read)
+    assert read.index(topic) < read.index(known[-1])
+
+
 async def test_while_brokers_are_read_each_second_limits_are_read_at_their_interval(
     kafka, topic, monkeypatch
 ):
     """A broker that is not served makes them be read each second. Limits of 20,000 topics take seconds."""
     monkeypatch.setattr(discovery, "NODES_EVERY_MS", 10)
-    read = []
-    for name in ("cluster", "describe"):
-        plain = getattr(AdminConnection, name)
-        monkeypatch.setattr(
-            AdminConnection, name, lambda *a, n=name, p=plain, **b: read.append(n) or p(*a, **b)
-        )
+    brokers_read, topics_read, plain = [], [], (AdminConnection.cluster, AdminConnection.describe)
+
+    def cluster(*given, **named):
+        brokers_read.append(given)
+        return plain[0](*given, **named)
+
+    def describe(connection, topics, *names):
+        topics_read.extend(topics)
+        return plain[1](connection, topics, *names)
+
+    monkeypatch.setattr(AdminConnection, "cluster", cluster)
+    monkeypatch.setattr(AdminConnection, "describe", describe)
     await kafka.create_topic(topic)
     async with learning(upstream_of(kafka)) as learned:
         await learned.limits_of(topic)
-        read.clear()
-        for number in range(1, 6):
+        for _ in range(8):
+            before = len(brokers_read)
             learned.cluster.request_brokers()
-            await until(lambda number=number: read.count("cluster") == number)
-    assert "describe" not in read
+            await until(lambda before=before: len(brokers_read) > before)
+    assert 1 <= topics_read.count(topic) <= 4  # at the start, in its own place, and as an example
 
 
 async def test_a_topic_that_does_not_exist_stays_unknown_until_it_does(kafka, topic):

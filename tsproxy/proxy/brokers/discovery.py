@@ -37,7 +37,7 @@ from tsproxy.model.addresses import Address
 from tsproxy.model.kafka import ApiKey, ErrorCode, TimestampType, is_topic_name
 from tsproxy.model.produce import TopicKey
 from tsproxy.proxy.brokers.facts import ClusterFacts, VisibleTopics
-from tsproxy.proxy.brokers.links import PATIENCE_S, SHORT_PATIENCE_S, BrokerLinks
+from tsproxy.proxy.brokers.links import BrokerLinks
 from tsproxy.proxy.brokers.own_addresses import listener_at, own_listener
 from tsproxy.proxy.brokers.topic_ids import TopicIds
 from tsproxy.proxy.brokers.topics import FIRST_RETRY_MS, Topics
@@ -71,6 +71,7 @@ class _Question(Enum):
     NAMES = auto()
     LIMITS = auto()
     CLUSTER = auto()
+    TOPICS = auto()
     ABSENT = auto()
 
 
@@ -109,11 +110,17 @@ class Cluster:
         self._on_facts = on_facts
         self._on_reachable = on_reachable
         self._reads_limits = reads_limits
+        self._read_ms = 0
+        """When the brokers were read last."""
         self._tls = tls
         self._topic_ids = TopicIds()
         self._topics = Topics()
+        self._topics_read_ms = 0
+        """When all topics were read last, or began to be read."""
         self._trouble: str | None = None
         self._trouble_logged_ms = self._trouble_since_ms = 0
+        self._unread: Sequence[str] = ()
+        """The topics that are still to be read."""
         self._upstream = upstream
         self._wake = asyncio.Event()
         self._wanted = Wanted[str]()
@@ -254,17 +261,14 @@ class Cluster:
         Questions that are due take turns. If clients name topics all the time, and a broker is slow, the next
         question for them is due before the last one is answered.
         """
-        refreshed_ms = topics_read_ms = await self._refresh(connection)
+        self._unread, self._topics_read_ms = (), self._clock.monotonic_ms() - self._upstream.refresh_ms
+        await self._refresh(connection)
         turns = [*_Question]
         while True:
             if connection.has_ended:
                 raise ConversationError("the broker closed the connection")
             now_ms = self._clock.monotonic_ms()
-            due_ms = {
-                each: at_ms
-                for each in turns
-                if (at_ms := self._due_ms(each, refreshed_ms, topics_read_ms)) is not None
-            }
+            due_ms = {each: at_ms for each in turns if (at_ms := self._due_ms(each)) is not None}
             question = next((each for each in turns if due_ms.get(each, now_ms + 1) <= now_ms), None)
             if question is not None:
                 turns.remove(question)
@@ -277,33 +281,42 @@ class Cluster:
                     await self._read_names(connection)
                 case _Question.LIMITS:
                     await self._read_wanted(connection)
+                case _Question.CLUSTER:
+                    await self._refresh(connection)
+                case _Question.TOPICS:
+                    await self._read_some_topics(connection)
                 case _Question.ABSENT:
                     absent = self._topics.due_absent(now_ms, self._upstream.refresh_ms)
                     await self._read_limits(connection, absent)
-                case _Question.CLUSTER:
-                    is_whole = now_ms >= topics_read_ms + self._upstream.refresh_ms
-                    refreshed_ms = await self._refresh(connection, reads_topics=is_whole)
-                    topics_read_ms = refreshed_ms if is_whole else topics_read_ms
 
-    def _due_ms(self, question: _Question, refreshed_ms: int, topics_read_ms: int) -> int | None:
+    def _due_ms(self, question: _Question) -> int | None:
         """When the question is due (monotonic ms); None if there is nothing to ask."""
         match question:
             case _Question.NAMES:
                 return self._topic_ids.due_ms
             case _Question.LIMITS:
                 return self._limits_due_ms
+            case _Question.CLUSTER:
+                due_ms = self._topics_due_ms
+                return min(due_ms, self._read_ms + NODES_EVERY_MS) if self._brokers_are_requested else due_ms
+            case _Question.TOPICS:
+                return self._read_ms if self._unread else None
             case _Question.ABSENT:
                 return self._topics.absent_due_ms
-            case _Question.CLUSTER:
-                due_ms = topics_read_ms + self._upstream.refresh_ms
-                return min(due_ms, refreshed_ms + NODES_EVERY_MS) if self._brokers_are_requested else due_ms
 
-    async def _refresh(self, connection: AdminConnection, *, reads_topics: bool = True) -> int:
-        """Read all known and requested facts. Returns the time when they were read (monotonic ms).
+    @property
+    def _topics_due_ms(self) -> int:
+        """When all topics are read again (monotonic ms): not before they have been read."""
+        since_ms = self._clock.monotonic_ms() if self._unread else self._topics_read_ms
+        return since_ms + self._upstream.refresh_ms
+
+    async def _refresh(self, connection: AdminConnection) -> None:
+        """Read the brokers, and begin to read the limits of all known topics if it is time.
 
         Brokers may be requested each second, for as long as one is not served, or comes and goes. The limits
         of all topics are not read so often: of 20,000 topics that takes seconds, for the broker, too.
         """
+        reads_topics = self._clock.monotonic_ms() >= self._topics_due_ms
         self._brokers_are_requested = False
         answer = await connection.cluster()
         if not answer.brokers:
@@ -327,9 +340,18 @@ class Cluster:
             visible=visible,
         )
         self._publish(changed)
+        self._read_ms = self._clock.monotonic_ms()
         if reads_topics:
-            await self._read_limits(connection, self._topics.names)
-        return self._clock.monotonic_ms()
+            self._unread, self._topics_read_ms = self._topics.names, self._read_ms
+
+    async def _read_some_topics(self, connection: AdminConnection) -> None:
+        """Read the limits of the next topics. A client that waits for another topic waits for one such piece,
+        not for the limits of 20,000 topics."""
+        some, self._unread = self._unread[:TOPICS_A_REQUEST], self._unread[TOPICS_A_REQUEST:]
+        self._topics.update(await connection.describe(some), self._clock.monotonic_ms())
+        if not self._unread:
+            self._topics_read_ms = self._clock.monotonic_ms()
+            await self._publish_read()
 
     async def _read_first_limits(self, connection: AdminConnection, topics: Sequence[str]) -> None:
         """Read the limits of the topics that exist, in pieces, before the first client is served. In a large
@@ -343,13 +365,13 @@ class Cluster:
             if self._clock.monotonic_ms() - began_ms > LISTING_MS:
                 break
         self._links.query(self._topics.examples)
-        await self._links.answered(SHORT_PATIENCE_S)
+        await self._links.answered()
         self._listed_ms = self._clock.monotonic_ms()
 
     async def _read_wanted(self, connection: AdminConnection) -> None:
         now_ms = self._wanted_read_ms = self._clock.monotonic_ms()
         asked = self._wanted.take(now_ms, MOST_WANTED)
-        await self._read_limits(connection, asked, SHORT_PATIENCE_S)
+        await self._read_limits(connection, asked)
         for topic in asked:
             self.topic_used(topic)
         settled = {each for each in asked if each in self._topics or each in self._topics.unreadable}
@@ -390,18 +412,19 @@ class Cluster:
         if self._topic_ids.denied - self._facts.denied_ids:
             self.request_brokers()  # the user may have lost its permission on every topic
         if self._reads_limits and self._topics.has_room:
-            await self._read_limits(connection, [*names.values()], SHORT_PATIENCE_S)
+            await self._read_limits(connection, [*names.values()])
         self._topic_ids.add(names)
         self._publish_limits()
 
-    async def _read_limits(
-        self, connection: AdminConnection, topics: Sequence[str], patience_s: float = PATIENCE_S
-    ) -> None:
-        if not topics:
-            return
-        self._topics.update(await connection.describe(topics), self._clock.monotonic_ms())
+    async def _read_limits(self, connection: AdminConnection, topics: Sequence[str]) -> None:
+        if topics:
+            self._topics.update(await connection.describe(topics), self._clock.monotonic_ms())
+            await self._publish_read()
+
+    async def _publish_read(self) -> None:
+        """Publish the limits of the topics that were read, when all brokers have told their values."""
         self._links.query(self._topics.examples)
-        await self._links.answered(patience_s)
+        await self._links.answered()
         self._topics.settled()
         self._publish_limits()
 

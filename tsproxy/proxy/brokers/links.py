@@ -36,10 +36,9 @@ from tsproxy.tls.contexts import CurrentTls
 
 FIRST_RETRY_MS: Final = 250
 LAST_RETRY_MS: Final = 10_000
-PATIENCE_S: Final = 2.0
-"""How long limits wait for brokers that have not answered."""
-SHORT_PATIENCE_S: Final = 0.5
-"""The same while a request waits for these limits: the request waits for a second at most."""
+PATIENCE_S: Final = 0.5
+"""How long limits wait for brokers that have not answered. Meanwhile no other question is asked, and a
+request that needs its answer waits for a second at most."""
 DOUBT_S: Final = 3.0
 """A broker that keeps clients waiting hangs if it does not answer us for so long either."""
 DOUBT_AGAIN_S: Final = 5.0
@@ -289,10 +288,10 @@ class BrokerLinks:
         for link in self._links.values():
             link.query(self._topics)
 
-    async def answered(self, patience_s: float = PATIENCE_S) -> None:
-        """Returns when all reachable brokers have answered, or after `patience_s`."""
+    async def answered(self) -> None:
+        """Returns when all reachable brokers have answered, or after `PATIENCE_S`."""
         with suppress(TimeoutError):
-            async with asyncio.timeout(patience_s):
+            async with asyncio.timeout(PATIENCE_S):
                 for link in tuple(self._links.values()):
                     await link.is_settled.wait()
 
