@@ -290,8 +290,8 @@ class World:
                 client.judging_begins()
 
     def _reading_begins(self, job) -> None:
-        """`job` is `read_beside` with its arguments: the answer is the second one."""
-        correlation_id = int.from_bytes(job.args[1][:4], "big")
+        """The work of `job` is `read_beside` with its arguments: the answer is the second one."""
+        correlation_id = int.from_bytes(job.work.args[1][:4], "big")
         for client in self.clients:
             if client.history.number == correlation_id // 1_000:
                 client.reading_begins(correlation_id)

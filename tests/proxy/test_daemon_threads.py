@@ -5,11 +5,12 @@ import sys
 import threading
 import weakref
 from concurrent.futures import CancelledError
+from functools import partial
 
 import pytest
 
 from tests.proxy.world import PATIENCE_S
-from tsproxy.proxy.daemon_threads import DaemonThreads
+from tsproxy.proxy.daemon_threads import DaemonThreads, InLine
 
 EXIT_S = 120
 
@@ -130,3 +131,19 @@ def test_shutdown_waits_for_what_was_taken():
     done = [threads.submit(sum, [n]) for n in range(10)]
     threads.shutdown()
     assert [each.done() for each in done] == [True] * 10
+
+
+def test_lines_take_turns(one, busy):
+    """A hundred connections of one address ask for large answers. Another client's answer does not wait for
+    all of them."""
+    order = []
+    many = [one.submit(InLine("many", partial(order.append, "many"))) for _ in range(100)]
+    other = one.submit(InLine("other", partial(order.append, "other")))
+    last = one.submit(InLine("other", partial(order.append, "cancelled")))
+    assert last.cancel()
+    busy.may_go.set()
+    assert other.result(PATIENCE_S) is None
+    for each in many:
+        each.result(PATIENCE_S)
+    assert order.index("other") <= 2
+    assert (order.count("many"), len(order)) == (100, 101)

@@ -11,6 +11,7 @@ from tests.proxy.wire import is_reading, wire
 from tests.proxy.world import PATIENCE_S, World, until
 from tests.session.conversation import view_of
 from tests.session.test_answers_beside import ASKED, coordinators
+from tsproxy.model.addresses import counted_as
 
 TOLD = coordinators(host=b"broker")
 SAID = TOLD.replace(b"\x07broker\x00\x00\x23\x84", b"\x0eproxy.example\x00\x00\x23\xe9")
@@ -24,8 +25,11 @@ class Gated(ThreadPoolExecutor):
         super().__init__(1)
         self.may_go = threading.Event()
         self.begun = threading.Event()
+        self.lines = []
 
     def submit(self, job, /, *arguments, **named):
+        self.lines.append(job.line)
+
         def when_it_may():
             self.begun.set()
             assert self.may_go.wait(PATIENCE_S)
@@ -59,6 +63,14 @@ async def being_read(the):
     await the.broker_gets(len(ASKED))
     await the.broker_sends(TOLD)
     await until(the.world.readers.begun.is_set)
+
+
+@on_both_loops
+async def test_an_answer_waits_in_the_line_of_its_clients_address():
+    world = ReadingWorld()
+    async with connection(world) as the:
+        await being_read(the)
+        assert world.readers.lines == [counted_as(the.relay.peer.client_address)]
 
 
 @on_both_loops

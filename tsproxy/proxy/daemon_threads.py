@@ -9,16 +9,33 @@ import threading
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Executor, Future
-from typing import Any, ParamSpec, TypeVar
+from dataclasses import dataclass
+from itertools import chain
+from typing import Any, Generic, ParamSpec, TypeVar
 
 P = ParamSpec("P")
 T = TypeVar("T")
 
 
+@dataclass(frozen=True, slots=True)
+class InLine(Generic[T]):
+    """Work that waits in a line of that name. Lines take turns: nobody waits for long behind somebody else's
+    work."""
+
+    line: str
+    work: Callable[[], T]
+
+    def __call__(self) -> T:
+        return self.work()
+
+
+_Work = tuple[Future[Any], Callable[[], object]]
+
+
 class DaemonThreads(Executor):
     """At most `most` threads called `name`, each started when there is work for it. Work runs in the order of
-    submission, and cancelled work is dropped at once. Work that runs when the process ends is lost without
-    notice, so wait for results that must be complete."""
+    submission, in each line of its own (`InLine`). Cancelled work is dropped at once. Work that runs when the
+    process ends is lost without notice, so wait for results that must be complete."""
 
     def __init__(self, most: int, name: str) -> None:
         self._changed = threading.Condition()
@@ -27,7 +44,8 @@ class DaemonThreads(Executor):
         self._most = most
         self._name = name
         self._threads: list[threading.Thread] = []
-        self._waiting: deque[tuple[Future[Any], Callable[[], object]]] = deque()
+        self._waiting: dict[str, deque[_Work]] = {}
+        """By line. The line whose turn is next comes first, and none is empty."""
 
     def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
         """Give work to a thread. Raises RuntimeError after `shutdown`, as `ThreadPoolExecutor` does."""
@@ -35,9 +53,10 @@ class DaemonThreads(Executor):
         with self._changed:
             if self._is_stopped:
                 raise RuntimeError(f"the threads {self._name} take no more work: they were shut down")
-            self._waiting.append((future, lambda: fn(*args, **kwargs)))
+            line = fn.line if isinstance(fn, InLine) else ""
+            self._waiting.setdefault(line, deque()).append((future, lambda: fn(*args, **kwargs)))
             future.add_done_callback(self._let_go)
-            if self._idle < len(self._waiting) and len(self._threads) < self._most:
+            if self._idle < sum(map(len, self._waiting.values())) and len(self._threads) < self._most:
                 self._begin_thread()
             self._changed.notify()
         return future
@@ -46,7 +65,8 @@ class DaemonThreads(Executor):
         """Accept no more work. With `wait`: return when all accepted work that was not cancelled is done."""
         with self._changed:
             self._is_stopped = True
-            dropped = [future for future, _ in self._waiting] if cancel_futures else []
+            waiting = chain.from_iterable(self._waiting.values())
+            dropped = [future for future, _ in waiting] if cancel_futures else []
             if cancel_futures:
                 self._waiting.clear()
             self._changed.notify_all()
@@ -60,7 +80,9 @@ class DaemonThreads(Executor):
         """Remove cancelled work from the queue, with everything that it references."""
         if future.cancelled():
             with self._changed:
-                self._waiting = deque(each for each in self._waiting if each[0] is not future)
+                lines = self._waiting.items()
+                left = {line: deque(each for each in works if each[0] is not future) for line, works in lines}
+                self._waiting = {line: works for line, works in left.items() if works}
 
     def _begin_thread(self) -> None:
         name = f"{self._name}-{len(self._threads)}"
@@ -68,14 +90,21 @@ class DaemonThreads(Executor):
         self._threads.append(thread)
         thread.start()
 
-    def _next(self) -> tuple[Future[Any], Callable[[], object]] | None:
+    def _next(self) -> _Work | None:
         """Wait for the next work. None at the end."""
         with self._changed:
             self._idle += 1
             while not self._waiting and not self._is_stopped:
                 self._changed.wait()
             self._idle -= 1
-            return self._waiting.popleft() if self._waiting else None
+            if not self._waiting:
+                return None
+            first = next(iter(self._waiting))
+            line = self._waiting.pop(first)
+            taken = line.popleft()
+            if line:
+                self._waiting[first] = line  # behind all other lines
+            return taken
 
     def _work(self) -> None:
         while (taken := self._next()) is not None:

@@ -271,7 +271,7 @@ class SessionDriver:
                         self._stopwatch.delayed()
                 case ReadAnswer():
                     self.broker.gate.hold(Hold.READING)
-                    self._decoding.begin(effect)
+                    self._decoding.begin(effect, counted_as(self.peer.client_address))
                 case Count():
                     self._context.metrics.session_events[effect.counter] += 1
                 case TopicWanted():

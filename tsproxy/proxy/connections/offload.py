@@ -11,6 +11,7 @@ from concurrent.futures import Executor
 from typing import Final
 
 from tsproxy.proxy.connections.judge_pool import JudgePool, Ticket
+from tsproxy.proxy.daemon_threads import InLine
 from tsproxy.session.effects import Judge, ReadAnswer
 from tsproxy.session.produce.judge_request import Judged
 from tsproxy.session.reading import AnswerRead, NodeWanted, Unreadable
@@ -88,8 +89,11 @@ class OffloadDecoding:
         self._decoded = decoded
         self._at_work: DecodedFuture | None = None
 
-    def begin(self, wanted: ReadAnswer) -> None:
-        work: DecodedFuture = asyncio.get_running_loop().run_in_executor(self._decoders, wanted.job)
+    def begin(self, wanted: ReadAnswer, address: str) -> None:
+        """Begin to decode an answer. `address` is the client's address: addresses take turns. A small request
+        may have an answer that takes a second, and an address may have a thousand connections."""
+        loop = asyncio.get_running_loop()
+        work: DecodedFuture = loop.run_in_executor(self._decoders, InLine(address, wanted.job))
         self._at_work = work
         work.add_done_callback(self._done)
 
