@@ -138,6 +138,9 @@ class SimulatedLoop(asyncio.AbstractEventLoop):
     async def connect_accepted_socket(self, protocol_factory, sock, **options):
         return await self.network.accept(protocol_factory, sock, options.get("ssl"))
 
+    async def getaddrinfo(self, host, port, **options):
+        return [(0, 0, 0, "", (host, port))]
+
     async def create_connection(self, protocol_factory, host=None, port=None, **options):
         return await self.network.connect(protocol_factory, host, port, options.get("ssl"))
 

@@ -6,6 +6,7 @@ import socket
 import pytest
 import structlog
 
+from tsproxy.cluster import upstream as upstream_room
 from tsproxy.cluster.upstream import Upstream, UpstreamError
 from tsproxy.model.addresses import Address
 
@@ -14,10 +15,12 @@ class Names:
     """The name service of a loop."""
 
     def __init__(self, loop, monkeypatch):
-        self._ask, self.error = loop.getaddrinfo, None
+        self._ask, self.error, self.is_silent = loop.getaddrinfo, None, False
         monkeypatch.setattr(loop, "getaddrinfo", self.getaddrinfo)
 
     async def getaddrinfo(self, host, port, **options):
+        if host == "broker" and self.is_silent:
+            await asyncio.Event().wait()
         if host == "broker" and self.error is not None:
             raise socket.gaierror(self.error, "no name")
         return await self._ask("127.0.0.1" if host == "broker" else host, port, **options)
@@ -47,6 +50,43 @@ async def test_a_known_broker_is_reached_while_no_name_server_answers(server, mo
     names.error = None
     await upstream.connect(broker, asyncio.Protocol())
     assert upstream.warnings() == []
+
+
+async def test_a_known_broker_is_reached_while_name_servers_are_silent(server, monkeypatch):
+    """A resolver tries them for longer than a connection may take: no new client was served."""
+    monkeypatch.setattr(upstream_room, "LAST_NAME_S", 0.01)
+    names, upstream = Names(asyncio.get_running_loop(), monkeypatch), Upstream(None)
+    broker = [Address("broker", server)]
+    assert await upstream.connect(broker, asyncio.Protocol()) == broker[0]
+    names.is_silent = True
+    assert await upstream.connect(broker, asyncio.Protocol()) == broker[0]
+    assert upstream.unresolved == broker
+    names.is_silent = False
+    assert await upstream.connect(broker, asyncio.Protocol()) == broker[0]
+    assert upstream.warnings() == []
+
+
+async def test_silent_name_servers_are_named_where_no_address_is_known(server, monkeypatch):
+    monkeypatch.setattr(upstream_room, "NAME_S", 0.01)
+    names, upstream = Names(asyncio.get_running_loop(), monkeypatch), Upstream(None)
+    names.is_silent = True
+    with pytest.raises(UpstreamError, match="no name server has answered"):
+        await upstream.connect([Address("broker", server)], asyncio.Protocol())
+    assert upstream.unresolved
+
+
+async def test_each_address_of_a_name_is_tried(server, monkeypatch):
+    class Reached(asyncio.Protocol):
+        def connection_made(self, transport):
+            hosts.append(transport.get_extra_info("peername")[0])
+
+    async def several(_, port, **__):
+        return [(0, 0, 0, "", (host, port)) for host in ("127.0.0.2", "127.0.0.1")]
+
+    hosts = []
+    monkeypatch.setattr(asyncio.get_running_loop(), "getaddrinfo", several)
+    await Upstream(None).connect([Address("broker", server)], Reached())
+    assert hosts == ["127.0.0.1"]
 
 
 async def test_a_name_is_logged_once_whatever_other_brokers_are_reached_meanwhile(server, monkeypatch):

@@ -13,12 +13,16 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from tsproxy.log_events.catalogue.clients import BROKER_NAME_NOT_RESOLVED
-from tsproxy.model.addresses import Address
+from tsproxy.model.addresses import Address, ip_or_none
 from tsproxy.model.bounded import A_PLACE, Bounded, Ceiling
 from tsproxy.tls.contexts import HANDSHAKE_S, CurrentTls, handshake_text
 
 CONNECT_S: Final = 10.0
 """How long one address may take, including name lookup and TLS handshake."""
+NAME_S: Final = 8.0
+"""How long a look-up of a broker's name may take, within CONNECT_S."""
+LAST_NAME_S: Final = 2.0
+"""The same if the address that the broker had last is known. Then that one is tried."""
 
 
 LAST_HOSTS: Final = Ceiling(
@@ -110,14 +114,14 @@ class Upstream:
         raise UpstreamError("; ".join(reasons) or "no broker is known")
 
     async def _connect_by_name(self, address: Address, factory: Callable[[], asyncio.BaseProtocol]) -> None:
+        last_host = self._last_hosts.get(address)
         try:
-            transport = await self._connect(address.host, address, factory)
+            hosts = await _hosts_of(address, LAST_NAME_S if last_host is not None else NAME_S)
         except socket.gaierror as error:
             if error.errno != socket.EAI_AGAIN:
                 raise
             is_known = address in self._unresolved
             self._unresolved.put(address, _now_s())
-            last_host = self._last_hosts.get(address)
             if last_host is None:
                 raise
             if not is_known:
@@ -125,8 +129,23 @@ class Upstream:
             await self._connect(last_host, address, factory)
         else:
             self._unresolved.pop(address)
+            transport = await self._connect_to_any(hosts, address, factory)
             if (peer := transport.get_extra_info("peername")) is not None:  # None: it has ended already
                 self._last_hosts.put(address, peer[0])
+
+    async def _connect_to_any(
+        self, hosts: Sequence[str], address: Address, factory: Callable[[], asyncio.BaseProtocol]
+    ) -> asyncio.Transport:
+        """Connect to the first of a name's addresses that answers."""
+        *others, last = hosts
+        for host in others:
+            try:
+                return await self._connect(host, address, factory)
+            except ssl.SSLError:
+                raise
+            except OSError:
+                continue
+        return await self._connect(last, address, factory)
 
     async def _connect(
         self, host: str, address: Address, factory: Callable[[], asyncio.BaseProtocol]
@@ -145,6 +164,21 @@ class Upstream:
             ssl_handshake_timeout=HANDSHAKE_S,
         )
         return transport
+
+
+async def _hosts_of(address: Address, within_s: float) -> Sequence[str]:
+    """The IP addresses of a broker's name. Raises gaierror, with EAI_AGAIN if no name server answers in time:
+    a resolver may try silent servers for a minute."""
+    if ip_or_none(address.host) is not None:
+        return [address.host]
+    loop = asyncio.get_running_loop()
+    try:
+        async with asyncio.timeout(within_s):
+            found = await loop.getaddrinfo(address.host, address.port, type=socket.SOCK_STREAM)
+    except TimeoutError:
+        text = f"no name server has answered for {within_s:g} s"
+        raise socket.gaierror(socket.EAI_AGAIN, text) from None
+    return [*dict.fromkeys(str(sockaddr[0]) for *_, sockaddr in found)]
 
 
 def _now_s() -> float:
