@@ -275,11 +275,13 @@ async def test_while_brokers_are_read_each_second_limits_are_read_at_their_inter
     await kafka.create_topic(topic)
     async with learning(upstream_of(kafka)) as learned:
         await learned.limits_of(topic)
-        for _ in range(8):
+        for _ in range(30):
             before = len(brokers_read)
             learned.cluster.request_brokers()
             await until(lambda before=before: len(brokers_read) > before)
-    assert 1 <= topics_read.count(topic) <= 4  # at the start, in its own place, and as an example
+    assert (
+        1 <= topics_read.count(topic) <= 15
+    )  # at the start, when it was wanted, and as an example of brokers
 
 
 async def test_a_topic_that_does_not_exist_stays_unknown_until_it_does(kafka, topic):
