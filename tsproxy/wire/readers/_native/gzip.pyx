@@ -85,6 +85,7 @@ cdef struct Room:
     uint8_t* at
     uint8_t* end                 # with SPARE bytes behind it
 
+cdef Codes fixed_literals, fixed_distances  # of the blocks that describe none
 cdef int* TABLE_BITS = [LITERAL_BITS, DISTANCE_BITS, LENGTH_BITS]  # by Kind
 cdef uint32_t* LOWEST = [0, 1, 3, 7, 15, 31, 63, 127, 255, 511, 1023, 2047, 4095, 8191]
 cdef uint8_t* ORDER = [16, 17, 18, 0, 8, 7, 9, 6, 10, 5, 11, 4, 12, 3, 13, 2, 14, 1, 15]
@@ -154,10 +155,10 @@ cdef bint of_block(Bits* bits, Room* room, Codes* literals, Codes* distances) no
     if kind == STORED:
         return stored(bits, room)
     if kind == FIXED:
-        fix(literals, distances)
-    elif kind != DESCRIBED or not describe(bits, literals, distances):
-        return False
-    return coded(bits, room, literals, distances)
+        return coded(bits, room, &fixed_literals, &fixed_distances)
+    if kind == DESCRIBED and describe(bits, literals, distances):
+        return coded(bits, room, literals, distances)
+    return False
 
 
 cdef inline void refill(Bits* bits) noexcept nogil:
@@ -350,18 +351,6 @@ cdef bint describe(Bits* bits, Codes* literals, Codes* distances) noexcept nogil
     return True
 
 
-cdef void fix(Codes* literals, Codes* distances) noexcept nogil:
-    """The codes of a block that describes none."""
-    cdef uint8_t lengths[FIXED_LITERALS]
-    memset(lengths, 8, 144)
-    memset(&lengths[144], 9, 112)
-    memset(&lengths[256], 7, 24)
-    memset(&lengths[280], 8, 8)
-    make_codes(lengths, FIXED_LITERALS, LITERALS, literals)
-    memset(lengths, 5, FIXED_DISTANCES)
-    make_codes(lengths, FIXED_DISTANCES, DISTANCES, distances)
-
-
 cdef bint make_codes(const uint8_t* lengths, int count, Kind kind, Codes* codes) noexcept nogil:
     """Make codes of so many bits, one for each symbol that has some. False for too many codes, and as in zlib
     for too few: a single one of one bit may stand alone.
@@ -455,3 +444,17 @@ cdef void join_literals(Codes* codes) noexcept nogil:
             joined |= other >> LITERALS_AT << LITERALS_AT << 8 * count
             count += 1
         codes.table[at] = joined
+
+
+cdef void make_fixed_codes() noexcept nogil:
+    cdef uint8_t lengths[FIXED_LITERALS]
+    memset(lengths, 8, 144)
+    memset(&lengths[144], 9, 112)
+    memset(&lengths[256], 7, 24)
+    memset(&lengths[280], 8, 8)
+    make_codes(lengths, FIXED_LITERALS, LITERALS, &fixed_literals)
+    memset(lengths, 5, FIXED_DISTANCES)
+    make_codes(lengths, FIXED_DISTANCES, DISTANCES, &fixed_distances)
+
+
+make_fixed_codes()
