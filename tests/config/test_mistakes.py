@@ -133,6 +133,7 @@ RIGHT = (
     "admin: { sasl: { mechanism: PLAIN, username: u, password: p } } }",
     "    proxy_protocol: { from: [10.0.0.0/8, '2001:db8::/32'] }",
     "admin: { token: 3f1c9a }",
+    "admin: { bind: localhost:9464, token: 3f1c9a }",
     "admin: { bind: '[::1]:9464', token: 3f1c9a }",
 )
 

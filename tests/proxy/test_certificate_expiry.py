@@ -69,6 +69,19 @@ def test_one_that_is_not_valid_yet_is_told(made, certificates):
     assert "is not valid before 20" in text
 
 
+@pytest.mark.parametrize(("key", "is_told"), [("certificate", True), ("client_ca", False)])
+def test_a_chain_ends_with_its_first_end_and_authorities_with_their_last(made, tmp_path, key, is_told):
+    """A new authority stands beside the old one until the old one's certificates are gone."""
+    ending = made("ending", starts=-400 * DAYS, lasts=410 * DAYS).certificate.read_bytes()
+    lasting = made("lasting")
+    several = tmp_path / "several.pem"
+    several.write_bytes(lasting.certificate.read_bytes() + ending)
+    files = {"certificate": lasting.certificate, "client_ca": lasting.certificate, key: several}
+    tls = f"certificate: '{files['certificate']}', key: '{lasting.key}', client_ca: '{files['client_ca']}'"
+    found = [each for each, _ in told(f"{SMALLEST}    tls: {{ {tls} }}\n")]
+    assert found == [f"listeners[0].tls.{key}"] * is_told
+
+
 def test_a_list_of_revocations_that_ends_soon_is_told(made, certificates, tmp_path):
     crl = tmp_path / "revoked.pem"
     crl.write_bytes(certificates.revocations(starts=-10 * DAYS, lasts=11 * DAYS))
