@@ -200,7 +200,8 @@ def _write(spark: SparkSession, source: Source, table: Table) -> int:
         # A literal, because a query that still reads the table cannot replace it.
         dirty = frames.frame_of(spark, twice, sequence.BOOT_DDL)
         # A version of another day stays on its day, as if each day were written alone.
-        once = read.deduplicated(_within(dated, first, last), dirty, by=(*IDENTITY, "event_date"))
+        own = _within(dated, first, last)
+        once = read.deduplicated(own, dirty, first, last, by=(*IDENTITY, "event_date"))
         _overwrite(once, first == last, table, wanted)
     return int(count.get["lines_before"])
 

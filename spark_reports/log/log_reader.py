@@ -77,7 +77,7 @@ def lines(spark: SparkSession, source: Source, side: Side | None = None) -> Iter
         once, found = marked, boots.boots(read.identified(marked), side)
         if repeated := [row for row in found if row["is_repeated"]]:
             dirty = frames.frame_of(spark, repeated, sequence.BOOT_DDL)
-            once = frames.kept(stack, read.deduplicated(marked, dirty))
+            once = frames.kept(stack, read.deduplicated(marked, dirty, source.first, source.last))
             found = boots.boots(read.identified(once), side)
         inside = [row for row in found if row["seq_from"] is not None]
         yield Lines(once.withColumns(read.facts(source.first, source.last)), inside)

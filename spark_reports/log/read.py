@@ -72,10 +72,7 @@ CONFLICT: Final = "conflict"
 OF_A_COPY: Final = ("raw", "file", "hour", "day", "event_date")
 """Columns in which copies of one line may differ, or which follow from others."""
 FIRST_OF_COPIES: Final = ("ts", "interval_start", "file")
-"""The copy of a line that is kept is the first one in this order, whichever file is read first."""
-
-_PLACE: Final = ("event", "ts", "interval_start")
-"""The columns from which follows whether a line that was set aside may hold totals of a period."""
+"""The order of the copies of a line."""
 
 _RAW_CHARS: Final = 300
 _FILE_NAMES: Final = (".jsonl", ".json", ".gz", ".zst", ".open")
@@ -218,10 +215,13 @@ def _time() -> Column:
     return F.when(problems.has_interval(), F.col("interval_start")).otherwise(F.col("ts"))
 
 
-def deduplicated(marked: DataFrame, dirty: DataFrame, by: Sequence[str] = IDENTITY) -> DataFrame:
+def deduplicated(
+    marked: DataFrame, dirty: DataFrame, first: date, last: date, by: Sequence[str] = IDENTITY
+) -> DataFrame:
     """Each line once, even if a log shipper delivered it several times; `copies` says how often. If the
-    copies differ, none of them counts (`conflict`). If they also differ in their event or day, the line has
-    neither event nor times: it may hold totals of each of these days.
+    copies differ, none of them counts (`conflict`). The copy that stays is one that may hold totals of the
+    period from `first` to `last`, if there is one, so that the line makes the log of each such period
+    incomplete. If several may, it is the first one, whichever file is read first.
 
     `by`: the columns that the copies of a line have in common. `dirty`: the boots with a repeated line
     (BOOT). Only their lines are shuffled; all others, nearly always all lines, stay where they are. A line is
@@ -231,33 +231,24 @@ def deduplicated(marked: DataFrame, dirty: DataFrame, by: Sequence[str] = IDENTI
     known = F.coalesce(~F.col("problem").isin(*set_aside.PROBLEMS_WITHOUT_IDENTITY), F.lit(True))
     rest = [name for name in marked.columns if name not in (*by, "copies", "problem")]
     content = F.xxhash64(F.to_json(F.struct(*[name for name in rest if name not in OF_A_COPY])))
-    copies = marked.where(known).join(boots, on=list(BOOT), how="left_semi")
+    order = F.struct(~set_aside.may_hold_totals(first, last), *FIRST_OF_COPIES)
     once = (
-        copies.withColumns({"content": content, "place": F.xxhash64("event", _day_or_hour())})
+        marked.where(known)
+        .join(boots, on=list(BOOT), how="left_semi")
+        .withColumn("content", content)
         .groupBy(*by)
         .agg(
-            F.min_by(F.struct(*rest), F.struct(*FIRST_OF_COPIES)).alias("line"),
-            F.when(_differ("content"), CONFLICT).otherwise(F.max("problem")).alias("problem"),
+            F.min_by(F.struct(*rest), order).alias("line"),
+            F.when(F.min("content") != F.max("content"), CONFLICT)
+            .otherwise(F.max("problem"))
+            .alias("problem"),
             F.sum("copies").alias("copies"),
-            _differ("place").alias("is_anywhere"),
         )
-        .select(*by, "copies", "problem", "is_anywhere", "line.*")
-        .withColumns({name: F.when(~F.col("is_anywhere"), F.col(name)) for name in _PLACE})
-        .drop("is_anywhere")
+        .select(*by, "copies", "problem", "line.*")
     )
     clean = marked.where(known).join(boots, on=list(BOOT), how="left_anti")
     unidentified = marked.where(~known)
     return clean.unionByName(unidentified).unionByName(once)
-
-
-def _differ(name: str) -> Column:
-    """True for a group whose copies differ in a column that is never null."""
-    return F.min(name) != F.max(name)
-
-
-def _day_or_hour() -> Column:
-    """The day of counters and heartbeats, the hour of other lines: `may_hold_totals` asks no more."""
-    return F.coalesce(F.substring("interval_start", 1, 10), F.substring("ts", 1, 13))
 
 
 def identified(all_lines: DataFrame) -> DataFrame:

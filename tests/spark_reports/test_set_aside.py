@@ -16,7 +16,7 @@ from spark_reports.log.store import Form
 from spark_reports.report.assemble import assemble, quality
 from tests.spark_reports import reports
 from tests.spark_reports.collected import collect
-from tests.spark_reports.day import DAY_MS, MIDNIGHT_MS
+from tests.spark_reports.day import DAY_MS, HOUR_MS, MIDNIGHT_MS
 from tests.spark_reports.logs import MINUTE_MS, counters, heartbeat, line, write
 from tests.spark_reports.many import Logs
 
@@ -182,6 +182,21 @@ def test_a_line_that_came_in_two_versions_counts_in_neither_whatever_their_order
     assert (log["lines_unusable"], log["state"], log["lost_lines"]) == (1, "incomplete", 0)
     assert log["quarantined_lines"] == {"conflict": 2}  # as often as it was delivered
     assert log["quarantined_examples"] == [f"a.jsonl: conflict: {LINE}: delivered with different contents"]
+
+
+NO_MATTER = two_versions(
+    (line(1, "decision"), line(1, "decision", MIDNIGHT_MS + 3 * HOUR_MS)),
+    (line(1, "decision"), line(1, "lifecycle")),
+    (counters(1, MIDNIGHT_MS - DAY_MS), counters(1, MIDNIGHT_MS + DAY_MS)),  # the days around it
+    (counters(1, MIDNIGHT_MS + DAY_MS), line(1, "decision")),
+)
+
+
+@pytest.mark.parametrize("log", NO_MATTER)
+def test_versions_none_of_which_holds_totals_of_the_day_are_no_matter(quality_of, log):
+    log = quality_of(log)
+    assert (log["lines_unusable"], log["state"], log["lost_lines"]) == (0, "complete_in_part", 0)
+    assert log["quarantined_lines"] == {"conflict": 2}
 
 
 def test_a_file_delivered_twice_in_two_versions_gives_one_report_in_either_order(spark, tmp_path):
