@@ -84,13 +84,8 @@ class Table:
             return bool(spark.catalog.tableExists(self.name))
         return folders.exists(spark, f"{self.name}/_delta_log" if self.form is Form.DELTA else self.name)
 
-    def replace(
-        self, rows: DataFrame, partitions: Sequence[str], written_by: tuple[str, int] | None = None
-    ) -> None:
-        """Replace the partitions of `rows`, and no others.
-
-        `written_by`: a stream, and the number of its batch. Delta notes both, and writes no batch twice.
-        """
+    def replace(self, rows: DataFrame, partitions: Sequence[str]) -> None:
+        """Replace the partitions of `rows`, and no others."""
         if self.form is Form.ICEBERG:
             self._replace_in_catalog(rows, partitions)
             return
@@ -99,9 +94,6 @@ class Table:
         writer = writer.option("partitionOverwriteMode", "dynamic")
         if self.form is Form.DELTA:
             writer = writer.option("mergeSchema", "true")
-            if written_by is not None:
-                stream, number = written_by
-                writer = writer.option("txnAppId", stream).option("txnVersion", number)
         writer.option("compression", "zstd").save(self.name)
 
     def replace_days(self, rows: DataFrame, days: Iterable[date]) -> None:

@@ -14,7 +14,7 @@ import json
 from collections.abc import Mapping
 from typing import Final
 
-from pyspark.sql import DataFrame, DataFrameReader, SparkSession
+from pyspark.sql import DataFrame, DataFrameReader, Observation, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  # the name that all of Spark's documentation uses
 from pyspark.sql.streaming.query import StreamingQuery
 
@@ -37,6 +37,9 @@ _CLOSED: Final = "*.jsonl*"
 _ANEW: Final = (
     "Give --checkpoint a new directory: the stream begins anew, and reports count lines that come twice once"
 )
+
+_WRITTEN: Final = "written"
+"""The folder of a checkpoint in which `_note` notes a batch. Spark has none of this name."""
 
 _STREAM_ID: Final = "sql.streaming.queryId"
 """The local property in which Spark names the stream to the code of a micro-batch."""
@@ -87,7 +90,8 @@ def write(
     def write_batch(batch: DataFrame, number: int) -> None:
         if folder is not None and damaged_files.are_skipped(batch.sparkSession):
             batch = _with_damaged(batch, folder, _files_of(batch.sparkSession, checkpoint, number))
-        _write_batch(batch, number, table)
+        if (newest_day := _write_batch(batch, number, table)) is not None:
+            _note(batch.sparkSession, checkpoint, number, newest_day)
 
     writer = lines.writeStream.option("checkpointLocation", checkpoint).foreachBatch(write_batch)
     if every_s is None:
@@ -98,7 +102,7 @@ def write(
 def _require_whole(spark: SparkSession, table: Table, checkpoint: str) -> None:
     """Raises UsageError for a table whose partitions are not those of streams, and for a table and a
     checkpoint of different age. If the checkpoint is older, the stream would number other lines as batches
-    that are written. If the table has none of its batches, their lines would never come to it."""
+    that are written. If the table is older, or has none of its batches, lines would never come to it."""
     stream = _stream_of(spark, checkpoint)
     is_there = table.exists(spark)
     newest = _newest(spark, table, stream) if is_there else None
@@ -117,6 +121,37 @@ def _require_whole(spark: SparkSession, table: Table, checkpoint: str) -> None:
             f"batch {max(begun, default=-1)}: it is an old copy, and its next batches would replace lines. "
             f"{_ANEW}"
         )
+    noted, day = max(_noted(spark, checkpoint), default=(-1, TIMELESS))
+    # If the table holds no day up to that one, the batch went with days that were deleted.
+    if newest is not None and newest < noted and _holds_up_to(spark, table, day):
+        raise UsageError(
+            f"{table.name} holds no batch of this stream after batch {newest}, but the checkpoint "
+            f"{checkpoint} knows of batch {noted}: the table is an old copy, and the lines since then would "
+            f"be missing. {_ANEW}"
+        )
+
+
+def _holds_up_to(spark: SparkSession, table: Table, day: str) -> bool:
+    """True if the table holds the day, or one before it."""
+    is_up_to = (F.col("event_date") > TIMELESS) & (F.col("event_date") <= day)
+    return not table.rows(spark).where(is_up_to).isEmpty()
+
+
+def _note(spark: SparkSession, checkpoint: str, number: int, day: str) -> None:
+    """Note in the checkpoint that this batch is the newest one with lines, and its newest day: by the name of
+    a file, which is there or not, even if the machine stops now."""
+    folder, name = f"{checkpoint}/{_WRITTEN}", f"{number}_{day}"
+    before = folders.names(spark, folder)
+    folders.touch(spark, folder, name)
+    for other in before:
+        if other != name:
+            folders.delete(spark, f"{folder}/{other}")
+
+
+def _noted(spark: SparkSession, checkpoint: str) -> list[tuple[int, str]]:
+    """The batches that `_note` has noted, each with its day."""
+    found = [name.partition("_") for name in folders.names(spark, f"{checkpoint}/{_WRITTEN}")]
+    return [(int(number), day) for number, _, day in found if number.isdigit()]
 
 
 def _newest(spark: SparkSession, table: Table, stream: str | None) -> int | None:
@@ -176,8 +211,9 @@ def _stream_of(spark: SparkSession, checkpoint: str) -> str | None:
     return str(json.loads(text)["id"])
 
 
-def _write_batch(batch: DataFrame, number: int, table: Table) -> None:
-    """Write the lines of one batch, and replace only its partitions."""
+def _write_batch(batch: DataFrame, number: int, table: Table) -> str | None:
+    """Write the lines of one batch, and replace only its partitions. Return its newest day; None without
+    lines."""
     stream = batch.sparkSession.sparkContext.getLocalProperty(_STREAM_ID)
     if not stream:
         raise RuntimeError(f"Spark did not name the stream of a micro-batch ({_STREAM_ID})")
@@ -186,5 +222,8 @@ def _write_batch(batch: DataFrame, number: int, table: Table) -> None:
     is_day = is_formed & F.col("day").try_cast("date").isNotNull()  # a 30th of February has the form
     otherwise = F.coalesce(F.col(_OTHERWISE).try_cast("date").cast("string"), F.lit(TIMELESS))
     dated = marked.withColumn("event_date", F.when(is_day, F.col("day")).otherwise(otherwise))
-    rows = dated.select(*TABLE_COLUMNS, F.lit(f"{stream}-{number}").alias("batch_id"))
-    table.replace(rows, ["event_date", "batch_id"], written_by=(stream, number))
+    rows, seen = dated.select(*TABLE_COLUMNS, F.lit(f"{stream}-{number}").alias("batch_id")), Observation()
+    observed = rows.observe(seen, F.max("event_date").alias("newest_day"))
+    table.replace(observed, ["event_date", "batch_id"])
+    newest_day: str | None = seen.get["newest_day"]
+    return newest_day

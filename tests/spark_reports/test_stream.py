@@ -119,6 +119,40 @@ def test_a_checkpoint_of_a_table_that_is_gone_stops_with_a_sentence(spark, tmp_p
     assert not (tmp_path / "state" / "offsets" / "1").exists()
 
 
+def test_a_table_that_is_older_than_its_checkpoint_stops_with_a_sentence(spark, tmp_path, capsys):
+    """It was restored from a backup. The lines since then would be in no table, and nobody would know."""
+    table = tmp_path / "table"
+    write(tmp_path / "in" / "a.jsonl", heartbeat(0))
+    streamed(tmp_path)
+    shutil.copytree(table, tmp_path / "backup")
+    write(tmp_path / "in" / "b.jsonl", heartbeat(1), heartbeat(2, MIDNIGHT_MS + DAY_MS))
+    streamed(tmp_path)
+    shutil.rmtree(table)
+    (tmp_path / "backup").rename(table)
+    write(tmp_path / "in" / "c.jsonl", heartbeat(3))
+    assert main(["stream", *asked(tmp_path), "--once"]) == 2
+    stderr = capsys.readouterr().err
+    assert "holds no batch of this stream after batch 0, but the checkpoint" in stderr
+    assert "knows of batch 1: the table is an old copy" in stderr
+    assert stderr.count("\n") == 1
+    assert lines_of(spark, tmp_path) == [("2026-11-20", 0, "")]
+
+
+def test_a_stream_goes_on_after_batches_without_lines_and_after_days_were_deleted(spark, tmp_path):
+    """A late file may bring lines of old days alone, and these days go by retention."""
+    write(tmp_path / "in" / "a.jsonl", heartbeat(0, MIDNIGHT_MS + DAY_MS))
+    streamed(tmp_path)
+    write(tmp_path / "in" / "b.jsonl")
+    streamed(tmp_path)
+    write(tmp_path / "in" / "c.jsonl", heartbeat(1))
+    streamed(tmp_path)
+    shutil.rmtree(tmp_path / "table" / "event_date=2026-11-20")
+    write(tmp_path / "in" / "d.jsonl", heartbeat(2, MIDNIGHT_MS + DAY_MS))
+    streamed(tmp_path)
+    assert [seq for _, seq, _ in lines_of(spark, tmp_path)] == [0, 2]
+    assert len(list((tmp_path / "state" / "written").glob("[0-9]*"))) == 1
+
+
 def test_a_file_that_comes_late_is_read_however_old_it_is(spark, tmp_path):
     """A proxy's disk was away for ten days, and the copy keeps its file's time. Spark would ignore it."""
     write(tmp_path / "in" / "a.jsonl", heartbeat(0))
