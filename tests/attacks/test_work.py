@@ -36,6 +36,7 @@ from tsproxy.model.custom_rule import CustomRule
 from tsproxy.model.policy import Match, Policy, Rule, RuleSettings
 from tsproxy.model.produce import PartitionProduceResponse, ProduceResponse, TopicProduceResponse
 from tsproxy.policy.stream_time import StreamTimeGuard
+from tsproxy.session import fast_path
 from tsproxy.session.effects import CloseReason, CloseSession, Emit, Judge, Note, PauseClient
 from tsproxy.session.policies import of_anybody
 from tsproxy.session.produce.answer import settle, with_throttle
@@ -261,6 +262,15 @@ def test_a_few_bytes_that_are_much_work_are_judged_beside_the_loop(name):
 
     assert one.fast_path.requests.forward_read(attack, NOW_MS) == 0
     assert [type(effect) for effect in one.client_bytes(attack, NOW_MS)] == [Judge, PauseClient]
+
+
+def test_a_large_compressed_batch_is_not_copied_before_it_is_left_to_a_thread(monkeypatch):
+    """One of 95 MiB took 56 ms."""
+    given = []
+    monkeypatch.setattr(fast_path, "read_small", lambda _, body, *__: given.append((type(body), len(body))))
+    attack = produce({"t": {0: batch([NOW_MS], SNAPPY, body=bytes(2_000_000), records_count=1)}})
+    assert learnt().fast_path.requests.forward_read(attack, NOW_MS) == 0
+    assert given == [(memoryview, 2_000_000)]
 
 
 def old_message(size):

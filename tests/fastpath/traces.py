@@ -101,7 +101,7 @@ def trace(seed: int, buffer: Buffer = bytes, turns: int = 25) -> list[object]:
 
 
 def _read_compressed(
-    codec_id: int, body: bytes, base_timestamp: int, count: int, limits: TopicLimits | None, _: object
+    codec_id: int, body: memoryview, base_timestamp: int, count: int, limits: TopicLimits | None, _: object
 ) -> RecordFacts | None:
     """The facts that the session reads for the fast path; it leaves some unread."""
     if len(body) % 8 == 7:

@@ -78,7 +78,7 @@ def test_a_request_whose_times_are_not_limited_goes_on_as_a_batch_beyond_its_bou
 
 def test_once_the_budget_is_gone_nothing_more_is_decompressed(monkeypatch):
     begun = []
-    monkeypatch.setattr(codecs, "_snappy_block", lambda block, _: begun.append(1) or bytes(1000))
+    monkeypatch.setattr(codecs, "_snappy_block", lambda block, _: begun.append(1) or [bytes(1000)])
     judged(*[of(1, SNAPPY, size=100_000)] * 50, decompressed_request=2000)
     assert len(begun) <= 5
 

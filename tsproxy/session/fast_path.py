@@ -363,7 +363,7 @@ def _throttle_of(throttle: Throttle, peer: Peer, most_ms: int) -> "CountRejected
 def _read_compressed(
     session_limits: SessionLimits,
     codec_id: int,
-    body: bytes,
+    body: memoryview,
     base_timestamp: int,
     count: int,
     limits: TopicLimits | None,

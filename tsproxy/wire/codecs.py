@@ -17,7 +17,8 @@ copies whatever its buffer holds. No compressor writes either.
 Raises CodecError for data that the codec rejects, BudgetError above `budget` bytes of output, and
 WindowError for a zstd window above the limit. The budget is checked before memory is allocated. `stream`
 holds only one piece at a time: 64 KiB, or one block if the codec has blocks (lz4: up to 4 MiB; snappy: the
-size that the block declares, which brokers hold as a whole, too).
+size that the block declares, which brokers hold as a whole, too). No piece has more than 4 MiB: while one
+is copied, no other thread runs, nor the event loop. To join many pieces lets others run if all are `bytes`.
 
 Each member, block or frame gives at least one piece, even if it is empty. An empty piece costs as much time
 as a full one, so the caller can stop after too many nearly empty pieces (`most_shells`).
@@ -53,12 +54,13 @@ def decompress(
     codec_id: int, data: memoryview, budget: int, zstd_window: int, *, ignores_lz4_checksum: bool = False
 ) -> bytes:
     """The whole output of `data` in one piece. Arguments and errors are those of `stream`."""
-    return b"".join(stream(codec_id, data, budget, zstd_window, ignores_lz4_checksum=ignores_lz4_checksum))
+    pieces = stream(codec_id, data, budget, zstd_window, ignores_lz4_checksum=ignores_lz4_checksum)
+    return b"".join(map(bytes, pieces))
 
 
 def stream(
     codec_id: int, data: memoryview, budget: int, zstd_window: int, *, ignores_lz4_checksum: bool = False
-) -> Iterator[bytes]:
+) -> Iterator[bytes | memoryview]:
     """The output of `data`, piece by piece, of at most `budget` bytes.
 
     If an error is raised, the pieces before it are no valid output, and the caller drops them.
@@ -148,9 +150,9 @@ XERIAL_MAGIC: Final = b"\x82SNAPPY\x00"
 XERIAL_HEADER: Final = 16
 
 
-def _snappy(data: memoryview, budget: int) -> Iterator[bytes]:
+def _snappy(data: memoryview, budget: int) -> Iterator[bytes | memoryview]:
     if len(data) < XERIAL_HEADER or bytes(data[:8]) != XERIAL_MAGIC:
-        yield _snappy_block(data, budget)
+        yield from _snappy_block(data, budget)
         return
     pos, left = XERIAL_HEADER, budget
     while pos < len(data):
@@ -164,20 +166,25 @@ def _snappy(data: memoryview, budget: int) -> Iterator[bytes]:
             continue
         if size < 0 or size > len(data) - pos:
             raise CodecError(f"snappy block of {size} bytes, {len(data) - pos} left")
-        block = _snappy_block(data[pos : pos + size], left)
-        left -= len(block)
+        for piece in _snappy_block(data[pos : pos + size], left):
+            left -= len(piece)
+            yield piece
         pos += size
-        yield block
 
 
-def _snappy_block(block: memoryview, budget: int) -> bytes:
-    raw = bytes(block)
+_SNAPPY_PIECE: Final = 1 << 20
+
+
+def _snappy_block(block: memoryview, budget: int) -> Iterator[memoryview]:
+    """The output of one block, in pieces that share its memory."""
     try:
-        if cramjam.snappy.decompress_raw_len(raw) > budget:
+        if cramjam.snappy.decompress_raw_len(block) > budget:
             raise BudgetError
-        return bytes(cramjam.snappy.decompress_raw(raw))
+        plain = memoryview(cramjam.snappy.decompress_raw(block))
     except cramjam.DecompressionError as error:
         raise CodecError(str(error)) from error
+    for start in range(0, max(1, len(plain)), _SNAPPY_PIECE):
+        yield plain[start : start + _SNAPPY_PIECE]
 
 
 _LZ4_MAGIC: Final = 0x184D2204
@@ -331,7 +338,7 @@ def zstd_block_ends(data: bytes | memoryview, pos: int) -> Iterator[int]:
         yield pos + (4 if is_last and flags & 0x04 else 0)
 
 
-_READERS: Final[dict[int, Callable[[memoryview, int], Iterator[bytes]]]] = {
+_READERS: Final[dict[int, Callable[[memoryview, int], Iterator[bytes | memoryview]]]] = {
     Codec.GZIP: _gzip,
     Codec.SNAPPY: _snappy,
 }

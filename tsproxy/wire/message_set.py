@@ -130,7 +130,7 @@ def decompressed(batch: RecordBatch, limits: SessionLimits, charge: Charge = for
             ignores_lz4_checksum=batch.magic == 0,
         ):
             charge(len(piece))
-            pieces.append(piece)
+            pieces.append(bytes(piece))
     except codecs.CodecError:
         return Fault.UNDECOMPRESSABLE
     except codecs.BudgetError:

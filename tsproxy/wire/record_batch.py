@@ -99,8 +99,8 @@ def read_records(
     """The records of a v2 batch as columns, up to the first fault. To read them is expensive, and is needed
     only to find the culprits. Arguments and errors are those of `read_facts`."""
     columns: records.Columns = ([], [], [], [])
-    pieces: list[bytes | memoryview] = []
-    fault = _decompress(batch, limits, pieces.append, charge)
+    pieces: list[bytes] = []
+    fault = _decompress(batch, limits, lambda piece: pieces.append(bytes(piece)), charge)
     if fault is None:
         plain = b"".join(pieces)
         pieces.clear()  # the records are in memory twice, which is enough

@@ -12,9 +12,9 @@ from tsproxy.wire.readers import FetchWalk
 
 Buffer = bytes | bytearray | memoryview
 
-ReadCompressed = Callable[[int, bytes, int, int, TopicLimits | None, Any], RecordFacts | None]
+ReadCompressed = Callable[[int, memoryview, int, int, TopicLimits | None, Any], RecordFacts | None]
 """(codec id, the records as they came, base timestamp, their count, the topic's limits, the read's budget) ->
-their facts, or None if the fast path does not read them."""
+their facts, or None if the fast path does not read them. The records are there during the call alone."""
 
 Throttle = Callable[[int, int, int], int | None]
 """(batches, their bytes, now_ms) -> the `throttle_time_ms` of a rejection, 0 for none; None if the client is

@@ -4,9 +4,10 @@
 Every read of a frame goes through a `Cursor` or the walk, which both stay inside it.
 """
 
-from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
-from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
+from cpython.buffer cimport PyBUF_READ, PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 from cpython.mem cimport PyMem_Free, PyMem_Malloc
+from cpython.memoryview cimport PyMemoryView_FromMemory
 from cpython.ref cimport PyObject
 from libc.stdint cimport INT64_MAX, INT64_MIN, int16_t, int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport qsort
@@ -345,7 +346,8 @@ cdef class RequestFilter:
             return False
         if self.budget is None:
             self.budget = self.new_budget()
-        body = PyBytes_FromStringAndSize(<const char*>at + BATCH_HEADER, size - BATCH_HEADER)
+        # Not copied here: large ones are not read.
+        body = PyMemoryView_FromMemory(<char*>at + BATCH_HEADER, size - BATCH_HEADER, PyBUF_READ)
         limits = table.limits[batch.row]
         facts = table.read_compressed(batch.codec, body, peek_int64(at + 27), count, limits, self.budget)
         if facts is None or facts.fault is not None:
