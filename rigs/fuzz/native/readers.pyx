@@ -1,5 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False
-"""Targets for `tsproxy.wire.readers`: numbers, records, messages, Fetch answers, compressed blocks."""
+"""Targets for `tsproxy.wire.readers`: numbers, records, messages, answers, compressed blocks."""
 
 from cpython.memoryview cimport PyMemoryView_FromMemory
 from cpython.buffer cimport PyBUF_READ
@@ -26,7 +26,9 @@ import zstandard
 
 from tsproxy.model.kafka import LONG_MAX, LONG_MIN
 from tsproxy.model.records import Suspects
-from tsproxy.wire.readers import Finder, gzip_content, holds_zeros, lz4_size, messages, zstd_size
+from tsproxy.wire.readers import (
+    Finder, gzip_content, holds_zeros, lz4_size, messages, skim_errors, zstd_size, zstd_work,
+)
 from tsproxy.wire.readers.message_run import Bounds
 
 cdef int64_t NOW_MS = 1_767_225_600_000
@@ -273,6 +275,26 @@ cdef int check_fetched(const uint8_t* data, size_t size) except -1:
     return 0
 
 
+# -- Errors of records ------------------------------------------------------------------------------
+
+
+cdef int check_errors(const uint8_t* data, size_t size) except -1:
+    """Errors of an answer are stepped over up to the first odd one, and are the same without what follows."""
+    cdef Script script = Script(data, data + size)
+    cdef bint is_flexible = number(&script, 1) & 1
+    cdef int64_t count = <int64_t>number(&script, 1)
+    view = PyMemoryView_FromMemory(<char*>script.at, left(&script), PyBUF_READ)
+    found = skim_errors(view, 0, count, is_flexible)
+    skimmed, end, lowest, highest = found
+    require(0 <= skimmed and skimmed <= count, "more errors than were asked for")
+    require(0 <= end and end <= left(&script), "the errors end outside")
+    require(skim_errors(view[:end], 0, skimmed, is_flexible) == found, "the errors by themselves are others")
+    require(skimmed == count or skim_errors(view, end, 1, is_flexible)[0] == 0, "an error follows the last one")
+    require((lowest is None) == (highest is None), "a span with one end")
+    require(lowest is None or lowest <= highest, "a span ends before it begins")
+    return 0
+
+
 # -- Compressed blocks ------------------------------------------------------------------------------
 
 
@@ -318,7 +340,8 @@ cdef int check_gzip(const uint8_t* data, size_t size) except -1:
 
 
 cdef int check_zstd(const uint8_t* data, size_t size) except -1:
-    """The size that is told of a zstd frame is the one that zstd comes to, 2 MiB a block at most."""
+    """The size that is told of a zstd frame is the one that zstd comes to, 2 MiB a block at most. Its work is
+    at least that of a block."""
     cdef const uint8_t* at = data
     cdef Py_ssize_t head = 6
     if size < 6:
@@ -331,7 +354,10 @@ cdef int check_zstd(const uint8_t* data, size_t size) except -1:
     if head > <Py_ssize_t>size:
         return 0
     cdef int64_t told = zstd_size(view, head, 1 << 31)
+    cdef int64_t work = zstd_work(view, head, 0)
     require(-1 <= told and told <= <int64_t>(((1 << 21) * size) // 3), "a frame grows too much")
+    require(work == -1 or 6_000 <= work, "a frame without a block")
+    require(work <= <int64_t>(size // 3) * (6_000 + 20 * 0x17EFF), "more sequences than there may be")
     if 0 <= told <= MOST_DECOMPRESSED and not data[4] & 3:
         try:
             said = zstandard.get_frame_parameters(view).content_size
@@ -370,6 +396,7 @@ cdef Target records = Target(check_records, 5_000, 100, 1_000, 40, 0)
 cdef Target culprits = Target(check_culprits, 20_000, 200, 200_000, 1_000, 4_096)
 cdef Target old_messages = Target(check_messages, 10_000, 100, 20_000, 20, 4_096)
 cdef Target fetched = Target(check_fetched, 2_000, 100, 1_000, 40, 0)
+cdef Target errors = Target(check_errors, 5_000, 200, 20_000, 20, 4_096)
 cdef Target lz4_blocks = Target(check_lz4, 2_000, 50, 200_000, 300, 4_096)
 cdef Target gzip_blocks = Target(check_gzip, 5_000, 400, 200_000, 300, 300_000)  # tables for 14 bytes
 cdef Target zstd_frames = Target(check_zstd, 20_000, 4_000, 4_000_000, 400, 2_000_000)  # buffers of the library
@@ -381,6 +408,7 @@ TARGETS = {
     "culprits": capsule(&culprits),
     "messages": capsule(&old_messages),
     "fetched": capsule(&fetched),
+    "errors": capsule(&errors),
     "lz4": capsule(&lz4_blocks),
     "gzip": capsule(&gzip_blocks),
     "zstd": capsule(&zstd_frames),

@@ -11,16 +11,19 @@ from tests.session.messages import FETCH, HEARTBEAT, accepted, answer, produced,
 from tests.wire.batches import CODECS, GZIP, LZ4, ZSTD, batch
 from tests.wire.blobs import blobs
 from tests.wire.fetched import any_body
+from tsproxy.wire import primitives as put
 from tsproxy.wire.readers import Layout
 
 
 @dataclass(frozen=True, slots=True)
 class Native:
-    """`module` is the .pyx file of the target. `most_bytes` bounds an input."""
+    """`module` is the .pyx file of the target. `most_bytes` bounds an input. `feeds` are the readers, and the
+    parts of the fast path, that get the bytes."""
 
     module: str
     seeds: Callable[[], Iterator[bytes]]
     most_bytes: int = 1024
+    feeds: tuple[str, ...] = ()
 
 
 # -- Readers ------------------------------------------------------------------------------------------
@@ -63,6 +66,20 @@ def _fetched() -> Iterator[bytes]:
     for seed in range(40):
         layout = Layout(seed % len(Layout))
         yield bytes([seed * 6, layout, 0]) + answer(FETCH, 16, any_body(Random(seed), layout))
+
+
+def _errors() -> Iterator[bytes]:
+    texts = (
+        f"Timestamp {NOW_MS} of message with offset 0 is out of range.",
+        "Timestamp -1 of message ",
+        "",
+        None,
+    )
+    for is_flexible in (False, True):
+        tags = b"\0" if is_flexible else b""
+        all_of_them = b"".join(put.int32(1) + put.string(text, is_flexible) + tags for text in texts)
+        for count in (1, 4, 5):
+            yield bytes([is_flexible, count]) + all_of_them
 
 
 def _lz4() -> Iterator[bytes]:
@@ -160,17 +177,24 @@ def _acceptance() -> Iterator[bytes]:
 
 NATIVE: Final = {
     "native-varints": Native("readers", _numbers, 32),
-    "native-records": Native("readers", _records),
-    "native-culprits": Native("readers", _culprits, 512),
-    "native-messages": Native("readers", _messages, 512),
-    "native-fetched": Native("readers", _fetched),
-    "native-lz4": Native("readers", _lz4),
-    "native-gzip": Native("readers", _gzip),
-    "native-zstd": Native("readers", lambda: blobs(ZSTD, 1, 30)),
-    "native-zeros": Native("readers", _zeros, 512),
-    "native-requests": Native("fast_path", _requests, 1024),
-    "native-rejections": Native("fast_path", _rejections),
-    "native-answers": Native("fast_path", _answers, 12_000),
+    "native-records": Native("readers", _records, feeds=("walk", "StreamWalker", "find_outside")),
+    "native-culprits": Native("readers", _culprits, 512, feeds=("Finder",)),
+    "native-messages": Native("readers", _messages, 512, feeds=("messages",)),
+    "native-fetched": Native("readers", _fetched, feeds=("FetchWalk",)),
+    "native-errors": Native("readers", _errors, 512, feeds=("skim_errors",)),
+    "native-lz4": Native("readers", _lz4, feeds=("lz4_size",)),
+    "native-gzip": Native("readers", _gzip, feeds=("gzip_content",)),
+    "native-zstd": Native("readers", lambda: blobs(ZSTD, 1, 30), feeds=("zstd_size", "zstd_work")),
+    "native-zeros": Native("readers", _zeros, 512, feeds=("holds_zeros",)),
+    "native-requests": Native("fast_path", _requests, 1024, feeds=("RequestFilter", "InFlight", "Table")),
+    "native-rejections": Native("fast_path", _rejections, feeds=("Rejecter",)),
+    "native-answers": Native("fast_path", _answers, 12_000, feeds=("AnswerFilter",)),
     "native-verdicts": Native("fast_path", _verdicts),
     "native-acceptance": Native("fast_path", _acceptance, 1024),
 }
+
+NOT_FED: Final = {
+    "record_errors": "it reads columns of numbers that other readers made",
+    "span": "it reads a column of numbers",
+}
+"""Native code of `tsproxy.wire.readers` and `tsproxy.fastpath` without a target, and why."""
