@@ -14,6 +14,7 @@ from tests.fastpath.conversations import Scene
 from tests.session.conversation import NOW_MS, PEER, Session, view_by, view_of
 from tests.session.messages import answer, produce, produced, request
 from tests.wire.batches import CODECS, batch
+from tests.wire.blobs import BOMBS, EQUAL
 from tsproxy.decisions import Privacy
 from tsproxy.decisions.ledger import Ledger, counters
 from tsproxy.decisions.totals import Totals
@@ -246,6 +247,25 @@ def test_no_answer_slips_by_that_the_session_would_have_read(api_key):
             [session.client_bytes(asked, NOW_MS), session.broker_bytes(told, NOW_MS)] for session in sessions
         )
         assert quick == plain
+
+
+def test_a_read_is_decompressed_once_before_a_thread_judges_it(monkeypatch):
+    """The fast path tried it, the session let the fast path try again, and then read it itself."""
+    decompressed, calls = one_shot.decompressed, []
+    monkeypatch.setattr(one_shot, "decompressed", lambda *told: calls.append(1) or decompressed(*told))
+    session = Session(PEER, view_by("all", inspect_compressed=Inspect.ALL), uses_fast_path=True)
+    codec, body = BOMBS["equal records in zstd of no declared size"]
+    large = produce({"t": {0: batch([NOW_MS], codec, body=body, records_count=EQUAL)}})
+    small = produce({"t": {0: batch([NOW_MS], CODECS["zstd"])}})
+    session.client_bytes(small, NOW_MS)
+    session.broker_bytes(produced({"t": {0: {}}}), NOW_MS)
+    calls.clear()
+
+    assert session.fast_path.requests.forward_read(large + small, NOW_MS) == 0
+    judge, _ = session.client_bytes(large + small, NOW_MS)
+    assert len(calls) == 1
+    effects = session.judged(judge.job(), NOW_MS)  # the rest is read as if it came now
+    assert b"".join(effect.data for effect in effects if isinstance(effect, SendToBroker)) == large + small
 
 
 def test_each_read_on_the_fast_path_may_decompress_as_much_as_any_other():

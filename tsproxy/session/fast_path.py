@@ -146,6 +146,11 @@ class FastPath:
         """Forward these versions of Produce only: the broker supports no others."""
         self.requests.oldest_produce, self.requests.newest_produce = oldest, newest
 
+    def take_budget(self) -> DecompressionBudget:
+        """The budget of the read that the session gets now. The fast path may have spent some of it."""
+        budget: DecompressionBudget = self.requests.take_budget()
+        return budget
+
     def next_requests(
         self, frames: RequestFrames, most: int, now_ms: int, budget: DecompressionBudget
     ) -> bytes:

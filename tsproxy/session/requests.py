@@ -56,7 +56,8 @@ class Requests:
 
     def take(self, now_ms: int) -> None:
         """Take all requests that are whole and may be taken now."""
-        state, budget = self._state, DecompressionBudget()
+        state = self._state
+        budget = DecompressionBudget() if state.fast_path is None else state.fast_path.take_budget()
         self._produce.read_begins()
         has_repeated = False
         try:

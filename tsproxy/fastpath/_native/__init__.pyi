@@ -141,6 +141,8 @@ class RequestFilter:
         self, data: bytes | bytearray, start: int, most: int, now_ms: int, budget: object
     ) -> int:
         """The end of the requests from `start` on that may be forwarded. They are `most` at most."""
+    def take_budget(self) -> Any:
+        """The budget of the read that `forward_read` has looked at, or a new one. The session has it then."""
     def awaits_more(self, data: Buffer) -> bool:
         """True if `data` is the beginning of a request with nothing odd so far."""
 

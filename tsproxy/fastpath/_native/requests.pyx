@@ -87,7 +87,12 @@ cdef class RequestFilter:
             self.budget = budget
             return self.end_of_run(begin + start, begin + view.len, most, now_ms) - begin
         finally:
+            self.budget = None
             PyBuffer_Release(&view)
+
+    def take_budget(self):
+        budget, self.budget = self.budget, None
+        return self.new_budget() if budget is None else budget
 
     def forward_read(self, data, int64_t now_ms):
         cdef Py_buffer view
@@ -107,9 +112,9 @@ cdef class RequestFilter:
 
     cdef Py_ssize_t run(self, const uint8_t* data, Py_ssize_t size, int64_t now_ms) except -1:
         """How many bytes of one read may be forwarded."""
+        self.budget = None
         if not self.is_open:
             return 0
-        self.budget = None
         return self.end_of_run(data, data + size, self.most_in_flight - self.in_flight.count - 1, now_ms) - data
 
     cdef bint is_beginning(self, const uint8_t* data, Py_ssize_t size) noexcept:
