@@ -21,6 +21,7 @@ from benchmarks.sections import Section, Verdict, verdict
 from rigs.cost.connection import Cost, run
 from rigs.cost.search import a_mib, at_once, size_of
 from rigs.cost.stored import genes_of, stored
+from tests.wire.blobs import BOMBS, EQUAL
 from tsproxy.model.outcome import Peer
 from tsproxy.model.produce import (
     PartitionProduceData,
@@ -182,6 +183,15 @@ def _compressed(codec: int, body: bytes) -> bytes:
     return _produce({"t": {0: _batch(_NOW_MS, codec, body)}})
 
 
+def _much_work(name: str) -> Callable[[], Input]:
+    """Requests after one that is good. Each has 100 partitions of a few bytes."""
+    codec, body = BOMBS[name]
+    bomb = _batch(_NOW_MS, codec, body, EQUAL)
+    return lambda: Input(
+        _produce({"t": {0: _batch(_NOW_MS)}}) + _produce({"t": dict.fromkeys(range(100), bomb)}) * 10
+    )
+
+
 def _tags() -> Input:
     count = 4_000_000
     section = b"\x80\x92\xf4\x01" + b"\x00\x00" * count
@@ -248,6 +258,12 @@ def _configs_of_a_broker() -> Input:
     )
 
 
+_FEW_BYTES: Final = (
+    "zstd sequences of no bits",
+    "equal records in gzip",
+    "equal records in lz4 with a checksum",
+)
+
 INPUTS: Final[dict[str, Callable[[], Input]]] = {
     "tagged fields in a header": _tags,
     "a large frame of a peer that is not accepted": _stranger,
@@ -262,6 +278,7 @@ INPUTS: Final[dict[str, Callable[[], Input]]] = {
     "zstd frames of nothing": lambda: Input(
         _compressed(_ZSTD, b"\x28\xb5\x2f\xfd\x00\x58\x01\x00\x00" * 27_000)
     ),
+    **{name: _much_work(name) for name in _FEW_BYTES},
     "configurations of a million topics": _configs_asked,
     "an answer with 300,000 record errors": _record_errors,
     "an answer with 400,000 coordinators": _coordinators,

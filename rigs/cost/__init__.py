@@ -15,7 +15,9 @@ asked, what is configured, and one measure: the longest turn of the event loop (
 costs nothing in bytecodes. A measurement counts if it is still the worst after repetitions. The test
 (`test_cost.py`) counts bytecodes of the stored sessions, which are the same in each run. Steps that cost time
 and no bytecodes are bounded elsewhere: native code by the edges of `rigs/fuzz/native`, regular expressions
-by `tests/config/test_patterns.py`.
+by `tests/config/test_patterns.py`. The libraries that decompress are known by inputs of few bytes and much
+work (`BOMBS` in `tests/wire/blobs.py`): the search draws them, and the test compares their CPU with that of
+noise in the same run.
 
 **Bounds.** 50 ms a MiB received, and 100 ms at a time. A connection, a frame and a partition cost something,
 however few their bytes, so each counts as some bytes more (`A_CONNECTION`, `A_FRAME`, `A_PARTITION`). Work in

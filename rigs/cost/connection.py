@@ -16,7 +16,7 @@ import structlog
 
 from rigs.cost.broker import Broker
 from rigs.cost.cluster import view_of
-from rigs.cost.genes import Genes, cluster_value, frozen
+from rigs.cost.genes import A_FRAME_EACH, Genes, cluster_value, frozen
 from rigs.cost.greetings import Greeting
 from rigs.cost.loop import Accepted, End, Loop, Time
 from rigs.cost.traffic import Said, said_by
@@ -181,6 +181,8 @@ class Installation:
 
     def receive(self, end: End, data: memoryview, most: int) -> int:
         """Reads the first bytes of `data` once, at most `most` of them; returns how many."""
+        if most == A_FRAME_EACH:
+            most = 4 + int.from_bytes(data[:4], "big")
         buffer = end.protocol.get_buffer(-1)
         size = min(len(buffer), len(data), most)
         buffer[:size] = data[:size]
@@ -309,6 +311,7 @@ def _say(proxy: Installation, line: Line, broker: Broker, part: Said) -> None:
             _answer(proxy, line, broker, part)
         else:
             end = line.client if at < len(data) else line.broker
+            proxy.settle()  # a thread may have judged, so that it reads on
             if not end.is_reading and not proxy.loop.wait():
                 break
 

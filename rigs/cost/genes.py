@@ -14,6 +14,8 @@ from typing import Any, Final
 
 from tsproxy.wire.apis import APIS
 
+A_FRAME_EACH: Final = 0
+"""A size of reads: each read has one frame."""
 COUNTS: Final = (1, 2, 3, 10, 30, 100, 300, 1_000, 3_000, 10_000, 20_000)
 FEW: Final = (0, 1, 3, 30, 300)
 SIZES: Final = (0, 1, 8, 40, 249, 250, 1_000, 8_000, 32_000)
@@ -99,7 +101,7 @@ a peer decides, or it is measured elsewhere."""
 
 _EACH: Final = {"times": COUNTS, "client": NAMES, "client_size": SIZES, "client_varies": (False, True)}
 _WAY: Final = {
-    "a_read": (1 << 18, 16_384, 1_460),
+    "a_read": (1 << 18, 16_384, 1_460, A_FRAME_EACH),
     "answers_at_once": (False, True),
     "after_ms": (0, 1, 100, 1_001, 5_001),
     "view_changes": (False, True),
@@ -124,7 +126,8 @@ DOMAINS: Final[Mapping[str, Mapping[str, tuple[Any, ...]]]] = {
         "records": ("good", "bad", "null", "empty", "both"),
         "magic": (2, 1, 0, 3),
         "codec": ("none", "gzip", "snappy", "lz4", "zstd", "odd"),
-        "body": ("records", "shells", "zeros", "noise", "inner"),
+        "body": ("records", "shells", "zeros", "noise", "inner", "bomb"),
+        "bomb": tuple(range(8)),
         "count": COUNTS,
         "batches": COUNTS,
         "value_size": SIZES,

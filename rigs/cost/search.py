@@ -62,13 +62,15 @@ USUAL: Final = {"a_mib": 50.0, "at_once": 100.0, "beside": 1_000.0}
 def kind_of(genes: Genes) -> str:
     """The requests, and the configuration."""
     asked = {_asked(part) for part in genes.parts}
+    asked = {each for each in asked if each.endswith(_MUCH_WORK)} or asked  # others lead to it
     return f"{asked.pop() if len(asked) == 1 else 'mixed'}, {_configured(genes)}"
 
 
 def _asked(part: Mapping[str, Any]) -> str:
     if part["do"] == "produce":
         version = value(part, "version")
-        return next(text for most, text in _PRODUCES if version <= most)
+        made = next(text for most, text in _PRODUCES if version <= most)
+        return made + _MUCH_WORK if value(part, "body") == "bomb" else made
     if part["do"] != "ask":
         return str(part["do"])
     api = value(part, "api")
@@ -78,6 +80,7 @@ def _asked(part: Mapping[str, Any]) -> str:
     return APIS[api].name if is_read else "relayed"
 
 
+_MUCH_WORK: Final = " of much work"
 _PRODUCES: Final = ((2, "Produce 0-2"), (8, "Produce 3-8"), (12, "Produce 9-12"), (13, "Produce 13"))
 
 

@@ -9,10 +9,12 @@ from rigs.cost import search as module
 from rigs.cost.cluster import text_of
 from rigs.cost.connection import Cost, ignored, run
 from rigs.cost.custom import RULES
-from rigs.cost.genes import CLUSTER, DOMAINS, NOT_DRAWN, Genes, changed, drawn, frozen, simpler
+from rigs.cost.genes import A_FRAME_EACH, CLUSTER, DOMAINS, NOT_DRAWN, Genes, changed, drawn, frozen, simpler
 from rigs.cost.search import MEASURES, Search, kept, kind_of, shrunk, size_of
 from rigs.cost.stored import bytecodes_of, genes_of, stored
 from tests.full_only import variations
+from tests.wire.batches import CODECS
+from tests.wire.blobs import BOMBS
 from tsproxy.config.tree import KEYS
 from tsproxy.decisions import DecisionLog
 
@@ -23,6 +25,7 @@ MOST_AT_ONCE = 8_000_000
 SLACK = 1.25
 """A stored session may cost so much more than when it was stored. Find the reason for more."""
 ROWS = {f"{row['kind']}, {row['measure']}": row for row in stored()}
+NAMES = {codec: name for name, codec in CODECS.items()}
 A_FEW = sorted(ROWS, key=lambda name: -ROWS[name]["ms"])[:12]
 
 
@@ -37,6 +40,35 @@ def test_the_worst_of_each_kind_stays_within_the_bounds(name):
         assert cost.together < A_BYTE * size_of(cost)
     assert cost.at_once < SLACK * row["bytecodes"]["at_once"]
     assert cost.together < SLACK * row["bytecodes"]["together"]
+
+
+# -- C code ------------------------------------------------------------------------------------------
+
+MUCH_WORK = 2.5
+"""A request of a few bytes may cost so many times as much CPU as noise of that size, which is rejected. Bombs
+cost 3 to 90 times as much before they were left to threads."""
+A_GOOD_ONE = {"do": "produce", "version": 9, "answers_at_once": True}
+
+
+def least_of(*many):
+    """The least CPU of each of several sessions that run in turns, so that other work delays all of them."""
+    runs = [[run(genes) for genes in many] for _ in range(5)]
+    return [Cost.least(costs) for costs in zip(*runs, strict=True)]
+
+
+@pytest.mark.parametrize("name", BOMBS)
+def test_a_few_bytes_are_not_much_work_for_c_code(name):
+    """Bytecodes do not show it. The client has the fast path, and each request comes in a read of its own."""
+    codec, body = BOMBS[name]
+    text, of_codec = NAMES[codec], [each for which, each in BOMBS.values() if which == codec]
+    attack = {**A_GOOD_ONE, "codec": text, "times": 10, "a_read": A_FRAME_EACH}
+    sessions = [
+        frozen({}, [A_GOOD_ONE, {**attack, "body": "bomb", "bomb": of_codec.index(body)}]),
+        frozen({}, [A_GOOD_ONE, {**attack, "body": "noise", "count": max(1, len(body) // 10)}]),
+    ]
+    bomb, noise = least_of(*sessions)
+    assert bomb.together / bomb.partitions < MUCH_WORK * noise.together / noise.partitions
+    assert bomb.at_once < MUCH_WORK * noise.at_once
 
 
 AT_THE_BOUND = {

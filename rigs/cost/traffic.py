@@ -16,6 +16,7 @@ from tests.attacks.test_work import SHELLS
 from tests.session.conversation import DAY_MS, HOUR_MS, NOW_MS, id_of
 from tests.session.messages import frame
 from tests.wire.batches import CODECS, COMPRESS, batch, record, unsigned
+from tests.wire.blobs import BOMBS, EQUAL
 from tsproxy.model.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from tsproxy.wire import k00_produce
 from tsproxy.wire import primitives as put
@@ -226,6 +227,9 @@ def _body(part: Mapping[str, Any], codec: int) -> bytes | None:
     """The bytes in place of records, if there are any."""
     size = max(100, min(part["most_bytes"], value(part, "count") * 10))
     match value(part, "body"):
+        case "bomb":
+            of_codec = [body for each, body in BOMBS.values() if each == codec]
+            return of_codec[value(part, "bomb") % len(of_codec)] if of_codec else bytes(size)
         case "shells":
             made = [make(size) for make, each in SHELLS.items() if each == codec]
             return made[value(part, "value_size") % len(made)] if made else bytes(size)
@@ -246,12 +250,13 @@ def _batch(part: Mapping[str, Any], is_good: bool) -> bytes:
     filler = _value_bytes(value(part, "value_size"))
     base = times[0]
     made = b"".join(record(t - base, i, key, filler) for i, t in enumerate(times))
-    header.setdefault("records_count", len(times))
+    count = EQUAL if value(part, "body") == "bomb" else len(times)
+    header.setdefault("records_count", count)
     body = _body(part, codec)
     if body is None:
         body = COMPRESS.get(codec, bytes)(made)
     header.setdefault("max_timestamp", max(times))
-    header.setdefault("last_offset_delta", len(times) - 1)
+    header.setdefault("last_offset_delta", count - 1)
     return batch((), codec, body=body, records=[], base_timestamp=base, **header)
 
 

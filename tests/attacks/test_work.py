@@ -37,7 +37,14 @@ from tsproxy.model.policy import Match, Policy, Rule, RuleSettings
 from tsproxy.model.produce import PartitionProduceResponse, ProduceResponse, TopicProduceResponse
 from tsproxy.policy.stream_time import StreamTimeGuard
 from tsproxy.session import fast_path
-from tsproxy.session.effects import CloseReason, CloseSession, Emit, Judge, Note, PauseClient
+from tsproxy.session.effects import (
+    CloseReason,
+    CloseSession,
+    Emit,
+    Judge,
+    Note,
+    PauseClient,
+)
 from tsproxy.session.policies import of_anybody
 from tsproxy.session.produce.answer import settle, with_throttle
 from tsproxy.session.produce.job import MOST_OBJECTS

@@ -323,6 +323,7 @@ BOMBS = {
         ZSTD,
         zstandard.ZstdCompressor(19, write_content_size=False).compress(_EQUAL_RECORDS),
     ),
+    "gzip blocks that describe codes": (GZIP, gzip_of_empty_blocks(40)),
     "equal records in gzip": (GZIP, gzip.compress(_EQUAL_RECORDS, mtime=0)),
     "equal records in lz4": (LZ4, lz4_with(_EQUAL_RECORDS, 4)),
     "equal records in lz4 with a checksum": (LZ4, lz4_with(_EQUAL_RECORDS, 4, has_checksum=True)),
