@@ -3,6 +3,7 @@
 import asyncio
 import socket
 from dataclasses import replace
+from random import Random
 
 import pytest
 import zstandard
@@ -79,9 +80,10 @@ def test_a_request_of_many_partitions_is_judged_beside_the_loop():
     assert Judge in kinds(Conversation().session.client_bytes(many, NOW_MS))
 
 
-def unfolding(size):
-    """One innocent record of `size` bytes, in a few."""
-    body = zstandard.ZstdCompressor().compress(record(0, 0, None, bytes(size)))
+def unfolding(size, noise=0):
+    """One innocent record of `size` bytes, in a few and `noise`."""
+    value = Random(1).randbytes(noise) + bytes(size - noise)
+    body = zstandard.ZstdCompressor().compress(record(0, 0, None, value))
     return asked({"t": {0: batch([NOW_MS], ZSTD, body=body, records_count=1)}})
 
 
@@ -101,7 +103,7 @@ def test_few_bytes_that_unfold_to_many_are_judged_beside_the_loop(uses_fast_path
 def test_requests_that_unfold_to_many_bytes_together_are_judged_beside_the_loop(uses_fast_path):
     session = Session(PEER, view_of(), uses_fast_path=uses_fast_path)
     session.client_bytes(unfolding(1), NOW_MS)
-    one = unfolding(budget.MOST_BYTES // 8)
+    one = unfolding(budget.MOST_BYTES // 8, noise=30_000)
     effects = session.client_bytes(one * 12, NOW_MS)
 
     assert kinds(effects) == [SendToBroker, Judge, PauseClient]
