@@ -122,7 +122,8 @@ class Table:
         return f"{self.name}/event_date={day}"
 
     def _replace_in_catalog(self, rows: DataFrame, partitions: Sequence[str]) -> None:
-        writer = rows.writeTo(self.name).option("merge-schema", "true")
+        # Columns of a later version may stand between those of the table: their names count.
+        writer = rows.writeTo(self.name).options(**{"merge-schema": "true", "check-ordering": "false"})
         if rows.sparkSession.catalog.tableExists(self.name):
             writer.overwritePartitions()
             return

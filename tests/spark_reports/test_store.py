@@ -43,10 +43,11 @@ def test_a_table_that_the_catalog_lacks_is_exit_code_2(spark, tmp_path, monkeypa
 
 
 @pytest.mark.spark
-@pytest.mark.timeout(1_800)  # four starts of Java, on a machine that may be busy
-@pytest.mark.full_only("Delta's jars and four JVMs; test_compact.py has tables of Parquet files")
+@pytest.mark.timeout(1_800)  # five starts of Java, on a machine that may be busy
+@pytest.mark.full_only("Delta's jars and five JVMs; test_compact.py has tables of Parquet files")
 def test_a_delta_table_holds_each_day_once_however_often_it_is_written(tmp_path):
-    """Two days; the second is written again after a line came for it, and the first stays as it was."""
+    """Two days; the second is written again after a line came for it, and the first stays as it was. Then the
+    files of the second are gone, and `--replace` leaves nothing of it."""
 
     def submitted(name, *arguments):
         (folder := tmp_path / name).mkdir()
@@ -70,6 +71,12 @@ def test_a_delta_table_holds_each_day_once_however_often_it_is_written(tmp_path)
     assert (log["lines"], log["duplicate_lines"], log["quarantined_lines"]) == (5, 1, {"not_json": 1})
     assert (log["lost_lines"], log["silent_boots"]) == (0, 0)
     assert (table / "_delta_log").is_dir()
+    for file in decisions.glob("decisions-20261121T*"):
+        file.unlink()
+    submitted("gone", *compact, "--date", DAYS, "--replace")
+    submitted("after", *daily, "--output", out)
+    log = json.loads((out / "report.json").read_text())["log"]
+    assert (log["lines"], log["duplicate_lines"], log["quarantined_lines"]) == (3, 1, {"not_json": 1})
 
 
 @pytest.mark.spark
