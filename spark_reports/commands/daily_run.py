@@ -55,7 +55,8 @@ def made(spark: "SparkSession", readers: Readers, source: "Source") -> Report | 
             if not readers.may_replace:
                 _require_same_log(kept_days.read(spark, readers.rollup, first, last), sums, readers.rollup)
             rollup.store(rollup.producers(sums.rolled), readers.rollup, "producers", first, last)
-            rollup.store(sums.drifts, readers.rollup, "drift", first, last)
+            drifts = sums.drifts.unionByName(rollup.left_out(sums.rolled))
+            rollup.store(drifts, readers.rollup, "drift", first, last)
             week_before = last - timedelta(days=rollup.DAYS_BEFORE)
             known = rollup.stored(spark, readers.rollup, "producers", first=week_before, last=last)
         found = tables.collect(sums, readers.top, known, readers.clients_asked)

@@ -86,6 +86,7 @@ def _answer(
     return {
         "batches": batches,
         "records": records,
+        "records_left_out": what_if.left_out(totals),
         "after_ms": after_ms,
         "before_ms": before_ms,
         "ahead": ahead,
@@ -100,6 +101,7 @@ def _text(answer: dict[str, Any], doubts: list[str]) -> str:
     whole = answer["records"]
     batches = words.many(answer["batches"], "batch", "batches")
     lines = [f"{words.many(whole, 'record')} with timestamps, in {batches}."]
+    lines += words.left_out(answer["records_left_out"])
     if answer["missing_days"]:
         lines.append(f"The rollup holds nothing of {words.days_in_words(answer['missing_days'])}.")
     lines += doubts

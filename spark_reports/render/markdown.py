@@ -140,7 +140,9 @@ def _changes(report: Report) -> str:
 
 def _what_if(report: Report) -> str:
     return _section(
-        "What other limits would reject", _table(compared.WHAT_IF, compared.limits(report["what_if"]))
+        "What other limits would reject",
+        *compared.left_out_of(report["what_if"]),
+        _table(compared.WHAT_IF, compared.limits(report["what_if"])),
     )
 
 

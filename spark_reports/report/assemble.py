@@ -86,7 +86,7 @@ def assemble(tables: Tables, first: date, last: date, now_ms: int) -> Report:
         reasons=causes,
         drift_hist=HISTOGRAM_NAME,
         drift=_drift(tables.drift),
-        what_if=_what_if(tables.what_if),
+        what_if=_what_if(tables.what_if, tables.summary["left_out_records"]),
         would_reject=would_reject,
         **cast(Plain, tables.plain),
         in_force=[_in_force(row) for row in tables.in_force],
@@ -241,11 +241,12 @@ def _drift(rows: Rows) -> list[DriftBucket]:
     return buckets
 
 
-def _what_if(rows: Rows) -> WhatIf:
+def _what_if(rows: Rows, left_out: int) -> WhatIf:
     batches, records = what_if.whole(rows)
     return WhatIf(
         batches=batches,
         records=records,
+        records_left_out=left_out,
         ahead=what_if.curve(rows, "ahead"),
         behind=what_if.curve(rows, "behind"),
     )

@@ -49,6 +49,7 @@ SUMMARY: Final = Grouping(
         "topics": Measure(How.DISTINCT, ("topic",)),
         "producers_with_unit_mistakes": Measure(How.DISTINCT, CLIENT, "is_unit_mistake"),
         "unit_mistake_records": Measure(How.SUM, ("bad_records",), "is_unit_mistake"),
+        **_sums("left_out_records"),
     },
 )
 """One row: number of clients, of clients with rejections, of topics, and of records with a wrong unit."""

@@ -20,7 +20,7 @@ from spark_reports.log.read import of_period
 from spark_reports.log.store import Table
 from spark_reports.report import transforms
 from spark_reports.report.groups import CLIENT
-from spark_reports.report.what_if import SIDES, first_bucket_beyond
+from spark_reports.report.what_if import LEFT_OUT, SIDES, first_bucket_beyond
 from tsproxy.decisions.drift import EDGES
 
 DAYS_BEFORE: Final = 7
@@ -83,7 +83,8 @@ def drift(counters: DataFrame, keys: DataFrame | None) -> DataFrame:
     """From counters: one row for each day, topic, client, side, bucket and outcome of judged batches.
 
     `is_rejected` is the outcome; `is_other_side` is true if the reason is the other side's drift.
-    Histograms of other versions, and buckets that this version does not have, are left out.
+    Histograms of other versions are left out (`left_out` counts them), and so are buckets that this version
+    does not have.
 
     To unpack histograms is the most expensive part of a report, so all tables of drift use this result.
     Buckets are added up by a hash of their key, of 64 bits, and not by seven names. `keys` (`drift_keys`) has
@@ -132,6 +133,22 @@ def _number() -> Column:
     """A key's number: 64 bits of hash. The hash skips nulls, so it also includes which names are null."""
     nulls = [F.col(name).isNull() for name in CLIENT]
     return F.xxhash64(*_DRIFT_KEY, *nulls).alias("number")
+
+
+def left_out(rolled: DataFrame) -> DataFrame:
+    """From `transforms.rollup`: rows of `drift` for records whose histograms are of other versions. Their
+    side is what_if.LEFT_OUT, and they count in no bucket."""
+    columns = {
+        "side": F.lit(LEFT_OUT),
+        "is_rejected": F.col("is_rejection"),
+        "is_other_side": F.lit(False),
+        "bucket": F.lit(0).cast("bigint"),
+        "batches": F.lit(0).cast("bigint"),
+        "records": F.col("left_out_records"),
+        "event_date": F.substring("hour", 1, 10),
+    }
+    found = rolled.where("left_out_records > 0").withColumns(columns)
+    return found.select(*_DRIFT_KEY[1:], "bucket", "batches", "records", "event_date")
 
 
 def store(frame: DataFrame, folder: str, name: str, first: date, last: date) -> None:

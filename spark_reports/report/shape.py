@@ -230,6 +230,8 @@ class WhatIf(TypedDict):
 
     batches: int
     records: int
+    records_left_out: int
+    """Records whose histograms are of another version of the log: they are in no other number here."""
     ahead: list[AtLimit]
     """By message.timestamp.after.max.ms, ascending."""
     behind: list[AtLimit]

@@ -114,10 +114,15 @@ def times() -> dict[str, Column]:
     return {f"{end}_ms": F.when(is_asked, _instant_ms(f"{end}_ts")) for end in ("first", "last")}
 
 
+def left_out() -> dict[str, Column]:
+    """`left_out_records` of counters: judged records whose histograms have buckets that nobody knows."""
+    return {"left_out_records": F.when(is_judged() & (F.col("hist") != HISTOGRAM_NAME), F.col("records"))}
+
+
 ROLLUP: Final = Grouping(
     keys=("hour", *(name for name in KEY if name != "folded")),
     measures={
-        **{name: Measure(How.SUM, (name,)) for name in (*SUMS, *OPTIONAL_SUMS)},
+        **{name: Measure(How.SUM, (name,)) for name in (*SUMS, *OPTIONAL_SUMS, "left_out_records")},
         **{name: Measure(How.LEAST, (name,)) for name in ("first_ms", "drift_min_ms")},
         **{
             name: Measure(How.GREATEST, (name,))
@@ -131,7 +136,7 @@ lines. A table of `groups` is the same from these rows as from the counters them
 
 def rollup(counters: DataFrame) -> DataFrame:
     """ROLLUP, with its `flags`."""
-    return frames.of_frame(ROLLUP, counters.withColumns(times())).withColumns(flags())
+    return frames.of_frame(ROLLUP, counters.withColumns(times() | left_out())).withColumns(flags())
 
 
 def _instant_ms(name: str) -> Column:

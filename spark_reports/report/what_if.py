@@ -20,6 +20,9 @@ KAFKA_4_AFTER_MS: Final = 3_600_000
 
 SIDES: Final = ("ahead", "behind")
 
+LEFT_OUT: Final = "left_out"
+"""The side of records whose histograms are of another version: nobody knows where they lie."""
+
 SHOWN_MS: Final = (
     *(n * 1_000 for n in (1, 10, 60, 600, 3_600, 21_600)),
     *(n * 86_400_000 for n in (1, 7, 30, 365, 3_650)),
@@ -141,3 +144,8 @@ def whole(totals: Iterable[dict[str, Any]]) -> tuple[int, int]:
     """The numbers of batches and records that carry a timestamp. Every batch is once on each side."""
     ahead = [row for row in totals if row["side"] == "ahead"]
     return sum(row["batches"] for row in ahead), sum(row["records"] for row in ahead)
+
+
+def left_out(totals: Iterable[dict[str, Any]]) -> int:
+    """The number of records on no side, since their histograms are of another version."""
+    return sum(row["records"] for row in totals if row["side"] == LEFT_OUT)

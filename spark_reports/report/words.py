@@ -416,6 +416,15 @@ def short(text: str, limit: int = 160) -> str:
     return shown if len(shown) <= limit else f"{shown[: limit - 1]}…"
 
 
+def left_out(records: int) -> list[str]:
+    """A sentence about records that no limit is tried on; nothing if there are none."""
+    if not records:
+        return []
+    are = "is" if records == 1 else "are"
+    why = "the histograms of their lines are of another version of tsproxy"
+    return [f"{many(records, 'record')} {are} left out: {why}."]
+
+
 def instant_words(instant: str) -> str:
     """`2026-11-20 10:30:34 UTC`."""
     return f"{instant[:10]} {instant[11:19]} UTC"

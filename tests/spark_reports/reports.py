@@ -9,7 +9,7 @@ from spark_reports.report import history, owners, plain
 
 FIXED = Path(__file__).parent / "fixed" / "report.json"
 """Made once from `day.a_day` with two proxies and 24 hours, before the tests of looks were written.
-A table of `plain.ROWS` that was added later has no rows here."""
+A table of `plain.ROWS` that was added later has no rows here, and `what_if` leaves out no record."""
 
 HOSTILE = (
     "<script>alert(1)</script>",
@@ -25,7 +25,8 @@ HOSTILE = (
 
 
 def fixed():
-    return {**{key: [] for key in plain.ROWS}, **json.loads(FIXED.read_text(encoding="utf-8"))}
+    found = {**{key: [] for key in plain.ROWS}, **json.loads(FIXED.read_text(encoding="utf-8"))}
+    return found | {"what_if": {"records_left_out": 0, **found["what_if"]}}
 
 
 def empty():
@@ -39,7 +40,7 @@ def empty():
     report["all_topics"] = {"topic": "", "records": [0] * 24, "rejected_records": [0] * 24}
     report["would_reject"], report["trend"] = [], None
     report["rules"], report["in_force"] = [], []
-    report["what_if"] = {"batches": 0, "records": 0, "ahead": [], "behind": []}
+    report["what_if"] = {"batches": 0, "records": 0, "records_left_out": 0, "ahead": [], "behind": []}
     return report | {"headline": "No records came through the proxy.", "details": []}
 
 

@@ -88,7 +88,7 @@ def test_rollup_keeps_hours_apart_and_has_the_columns_it_promises(rolled_of):
     assert sorted(row["hour"] for row in rolled.collect()) == ["2026-11-20T00", "2026-11-20T05"]
     assert set(rolled.columns) == {
         "hour", *KEY, *SUMS, "first_ms", "last_ms", "drift_min_ms", "drift_max_ms",
-        *OPTIONAL_SUMS, "out_of_order_max_ms",
+        *OPTIONAL_SUMS, "left_out_records", "out_of_order_max_ms",
     } - {"folded"} | transforms.flags().keys()  # fmt: skip
 
 

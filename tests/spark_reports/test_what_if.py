@@ -167,6 +167,25 @@ def test_a_log_whose_lines_cannot_be_used_any_more_is_no_other_one(spark, tmp_pa
         assert main(["daily", "--input", str(path), "--output", str(tmp_path / "out"), *asked]) == 0
 
 
+def test_records_with_histograms_of_another_version_are_counted_as_left_out(spark, tmp_path, capsys):
+    """In the command, for what was asked, and in the report."""
+    other = {"hist": "drift-v2", "topic": "new", "records": 7}
+    lines = [counters(0, records=20), counters(1, **other), counters(2, **other, is_final=False)]
+    write(tmp_path / "in" / "decisions-20261120T000000Z-px.jsonl", *lines)
+    asked = ["--rollup", str(tmp_path / "rollup"), "--date", "2026-11-20"]
+    made = ["--input", str(tmp_path / "in"), "--output", str(tmp_path / "out"), "--quiet", *asked]
+    assert main(["daily", *made]) == 0
+    report = json.loads((tmp_path / "out" / "report.json").read_text())
+    assert (report["what_if"]["records"], report["what_if"]["records_left_out"]) == (20, 7)
+    said = "7 records are left out: the histograms of their lines are of another version of tsproxy"
+    assert all(said in (tmp_path / "out" / f"report.{form}").read_text() for form in ("html", "md"))
+    for topic, expected in (("*", (20, 7)), ("orders", (20, 0)), ("new", (0, 7))):
+        found = answer(capsys, "what-if", *asked, "--after", "1h", "--topic", topic)
+        assert (found["records"], found["records_left_out"]) == expected
+        assert main(["what-if", *asked, "--topic", topic]) == 0
+        assert (said in capsys.readouterr().out) == bool(expected[1])
+
+
 @pytest.mark.parametrize("command", ["what-if", "trend"])
 def test_a_rollup_of_an_earlier_release_does_not_know_if_a_log_was_complete(
     rollup, command, tmp_path, capsys
