@@ -354,7 +354,10 @@ cdef class RequestFilter:
         # Not copied here: large ones are not read.
         body = PyMemoryView_FromMemory(<char*>at + BATCH_HEADER, size - BATCH_HEADER, PyBUF_READ)
         limits = table.limits[batch.row]
-        facts = table.read_compressed(batch.codec, body, peek_int64(at + 27), count, limits, self.budget)
+        try:
+            facts = table.read_compressed(batch.codec, body, peek_int64(at + 27), count, limits, self.budget)
+        finally:
+            body.release()  # whoever still has it gets an error, and not the memory of other bytes
         if facts is None or facts.fault is not None:
             return False
         found.lowest = INT64_MAX if facts.lowest_ms is None else facts.lowest_ms
