@@ -6,12 +6,13 @@ done.
 """
 
 import threading
-from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Executor, Future
 from dataclasses import dataclass
-from itertools import chain
+from functools import partial
 from typing import Any, Generic, ParamSpec, TypeVar
+
+from tsproxy.proxy.turns import Turns
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -44,8 +45,7 @@ class DaemonThreads(Executor):
         self._most = most
         self._name = name
         self._threads: list[threading.Thread] = []
-        self._waiting: dict[str, deque[_Work]] = {}
-        """By line. The line whose turn is next comes first, and none is empty."""
+        self._waiting = Turns[str, _Work]()
 
     def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
         """Give work to a thread. Raises RuntimeError after `shutdown`, as `ThreadPoolExecutor` does."""
@@ -54,9 +54,9 @@ class DaemonThreads(Executor):
             if self._is_stopped:
                 raise RuntimeError(f"the threads {self._name} take no more work: they were shut down")
             line = fn.line if isinstance(fn, InLine) else ""
-            self._waiting.setdefault(line, deque()).append((future, lambda: fn(*args, **kwargs)))
-            future.add_done_callback(self._let_go)
-            if self._idle < sum(map(len, self._waiting.values())) and len(self._threads) < self._most:
+            self._waiting.put(line, (future, lambda: fn(*args, **kwargs)))
+            future.add_done_callback(partial(self._let_go, line))
+            if self._idle < len(self._waiting) and len(self._threads) < self._most:
                 self._begin_thread()
             self._changed.notify()
         return future
@@ -65,8 +65,7 @@ class DaemonThreads(Executor):
         """Accept no more work. With `wait`: return when all accepted work that was not cancelled is done."""
         with self._changed:
             self._is_stopped = True
-            waiting = chain.from_iterable(self._waiting.values())
-            dropped = [future for future, _ in waiting] if cancel_futures else []
+            dropped = [future for future, _ in self._waiting] if cancel_futures else []
             if cancel_futures:
                 self._waiting.clear()
             self._changed.notify_all()
@@ -76,13 +75,11 @@ class DaemonThreads(Executor):
             for thread in self._threads:
                 thread.join()
 
-    def _let_go(self, future: Future[Any]) -> None:
+    def _let_go(self, line: str, future: Future[Any]) -> None:
         """Remove cancelled work from the queue, with everything that it references."""
         if future.cancelled():
             with self._changed:
-                lines = self._waiting.items()
-                left = {line: deque(each for each in works if each[0] is not future) for line, works in lines}
-                self._waiting = {line: works for line, works in left.items() if works}
+                self._waiting.remove(line, lambda work: work[0] is future)
 
     def _begin_thread(self) -> None:
         name = f"{self._name}-{len(self._threads)}"
@@ -97,14 +94,7 @@ class DaemonThreads(Executor):
             while not self._waiting and not self._is_stopped:
                 self._changed.wait()
             self._idle -= 1
-            if not self._waiting:
-                return None
-            first = next(iter(self._waiting))
-            line = self._waiting.pop(first)
-            taken = line.popleft()
-            if line:
-                self._waiting[first] = line  # behind all other lines
-            return taken
+            return self._waiting.take() if self._waiting else None
 
     def _work(self) -> None:
         while (taken := self._next()) is not None:

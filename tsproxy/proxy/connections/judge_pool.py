@@ -9,10 +9,10 @@ threads of `concurrent.futures` would.
 """
 
 import threading
-from collections import deque
 from collections.abc import Callable, Generator
 from typing import Final
 
+from tsproxy.proxy.turns import Turns
 from tsproxy.session.produce.job import Job, StoppedError
 from tsproxy.session.produce.judge_request import Judged
 
@@ -59,7 +59,7 @@ class JudgePool:
         self._most = threads
         self._at_work: set[Ticket] = set()
         self._threads: list[threading.Thread] = []
-        self._waiting: dict[_Line, deque[Ticket]] = {}
+        self._waiting = Turns[_Line, Ticket]()
 
     @property
     def abandoned_bytes(self) -> int:
@@ -69,7 +69,7 @@ class JudgePool:
     @property
     def waiting(self) -> int:
         with self._changed:
-            return sum(map(len, self._waiting.values()))
+            return len(self._waiting)
 
     def begin(self, job: Job[Judged], address: str, done: Done) -> Ticket:
         """Queue `job`. A thread judges it when its turn comes. After `stop` nothing is judged."""
@@ -77,7 +77,7 @@ class JudgePool:
         with self._changed:
             if self._is_stopped:
                 return ticket
-            self._waiting.setdefault(ticket.line, deque()).append(ticket)
+            self._waiting.put(ticket.line, ticket)
             if len(self._threads) < self._most:
                 self._begin_thread()
             self._changed.notify()
@@ -93,10 +93,7 @@ class JudgePool:
             if ticket.is_at_work and ticket.job is not None:
                 ticket.job.work.stop()
                 self._abandoned_bytes += ticket.job.size
-            elif (line := self._waiting.get(ticket.line)) is not None and ticket in line:
-                line.remove(ticket)
-                if not line:
-                    del self._waiting[ticket.line]
+            elif self._waiting.remove(ticket.line, lambda each: each is ticket):
                 ticket.job = ticket.steps = None
 
     def stop(self) -> None:
@@ -129,11 +126,7 @@ class JudgePool:
                 self._changed.wait()
             if self._is_stopped:
                 return None
-            first = next(iter(self._waiting))
-            line = self._waiting.pop(first)
-            ticket = line.popleft()
-            if line:
-                self._waiting[first] = line  # behind all other lines
+            ticket = self._waiting.take()
             ticket.is_at_work = True
             self._at_work.add(ticket)
             return ticket
@@ -153,9 +146,8 @@ class JudgePool:
             self._at_work.discard(ticket)
             done = ticket.done
             if result is None and done is not None and not self._is_stopped:
-                line = self._waiting.setdefault(ticket.line, deque())
                 is_light = ticket.line[1]
-                line.insert((MOST_LIGHT_BEGUN if is_light else MOST_BEGUN) - 1, ticket)
+                self._waiting.put(ticket.line, ticket, (MOST_LIGHT_BEGUN if is_light else MOST_BEGUN) - 1)
                 self._changed.notify()
                 return
             if done is None and ticket.job is not None:
