@@ -29,7 +29,7 @@ from tsproxy.fastpath import (
     RequestFilter,
     Table,
 )
-from tsproxy.model.bounded import A_PLACE, Ceiling, Owner
+from tsproxy.model.bounded import Ceiling, Owner
 from tsproxy.model.kafka import ApiKey, Codec, is_topic_name, is_unnamed
 from tsproxy.model.outcome import Peer, VerdictName
 from tsproxy.model.records import RecordFacts
@@ -136,8 +136,6 @@ class FastPath:
         self.rejecter = Rejecter(self.requests)
         """The caller must try it before `requests`. The session tries it on the bytes that it gets itself."""
         self._throttle, self._penalties = throttle, penalties
-        self._learnt: dict[str, None] = {}
-        """The topics of the current table's rows and rejections."""
         self._retired: list[Table] = []
         self._held_bytes: int | None = None
         """None if it must be added up again."""
@@ -182,7 +180,8 @@ class FastPath:
 
     def holds_in(self, unchanged: Unchanged) -> bool:
         """True if all that was learnt holds in the new view, too."""
-        return unchanged.has_rules and all(map(unchanged.has, self._learnt))
+        table = self.requests.table
+        return table is None or (unchanged.has_rules and all(map(unchanged.has, table.known_topics)))
 
     def learn(self, verdict: RequestVerdict, policies: Policies) -> None:
         """Forward requests like this one from now on: learn the topics whose batches were forwarded.
@@ -221,7 +220,7 @@ class FastPath:
             if is_unnamed(topic, topic_id):
                 continue  # other rules may hold for it once its name is known
             span = fast_path_bounds(policy)  # not of the verdict's policy: that may be of an earlier view
-            if span is not None and self._learns(topic):
+            if span is not None:
                 bounds_ms = span.before_max_ms, span.after_max_ms
                 table.add(topic, policy.limits, *bounds_ms, topic_id, may_stay_unread(policy))
 
@@ -270,16 +269,7 @@ class FastPath:
                 culprits_listed=policies.view.limits.culprits_listed,
                 topic_id=partition.topic_id,
             )
-            table = self._table_for(verdict, policies)
-            if self._learns(partition.topic):
-                table.repeat(rejection)
-
-    def _learns(self, topic: str) -> bool:
-        """Note a topic of the current table. False if there are too many."""
-        if topic not in self._learnt and len(self._learnt) >= TABLE.most:
-            return False
-        self._learnt[topic] = None
-        return True
+            self._table_for(verdict, policies).repeat(rejection)
 
     def _table_for(self, verdict: RequestVerdict, policies: Policies) -> Table:
         """The table that fits this request. It is a new one if the current table does not fit, or there is
@@ -324,7 +314,7 @@ class FastPath:
         grown since something was learnt counts from the next drain on."""
         if self._held_bytes is None:
             tables = [*self._retired, *([self.requests.table] if self.requests.table is not None else [])]
-            self._held_bytes = sum(table.held_bytes for table in tables) + A_PLACE * len(self._learnt)
+            self._held_bytes = sum(table.held_bytes for table in tables)
         return self._held_bytes
 
     def forget(self) -> None:
@@ -333,7 +323,6 @@ class FastPath:
         if self.requests.table is not None:
             self._retired.append(self.requests.table)
             self.requests.table = None
-        self._learnt.clear()
 
     @property
     def has_settled(self) -> bool:

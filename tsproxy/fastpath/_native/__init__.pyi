@@ -80,6 +80,9 @@ class Table:
     def kept(self) -> int:
         """How many rows there are, plus how many topics with rejections."""
     @property
+    def known_topics(self) -> set[str]:
+        """The topics of rows and of rejections: the table rests on their limits."""
+    @property
     def held_bytes(self) -> int:
         """The memory of rows, rejections, histograms and names. It takes some microseconds to add up."""
     def __init__(

@@ -66,6 +66,11 @@ cdef class Table:
         return self.count + len(self.rejections)
 
     @property
+    def known_topics(self):
+        cdef Rejections rejections
+        return {*self.topics, *[rejections.rejections[0].topic for rejections in self.rejections.values()]}
+
+    @property
     def held_bytes(self):
         cdef Py_ssize_t at, total = 1024 + self.capacity * sizeof(Row)
         cdef Rejections rejections
