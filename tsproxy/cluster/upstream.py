@@ -116,7 +116,7 @@ class Upstream:
     async def _connect_by_name(self, address: Address, factory: Callable[[], asyncio.BaseProtocol]) -> None:
         last_host = self._last_hosts.get(address)
         try:
-            hosts = await _hosts_of(address, LAST_NAME_S if last_host is not None else NAME_S)
+            hosts = await hosts_of(address, LAST_NAME_S if last_host is not None else NAME_S)
         except socket.gaierror as error:
             if error.errno != socket.EAI_AGAIN:
                 raise
@@ -166,9 +166,9 @@ class Upstream:
         return transport
 
 
-async def _hosts_of(address: Address, within_s: float) -> Sequence[str]:
-    """The IP addresses of a broker's name. Raises gaierror, with EAI_AGAIN if no name server answers in time:
-    a resolver may try silent servers for a minute."""
+async def hosts_of(address: Address, within_s: float) -> Sequence[str]:
+    """The IP addresses of a host. Raises gaierror, with EAI_AGAIN if no name server answers in time: a
+    resolver may try silent servers for a minute. Raises UnicodeError for what no name can be."""
     if ip_or_none(address.host) is not None:
         return [address.host]
     loop = asyncio.get_running_loop()

@@ -10,6 +10,7 @@ from typing import Final, Literal
 
 from tsproxy.cluster.admin_connection import AdminConnection, ClusterAnswer, ConversationError, connected
 from tsproxy.cluster.client_options import wire_mechanism
+from tsproxy.cluster.upstream import hosts_of
 from tsproxy.config.settings import BrokersFrom, Config, Upstream
 from tsproxy.doctor.findings import Check, Finding, few
 from tsproxy.model.addresses import Address, ip_or_none
@@ -112,15 +113,10 @@ async def _look_at(upstream: Upstream, address: Address, tls: ssl.SSLContext | N
 
 async def look_up(address: Address) -> Sequence[str] | str:
     """The IP addresses of a host, or why there are none."""
-    loop = asyncio.get_running_loop()
     try:
-        async with asyncio.timeout(LOOK_UP_S):
-            known = await loop.getaddrinfo(address.host, address.port)
-    except TimeoutError:
-        return f"{address.host}: no answer of the name service within {LOOK_UP_S:g} s"
+        return await hosts_of(address, LOOK_UP_S)
     except (OSError, UnicodeError) as error:
         return f"{address.host}: {getattr(error, 'strerror', None) or 'not a host name'}"
-    return list(dict.fromkeys(str(sockaddr[0]) for *_, sockaddr in known))
 
 
 async def _speaks(address: Address) -> Literal["tls", "plain"] | None:
