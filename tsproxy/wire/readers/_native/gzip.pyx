@@ -54,8 +54,8 @@ cdef enum Kind:
     DISTANCES
     CODE_LENGTHS
 
-# What the next bits mean: up to three literals, and perhaps a length or the block's end after them; or a
-# distance.
+# A Code says what the next bits mean: up to three literals, and perhaps a length or the block's end after
+# them; or a distance.
 ctypedef uint64_t Code
 
 cdef enum:                       # the parts of a Code, from the lowest bit on

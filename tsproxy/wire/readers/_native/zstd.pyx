@@ -85,8 +85,7 @@ def zstd_size(data, Py_ssize_t blocks_at, int64_t window):
     cdef Frame frame
     cdef int64_t size
     PyObject_GetBuffer(data, &view, PyBUF_SIMPLE)
-    blocks = Cursor(<const uint8_t*>view.buf, <const uint8_t*>view.buf + view.len, False)
-    take(&blocks, blocks_at)
+    blocks = cursor_at(&view, blocks_at)
     frame.window, frame.written = window, 0
     frame.repeated[0], frame.repeated[1], frame.repeated[2] = 1, 4, 8
     frame.tables[LITERALS].log = frame.tables[OFFSETS].log = frame.tables[MATCHES].log = -1
@@ -101,13 +100,18 @@ def zstd_work(data, Py_ssize_t blocks_at, Py_ssize_t behind):
     cdef Cursor blocks
     cdef int64_t work
     PyObject_GetBuffer(data, &view, PyBUF_SIMPLE)
-    blocks = Cursor(<const uint8_t*>view.buf, <const uint8_t*>view.buf + view.len, False)
-    take(&blocks, blocks_at)
+    blocks = cursor_at(&view, blocks_at)
     work = work_of(&blocks)
     if blocks.is_bad or blocks.end - blocks.at != behind:
         work = -1
     PyBuffer_Release(&view)
     return work
+
+
+cdef Cursor cursor_at(const Py_buffer* view, Py_ssize_t at) noexcept nogil:
+    cdef Cursor cursor = Cursor(<const uint8_t*>view.buf, <const uint8_t*>view.buf + view.len, False)
+    take(&cursor, at)
+    return cursor
 
 
 cdef int64_t work_of(Cursor* blocks) noexcept nogil:
