@@ -13,8 +13,9 @@ from tests.proxy.world import until
 from tsproxy.clock import Clock
 from tsproxy.config.settings import Upstream
 from tsproxy.model.addresses import Address
-from tsproxy.proxy.brokers.discovery import TROUBLE_AGAIN_MS, Cluster
+from tsproxy.proxy.brokers.discovery import Cluster
 from tsproxy.proxy.brokers.own_addresses import listener_at, own_listener
+from tsproxy.proxy.brokers.reachability import TROUBLE_AGAIN_MS
 from tsproxy.testing.kafka_cluster import KafkaCluster
 from tsproxy.testing.ports import free_ports
 from tsproxy.testing.proxy import RunningProxy

@@ -30,8 +30,6 @@ from tsproxy.config.settings import Config, Listener, Upstream
 from tsproxy.log_events.catalogue.cluster import (
     CLUSTER_CONVERSATION_CRASHED,
     UPSTREAM_MAY_BE_PROXY,
-    UPSTREAM_REACHED,
-    UPSTREAM_UNREACHABLE,
 )
 from tsproxy.model.addresses import Address
 from tsproxy.model.kafka import ApiKey, ErrorCode, TimestampType, is_topic_name
@@ -39,6 +37,7 @@ from tsproxy.model.produce import TopicKey
 from tsproxy.proxy.brokers.facts import ClusterFacts, VisibleTopics
 from tsproxy.proxy.brokers.links import BrokerLinks
 from tsproxy.proxy.brokers.own_addresses import listener_at, own_listener
+from tsproxy.proxy.brokers.reachability import Reachability
 from tsproxy.proxy.brokers.topic_ids import TopicIds
 from tsproxy.proxy.brokers.topics import FIRST_RETRY_MS, Topics
 from tsproxy.proxy.brokers.wanted import Wanted
@@ -50,7 +49,6 @@ from tsproxy.wire.k03_metadata import VERSION as NAMES_IDS_FROM
 LAST_RETRY_MS: Final = 1_000
 """The longest wait while no broker answers. It is short, so that the proxy notices soon that brokers are
 back."""
-TROUBLE_AGAIN_MS: Final = 5 * 60_000
 NODES_EVERY_MS: Final = 1_000
 """Unknown nodes cause a new reading of the brokers at most this often."""
 TOPICS_PROBED: Final = 200
@@ -101,14 +99,13 @@ class Cluster:
         self._brokers_are_requested = False
         self._clock = clock
         self._facts = ClusterFacts(needs_sasl=upstream.sasl is not None, topic_names=MappingProxyType({}))
-        self._is_reached = False
         self._is_own_address_logged = False
         self._listed_ms = clock.monotonic_ms()
         self._listeners = listeners
         self._links = BrokerLinks(lambda: self._upstream, tls, self._publish_limits, self.request_brokers)
         self._may_read_limits = not reads_limits
         self._on_facts = on_facts
-        self._on_reachable = on_reachable
+        self._reachability = Reachability(clock, on_reachable)
         self._reads_limits = reads_limits
         self._read_ms = 0
         """When the brokers were read last."""
@@ -117,8 +114,6 @@ class Cluster:
         self._topics = Topics()
         self._topics_read_ms = 0
         """When all topics were read last, or began to be read."""
-        self._trouble: str | None = None
-        self._trouble_logged_ms = self._trouble_since_ms = 0
         self._unread: Sequence[str] = ()
         """The topics that are still to be read."""
         self._upstream = upstream
@@ -220,7 +215,7 @@ class Cluster:
             try:
                 await self._converse_with_any()
             except ConversationError as error:
-                was_reached, self._is_reached = self._is_reached, False
+                was_reached, self._reachability.is_reached = self._reachability.is_reached, False
                 if was_reached and self._clock.monotonic_ms() - began_ms > LAST_RETRY_MS:
                     retry_ms = FIRST_RETRY_MS  # after a restart another broker answers at once
                     continue
@@ -232,7 +227,7 @@ class Cluster:
                 raise
             except Exception as error:
                 # An error in our code or in the client library must not stop the data path.
-                self._is_reached = False
+                self._reachability.is_reached = False
                 self._log_trouble(f"a mistake in tsproxy ({type(error).__name__})")
                 CLUSTER_CONVERSATION_CRASHED(error=type(error).__name__, frames=frames_of(error))
             await asyncio.sleep(min(retry_ms, last_retry_ms) / 1000)
@@ -248,7 +243,7 @@ class Cluster:
                 async with connected(address, tls, self._upstream.sasl, self._wake.set) as connection:
                     await self._converse(connection)
             except ConversationError as error:
-                if self._is_reached:
+                if self._reachability.is_reached:
                     raise
                 if isinstance(error, RejectedError):
                     kind = RejectedError
@@ -325,7 +320,7 @@ class Cluster:
         await self._topic_ids.read_rights(connection)
         if not self._may_read_limits:
             await self._probe(connection, visible.names)
-        self._reached()
+        self._reachability.reached()
         self._log_if_named_as_ours(answer.brokers)
         self._links.set_brokers(answer.brokers)
         if not self._facts.brokers and self._reads_limits:
@@ -452,14 +447,6 @@ class Cluster:
             self._facts = facts
             self._on_facts(facts)
 
-    def _reached(self) -> None:
-        if not self._is_reached:
-            self._is_reached = True
-            self._on_reachable(None)
-        if self._trouble is not None:
-            UPSTREAM_REACHED()
-            self._trouble = None
-
     def request_brokers(self) -> None:
         """Read the brokers again, since an answer named an unknown broker, or a connection was lost or came
         back."""
@@ -467,20 +454,7 @@ class Cluster:
         self._wake.set()
 
     def _log_trouble(self, text: str) -> None:
-        """Log one line when the cluster becomes unreachable, one when the reason changes, and one now and
-        then while it lasts."""
-        self._on_reachable(text)
-        now_ms = self._clock.monotonic_ms()
-        if self._trouble is None:
-            self._trouble_since_ms = now_ms
-        elif text == self._trouble and now_ms - self._trouble_logged_ms < TROUBLE_AGAIN_MS:
-            return
-        self._trouble, self._trouble_logged_ms = text, now_ms
-        UPSTREAM_UNREACHABLE(
-            error=text,
-            for_s=(now_ms - self._trouble_since_ms) // 1000,
-            advice=self._what_follows(),
-        )
+        self._reachability.failed(text, self._what_follows())
 
     def _if_own(self, address: Address) -> str:
         listener = own_listener(address, self._listeners)
