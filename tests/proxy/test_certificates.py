@@ -1,6 +1,7 @@
 """Certificates are read again when their files change, and nobody is cut off by it."""
 
 import asyncio
+import contextlib
 import shutil
 import ssl
 from datetime import timedelta
@@ -72,6 +73,19 @@ class Watched:
         await asyncio.gather(self._task, return_exceptions=True)
 
 
+@contextlib.asynccontextmanager
+async def watched_front(text, world=None):
+    """A listener of the configuration `text` that is open, before a broker. Its certificates are watched."""
+    async with echoing_broker() as broker:
+        config = config_of([broker], text)
+        async with (
+            Watched(config) as watched,
+            front_of(config, world or World(), tls=watched.tls) as proxy_listener,
+        ):
+            proxy_listener.open()
+            yield proxy_listener.address, watched
+
+
 async def shown_by(address, client_tls):
     """The common name of the certificate that a new connection is shown."""
     _, writer = await asyncio.open_connection(
@@ -105,25 +119,19 @@ def test_a_reload_uses_new_files_at_once(certificates, files):
 async def test_a_new_certificate_is_shown_to_new_connections_and_the_old_ones_go_on(
     certificates, files, client_tls
 ):
-    async with echoing_broker() as broker:
-        config = config_of([broker], files.listener())
-        async with (
-            Watched(config) as watched,
-            front_of(config, World(), tls=watched.tls) as proxy_listener,
-        ):
-            proxy_listener.open()
-            reader, writer = await asyncio.open_connection(
-                HOST, proxy_listener.address.port, ssl=client_tls, server_hostname="localhost"
-            )
-            assert await shown_by(proxy_listener.address, client_tls) == "first"
-            before = watched.tls()
-            files.put(certificates.issue("second"))
-            await until(lambda: watched.tls() is not before)
+    async with watched_front(files.listener()) as (address, watched):
+        reader, writer = await asyncio.open_connection(
+            HOST, address.port, ssl=client_tls, server_hostname="localhost"
+        )
+        assert await shown_by(address, client_tls) == "first"
+        before = watched.tls()
+        files.put(certificates.issue("second"))
+        await until(lambda: watched.tls() is not before)
 
-            assert await shown_by(proxy_listener.address, client_tls) == "second"
-            writer.write(request(5))
-            assert await reader.readexactly(len(answer(5))) == answer(5)
-            writer.close()
+        assert await shown_by(address, client_tls) == "second"
+        writer.write(request(5))
+        assert await reader.readexactly(len(answer(5))) == answer(5)
+        writer.close()
 
 
 @on_both_loops
@@ -131,24 +139,21 @@ async def test_authorities_that_are_taken_out_are_no_longer_trusted(certificates
     """Adding to a context that is in use could never take an authority out of it."""
     other = CertificateAuthority(tmp_path_factory.mktemp("other"), "somebody else")
     world = World()
-    async with echoing_broker() as broker:
-        config = config_of([broker], files.listener(mutual=True))
-        async with Watched(config) as watched, front_of(config, world, tls=watched.tls) as proxy_listener:
-            proxy_listener.open()
-            clients = {}
-            for name, authority in (("old", certificates), ("new", other)):
-                identity = authority.issue(f"client-{name}")
-                clients[name] = ssl.create_default_context(cafile=certificates.certificate)
-                clients[name].load_cert_chain(identity.certificate, identity.key)
-            assert await ask(proxy_listener.address, clients["old"]) == answer(5)
-            before = watched.tls()
-            files.trust(other)
-            await until(lambda: watched.tls() is not before)
+    async with watched_front(files.listener(mutual=True), world) as (address, watched):
+        clients = {}
+        for name, authority in (("old", certificates), ("new", other)):
+            identity = authority.issue(f"client-{name}")
+            clients[name] = ssl.create_default_context(cafile=certificates.certificate)
+            clients[name].load_cert_chain(identity.certificate, identity.key)
+        assert await ask(address, clients["old"]) == answer(5)
+        before = watched.tls()
+        files.trust(other)
+        await until(lambda: watched.tls() is not before)
 
-            assert await ask(proxy_listener.address, clients["new"]) == answer(5)
-            with pytest.raises((ssl.SSLError, ConnectionError, AssertionError)):
-                assert await ask(proxy_listener.address, clients["old"]) == answer(5)
-            await until(lambda: world.logged.of("tls_handshake_failed"))
+        assert await ask(address, clients["new"]) == answer(5)
+        with pytest.raises((ssl.SSLError, ConnectionError, AssertionError)):
+            assert await ask(address, clients["old"]) == answer(5)
+        await until(lambda: world.logged.of("tls_handshake_failed"))
 
 
 @pytest.mark.parametrize("broken", ["no PEM", "another key", "gone"])

@@ -9,7 +9,7 @@ from tests.in_process import run_command
 from tests.proxy.frames import answer
 from tests.proxy.loops import on_both_loops
 from tests.proxy.proxy_listeners import HOST, ask, config_of, echoing_broker, front_of
-from tests.proxy.test_certificates import Watched
+from tests.proxy.test_certificates import watched_front
 from tests.proxy.world import World
 from tsproxy.config.settings import ListenerTls, UpstreamTls
 from tsproxy.model.addresses import Address
@@ -35,17 +35,10 @@ def client(certificates, ciphers):
 
 @on_both_loops
 async def test_a_client_with_other_suites_is_turned_away(certificates):
-    async with echoing_broker() as broker:
-        config = config_of([broker], listener(certificates, ONE))
-        async with (
-            Watched(config) as watched,
-            front_of(config, World(), tls=watched.tls) as proxy_listener,
-        ):
-            proxy_listener.open()
-
-            assert await ask(proxy_listener.address, client(certificates, ONE)) == answer(5)
-            with pytest.raises((ssl.SSLError, ConnectionError)):
-                await ask(proxy_listener.address, client(certificates, OTHER))
+    async with watched_front(listener(certificates, ONE)) as (address, _):
+        assert await ask(address, client(certificates, ONE)) == answer(5)
+        with pytest.raises((ssl.SSLError, ConnectionError)):
+            await ask(address, client(certificates, OTHER))
 
 
 @on_both_loops
@@ -69,14 +62,8 @@ async def test_a_broker_with_other_suites_is_not_talked_to(certificates):
 async def test_tls_1_2_and_1_3_are_spoken(certificates, version):
     context = ssl.create_default_context(cafile=certificates.certificate)
     context.minimum_version = context.maximum_version = version
-    async with echoing_broker() as broker:
-        config = config_of([broker], listener(certificates, ONE))
-        async with (
-            Watched(config) as watched,
-            front_of(config, World(), tls=watched.tls) as proxy_listener,
-        ):
-            proxy_listener.open()
-            assert await ask(proxy_listener.address, context) == answer(5)
+    async with watched_front(listener(certificates, ONE)) as (address, _):
+        assert await ask(address, context) == answer(5)
 
 
 @pytest.mark.parametrize("section", ["upstream", "listener"])

@@ -15,7 +15,7 @@ from tests.proxy.frames import answer, request
 from tests.proxy.loops import on_both_loops
 from tests.proxy.proxy_listeners import ask, config_of, echoing_broker, front_of
 from tests.proxy.running import HOST, events
-from tests.proxy.test_certificates import Watched
+from tests.proxy.test_certificates import Watched, watched_front
 from tests.proxy.world import World, until
 from tsproxy.clock import Clock
 from tsproxy.config import ConfigError
@@ -70,19 +70,16 @@ async def test_a_client_is_let_in_until_the_list_has_its_certificate_and_others_
 ):
     good, bad = client(certificates, "kept"), client(certificates, "revoked")
     world = World()
-    async with echoing_broker() as broker:
-        config = config_of([broker], listener(certificates, crl))
-        async with Watched(config) as watched, front_of(config, world, tls=watched.tls) as proxy_listener:
-            proxy_listener.open()
-            assert await is_let_in(proxy_listener.address, bad[1])
-            before = watched.tls()
-            crl.write_bytes(certificates.revocations(bad[0]))
-            await until(lambda: watched.tls() is not before)
+    async with watched_front(listener(certificates, crl), world) as (address, watched):
+        assert await is_let_in(address, bad[1])
+        before = watched.tls()
+        crl.write_bytes(certificates.revocations(bad[0]))
+        await until(lambda: watched.tls() is not before)
 
-            assert not await is_let_in(proxy_listener.address, bad[1])
-            assert await is_let_in(proxy_listener.address, good[1])
-            [line] = await until(lambda: world.logged.of("tls_handshake_failed"))
-            assert "certificate revoked" in line["error"]
+        assert not await is_let_in(address, bad[1])
+        assert await is_let_in(address, good[1])
+        [line] = await until(lambda: world.logged.of("tls_handshake_failed"))
+        assert "certificate revoked" in line["error"]
 
 
 @on_both_loops
@@ -120,36 +117,27 @@ async def test_an_authority_without_a_list_lets_nobody_in_and_says_so(certificat
     identity = unlisted.issue("of-the-unlisted")
     contexts[1].load_cert_chain(identity.certificate, identity.key)
     world = World()
-    async with echoing_broker() as broker:
-        config = config_of([broker], text)
-        async with Watched(config) as watched, front_of(config, world, tls=watched.tls) as proxy_listener:
-            proxy_listener.open()
-            assert [await is_let_in(proxy_listener.address, each) for each in contexts] == [True, False]
-            [line] = await until(lambda: world.logged.of("tls_handshake_failed"))
-            assert "unable to get certificate CRL" in line["error"]
+    async with watched_front(text, world) as (address, _):
+        assert [await is_let_in(address, each) for each in contexts] == [True, False]
+        [line] = await until(lambda: world.logged.of("tls_handshake_failed"))
+        assert "unable to get certificate CRL" in line["error"]
 
 
 @on_both_loops
 async def test_a_connection_of_a_client_that_is_revoked_later_stays_open(certificates, crl, impatient):
     identity, context = client(certificates, "connected")
-    async with echoing_broker() as broker:
-        config = config_of([broker], listener(certificates, crl))
-        async with (
-            Watched(config) as watched,
-            front_of(config, World(), tls=watched.tls) as proxy_listener,
-        ):
-            proxy_listener.open()
-            reader, writer = await asyncio.open_connection(
-                HOST, proxy_listener.address.port, ssl=context, server_hostname="localhost"
-            )
-            before = watched.tls()
-            crl.write_bytes(certificates.revocations(identity))
-            await until(lambda: watched.tls() is not before)
-            assert not await is_let_in(proxy_listener.address, context)
+    async with watched_front(listener(certificates, crl)) as (address, watched):
+        reader, writer = await asyncio.open_connection(
+            HOST, address.port, ssl=context, server_hostname="localhost"
+        )
+        before = watched.tls()
+        crl.write_bytes(certificates.revocations(identity))
+        await until(lambda: watched.tls() is not before)
+        assert not await is_let_in(address, context)
 
-            writer.write(request(5))
-            assert await reader.readexactly(len(answer(5))) == answer(5)
-            writer.close()
+        writer.write(request(5))
+        assert await reader.readexactly(len(answer(5))) == answer(5)
+        writer.close()
 
 
 def authority(folder, name, above=None):
@@ -178,19 +166,13 @@ async def test_the_authorities_above_the_clients_own_are_not_looked_up(
         contexts[name].load_cert_chain(identity.certificate, identity.key)
         crl.write_bytes(below.revocations(identity))
     text = listener(certificates, crl).replace(str(certificates.certificate), str(tmp_path / "both.pem"))
-    async with echoing_broker() as broker:
-        config = config_of([broker], text)
-        async with (
-            Watched(config) as watched,
-            front_of(config, World(), tls=watched.tls) as proxy_listener,
-        ):
-            proxy_listener.open()
-            assert await is_let_in(proxy_listener.address, contexts["kept"])
-            assert not await is_let_in(proxy_listener.address, contexts["revoked"])
-            before = watched.tls()
-            crl.write_bytes(below.revocations() + above.revocations(below))
-            await until(lambda: watched.tls() is not before)
-            assert await is_let_in(proxy_listener.address, contexts["kept"])
+    async with watched_front(text) as (address, watched):
+        assert await is_let_in(address, contexts["kept"])
+        assert not await is_let_in(address, contexts["revoked"])
+        before = watched.tls()
+        crl.write_bytes(below.revocations() + above.revocations(below))
+        await until(lambda: watched.tls() is not before)
+        assert await is_let_in(address, contexts["kept"])
 
 
 @pytest.mark.parametrize("content", ["a certificate", "nothing", "damaged"])
