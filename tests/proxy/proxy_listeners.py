@@ -72,3 +72,9 @@ async def ask(address, tls=None, host="localhost"):
         return await reader.read(len(answer(5)))
     finally:
         writer.close()
+
+
+def connections(world):
+    """Open connections by state."""
+    states = ("connecting", "relaying", "finishing", "closing")
+    return {s: world.metric(f'tsproxy_connections{{listener="default",state="{s}"}}') for s in states}
