@@ -5,7 +5,6 @@ import contextlib
 import ssl
 from collections import Counter
 from dataclasses import replace
-from itertools import count
 
 import pytest
 import structlog
@@ -15,14 +14,12 @@ from aiokafka.errors import InvalidTimestampError
 from tests.proxy.world import until
 from tsproxy.clock import Clock
 from tsproxy.cluster import upstream
-from tsproxy.cluster.admin_connection import AdminConnection, ConversationError, TopicAnswer, connected
+from tsproxy.cluster.admin_connection import ConversationError, TopicAnswer, connected
 from tsproxy.cluster.topic_limits import ANY_RECORD_SIZE
 from tsproxy.config.settings import Password, Sasl, SaslMechanism, Secret, Upstream, UpstreamTls
 from tsproxy.model.addresses import Address
 from tsproxy.model.kafka import ErrorCode, TimestampType
-from tsproxy.proxy.brokers import discovery
 from tsproxy.proxy.brokers.discovery import Cluster, PermissionDeniedError
-from tsproxy.proxy.brokers.links import BrokerLinks
 from tsproxy.proxy.brokers.topics import ABSENT, Topics
 from tsproxy.testing.kafka_cluster import KafkaCluster
 from tsproxy.testing.ports import free_ports
@@ -209,79 +206,6 @@ async def test_a_changed_limit_is_seen_at_the_next_refresh(kafka, topic):
         await kafka.alter_topic(topic, {"message.timestamp.before.max.ms": "42"})
 
         await until(lambda: learned.facts.topics[topic].before_max_ms == 42)
-
-
-async def test_brokers_and_limits_are_read_though_clients_always_name_other_topics(kafka, topic, monkeypatch):
-    """Each of their questions waits for a broker that hangs: the next one is due before it is answered."""
-    monkeypatch.setattr(BrokerLinks, "answered", lambda *_: asyncio.sleep(0.05))
-    read = []
-    for name in ("_refresh", "_read_names", "_read_wanted"):
-        plain = getattr(Cluster, name)
-        monkeypatch.setattr(Cluster, name, lambda *given, n=name, p=plain: read.append(n) or p(*given))
-    await kafka.create_topic(topic)
-    async with learning(upstream_of(kafka, refresh_ms=200)) as learned:
-        await learned.limits_of(topic)
-
-        async def name_topics():
-            for number in count():
-                learned.cluster.want_topic(f"{topic}-{number}", ADDRESS)
-                learned.cluster.want_topic(number.to_bytes(16, "big"), ADDRESS)
-                await asyncio.sleep(0.005)
-
-        naming = asyncio.create_task(name_topics())
-        await until(lambda: len(read) > 60)
-        naming.cancel()
-    assert min(map(read.count, ("_refresh", "_read_names", "_read_wanted"))) > 3
-
-
-async def test_a_wanted_topic_does_not_wait_for_the_limits_of_all_others(kafka, topic, monkeypatch):
-    """A request waits for a second. To read the limits of 20,000 topics takes longer."""
-    monkeypatch.setattr(discovery, "TOPICS_A_REQUEST", 1)
-    known, read, plain = [f"{topic}-{number}" for number in range(6)], [], AdminConnection.describe
-    async with learning(upstream_of(kafka, refresh_ms=500)) as learned:
-        for each in known:
-            await kafka.create_topic(each)
-            await learned.limits_of(each)
-        await kafka.create_topic(topic)
-
-        async def describe(connection, topics, *names):
-            if known[0] in topics:
-                learned.cluster.want_topic(topic, ADDRESS)
-            read.extend(topics)
-            return await plain(connection, topics, *names)
-
-        monkeypatch.setattr(AdminConnection, "describe", describe)
-        await until(lambda: topic in learned.facts.topics and known[-1] in read)
-    assert read.index(topic) < read.index(known[-1])
-
-
-async def test_while_brokers_are_read_each_second_limits_are_read_at_their_interval(
-    kafka, topic, monkeypatch
-):
-    """A broker that is not served makes them be read each second. Limits of 20,000 topics take seconds."""
-    monkeypatch.setattr(discovery, "NODES_EVERY_MS", 10)
-    brokers_read, topics_read, plain = [], [], (AdminConnection.cluster, AdminConnection.describe)
-
-    def cluster(*given, **named):
-        brokers_read.append(given)
-        return plain[0](*given, **named)
-
-    def describe(connection, topics, *names):
-        topics_read.extend(topics)
-        return plain[1](connection, topics, *names)
-
-    monkeypatch.setattr(AdminConnection, "cluster", cluster)
-    monkeypatch.setattr(AdminConnection, "describe", describe)
-    await kafka.create_topic(topic)
-    async with learning(upstream_of(kafka)) as learned:
-        await learned.limits_of(topic)
-        for _ in range(30):
-            before = len(brokers_read)
-            learned.cluster.request_brokers()
-            await until(lambda before=before: len(brokers_read) > before)
-    assert (
-        1 <= topics_read.count(topic) <= 15
-    )  # at the start, when it was wanted, and as an example of brokers
 
 
 async def test_a_topic_that_does_not_exist_stays_unknown_until_it_does(kafka, topic):

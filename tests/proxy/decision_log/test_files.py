@@ -1,12 +1,12 @@
 """Decision files: whole lines, whole files, and a loop that never waits for a disk."""
 
-import asyncio
 import errno
 import os
 import re
 import shutil
 import threading
 from dataclasses import replace
+from queue import SimpleQueue
 
 import pytest
 import structlog
@@ -62,8 +62,16 @@ async def test_a_file_that_is_old_is_closed_though_nothing_more_comes(tmp_path):
 
 async def test_a_file_that_cannot_be_opened_is_tried_again_at_the_retries_pace(tmp_path, monkeypatch):
     """A file that was closed for its age, and has no successor, stays due: the thread must not spin."""
-    monkeypatch.setattr(files_room, "RETRY_S", 60)
     tries, opened, clock = [], os.open, HandClock()
+    monkeypatch.setattr(files_room, "RETRY_S", 60)
+
+    class Queue(SimpleQueue):
+        def get(self, timeout):
+            pauses.append(timeout)
+            return super().get(timeout=timeout)
+
+    pauses = []
+    monkeypatch.setattr(files_room, "SimpleQueue", Queue)
 
     def without_descriptors(path, *how):
         if str(path).endswith(".jsonl.open"):
@@ -78,7 +86,7 @@ async def test_a_file_that_cannot_be_opened_is_tried_again_at_the_retries_pace(t
     monkeypatch.setattr(os, "open", without_descriptors)
     clock.ms += 51
     await until(files.problem)
-    await asyncio.sleep(0.1)  # thousands of tries
+    await until(lambda: pauses[-1] == 60)
     assert len(tries) == 1
 
     monkeypatch.setattr(os, "open", opened)
