@@ -29,6 +29,7 @@ class _Connection:
         self.draws, self.judged = Random(number), deque()
         self.session = Session(PEER, view_of(), uses_fast_path=True)
         self._pool, self._ticket = pool, None
+        self._ends_meanwhile = False
         self._to_send = bytearray(b"".join(self._requests()))
         self._at_broker = bytearray()
 
@@ -52,6 +53,8 @@ class _Connection:
             data = bytes(self._to_send[:size])
             del self._to_send[:size]
             self._do(self._forward(data))
+        elif self._ticket is not None and not self._ends_meanwhile:
+            return True  # how often it comes here depends on the speed of threads
         if self.draws.random() < 0.02:
             self.end()
             return False
@@ -85,6 +88,7 @@ class _Connection:
                 self._at_broker += effect.data
             elif isinstance(effect, Judge):
                 self._ticket = self._pool.begin(effect.job, PEER.client_address, self.judged.append)
+                self._ends_meanwhile = self.draws.random() < 0.1
 
 
 def judged_in_threads(connections: int) -> int:
