@@ -6,6 +6,8 @@ connects when the others do, and breaks off like them. The invariants of the oth
 own broker sees nothing forbidden, and nothing before the login.
 """
 
+from collections import Counter
+from dataclasses import dataclass, field
 from functools import cache
 from random import Random
 
@@ -21,11 +23,13 @@ from tests.authority.talk import NAMES as NAMES_BY_ID
 from tests.planted import traces
 from tests.session.conversation import DAY_MS, HOUR_MS, NOW_MS
 from tests.session.messages import PRODUCE
+from tsproxy.fastpath.adaptive import TRUSTED_AFTER
 from tsproxy.model.kafka import TOPICS_OF_BROKERS
 from tsproxy.wire import k00_produce
 from tsproxy.wire.frames import SIZE_BYTES
 from tsproxy.wire.headers import read_request_header
 from tsproxy.wire.primitives import DecodeError
+from tsproxy.wire.record_set import ATTRIBUTES_OFFSET
 
 FIRST = 100
 """The number of a world's first hostile client."""
@@ -33,6 +37,7 @@ FIRST = 100
 CLOCK_STEPS_MS = HOUR_MS // 4
 """A world's clock steps by less. So whatever is forbidden by this margin is forbidden at any moment."""
 
+_CODEC_BITS = 0b111
 _LOWEST_MS, _HIGHEST_MS = NOW_MS - DAY_MS - CLOCK_STEPS_MS, NOW_MS + HOUR_MS + CLOCK_STEPS_MS
 _ATTEMPTS = [each.attempt for each in INPUTS if each.attempt is not None]
 
@@ -52,6 +57,7 @@ def _is_forbidden(topic: str, records: bytes) -> bool:
     return any(not _LOWEST_MS <= time_ms <= _HIGHEST_MS for time_ms in times_ms if time_ms != -1)
 
 
+@dataclass
 class OddHistory(History):
     """The events of a hostile connection. Nobody knows beforehand what it asks."""
 
@@ -68,6 +74,8 @@ class OddHistory(History):
         return one
 
     must_log_in = False
+    compressed: Counter[str] = field(default_factory=Counter)
+    """How many compressed batches of each topic came to the broker."""
     began_s: float | None = None
     """When it sent its first byte."""
 
@@ -81,8 +89,17 @@ class OddHistory(History):
         sent = [(topic.name, each) for topic in asked.topics for each in topic.partitions]
         for topic, data in sent:
             one.batches[topic, data.index] = Batch(b"", Kind.EITHER)
-            if was_enforced and _is_forbidden(topic, bytes(data.records or b"")):
+            records = bytes(data.records or b"")
+            if was_enforced and not self._may_stay_unread(topic, records) and _is_forbidden(topic, records):
                 raise ViolationError("forbidden_forwarded", f"{topic}-{data.index} of {one}")
+
+    def _may_stay_unread(self, topic: str, records: bytes) -> bool:
+        """Whether the proxy may leave this batch to the broker (`inspect.compressed: auto`): it and enough
+        batches of its topic before are compressed."""
+        if len(records) <= ATTRIBUTES_OFFSET + 1 or not records[ATTRIBUTES_OFFSET + 1] & _CODEC_BITS:
+            return False
+        self.compressed[topic] += 1
+        return self.compressed[topic] > TRUSTED_AFTER
 
     def received(self, frame: bytes) -> None:
         if LEAK in frame:

@@ -15,8 +15,9 @@ from rigs.simulated.violations import ViolationError
 PATIENCE_S = 100.0
 """Longer than all of the proxy's own time limits, except that for silence."""
 
-HALF_CLOSED_S = 45.0
-"""Longer than the proxy waits for the answers of a client that sends no more, and for its broker before."""
+HALF_CLOSED_S = 75.0
+"""Longer than the proxy waits for its broker and for the answers of a client that sends no more, and then for
+the client to read what was sent."""
 
 LINGERS_S = 25.0
 """Longer than the proxy connects a broker and judges a request, once the client is gone."""
