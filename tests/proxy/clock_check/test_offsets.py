@@ -7,6 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 import structlog
+from aiokafka.errors import KafkaError
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -137,15 +138,20 @@ class Still(Clock):
 
 
 class Answering:
-    """A producer, and brokers whose clocks are 5 s behind ours, that answer after so many ms."""
+    """A producer, and brokers whose clocks are 5 s behind ours, that answer after so many ms. `leaders` are
+    those of the topic's partitions, -1 for none."""
 
-    def __init__(self, clock, *took_ms):
+    def __init__(self, clock, *took_ms, leaders=(7, 7)):
         self.took_ms = list(took_ms)
         self._clock = clock
-        self.client = SimpleNamespace(cluster=SimpleNamespace(leader_for_partition=lambda _: 7))
+        self._leaders = leaders
+        self.client = SimpleNamespace(cluster=SimpleNamespace(leader_for_partition=self._leader_of))
+
+    def _leader_of(self, partition):
+        return self._leaders[partition.partition]
 
     async def partitions_for(self, topic):
-        return {0, 1}
+        return {*range(len(self._leaders))}
 
     async def send_and_wait(self, topic, value, partition):
         took_ms = self.took_ms.pop(0)
@@ -159,6 +165,26 @@ async def test_the_quickest_of_three_answers_says_the_offset_to_half_of_its_time
     offset_ms, half_ms, whole_ms = 5_000, 5, 1  # a clock counts whole ms
     assert await measure(producer, "time", clock) == {7: Offset(offset_ms, half_ms + whole_ms)}
     assert producer.took_ms == []
+
+
+async def test_a_partition_without_a_leader_is_left_out():
+    clock = Still()
+    found = await measure(Answering(clock, 10, 10, 10, leaders=(-1, None, 7)), "time", clock)
+    assert list(found) == [7]
+
+
+@pytest.mark.parametrize("leaders", [(-1,), (None, -1)])
+async def test_while_no_partition_has_a_leader_the_last_result_stays_in_force(leaders):
+    """Enforcement by a clock that was an hour off went on: an empty result was taken for a clock that is
+    right."""
+    clock = Skewed(by_ms=HOUR_MS)
+    sane = Sane(WITH_PROBE, clock)
+    sane.monitor.offsets = offsets_of(HOUR_MS)
+    sane.monitor._judge()
+    with pytest.raises(KafkaError, match="no partition of the topic has a leader"):
+        await sane.monitor._measure(Answering(clock, leaders=leaders), "time")
+
+    assert (sane.suspended, sane.monitor.offsets) == ([True], offsets_of(HOUR_MS))
 
 
 NOBODY = Address("127.0.0.1", 1)

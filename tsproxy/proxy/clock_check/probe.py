@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from aiokafka import AIOKafkaProducer, TopicPartition
+from aiokafka.errors import LeaderNotAvailableError
 
 from tsproxy.clock import Clock
 from tsproxy.proxy.clock_check.offsets import Offset
@@ -31,6 +32,8 @@ async def measure(producer: AIOKafkaProducer, topic: str, clock: Clock) -> Mappi
         leader = producer.client.cluster.leader_for_partition(TopicPartition(topic, partition))
         if leader is not None and leader >= 0:
             partition_of.setdefault(leader, partition)
+    if not partition_of:  # no measurement: an empty result would say that no clock is off
+        raise LeaderNotAvailableError("no partition of the topic has a leader")
     return {
         node_id: await _offset(producer, topic, partition, clock)
         for node_id, partition in sorted(partition_of.items())
