@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import shutil
 import ssl
+import threading
 from datetime import timedelta
 
 import pytest
@@ -15,8 +16,11 @@ from tests.proxy.measured import rendered
 from tests.proxy.proxy_listeners import HOST, ask, config_of, echoing_broker, front_of
 from tests.proxy.world import World, until
 from tsproxy.clock import Clock
+from tsproxy.config.problems import ConfigError, Problem
+from tsproxy.proxy.reload import certificates as reload_certificates
 from tsproxy.proxy.reload.certificates import PATIENCE_S, Certificates, Unusable, use_changed_files
 from tsproxy.testing.certificates import CertificateAuthority
+from tsproxy.tls.contexts import server_context
 
 DAY = timedelta(days=1)
 
@@ -191,12 +195,59 @@ async def test_files_that_are_being_replaced_are_waited_for(certificates, files)
     credentials = Certificates(config, World().metrics, Clock()).listeners["default"]
     second = certificates.issue("second")
     shutil.copy(second.certificate, files.certificate)
-    assert credentials.use_changed() is False
+    assert await credentials.use_changed() is False
     shutil.copy(second.key, files.key)
-    assert credentials.use_changed() is False
+    assert await credentials.use_changed() is False
 
-    assert credentials.use_changed() is True
+    assert await credentials.use_changed() is True
     assert [end.subject for end in credentials.ends] == ["CN=second"]
+
+
+class Slow:
+    """A context that a thread makes of old files, while a reload makes one of new files."""
+
+    def __init__(self, monkeypatch, then=None):
+        self.has_begun, self.may_end = threading.Event(), threading.Event()
+        self._then = then
+        monkeypatch.setattr(reload_certificates, "server_context", self._make)
+
+    def _make(self, tls):
+        if threading.current_thread() is not threading.main_thread():
+            self.has_begun.set()
+            assert self.may_end.wait(PATIENCE_S)
+            then, self._then = self._then, None
+            if then is not None:
+                raise then
+        return server_context(tls)
+
+
+@pytest.mark.parametrize("old_are", ["usable", "unusable"])
+async def test_files_that_are_read_while_a_reload_names_others_are_not_used(
+    certificates, files, tmp_path, monkeypatch, old_are
+):
+    """A configuration that required client certificates was reloaded, and the context without them came back
+    when the thread was ready: certificates and configuration are often replaced together."""
+    error = ConfigError(Problem("", "tls", "unusable")) if old_are == "unusable" else None
+    slow = Slow(monkeypatch, error)
+    config = config_of([f"{HOST}:9092"], files.listener())
+    watch = Certificates(config, World().metrics, Clock())
+    credentials = watch.listeners["default"]
+    files.put(certificates.issue("second"))
+    assert await credentials.use_changed() is False
+    with structlog.testing.capture_logs() as logs:
+        using = asyncio.create_task(use_changed_files(credentials, Clock()))
+        await until(slow.has_begun.is_set)
+        watch.prepare(config_of([f"{HOST}:9092"], files.listener(mutual=True)))()
+        slow.may_end.set()
+        await using
+
+    assert credentials.current().verify_mode is ssl.CERT_REQUIRED
+    assert (logs, credentials.problem) == ([], None)
+    assert await credentials.use_changed() is False
+    files.put(certificates.issue("third"))
+    assert await credentials.use_changed() is False
+    assert await credentials.use_changed() is True
+    assert credentials.current().verify_mode is ssl.CERT_REQUIRED
 
 
 async def test_a_secret_that_is_mounted_by_links_is_seen_to_change(certificates, tmp_path):

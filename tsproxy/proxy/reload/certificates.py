@@ -113,19 +113,31 @@ class Credentials:
 
         return commit
 
-    def use_changed(self) -> bool:
+    async def use_changed(self) -> bool:
         """Use files that have changed and then stayed the same for one check. Returns whether new files are
         in use now.
 
-        Raises ConfigError if the files are unusable. They are tried again when they change again.
+        Raises ConfigError if the files are unusable. They are tried again when they change again. A thread
+        reads them, since a file system that hangs must not block clients. If a reload comes meanwhile, its
+        files and settings stay in use.
         """
-        states, self._seen = self._sources.states(), self._seen
+        sources = self._sources
+        states = await asyncio.to_thread(sources.states)
+        if sources is not self._sources:
+            return False
         is_at_rest, self._seen = states == self._seen, states
         if states == self._tried or not is_at_rest:
             return False
         self._tried = states
-        self.prepare(self._sources)()
-        return True
+        try:
+            commit = await asyncio.to_thread(self.prepare, sources)
+        except ConfigError:
+            if sources is self._sources:
+                raise
+            return False
+        if sources is self._sources:
+            commit()
+        return sources is self._sources
 
 
 class Certificates:
@@ -227,8 +239,7 @@ async def use_changed_files(credentials: Credentials, clock: Clock) -> list[str]
     _log_if_it_lasts(credentials, clock)
     settings = [end.setting for end in credentials.ends]
     try:
-        # In a thread: a file system that hangs must not block clients.
-        if await asyncio.to_thread(credentials.use_changed):
+        if await credentials.use_changed():
             CERTIFICATES_RELOADED(settings=settings)
             return settings
     except ConfigError as error:
