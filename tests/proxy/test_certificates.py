@@ -327,6 +327,39 @@ def test_the_end_of_a_certificate_is_logged_at_once_although_its_nearness_was_an
     assert [line["event"] for line in logs] == ["certificate_ends_soon", "certificate_expired"]
 
 
+def test_a_file_that_a_reload_takes_away_is_no_longer_counted(files):
+    """The series stayed at its last value, and so did an alert on it."""
+    world = World()
+    watched = Certificates(config_of([f"{HOST}:9092"], files.listener(mutual=True)), world.metrics, Clock())
+    watched.log_ends()
+    series = 'tsproxy_certificate_expiry_seconds{setting="listeners.default.tls.client_ca"}'
+    assert series in rendered(world.metrics)
+    watched.prepare(config_of([f"{HOST}:9092"], files.listener()))()
+    watched.log_ends()
+
+    assert series not in rendered(world.metrics)
+    assert ends(world) > 0
+
+
+@pytest.mark.parametrize("by", ["a reload", "its file"])
+async def test_the_end_of_a_new_certificate_is_told_although_that_of_the_old_one_was(certificates, files, by):
+    """Nothing was said of a certificate for a day if a reload of the configuration brought it."""
+    files.put(certificates.issue("old", starts=-365 * DAY, lasts=375 * DAY))
+    config = config_of([f"{HOST}:9092"], files.listener())
+    watched = Certificates(config, World().metrics, Clock())
+    with structlog.testing.capture_logs() as logs:
+        watched.log_ends()
+        files.put(certificates.issue("new", starts=-365 * DAY, lasts=364 * DAY))
+        if by == "a reload":
+            watched.prepare(config)()
+        else:
+            await use_changed_files(watched.listeners["default"], Clock())
+            await use_changed_files(watched.listeners["default"], Clock())
+        watched.log_ends()
+    told = [(line["event"], line["subject"]) for line in logs if "subject" in line]
+    assert told == [("certificate_ends_soon", "CN=old"), ("certificate_expired", "CN=new")]
+
+
 class Ahead(Clock):
     by_ms = 0
 

@@ -37,7 +37,7 @@ from tsproxy.proxy.metrics.catalogue.configuration import (
 from tsproxy.proxy.metrics.registry import Metrics
 from tsproxy.proxy.notes import frames_of
 from tsproxy.proxy.reloadable import Commit
-from tsproxy.tls.certificate_expiry import CRL, ends_of, files_of
+from tsproxy.tls.certificate_expiry import CRL, End, ends_of, files_of
 from tsproxy.tls.contexts import server_context, upstream_context
 
 CHECK_EVERY_S: Final = 1.0
@@ -147,7 +147,7 @@ class Certificates:
         self._clock = clock
         self._expiry = CERTIFICATE_EXPIRY.gauge(metrics.registry)
         self._reloaded = CERTIFICATES_LAST_RELOAD_SUCCESSFUL.gauge(metrics.registry)
-        self._warned_s: dict[str, float] = {}
+        self._warned_s: dict[End, float] = {}
         tls = config.upstream.tls
         self.upstream = Credentials(Sources.of_upstream(tls)) if tls else None
         self.listeners = {
@@ -193,22 +193,24 @@ class Certificates:
             self.log_ends()
             await asyncio.sleep(CHECK_EVERY_S)
             for credentials in self._all():
-                for setting in await use_changed_files(credentials, self._clock):
-                    self._warned_s.pop(setting, None)
+                await use_changed_files(credentials, self._clock)
 
     def log_ends(self) -> None:
         """Set the metric of each certificate's remaining time, and warn once a day when it is due."""
         now_s = self._clock.now_ms() / 1000
         for credentials in self._all():
             self._reloaded.labels(credentials.section).set(credentials.problem is None)
-        for end in (end for credentials in self._all() for end in credentials.ends):
+        ends = [end for credentials in self._all() for end in credentials.ends]
+        self._expiry.clear()
+        self._warned_s = {end: self._warned_s[end] for end in ends if end in self._warned_s}
+        for end in ends:
             left_s = end.expires_s - now_s
             self._expiry.labels(end.setting).set(left_s)
-            warned_s = self._warned_s.get(end.setting, 0.0)
+            warned_s = self._warned_s.get(end, 0.0)
             has_just_ended = warned_s < end.expires_s <= now_s
             if now_s < end.warn_s or (now_s < warned_s + WARN_AGAIN_S and not has_just_ended):
                 continue
-            self._warned_s[end.setting] = now_s
+            self._warned_s[end] = now_s
             facts = {"setting": end.setting, "file": str(end.file), "subject": end.subject}
             is_list = end.setting.endswith(CRL)
             if left_s > 0:
@@ -233,22 +235,19 @@ def sources_of_admin(config: Config) -> Sources | None:
     return Sources.of_server("admin", config.admin.tls) if config.admin.tls else None
 
 
-async def use_changed_files(credentials: Credentials, clock: Clock) -> list[str]:
-    """Use the files that have changed. Returns the settings of files that are now in use, and logs them.
-    Files that stay unusable are logged again, as an error."""
+async def use_changed_files(credentials: Credentials, clock: Clock) -> None:
+    """Use the files that have changed, and log their settings. Files that stay unusable are logged again, as
+    an error."""
     _log_if_it_lasts(credentials, clock)
-    settings = [end.setting for end in credentials.ends]
     try:
         if await credentials.use_changed():
-            CERTIFICATES_RELOADED(settings=settings)
-            return settings
+            CERTIFICATES_RELOADED(settings=[end.setting for end in credentials.ends])
     except ConfigError as error:
         credentials.problem = Unusable(str(error).splitlines(), clock.monotonic_ms() / 1000)
         CERTIFICATES_NOT_RELOADED(problems=credentials.problem.lines, advice=_ADVICE)
     except Exception as error:
         # An error in our code must not end the checks of the other files.
         CERTIFICATES_WATCH_CRASHED(error=type(error).__name__, frames=frames_of(error))
-    return []
 
 
 def _log_if_it_lasts(credentials: Credentials, clock: Clock) -> None:
