@@ -24,6 +24,8 @@ from tsproxy.testing.proxy import ProxyError, RunningProxy
 
 SECRET = "planted secret: of/the+proxy"
 SESSION_MS = 3_000
+CHUNKED = b"HTTP/1.1 %s\r\nTransfer-Encoding: chunked\r\n\r\n50\r\n{"
+"""An answer whose body ends too early."""
 
 
 @pytest.fixture(scope="module")
@@ -149,6 +151,26 @@ async def test_an_answer_that_is_no_token_is_told(answer, told):
     assert "planted" not in str(error.value)
 
 
+@pytest.mark.parametrize(
+    ("sent", "told"),
+    {
+        "another protocol": (b"SSH-2.0-planted\r\n", "is not HTTP, or not whole: BadStatusLine"),
+        "cut short": (CHUNKED % b"200 OK", "is not HTTP, or not whole: IncompleteRead"),
+        "an endless line": (b"HTTP/1.1 200 " + b"planted" * 10_000, "not whole: LineTooLong"),
+        "no, cut short": (CHUNKED % b"400 planted", "answered 400: Bad Request"),
+        "no, with a long reason": (b"HTTP/1.1 499 " + b"planted" * 999 + b"\r\n\r\n", "unknown status"),
+        "nothing": (b"", "closed connection without response"),
+    }.values(),
+)
+async def test_what_is_no_answer_is_told_as_one_and_not_shown(sent, told):
+    """It was called a mistake in tsproxy, and `doctor` ended with a traceback."""
+    async with saying(sent) as url:
+        source = ClientCredentials(url, "tsproxy", Secret("planted-secret"))
+        with pytest.raises(TokenError, match=f"{told}$") as error:
+            await token_provider(source).token()
+    assert "planted" not in str(error.value)
+
+
 async def test_a_token_is_kept_until_shortly_before_its_end():
     clock, asked = AnyClock(), []
 
@@ -196,6 +218,19 @@ async def test_msk_is_given_a_request_that_awss_own_library_has_signed(monkeypat
     assert query["X-Amz-Expires"] == ["900"]
     assert query["X-Amz-Credential"][0].startswith("AKIDPLANTED/")
     assert "planted-secret" not in token
+
+
+@contextlib.asynccontextmanager
+async def saying(sent):
+    """The URL of a server that sends these bytes, and closes."""
+
+    async def serve(reader, writer):
+        await reader.readuntil(b"grant_type=client_credentials")
+        writer.write(sent)
+        writer.close()
+
+    async with await asyncio.start_server(serve, "127.0.0.1", 0) as server:
+        yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/token"
 
 
 @contextlib.contextmanager

@@ -16,6 +16,7 @@ import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache, partial
+from http.client import HTTPException, responses
 from pathlib import Path
 from typing import Any, Final
 from urllib.error import HTTPError, URLError
@@ -174,18 +175,22 @@ def _answer_to(request: Request, source: ClientCredentials) -> bytes:
         raise TokenError(f"{source.endpoint} cannot be asked for a token: {error.reason}") from None
     except OSError as error:
         raise TokenError(f"{source.endpoint} cannot be asked for a token: {error}") from None
+    except HTTPException as error:  # its text may be what the other side sent
+        why = type(error).__name__
+        raise TokenError(f"{source.endpoint} gave an answer that is not HTTP, or not whole: {why}") from None
 
 
 def _reason(error: HTTPError) -> str:
-    """The issuer's reason: the field `error`, which is one of a few words (RFC 6749, 5.2), or else the reason
-    of the HTTP status. The rest of the answer is not shown."""
+    """The issuer's reason: the field `error`, which is one of a few words (RFC 6749, 5.2), or else the
+    meaning of the HTTP status. The rest of the answer is not shown."""
+    meaning = responses.get(error.code, "an unknown status")
     try:
         answer = json.loads(error.read(MOST_BYTES))
-    except (OSError, ValueError, RecursionError):
-        return str(error.reason)
+    except (OSError, HTTPException, ValueError, RecursionError):
+        return meaning
     word = answer.get("error") if isinstance(answer, Mapping) else None
     is_word = isinstance(word, str) and len(word) <= 50 and word.isascii() and word.isprintable()
-    return word if isinstance(word, str) and is_word else str(error.reason)
+    return word if isinstance(word, str) and is_word else meaning
 
 
 def _token_of(answer: bytes, endpoint: str) -> Token:
