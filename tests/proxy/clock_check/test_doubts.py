@@ -2,6 +2,7 @@
 
 import asyncio
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import structlog
@@ -14,9 +15,11 @@ from tests.proxy.world import until
 from tsproxy.clock import Clock
 from tsproxy.proxy import clock_check
 from tsproxy.proxy.brokers.discovery import Cluster
+from tsproxy.proxy.clock_check import system_clock
 from tsproxy.proxy.clock_check.doubts import Doubts, Witness
 from tsproxy.proxy.clock_check.monitor import STEP_REMEMBERED_MS
 from tsproxy.proxy.clock_check.offsets import Offset
+from tsproxy.proxy.clock_check.stamps import Look, Newest
 from tsproxy.proxy.clock_check.system_clock import meaning
 from tsproxy.proxy.server import Proxy
 
@@ -56,6 +59,19 @@ async def test_a_clock_that_nothing_keeps_is_information_and_told_once_and_so_is
     assert logged_by(logs, "clock_suspicion_ended") == ["kernel"]
     assert rendered(sane.metrics)['tsproxy_clock_suspected{by="kernel"}'] == 0
     assert sane.suspended == []
+
+
+@pytest.mark.parametrize("fails", ["it is forbidden", "there is no such call"])
+def test_a_kernel_that_says_nothing_raises_no_doubt(monkeypatch, fails):
+    """A sandbox may forbid adjtimex, and another libc may lack it."""
+    library = SimpleNamespace(adjtimex=lambda _: -1) if fails == "it is forbidden" else SimpleNamespace()
+    monkeypatch.setattr(system_clock.ctypes, "CDLL", lambda _: library)
+    sane = Sane(config_of(SMALLEST), Clock(), kernel_is_synchronised=system_clock.is_synchronised)
+    with structlog.testing.capture_logs() as logs:
+        sane.monitor._check_kernel()
+
+    assert system_clock.is_synchronised() is None
+    assert logs == []
 
 
 def test_the_kernel_warns_together_with_the_brokers():
@@ -98,6 +114,16 @@ def test_a_doubt_about_a_step_ends_after_ten_minutes_and_a_small_step_raises_non
     assert monitor.warnings() == []
 
 
+def test_a_step_while_a_brokers_time_is_known_raises_no_doubt():
+    clock = Skewed()
+    monitor = Sane(config_of(SMALLEST), clock).monitor
+    monitor.offsets = {1: Offset(0, 1)}
+    clock.by_ms = HOUR_MS
+    with structlog.testing.capture_logs() as logs:
+        assert monitor._has_stepped()
+    assert logged_by(logs) == ["brokers"]
+
+
 # -- Clients -----------------------------------------------------------------------------------------
 
 
@@ -110,14 +136,87 @@ def test_nothing_that_clients_send_comes_to_the_comparison_of_clocks():
 
 async def test_a_step_of_our_clock_moves_what_was_found_of_brokers_with_it():
     """Enforcement stayed suspended after the clock was set right, while brokers wrote nothing."""
-    clock = Skewed()
+    clock = Skewed(by_ms=HOUR_MS)
     sane = Sane(config_of(SMALLEST + "clock: { when_beyond: audit, probe: { topic: time } }\n"), clock)
-    sane.monitor.offsets = {1: Offset(0.0, 1.0)}
+    sane.monitor.offsets = {1: Offset(HOUR_MS, 1.0)}
     async with sane.running():
-        clock.by_ms = HOUR_MS
+        clock.by_ms = 0
+        await until(lambda: sane.logged)
+        assert (sane.suspended, round(sane.monitor.offsets[1].ms / 1_000)) == ([], 0)
+        clock.by_ms = -HOUR_MS
         await until(lambda: sane.suspended == [True])
         clock.by_ms = 0
         await until(lambda: sane.suspended == [True, False])
+
+
+class Listened:
+    """A monitor that finds `newest` at each query, after `meanwhile` has been called."""
+
+    def __init__(self, monkeypatch, clock, text=""):
+        self.clock, self.newest, self.meanwhile = clock, [], lambda: None
+        self.sane = Sane(config_of(SMALLEST + text), clock)
+        self.monitor = self.sane.monitor
+        monkeypatch.setattr("tsproxy.proxy.clock_check.monitor.newest_stamps", self._newest_stamps)
+
+    async def _newest_stamps(self, connections, topics, clock):
+        began_ms = clock.monotonic_ms()
+        self.meanwhile()
+        return Look(began_ms, clock.monotonic_ms(), clock.now_ms()), self.newest
+
+    async def listen(self, *timestamps_ms):
+        for timestamp_ms in timestamps_ms:
+            self.newest = [Newest("__consumer_offsets", 0, 1, timestamp_ms)]
+            await self.monitor._listen_once()
+
+
+async def test_offsets_of_before_a_step_are_forgotten_with_it(monkeypatch):
+    """They were those of another clock: two of them together said that this one is an hour off."""
+    listened = Listened(monkeypatch, Skewed())
+    now_ms = listened.clock.now_ms()
+    await listened.listen(now_ms, now_ms + 1)
+    assert listened.monitor.offsets
+    listened.clock.by_ms = HOUR_MS
+    assert listened.monitor._has_stepped()
+
+    listened.monitor.apply(config_of(SMALLEST))
+    assert listened.monitor.offsets == {}
+
+
+async def test_a_query_during_which_the_clock_was_set_says_nothing(monkeypatch):
+    listened = Listened(monkeypatch, Skewed())
+    now_ms = listened.clock.now_ms()
+    await listened.listen(now_ms)
+    listened.meanwhile = lambda: setattr(listened.clock, "by_ms", HOUR_MS)
+    with structlog.testing.capture_logs() as logs:
+        await listened.listen(now_ms + 1)
+
+    assert listened.monitor.offsets == {}
+    assert logged_by(logs) == ["step"]
+
+
+async def test_what_was_asked_of_brokers_before_there_was_a_probe_is_no_measurement(monkeypatch):
+    """A client may write these times: taken for a measurement, they would end enforcement."""
+    audit = "clock: { when_beyond: audit }\n"
+    probed = "clock: { when_beyond: audit, probe: { topic: time } }\n"
+    listened = Listened(monkeypatch, Skewed(), audit)
+    ahead_ms = listened.clock.now_ms() + HOUR_MS
+    await listened.listen(ahead_ms)
+    listened.meanwhile = lambda: listened.monitor.apply(config_of(SMALLEST + probed))
+    await listened.listen(ahead_ms + 1, ahead_ms + 2)
+
+    assert (listened.monitor.offsets, listened.sane.suspended) == ({}, [])
+
+
+async def test_a_clock_that_is_off_stays_suspected_while_brokers_write_nothing(monkeypatch):
+    """Behind by an hour, it may be why: every producer is rejected, so no group has anything to commit."""
+    listened = Listened(monkeypatch, Skewed())
+    ahead_ms = listened.clock.now_ms() + HOUR_MS
+    await listened.listen(ahead_ms, ahead_ms + 1)
+    [text] = listened.monitor.warnings()
+    listened.monitor._stamps.forget()  # as after ten minutes
+    await listened.listen(ahead_ms + 1)
+
+    assert listened.monitor.warnings() == [text]
 
 
 # -- Brokers -----------------------------------------------------------------------------------------

@@ -137,6 +137,15 @@ class Still(Clock):
         return self.ms * 1_000
 
 
+class SkewedStill(Still):
+    """A clock that a test moves, whose wall time a test sets."""
+
+    by_ms = 0
+
+    def now_ms(self):
+        return super().now_ms() + self.by_ms
+
+
 class Answering:
     """A producer, and brokers whose clocks are 5 s behind ours, that answer after so many ms. `leaders` are
     those of the topic's partitions, -1 for none."""
@@ -229,6 +238,98 @@ def test_only_a_measured_offset_suspends(many_ms, error_ms, is_probed, was_beyon
 
     assert found.is_suspended == (found.is_beyond and is_probed)
     assert not conclude(offsets, replace(settings, when_beyond=WhenBeyond.WARN), was_beyond=True).is_suspended
+
+
+@pytest.mark.parametrize(
+    ("config", "error_ms", "still_ms", "over_ms"),
+    [
+        (WITH_PROBE, 900, 1_001, 1_000),
+        (WITH_PROBE, 9_000, 1_001, 1_000),
+        (WITHOUT_PROBE, 900, 1_001, 1_000),
+        (WITHOUT_PROBE, 9_000, 9_001, 9_000),
+    ],
+)
+@pytest.mark.parametrize("sign", [1, -1])
+def test_a_clock_that_was_off_is_off_until_it_is_within_the_limit(config, error_ms, still_ms, over_ms, sign):
+    """A measured offset counts by itself: the least that it may be would begin and end again and again. The
+    brokers' timestamps are never closer than their margin, so they cannot show a smaller offset."""
+    sane = Sane(config, Clock())
+    for ms, is_off in ((still_ms, False), (HOUR_MS, True), (still_ms, True), (over_ms, False)):
+        sane.monitor.offsets = offsets_of(sign * ms, error_ms=error_ms)
+        sane.monitor._judge()
+        assert bool(sane.monitor.warnings()) is is_off, ms
+    assert [facts["what"] for _, facts in sane.logged] == ["beyond", "within"]
+
+
+async def test_a_measurement_during_which_the_clock_was_set_says_nothing():
+    """Half of it is by the clock before, half by the clock after."""
+
+    class Stepping(Answering):
+        async def send_and_wait(self, topic, value, partition):
+            clock.by_ms = HOUR_MS
+            return await super().send_and_wait(topic, value, partition)
+
+    clock = SkewedStill()
+    sane = Sane(WITH_PROBE, clock)
+    await sane.monitor._measure(Stepping(clock, 10, 10, 10), "time")
+
+    assert (sane.monitor.offsets, sane.suspended) == ({}, [])
+    assert [facts["what"] for _, facts in sane.logged] == ["stepped"]
+
+
+class Probed:
+    """The connections that a monitor makes to measure, and its measurements: `measure` has the results."""
+
+    def __init__(self, monkeypatch, measure):
+        self.used, self.measured, self.closed = [], [], 0
+        self._measure = measure
+        monkeypatch.setattr("tsproxy.proxy.clock_check.monitor.connected_producer", self._connected)
+        monkeypatch.setattr("tsproxy.proxy.clock_check.monitor.measure", self._measured)
+
+    @asynccontextmanager
+    async def _connected(self, upstream, *_, **__):
+        self.used.append(upstream)
+        yield upstream
+        self.closed += 1
+
+    async def _measured(self, producer, topic, clock):
+        self.measured.append((producer, topic))
+        return await self._measure()
+
+
+async def nothing():
+    return {}
+
+
+async def test_a_reload_with_another_login_measures_by_that_login_and_one_without_a_probe_not_at_all(
+    monkeypatch,
+):
+    """The probe would go on as the user of before, whose rights may have been taken away."""
+    probed, sane = Probed(monkeypatch, nothing), Sane(WITH_PROBE, Clock())
+    other = replace(WITH_PROBE, upstream=replace(WITH_PROBE.upstream, bootstrap_servers=(NOBODY,)))
+    async with sane.running():
+        await until(lambda: probed.measured)
+        sane.monitor.apply(other)
+        await until(lambda: len(probed.measured) == 2)
+        sane.monitor.apply(replace(other, clock=WITHOUT_PROBE.clock))
+        await until(lambda: probed.closed == 2)
+    assert probed.used == [WITH_PROBE.upstream, other.upstream]
+    assert probed.measured == [(upstream, "time") for upstream in probed.used]
+
+
+async def test_a_measurement_that_hangs_is_given_up_and_made_again(monkeypatch):
+    monkeypatch.setattr("tsproxy.proxy.clock_check.monitor.PATIENCE_S", 0.01)
+    monkeypatch.setattr("tsproxy.proxy.clock_check.monitor.RETRY_S", 0.01)
+    probed = Probed(monkeypatch, lambda: asyncio.Event().wait() if len(probed.measured) == 1 else five())
+    sane = Sane(WITH_PROBE, Clock())
+    with structlog.testing.capture_logs() as told:
+        async with sane.running():
+            await until(lambda: sane.monitor.offsets == offsets_of(5))
+    assert [line["event"] for line in told] == ["clock_not_measured"]
+
+
+async def five():
+    return offsets_of(5)
 
 
 def test_one_culprit_is_named():
