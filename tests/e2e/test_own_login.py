@@ -7,6 +7,9 @@ must be made anew (KIP-368). A client with SCRAM shows that the proxy knows the 
 import asyncio
 import base64
 import contextlib
+import re
+import socket
+import ssl
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import parse_qs, urlsplit
@@ -16,9 +19,10 @@ import pytest_asyncio
 
 from tests.e2e.issuer import Issuer, cluster_for_tokens
 from tests.proxy.world import until
+from tsproxy.cluster import tokens
 from tsproxy.cluster.client_options import security_options
 from tsproxy.cluster.tokens import Token, TokenError, TokenProvider, token_provider
-from tsproxy.config.settings import ClientCredentials, MskIam, Sasl, SaslMechanism, Secret
+from tsproxy.config.settings import ClientCredentials, MskIam, Sasl, SaslMechanism, Secret, TokenFile
 from tsproxy.testing.java_producer import Acknowledged, JavaProducer, JavaRecord, Rejected
 from tsproxy.testing.proxy import ProxyError, RunningProxy
 
@@ -26,6 +30,7 @@ SECRET = "planted secret: of/the+proxy"
 SESSION_MS = 3_000
 CHUNKED = b"HTTP/1.1 %s\r\nTransfer-Encoding: chunked\r\n\r\n50\r\n{"
 """An answer whose body ends too early."""
+OK, NO = b"HTTP/1.1 200 OK\r\n\r\n", b"HTTP/1.1 400 planted\r\n\r\n"
 
 
 @pytest.fixture(scope="module")
@@ -138,7 +143,7 @@ async def test_an_issuer_that_rejects_is_told_without_a_secret(issuer):
         "no object": (b"[]", "without an access_token"),
         "no token": (b"{}", "without an access_token"),
         "no text": (b'{"access_token": 7}', "holds no token"),
-        "a token that would end the message": (b'{"access_token": "a\\u0001b"}', "holds no token"),
+        "a token that would end the message": (b'{"access_token": "planted\\u0001b"}', "holds no token"),
         "a redirect": (None, "answered 302"),
         "nothing": (b"", "without an access_token"),
     }.values(),
@@ -159,6 +164,9 @@ async def test_an_answer_that_is_no_token_is_told(answer, told):
         "an endless line": (b"HTTP/1.1 200 " + b"planted" * 10_000, "not whole: LineTooLong"),
         "no, cut short": (CHUNKED % b"400 planted", "answered 400: Bad Request"),
         "no, with a long reason": (b"HTTP/1.1 499 " + b"planted" * 999 + b"\r\n\r\n", "unknown status"),
+        "no, with a long word": (NO + b'{"error": "%s"}' % (b"planted" * 8), "answered 400: Bad Request"),
+        "no, with a line": (NO + b'{"error": "planted\\nline"}', "answered 400: Bad Request"),
+        "no, nested": (NO + b"[" * 200_000, "answered 400: Bad Request"),
         "nothing": (b"", "closed connection without response"),
     }.values(),
 )
@@ -169,6 +177,129 @@ async def test_what_is_no_answer_is_told_as_one_and_not_shown(sent, told):
         with pytest.raises(TokenError, match=f"{told}$") as error:
             await token_provider(source).token()
     assert "planted" not in str(error.value)
+
+
+async def test_an_issuer_that_is_silent_is_not_waited_for_for_ever(monkeypatch):
+    monkeypatch.setattr(tokens, "ANSWER_S", 0.05)
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        source = ClientCredentials(f"http://127.0.0.1:{silent.getsockname()[1]}", "tsproxy", Secret("s"))
+        with pytest.raises(TokenError, match="cannot be asked for a token: timed out"):
+            await token_provider(source).token()
+
+
+async def test_of_an_endless_answer_only_the_beginning_is_read(monkeypatch):
+    monkeypatch.setattr(tokens, "MOST_BYTES", 50)
+    async with saying(OK + b'{"access_token": "token"' + b" " * 50 + b"}") as url:
+        with pytest.raises(TokenError, match="without an access_token"):
+            await token_provider(ClientCredentials(url, "tsproxy", Secret("s"))).token()
+
+
+@pytest.mark.parametrize("trusts", [True, False])
+async def test_the_secret_goes_only_to_an_issuer_whose_certificate_is_trusted(certificates, trusts):
+    identity = certificates.issue("issuer-of-tokens")
+    tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    tls.load_cert_chain(identity.certificate, identity.key)
+    asked, ca = [], certificates.certificate if trusts else None
+    async with saying(OK + b'{"access_token": "token"}', tls=tls, asked=asked) as url:
+        fetching = token_provider(ClientCredentials(url, "tsproxy", Secret("s"), ca=ca)).token()
+        if trusts:
+            assert await fetching == "token"
+        else:
+            with pytest.raises(TokenError, match="certificate verify failed"):
+                await fetching
+    assert bool(asked) is trusts
+
+
+async def test_a_request_that_is_not_encrypted_goes_by_no_proxy_of_the_environment(monkeypatch):
+    """Such a proxy could read the secret."""
+    for name in ("http_proxy", "HTTP_PROXY", "all_proxy"):
+        monkeypatch.setenv(name, "http://127.0.0.1:1")
+    for name in ("no_proxy", "NO_PROXY"):
+        monkeypatch.delenv(name, raising=False)
+    asked = []
+    async with saying(OK + b'{"access_token": "token"}', asked=asked) as url:
+        assert await token_provider(ClientCredentials(url, "tsproxy", Secret("s"))).token() == "token"
+    assert asked[0].startswith(b"POST /token HTTP/1.1\r\n")
+    assert asked[0].endswith(b"\r\n\r\ngrant_type=client_credentials")
+
+
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        (None, "cannot be read: No such file or directory"),
+        (b"", "holds no token: one word"),
+        (b"planted token", "holds no token: one word"),
+        (b"planted\xff", "holds no token$"),
+    ],
+)
+async def test_a_file_without_a_token_is_named_and_not_shown(tmp_path, content, told):
+    file = tmp_path / "token"
+    if content is not None:
+        file.write_bytes(content)
+    with pytest.raises(TokenError, match=f"the token file {file} {told}") as error:
+        await token_provider(TokenFile(file)).token()
+    assert "planted" not in str(error.value)
+    file.write_bytes(b" token\n")
+    assert await token_provider(TokenFile(file)).token() == "token"
+    file.write_bytes(b"another")
+    assert await token_provider(TokenFile(file)).token() == "another"
+
+
+@pytest.mark.parametrize(
+    ("lasts", "asked_at"), [("", [0, 79_999, 80_000]), (', "expires_in": 100', [0, 80_000])]
+)
+async def test_an_issuer_says_how_long_its_token_lasts_or_is_asked_at_each_login(
+    monkeypatch, lasts, asked_at
+):
+    monkeypatch.setattr(tokens, "Clock", AnyClock)
+    asked = []
+    async with saying(OK + b'{"access_token": "token"%s}' % lasts.encode(), asked=asked) as url:
+        provider = token_provider(ClientCredentials(url, "tsproxy", Secret("s")))
+        for provider._clock.now in (0, 79_999, 80_000):
+            await provider.token()
+    assert len(asked) == len(asked_at)
+
+
+async def test_a_token_of_awss_signer_is_kept_until_shortly_before_its_end(monkeypatch):
+    """Its end is a time of day: taken for a lifetime, it was 50 years."""
+    signer = pytest.importorskip("aws_msk_iam_sasl_signer.MSKAuthTokenProvider")
+    asked = []
+    monkeypatch.setattr(
+        signer,
+        "generate_auth_token",
+        lambda region: asked.append(region) or ("token", AnyClock.EPOCH_MS + 100_000),
+    )
+    monkeypatch.setattr(tokens, "Clock", AnyClock)
+    provider = token_provider(MskIam("eu-kept-1"))
+    for provider._clock.now in (0, 79_999, 80_000):
+        await provider.token()
+    assert asked == ["eu-kept-1"] * 2
+
+
+async def test_an_error_of_awss_signer_is_told_by_its_kind(monkeypatch):
+    signer = pytest.importorskip("aws_msk_iam_sasl_signer.MSKAuthTokenProvider")
+
+    def generate(region):
+        raise RuntimeError("planted: what it read of a file of credentials")
+
+    monkeypatch.setattr(signer, "generate_auth_token", generate)
+    with pytest.raises(TokenError, match=r"^AWS gives no credentials for MSK: RuntimeError$"):
+        await token_provider(MskIam("eu-fails-1")).token()
+
+
+async def test_an_error_that_nobody_expected_ends_no_login_for_ever():
+    outcomes = [ValueError, LookupError, None]
+
+    def fetch():
+        if (error := outcomes.pop(0)) is not None:
+            raise error
+        return Token("token")
+
+    provider = TokenProvider(fetch, AnyClock())
+    for error in (ValueError, LookupError):
+        with pytest.raises(error):
+            await asyncio.wait_for(provider.token(), 60)
+    assert await provider.token() == "token"
 
 
 async def test_a_token_is_kept_until_shortly_before_its_end():
@@ -221,16 +352,20 @@ async def test_msk_is_given_a_request_that_awss_own_library_has_signed(monkeypat
 
 
 @contextlib.asynccontextmanager
-async def saying(sent):
-    """The URL of a server that sends these bytes, and closes."""
+async def saying(sent, *, tls=None, asked=None):
+    """The URL of a server that sends these bytes, and closes. `asked` gets its requests."""
 
     async def serve(reader, writer):
-        await reader.readuntil(b"grant_type=client_credentials")
+        request = await reader.readuntil(b"\r\n\r\n")
+        request += await reader.readexactly(int(re.search(rb"Content-Length: (\d+)", request)[1]))
+        if asked is not None:
+            asked.append(request)
         writer.write(sent)
         writer.close()
 
-    async with await asyncio.start_server(serve, "127.0.0.1", 0) as server:
-        yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/token"
+    async with await asyncio.start_server(serve, "127.0.0.1", 0, ssl=tls) as server:
+        port = server.sockets[0].getsockname()[1]
+        yield f"http{'s' if tls else ''}://localhost:{port}/token"
 
 
 @contextlib.contextmanager
@@ -256,7 +391,11 @@ def answering(body):
 
 
 class AnyClock:
+    EPOCH_MS = 1_800_000_000_000
     now = 0
 
     def monotonic_ms(self):
         return self.now
+
+    def now_ms(self):
+        return self.EPOCH_MS + self.now
