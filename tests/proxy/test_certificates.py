@@ -5,6 +5,7 @@ import contextlib
 import shutil
 import ssl
 import threading
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -17,6 +18,7 @@ from tests.proxy.proxy_listeners import HOST, ask, config_of, echoing_broker, fr
 from tests.proxy.world import World, until
 from tsproxy.clock import Clock
 from tsproxy.config.problems import ConfigError, Problem
+from tsproxy.config.settings import UpstreamTls
 from tsproxy.proxy.reload import certificates as reload_certificates
 from tsproxy.proxy.reload.certificates import PATIENCE_S, Certificates, Unusable, use_changed_files
 from tsproxy.testing.certificates import CertificateAuthority
@@ -109,14 +111,87 @@ def client_tls(certificates):
     return ssl.create_default_context(cafile=certificates.certificate)
 
 
-def test_a_reload_uses_new_files_at_once(certificates, files):
+async def test_a_reload_uses_new_files_at_once_and_not_again(certificates, files):
     config = config_of([f"{HOST}:9092"], files.listener())
     watch = Certificates(config, World().metrics, Clock())
-    before = watch.listeners["default"].current()
+    credentials = watch.listeners["default"]
+    before = credentials.current()
     files.put(certificates.issue("reloaded"))
     watch.prepare(config)()
-    assert watch.listeners["default"].current() is not before
-    assert [end.subject for end in watch.listeners["default"].ends] == ["CN=reloaded"]
+    assert credentials.current() is not before
+    assert [end.subject for end in credentials.ends] == ["CN=reloaded"]
+    assert [await credentials.use_changed() for _ in range(3)] == [False] * 3
+
+
+def everywhere(files, listener):
+    """A configuration with TLS to clients, to brokers and on the admin port, by the same files."""
+    config = config_of([f"{HOST}:9092"], listener)
+    [server] = [each.tls for each in config.listeners]
+    upstream = UpstreamTls(files.ca, files.certificate, files.key)
+    return replace(
+        config,
+        upstream=replace(config.upstream, tls=upstream),
+        admin=replace(config.admin, tls=server),
+    )
+
+
+def test_a_reload_uses_the_new_files_of_every_section(certificates, files):
+    config = everywhere(files, files.listener())
+    watch = Certificates(config, World().metrics, Clock())
+    sections = (watch.listeners["default"], watch.upstream, watch.admin)
+    before = [each.current() for each in sections]
+    files.put(certificates.issue("reloaded"))
+    watch.prepare(config)()
+    assert not {*before} & {each.current() for each in sections}
+
+
+@on_both_loops
+async def test_changed_files_of_every_section_are_used(certificates, files):
+    async with Watched(everywhere(files, files.listener())) as watched:
+        sections = [watched.certificates.upstream, watched.certificates.admin]
+        before = [each.current() for each in sections]
+        files.put(certificates.issue("second"))
+        await until(lambda: not {*before} & {each.current() for each in sections})
+
+
+def test_a_reload_with_unusable_files_names_all_of_them_and_changes_nothing(certificates, files, tmp_path):
+    """Otherwise a part of the configuration would be in force, and `config_reloaded` would be logged."""
+    config = everywhere(files, files.listener())
+    watch = Certificates(config, World().metrics, Clock())
+    sections = (watch.listeners["default"], watch.upstream, watch.admin)
+    before = [(each.current(), each.ends) for each in sections]
+    absent = tmp_path / "absent.pem"
+    broken = replace(
+        config,
+        upstream=replace(config.upstream, tls=replace(config.upstream.tls, ca=absent)),
+        admin=replace(config.admin, tls=replace(config.admin.tls, certificate=absent)),
+    )
+    files.put(certificates.issue("another"))
+    with pytest.raises(ConfigError) as error:
+        watch.prepare(broken)
+    assert [each.text for each in error.value.problems] == [
+        f"{absent} cannot be read: No such file or directory"
+    ] * 2
+    assert [(each.current(), each.ends) for each in sections] == before
+
+
+async def test_files_that_cannot_be_used_are_tried_once_and_are_no_trouble_when_others_are_in_use(
+    certificates, files
+):
+    metrics = World().metrics
+    watch = Certificates(config_of([f"{HOST}:9092"], files.listener()), metrics, Clock())
+    credentials = watch.listeners["default"]
+    series = 'tsproxy_certificates_last_reload_successful{section="listeners.default.tls"}'
+    with structlog.testing.capture_logs() as logs:
+        for content, told in (("hello", 0), (None, 1)):
+            files.put(certificates.issue("put"))
+            if content is not None:
+                files.certificate.write_text(content)
+            for _ in range(4):
+                await use_changed_files(credentials, Clock())
+            watch.log_ends()
+            assert rendered(metrics)[series] == told
+    assert [line["event"] for line in logs] == ["certificates_not_reloaded", "certificates_reloaded"]
 
 
 @on_both_loops
@@ -187,6 +262,24 @@ async def test_files_that_cannot_be_used_leave_the_old_ones_in_use_and_are_told_
             files.put(certificates.issue("mended"))
             await until(lambda: watched.tls() is not before)
             assert len(told()) == 1
+
+
+async def test_an_error_of_ours_in_one_section_does_not_end_the_watch_of_another(
+    certificates, files, monkeypatch
+):
+    async with Watched(everywhere(files, files.listener())) as watched:
+
+        async def fails():
+            raise RuntimeError("planted")
+
+        monkeypatch.setattr(watched.certificates.listeners["default"], "use_changed", fails)
+        before = watched.certificates.admin.current()
+        with structlog.testing.capture_logs() as logs:
+            files.put(certificates.issue("beside"))
+            await until(lambda: watched.certificates.admin.current() is not before)
+    assert {line["error"] for line in logs if line["event"] == "certificates_watch_crashed"} == {
+        "RuntimeError"
+    }
 
 
 async def test_files_that_are_being_replaced_are_waited_for(certificates, files):
