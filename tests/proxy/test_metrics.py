@@ -1,5 +1,6 @@
 """Metrics under the names of the documentation, with labels that stay few."""
 
+import re
 from dataclasses import replace
 
 import pytest
@@ -11,10 +12,11 @@ from tsproxy.decisions.drift import bucket
 from tsproxy.decisions.totals import Totals, bar
 from tsproxy.model.kafka import ErrorCode
 from tsproxy.model.outcome import VerdictName
-from tsproxy.model.policy import CANDIDATE, Mode
+from tsproxy.model.policy import CANDIDATE, Match, Mode, Policy, Rule, RuleSettings
 from tsproxy.model.verdict import Reason
 from tsproxy.proxy.metrics.registry import Metrics
 from tsproxy.proxy.metrics.topics import MOST_SHOWN
+from tsproxy.session.effects import CloseReason
 
 
 @pytest.mark.parametrize("rule", ["topic-limits", CANDIDATE, "audited"])
@@ -85,6 +87,63 @@ def test_records_of_a_batch_that_may_come_again_are_not_called_bad(ending):
     assert found['tsproxy_topic_bad_records_total{topic="other"}'] == 0
 
 
+def test_a_batch_that_would_be_rejected_counts_also_if_nobody_can_tell_its_end():
+    """In audit mode, a producer with acks=0 would not show."""
+    metrics = Metrics(lambda _: True)
+    would = replace(REJECTED, verdict=VerdictName.UNCONFIRMED, would_reject=True, rule="own", mode=Mode.AUDIT)
+    metrics.book(Totals.of(would))
+
+    found = rendered(metrics)
+    assert found['tsproxy_audited_bad_records_total{reason="too_far_ahead",unit="nanoseconds"}'] == 5
+    assert 'tsproxy_topic_bad_records_total{topic="orders"}' not in found
+
+
+def test_what_was_not_read_or_not_in_order_or_without_limits_counts_by_its_own_number():
+    metrics = Metrics()
+    totals = replace(
+        Totals.of(ACCEPTED), records_unread=7, records_limits_unknown=11, out_of_order_records=13
+    )
+    metrics.book(totals)
+
+    found = rendered(metrics)
+    assert found['tsproxy_records_unread_total{listener="public"}'] == 7
+    assert found['tsproxy_records_limits_unknown_total{listener="public"}'] == 11
+    assert found['tsproxy_topic_out_of_order_records_total{topic="orders"}'] == 13
+
+
+def test_each_number_of_a_process_is_under_its_own_name():
+    metrics = Metrics()
+    metrics.from_clients.bytes, metrics.from_brokers.bytes = 2, 3
+    metrics.decisions_written, metrics.decisions_dropped, metrics.decision_files_deleted = 5, 7, 11
+    metrics.decision_log_writable, metrics.decision_topic = False, (True, 13)
+    metrics.throttled_ms, metrics.buffered_bytes = 17_000, 19
+    for state, to in ((None, "READY"), (None, "READY"), ("READY", "JUDGING"), ("JUDGING", None)):
+        metrics.connection_moved("public", state, to)
+    metrics.session_closed("public", CloseReason.NOT_KAFKA)
+    metrics.sasl_failed("public", "PLAIN")
+
+    found = rendered(metrics)
+    assert {name: found[name] for name in NUMBERS} == NUMBERS
+
+
+NUMBERS = {
+    'tsproxy_bytes_total{direction="from_client"}': 2,
+    'tsproxy_bytes_total{direction="from_broker"}': 3,
+    "tsproxy_decisions_total": 5,
+    "tsproxy_decisions_dropped_total": 7,
+    "tsproxy_decision_files_deleted_total": 11,
+    "tsproxy_decision_log_writable": 0,
+    "tsproxy_decision_topic_up": 1,
+    "tsproxy_decision_topic_sent_total": 13,
+    "tsproxy_throttle_seconds_total": 17,
+    "tsproxy_buffered_bytes": 19,
+    'tsproxy_connections{listener="public",state="ready"}': 1,
+    'tsproxy_connections{listener="public",state="judging"}': 0,
+    'tsproxy_sessions_closed_total{listener="public",reason="not_kafka"}': 1,
+    'tsproxy_sasl_failures_total{listener="public",mechanism="PLAIN"}': 1,
+}
+
+
 def test_what_clients_choose_makes_no_series():
     metrics = Metrics()
     metrics.book(Totals.of(ACCEPTED))
@@ -108,6 +167,32 @@ def test_a_topic_has_a_series_of_its_own_where_it_is_known_to_exist():
     assert found['tsproxy_topic_bad_records_total{topic="described"}'] == 5
     assert found['tsproxy_topic_bad_records_total{topic="written"}'] == 5
     assert found['tsproxy_topic_bad_records_total{topic="other"}'] == 10
+
+
+def test_a_topic_that_is_called_other_is_counted_with_all_others_and_in_one_series():
+    """A scrape with one series twice is rejected as a whole."""
+    metrics = Metrics(lambda _: True)
+    for each in (ACCEPTED, REJECTED):
+        metrics.book(Totals.of(replace(each, topic="other")))
+    lines = [line for line in metrics.render().decode().splitlines() if 'topic="other"' in line]
+    assert len(lines) == len({line.rpartition(" ")[0] for line in lines})
+    assert rendered(metrics)['tsproxy_topic_bad_records_total{topic="other"}'] == 5
+
+
+def test_each_rule_in_force_has_its_series_from_the_start_and_counts_what_it_hits():
+    modes = {"own": Mode.AUDIT, "usual": None, "off": Mode.OFF}
+    rules = tuple(Rule(name, Match(), RuleSettings(mode=mode)) for name, mode in modes.items())
+    metrics = Metrics()
+    metrics.rules.know(Policy(rules=rules))
+    counts = []
+    for _ in range(3):
+        found = rendered(metrics)
+        names = [name for name in found if name.startswith(("tsproxy_rule_hits", "tsproxy_rule_bad"))]
+        counts.append({re.sub("tsproxy_rule_|_total", "", name): found[name] for name in names})
+        metrics.book(Totals.of(replace(REJECTED, rule="usual", mode=Mode.ENFORCE)))
+    own = {'hits{mode="audit",rule="own"}': 0, 'bad_records{mode="audit",rule="own"}': 0}
+    usual = 'hits{mode="enforce",rule="usual"}', 'bad_records{mode="enforce",rule="usual"}'
+    assert counts == [{**own, usual[0]: n, usual[1]: 5 * n} for n in range(3)]
 
 
 def test_the_topics_with_most_bad_records_keep_their_series_and_the_sum_stays_exact():
