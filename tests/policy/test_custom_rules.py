@@ -158,18 +158,25 @@ def test_in_audit_it_is_only_counted():
     )
 
 
+def failed_facts(fail):
+    """The facts of a failure: the rule of the file, and the code that it calls."""
+    line = Raises.culprits.__code__.co_firstlineno + 1
+    error = f"ZeroDivisionError at test_custom_rules.py:{line}"
+    return {"rule": "own", "name": "it", "error": error, "fail": fail, "topic": "t", "client_id": "app"}
+
+
 def test_a_rule_that_raises_rejects_where_it_fails_closed():
     text = "The proxy's rule own failed, and rejects what it cannot judge"
     said = produced({"t": {0: {"error_code": 87, "error_message": text}}})
     conversation = Conversation(view(Raises())) >> client(asked_of(GOOD)) << to_client(said)
     conversation = conversation << booked("rejected", reason=Reason.CUSTOM_RULE, bad_records=1)
-    assert conversation << warned("rule_failed")
+    assert conversation << warned("rule_failed", facts=failed_facts("closed"))
 
 
 def test_and_lets_pass_where_it_fails_open():
     asked = asked_of(GOOD)
     conversation = Conversation(view(Raises(), OnError.OPEN)) >> client(asked)
-    assert conversation << to_broker(asked) << warned("rule_failed")
+    assert conversation << to_broker(asked) << warned("rule_failed", facts=failed_facts("open"))
 
 
 def test_a_failure_names_the_line_of_the_rules_own_module_and_no_value():
@@ -205,6 +212,17 @@ class NeverEnds:
 class Exits:
     def culprits(self, timestamps_ms, context):
         raise SystemExit("not from in here")
+
+
+def test_a_rule_cannot_change_the_times_that_others_get():
+    class Sorts:
+        def culprits(self, timestamps_ms, context):
+            timestamps_ms.sort()
+            return ()
+
+    times = [GOOD, BAD, GOOD]
+    assert "AttributeError" in consult(CustomRule("it", Sorts()), times, rule_context()).failure
+    assert times == [GOOD, BAD, GOOD]
 
 
 WRONG = {

@@ -37,6 +37,25 @@ async def test_each_is_told_once_until_the_rules_change():
     assert await logged_by(rules) == [("lax", "t"), ("lax", "u")]
 
 
+async def test_a_topic_whose_limits_change_is_compared_again_and_told_once():
+    rules = IneffectiveRules(config_of(SMALLEST + RULE))
+    assert await logged_of(rules, {"t": TopicLimits()}) == []
+    assert await logged_of(rules, {"t": KNOWN}) == [("lax", "t")]
+    assert await logged_of(rules, {"t": TopicLimits(before_max_ms=1_800_000)}) == []
+
+
+async def test_both_sides_of_a_rule_are_told():
+    both = "message.timestamp.before.max.ms: 2d, message.timestamp.after.max.ms: 2d"
+    rules = IneffectiveRules(config_of(SMALLEST + f"policy: {{ rules: [{{ name: lax, {both} }}] }}\n"))
+    rules.check({"t": TopicLimits(before_max_ms=3_600_000, after_max_ms=1_800_000)})
+    with structlog.testing.capture_logs() as lines:
+        await rules.log_ineffective()
+    assert [(line["key"], line["of_rule"], line["of_topic"]) for line in lines] == [
+        ("message.timestamp.before.max.ms", "2d", "1h"),
+        ("message.timestamp.after.max.ms", "2d", "30m"),
+    ]
+
+
 async def test_of_ten_thousand_topics_not_all_are_told():
     rules = IneffectiveRules(config_of(SMALLEST + RULE))
     assert len(await logged_of(rules, {f"t-{n}": KNOWN for n in range(10_000)})) == MOST_LOGGED

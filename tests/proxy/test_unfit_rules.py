@@ -41,6 +41,25 @@ async def test_a_pattern_for_internal_topics_is_not_for_they_are_not_among_the_n
         assert await logged_by(UnfitRules(rule_for(pattern))) == []
 
 
+async def test_a_rule_for_all_topics_is_not():
+    for match in ("", ", match: { client_ids: [etl] }"):
+        config = config_of(f"{SMALLEST}policy: {{ rules: [{{ name: all{match} }}] }}\n")
+        assert await logged_by(UnfitRules(config)) == []
+
+
+async def test_rules_are_compared_whenever_topics_have_been_read():
+    rules = UnfitRules(rule_for("payments"))
+    watching = asyncio.create_task(rules.watch())
+    with structlog.testing.capture_logs() as lines:
+        rules.check(VisibleTopics(TOPICS))
+        await until(lambda: lines)
+        rules.apply(rule_for("bills"))
+        rules.check(VisibleTopics((*TOPICS, "payments")))
+        await until(lambda: len(lines) == 2)
+    watching.cancel()
+    assert [(line["patterns"], line["topics"]) for line in lines] == [(["payments"], 2), (["bills"], 3)]
+
+
 async def test_nothing_is_said_while_no_topic_is_seen():
     rules = UnfitRules(rule_for("payments"))
     assert await logged_by(rules, ()) == []

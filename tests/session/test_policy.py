@@ -181,6 +181,20 @@ def test_a_batch_whose_latest_record_is_at_the_candidates_bound_is_not_warned_of
     )
 
 
+@pytest.mark.parametrize("times_ms", [[NOW_MS - 2 * HOUR_MS], [NOW_MS - 2 * HOUR_MS, AHEAD_MS]])
+def test_a_candidate_for_the_past_alone_warns_of_nothing_ahead(times_ms):
+    policy = Policy(candidate=RuleSettings(before=TimeLimit(HOUR_MS)))
+    asked = produce({"t": {0: batch(times_ms)}})
+    assert (
+        Conversation(view_of(policy=policy, limits=TopicLimits()))
+        >> client(asked)
+        << to_broker(asked)
+        >> broker(SAID)
+        << to_client(SAID)
+        << booked("accepted", would_reject=True, bad_records=1, reason=Reason.TOO_OLD)
+    )
+
+
 def test_the_candidate_says_nothing_of_a_batch_that_cannot_be_read():
     assert (
         judged_by_candidate(produce({"t": {0: batch([AHEAD_MS], records_count=2, last_offset_delta=1)}}))
