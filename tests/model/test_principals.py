@@ -34,6 +34,8 @@ MAPPED = [
     (["RULE:^CN=(.*?),.*$/\\$1\\/$1/"], DUKE, "User:$1/Duke"),
     (["RULE:^(CN=a\\/b)$/$1/"], "CN=a/b", "User:CN=a/b"),
     (["RULE:^(x)?CN=(.*?),.*$/$1$2/"], DUKE, "User:Duke"),  # a group that took no part is empty
+    (["RULE:^CN=(.*?),.*$//", "DEFAULT"], DUKE, "User:"),
+    (["RULE:(.*)/$1;/"], "CN=a", "User:CN=a;;"),  # `replaceAll` finds the empty end, too
 ]
 
 
@@ -66,6 +68,24 @@ def test_a_subject_that_is_too_long_has_no_principal(rules):
     longest = "CN=" + "a" * (MOST_SUBJECT - 3)
     assert principal_of(longest, parsed) is not None
     assert principal_of(longest + "a", parsed) is None
+
+
+@pytest.mark.parametrize("end", ["\n", "\r", "\x85", "\u2028", "\u2029"])
+def test_a_dot_takes_no_character_that_ends_a_line_as_in_java(end):
+    """Kafka's own mapper, 4.3.1, was asked about each of these."""
+    subject = f"CN=a{end}b,O=x"
+    patterns = {
+        "^CN=(.*?),.*$": None,
+        "^CN=(.+?),O=x$": None,
+        r"^CN=(a)\sb,.*$": "User:a" if end in "\n\r" else None,
+        "^CN=([^,]*),.*$": f"User:a{end}b",
+        r"^CN=([^.,\]]*),.*$": f"User:a{end}b",
+        "(?s)^CN=(.*?),.*$": f"User:a{end}b",
+    }
+    rules = {pattern: MappingRule.parse(f"RULE:{pattern}/$1/") for pattern in patterns}
+    assert {pattern: principal_of(subject, [rule]) for pattern, rule in rules.items()} == patterns
+    assert [str(rule) for rule in rules.values()] == [f"RULE:{pattern}/$1/" for pattern in patterns]
+    assert principal_of("CN=a.b,O=x", [MappingRule.parse(r"RULE:^CN=(a\.b),.*$/$1/")]) == "User:a.b"
 
 
 @pytest.mark.parametrize("pattern", [r"CN=(\w+)", r"CN=([\w]+)", r"CN=(\d+)", r"CN=\b(.+)"])

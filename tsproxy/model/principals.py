@@ -4,7 +4,7 @@ Source: `SslPrincipalMapper.java`. A rule is `DEFAULT` (the subject unchanged) o
 `RULE:pattern/replacement/`, followed by `L` or `U` for lower or upper case. The first rule whose pattern
 matches the whole subject decides. Patterns are Python's here and Java's in Kafka: rules are copied from
 brokers, so they keep features that engines with linear time lack. The two differ in features that such rules
-hardly use (named groups). Classes such as `\\w` are ASCII in both.
+hardly use (named groups). Classes such as `\\w` are ASCII in both, and a dot takes the same characters.
 
 A pattern may take time that grows with a power of the subject's length, Kafka's own example with its square.
 So a subject has at most MOST_SUBJECT characters. Who writes patterns is the operator; who has a long subject
@@ -18,6 +18,10 @@ from typing import Final
 
 _RULE: Final = re.compile(r"RULE:((?:\\.|[^\\/])*)/((?:\\.|[^\\/])*)/([LU]?)")
 _REFERENCE: Final = re.compile(r"\\(.)|\$([0-9])")
+_DOT: Final = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|(\.)", re.DOTALL)
+"""A dot of a pattern, as group 1, or what only looks like one: in a class, or behind a backslash."""
+_JAVAS_DOT: Final = "[^\n\r\x85\u2028\u2029]"
+"""Java's dot takes no character that ends a line. Python's takes all of them but one."""
 MOST_SUBJECT: Final = 1024
 """The longest subject that has a principal. RFC 5280 (appendix A.1) allows a common name 64 characters, and
 the others as few. Kafka's example, `RULE:^.*[Cc][Nn]=([a-zA-Z0-9.]*).*$/$1/L`, takes 3 ms for the worst
@@ -27,9 +31,10 @@ _CASES: Final[dict[str, Callable[[str], str]]] = {"": str, "L": str.lower, "U": 
 
 @dataclass(frozen=True, slots=True)
 class MappingRule:
-    """One mapping rule. With `pattern` None it keeps every subject unchanged (`DEFAULT`)."""
+    """One mapping rule, as `text`. With `pattern` None it keeps every subject unchanged (`DEFAULT`)."""
 
-    pattern: re.Pattern[str] | None
+    text: str
+    pattern: re.Pattern[str] | None = None
     replacement: str = ""
     case: str = ""
 
@@ -38,23 +43,23 @@ class MappingRule:
         """The rule in `text`. Raises ValueError with a text that says which forms are allowed."""
         stripped = text.strip()
         if stripped == "DEFAULT":
-            return cls(None)
+            return cls(stripped)
         match = _RULE.fullmatch(stripped)
         if match is None:
             raise ValueError("DEFAULT, or RULE:pattern/replacement/ with L or U behind it, as Kafka has them")
         try:
             pattern = re.compile(match[1], re.ASCII)
+            if not pattern.flags & re.DOTALL:
+                pattern = re.compile(_DOT.sub(lambda it: _JAVAS_DOT if it[1] else it[0], match[1]), re.ASCII)
         except re.error as error:
             raise ValueError(f"a rule with a regular expression: {error}") from None
         highest = max((int(each[2]) for each in _REFERENCE.finditer(match[2]) if each[2]), default=0)
         if highest > pattern.groups:
             raise ValueError(f"a rule whose pattern has as many groups as its replacement names ({highest})")
-        return cls(pattern, match[2], match[3])
+        return cls(stripped, pattern, match[2], match[3])
 
     def __str__(self) -> str:
-        if self.pattern is None:
-            return "DEFAULT"
-        return f"RULE:{self.pattern.pattern}/{self.replacement}/{self.case}"
+        return self.text
 
     def name(self, subject: str) -> str | None:
         """The name that the rule makes of a subject, or None if the rule does not match."""
