@@ -44,6 +44,13 @@ def test_each_certificate_that_is_over_is_told_with_its_file_its_subject_and_its
     ]
 
 
+def test_the_admin_ports_certificate_is_looked_at_as_well(made, certificates):
+    over = made("admin-over", starts=-10 * DAYS, lasts=9 * DAYS)
+    tls = f"tls: {{ certificate: '{over.certificate}', key: '{over.key}' }}"
+    text = file_with(made("good"), certificates.certificate) + f"admin: {{ bind: '127.0.0.1:9091', {tls} }}\n"
+    assert [key for key, _ in told(text)] == ["admin.tls.certificate"]
+
+
 def test_authorities_are_looked_at_as_well(made, certificates):
     """The fixture's authority lasts a day from now."""
     found = told(file_with(made("good"), certificates.certificate), at=5 * DAYS)

@@ -10,9 +10,11 @@ from cryptography.hazmat.primitives.serialization import (
     load_pem_private_key,
 )
 
+from tests.config.files import config_of
 from tsproxy.config import ConfigError
 from tsproxy.config.settings import ClientAuth, ListenerTls, Secret, TlsVersion, UpstreamTls
-from tsproxy.tls.contexts import server_context, upstream_context
+from tsproxy.testing.certificates import CertificateAuthority
+from tsproxy.tls.contexts import check_files, server_context, upstream_context
 
 PLACE = "tsproxy.yaml:4: listeners[0].tls"
 
@@ -57,6 +59,43 @@ def test_brokers_host_names_are_checked(certificates):
     assert context.check_hostname
     assert context.verify_mode is ssl.CERT_REQUIRED
     assert context.minimum_version is ssl.TLSVersion.TLSv1_2
+
+
+def test_authorities_of_the_system_are_not_trusted_beside_those_of_the_file(
+    identity, certificates, tmp_path, monkeypatch
+):
+    """A certificate of a public authority would make anybody a broker, or a client with any name."""
+    monkeypatch.setenv("SSL_CERT_FILE", str(CertificateAuthority(tmp_path, "a public one").certificate))
+    own = ListenerTls(
+        certificate=identity.certificate,
+        key=identity.key,
+        client_ca=certificates.certificate,
+        client_auth=ClientAuth.REQUIRED,
+    )
+    for context in (upstream_context(UpstreamTls(certificates.certificate)), server_context(own)):
+        assert [each["subject"] for each in context.get_ca_certs()] == [
+            ((("commonName", "tsproxy test authority"),),)
+        ]
+    [public] = upstream_context(UpstreamTls()).get_ca_certs()
+    assert public["subject"] == ((("commonName", "a public one"),),)
+
+
+def test_check_names_the_unusable_files_of_every_section(identity, tmp_path):
+    good = f"certificate: '{identity.certificate}', key: '{identity.key}'"
+    sections = {name: good.replace(str(identity.key), f"{tmp_path}/{name}.key") for name in ("l", "u", "a")}
+    config = config_of(
+        f"upstream: {{ bootstrap_servers: ['k:9092'], tls: {{ {sections['u']} }} }}\n"
+        f"listeners: [{{ bind: '127.0.0.1:9192', tls: {{ {sections['l']} }} }}]\n"
+        f"admin: {{ bind: '127.0.0.1:9091', tls: {{ {sections['a']} }} }}\n"
+    )
+    with pytest.raises(ConfigError) as caught:
+        check_files(config)
+    assert [each.text for each in caught.value.problems] == [
+        f"{tmp_path}/{name}.key cannot be read: No such file or directory" for name in ("l", "a", "u")
+    ]
+    check_files(
+        config_of("upstream: { bootstrap_servers: ['k:9092'] }\nlisteners: [{ bind: '127.0.0.1:9192' }]\n")
+    )
 
 
 def test_a_certificate_that_is_not_there_is_named(identity, tmp_path):
