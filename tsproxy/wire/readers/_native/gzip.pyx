@@ -60,14 +60,16 @@ ctypedef uint64_t Code
 
 cdef enum:                       # the parts of a Code, from the lowest bit on
     BITS = 0x3F                  # how many bits, with those that follow a length or a distance
-    EXTRA_AT = 8                 # how many of them follow
-    EXTRA = 0xF
-    IS_END = 1 << 12             # of the block
-    IS_LONG = 1 << 13            # the code is too long for the table, or there is none
+    IS_END = 1 << 6              # of the block
+    IS_LONG = 1 << 7             # the code is too long for the table, or there is none
+    OWN_BITS_AT = 8              # how many bits without those that follow
     VALUE_AT = 16                # the least length or distance; the symbol of a code of lengths
     VALUE = 0xFFFF
     COUNT_AT = 32                # how many literals
-    LITERALS_AT = 40             # the literals
+    COUNT = 3
+    FOLLOWING_AT = 34            # the mask of the bits that follow a length
+    FOLLOWING = 0x1F
+    LITERALS_AT = 40             # the literals; the mask of the bits that follow a distance
 
 cdef struct Codes:
     Code table[TABLE_SIZE]       # by the next bits
@@ -87,7 +89,6 @@ cdef struct Room:
 
 cdef Codes fixed_literals, fixed_distances  # of the blocks that describe none
 cdef int* TABLE_BITS = [LITERAL_BITS, DISTANCE_BITS, LENGTH_BITS]  # by Kind
-cdef uint32_t* LOWEST = [0, 1, 3, 7, 15, 31, 63, 127, 255, 511, 1023, 2047, 4095, 8191]
 cdef uint8_t* ORDER = [16, 17, 18, 0, 8, 7, 9, 6, 10, 5, 11, 4, 12, 3, 13, 2, 14, 1, 15]
 cdef uint8_t* LENGTH_EXTRA = [
     0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3, 4, 4, 4, 4, 5, 5, 5, 5, 0,
@@ -164,7 +165,7 @@ cdef bint of_block(Bits* bits, Room* room, Codes* literals, Codes* distances) no
 cdef inline void refill(Bits* bits) noexcept nogil:
     """Have at least 56 bits, or all that there are."""
     cdef const uint8_t* at = bits.at
-    if bits.end - at >= 8 and bits.have >= 0:
+    if bits.end - at >= 8:  # so `have` is not below 0
         bits.word |= (
             <uint64_t>at[0] | <uint64_t>at[1] << 8 | <uint64_t>at[2] << 16 | <uint64_t>at[3] << 24
             | <uint64_t>at[4] << 32 | <uint64_t>at[5] << 40 | <uint64_t>at[6] << 48 | <uint64_t>at[7] << 56
@@ -214,7 +215,7 @@ cdef bint coded(Bits* stream, Room* room, const Codes* literals, const Codes* di
     cdef uint8_t* at = room.at
     cdef Code code
     cdef int64_t size, distance
-    while bits.have >= 0 and at <= room.end:
+    while at <= room.end:  # each turn writes something, or is the last one
         refill(&bits)
         code = literals.table[bits.word & (TABLE_SIZE - 1)]
         at = write(at, code)
@@ -232,13 +233,13 @@ cdef bint coded(Bits* stream, Room* room, const Codes* literals, const Codes* di
             if is_literals(code):
                 drop(&bits, code & BITS)
                 continue
-        size = value_of(code, bits.word)
+        size = value_of(code, bits.word, code >> FOLLOWING_AT & FOLLOWING)
         drop(&bits, code & BITS)
         if code & IS_END:
             stream[0], room.at = bits, at
             return bits.have >= 0 and at <= room.end
         code = next_code(bits.word, distances, DISTANCE_BITS)  # 56 bits were enough for all since `refill`
-        distance = value_of(code, bits.word)
+        distance = value_of(code, bits.word, code >> LITERALS_AT)
         drop(&bits, code & BITS)
         if code & IS_LONG or size == 0 or distance > at - room.start:
             return False
@@ -255,29 +256,34 @@ cdef inline uint8_t* write(uint8_t* at, Code code) noexcept nogil:
     """Write the literals of a code, and return where they end. Always four bytes are written."""
     cdef uint32_t literals = LOWEST_FIRST(<uint32_t>(code >> LITERALS_AT))
     memcpy(at, &literals, 4)
-    return at + (code >> COUNT_AT & 3)
+    return at + (code >> COUNT_AT & COUNT)
 
 
-cdef inline int64_t value_of(Code code, uint64_t word) noexcept nogil:
+cdef inline int64_t value_of(Code code, uint64_t word, uint64_t following) noexcept nogil:
     """A length or a distance, with the bits that follow its code."""
-    cdef int extra = code >> EXTRA_AT & EXTRA
-    return <int64_t>((code >> VALUE_AT & VALUE) + (word >> ((code & BITS) - extra) & LOWEST[extra]))
+    return <int64_t>((code >> VALUE_AT & VALUE) + (word >> (code >> OWN_BITS_AT & BITS) & following))
 
 
 cdef inline void copy(uint8_t* at, int64_t distance, int64_t size) noexcept nogil:
     """Copy bytes from `distance` bytes before: whole chunks, if they do not overlap."""
     cdef const uint8_t* source = at - distance
     cdef int64_t index = CHUNK
-    if distance >= CHUNK:
-        memcpy(at, source, CHUNK)
-        while index < size:
-            memcpy(at + index, source + index, CHUNK)
-            index += CHUNK
-    elif distance == 1:
-        memset(at, source[0], size)
+    if distance < CHUNK:
+        copy_overlapping(at, distance, size)
+        return
+    memcpy(at, source, CHUNK)
+    while index < size:
+        memcpy(at + index, source + index, CHUNK)
+        index += CHUNK
+
+
+cdef void copy_overlapping(uint8_t* at, int64_t distance, int64_t size) noexcept nogil:
+    cdef int64_t index
+    if distance == 1:
+        memset(at, at[-1], size)
     else:
         for index in range(size):
-            at[index] = source[index]
+            at[index] = at[index - distance]
 
 
 cdef inline Code next_code(uint64_t word, const Codes* codes, int table_bits) noexcept nogil:
@@ -409,23 +415,26 @@ cdef inline int32_t following(int32_t code, int length) noexcept nogil:
 
 
 cdef inline Code of_symbol(Kind kind, int symbol, int length) noexcept nogil:
-    cdef int extra = 0, value = symbol
+    cdef Code code = length | length << OWN_BITS_AT
+    cdef Code extra = 0, value = symbol
     if kind == LITERALS:
         if symbol < BLOCK_END:
-            return <Code>symbol << LITERALS_AT | <Code>1 << COUNT_AT | length
+            return code | <Code>symbol << LITERALS_AT | <Code>1 << COUNT_AT
         if symbol == BLOCK_END:
-            return IS_END | length
+            return code | IS_END
         if symbol >= MOST_LITERALS:
             return IS_LONG
         extra, value = LENGTH_EXTRA[symbol - BLOCK_END - 1], LENGTH_BASE[symbol - BLOCK_END - 1]
+        code |= ((<Code>1 << extra) - 1) << FOLLOWING_AT
     elif kind == DISTANCES:
         if symbol >= MOST_DISTANCES:
             return IS_LONG
         if symbol >= 4:
             extra = (symbol >> 1) - 1
-            value = 2 + (symbol & 1) << extra
+            value = <Code>(2 + (symbol & 1)) << extra
         value += 1
-    return <Code>value << VALUE_AT | extra << EXTRA_AT | length + extra
+        code |= ((<Code>1 << extra) - 1) << LITERALS_AT
+    return (code | value << VALUE_AT) + extra
 
 
 cdef void join_literals(Codes* codes) noexcept nogil:
@@ -438,7 +447,7 @@ cdef void join_literals(Codes* codes) noexcept nogil:
         while is_literals(joined) and count < 3:
             bits = joined & BITS
             other = codes.table[at >> bits]
-            if other & IS_LONG or bits + (other & BITS) - (other >> EXTRA_AT & EXTRA) > LITERAL_BITS:
+            if other & IS_LONG or bits + <int>(other >> OWN_BITS_AT & BITS) > LITERAL_BITS:
                 break
             joined += other & ((<Code>1 << LITERALS_AT) - 1)
             joined |= other >> LITERALS_AT << LITERALS_AT << 8 * count
