@@ -27,16 +27,18 @@ BEATS: Final = Grouping(
         "covered_to_ms": Measure(How.GREATEST, ("end_ms",)),
         "interval_ms": Measure(How.GREATEST, ("interval_ms",)),
         "lines_dropped": Measure(How.GREATEST, ("lines_dropped",)),
-        "decisions_suppressed": Measure(How.SUM, ("decisions_suppressed",)),
-        "batches_folded": Measure(How.SUM, ("batches_folded",)),
+        "dropped_before": Measure(How.LEAST, ("lines_dropped",)),
+        "decisions_suppressed": Measure(How.SUM, ("decisions_suppressed",), "begins_inside"),
+        "batches_folded": Measure(How.SUM, ("batches_folded",), "begins_inside"),
     },
 )
 """The heartbeats of each boot: `hole_ms` is the time between them that none covers, `interval_ms` the longest
-interval."""
+interval. `lines_dropped` counts since the boot began, `dropped_before` up to the first of the heartbeats."""
 
 
 def boots(identified: DataFrame, side: Side) -> list[Boot]:
-    """One row for each boot with lines in the period, or with repeated lines, in the order of BOOT.
+    """One row for each boot that is of the period (`is_of_period`), or has repeated lines, in the order of
+    BOOT.
 
     `identified`: all lines with an identity, also those on either `side` of the period. Keys: the columns of
     `sequence.spans` and of BEATS; those of BEATS are None for a boot without a heartbeat.
@@ -44,11 +46,19 @@ def boots(identified: DataFrame, side: Side) -> list[Boot]:
     spans = frames.rows(sequence.spans(sequence.words(identified, side(F.col("day")))))
     beats = {_boot(row): row for row in frames.rows(heartbeats(identified, side))}
     none = dict.fromkeys(BEATS.measures)
-    return [none | beats.get(_boot(span), {}) | span for span in sorted(spans, key=_boot)]
+    rows = [none | beats.get(_boot(span), {}) | span for span in sorted(spans, key=_boot)]
+    return [row for row in rows if row["is_repeated"] or is_of_period(row)]
+
+
+def is_of_period(row: Boot) -> bool:
+    """True for a boot with lines in the period, or that lost all of them: it was heard until the period
+    began, and did not stop."""
+    return row["seq_from"] is not None or (row["covered_from_ms"] is not None and not row["stopped"])
 
 
 def facts(side: Side) -> dict[str, Column]:
-    """The facts about a heartbeat that covers a part of the period; null for other lines.
+    """The facts about a heartbeat that covers a part of the period, or ends where it begins; null for other
+    lines.
 
     `begin_ms`, `end_ms`, and `begins_inside`: the interval began in the period. Heartbeats that were set
     aside cover nothing: their times may be wrong.
@@ -58,7 +68,8 @@ def facts(side: Side) -> dict[str, Column]:
     """
     begin_ms = instant_ms("interval_start")
     end_ms = begin_ms + F.col("interval_ms")
-    last_day = F.substring(F.timestamp_millis(F.greatest(begin_ms, end_ms - 1)).cast("string"), 1, 10)
+    last_ms = F.greatest(begin_ms, end_ms + JITTER_MS)
+    last_day = F.substring(F.timestamp_millis(last_ms).cast("string"), 1, 10)
     begins = side(F.col("day"))
     is_usable = (F.col("event") == EventName.HEARTBEAT.value) & F.col("problem").isNull()
     # The two conditions are nested, so that Spark parses no instants of other lines.

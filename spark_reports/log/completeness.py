@@ -149,7 +149,7 @@ class Completeness:
         covered = f"{self.intervals:,} of {minutes} from {many(self.proxies, 'proxy', 'proxies')}"
         match self.state:
             case State.COMPLETE:
-                so_far = "" if self.is_over else f" for {self.complete_for}"
+                so_far = "" if self.is_over else f" for {self.complete_for or 'no time yet'}"
                 return f"Log complete{so_far}: {covered}, no line missing."
             case State.COMPLETE_IN_PART:
                 times = self.complete_for or "the times at which each proxy was heard"
@@ -196,7 +196,7 @@ def completeness(evidence: Evidence, first: date, last: date, now_ms: int) -> Co
         intervals=_total(rows, "intervals"),
         missing_intervals=sum(_missing_intervals(row, begin_ms, end_ms) for row in rows),
         are_minutes=all(row["interval_ms"] == _MINUTE_MS for row in rows),
-        lines_dropped=_total(rows, "lines_dropped"),
+        lines_dropped=sum(map(_lines_dropped, rows)),
         decisions_suppressed=_total(rows, "decisions_suppressed"),
         batches_folded=_total(rows, "batches_folded"),
         gaps=evidence.gaps[:GAPS_LISTED],
@@ -277,6 +277,12 @@ def _with_longest_interval(rows: Sequence[Boot]) -> list[Boot]:
     for row in rows:
         longest_ms[row["proxy"]] = max(longest_ms.get(row["proxy"], 1), row["interval_ms"] or 1)
     return [row | {"interval_ms": longest_ms[row["proxy"]]} for row in rows]
+
+
+def _lines_dropped(row: Boot) -> int:
+    """The lines that the boot dropped in the period, as far as heartbeats tell."""
+    before = 0 if row["started"] else row["dropped_before"]
+    return (row["lines_dropped"] or 0) - (before or 0)
 
 
 def _total(rows: Sequence[Boot], name: str) -> int:

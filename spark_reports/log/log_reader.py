@@ -79,5 +79,5 @@ def lines(spark: SparkSession, source: Source, side: Side | None = None) -> Iter
             dirty = frames.frame_of(spark, repeated, sequence.BOOT_DDL)
             once = frames.kept(stack, read.deduplicated(marked, dirty, source.first, source.last))
             found = boots.boots(read.identified(once), side)
-        inside = [row for row in found if row["seq_from"] is not None]
+        inside = [row for row in found if boots.is_of_period(row)]
         yield Lines(once.withColumns(read.facts(source.first, source.last)), inside)

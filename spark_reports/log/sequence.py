@@ -49,15 +49,15 @@ def side(first: date, last: date) -> Column:
 def facts(side: Column) -> dict[str, Column]:
     """The facts about a line from which its boot's line numbers follow; null if unknown.
 
-    `side`: the side of the line's day. `ts_ms`: the time of a line of the period. `says_first`: the first
-    number of the interval, if the line is a heartbeat. A line that is set aside has no fact, because its time
-    may be wrong.
+    `side`: the side of the line's day. `ts_ms`: the time of a line of the period, or of a heartbeat before
+    it. `says_first`: the first number of the interval, if the line is a heartbeat. A line that is set aside
+    has no fact, because its time may be wrong.
     """
     is_usable, is_beat = F.col("problem").isNull(), F.col("event") == EventName.HEARTBEAT.value
     says = is_usable & is_beat & F.col("seq_first").between(0, F.col("seq"))
     return {
         "side": F.when(is_usable, side),
-        "ts_ms": F.when(is_usable & (side == 0), instant_ms("ts")),
+        "ts_ms": F.when(is_usable & ((side == 0) | (side < 0) & is_beat), instant_ms("ts")),
         "says_first": F.when(says, F.col("seq_first")),
     }
 
@@ -67,8 +67,8 @@ def words(identified: DataFrame, side: Column) -> DataFrame:
 
     `identified`: lines with an identity, also those on either `side` of the period. The facts, null if
     unknown: `first_inside`, `last_inside` (line numbers inside the period), `inside_says` (the least
-    `says_first` inside), `beat_before` (a heartbeat's number), `after_says`, `last_ms`, `started`, `stopped`,
-    `seen_before`, `seen_after`.
+    `says_first` inside), `beat_before` (a heartbeat's number), `after_says`, `last_ms`, `before_ms`,
+    `started`, `stopped` (inside or before), `seen_before`, `seen_after`.
 
     A line that is set aside is not lost, so it has its bit.
     """
@@ -84,9 +84,10 @@ def words(identified: DataFrame, side: Column) -> DataFrame:
         F.min(F.when(inside, says)).alias("inside_says"),
         F.max(F.when(before & beats, seq)).alias("beat_before"),
         F.min(F.when(after, says)).alias("after_says"),
-        F.max("ts_ms").alias("last_ms"),
+        F.max(F.when(inside, F.col("ts_ms"))).alias("last_ms"),
+        F.max(F.when(before, F.col("ts_ms"))).alias("before_ms"),
         F.bool_or(inside & _is_kind(LifecycleKind.START)).alias("started"),
-        F.bool_or(inside & _is_kind(LifecycleKind.STOP)).alias("stopped"),
+        F.bool_or(~after & _is_kind(LifecycleKind.STOP)).alias("stopped"),
         F.bool_or(before).alias("seen_before"),
         F.bool_or(after).alias("seen_after"),
     )
@@ -97,13 +98,15 @@ def _is_kind(kind: LifecycleKind) -> Column:
 
 
 def spans(worded: DataFrame) -> DataFrame:
-    """One row for each boot of the period, or with repeated lines: BOOT, `seq_from`, `seq_to`, `lines`,
-    `lost_lines`, `is_repeated`, and facts.
+    """One row for each boot of the period, with repeated lines, or seen before the period without a stop
+    line: BOOT, `seq_from`, `seq_to`, `lines`, `lost_lines`, `is_repeated`, and facts.
 
     The range is what the period should hold: from the first line of its first interval to the last line
     before the next day's first interval. Heartbeats give the range even if those lines themselves are lost.
     `lines` counts the distinct lines in the range. The facts: `last_ms`, `started`, `stopped`, `seen_before`,
-    `seen_after`. A boot without a line in the period has no range.
+    `seen_after`. A boot without a line in the period has a range if it lost lines there: heartbeats before
+    and after the period do not follow each other. Else it has none, and `last_ms` is that of its last
+    heartbeat before the period.
     """
     boot = Window.partitionBy(*BOOT)
 
@@ -111,15 +114,12 @@ def spans(worded: DataFrame) -> DataFrame:
         return measure(name).over(boot)
 
     is_inside = of_boot(F.min, "first_inside").isNotNull()
+    since_before = of_boot(F.max, "beat_before") + 1
     ranged = worded.withColumns(
         {
             "seq_from": F.when(
-                is_inside,
-                F.least(
-                    of_boot(F.min, "first_inside"),
-                    of_boot(F.min, "inside_says"),
-                    of_boot(F.max, "beat_before") + 1,
-                ),
+                is_inside | (since_before < of_boot(F.min, "after_says")),
+                F.least(of_boot(F.min, "first_inside"), of_boot(F.min, "inside_says"), since_before),
             ),
             "seq_to": F.greatest(of_boot(F.max, "last_inside"), of_boot(F.min, "after_says") - 1),
         }
@@ -131,10 +131,10 @@ def spans(worded: DataFrame) -> DataFrame:
             F.max("seq_to").alias("seq_to"),
             F.sum(F.bit_count(F.col("bits").bitwiseAND(_mask()))).alias("lines"),
             F.bool_or(F.col("lines") > F.bit_count("bits")).alias("is_repeated"),
-            F.max("last_ms").alias("last_ms"),
+            F.coalesce(F.max("last_ms"), F.max("before_ms")).alias("last_ms"),
             *[_any(name) for name in ("started", "stopped", "seen_before", "seen_after")],
         )
-        .where(F.col("seq_from").isNotNull() | F.col("is_repeated"))
+        .where(F.expr("seq_from IS NOT NULL OR is_repeated OR seen_before AND NOT stopped"))
         .withColumn("lost_lines", F.col("seq_to") - F.col("seq_from") + 1 - F.col("lines"))
     )
 

@@ -88,9 +88,8 @@ class Sums:
     def processes(self) -> dict[str, set[Process]]:
         """The processes that wrote usable lines, by day."""
         if self.source.first == self.source.last:
-            return {
-                self.source.first.isoformat(): {(row["proxy"], row["boot"]) for row in self.evidence.boots}
-            }
+            own = {(row["proxy"], row["boot"]) for row in self.evidence.boots if row["lines"]}
+            return {self.source.first.isoformat(): own}
         found: dict[str, set[Process]] = {}
         for row in frames.rows(self.usable.select("day", *BOOT).distinct()):
             found.setdefault(row["day"], set()).add((row["proxy"], row["boot"]))

@@ -306,6 +306,67 @@ def test_a_boot_that_began_before_the_day_must_cover_it_from_midnight(proof):
     assert (found.lost_lines, found.missing_intervals) == (3, 2)
 
 
+ALL_DAY = a_boot(range(1440), MIDNIGHT_MS)
+TWO_MINUTES_BEFORE = a_boot(range(2), MIDNIGHT_MS - 2 * MINUTE_MS, ends=False, proxy="px-2", boot="c")
+NOTHING_OF_THE_DAY = LOGS.add(
+    *ALL_DAY,
+    *TWO_MINUTES_BEFORE,
+    heartbeat(1443, MIDNIGHT_AFTER_MS, seq_first=1443, proxy="px-2", boot="c"),
+)
+WITHOUT_THE_LAST_HOURS_BEFORE = LOGS.add(
+    *ALL_DAY,
+    heartbeat(1, MIDNIGHT_MS - 5 * HOUR_MS, proxy="px-2", boot="c"),
+    heartbeat(2000, MIDNIGHT_AFTER_MS, seq_first=1990, proxy="px-2", boot="c"),
+)
+CLOCK_OVER_THE_DAY = LOGS.add(
+    *ALL_DAY,
+    *TWO_MINUTES_BEFORE[:-1],
+    heartbeat(2, MIDNIGHT_MS - MINUTE_MS, DAY_MS + MINUTE_MS, seq_first=2, proxy="px-2", boot="c"),
+    heartbeat(3, MIDNIGHT_AFTER_MS, seq_first=3, proxy="px-2", boot="c"),
+)
+
+
+def test_a_process_that_is_heard_before_the_day_and_after_it_is_missed_on_the_day(proof):
+    """A day of its files is lost. Its numbers show that it ran."""
+    found = proof(NOTHING_OF_THE_DAY)
+    assert (found.proxies, found.lost_lines, found.missing_intervals) == (2, 1440, 1440)
+    [gap] = found.gaps
+    assert (gap["seq_first"], gap["seq_last"], gap["after_ts"]) == (3, 1442, "2026-11-20T00:00:00.000Z")
+    assert [span["to_ts"] for span in found.unheard] == ["2026-11-21T00:00:00.000Z"]
+    found = proof(WITHOUT_THE_LAST_HOURS_BEFORE)
+    assert (found.proxies, found.lost_lines, found.state) == (2, 1988, State.INCOMPLETE)
+    assert lacks_nothing(proof(CLOCK_OVER_THE_DAY))
+
+
+BESIDE_IT_KILLED_AT_MIDNIGHT = LOGS.add(*ALL_DAY, *TWO_MINUTES_BEFORE)
+BESIDE_IT_STOPPED_BEFORE = LOGS.add(
+    *ALL_DAY,
+    *TWO_MINUTES_BEFORE,
+    line(3, at_ms=MIDNIGHT_MS - 1, kind="stop", proxy="px-2", boot="c"),
+)
+BESIDE_IT_KILLED_BEFORE = LOGS.add(*ALL_DAY, *TWO_MINUTES_BEFORE[:-1])
+
+
+def test_a_process_that_is_heard_until_the_day_begins_and_did_not_stop_is_missed(proof):
+    """For the day before, it is not silent. If it ended earlier, it is."""
+    found = proof(BESIDE_IT_KILLED_AT_MIDNIGHT)
+    assert found.state is State.INCOMPLETE
+    [boot] = found.silent
+    assert (boot["proxy"], boot["counted_to_ts"]) == ("px-2", "2026-11-20T00:00:00.000Z")
+    for log in (BESIDE_IT_STOPPED_BEFORE, BESIDE_IT_KILLED_BEFORE):
+        assert (proof(log).proxies, proof(log).state) == (1, State.COMPLETE)
+
+
+EVERY_HOUR = {"interval_ms": HOUR_MS, "proxy": "px-2", "boot": "c"}
+BESIDE_ONE_OF_HOURS = LOGS.add(*RUNS_ON[:41], heartbeat(9, MIDNIGHT_MS - HOUR_MS, **EVERY_HOUR))
+
+
+def test_a_process_whose_first_interval_of_today_goes_on_is_not_missed(proof):
+    found = proof(BESIDE_ONE_OF_HOURS, now_ms=MIDNIGHT_MS + 40 * MINUTE_MS)
+    assert (found.proxies, found.silent) == (2, [])
+    assert found.sentence.startswith("Log complete for no time yet: ")
+
+
 TWO_PROXIES = LOGS.add(*a_boot(), *a_boot(ends=False, proxy="px-2", boot="c"))
 
 
@@ -332,6 +393,15 @@ DROPPED = LOGS.add(
 )
 
 
-def test_the_proxys_own_counts_are_passed_on(proof):
-    found = proof(DROPPED)
-    assert (found.decisions_suppressed, found.batches_folded, found.lines_dropped) == (7, 1, 5)
+DROPPED_BEFORE = LOGS.add(
+    heartbeat(8, MIDNIGHT_MS - MINUTE_MS, lines_dropped=5, decisions_suppressed=3, batches_folded=2),
+    heartbeat(9, MIDNIGHT_MS, lines_dropped=5, decisions_suppressed=4),
+    heartbeat(10, MIDNIGHT_MS + MINUTE_MS, lines_dropped=7),
+)
+
+
+def test_the_proxys_own_counts_are_those_of_the_day(proof):
+    """A heartbeat counts the lines that were dropped since its process began."""
+    for log, expected in ((DROPPED, (7, 1, 5)), (DROPPED_BEFORE, (4, 0, 2))):
+        found = proof(log)
+        assert (found.decisions_suppressed, found.batches_folded, found.lines_dropped) == expected

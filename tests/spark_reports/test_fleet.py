@@ -58,6 +58,7 @@ def test_lists_of_processes_and_times_are_cut_and_their_number_is_not(spark):
     last_ms = MIDNIGHT_MS + 3_600_000
     facts = {"lines": 1, "lost_lines": 0, "intervals": 1, "interval_ms": 60_000, "hole_ms": 0,
              "last_ms": last_ms, "covered_from_ms": MIDNIGHT_MS, "covered_to_ms": last_ms, "lines_dropped": 0,
+             "dropped_before": 0,
              "decisions_suppressed": 0, "batches_folded": 0, "seq_from": 0, "started": True, "stopped": False,
              "seen_before": False, "seen_after": False}  # fmt: skip
     boots = [{"proxy": f"px-{number:04}", "boot": f"b{number}", **facts} for number in range(250)]
