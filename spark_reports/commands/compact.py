@@ -139,7 +139,7 @@ def _missing(done: "Compacted") -> str:
         return ""
     days = words.days_in_words(done.missing_days)
     return (
-        f"\nThe table holds nothing of {days} either, and --lookback does not reach as far: give it more "
+        f"\nThe table holds nothing of {days}, and --lookback does not reach as far: give it more "
         "days if the files are there."
     )
 

@@ -72,8 +72,8 @@ def _nothing(options: argparse.Namespace, first: date, last: date, there: set[st
     globs = (("--topic", options.topic), ("--client", options.client))
     only = " and ".join(f"{name} {glob!r}" for name, glob in globs if glob)
     if not only:
-        return f"the rollup {options.rollup} holds no records of {period}"
-    return f"the rollup {options.rollup} holds {period}, but no records of {only}"
+        return f"the rollup {options.rollup} holds no records with timestamps of {period}"
+    return f"the rollup {options.rollup} holds {period}, but no records with timestamps of {only}"
 
 
 def _answer(
@@ -133,10 +133,20 @@ def _between(records: Between, whole: int) -> str:
     return f"between {low:,}{share} and {words.many(high, 'record')}"
 
 
+_SETS: Final = re.compile(r"\\.|\[(\^?\]?(?:\\.|[^]\\])*)\]", re.DOTALL)
+"""A character behind a backslash, or a set of characters."""
+
+
 def _java(glob: str) -> str:
-    """The glob as a regular expression that Java reads as Python does."""
+    """The glob as a regular expression that Java reads as Python does. In Java, a bracket begins a set within
+    a set."""
     inner = re.fullmatch(r"\(\?s:(.*)\)\\[zZ]", translate(glob), re.DOTALL)
-    return f"^(?s:{inner[1] if inner else re.escape(glob)})$"
+    text = inner[1] if inner else re.escape(glob)
+    return f"^(?s:{_SETS.sub(lambda found: f'[{_escaped(found[1])}]' if found[1] else found[0], text)})$"
+
+
+def _escaped(inside: str) -> str:
+    return re.sub(r"\\.|\[", lambda found: r"\[" if found[0] == "[" else found[0], inside, flags=re.DOTALL)
 
 
 def _duration_ms(text: str) -> int:

@@ -66,7 +66,8 @@ class Compacted:
     """Days before the period with late lines that were not written again: the number of lines that the input
     lacks, by day."""
     missing_days: list[str]
-    """The days directly before the first of the days looked back to, if no run has written them."""
+    """The days directly before the first of the days looked back to, if no run has written them, nor any day
+    after them."""
 
     @property
     def corrupt_rate(self) -> float:
@@ -93,6 +94,8 @@ def compact(
     holds lines of the days that the input lacks, unless the run `may_lose_lines`.
     """
     source, day_before = Source(inputs, first, last, form), first - timedelta(days=1)
+    window = first - timedelta(days=lookback_days)
+    missing = _missing_before(spark, table, window, first)
     if not may_lose_lines and (vanished := _would_vanish(spark, source, table)):
         raise LinesWouldVanishError(_refusal(vanished))
     lines_before = _write(spark, source, table)
@@ -121,15 +124,23 @@ def compact(
         else:
             _write(spark, before, table)
             (made_up if is_missing else restated).append(day.isoformat())
-    window = first - timedelta(days=lookback_days)
-    missing = _missing_before(spark, table, window) if window.isoformat() in made_up else []
     return _held(_days_of(spark, table, first, last), restated, made_up, not_written, missing)
 
 
-def _missing_before(spark: SparkSession, table: Table, day: date) -> list[str]:
-    """The days that the table lacks between `day` and the last one before it that the table holds."""
-    newest = date.fromisoformat(str(_earlier(spark, table, day).agg(F.max("event_date")).collect()[0][0]))
-    return [(newest + timedelta(days=n)).isoformat() for n in range(1, (day - newest).days)]
+def _missing_before(spark: SparkSession, table: Table, window: date, first: date) -> list[str]:
+    """The days before `window` that no run has written since the newest one that the table holds before
+    `first`."""
+    if not table.exists(spark):
+        return []
+    earlier = _earlier(spark, table, first)
+    # Nearly always the table holds such a day. To find the newest day, Spark opens all files.
+    if not earlier.where(F.col("event_date") >= (window - timedelta(days=1)).isoformat()).isEmpty():
+        return []
+    newest = earlier.agg(F.max("event_date")).collect()[0][0]
+    if newest is None:
+        return []
+    days = (window - date.fromisoformat(newest)).days
+    return [(window - timedelta(days=n)).isoformat() for n in range(days - 1, 0, -1)]
 
 
 def _late(spark: SparkSession, source: Source, table: Table) -> Iterator[tuple[date, bool]]:

@@ -25,6 +25,8 @@ _ANY_BRACES: Final = re.compile(r"\{[^{},]*\}")
 """Braces without a comma. Braces with a comma are alternatives of a glob."""
 _DIRECTIVES: Final = re.compile(r"%(.?)")
 _WHOLE_DAY: Final = {"Y", "m", "d"}
+_GLOB: Final = re.compile(r"[*?\[{]")
+_FILE_NAMES: Final = (".jsonl", ".json", ".gz", ".zst", ".open")
 
 
 def has_date(path: str) -> bool:
@@ -71,9 +73,20 @@ def no_folder(paths: Iterable[str], first: date, last: date) -> str:
     )
 
 
+def are_files(spark: "SparkSession", path: str) -> bool:
+    """True for a file or a glob of files, false for a directory. A glob is one of files if its name ends as
+    theirs do. Raises Java's errors."""
+    found = () if _GLOB.search(path) else _found(spark, path)
+    return not found[0].isDirectory() if found else path.endswith(_FILE_NAMES)
+
+
 def _exists(spark: "SparkSession", place: str) -> bool:
     """Whether there is such a path, or one that a glob matches. Raises Java's errors."""
+    return len(_found(spark, place)) > 0
+
+
+def _found(spark: "SparkSession", place: str) -> Sequence[Any]:
+    """Java's facts about a path, or about those that a glob matches."""
     context: Any = spark.sparkContext  # the way to Java's classes has no public name
     path = context._jvm.org.apache.hadoop.fs.Path(place)
-    found: Sequence[Any] | None = path.getFileSystem(context._jsc.hadoopConfiguration()).globStatus(path)
-    return found is not None and len(found) > 0
+    return path.getFileSystem(context._jsc.hadoopConfiguration()).globStatus(path) or ()

@@ -28,7 +28,7 @@ def days_with_new_files(
     next. Only files in directories of the input are found, and those of `last` are not looked for.
     """
     opened = [first + timedelta(days=n) for n in range((last - first).days)]
-    folders = [path for path in paths if not read.is_file_name(path)] if opened else []
+    folders = [path for path in paths if not inputs.are_files(spark, path)] if opened else []
     places = [place for path in folders for place in inputs.of_days(spark, path, opened)]
     if not places:
         return []

@@ -75,7 +75,6 @@ FIRST_OF_COPIES: Final = ("ts", "interval_start", "file")
 """The order of the copies of a line."""
 
 _RAW_CHARS: Final = 300
-_FILE_NAMES: Final = (".jsonl", ".json", ".gz", ".zst", ".open")
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,12 +122,12 @@ def json_lines(spark: SparkSession, source: Source, ddl: str, *more: Column) -> 
     Raises NoFilesError if no folder of the days exists.
     """
     days = _days(source)
-    placed = [(path, inputs.of_days(spark, path, days)) for path in source.inputs]
+    placed = [inputs.of_days(spark, path, days) for path in source.inputs]
     parts = [
         part
-        for path, places in placed
+        for places in placed
         if places
-        for part in _of_input(spark, places, source, ddl, more, is_files=is_file_name(path))
+        for part in _of_input(spark, places, source, ddl, more, is_files=inputs.are_files(spark, places[0]))
     ]
     if not parts:
         raise NoFilesError(inputs.no_folder(source.inputs, source.first, source.last))
@@ -191,11 +190,6 @@ def _of_input(
     if damaged_files.are_skipped(spark) and (found := damaged_files.paths(reader().text(places))):
         damaged = damaged_files.files(reader(), places, found)
         yield damaged.select(*damaged_files.as_lines(lines.schema), *more)
-
-
-def is_file_name(path: str) -> bool:
-    """True for a file or a glob of files, false for a directory."""
-    return path.endswith(_FILE_NAMES)
 
 
 def names_of(days: Sequence[date]) -> str:

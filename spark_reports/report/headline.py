@@ -37,6 +37,8 @@ def _of_all(totals: Totals, reasons: Sequence[ReasonRow], state: str) -> str:
     Only a log that is complete (`state`) proves that nothing happened.
     """
     judged, rejected = totals["records_judged"], rejected_records(totals)
+    if judged == 0 and (again := sent_again_records(totals)):
+        return f"No record was stored or rejected for good: {_hit_errors(again)}."
     if judged == 0:
         return _NOTHING[State(state)]
     if rejected == 0 and judged == 1:
@@ -198,6 +200,10 @@ def _sent_again(totals: Totals) -> str:
     if not again:
         return ""
     return (
-        f"{words.many(again, 'record')} hit an error that most producers retry. Records that were sent again "
-        "are counted once, by their final outcome; records that were given up are in no total."
+        f"{_hit_errors(again)}. Records that were sent again are counted once, by their final outcome; "
+        "records that were given up are in no total."
     )
+
+
+def _hit_errors(again: int) -> str:
+    return f"{words.many(again, 'record')} hit an error that most producers retry"

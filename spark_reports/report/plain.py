@@ -44,7 +44,7 @@ PLAIN: Final = (
             ("#Accepted", lambda row: words.count(row["records"])),
             ("#Out of order", lambda row: words.count(row["out_of_order_records"])),
             ("#Share", lambda row: words.share(row["out_of_order_records"], row["records"])),
-            ("The latest", lambda row: f"{words.duration(row['out_of_order_max_ms'])} older"),
+            ("The latest", lambda row: words.older(row["out_of_order_max_ms"])),
         ),
     ),
 )

@@ -262,7 +262,7 @@ class OutOfOrderTopic(TypedDict):
     topic: str
     records: int
     out_of_order_records: int
-    out_of_order_max_ms: int
+    out_of_order_max_ms: int | None
 
 
 class RuleAtWork(TypedDict):

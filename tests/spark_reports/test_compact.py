@@ -183,11 +183,15 @@ def test_days_that_no_run_wrote_are_written_by_the_next_which_says_so(spark, tmp
     for day in (21, 22):
         shutil.rmtree(tmp_path / "table" / f"event_date=2026-11-{day}")
     assert main(["compact", *asked, "2026-11-23", "--lookback", "1"]) == 0
-    said += (
-        "The table holds nothing of 2026-11-21 either, and --lookback does not reach as far: give it more "
-        "days if the files are there.\n"
+    missing = (
+        "The table holds nothing of 2026-11-21, and --lookback does not reach as far: give it more days if "
+        "the files are there.\n"
     )
-    assert capsys.readouterr().out.endswith(said)
+    assert capsys.readouterr().out.endswith(said + missing)
+    shutil.rmtree(tmp_path / "table" / "event_date=2026-11-22")
+    (tmp_path / "in" / "decisions-20261122T000000Z-a.jsonl").unlink()
+    assert main(["compact", *asked, "2026-11-23", "--lookback", "1"]) == 0
+    assert capsys.readouterr().out.endswith(f"set aside: none.\n{missing}")
 
 
 def test_a_line_in_versions_of_two_days_is_in_the_table_on_each_of_them(spark, tmp_path):

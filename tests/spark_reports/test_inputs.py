@@ -57,6 +57,18 @@ def test_a_report_looks_at_the_folders_of_its_day_and_of_the_days_beside_it_and_
     assert report["log"]["files"] == 3
 
 
+def test_a_file_and_a_folder_are_read_as_what_they_are_whatever_their_names(spark, tmp_path):
+    """A file that is named is read, also beside others. A folder is read with all below it."""
+    saved = write(tmp_path / "saved.log", counters(0, boot="saved"))
+    folder = tmp_path / "saved.json"
+    for number, place in enumerate((folder, folder / "px")):
+        write(place / "decisions-20261120T000000Z-px.jsonl", counters(0, boot=str(number)))
+    output = tmp_path / "out"
+    options = ["--date", "2026-11-20", "--output", str(output), "--format", "json", "--quiet"]
+    assert main(["daily", "--input", str(folder), str(saved), *options]) == 0
+    assert json.loads((output / "report.json").read_text())["totals"]["records_judged"] == 30
+
+
 def test_days_without_a_folder_are_exit_code_1_in_a_sentence_that_names_the_path(
     spark, lake, tmp_path, capsys
 ):

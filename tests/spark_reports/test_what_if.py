@@ -64,8 +64,9 @@ def test_the_command_answers_from_the_rollup_of_daily(rollup, capsys):
     assert found["ahead"]["records"] == {"at_least": 80, "at_most": 80}
     assert found["either"]["records"] == {"at_least": 80, "at_most": 120}
     assert [(row["client_id"], row["records"]) for row in found["producers"]] == [("svc", 80), ("old", 40)]
-    found = answer(capsys, *asked, "--after", "1h", "--topic", "orders-*", "--client", "s?c")
-    assert (found["records"], found["ahead"]["records"]["at_least"]) == (80, 80)
+    for glob in ("s?c", "s[v[]c"):  # in Java, a bracket begins a set within the set
+        found = answer(capsys, *asked, "--after", "1h", "--topic", "orders-*", "--client", glob)
+        assert (found["records"], found["ahead"]["records"]["at_least"]) == (80, 80)
 
 
 def test_the_command_answers_in_words_too(rollup, capsys):
@@ -75,7 +76,7 @@ def test_the_command_answers_in_words_too(rollup, capsys):
     assert main(asked) == 0
     assert capsys.readouterr().out.count("\n") == 3 + len(THRESHOLDS_MS)
     assert main([*asked, "--topic", "none"]) == 1
-    assert "holds 2026-11-21, but no records of --topic 'none'" in capsys.readouterr().err
+    assert "holds 2026-11-21, but no records with timestamps of --topic 'none'" in capsys.readouterr().err
 
 
 def test_days_that_the_rollup_does_not_hold_are_named(rollup, capsys):
@@ -120,7 +121,7 @@ def test_a_day_that_is_made_again_without_records_keeps_none_of_its_old_ones(spa
     day, doubt = capsys.readouterr().out.splitlines()[1:]
     assert (day.split()[:3], "incomplete" in doubt) == (["2026-11-20", "0", "0"], True)
     assert main(["what-if", *asked]) == 1
-    assert "holds no records of 2026-11-20" in capsys.readouterr().err
+    assert "holds no records with timestamps of 2026-11-20" in capsys.readouterr().err
 
 
 def test_a_day_of_another_log_does_not_replace_the_one_that_the_rollup_holds(spark, tmp_path, capsys):
