@@ -3,6 +3,7 @@
 import argparse
 import json
 import sys
+from collections.abc import Callable
 from dataclasses import asdict
 from datetime import date
 from typing import TYPE_CHECKING, Final
@@ -75,9 +76,15 @@ def run(options: argparse.Namespace) -> int:
 
 
 def written(
-    spark: "SparkSession", options: argparse.Namespace, table: "Table", first: date, last: date
+    spark: "SparkSession",
+    options: argparse.Namespace,
+    table: "Table",
+    first: date,
+    last: date,
+    before_writing: Callable[[date], None] = lambda _: None,
 ) -> "Compacted":
-    """Write the days to `table`, as the options of `add_writing` say."""
+    """Write the days to `table`, as the options of `add_writing` say. `before_writing` is called before each
+    earlier day is written."""
     from spark_reports.log import store
     from spark_reports.log.compact import compact
 
@@ -97,6 +104,7 @@ def written(
         form=form,
         may_lose_lines=options.replace,
         lookback_days=options.lookback,
+        before_writing=before_writing,
     )
 
 

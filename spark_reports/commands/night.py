@@ -9,20 +9,30 @@
 The exit code is 1 if the day has no usable line, or a day before that was written again has none. Else it is
 3 if a gate tripped for the day, or for a day that the table lacked. For other days before, gates are not
 checked again: the night after each of them has done so.
+
 Letters (`--notify-dir`) are written for the day alone: they would replace each other.
+
+Only while the table lacks lines of a day, a run finds that its report must be made. So the days are noted
+beside the reports (`Unmade`) before the table has them, until their reports are made. If the night is killed
+in between, the next one makes them, and checks their gates.
 """
 
 import argparse
+import json
 import sys
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from datetime import date, timedelta
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from spark_reports import arguments
 from spark_reports.commands import compact, daily_run, day_by_day, lineage
 from spark_reports.commands.publishing import Readers
 from spark_reports.commands.spark_run import nothing_of, progress_of, spark_at_work
 from spark_reports.exits import FAILED, NothingToReportError, UsageError
+from spark_reports.report import files
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 _EXAMPLES: Final = """example:
   spark_reports night --input s3a://lake/tsproxy --store s3a://lake
@@ -30,6 +40,7 @@ _EXAMPLES: Final = """example:
 
 _FORMATS: Final = ("html", "md", "json", "prom")
 """The forms of a night's reports: an alert looks for the one of Prometheus."""
+_UNMADE: Final = "unmade.json"
 _PARTS: Final = {"table": "lines", "rollup": "rollup", "output": "reports"}
 """The options that `--store` stands for, and their folders in it."""
 
@@ -91,11 +102,14 @@ def _made(options: argparse.Namespace, readers: Readers, day: date) -> int:
         others = replace(own, readers=replace(readers, letters_to=None))
         again = replace(others, fail_on=())
         table = store.Table(options.table, store.Form(options.table_format))
-        done = compact.written(spark, options, table, day, day)
+        unmade = Unmade(spark, options.output)
+        left_over = unmade.read() - {day}
+        unmade.add(day)
+        done = compact.written(spark, options, table, day, day, unmade.add)
         progress.clear()
         if not options.quiet:
             sys.stdout.write(compact.in_words(done))
-        made_up = set(map(date.fromisoformat, done.made_up_days))
+        made_up = left_over | set(map(date.fromisoformat, done.made_up_days))
         written = made_up | set(map(date.fromisoformat, done.restated_days))
         before = set(written)
         if table.holds(spark, day_before := day - timedelta(days=1)):  # not in the first night
@@ -108,9 +122,38 @@ def _made(options: argparse.Namespace, readers: Readers, day: date) -> int:
             if code is not None and other in written:
                 codes.append(code)
         code = own.reported(spark, of_day)
+        unmade.clear()
     if code is None:
         raise NothingToReportError(nothing_of(day, day, options.input))
     return day_by_day.worst([*codes, code, compact.status(options, done)])
+
+
+@dataclass(slots=True)
+class Unmade:
+    """The days whose lines are written to the table, and whose reports are not made yet: a file in the folder
+    of the reports."""
+
+    spark: "SparkSession"
+    folder: str
+    days: set[date] = field(default_factory=set)
+
+    def read(self) -> set[date]:
+        """The days that a night has left which was killed, or ended with an error."""
+        text = files.read_if_there(self.spark, self.folder, _UNMADE)
+        self.days = set(map(date.fromisoformat, json.loads(text or "[]")))
+        return set(self.days)
+
+    def add(self, day: date) -> None:
+        self.days.add(day)
+        self._write()
+
+    def clear(self) -> None:
+        self.days.clear()
+        self._write()
+
+    def _write(self) -> None:
+        text = json.dumps(sorted(map(str, self.days)))
+        files.write(self.spark, self.folder, _UNMADE, f"{text}\n")
 
 
 def complete(options: argparse.Namespace) -> None:

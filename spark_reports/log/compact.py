@@ -13,7 +13,7 @@ Duplicates are looked for in the written table, by three of its columns. If a bo
 days are written again, with each line once. A reader in between sees duplicates, and `read` removes them.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, timedelta
 from functools import reduce
@@ -86,9 +86,11 @@ def compact(
     form: Form = Form.JSON,
     may_lose_lines: bool = False,
     lookback_days: int = LOOKBACK_DAYS,
+    before_writing: Callable[[date], None] = lambda _: None,
 ) -> Compacted:
     """Write the days' lines to `table`, and return what it then holds for them. Up to `lookback_days` earlier
-    days are written again if lines came late for them. `form` is the form of the inputs.
+    days are written again if lines came late for them; `before_writing` is called before each of them is
+    written. `form` is the form of the inputs.
 
     Raises pyspark's AnalysisException if an input does not exist, and LinesWouldVanishError if the table
     holds lines of the days that the input lacks, unless the run `may_lose_lines`.
@@ -122,6 +124,7 @@ def compact(
         if lacking := _would_vanish(spark, before, table):
             not_written |= lacking
         else:
+            before_writing(day)
             _write(spark, before, table)
             (made_up if is_missing else restated).append(day.isoformat())
     return _held(_days_of(spark, table, first, last), restated, made_up, not_written, missing)

@@ -3,10 +3,12 @@
 import json
 import os
 from itertools import groupby
+from unittest.mock import Mock
 
 import pytest
 
 from spark_reports.cli import main
+from spark_reports.commands import daily_run
 from tests.spark_reports.day import DAY_MS, HOUR_MS, MIDNIGHT_MS
 from tests.spark_reports.logs import MINUTE_MS, counters, heartbeat, line, write
 from tests.spark_reports.schedules import of_airflow
@@ -142,6 +144,31 @@ def test_a_night_makes_up_for_one_that_did_not_run(run_day, tmp_path, spark, cap
     assert f"The table held nothing of {DAYS[1]}, which was written now" in printed.out
     assert printed.err.startswith(f"spark_reports: quality gate: {DAYS[1]}: lines_unusable>0")
     assert {path.name for path in (tmp_path / "reports").iterdir()} >= set(DAYS)
+
+
+class Killed(BaseException):
+    """The end of a process that nobody expects."""
+
+
+def test_days_whose_reports_a_killed_night_did_not_make_are_made_by_the_next(
+    run_day, tmp_path, spark, monkeypatch, capsys
+):
+    """The nights of the second and third day did not run. The night of the fourth writes their lines, and is
+    killed before their reports are made. The table does not lack them any more."""
+    minutes = DAY_MS // MINUTE_MS
+    deliver(tmp_path, [a_life("px-1", 0, 4 * minutes, stops=False, every=60)], "2026-11-25")
+    assert run_day(DAYS[0])[0] == [0, 0]
+    night = here(of_airflow("2026-11-23")[1]["night"][0], tmp_path)
+    with monkeypatch.context() as patched:
+        patched.setattr(daily_run, "made", Mock(side_effect=Killed))
+        with pytest.raises(Killed):
+            main(night)
+    capsys.readouterr()
+    assert main(night) == 0
+    assert "The table held nothing of" not in capsys.readouterr().out
+    made = {path.parent.name for path in (tmp_path / "reports").glob("*/report.json")}
+    assert made == {*DAYS, "2026-11-23"}
+    assert json.loads((tmp_path / "reports" / "unmade.json").read_text()) == []
 
 
 def test_a_restated_day_of_which_no_line_can_be_used_any_more_fails_the_night(run_day, tmp_path):
