@@ -125,7 +125,8 @@ class Completeness:
     complete_for: str
     """The times at which each proxy wrote heartbeats, in words. Empty if there are none, or too many."""
     is_over: bool
-    """False if the period goes on. Then `complete_for` ends with the last heartbeats."""
+    """False if the period goes on, or its last heartbeats may still come. Then `complete_for` ends with the
+    last ones that came."""
     is_future: bool
     """True if the period has not begun by the reader's clock: that clock, or a proxy's, is wrong."""
 
@@ -186,7 +187,9 @@ def completeness(evidence: Evidence, first: date, last: date, now_ms: int) -> Co
     begin_ms = _midnight_ms(first)
     midnight_ms = _midnight_ms(last + timedelta(days=1))
     end_ms = min(midnight_ms, now_ms)
-    counted_to_ms = end_ms if end_ms == midnight_ms else _counted_to_ms(rows, end_ms, now_ms)
+    counted_to_ms = _counted_to_ms(rows, end_ms, now_ms)
+    if end_ms == midnight_ms and end_ms - counted_to_ms <= JITTER_MS:
+        counted_to_ms = end_ms
     unheard = list(_unheard(rows, begin_ms, end_ms))
     return Completeness(
         proxies=len({row["proxy"] for row in rows}),
@@ -219,7 +222,7 @@ def completeness(evidence: Evidence, first: date, last: date, now_ms: int) -> Co
         complete_for=_in_words(
             _without((begin_ms, counted_to_ms), (span for _, span in unheard)), is_one_day=first == last
         ),
-        is_over=end_ms == midnight_ms,
+        is_over=counted_to_ms == midnight_ms,
         is_future=now_ms < begin_ms,
     )
 

@@ -256,6 +256,15 @@ def test_a_boot_that_goes_on_is_not_called_dead_where_the_log_ends_with_the_day(
     assert len(proof(ENDS_BEFORE_THE_DAY).silent) == 1
 
 
+def test_a_day_whose_last_heartbeats_have_not_come_is_complete_up_to_those_that_have(proof):
+    """The report is made a minute after midnight."""
+    now_ms = MIDNIGHT_AFTER_MS + MINUTE_MS
+    found = proof(ENDS_BEFORE_THE_DAY, now_ms=now_ms)
+    assert (found.state, found.silent) == (State.COMPLETE, [])
+    assert found.sentence.startswith("Log complete for 00:00 to 23:59 UTC: 1,439 of 1,439 minutes")
+    assert proof(ENDS_WITH_THE_DAY, now_ms=now_ms).sentence.startswith("Log complete: 1,440 of")
+
+
 KILLED_IN_THE_LAST_MINUTE = LOGS.add(
     *GOES_ON[:-1], line(len(GOES_ON) - 1, "decision", MIDNIGHT_AFTER_MS - 20_000)
 )
