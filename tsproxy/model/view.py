@@ -4,7 +4,7 @@ The proxy builds a new view whenever a topic's limits, a broker or the configura
 to every session. A session never requests anything by itself.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
@@ -89,29 +89,34 @@ class View:
 class Unchanged:
     """The things that verdicts depend on and that two views have in common.
 
-    All sessions of a listener ask for their topics, so each topic is compared once. Rules and limits of
+    All sessions of a listener ask for their topics, so each topic is compared once. Thousands of sessions may
+    have hundreds of topics, so C code looks for these among the compared ones. Rules and limits of
     connections are compared as objects: whoever makes a view keeps the object if nothing in it has changed.
     """
 
-    __slots__ = ("_compared", "_now", "before")
+    __slots__ = ("_changed", "_now", "_same", "before")
 
     def __init__(self, before: View, now: View) -> None:
         self.before = before
         self._now = now
-        self._compared: dict[str, bool] = {}
+        self._changed: set[str] = set()
+        self._same: set[str] = set()
 
     @property
     def has_rules(self) -> bool:
         """True if the policy and the limits of connections are the same."""
         return self._now.policy is self.before.policy and self._now.limits is self.before.limits
 
-    def has(self, topic: str) -> bool:
-        """True if the topic's limits are the same."""
-        found = self._compared.get(topic)
-        if found is None:
-            pairs = (
-                (self._now.topics, self.before.topics),
-                (self._now.topics_on_kafka_4, self.before.topics_on_kafka_4),
-            )
-            found = self._compared[topic] = all(now.get(topic) == was.get(topic) for now, was in pairs)
-        return found
+    def has_limits_of(self, topics: Collection[str]) -> bool:
+        """True if the limits of all these topics are the same."""
+        if self._same.issuperset(topics):
+            return True
+        if self._changed.isdisjoint(topics):
+            for topic in {*topics} - self._same:
+                (self._same if self._is_same(topic) else self._changed).add(topic)
+        return self._changed.isdisjoint(topics)
+
+    def _is_same(self, topic: str) -> bool:
+        now, before = self._now, self.before
+        pairs = (now.topics, before.topics), (now.topics_on_kafka_4, before.topics_on_kafka_4)
+        return all(after.get(topic) == was.get(topic) for after, was in pairs)

@@ -181,7 +181,7 @@ class FastPath:
     def holds_in(self, unchanged: Unchanged) -> bool:
         """True if all that was learnt holds in the new view, too."""
         table = self.requests.table
-        return table is None or (unchanged.has_rules and all(map(unchanged.has, table.known_topics)))
+        return table is None or (unchanged.has_rules and unchanged.has_limits_of(table.known_topics))
 
     def learn(self, verdict: RequestVerdict, policies: Policies) -> None:
         """Forward requests like this one from now on: learn the topics whose batches were forwarded.

@@ -1,4 +1,4 @@
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 from tsproxy.decisions.totals import Totals
@@ -77,11 +77,11 @@ class Table:
     @property
     def names_ids(self) -> bool: ...
     @property
+    def known_topics(self) -> Sequence[str]:
+        """The topics of rows, and those of rejections: the table rests on their limits."""
+    @property
     def kept(self) -> int:
         """How many rows there are, plus how many topics with rejections."""
-    @property
-    def known_topics(self) -> set[str]:
-        """The topics of rows and of rejections: the table rests on their limits."""
     @property
     def held_bytes(self) -> int:
         """The memory of rows, rejections, histograms and names. It takes some microseconds to add up."""

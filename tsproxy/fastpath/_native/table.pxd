@@ -46,6 +46,7 @@ cdef class Table:
     cdef readonly object throttle
     cdef readonly object penalties     # a dict of the client's address; None for none
     cdef dict rejections               # key -> its Rejections
+    cdef readonly list known_topics    # of rows and of rejections
     cdef uint64_t random               # the state of the draw
 
     cdef Py_ssize_t row_of(self, const uint8_t* key, Py_ssize_t size, Py_ssize_t guess)

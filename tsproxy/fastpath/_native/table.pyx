@@ -8,6 +8,7 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
 from libc.string cimport memcmp, memset
 
 from os import urandom
+from sys import intern
 
 from tsproxy.decisions.totals import key_of
 from tsproxy.fastpath import adaptive
@@ -49,6 +50,7 @@ cdef class Table:
         self.transactional_id_bytes = _raw(transactional_id)
         self.records_per_batch = min(records_per_batch, 0x7FFFFFFF)
         self.index, self.keys, self.topics, self.limits, self.rejections = {}, [], [], [], {}
+        self.known_topics = []
         self.read_compressed, self.throttle, self.penalties = read_compressed, throttle, penalties
         self.random = (int.from_bytes(urandom(8), "big") if seed is None else seed) | 1  # never 0
 
@@ -64,11 +66,6 @@ cdef class Table:
     @property
     def kept(self):
         return self.count + len(self.rejections)
-
-    @property
-    def known_topics(self):
-        cdef Rejections rejections
-        return {*self.topics, *[rejections.rejections[0].topic for rejections in self.rejections.values()]}
 
     @property
     def held_bytes(self):
@@ -106,7 +103,9 @@ cdef class Table:
         begin(&row.counts)
         self.index[raw] = self.count
         self.keys.append(raw)
+        topic = intern(topic)  # connections share it: so it is found quickly among the topics of all
         self.topics.append(topic)
+        self.known_topics.append(topic)
         self.limits.append(limits)
         self.count += 1
 
@@ -115,6 +114,7 @@ cdef class Table:
         cdef Rejections known = self.rejections.get(raw)
         if known is None and len(self.rejections) < MAX_ROWS:
             known = self.rejections[raw] = Rejections(rejection.limits)
+            self.known_topics.append(intern(rejection.topic))
         if known is not None:
             known.learn(rejection)
 
