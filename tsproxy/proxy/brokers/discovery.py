@@ -381,12 +381,17 @@ class Cluster:
 
     async def _list_topics(self, connection: AdminConnection) -> tuple[str, ...]:
         """The names of all visible topics. Their ids are known from now on, so the first request that names a
-        topic by its id waits for nothing."""
+        topic by its id waits for nothing. A topic with limits and a new id was made again (`_read_names`)."""
         _, newest = (await connection.offers()).get(ApiKey.METADATA, (0, 0))
         if newest < NAMES_IDS_FROM:
             return (await connection.cluster(with_topics=True)).topics
         topics = await all_topics(connection)
-        self._topic_ids.add({each.topic_id: each.name for each in topics if each.name})
+        names, known = {each.topic_id: each.name for each in topics if each.name}, self._topic_ids.names
+        made_again = [
+            name for topic_id, name in names.items() if topic_id not in known and name in self._topics
+        ]
+        await self._read_limits(connection, made_again)
+        self._topic_ids.add(names)
         return tuple(each.name for each in topics if each.name and not (each.error_code or each.is_internal))
 
     async def _probe(self, connection: AdminConnection, visible: Sequence[str]) -> None:
