@@ -2,6 +2,7 @@
 
 import json
 import re
+import sys
 from dataclasses import fields
 from datetime import datetime
 from pathlib import Path
@@ -214,6 +215,18 @@ class Exits:
         raise SystemExit("not from in here")
 
 
+def test_a_rule_may_quote_a_name_that_is_no_utf_8():
+    class Quotes:
+        def culprits(self, timestamps_ms, context):
+            return [(0, f"from {context.client_id}")]
+
+    [answered, *_] = Session(PEER, view(Quotes())).client_bytes(
+        asked_of(GOOD).replace(b"app", b"a\xffp"), NOW_MS
+    )
+    assert isinstance(answered, SendToClient)
+    assert b"from a\xffp" in answered.data
+
+
 def test_a_rule_cannot_change_the_times_that_others_get():
     class Sorts:
         def culprits(self, timestamps_ms, context):
@@ -233,6 +246,7 @@ WRONG = {
     "one twice": answers((0, "x"), (0, "y")),
     "no pairs": answers(7),
     "a text that is no str": answers((0, 42)),
+    "a text that nobody can send": answers((0, "half of a character: \ud83d")),
     "no list": answers.__get__(None, type(None)),
 }
 
@@ -278,11 +292,15 @@ def test_the_fast_path_forwards_only_what_a_rule_says_that_it_always_accepts(rul
 
 
 def test_bounds_that_make_no_sense_are_none():
-    for bounds in (lambda: (-1, 5), lambda: (1,), lambda: 1 / 0, lambda: ("1h", None)):
+    """Bounds beyond Kafka's longs ended the session of each client, behind a batch that was forwarded."""
+    huge = (10**30, None), (None, 2**63)
+    wrong = (lambda: (-1, 5), lambda: (1,), lambda: 1 / 0, lambda: ("1h", None), sys.exit)
+    for bounds in (*wrong, *(lambda both=both: both for both in huge)):
         rule = RejectsOdd()
         rule.bounds = bounds
         session, asked = session_of(rule), asked_of(GOOD)
         session.client_bytes(asked, NOW_MS)
+        session.broker_bytes(produced({"t": {0: {}}}), NOW_MS)
         assert not is_forwarded(session, asked)
 
 

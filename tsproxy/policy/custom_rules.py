@@ -1,5 +1,6 @@
 """Calls a custom rule and catches its errors: `consult`, `bounds_of`."""
 
+import re
 from collections.abc import Sequence
 from inspect import unwrap
 from itertools import islice
@@ -8,9 +9,12 @@ from traceback import walk_tb
 from typing import Final
 
 from tsproxy.model.custom_rule import CustomRule, RuleAnswer, RuleContext, TimestampRule
+from tsproxy.model.kafka import LONG_MAX
 
 MOST_TEXT: Final = 1_000
 """The most characters of a rule's text that a client gets."""
+_SURROGATE: Final = re.compile("[\ud800-\udc7f\udd00-\udfff]")
+"""A character that no text on the wire has. The others of its kind stand for bytes that are no UTF-8."""
 
 
 def consult(rule: CustomRule, timestamps_ms: Sequence[int], context: RuleContext) -> RuleAnswer:
@@ -28,6 +32,8 @@ def consult(rule: CustomRule, timestamps_ms: Sequence[int], context: RuleContext
         if not isinstance(text, str):
             kind = type(text).__name__
             return RuleAnswer(rule, failure=f"the text of record {index} is of type {kind}, not str")
+        if _SURROGATE.search(text):
+            return RuleAnswer(rule, failure=f"the text of record {index} has half of a character")
         culprits.append((index, text[:MOST_TEXT]))
     return RuleAnswer(rule, tuple(culprits))
 
@@ -49,12 +55,13 @@ def _place(error: BaseException, rule: TimestampRule) -> str:
 def bounds_of(rule: CustomRule) -> tuple[int | None, int | None] | None:
     """The bounds within which the rule declares that it accepts any timestamp; None if it declares no bounds,
     or invalid bounds."""
-    bounds = getattr(rule.rule, "bounds", None)
-    if bounds is None:
-        return None
     try:
+        bounds = getattr(rule.rule, "bounds", None)
+        if bounds is None:
+            return None
         before_max_ms, after_max_ms = bounds()
-    except Exception:  # the operator's code: without bounds the session judges each batch
+    except (Exception, SystemExit):  # the operator's code: without bounds the session judges each batch
         return None
     both = (before_max_ms, after_max_ms)
-    return both if all(each is None or (isinstance(each, int) and each >= 0) for each in both) else None
+    is_valid = all(each is None or (isinstance(each, int) and 0 <= each <= LONG_MAX) for each in both)
+    return both if is_valid else None
