@@ -2,6 +2,8 @@
 
 import asyncio
 import contextlib
+import select
+import socket
 import ssl
 
 import pytest
@@ -14,6 +16,7 @@ from tests.proxy.world import PATIENCE_S, World, until
 from tsproxy.clock import Clock
 from tsproxy.config.settings import ConnectionLimits
 from tsproxy.model.view import Endpoint
+from tsproxy.proxy.connections.client_handshake import _exactly
 from tsproxy.proxy.limits.process import ProcessLimits
 from tsproxy.proxy.reload.certificates import Sources
 
@@ -108,6 +111,19 @@ async def test_a_broker_under_its_host_name_is_followed_when_it_moves(certificat
             proxy_listener.apply_facts(facts_of({1: broker}))
             got = await ask_whole(proxy_listener.address, client_of(certificates), "b1.kafka.test", size)
             assert got == answer(5, size)
+
+
+async def test_no_byte_beyond_a_header_that_comes_in_pieces_is_read():
+    """The rest would be lacking at the beginning of the TLS handshake, or of the first request."""
+    sender, receiver = socket.socketpair()
+    with sender, receiver:
+        receiver.setblocking(False)
+        reading = asyncio.create_task(_exactly(receiver, 4))
+        sender.send(b"he")
+        await until(lambda: not select.select([receiver], [], [], 0)[0])
+        sender.send(b"ad and more")
+        assert await reading == b"head"
+        assert receiver.recv(100) == b" and more"
 
 
 async def principal_at(proxy_listener, tls):
