@@ -21,7 +21,7 @@ from tsproxy.proxy.admin.access import WITHOUT_TOKEN
 from tsproxy.proxy.admin.http import AdminHttp, Answer
 from tsproxy.proxy.admin.pages import pages
 from tsproxy.proxy.admin.report import Broker, Report, together
-from tsproxy.proxy.metrics.offenders import HALF_LIFE_MS, MOST_ROWS, REST, Offenders
+from tsproxy.proxy.metrics.offenders import HALF_LIFE_MS, MOST_ROWS, REST, SHOWN, Offenders
 from tsproxy.proxy.metrics.registry import Metrics
 from tsproxy.proxy.metrics.totals import families_now
 
@@ -105,6 +105,26 @@ def test_who_is_at_it_now_comes_before_who_was_worse_long_ago():
     offenders.book(Totals.of(rejected("now", NOW_MS, bad_records=1)))
 
     assert names(offenders.highest(NOW_MS)) == ["now", "yesterday"]
+
+
+def test_a_client_that_comes_again_is_no_more_urgent_than_what_it_does_now():
+    offenders = Offenders()
+    for now_ms in (NOW_MS - HALF_LIFE_MS, NOW_MS):
+        offenders.book(Totals.of(rejected("again", now_ms, bad_records=4)))
+    offenders.book(Totals.of(rejected("new", NOW_MS, bad_records=7)))
+
+    assert names(offenders.highest(NOW_MS)) == ["new", "again"]
+    assert [row.score for row in offenders.highest(NOW_MS)] == [7, 6]
+
+
+def test_the_row_of_all_others_is_nobodys():
+    """It would be said of the address of whoever came last."""
+    offenders = Offenders()
+    for n in range(SHOWN + 2):
+        offenders.book(Totals.of(rejected(f"name-{n}", bad_records=1, culprits=(Culprit(0, 77),))))
+    *_, rest = offenders.highest(NOW_MS)
+    assert (rest.key, rest.batches) == (REST, 2)
+    assert (rest.client_address, rest.timestamp_ms) == ("", None)
 
 
 @pytest.mark.parametrize(
