@@ -159,7 +159,7 @@ def _topics(tables: Tables) -> list[Topic]:
     clients, totals = (
         grouped(rows, itemgetter("topic")) for rows in (tables.topic_clients, tables.topic_totals)
     )
-    limits = {row["topic"]: row for row in sorted(tables.limits, key=itemgetter("first_ts"))}
+    limits = {row["topic"]: row for row in _by_last_line(tables.limits)}
     topics = [
         Topic(
             **_counts(own),
@@ -307,10 +307,16 @@ def _trend(tables: Tables) -> Trend | None:
 
 
 def _limits(rows: Rows, topics: Sequence[str]) -> list[Limits]:
-    """The limits of the topics shown, in their order, then by time."""
-    place = {topic: number for number, topic in enumerate(topics)}
-    shown = [Limits(**row) for row in rows if row["topic"] in place]  # type: ignore[typeddict-item]  # its keys are the columns
-    return sorted(shown, key=lambda row: (place[row["topic"]], row["first_ts"]))
+    """The limits of the topics shown, in their order. The last ones of a topic are in force."""
+    names, place = Limits.__annotations__, {topic: number for number, topic in enumerate(topics)}
+    shown = [row for row in _by_last_line(rows) if row["topic"] in place]
+    shown.sort(key=lambda row: place[row["topic"]])
+    return [Limits(**{name: row[name] for name in names}) for row in shown]  # type: ignore[typeddict-item]  # its keys
+
+
+def _by_last_line(rows: Rows) -> Rows:
+    """Sets of limits in the order of their last lines. That of first lines is another if a set came back."""
+    return sorted(rows, key=itemgetter("last_ts"))
 
 
 def _missing_days(tables: Tables, first: date, last: date, now_ms: int) -> list[str]:

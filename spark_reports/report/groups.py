@@ -161,7 +161,7 @@ IN_FORCE: Final = Grouping(
 
 LIMITS: Final = Grouping(
     keys=("topic", "timestamp_type", "before_max_ms", "after_max_ms"),
-    measures={"first_ts": _least("ts")},
+    measures={"first_ts": _least("ts"), "last_ts": _greatest("ts")},
     where="is_limits",
 )
 """One row for each topic and set of limits in ms (null: unlimited)."""

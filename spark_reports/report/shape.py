@@ -208,7 +208,7 @@ class CauseHours(TypedDict):
 
 
 class Limits(TypedDict):
-    """Limits of a topic as the proxy saw them, from `first_ts` on."""
+    """Limits of a topic as the proxy saw them, from `first_ts` on. The last ones of a topic are in force."""
 
     topic: str
     timestamp_type: str

@@ -469,16 +469,29 @@ def epoch_ms(instant: str) -> int:
 
 
 def limits_by_topic(limits: Sequence[Limits]) -> dict[str, list[str]]:
-    """For each topic `7 d / 1 h` (oldest / newest allowed), with the time of each change."""
-    texts: dict[str, list[str]] = {}
+    """For each topic `7 d / 1 h` (oldest / newest allowed), with the time of each change. Limits that came
+    back after others are there `again`."""
+    of_topic: dict[str, list[Limits]] = {}
     for limit in limits:
-        own = texts.setdefault(limit["topic"], [])
-        since = f" from {limit['first_ts'][11:16]}" if own else ""
-        if limit["timestamp_type"] == "LogAppendTime":
-            own.append(f"broker's time{since}")
-        else:
-            own.append(f"{bound(limit['before_max_ms'])} / {bound(limit['after_max_ms'])}{since}")
-    return texts
+        of_topic.setdefault(limit["topic"], []).append(limit)
+    return {
+        topic: [_limits(limit) + _since(limit, own[:at], own) for at, limit in enumerate(own)]
+        for topic, own in of_topic.items()
+    }
+
+
+def _limits(limit: Limits) -> str:
+    if limit["timestamp_type"] == "LogAppendTime":
+        return "broker's time"
+    return f"{bound(limit['before_max_ms'])} / {bound(limit['after_max_ms'])}"
+
+
+def _since(limit: Limits, before: Sequence[Limits], of_topic: Sequence[Limits]) -> str:
+    first_ts = limit["first_ts"]
+    if any(each["first_ts"] > first_ts for each in before):
+        return " again"
+    is_first = all(each["first_ts"] >= first_ts for each in of_topic)
+    return "" if is_first else f" from {first_ts[11:16]}"
 
 
 def waiver(row: WouldReject, before: str, chars: int = 60) -> str:

@@ -9,9 +9,10 @@ from spark_reports.cli import main
 from spark_reports.log import file_counts, log_reader
 from spark_reports.log.completeness import GAPS_LISTED, Evidence
 from spark_reports.log.read import Source
+from spark_reports.report import words
 from spark_reports.report.assemble import assemble, quality
 from tests.spark_reports.collected import collect
-from tests.spark_reports.day import DAY_MS, MIDNIGHT_MS
+from tests.spark_reports.day import DAY_MS, HOUR_MS, MIDNIGHT_MS
 from tests.spark_reports.logs import counters, heartbeat, line, write
 from tests.spark_reports.test_stream import FRIDAY
 
@@ -77,6 +78,22 @@ def test_limits_of_topics_that_are_not_shown_are_not_collected(spark, tmp_path):
     assert {row["topic"] for row in found.limits} == {"t6", "t7"}
     shown = assemble(found, FRIDAY, FRIDAY, MIDNIGHT_MS + DAY_MS)["limits"]
     assert [row["topic"] for row in shown] == ["t7", "t6"]
+
+
+def test_the_limits_in_force_are_those_of_the_last_line(spark, tmp_path):
+    """A topic's limits were changed and changed back: letters named those of the time between."""
+    rejected = {"verdict": "rejected", "reason": "too_far_ahead", "error_code": 32, "bad_records": 10}
+    lines = [counters(0, topic="t", **rejected)]
+    for hour, after_max_ms in enumerate((1_000, 2_000, 1_000)):
+        limits = {"timestamp_type": "CreateTime", "before_max_ms": None, "after_max_ms": after_max_ms}
+        lines.append(line(hour + 1, at_ms=MIDNIGHT_MS + hour * HOUR_MS, kind="limits", topic="t", **limits))
+    write(tmp_path / "decisions-20261120T000000Z-a.jsonl", *lines)
+    found = collect(spark, Source([str(tmp_path)], FRIDAY, FRIDAY), top=2)
+    report = assemble(found, FRIDAY, FRIDAY, MIDNIGHT_MS + DAY_MS)
+    texts = words.limits_by_topic(report["limits"])
+    assert texts == {"t": ["unlimited / 2 s from 01:00", "unlimited / 1 s again"]}
+    [topic] = report["topics"]
+    assert [row["limit_ms"] for row in topic["what_if"] if row["is_own"]] == [1_000]
 
 
 @pytest.fixture
