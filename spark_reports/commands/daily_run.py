@@ -15,7 +15,7 @@ from spark_reports.commands.publishing import Readers
 from spark_reports.exits import GATE_TRIPPED, OK, LinesWouldVanishError
 from spark_reports.report import gates, kept_days
 from spark_reports.report.history import DayFacts
-from spark_reports.report.shape import Report
+from spark_reports.report.shape import DAYS_BEFORE, Report
 from tsproxy.decisions.text import bounded
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ def made(spark: "SparkSession", readers: Readers, source: "Source") -> Report | 
             rollup.store(rollup.producers(sums.rolled), readers.rollup, "producers", first, last)
             drifts = sums.drifts.unionByName(rollup.left_out(sums.rolled))
             rollup.store(drifts, readers.rollup, "drift", first, last)
-            week_before = last - timedelta(days=rollup.DAYS_BEFORE)
+            week_before = last - timedelta(days=DAYS_BEFORE)
             known = rollup.stored(spark, readers.rollup, "producers", first=week_before, last=last)
         found = tables.collect(sums, readers.top, known, readers.clients_asked)
         processes = {} if known is None else sums.processes

@@ -11,6 +11,7 @@ from spark_reports.commands import doubtful_days
 from spark_reports.commands.spark_run import missing_days, spark_at_work
 from spark_reports.exits import OK, NothingToReportError
 from spark_reports.report import kept_days, words
+from spark_reports.report.shape import DAYS_BEFORE
 
 _EXAMPLE: Final = """example:
   spark_reports trend --rollup s3a://lake/rollup --date 2026-11-20 --days 30
@@ -35,7 +36,7 @@ def run(options: argparse.Namespace) -> int:
         from spark_reports.log import frames
         from spark_reports.report import rollup
 
-        first = last - timedelta(days=max(options.days - 1, rollup.DAYS_BEFORE))
+        first = last - timedelta(days=max(options.days - 1, DAYS_BEFORE))
         stored = rollup.stored(spark, options.rollup, "producers", first=first, last=last)
         known = frames.rows(rollup.days(stored))
         facts = kept_days.read(spark, options.rollup, first, last)

@@ -6,7 +6,7 @@ from typing import Final
 
 from spark_reports.render.tables import Column, Columns, count, more, name, table
 from spark_reports.report import words
-from spark_reports.report.shape import Change, Report, WhatIf, WouldReject
+from spark_reports.report.shape import Change, Report, Trend, WhatIf, WouldReject
 from spark_reports.report.what_if import KAFKA_4_AFTER_MS
 from spark_reports.report.what_if import in_short as what_if_in_short
 from tsproxy.model.markup import Content, Markup, element, join
@@ -166,7 +166,7 @@ def trend(report: Report, rows: int) -> Markup | None:
     if known is None:
         return None
     return join(
-        table(CHANGES, known["changes"][:rows], "changes")
+        table(changes(known), known["changes"][:rows], "changes")
         if known["changes"]
         else element("p", "Nobody: the same producers, rejected as often as before.", class_="none"),
         more(len(known["changes"]) - rows),
@@ -178,12 +178,14 @@ def _before(change: Change) -> str:
     return f"{words.count(change['rejected_before'])} ({share})" if change["rejected_before"] else "none"
 
 
-CHANGES: Final[Columns[Change]] = (
-    name("Producer", lambda change: words.short(words.client(change["client_id"])), "client"),
-    Column("Change", lambda change: words.CHANGE_WORDS.get(change["kind"], change["kind"])),
-    Column(
-        "#Rejected that day",
-        lambda change: f"{words.count(change['rejected_records'])} of {words.count(change['records'])}",
-    ),
-    Column("#In the days before", _before),
-)
+def changes(trend: Trend) -> Columns[Change]:
+    """The columns of the clients that changed."""
+    return (
+        name("Producer", lambda change: words.short(words.client(change["client_id"])), "client"),
+        Column("Change", lambda change: words.change(trend, change["kind"])),
+        Column(
+            "#Rejected that day",
+            lambda change: f"{words.count(change['rejected_records'])} of {words.count(change['records'])}",
+        ),
+        Column("#In the days before", _before),
+    )

@@ -134,8 +134,8 @@ def _not_settled(report: Report) -> Iterator[str]:
 
 def _changes(report: Report) -> str:
     trend = report["trend"]
-    rows = trend["changes"] if trend is not None else []
-    return _section("Who changed against the week before", _table(compared.CHANGES, rows))
+    table = _table(compared.changes(trend), trend["changes"]) if trend is not None else ""
+    return _section("Who changed against the week before", table)
 
 
 def _what_if(report: Report) -> str:

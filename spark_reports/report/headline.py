@@ -160,14 +160,14 @@ def _far_behind(would_reject: Sequence[WouldReject]) -> list[str]:
 def _new(trend: Trend | None) -> list[str]:
     """One sentence about clients that were not rejected in the days before, if there are any."""
     clients = words.new_clients(trend)
-    if not clients:
+    if trend is None or not clients:
         return []
     named = clients[:_NAMED]
     rest = words.new_count(trend) - len(named)
     more = f" and {words.count(rest)} more" if rest > 0 else ""
     was = "was" if len(named) + rest == 1 else "were"
     names = ", ".join(words.short(name, _NAME_CHARS) for name in named)
-    return [f"New: {names}{more} {was} never rejected in the days before."]
+    return [f"New: {names}{more} {was} never rejected in the days before{words.days_known(trend)}."]
 
 
 def rejected_records(totals: Counts) -> int:

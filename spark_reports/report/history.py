@@ -16,10 +16,8 @@ from spark_reports.log.completeness import State
 from spark_reports.report import links, missing, words
 from spark_reports.report.causes import main_cause
 from spark_reports.report.headline import rejected_records
-from spark_reports.report.shape import DayOfTrend, LogQuality, Report
+from spark_reports.report.shape import DAYS_BEFORE, DayOfTrend, LogQuality, Report
 from spark_reports.report.shape_for_readers import History, PastDay, Usual
-
-DAYS_BEFORE: Final = 7
 
 _LACKS_PERCENT: Final = 1
 """A log that lacks at most this part of its lines and of its time is compared, too. In a fleet, some process

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from spark_reports.report import files, history
 from spark_reports.report.history import DayFacts
+from spark_reports.report.shape import DAYS_BEFORE
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 def read_week(spark: "SparkSession", rollup: str, first: date, last: date) -> dict[str, DayFacts]:
     """The facts by day: of the period, the seven days before it and the day after it, as far as the rollup
     holds them."""
-    return read(spark, rollup, first - timedelta(days=history.DAYS_BEFORE), last + timedelta(days=1))
+    return read(spark, rollup, first - timedelta(days=DAYS_BEFORE), last + timedelta(days=1))
 
 
 def read(spark: "SparkSession", rollup: str, first: date, last: date) -> dict[str, DayFacts]:

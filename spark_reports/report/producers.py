@@ -7,8 +7,7 @@ from typing import Any, Final
 
 from spark_reports.log.grouping import Rows
 from spark_reports.report import words
-from spark_reports.report.history import DAYS_BEFORE
-from spark_reports.report.shape import ClientReason, Example, Producer, TopicShare, Why
+from spark_reports.report.shape import DAYS_BEFORE, ClientReason, Example, Producer, TopicShare, Why
 from spark_reports.report.tables import Tables
 from tsproxy.decisions.text import instant
 from tsproxy.model.units import UNITS

@@ -20,11 +20,9 @@ from spark_reports.log.read import of_period
 from spark_reports.log.store import Table
 from spark_reports.report import transforms
 from spark_reports.report.groups import CLIENT
+from spark_reports.report.shape import DAYS_BEFORE
 from spark_reports.report.what_if import LEFT_OUT, SIDES, first_bucket_beyond
 from tsproxy.decisions.drift import EDGES
-
-DAYS_BEFORE: Final = 7
-"""A day is compared with this many days before it."""
 
 LEAST_RECORDS: Final = 10
 """Fewer rejected records than this are not reported as a change."""
@@ -208,7 +206,7 @@ def changes(stored_producers: DataFrame, day: date) -> DataFrame:
 
     CLIENT, `kind`, `records`, `rejected_records`, `records_before`, `rejected_before` (sums of those days):
 
-        new         rejected now, and never in the days before
+        new         rejected now, and never on those of these days that are stored
         doubled     at least twice the share of its records is rejected now
         recovered   rejected before, still sends, and nothing is rejected now
     """

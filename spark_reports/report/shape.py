@@ -16,6 +16,9 @@ from spark_reports.report.shape_for_readers import History, Links, Owned
 
 SHAPE_VERSION: Final = 1
 
+DAYS_BEFORE: Final = 7
+"""The last day of a period is compared with this many days before it."""
+
 
 class Counts(TypedDict):
     """How records ended: all of them, or those of one topic."""

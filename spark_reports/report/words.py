@@ -10,7 +10,16 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from spark_reports.log.completeness import NEWER
-from spark_reports.report.shape import ClientReason, Limits, Producer, ReasonRow, Report, Trend, WouldReject
+from spark_reports.report.shape import (
+    DAYS_BEFORE,
+    ClientReason,
+    Limits,
+    Producer,
+    ReasonRow,
+    Report,
+    Trend,
+    WouldReject,
+)
 from tsproxy.decisions.text import bounded
 from tsproxy.decisions.text import instant as instant_of
 from tsproxy.model.kafka import ErrorCode
@@ -122,15 +131,13 @@ PLACEHOLDERS: Final = (FOLDED, _NO_ID, _EMPTY_ID)
 """The words that stand in tables for a name. A client or topic that is really called so, or so behind
 backslashes, has one more backslash in front wherever it is shown or kept (`transforms.named`)."""
 
-CHANGE_WORDS: Final[Mapping[str, str]] = MappingProxyType(
+_CHANGES: Final[Mapping[str, str]] = MappingProxyType(
     {
         "new": "new: never rejected before",
         "doubled": "rejected share at least doubled",
         "recovered": "recovered: no rejections any more",
     }
 )
-"""The change of a client against the seven days before (`shape.Change`)."""
-
 
 PROBLEM_WORDS: Final[Mapping[str, str]] = MappingProxyType(
     {
@@ -402,9 +409,25 @@ def rule(name: str | None) -> str:
     return "candidate limits" if name == CANDIDATE else short(name or "–", 60)
 
 
+def change(trend: Trend, kind: str) -> str:
+    """The change of a client against the days before (`shape.Change`), as far as they are known."""
+    return _CHANGES.get(kind, kind) + (days_known(trend) if kind == "new" else "")
+
+
+def days_known(trend: Trend) -> str:
+    """The number of the seven days before that are known, in brackets; nothing if all are."""
+    *before, own = (day["day"] for day in trend["days"])
+    first = (date.fromisoformat(own) - timedelta(days=DAYS_BEFORE)).isoformat()
+    return _known(sum(day >= first for day in before))
+
+
+def _known(number: int) -> str:
+    return "" if number == DAYS_BEFORE else f" ({number} of {many(DAYS_BEFORE, 'day')} known)"
+
+
 def new_clients(trend: Trend | None) -> list[str]:
-    """Clients that were rejected today and never in the seven days before, most rejected first. Only clients
-    that the report names are included."""
+    """Clients that were rejected today and never on the known ones of the seven days before, most rejected
+    first. Only clients that the report names are included."""
     changes = trend["changes"] if trend else []
     return [client(change["client_id"]) for change in changes if change["kind"] == "new"]
 
@@ -440,8 +463,9 @@ def since(report: Report, producer: Producer) -> str:
     `13 Nov (8+ d)` if the days before are not known."""
     first, week = producer.get("since"), producer.get("week") or []
     if first is None or first >= report["first_day"]:
-        is_new = any(each is not None for each in week[:-1]) and not any(week[:-1])
-        return moment(report, producer["first_ts"]) + (", new" if is_new else "")
+        known = [each for each in week[:-1] if each is not None]
+        new = f", new{_known(len(known))}" if known and not any(known) else ""
+        return moment(report, producer["first_ts"]) + new
     day = date.fromisoformat(first)
     run = sum(1 for each in week[-((date.fromisoformat(report["last_day"]) - day).days + 1) :] if each)
     return f"{day.day} {day:%b} ({run}{'+' if week[0] else ''} d)"

@@ -221,3 +221,14 @@ def test_details_name_new_clients_if_the_days_before_are_known():
         "New: a, b, (no client id) and 1 more were never rejected in the days before."
     ]
     assert details(*asked, report["trend"] | {"changes": []}) == details(*asked, None) == details(*asked)
+
+
+def test_a_new_client_is_new_on_the_days_that_are_known():
+    """It was "never rejected in the days before" also if the rollup held one of them."""
+    report = reports.fixed()
+    days = [{**report["trend"]["days"][0], "day": "2026-11-01"}, *report["trend"]["days"][-3:]]
+    report["trend"]["days"] = days  # two of the week before, and an older one of a long period
+    told = details(report["totals"], report["producers"], report["reasons"], report["trend"])
+    assert told[-1] == "New: svc-2 was never rejected in the days before (2 of 7 days known)."
+    for text in (markdown.render(report), html.render(report)):
+        assert "new: never rejected before (2 of 7 days known)" in text

@@ -221,7 +221,8 @@ def test_no_owner_of_a_producer_is_told_to_change_a_topic():
     [
         ([], None, "10:30"),  # without a rollup
         ([None] * 7 + [5], "2026-11-20", "10:30"),  # nothing is known of the days before
-        ([None, 0, None, 0, 0, 0, 0, 5], "2026-11-20", "10:30, new"),
+        ([None, 0, None, 0, 0, 0, 0, 5], "2026-11-20", "10:30, new (5 of 7 days known)"),
+        ([0] * 7 + [5], "2026-11-20", "10:30, new"),
         ([0, 0, 3, 0, 0, 0, 0, 5], "2026-11-20", "10:30"),
         ([0, 0, 0, 1, 2, 3, 4, 5], "2026-11-16", "16 Nov (5 d)"),
         ([0, 0, 0, 1, None, 3, 4, 5], "2026-11-16", "16 Nov (4 d)"),
