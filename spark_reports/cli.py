@@ -6,9 +6,10 @@ Exit codes: 0 done · 1 failed · 2 wrong usage (also an input that does not exi
 import argparse
 import os
 import sys
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from io import TextIOWrapper
+from types import MappingProxyType
 from typing import Final
 
 from spark_reports.commands import compact, daily, doctor, gate, night, render, stream, trend, what_if
@@ -24,6 +25,8 @@ from spark_reports.exits import (
 from tsproxy.model.misspelt import unknown_command
 
 COMMANDS: Final = (night, daily, what_if, trend, compact, stream, doctor, gate, render)
+REMOVED: Final[Mapping[str, str]] = MappingProxyType({})
+"""A command that was given up, or a command and its option (`daily --option`) -> what to do instead."""
 
 _FAILURES: Final = (
     SparkUnavailableError,
@@ -48,7 +51,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command, and return its exit code."""
     words = sys.argv[1:] if arguments is None else arguments
     root, commands = _parser()
-    if (text := unknown_command(words, commands)) is not None:
+    if (text := unknown_command(words, commands, REMOVED)) is not None:
         root.error(text)
     options = root.parse_args(words)
     if isinstance(sys.stdout, TextIOWrapper):

@@ -11,9 +11,10 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from tsproxy import __version__
-from tsproxy.commands import check, decisions, doctor, explain, health, replay, run, scan
+from tsproxy.commands import check, decisions, doctor, explain, health, run, scan
 from tsproxy.commands.exits import FAILED, MISTAKEN
 from tsproxy.commands.options import add_command
+from tsproxy.commands.removed import REMOVED
 from tsproxy.config import ConfigError
 from tsproxy.model.misspelt import unknown_command
 
@@ -21,7 +22,6 @@ COMMANDS: Final = {
     "run": run,
     "check": check,
     "doctor": doctor,
-    "replay": replay,
     "scan": scan,
     "explain": explain,
     "decisions": decisions,
@@ -41,7 +41,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; returns its exit code (`commands.exits`)."""
     words = sys.argv[1:] if arguments is None else arguments
     root = parser()
-    if (text := unknown_command(words, COMMANDS)) is not None:
+    if (text := unknown_command(words, COMMANDS, REMOVED)) is not None:
         root.error(text)
     options = root.parse_args(words)
     command: Callable[[argparse.Namespace], int] = options.command

@@ -1,32 +1,16 @@
 """A line that is not what its kind must be is found before anything of it is used."""
 
-import json
-from pathlib import Path
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.decisions.lines import whole
 from tests.decisions.test_golden import LOGS, lines_of
-from tsproxy.config.document import parse_yaml
-from tsproxy.config.load import load
 from tsproxy.decisions.conformity import fault
 from tsproxy.decisions.fields import FIELDS, EventName
 from tsproxy.offline.decision_lines import in_words
-from tsproxy.offline.replay.histograms import Decisions
 
 GOLDEN = [line for name in LOGS for line in lines_of(name)]
-POLICY = load(
-    parse_yaml(
-        "upstream: { bootstrap_servers: ['b:9092'] }\nlisteners: [{ bind: '127.0.0.1:9192' }]\n"
-        "policy: { limits_from: stricter, rules: [{ name: a, match: { addresses: [10.0.0.0/8] }, "
-        "message.timestamp.before.max.ms: 1h }] }\n",
-        "a file",
-    ),
-    {},
-).policy
-
 scalars = st.one_of(
     st.none(), st.booleans(), st.integers(-(2**70), 2**70), st.floats(), st.text(max_size=8),
     st.sampled_from(["", "2026-13-45T99:00:00.000Z", "2026-11-20T11:20:06.158Z", "LogAppendTime",
@@ -86,13 +70,8 @@ def test_what_newer_proxies_write_is_no_fault():
     line=st.sampled_from(GOLDEN),
     changes=st.dictionaries(st.sampled_from([f.name for f in FIELDS]), values, max_size=3),
 )
-def test_no_line_ends_a_command(tmp_path_factory, line, changes):
-    """Either it has a fault, or both commands can use it."""
+def test_no_line_ends_a_command(line, changes):
+    """Either it has a fault, or it can be shown."""
     changed = {**line, **changes}
     if fault(changed) is None:
         assert in_words(changed).isprintable()
-    path = tmp_path_factory.getbasetemp() / "decisions-any.jsonl"
-    path.write_text(json.dumps(changed) + "\n")
-    found = Decisions(POLICY)
-    found.read([Path(path)])
-    assert found.set_aside.count >= (fault(changed) is not None)

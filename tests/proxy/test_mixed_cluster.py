@@ -6,11 +6,9 @@ from aiokafka import AIOKafkaProducer
 from aiokafka.errors import InvalidTimestampError
 
 from tests.offline.commands import tsproxy
-from tests.proxy.proxy_listeners import config_of
 from tests.proxy.running import limits_are_known
 from tests.proxy.world import until
 from tsproxy.clock import Clock
-from tsproxy.offline.replay.cluster_view import view_of
 from tsproxy.testing.kafka_cluster import KafkaCluster
 from tsproxy.testing.proxy import RunningProxy
 
@@ -69,11 +67,6 @@ async def test_in_a_roll_from_3_9_to_4_each_record_ends_as_its_leader_would_have
         [old_ones] = [partition for partition, is_taken in directly.items() if is_taken]
         found = [(each["partition"], each["is_still_taken"]) for each in scanned.json["findings"]]
         assert found == [(old_ones, True)], "the leader's limits count, not those of the broker that is asked"
-
-        for asked in (OLD, NEW):
-            config = config_of([f"{node.host}:{kafka.node(asked).port}"])
-            replayed = (await view_of(config, [topic])).topics[topic]
-            assert replayed.after_max_ms is None or replayed.after_max_ms > 3 * HOUR_MS
 
 
 async def test_a_broker_that_comes_back_with_other_limits_is_judged_by_none_of_its_old_ones(topic):

@@ -9,6 +9,7 @@ from tsproxy.config.document import Document, Items, Node, Scalar, Section, as_k
 from tsproxy.config.keys import Key, SectionKeys
 from tsproxy.config.parsed import Parsed
 from tsproxy.config.problems import HIDDEN, ConfigError, Problem, shown
+from tsproxy.config.removed import removed
 from tsproxy.config.settings import Config
 from tsproxy.config.tree import KEYS, TREE, join, steps_of
 from tsproxy.model.misspelt import likely, unknown
@@ -140,14 +141,17 @@ def _unknown_key(name: str, entry: Node, keys: SectionKeys, path: str, place: st
     """A problem that names the key, unless the key may be the end of a password: `{ password: one,two }` has
     a key `two` without a value."""
     is_bare = isinstance(entry, Scalar) and not entry.text
-    if is_bare and likely(name, keys.below) is None:
+    if is_bare and likely(name, keys.below) is None and removed(join(keys.path, name)) is None:
         text = "a key without a value, which is unknown (a text with a comma stands in quotes)"
         return Problem(place, path, f"{text}; allowed here: {', '.join(keys.below)}")
     return Problem(place, join(path, as_key(name)), _unknown(name, keys))
 
 
 def _unknown(name: str, keys: SectionKeys) -> str:
-    """A text that says that a key is unknown, and names the nearest one, here or elsewhere."""
+    """A text that says that a key is unknown, and names the nearest one, here or elsewhere; or that it was
+    removed, and what to do instead."""
+    if text := removed(join(keys.path, name)):
+        return text
     dotted = [key for key in keys.below if key.startswith(f"{name}.")]
     if dotted:
         return f"unknown key; it is one key here, with its dots: {', '.join(dotted)}"

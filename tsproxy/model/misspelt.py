@@ -1,6 +1,6 @@
 """`unknown`: the text about a name that is not known, with the name that was probably meant."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Final
 
@@ -22,9 +22,18 @@ def likely(name: str, allowed: Iterable[str]) -> str | None:
     return next(iter(get_close_matches(name, list(allowed), n=1, cutoff=_MISSPELT)), None)
 
 
-def unknown_command(arguments: Sequence[str], commands: Iterable[str]) -> str | None:
-    """The text about the first word of a command line, if it is no command; else None. This word is the first
-    without a hyphen before it, since options of the whole program take no value."""
+def unknown_command(
+    arguments: Sequence[str], commands: Iterable[str], removed: Mapping[str, str]
+) -> str | None:
+    """The text about the first word of a command line, if it is no command, or about an option that was given
+    up; else None. The first word is the first without a hyphen before it, since options of the whole program
+    take no value. `removed`: a command, or a command and its option -> what to do instead."""
     names = list(commands)
     word = next((each for each in arguments if not each.startswith("-")), None)
-    return None if word is None or word in names else f"{word}: {unknown('command', word, names)}"
+    if word is None:
+        return None
+    options = [each.partition("=")[0] for each in arguments if each.startswith("-")]
+    for name in (word, *(f"{word} {option}" for option in options)):
+        if name in removed:
+            return f"{name}: was removed: {removed[name]}"
+    return None if word in names else f"{word}: {unknown('command', word, names)}"

@@ -1,6 +1,6 @@
 """A batch that no client has sent, and whose only faults are in its timestamps: `batch_of_times`.
 
-`explain` and the replay of a live topic judge such a batch, since they have only timestamps.
+`explain` judges such a batch, since it has only timestamps.
 """
 
 from collections.abc import Sequence

@@ -1,0 +1,13 @@
+"""Commands and options that were given up, and the advice for those who still use one."""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Final
+
+REMOVED: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "replay": "run a proxy with policy.mode=audit and ask its decision log (spark_reports what-if); "
+        "tsproxy scan finds what a topic holds already",
+    }
+)
+"""A command, or a command and its option (`run --option`) -> what to do instead."""

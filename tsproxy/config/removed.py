@@ -1,0 +1,13 @@
+"""Keys that were given up, and the advice for a configuration that still has one."""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Final
+
+REMOVED: Final[Mapping[str, str]] = MappingProxyType({})
+"""The path of a key or of a section, as in `Key.path` -> what to do instead."""
+
+
+def removed(path: str) -> str | None:
+    """The text about a key that was given up; None about any other key."""
+    return f"was removed: {advice}" if (advice := REMOVED.get(path)) else None
