@@ -18,7 +18,8 @@ from tsproxy.model.produce import PartitionProduceData, ProduceRequest, TopicPro
 from tsproxy.model.verdict import TopicLimits
 from tsproxy.model.view import View
 from tsproxy.session.policies import of_anybody
-from tsproxy.session.produce.judge_request import Judgement, judge_request
+from tsproxy.session.produce.judge_request import judge_request
+from tsproxy.session.verdict import Judgement
 from tsproxy.wire import k00_produce
 from tsproxy.wire.headers import RequestHeader, frame
 

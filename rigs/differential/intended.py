@@ -17,9 +17,9 @@ from tsproxy.policy.checks.faults import OUR_LIMITS
 from tsproxy.policy.checks.request import ONE_BATCH_FROM, is_left_to_the_broker
 from tsproxy.policy.checks.whole_request import STEPS
 from tsproxy.policy.context import BatchContext, RequestContext
+from tsproxy.session.job import Work
 from tsproxy.session.policies import NOBODY, of_anybody
 from tsproxy.session.produce.context import PartitionReader
-from tsproxy.session.produce.job import Work
 from tsproxy.wire import codecs, message_set, record_batch, record_set
 from tsproxy.wire.k00_produce import MOST_PARTITIONS
 from tsproxy.wire.records import read_varint

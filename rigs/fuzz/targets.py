@@ -36,8 +36,8 @@ from tsproxy.model.view import SessionLimits, View
 from tsproxy.proxy.connections import proxy_protocol
 from tsproxy.proxy.connections.proxy_protocol import HEAD_BYTES
 from tsproxy.session import sasl_names
+from tsproxy.session.job import Work
 from tsproxy.session.policies import of_anybody
-from tsproxy.session.produce.job import Work
 from tsproxy.session.produce.judge_partitions import judge_steps
 from tsproxy.session.reading import AnswerRead, NodeWanted, Unreadable, read_beside
 from tsproxy.session.slots import MaskAddresses, NarrowVersions, RewriteAddresses

@@ -32,9 +32,9 @@ from tsproxy.proxy.metrics.topics import BusiestTopics, TopicMetric
 from tsproxy.proxy.notes import Notes
 from tsproxy.proxy.pipe.buffers import Buffers
 from tsproxy.session.penalties import MOST_TOPICS, Penalties
-from tsproxy.session.produce.names import IdsGivenUp, NamesOnly, TopicsGivenUp
 from tsproxy.session.stream_times import StreamTimes
 from tsproxy.session.throttle import Throttle
+from tsproxy.session.topic_names import IdsGivenUp, NamesOnly, TopicsGivenUp
 
 ROOT = Path(__file__).parents[2]
 FIELDS = [f"field-{n}" for n in range(20)]
@@ -209,13 +209,13 @@ FILLED = {
     ),
     "proxy/pipe/buffers.py: SPARE": spare,
     "session/penalties.py: KEPT": penalties,
-    "session/produce/names.py: ADDRESSES": lambda most: called(
+    "session/topic_names.py: ADDRESSES": lambda most: called(
         NamesOnly(), (lambda b, n=n: b.add(address(n)) for n in range(2 * most))
     ),
-    "session/produce/names.py: GIVEN_UP_IDS": lambda most: called(
+    "session/topic_names.py: GIVEN_UP_IDS": lambda most: called(
         IdsGivenUp(), (lambda b, n=n: b.add([an_id(n)], NOON_MS) for n in range(2 * most))
     ),
-    "session/produce/names.py: GIVEN_UP_TOPICS": lambda most: called(
+    "session/topic_names.py: GIVEN_UP_TOPICS": lambda most: called(
         TopicsGivenUp(), (lambda b, n=n: b.add([topic(n)]) for n in range(2 * most))
     ),
     "session/stream_times.py: ACCEPTED": lambda most: called(

@@ -32,6 +32,7 @@ from tests.session.messages import produce as asked
 from tests.wire.batches import ZSTD, batch, record
 from tsproxy import fastpath
 from tsproxy.clock import Clock
+from tsproxy.session import budget
 from tsproxy.session.effects import (
     CloseReason,
     CloseSession,
@@ -40,7 +41,6 @@ from tsproxy.session.effects import (
     SendToBroker,
     SendToClient,
 )
-from tsproxy.session.produce import budget
 from tsproxy.session.produce.cost import OFFLOAD_RECORDS
 from tsproxy.session.requests import RELAYED
 from tsproxy.wire.k00_produce import MOST_PARTITIONS

@@ -45,10 +45,10 @@ from tsproxy.session.effects import (
     Note,
     PauseClient,
 )
+from tsproxy.session.job import MOST_OBJECTS
 from tsproxy.session.policies import of_anybody
-from tsproxy.session.produce.answer import settle, with_throttle
-from tsproxy.session.produce.job import MOST_OBJECTS
 from tsproxy.session.produce.judge_request import judge_request
+from tsproxy.session.produce_answer import settle, with_throttle
 from tsproxy.session.slots import BookProduce
 from tsproxy.wire import codecs, k00_produce, record_batch
 from tsproxy.wire.headers import read_request_header, response_body_start, response_header

@@ -28,9 +28,9 @@ from tsproxy.session.events import DeadlinePassed
 from tsproxy.session.penalties import Penalties
 from tsproxy.session.policies import Policies
 from tsproxy.session.produce.judge_partitions import judge_all
-from tsproxy.session.produce.names import NamesOnly
 from tsproxy.session.stream_times import StreamTimes
 from tsproxy.session.throttle import Throttle
+from tsproxy.session.topic_names import NamesOnly
 from tsproxy.wire import k00_produce
 from tsproxy.wire.frames import SIZE_BYTES
 from tsproxy.wire.headers import RequestHeader, read_request_header

@@ -27,11 +27,11 @@ from tsproxy.proxy.custom_rules import SLOW_S
 from tsproxy.proxy.dead_letters import drops, sender
 from tsproxy.proxy.notes import PER_ADDRESS
 from tsproxy.proxy.reload import certificates, waivers
-from tsproxy.session.produce.job import MOST_OBJECTS
-from tsproxy.session.produce.names import NAME_WAIT_MS
-from tsproxy.session.produce.outcomes import _ABOUT_RECORDS
+from tsproxy.session.job import MOST_OBJECTS
+from tsproxy.session.outcomes import _ABOUT_RECORDS
 from tsproxy.session.sasl_names import MOST_CLAIMS_BYTES
 from tsproxy.session.stream_times import ACCEPTED
+from tsproxy.session.topic_names import NAME_WAIT_MS
 from tsproxy.tls.certificate_expiry import WARNED_EARLY_S
 from tsproxy.wire.frames import SASL_FRAME
 

@@ -21,7 +21,7 @@ from tsproxy import fastpath
 from tsproxy.decisions.drift import THRESHOLDS_MS, bucket
 from tsproxy.decisions.totals import bar
 from tsproxy.fastpath import ForwardedProduce, ForwardedRelay
-from tsproxy.session.produce.budget import DecompressionBudget
+from tsproxy.session.budget import DecompressionBudget
 from tsproxy.session.requests import RELAYED
 
 PEER_APP = replace(PEER, client_id="app")

@@ -9,7 +9,7 @@ from tests.session.conversation import NOW_MS
 from tests.session.messages import produce, produced
 from tests.wire.batches import batch
 from tsproxy import fastpath
-from tsproxy.session.produce.budget import DecompressionBudget
+from tsproxy.session.budget import DecompressionBudget
 from tsproxy.session.requests import RELAYED
 
 KEPT_BYTES = 100_000

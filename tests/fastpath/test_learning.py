@@ -23,9 +23,9 @@ from tsproxy.model.verdict import Accept, TopicLimits
 from tsproxy.model.view import SessionLimits
 from tsproxy.policy.fast_path import fast_path_bounds
 from tsproxy.policy.stream_time import StreamTimeGuard
+from tsproxy.session.budget import DecompressionBudget
 from tsproxy.session.fast_path import _read_compressed
 from tsproxy.session.policies import Policies
-from tsproxy.session.produce.budget import DecompressionBudget
 from tsproxy.session.produce.judge_partitions import judge_all
 from tsproxy.session.requests import RELAYED
 from tsproxy.wire import k00_produce

@@ -16,8 +16,8 @@ from tsproxy.model.outcome import VerdictName
 from tsproxy.model.policy import Mode
 from tsproxy.model.verdict import Reason
 from tsproxy.policy import timestamps
+from tsproxy.session.budget import DecompressionBudget
 from tsproxy.session.effects import SendToClient
-from tsproxy.session.produce.budget import DecompressionBudget
 from tsproxy.session.requests import RELAYED
 
 AHEAD_MS, OLD_MS = NOW_MS + 2 * HOUR_MS, NOW_MS - 2 * DAY_MS

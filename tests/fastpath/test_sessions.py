@@ -20,6 +20,7 @@ from tsproxy.decisions.ledger import Ledger, counters
 from tsproxy.decisions.totals import Totals
 from tsproxy.model.outcome import Outcome, VerdictName
 from tsproxy.model.policy import Inspect
+from tsproxy.session import budget
 from tsproxy.session.effects import (
     Effect,
     Emit,
@@ -31,7 +32,7 @@ from tsproxy.session.effects import (
     SendToBroker,
     SendToClient,
 )
-from tsproxy.session.produce import budget, cost
+from tsproxy.session.produce import cost
 from tsproxy.wire import one_shot
 from tsproxy.wire.apis import APIS
 

@@ -16,7 +16,7 @@ from tsproxy.model.policy import Mode
 from tsproxy.model.records import RecordFacts
 from tsproxy.model.verdict import TopicLimits, reason_out_of_range
 from tsproxy.model.view import SessionLimits
-from tsproxy.session.produce.budget import DecompressionBudget
+from tsproxy.session.budget import DecompressionBudget
 from tsproxy.session.requests import RELAYED
 from tsproxy.wire.record_batch import read_small
 

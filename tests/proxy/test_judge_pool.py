@@ -15,7 +15,7 @@ from tsproxy.proxy.connections import judge_pool as module
 from tsproxy.proxy.connections.judge_pool import JudgePool
 from tsproxy.proxy.limits.connection_monitor import ConnectionStats, Memory
 from tsproxy.proxy.limits.limit import Limit
-from tsproxy.session.produce.job import Job, Work
+from tsproxy.session.job import Job, Work
 
 EXIT_S = 30
 
@@ -200,7 +200,7 @@ from tsproxy.model.view import SessionLimits
 from tsproxy.proxy.connections.judge_pool import JudgePool
 from tsproxy.proxy.limits.limit import Limit
 from tsproxy.proxy.limits.connection_monitor import Memory, ConnectionStats
-from tsproxy.session.produce.job import Job, Work
+from tsproxy.session.job import Job, Work
 
 begun = threading.Event()
 

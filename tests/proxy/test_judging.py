@@ -21,7 +21,7 @@ from tsproxy.clock import Clock
 from tsproxy.config.settings import ConnectionLimits
 from tsproxy.proxy.connections.judge_pool import JudgePool
 from tsproxy.proxy.limits.process import ProcessLimits
-from tsproxy.session.produce.job import Job
+from tsproxy.session.job import Job
 
 HALF_MIB = random.Random(7).randbytes(1 << 19)
 LARGE = batch([NOW_MS], LZ4, value=HALF_MIB)

@@ -17,9 +17,9 @@ from tsproxy.model.records import Fault, RecordFacts
 from tsproxy.model.verdict import Accept, TopicLimits
 from tsproxy.model.view import SessionLimits, View
 from tsproxy.policy.stream_time import StreamTimeGuard
+from tsproxy.session.job import A_STEP, AN_ODD_BATCH, BYTES_A_RECORD, StoppedError, Work
 from tsproxy.session.policies import of_anybody
 from tsproxy.session.produce import bare_messages
-from tsproxy.session.produce.job import A_STEP, AN_ODD_BATCH, BYTES_A_RECORD, StoppedError, Work
 from tsproxy.session.produce.judge_partitions import judge_all, judge_steps
 from tsproxy.wire import codecs, record_set
 from tsproxy.wire.headers import RequestHeader

@@ -32,7 +32,7 @@ from tsproxy.model.kafka import ErrorCode
 from tsproxy.model.view import View
 from tsproxy.session.effects import CloseSession, DelayRequest, MuteClient, SendToClient, UnmuteClient
 from tsproxy.session.events import DeadlinePassed, Throttled
-from tsproxy.session.produce.answer import with_throttle
+from tsproxy.session.produce_answer import with_throttle
 from tsproxy.session.throttle import BYTES_A_MS, DEBTS, FREE_MS, Throttle
 
 GOOD = batch([NOW_MS])

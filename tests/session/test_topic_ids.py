@@ -47,7 +47,7 @@ from tsproxy.model.kafka import unnamed_topic
 from tsproxy.model.policy import NO_POLICY, Match, Mode, NamePattern, Policy, Rule, RuleSettings, TimeLimit
 from tsproxy.model.verdict import Reason
 from tsproxy.session.effects import CloseReason, Count, Emit, SendToBroker, SessionCounter, TopicWanted
-from tsproxy.session.produce.names import (
+from tsproxy.session.topic_names import (
     ADDRESSES,
     GIVEN_UP_IDS,
     MOST_WAITED_FOR,

@@ -30,8 +30,8 @@ from tsproxy.model.policy import LimitsFrom, Mode, Policy, RuleSettings, TimeLim
 from tsproxy.model.verdict import Reason
 from tsproxy.session.effects import Count, SessionCounter
 from tsproxy.session.events import ViewChanged
-from tsproxy.session.produce.names import MOST_WAITED_FOR, NAME_WAIT_MS, TopicsGivenUp
 from tsproxy.session.request import Request
+from tsproxy.session.topic_names import MOST_WAITED_FOR, NAME_WAIT_MS, TopicsGivenUp
 
 GOOD, IN_SECONDS = batch([NOW_MS]), batch([NOW_MS // 1_000])
 WAITED_FOR = Expected(Count, {"counter": SessionCounter.TOPIC_LIMITS_WAITS})

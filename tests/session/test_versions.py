@@ -20,8 +20,8 @@ from tests.session.conversation import (
 from tests.session.messages import API_VERSIONS, FETCH, answer, produce, request
 from tests.wire.batches import batch
 from tsproxy import fastpath
+from tsproxy.session.budget import DecompressionBudget
 from tsproxy.session.effects import CloseReason, CloseSession, SendToBroker, SendToClient
-from tsproxy.session.produce.budget import DecompressionBudget
 from tsproxy.session.requests import RELAYED
 from tsproxy.wire.k18_api_versions import produce_versions
 

@@ -20,9 +20,9 @@ from tsproxy.model.verdict import Reject, TopicLimits
 from tsproxy.model.view import View
 from tsproxy.policy.context import RequestContext
 from tsproxy.policy.judge import first_rejection
+from tsproxy.session.job import Work
 from tsproxy.session.policies import NOBODY, of_anybody
 from tsproxy.session.produce.context import PartitionReader
-from tsproxy.session.produce.job import Work
 from tsproxy.testing.kafka_cluster import KafkaCluster
 
 VERSION = 11

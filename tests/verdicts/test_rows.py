@@ -19,9 +19,9 @@ from tsproxy.model.view import View
 from tsproxy.policy.checks.whole_request import reject_whole_request
 from tsproxy.policy.context import RequestContext
 from tsproxy.policy.judge import first_rejection, judge
+from tsproxy.session.job import Work
 from tsproxy.session.policies import NOBODY, of_anybody
 from tsproxy.session.produce.context import PartitionReader
-from tsproxy.session.produce.job import Work
 from tsproxy.testing.kafka_cluster import KafkaCluster
 from tsproxy.wire.k00_produce import TOPIC_IDS_FROM
 

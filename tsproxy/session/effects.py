@@ -10,12 +10,12 @@ from typing import Self
 
 from tsproxy.model.dead_letter import RejectedBatch
 from tsproxy.model.produce import TopicKey
+from tsproxy.session.job import Job
 from tsproxy.session.lifetime import Stage
-from tsproxy.session.produce.emit import Emit as Emit
-from tsproxy.session.produce.job import Job
-from tsproxy.session.produce.judge_request import Judged
 from tsproxy.session.reading import AnswerRead, Unreadable
 from tsproxy.session.reading import NodeWanted as NodeWanted
+from tsproxy.session.verdict import Emit as Emit
+from tsproxy.session.verdict import Judged
 
 
 class ReasonToClose(StrEnum):

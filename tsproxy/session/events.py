@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 from tsproxy.model.outcome import Peer
 from tsproxy.model.view import Unchanged, View
-from tsproxy.session.produce.judge_request import Judged
 from tsproxy.session.reading import AnswerRead, NodeWanted, Unreadable
+from tsproxy.session.verdict import Judged
 
 
 @dataclass(frozen=True, slots=True)

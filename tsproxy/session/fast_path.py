@@ -37,12 +37,12 @@ from tsproxy.model.verdict import Accept, Reject, TopicLimits
 from tsproxy.model.view import SessionLimits, Unchanged
 from tsproxy.policy.context import is_recompressed
 from tsproxy.policy.fast_path import fast_path_bounds, may_stay_unread, repeatable_rejection
+from tsproxy.session.budget import BudgetExceededError, DecompressionBudget
 from tsproxy.session.penalties import Penalties
 from tsproxy.session.policies import MOST_UNKNOWN, Policies
-from tsproxy.session.produce.budget import BudgetExceededError, DecompressionBudget
-from tsproxy.session.produce.verdict import PartitionVerdict, RequestVerdict
 from tsproxy.session.slots import BlankNodes, BookProduce, PassThrough
 from tsproxy.session.throttle import Throttle
+from tsproxy.session.verdict import PartitionVerdict, RequestVerdict
 from tsproxy.wire.answers import AnswerStream
 from tsproxy.wire.apis import APIS
 from tsproxy.wire.frames import RequestFrames

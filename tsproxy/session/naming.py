@@ -1,6 +1,6 @@
 """The request of one session that waits for the names or the limits of its topics: `Naming`.
 
-`session.produce.names` says which names a request waits for, and for how long.
+`session.topic_names` says which names a request waits for, and for how long.
 
 Without a topic's limits the proxy judges next to nothing. A job that sends one batch a night to a topic would
 never be counted. So the first request to such a topic waits for the limits as it does for names, and is then
@@ -12,15 +12,15 @@ from typing import Generic, TypeVar
 from tsproxy.model.produce import ProduceRequest, TopicKey
 from tsproxy.session.deadlines import Wait
 from tsproxy.session.effects import CloseReason, Count, SessionCounter, TopicWanted
-from tsproxy.session.produce.names import (
+from tsproxy.session.state import State
+from tsproxy.session.states import Cause, SessionState
+from tsproxy.session.topic_names import (
     MOST_WAITED_FOR,
     NAME_WAIT_MS,
     is_awaited,
     is_denied,
 )
-from tsproxy.session.produce.verdict import RequestVerdict
-from tsproxy.session.state import State
-from tsproxy.session.states import Cause, SessionState
+from tsproxy.session.verdict import RequestVerdict
 from tsproxy.wire.k00_produce import TopicNames
 
 R = TypeVar("R")

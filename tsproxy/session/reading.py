@@ -10,7 +10,7 @@ from typing import Final
 from tsproxy.model.kafka import ApiKey
 from tsproxy.model.outcome import Outcome
 from tsproxy.model.view import Endpoint, View
-from tsproxy.session.produce.answer import settle
+from tsproxy.session.produce_answer import settle
 from tsproxy.session.slots import BookProduce, MaskAddresses, NarrowVersions, RewriteAddresses
 from tsproxy.wire import addresses, k18_api_versions
 from tsproxy.wire.addresses import NO_NODE

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from tsproxy.session.produce.budget import DecompressionBudget
+from tsproxy.session.budget import DecompressionBudget
 from tsproxy.wire.frames import SIZE_BYTES
 from tsproxy.wire.headers import RequestHeader
 

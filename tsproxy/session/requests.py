@@ -10,11 +10,10 @@ from typing import Final
 
 from tsproxy.model.kafka import ApiKey
 from tsproxy.model.view import SessionLimits
+from tsproxy.session.budget import DecompressionBudget
 from tsproxy.session.effects import CloseReason, PauseClient, ResumeClient
 from tsproxy.session.fast_path import relayed_but
-from tsproxy.session.produce.budget import DecompressionBudget
 from tsproxy.session.produce.flow import ProduceFlow
-from tsproxy.session.produce.names import newest_offered
 from tsproxy.session.request import Request
 from tsproxy.session.sasl import NEVER_ENDS_BY_RAW_TOKENS
 from tsproxy.session.slots import (
@@ -29,6 +28,7 @@ from tsproxy.session.slots import (
 )
 from tsproxy.session.state import State
 from tsproxy.session.states import Cause, SessionState
+from tsproxy.session.topic_names import newest_offered
 from tsproxy.wire import addresses, k01_k78_fetch, k17_k36_sasl, k18_api_versions
 from tsproxy.wire.apis import APIS, request_is_understood
 from tsproxy.wire.frames import (

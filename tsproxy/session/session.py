@@ -47,14 +47,14 @@ from tsproxy.session.lifetime import (
 )
 from tsproxy.session.penalties import Penalties
 from tsproxy.session.produce.flow import ProduceFlow
-from tsproxy.session.produce.judge_request import Judged
-from tsproxy.session.produce.names import NamesOnly
 from tsproxy.session.reading import AnswerRead, NodeWanted, Unreadable
 from tsproxy.session.requests import RELAYED, Requests
 from tsproxy.session.state import State
 from tsproxy.session.states import Cause, SessionState
 from tsproxy.session.stream_times import SentTimes, StreamTimes
 from tsproxy.session.throttle import Throttle
+from tsproxy.session.topic_names import NamesOnly
+from tsproxy.session.verdict import Judged
 from tsproxy.wire.frames import Unfinished
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Final, Self
 
 from tsproxy.model.produce import TopicProduceResponse
-from tsproxy.session.produce.verdict import RequestVerdict
+from tsproxy.session.verdict import RequestVerdict
 from tsproxy.wire.readers import Layout
 
 _FEW: Final = 100

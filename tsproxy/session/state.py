@@ -12,6 +12,7 @@ from tsproxy.model.kafka import ApiKey
 from tsproxy.model.outcome import Outcome, Peer, VerdictName
 from tsproxy.model.transitions import after
 from tsproxy.model.view import View
+from tsproxy.session import outcomes
 from tsproxy.session.deadlines import Deadlines, Wait
 from tsproxy.session.effects import (
     CloseReason,
@@ -25,14 +26,13 @@ from tsproxy.session.effects import (
 )
 from tsproxy.session.fast_path import FastPath, slot_of
 from tsproxy.session.policies import Policies
-from tsproxy.session.produce import outcomes
-from tsproxy.session.produce.names import IdsGivenUp, NamesOnly, TopicsGivenUp, newest_taken
-from tsproxy.session.produce.verdict import RequestVerdict
 from tsproxy.session.sasl import SaslWatch
 from tsproxy.session.slots import BookProduce, Local, Slot
 from tsproxy.session.states import TRANSITIONS, Cause, SessionState, first_state
 from tsproxy.session.stream_times import SentTimes
 from tsproxy.session.throttle import Throttle
+from tsproxy.session.topic_names import IdsGivenUp, NamesOnly, TopicsGivenUp, newest_taken
+from tsproxy.session.verdict import RequestVerdict
 from tsproxy.wire.apis import APIS
 from tsproxy.wire.k18_api_versions import BrokerVersions, Versions, produce_versions
 

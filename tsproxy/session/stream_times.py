@@ -16,7 +16,7 @@ from tsproxy.model.produce import ProduceRequest
 from tsproxy.policy.stream_time import StreamTimeAdvance
 from tsproxy.session.policies import Policies
 from tsproxy.session.produce.judge_partitions import NONE_KNOWN, StreamTimesKnown
-from tsproxy.session.produce.verdict import RequestVerdict
+from tsproxy.session.verdict import RequestVerdict
 
 Partition = tuple[str, int]
 """Topic and partition."""

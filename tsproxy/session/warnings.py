@@ -6,7 +6,7 @@ The shell limits how many of these warnings it logs for one client address (`pro
 from tsproxy.model.custom_rule import RuleAnswer
 from tsproxy.model.policy import CANDIDATE
 from tsproxy.session.effects import Warn, WarningName
-from tsproxy.session.produce.verdict import PartitionVerdict, RequestVerdict
+from tsproxy.session.verdict import PartitionVerdict, RequestVerdict
 
 
 def is_far_ahead(partition: PartitionVerdict, now_ms: int) -> bool:

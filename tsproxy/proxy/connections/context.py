@@ -21,9 +21,9 @@ from tsproxy.proxy.notes import Notes
 from tsproxy.proxy.passed_sockets import PassedSockets
 from tsproxy.proxy.pipe import Buffers
 from tsproxy.session.penalties import Penalties
-from tsproxy.session.produce.names import NamesOnly
 from tsproxy.session.stream_times import StreamTimes
 from tsproxy.session.throttle import Throttle
+from tsproxy.session.topic_names import NamesOnly
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,8 +13,8 @@ from collections.abc import Callable, Generator
 from typing import Final
 
 from tsproxy.proxy.turns import Turns
-from tsproxy.session.produce.job import Job, StoppedError
-from tsproxy.session.produce.judge_request import Judged
+from tsproxy.session.job import Job, StoppedError
+from tsproxy.session.verdict import Judged
 
 JUDGES: Final = 2
 """How many threads judge. While decompressors and native readers work, other threads can run. Each thread may

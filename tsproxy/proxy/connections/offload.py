@@ -13,8 +13,8 @@ from typing import Final
 from tsproxy.proxy.connections.judge_pool import JudgePool, Ticket
 from tsproxy.proxy.daemon_threads import InLine
 from tsproxy.session.effects import Judge, ReadAnswer
-from tsproxy.session.produce.judge_request import Judged
 from tsproxy.session.reading import AnswerRead, NodeWanted, Unreadable
+from tsproxy.session.verdict import Judged
 
 DECODERS: Final = 2
 """How many threads decode large answers. These threads do not judge, so busy judges delay no answers."""

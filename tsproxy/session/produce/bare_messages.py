@@ -12,7 +12,7 @@ from tsproxy.model.kafka import LONG_MAX
 from tsproxy.model.policy import TopicPolicy
 from tsproxy.model.records import RecordBatch, RecordFacts, RecordSet
 from tsproxy.policy.fast_path import only_limits_matter
-from tsproxy.session.produce.job import Work
+from tsproxy.session.job import Work
 from tsproxy.wire import readers, record_set
 from tsproxy.wire.readers import Bounds
 

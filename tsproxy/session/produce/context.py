@@ -17,8 +17,8 @@ from tsproxy.model.view import SessionLimits
 from tsproxy.policy import extended
 from tsproxy.policy.checks.request import ONE_BATCH_FROM
 from tsproxy.policy.context import NO_OTHERS, BatchContext, RequestContext, is_recompressed
+from tsproxy.session.job import A_BARE_MESSAGE, AN_ODD_BATCH, Work
 from tsproxy.session.produce.bare_messages import BareMessages, odd_only, rejected_by_none
-from tsproxy.session.produce.job import A_BARE_MESSAGE, AN_ODD_BATCH, Work
 from tsproxy.wire import message_set, record_batch, record_set
 from tsproxy.wire.readers import Bounds
 

@@ -8,7 +8,7 @@ from typing import Final
 from tsproxy.model.kafka import Codec
 from tsproxy.model.produce import ProduceRequest
 from tsproxy.policy.checks.request import ONE_BATCH_FROM
-from tsproxy.session.produce.job import MOST_OBJECTS
+from tsproxy.session.job import MOST_OBJECTS
 from tsproxy.wire import k00_produce, record_set
 from tsproxy.wire.headers import RequestHeader
 

@@ -15,26 +15,24 @@ from dataclasses import replace
 from functools import partial
 
 from tsproxy.model.produce import ProduceRequest
+from tsproxy.session import outcomes, produce_answer
+from tsproxy.session.budget import BudgetExceededError
 from tsproxy.session.deadlines import Wait
 from tsproxy.session.effects import CloseReason, DelayRequest, EmitDead, Judge, TopicWanted
+from tsproxy.session.job import Job, Work, all_steps
 from tsproxy.session.naming import Naming
-from tsproxy.session.produce import answer, cost, outcomes
-from tsproxy.session.produce.budget import BudgetExceededError
-from tsproxy.session.produce.job import Job, Work, all_steps
+from tsproxy.session.produce import cost
 from tsproxy.session.produce.judge_request import (
-    Judged,
-    Judgement,
-    Malformed,
     StreamTimesOf,
     always,
     judge_request_steps,
     judge_unread_request_steps,
 )
-from tsproxy.session.produce.verdict import RequestVerdict
 from tsproxy.session.request import Request
 from tsproxy.session.slots import BookProduce
 from tsproxy.session.state import State
 from tsproxy.session.states import Cause
+from tsproxy.session.verdict import Judged, Judgement, Malformed, RequestVerdict
 from tsproxy.session.warnings import far_ahead, is_far_ahead, rule_failed
 from tsproxy.wire import k00_produce
 from tsproxy.wire.k00_produce import TopicNames
@@ -196,7 +194,7 @@ class ProduceFlow:
             self._send_without_answer(judgement)
         elif judgement.to_broker is None:
             version = verdict.header.api_version
-            state.answer_locally(answer.with_throttle(judgement.answer, version, throttle_ms))
+            state.answer_locally(produce_answer.with_throttle(judgement.answer, version, throttle_ms))
             if state.fast_path is not None:
                 state.fast_path.learn_rejection(verdict, state.policies)
         else:

@@ -22,12 +22,12 @@ from tsproxy.policy.checks.whole_request import reject_whole_request
 from tsproxy.policy.context import BatchContext, RequestContext
 from tsproxy.policy.judge import ACCEPT, Decision, decide, judge
 from tsproxy.policy.stream_time import StreamTimeAdvance, advanced
+from tsproxy.session.job import Work, all_steps
 from tsproxy.session.policies import Policies, of_anybody
 from tsproxy.session.produce.context import PartitionReader
-from tsproxy.session.produce.job import Work, all_steps
-from tsproxy.session.produce.names import UNNAMED
-from tsproxy.session.produce.rewrite import Rewritten, rewritten
-from tsproxy.session.produce.verdict import PartitionVerdict
+from tsproxy.session.produce.rewrite import rewritten
+from tsproxy.session.topic_names import UNNAMED
+from tsproxy.session.verdict import PartitionVerdict, Rewritten
 from tsproxy.wire import record_set
 from tsproxy.wire.headers import RequestHeader
 

@@ -6,51 +6,21 @@ same header.
 """
 
 from collections.abc import Callable, Generator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
-from tsproxy.model.dead_letter import RejectedBatch
-from tsproxy.model.produce import ProduceRequest, TopicKey, TopicProduceData, TopicProduceResponse
+from tsproxy.model.produce import ProduceRequest, TopicKey, TopicProduceData
 from tsproxy.model.verdict import Reject
+from tsproxy.session import outcomes, produce_answer
+from tsproxy.session.job import Work, all_steps
 from tsproxy.session.policies import Policies
-from tsproxy.session.produce import answer, outcomes
 from tsproxy.session.produce.cost import A_PARTITION
-from tsproxy.session.produce.emit import Emit
-from tsproxy.session.produce.job import Work, all_steps
 from tsproxy.session.produce.judge_partitions import NONE_KNOWN, StreamTimesKnown, judge_steps
-from tsproxy.session.produce.verdict import PartitionVerdict, RequestVerdict
+from tsproxy.session.verdict import Emit, Judged, Judgement, Malformed, PartitionVerdict, RequestVerdict
 from tsproxy.wire import k00_produce
 from tsproxy.wire.frames import SIZE_BYTES
 from tsproxy.wire.headers import RequestHeader, frame
 from tsproxy.wire.k00_produce import TopicNames
 from tsproxy.wire.primitives import DecodeError
-
-
-@dataclass(frozen=True, slots=True)
-class Judgement:
-    """A verdict with all that follows from it. Everything that grows with the request is made where it is
-    judged, so by a thread if it is large: 20,000 outcomes alone take the event loop 4 ms."""
-
-    verdict: RequestVerdict
-    to_broker: bytes | None
-    """The frame to forward, or None."""
-    answer: bytes
-    """The whole answer without a throttle time, if nothing is forwarded and an answer is due."""
-    rejected_topics: tuple[TopicProduceResponse, ...]
-    """The answer for the rejected partitions, to be merged with the broker's."""
-    outcomes: tuple[Emit, ...]
-    """The outcomes of the rejected batches, as effects."""
-    dead: tuple[RejectedBatch, ...]
-    """The rejected batches whose rules copy rejected batches."""
-    bad_topics: frozenset[str]
-    """The topics with a bad batch."""
-
-
-@dataclass(frozen=True, slots=True)
-class Malformed:
-    """The bytes that a thread read are not a request; `text` says why."""
-
-    text: str
-
 
 StreamTimesOf = Callable[[ProduceRequest], StreamTimesKnown]
 """Returns the known stream times of those partitions of a request whose rules need them."""
@@ -59,10 +29,6 @@ StreamTimesOf = Callable[[ProduceRequest], StreamTimesKnown]
 def always(known: StreamTimesKnown) -> StreamTimesOf:
     """Returns these stream times for any request."""
     return lambda _: known
-
-
-Judged = Judgement | Malformed
-"""The result for a request that is judged in a thread."""
 
 
 def judge_request(
@@ -119,8 +85,10 @@ def judge_request_steps(
     return Judgement(
         verdict=verdict,
         to_broker=to_broker,
-        answer=answer.local(verdict) if request.acks != 0 and is_answered_here else b"",
-        rejected_topics=answer.rejected_topics(verdict) if request.acks != 0 and not is_answered_here else (),
+        answer=produce_answer.local(verdict) if request.acks != 0 and is_answered_here else b"",
+        rejected_topics=produce_answer.rejected_topics(verdict)
+        if request.acks != 0 and not is_answered_here
+        else (),
         outcomes=tuple(map(Emit, outcomes.of_rejections(verdict))),
         dead=tuple(p.dead for p in partitions if p.dead),
         bad_topics=frozenset(p.topic for p in partitions if p.is_bad),

@@ -5,7 +5,6 @@ so that the proxy never forwards a repaired batch that it would reject.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from tsproxy.model.kafka import ErrorCode
@@ -16,6 +15,7 @@ from tsproxy.model.view import SessionLimits
 from tsproxy.policy.context import BatchContext
 from tsproxy.policy.repair import Repair, repaired_times
 from tsproxy.policy.units import guess_unit
+from tsproxy.session.verdict import Rewritten
 from tsproxy.wire import rewriting
 
 ORIGINAL_TIME: Final = b"tsproxy-original-timestamp"
@@ -24,17 +24,6 @@ ARRIVAL_TIME: Final = b"tsproxy-arrival-timestamp"
 
 _LISTED: Final = 20
 """The number of repaired records that the decision log names."""
-
-
-@dataclass(frozen=True, slots=True)
-class Rewritten:
-    """The batch that is forwarded. `repair` says what was repaired, in the form of a rejection; None if
-    nothing was repaired."""
-
-    records: bytes
-    repair: Reject | None
-    times_ms: Sequence[int] = ()
-    """Its records' timestamps."""
 
 
 def rewritten(

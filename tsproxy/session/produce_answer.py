@@ -19,9 +19,9 @@ from tsproxy.model.produce import (
     WrittenErrors,
 )
 from tsproxy.model.verdict import OutOfRange, Reject, Violation
-from tsproxy.session.produce import outcomes
-from tsproxy.session.produce.verdict import PartitionVerdict, RequestVerdict
+from tsproxy.session import outcomes
 from tsproxy.session.slots import BookProduce
+from tsproxy.session.verdict import PartitionVerdict, RequestVerdict
 from tsproxy.wire import k00_produce, readers
 from tsproxy.wire.addresses import MapEndpoint
 from tsproxy.wire.headers import frame, response_body_start, response_header

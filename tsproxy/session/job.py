@@ -11,7 +11,7 @@ from typing import Final, Generic, TypeVar
 
 from tsproxy.model.records import Fault, RecordFacts
 from tsproxy.model.view import SessionLimits
-from tsproxy.session.produce.budget import MOST_BYTES, DecompressionBudget
+from tsproxy.session.budget import MOST_BYTES, DecompressionBudget
 from tsproxy.wire.record_batch import SHELLS
 
 BYTES_A_RECORD: Final = 64

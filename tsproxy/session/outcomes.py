@@ -20,7 +20,7 @@ from tsproxy.model.sent_again import Fate, fate_of
 from tsproxy.model.verdict import Reason, Reject, ViolationColumns, reason_out_of_range
 from tsproxy.policy.broker_reasons import reason_of_answer
 from tsproxy.policy.units import guess_unit
-from tsproxy.session.produce.verdict import PartitionVerdict, RequestVerdict
+from tsproxy.session.verdict import PartitionVerdict, RequestVerdict
 from tsproxy.wire import readers
 
 
