@@ -59,11 +59,12 @@ test-clients: java .venv/stamp ## the clients that need Go and Node, before a re
 test-deploy: java .venv/stamp ## chart, alerts and dashboard with Prometheus's and Kubernetes' own tools, which Go builds first
 	TSPROXY_DEPLOY=tools $(BIN)/python -m pytest tests/deploy --timeout=1800  # the first tests build the tools
 
-lint: .venv/stamp ## ruff, mypy --strict, import layers
+lint: .venv/stamp ## ruff, mypy --strict, import layers, lines of each package
 	$(BIN)/ruff check $(CODE)
 	$(BIN)/ruff format --check $(CODE)
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/python -m deploy.lines
 
 format: .venv/stamp ## let ruff write the code's form
 	$(BIN)/ruff format $(CODE)
