@@ -258,12 +258,12 @@ def _keep_open(kept: Mapping[int, int]) -> None:
     os.close(nowhere)
 
 
-async def _start_worker(address: str, inherited: Sequence[int]) -> _Forked:
+async def _start_worker(address: str, channel: int) -> _Forked:
     """As the supervisor's own `_start`, by a fork."""
     from tsproxy.proxy.workers.channel import VARIABLE
 
-    environment = {**os.environ, VARIABLE: str(inherited[0])}
-    descriptors = {number: number for number in (_STDERR, *inherited)}
+    environment = {**os.environ, VARIABLE: str(channel)}
+    descriptors = {number: number for number in (_STDERR, channel)}
     return await _fork(address, sys.orig_argv, environment, descriptors, in_new_session=True)
 
 

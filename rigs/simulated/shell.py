@@ -76,7 +76,7 @@ class Shell:
     def _dial(self, host: str, port: int):
         return Broker(self.stream()), 0.0, None
 
-    def _bind(self, address, accepted, *, is_shared=False, passed=None) -> _Port:
+    def _bind(self, address, accepted, *, is_shared=False) -> _Port:
         port = _Port(address, accepted, is_shared=is_shared)
         self._ports.append(port)
         return port

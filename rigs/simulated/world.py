@@ -272,7 +272,7 @@ class World:
             for (module, name, _), value in zip(wanted, before, strict=True):
                 setattr(module, name, value)
 
-    def _bind(self, address, accepted, *, is_shared=False, passed=None) -> _Port:
+    def _bind(self, address, accepted, *, is_shared=False) -> _Port:
         port = _Port(address, accepted, is_shared=is_shared)
         self._ports.append(port)
         return port

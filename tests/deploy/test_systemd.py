@@ -6,7 +6,6 @@ import shlex
 import shutil
 import subprocess
 import sys
-import textwrap
 from collections import defaultdict
 from pathlib import Path
 
@@ -14,13 +13,8 @@ import pytest
 
 from tests.deploy.commands import DEPLOY, ROOT, assert_is_known, installed, output_of
 from tests.in_process import run_command
-from tsproxy.config import load
-from tsproxy.config.document import parse_yaml
-from tsproxy.config.settings import BrokerPorts
-from tsproxy.model.addresses import Address
 
 UNIT = DEPLOY / "tsproxy.service"
-PORTS = DEPLOY / "tsproxy.socket"
 
 needs_systemd = pytest.mark.skipif(
     shutil.which("systemd-analyze") is None, reason="systemd-analyze is not installed"
@@ -98,37 +92,6 @@ def test_systemd_finds_nothing_to_say_about_the_nightly_reports(tmp_path: Path):
         (tmp_path / name).write_text(text.replace("/opt/tsproxy/bin/spark_reports", sys.executable))
     units = [str(tmp_path / name) for name in ("tsproxy-reports.timer", "tsproxy-reports.service")]
     assert output_of("systemd-analyze", "verify", *units) == ""
-
-
-@needs_systemd
-def test_systemd_finds_nothing_to_say_about_two_processes_that_share_the_ports(
-    unit_that_would_start: Path, monkeypatch: pytest.MonkeyPatch
-):
-    """The units as the page has them."""
-    page = (ROOT / "docs" / "guide" / "operations.md").read_text()
-    drop_in = textwrap.dedent(page.partition("ports.conf <<'END'\n")[2].partition("  END\n")[0])
-    folder = unit_that_would_start.parent
-    (folder / PORTS.name).write_text(PORTS.read_text())
-    for name in ("tsproxy@.service", "tsproxy@1.service"):
-        (folder / name).write_text(unit_that_would_start.read_text())
-    place = folder / "tsproxy@.service.d"
-    place.mkdir()
-    command = shlex.split(drop_in.rpartition("ExecStart=")[2])[0]
-    (place / "ports.conf").write_text(drop_in.replace(command, installed("tsproxy")))
-    monkeypatch.setenv("SYSTEMD_UNIT_PATH", f"{folder}:")
-    units = [str(folder / name) for name in ("tsproxy@1.service", PORTS.name)]
-    assert output_of("systemd-analyze", "verify", *units) == ""
-    assert_is_known(["tsproxy", *shlex.split(drop_in.rpartition("ExecStart=")[2])[1:]])
-
-
-def test_the_passed_ports_are_those_of_the_configuration_that_comes_along():
-    config = load(parse_yaml((DEPLOY / "tsproxy.yaml").read_text(), "tsproxy.yaml"), {})
-    places = (each.rpartition(":") for each in read_unit(PORTS)["Socket"]["ListenStream"])
-    listed = {Address(host, int(port)) for host, _, port in places}
-    bind, brokers = config.listeners[0].bind, config.listeners[0].brokers
-    assert isinstance(brokers, BrokerPorts)
-    of_brokers = {Address(bind.host, brokers.port_of(node_id) or 0) for node_id in (1, 2, 3)}
-    assert listed == {bind, *of_brokers}
 
 
 def test_the_command_exists():

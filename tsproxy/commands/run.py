@@ -54,7 +54,6 @@ def _run(parser: argparse.ArgumentParser, options: argparse.Namespace) -> int:
     from tsproxy.proxy.logging import LogFormat, configure_logging
     from tsproxy.proxy.loop import LoopName, run
     from tsproxy.proxy.malloc import keep_freed_memory
-    from tsproxy.proxy.passed_sockets import PassedSockets
     from tsproxy.proxy.process import serve
     from tsproxy.proxy.service_manager import ServiceManager
     from tsproxy.proxy.startup import StartError
@@ -76,9 +75,8 @@ def _run(parser: argparse.ArgumentParser, options: argparse.Namespace) -> int:
         config = source.read()
         manager = ServiceManager.of(os.environ)
         show = partial(summary.show, config, LogFormat(options.log_format))
-        passed_sockets = PassedSockets.of(os.environ)
         run_all = supervise if config.workers > 1 else serve
-        main = partial(run_all, config, source, manager, show, passed_sockets)
+        main = partial(run_all, config, source, manager, show)
     configure_logging(LogFormat(options.log_format), worker, config.log_level)
     keep_freed_memory()
     try:

@@ -8,8 +8,7 @@ import asyncio
 import errno
 import socket
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any, Final, Self
+from typing import Any, Final
 
 from tsproxy.log_events.catalogue.process import ACCEPTING_PAUSED
 from tsproxy.model.addresses import Address
@@ -45,56 +44,27 @@ class ListenError(Exception):
     """A port cannot be bound. The text says which one, why, and what to do."""
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
-    """The place of a socket, as the system says it."""
-
-    family: int
-    host: str
-    port: int
-
-    @classmethod
-    def of(cls, address: Address) -> Self:
-        """The place of a socket for this address. Raises ListenError."""
-        family, _, _, _, (host, port, *_) = _known(address)[0]
-        return cls(family, str(host), port)
-
-    @classmethod
-    def taken_by(cls, bound: socket.socket) -> Self:
-        host, port, *_ = bound.getsockname()
-        return cls(bound.family, host, port)
-
-
 class Port:
     """A listening port. It is bound at once: port 0 takes any free port, and `address` has the real port.
     Raises ListenError.
 
     With `is_shared`, other processes of this user with the same setting may bind the same port. The kernel
-    distributes connections over the processes that have opened the port. `passed` is a socket that has the
-    port already, and mostly listens already.
+    distributes connections over the processes that have opened the port.
     """
 
     __slots__ = ("_accepted", "_is_open", "_retry", "_socket", "address")
 
-    def __init__(
-        self,
-        address: Address,
-        accepted: Accepted,
-        *,
-        is_shared: bool = False,
-        passed: socket.socket | None = None,
-    ) -> None:
+    def __init__(self, address: Address, accepted: Accepted, *, is_shared: bool = False) -> None:
         self._accepted = accepted
         self._is_open = False
         self._retry: asyncio.TimerHandle | None = None
-        self._socket = passed or bind(address, is_shared=is_shared)
+        self._socket = bind(address, is_shared=is_shared)
         self.address = Address(address.host, self._socket.getsockname()[1])
 
     def open(self) -> None:
         """Accept connections from now on. Raises ListenError if another process already listens."""
         try:
-            if not listens(self._socket):
-                self._socket.listen(BACKLOG)
+            self._socket.listen(BACKLOG)
         except OSError as error:
             raise ListenError(listen_text(self.address, error)) from None
         self._is_open = True
@@ -137,11 +107,6 @@ class Port:
         loop = asyncio.get_running_loop()
         loop.remove_reader(self._socket.fileno())
         self._retry = loop.call_later(RETRY_S, self._watch)
-
-
-def listens(bound: socket.socket) -> bool:
-    """True if clients can connect to the socket already."""
-    return bool(bound.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN))
 
 
 def each_address(address: Address) -> list[Address]:

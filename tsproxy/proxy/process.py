@@ -14,7 +14,6 @@ from tsproxy.config.settings import Config
 from tsproxy.config.source import Source
 from tsproxy.log_events.catalogue.process import PROXY_STARTED, PROXY_STARTING, PROXY_STOPPED
 from tsproxy.proxy.brokers.discovery import PermissionDeniedError
-from tsproxy.proxy.passed_sockets import PassedSockets
 from tsproxy.proxy.ports import ListenError
 from tsproxy.proxy.reload.reloader import Reloader
 from tsproxy.proxy.server import Proxy
@@ -25,17 +24,14 @@ from tsproxy.proxy.wait import cancelled
 Show = Callable[[Mapping[str, Any]], None]
 
 
-async def serve(
-    config: Config, source: Source, manager: ServiceManager, show: Show, passed_sockets: PassedSockets
-) -> None:
+async def serve(config: Config, source: Source, manager: ServiceManager, show: Show) -> None:
     """Run the proxy until SIGTERM or SIGINT, then stop it gracefully. Reload it when `source` changes.
     `show` is called with the facts of the start.
 
     Raises ConfigError for unusable certificates, and StartError.
     """
     try:
-        passed_sockets.check(config)
-        proxy = Proxy(config, Clock(), partial(_announce, manager, show), passed_sockets=passed_sockets)
+        proxy = Proxy(config, Clock(), partial(_announce, manager, show))
         reloader = Reloader(source, config, proxy.adopt, manager)
         proxy.metrics.add(reloader)
         loop = asyncio.get_running_loop()

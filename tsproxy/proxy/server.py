@@ -59,7 +59,6 @@ from tsproxy.proxy.metrics.results import ConnectionResults, OpenConnections
 from tsproxy.proxy.metrics.tasks import Tasks
 from tsproxy.proxy.metrics.totals import families_now
 from tsproxy.proxy.notes import Notes
-from tsproxy.proxy.passed_sockets import NO_SOCKETS, PassedSockets
 from tsproxy.proxy.ports import ListenError
 from tsproxy.proxy.reload.certificates import Certificates
 from tsproxy.proxy.reload.ineffective_rules import IneffectiveRules
@@ -101,7 +100,6 @@ class Proxy:
         announce: Announce,
         *,
         needs_all_ports: bool = True,
-        passed_sockets: PassedSockets = NO_SOCKETS,
     ) -> None:
         self._announce = announce
         self._clock = clock
@@ -155,7 +153,6 @@ class Proxy:
             self._cluster.want_topic,
             self._cluster.want_node,
             self._limits,
-            passed_sockets=passed_sockets,
             results=self._results,
             doubt_broker=self._cluster.doubt_broker,
             timed=self._custom_rules.timed,

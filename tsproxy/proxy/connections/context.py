@@ -18,7 +18,6 @@ from tsproxy.proxy.limits.process import ProcessLimits
 from tsproxy.proxy.metrics.registry import Metrics
 from tsproxy.proxy.metrics.results import ConnectionResults
 from tsproxy.proxy.notes import Notes
-from tsproxy.proxy.passed_sockets import PassedSockets
 from tsproxy.proxy.pipe import Buffers
 from tsproxy.session.penalties import Penalties
 from tsproxy.session.stream_times import StreamTimes
@@ -46,7 +45,6 @@ class ConnectionContext:
     stream_times: StreamTimes = field(default_factory=StreamTimes)
     judges: JudgePool = field(default_factory=JudgePool)
     decoders: Executor = field(default_factory=lambda: DaemonThreads(DECODERS, "decoder"))
-    passed_sockets: PassedSockets = field(default_factory=PassedSockets)
     results: ConnectionResults = field(default_factory=lambda: ConnectionResults(Clock()))
     doubt_broker: Callable[[str], None] = lambda _: None
     """(the address of a broker that keeps a client waiting)"""

@@ -211,8 +211,7 @@ class ProxyListener:
         return port
 
     def _port(self, address: Address, targets: Targets) -> Port:
-        passed = self._context.passed_sockets.at(address)
-        return Port(address, self._into(targets), is_shared=self._is_shared, passed=passed)
+        return Port(address, self._into(targets), is_shared=self._is_shared)
 
     def _serve(self, node_id: int) -> None:
         try:

@@ -9,13 +9,12 @@ bootstrap ports stay bound here, without listening, so that they stay ours while
 import random
 import socket
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from typing import Final
 
 from tsproxy.config.settings import BrokerHosts, BrokerPorts, Config, Listener
 from tsproxy.model.addresses import Address
-from tsproxy.proxy.passed_sockets import PassedSockets
 from tsproxy.proxy.ports import ListenError, bind
 
 _FIRST: Final = 20_000
@@ -25,9 +24,8 @@ _TRIES: Final = 200
 
 
 @contextmanager
-def reserved(config: Config, passed_sockets: PassedSockets) -> Iterator[Config]:
-    """`config` with real ports in place of 0, reserved as long as the block lasts. The ports of passed
-    sockets are ours already, and all workers accept from the same queue.
+def reserved(config: Config) -> Iterator[Config]:
+    """`config` with real ports in place of 0, reserved as long as the block lasts.
 
     Raises ListenError if one of them cannot be bound.
     """
@@ -36,14 +34,14 @@ def reserved(config: Config, passed_sockets: PassedSockets) -> Iterator[Config]:
     with ExitStack() as held:
         listeners = []
         for listener in config.listeners:
-            address = _ours(listener.bind, passed_sockets)
-            held.enter_context(passed_sockets.at(address) or bind(address, is_shared=True))
-            brokers = _broker_ports(listener, passed_sockets)
+            address = _exclusive(listener.bind)
+            held.enter_context(bind(address, is_shared=True))
+            brokers = _broker_ports(listener)
             listeners.append(replace(listener, bind=address, brokers=brokers))
         yield replace(config, listeners=tuple(listeners))
 
 
-def _broker_ports(listener: Listener, passed_sockets: PassedSockets) -> BrokerPorts | BrokerHosts:
+def _broker_ports(listener: Listener) -> BrokerPorts | BrokerHosts:
     host, brokers = listener.bind.host, listener.brokers
     if isinstance(brokers, BrokerHosts):
         return brokers
@@ -51,7 +49,7 @@ def _broker_ports(listener: Listener, passed_sockets: PassedSockets) -> BrokerPo
         return replace(brokers, ports_from=_free_run(host, brokers.count))
     try:
         for port in range(brokers.ports_from, brokers.ports_from + brokers.count):
-            _ours(Address(host, port), passed_sockets)
+            _exclusive(Address(host, port))
     except ListenError as error:
         text = (
             f"{error}. Several workers need every port of {listener.place or 'listeners[0]'}.brokers "
@@ -72,12 +70,6 @@ def _free_run(host: str, count: int) -> int:
             continue
         return first
     raise ListenError(f"no {count} neighbouring free ports on {host}: set listeners[].brokers.ports_from")
-
-
-def _ours(address: Address, passed_sockets: PassedSockets) -> Address:
-    """The address with its real port, which no other program has. Raises ListenError."""
-    with passed_sockets.at(address) or nullcontext() as passed:
-        return _exclusive(address) if passed is None else address
 
 
 def _exclusive(address: Address) -> Address:

@@ -38,13 +38,11 @@ _LENGTH: Final = struct.Struct(">i")
 @dataclass(frozen=True, slots=True)
 class Orders:
     """The settings with which a worker starts. The configuration comes from the supervisor, not from the
-    file, since the file may have changed, and all workers run the same configuration. `passed` are the
-    descriptors of sockets that were passed to the supervisor, and that the worker inherits. `is_replacement`:
-    an earlier process of this worker has already accepted clients."""
+    file, since the file may have changed, and all workers run the same configuration.
+    `is_replacement`: an earlier process of this worker has already accepted clients."""
 
     number: int
     config: Config
-    passed: tuple[int, ...] = ()
     is_replacement: bool = False
 
 

@@ -11,7 +11,7 @@ import signal
 import socket
 import sys
 from asyncio.subprocess import DEVNULL, Process
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from itertools import count
 from typing import Any, Final
@@ -25,7 +25,6 @@ from tsproxy.log_events.catalogue.workers import (
     WORKER_NOT_RELOADED,
 )
 from tsproxy.proxy.admin.report import NOTHING, Report, together
-from tsproxy.proxy.passed_sockets import NO_SOCKETS, PassedSockets
 from tsproxy.proxy.startup import StartError
 from tsproxy.proxy.wait import wait_at_most
 from tsproxy.proxy.workers.channel import VARIABLE, Channel, Orders, as_text
@@ -61,7 +60,6 @@ class Member:
         clock: Clock,
         on_started: Callable[[Mapping[str, Any]], None],
         changing: asyncio.Lock,
-        passed_sockets: PassedSockets = NO_SOCKETS,
     ) -> None:
         self.clients_cut = 0
         self.number = number
@@ -76,7 +74,6 @@ class Member:
         self._latest = _not_ready("does not run yet")
         self._on_started = on_started
         self._order_ids = count(1)
-        self._passed = passed_sockets.descriptors
         self._process: Process | None = None
         self._retired = NOTHING
         self._silence = Silence()
@@ -231,14 +228,14 @@ class Member:
         """Start a new process and send its orders. Raises OSError if that is not possible."""
         ours, theirs = socket.socketpair()
         try:
-            process = await _start([theirs.fileno(), *self._passed])
+            process = await _start(theirs.fileno())
         except BaseException:
             ours.close()
             raise
         finally:
             theirs.close()
         channel = await Channel.over(ours)
-        channel.send_orders(Orders(self.number, self._config, self._passed, self._was_ever_started))
+        channel.send_orders(Orders(self.number, self._config, self._was_ever_started))
         return process, channel
 
     async def _live(self) -> int:
@@ -288,9 +285,8 @@ class Member:
             answer.set_result(line)
 
 
-async def _start(inherited: Sequence[int]) -> Process:
-    """Start this process's own command again. It inherits these descriptors; the first one is the worker's
-    end of the channel.
+async def _start(channel: int) -> Process:
+    """Start this process's own command again. It inherits the worker's end of the channel.
 
     The worker gets a session of its own. So a terminal's Ctrl-C goes only to the supervisor, which then stops
     its workers.
@@ -299,9 +295,9 @@ async def _start(inherited: Sequence[int]) -> Process:
         sys.executable,
         *sys.orig_argv[1:],
         stdin=DEVNULL,
-        pass_fds=inherited,
+        pass_fds=(channel,),
         start_new_session=True,
-        env={**os.environ, VARIABLE: str(inherited[0])},
+        env={**os.environ, VARIABLE: str(channel)},
     )
 
 

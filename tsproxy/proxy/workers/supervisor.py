@@ -31,7 +31,6 @@ from tsproxy.proxy.metrics.catalogue.process import WORKER_READY, WORKER_RESTART
 from tsproxy.proxy.metrics.tasks import Tasks
 from tsproxy.proxy.metrics.totals import families_now, joined
 from tsproxy.proxy.notes import frames_of
-from tsproxy.proxy.passed_sockets import PassedSockets
 from tsproxy.proxy.ports import ListenError
 from tsproxy.proxy.reload.certificates import credentials_of_admin, sources_of_admin, use_changed_files
 from tsproxy.proxy.reload.reloader import Reloader
@@ -48,9 +47,7 @@ REPORT_EVERY_S: Final = 1.0
 """The interval of reports. If a worker is killed, the metrics lose its counts since its last report."""
 
 
-async def supervise(
-    config: Config, source: Source, manager: ServiceManager, show: Show, passed_sockets: PassedSockets
-) -> None:
+async def supervise(config: Config, source: Source, manager: ServiceManager, show: Show) -> None:
     """Run `config.workers` workers until a signal stops them, then stop them gracefully. Reload all of them
     when `source` changes. `show` is called with the facts of the start.
 
@@ -58,9 +55,8 @@ async def supervise(
     """
     check_files(config)
     try:
-        passed_sockets.check(config)
-        with reserved(config, passed_sockets) as shared:
-            await Supervisor(shared, source, manager, Clock(), show, passed_sockets).run()
+        with reserved(config) as shared:
+            await Supervisor(shared, source, manager, Clock(), show).run()
     except ListenError as error:
         raise StartError(str(error)) from error
 
@@ -75,7 +71,6 @@ class Supervisor:
         manager: ServiceManager,
         clock: Clock,
         show: Show,
-        passed_sockets: PassedSockets,
     ) -> None:
         self._credentials = credentials = credentials_of_admin(config)
         self._admin = AdminHttp(
@@ -94,14 +89,7 @@ class Supervisor:
         self._stopping = asyncio.Event()
         for_workers = _without_admin_port(config)
         self._members = [
-            Member(
-                number,
-                for_workers,
-                clock,
-                partial(self._log_started, number),
-                changing=changing,
-                passed_sockets=passed_sockets,
-            )
+            Member(number, for_workers, clock, partial(self._log_started, number), changing)
             for number in range(1, config.workers + 1)
         ]
 

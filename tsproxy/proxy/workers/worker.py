@@ -23,7 +23,6 @@ from tsproxy.log_events.catalogue.workers import (
 )
 from tsproxy.proxy.brokers.discovery import PermissionDeniedError
 from tsproxy.proxy.notes import frames_of
-from tsproxy.proxy.passed_sockets import PassedSockets
 from tsproxy.proxy.ports import ListenError
 from tsproxy.proxy.reloadable import Commit
 from tsproxy.proxy.server import Proxy
@@ -45,13 +44,7 @@ async def serve_as_worker(orders: Orders, end: socket.socket) -> None:
         channel.send({"event": event, **facts})  # last, so that the supervisor's own line follows ours
 
     try:
-        proxy = Proxy(
-            orders.config,
-            Clock(),
-            announce,
-            needs_all_ports=not orders.is_replacement,
-            passed_sockets=PassedSockets.inherited(orders.passed),
-        )
+        proxy = Proxy(orders.config, Clock(), announce, needs_all_ports=not orders.is_replacement)
         await _run(proxy, channel)
     except (ConfigError, ListenError, PermissionDeniedError, StartError) as error:
         channel.send({"event": "failed", "text": str(error)})
