@@ -17,7 +17,7 @@ from tsproxy.decisions.examples import Examples
 from tsproxy.decisions.ledger import Ledger
 from tsproxy.decisions.limits_written import LimitsWritten
 from tsproxy.decisions.totals import Totals, bar
-from tsproxy.log_events.catalogue.clients import CLIENT_REJECTED
+from tsproxy.log_events.catalogue import CLIENT_REJECTED
 from tsproxy.model.addresses import Address
 from tsproxy.model.bounded import Bounded, Ceiling
 from tsproxy.model.kafka import ErrorCode

@@ -24,7 +24,6 @@ from tsproxy.config.reference import reference as keys_reference
 from tsproxy.decisions.fields import FIELDS
 from tsproxy.decisions.schema import json_schema as decisions_schema
 from tsproxy.decisions.schema import markdown_table
-from tsproxy.log_events.reference import reference as events_reference
 from tsproxy.proxy.metrics.reference import reference as metrics_reference
 
 ROOT: Final = Path(__file__).parents[2]
@@ -36,7 +35,6 @@ PARTS: Final[Mapping[str, Callable[[], str]]] = {
     "commands": commands.reference,
     "keys": keys_reference,
     "metrics": metrics_reference,
-    "events": events_reference,
     "fields": markdown_table,
     "table columns": own_columns_as_table,
     "reasons to close": test_close_reasons.table,

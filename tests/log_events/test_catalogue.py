@@ -7,11 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from tests.documents.tables import rows_of
 from tests.log_events.checked import UnknownFieldError
 from tsproxy.clock import Clock
-from tsproxy.log_events.catalogue.clients import CLIENT_REJECTED
-from tsproxy.log_events.catalogue.process import DRAIN_STARTED
-from tsproxy.log_events.sections import BY_NAME, SECTIONS
+from tsproxy.log_events import catalogue
+from tsproxy.log_events.catalogue import BY_NAME, CLIENT_REJECTED, DRAIN_STARTED
+from tsproxy.log_events.event import LogEvent
 from tsproxy.proxy.notes import Notes
 from tsproxy.session.effects import WarningName
 
@@ -41,14 +42,21 @@ NOTED = {
 """The events that a session notes with facts at the place, and the names of these facts."""
 
 
-def test_names_are_unique_and_each_row_says_what_happened_and_what_to_do():
-    rows = [row for section in SECTIONS for row in section.rows]
-    assert len(rows) == len(BY_NAME)
-    for row in rows:
+def test_each_row_is_a_constant_of_its_own_name():
+    constants = {name: row for name, row in vars(catalogue).items() if isinstance(row, LogEvent)}
+    assert constants == BY_CONSTANT
+    for row in BY_NAME.values():
         assert re.fullmatch(r"[a-z]+(_[a-z]+)+", row.name), row
-        assert row.meaning.endswith("."), row
-        assert row.action, row
         assert len(set(row.fields)) == len(row.fields), row
+
+
+def test_the_page_has_each_event_once_with_its_level_and_fields():
+    rows = rows_of("guide/troubleshooting.md", "event", "level", "fields", "what happened", "what to do")
+    found = sorted((event, level, *sorted(fields.split(", "))) for event, level, fields, _, _ in rows)
+    assert found == sorted(
+        (f"`{row.name}`", row.level, *sorted(row.fields or [""])) for row in BY_NAME.values()
+    )
+    assert [row for row in rows if not (row[3].endswith(".") and row[4])] == []
 
 
 def test_each_event_is_written_somewhere_and_is_imported_by_its_name():
@@ -56,7 +64,7 @@ def test_each_event_is_written_somewhere_and_is_imported_by_its_name():
         alias.name
         for tree in CODE.values()
         for node in ast.walk(tree)
-        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("tsproxy.log_events.catalogue")
+        if isinstance(node, ast.ImportFrom) and node.module == "tsproxy.log_events.catalogue"
         for alias in node.names
     }
     by_sessions = {*map(str, WarningName), "client_rejected", "frame_cut_short"}

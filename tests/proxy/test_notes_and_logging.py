@@ -12,7 +12,7 @@ import structlog
 
 from tests.proxy.decision_log.logs import HandClock
 from tests.proxy.world import Logged
-from tsproxy.log_events.catalogue.clients import CLIENT_REJECTED
+from tsproxy.log_events.catalogue import CLIENT_REJECTED
 from tsproxy.proxy import notes
 from tsproxy.proxy.complaints import Complaints
 from tsproxy.proxy.logging import LogFormat, configure_logging

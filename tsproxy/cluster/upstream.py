@@ -12,7 +12,7 @@ import ssl
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from tsproxy.log_events.catalogue.clients import BROKER_NAME_NOT_RESOLVED
+from tsproxy.log_events.catalogue import BROKER_NAME_NOT_RESOLVED
 from tsproxy.model.addresses import Address, ip_or_none
 from tsproxy.model.bounded import A_PLACE, Bounded, Ceiling
 from tsproxy.tls.contexts import HANDSHAKE_S, CurrentTls, handshake_text

@@ -1,9 +1,7 @@
-"""The description of one event of the operators' log, for the code that writes it and for the documents."""
+"""An event of the operators' log, as code calls it to write a line."""
 
 from dataclasses import dataclass
 from enum import StrEnum
-from functools import partial
-from typing import Final
 
 import structlog
 
@@ -21,25 +19,27 @@ class Level(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class LogEvent:
-    """One event. `fields` are the facts that its lines may have. `meaning` says what happened, and `action`
-    what to do: both are Markdown for operators. Links are as in a page of `docs`."""
+    """`fields` are the facts that a line of this event may have."""
 
     level: Level
     name: str
     fields: tuple[str, ...]
-    meaning: str
-    action: str = "Nothing."
 
     def __call__(self, **facts: object) -> None:
         getattr(_log, self.level)(self.name, **facts)
 
 
-debug: Final = partial(LogEvent, Level.DEBUG)
-info: Final = partial(LogEvent, Level.INFO)
-warning: Final = partial(LogEvent, Level.WARNING)
-error: Final = partial(LogEvent, Level.ERROR)
+def debug(name: str, *fields: str) -> LogEvent:
+    return LogEvent(Level.DEBUG, name, fields)
 
 
-def crashed(name: str, meaning: str) -> LogEvent:
-    """An error in our own code, which was survived."""
-    return error(name, ("error", "frames"), meaning, "Report it.")
+def info(name: str, *fields: str) -> LogEvent:
+    return LogEvent(Level.INFO, name, fields)
+
+
+def warning(name: str, *fields: str) -> LogEvent:
+    return LogEvent(Level.WARNING, name, fields)
+
+
+def error(name: str, *fields: str) -> LogEvent:
+    return LogEvent(Level.ERROR, name, fields)

@@ -3,7 +3,7 @@
 import asyncio
 from typing import Any, Final
 
-from tsproxy.log_events.catalogue.cluster import LOOP_COMPLAINED
+from tsproxy.log_events.catalogue import LOOP_COMPLAINED
 from tsproxy.proxy.notes import frames_of
 
 EVERY_S: Final = 1.0

@@ -18,7 +18,7 @@ from time import perf_counter
 from typing import Any, Final
 
 from tsproxy.config.settings import Config
-from tsproxy.log_events.catalogue.rules import RULE_CODE_CHANGED, RULE_SLOW
+from tsproxy.log_events.catalogue import RULE_CODE_CHANGED, RULE_SLOW
 from tsproxy.model.custom_rule import CustomRule, RuleContext, TimestampRule
 from tsproxy.model.policy import Policy, Rule
 from tsproxy.proxy.metrics.catalogue.batches import RULE_SECONDS

@@ -16,7 +16,7 @@ import structlog
 from structlog.typing import EventDict, Processor
 
 from tsproxy.config.settings import LogLevel
-from tsproxy.log_events.catalogue.process import LIBRARY_COMPLAINED
+from tsproxy.log_events.catalogue import LIBRARY_COMPLAINED
 from tsproxy.proxy.notes import frames_of
 
 

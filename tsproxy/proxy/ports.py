@@ -10,7 +10,7 @@ import socket
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-from tsproxy.log_events.catalogue.process import ACCEPTING_PAUSED
+from tsproxy.log_events.catalogue import ACCEPTING_PAUSED
 from tsproxy.model.addresses import Address
 from tsproxy.proxy.outgoing_ports import outgoing_ports
 

@@ -12,7 +12,7 @@ from typing import Any
 from tsproxy.clock import Clock
 from tsproxy.config.settings import Config
 from tsproxy.config.source import Source
-from tsproxy.log_events.catalogue.process import PROXY_STARTED, PROXY_STARTING, PROXY_STOPPED
+from tsproxy.log_events.catalogue import PROXY_STARTED, PROXY_STARTING, PROXY_STOPPED
 from tsproxy.proxy.brokers.discovery import PermissionDeniedError
 from tsproxy.proxy.ports import ListenError
 from tsproxy.proxy.reload.reloader import Reloader

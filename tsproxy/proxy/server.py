@@ -24,7 +24,7 @@ from tsproxy.config.settings import BrokersFrom, Config
 from tsproxy.decisions import LifecycleKind
 from tsproxy.decisions.text import bounded
 from tsproxy.decisions.totals import Totals
-from tsproxy.log_events.catalogue.process import (
+from tsproxy.log_events.catalogue import (
     DECISION_LOG_NOT_FINISHED,
     DRAIN_DELAYED,
     DRAIN_STARTED,

@@ -27,7 +27,7 @@ from tsproxy.cluster.admin_connection import (
 )
 from tsproxy.cluster.topic_names import all_topics
 from tsproxy.config.settings import Config, Listener, Upstream
-from tsproxy.log_events.catalogue.cluster import (
+from tsproxy.log_events.catalogue import (
     CLUSTER_CONVERSATION_CRASHED,
     UPSTREAM_MAY_BE_PROXY,
 )

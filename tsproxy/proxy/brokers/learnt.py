@@ -18,7 +18,7 @@ from tsproxy.cluster.admin_connection import MOST_BROKERS, AdminConnection, may_
 from tsproxy.cluster.upstream import Upstream, UpstreamError
 from tsproxy.config.settings import Config
 from tsproxy.config.settings import Upstream as Settings
-from tsproxy.log_events.catalogue.cluster import UPSTREAM_REACHED, UPSTREAM_UNREACHABLE
+from tsproxy.log_events.catalogue import UPSTREAM_REACHED, UPSTREAM_UNREACHABLE
 from tsproxy.model.addresses import Address
 from tsproxy.model.produce import TopicKey
 from tsproxy.proxy.brokers.facts import ClusterFacts

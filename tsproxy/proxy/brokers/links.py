@@ -21,12 +21,12 @@ from tsproxy.cluster.admin_connection import (
 )
 from tsproxy.cluster.limits_of_brokers import Given, given_by
 from tsproxy.config.settings import Upstream
-from tsproxy.log_events.catalogue.cluster import (
+from tsproxy.log_events.catalogue import (
     BROKER_ANSWERS,
     BROKER_HANGS,
+    BROKER_LIMITS_UNKNOWN,
     CLUSTER_CONVERSATION_CRASHED,
 )
-from tsproxy.log_events.catalogue.rules import BROKER_LIMITS_UNKNOWN
 from tsproxy.model.addresses import Address
 from tsproxy.model.kafka import ErrorCode
 from tsproxy.proxy.notes import frames_of

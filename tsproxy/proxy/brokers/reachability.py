@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Final
 
 from tsproxy.clock import Clock
-from tsproxy.log_events.catalogue.cluster import UPSTREAM_REACHED, UPSTREAM_UNREACHABLE
+from tsproxy.log_events.catalogue import UPSTREAM_REACHED, UPSTREAM_UNREACHABLE
 
 TROUBLE_AGAIN_MS: Final = 5 * 60_000
 

@@ -16,7 +16,7 @@ from tsproxy.cluster.limits_of_brokers import (
     together,
 )
 from tsproxy.cluster.topic_limits import topic_limits
-from tsproxy.log_events.catalogue.rules import (
+from tsproxy.log_events.catalogue import (
     BROKER_LIMITS_NOT_UNDERSTOOD,
     TOPIC_LIMITS_DENIED,
     TOPIC_LIMITS_DIFFER,

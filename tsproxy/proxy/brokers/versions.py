@@ -12,7 +12,7 @@ from typing import Final
 
 from tsproxy.cluster.admin_connection import ConversationError, connected
 from tsproxy.config.settings import Config, Upstream
-from tsproxy.log_events.catalogue.cluster import OFFERS_CRASHED
+from tsproxy.log_events.catalogue import OFFERS_CRASHED
 from tsproxy.model.addresses import Address
 from tsproxy.proxy.notes import frames_of
 from tsproxy.proxy.wait import wait_at_most

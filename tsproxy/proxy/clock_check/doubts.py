@@ -9,7 +9,7 @@ from enum import StrEnum
 
 from prometheus_client.metrics_core import Metric
 
-from tsproxy.log_events.catalogue.clock import CLOCK_NOT_SYNCHRONISED, CLOCK_SUSPECTED, CLOCK_SUSPICION_ENDED
+from tsproxy.log_events.catalogue import CLOCK_NOT_SYNCHRONISED, CLOCK_SUSPECTED, CLOCK_SUSPICION_ENDED
 from tsproxy.proxy.metrics.catalogue import clock as metrics
 
 

@@ -13,7 +13,7 @@ from tsproxy.clock import Clock
 from tsproxy.cluster.kafka_producer import connected_producer
 from tsproxy.config.settings import Config
 from tsproxy.decisions import LifecycleKind
-from tsproxy.log_events.catalogue.clock import (
+from tsproxy.log_events.catalogue import (
     BROKER_CLOCK_DIFFERS,
     CLOCK_LISTENING_CRASHED,
     CLOCK_NOT_MEASURED,

@@ -14,7 +14,7 @@ from typing import Final, cast
 
 from tsproxy.config.settings import Listener, ProxyProtocol
 from tsproxy.decisions.text import bounded
-from tsproxy.log_events.catalogue.clients import (
+from tsproxy.log_events.catalogue import (
     PRINCIPAL_NOT_MAPPED,
     PROXY_HEADER_REJECTED,
     TLS_HANDSHAKE_FAILED,

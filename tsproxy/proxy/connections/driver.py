@@ -10,9 +10,8 @@ from dataclasses import dataclass
 from typing import assert_never
 
 from tsproxy.decisions.totals import Totals
-from tsproxy.log_events.catalogue.clients import SASL_FAILED, SESSION_CRASHED
+from tsproxy.log_events.catalogue import BY_NAME, SASL_FAILED, SESSION_CRASHED
 from tsproxy.log_events.event import LogEvent
-from tsproxy.log_events.sections import BY_NAME
 from tsproxy.model.addresses import Address, counted_as
 from tsproxy.model.outcome import Peer
 from tsproxy.model.view import View

@@ -15,12 +15,13 @@ from types import MappingProxyType
 
 from tsproxy.cluster.upstream import Upstream, UpstreamError
 from tsproxy.config.settings import AddressesInConfigs, BrokerHosts, Config, Listener
-from tsproxy.log_events.catalogue.clients import (
+from tsproxy.log_events.catalogue import (
+    BROKER_NOT_SERVED,
+    BROKER_SERVED,
     CLIENT_CONNECTED,
     CLIENT_LEFT,
     CONNECTION_REJECTED,
 )
-from tsproxy.log_events.catalogue.cluster import BROKER_NOT_SERVED, BROKER_SERVED
 from tsproxy.log_events.event import LogEvent
 from tsproxy.model.addresses import Address
 from tsproxy.model.outcome import Peer

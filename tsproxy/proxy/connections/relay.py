@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Final
 
 from tsproxy.decisions.totals import Totals
-from tsproxy.log_events.catalogue.clients import SESSION_CLOSED
+from tsproxy.log_events.catalogue import SESSION_CLOSED
 from tsproxy.model.outcome import Peer
 from tsproxy.model.view import Unchanged, View
 from tsproxy.proxy.connections.back_pressure import Hold

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from tsproxy.clock import Clock
-from tsproxy.log_events.catalogue.cluster import BROKERS_NOT_SERVED, SERVING_CRASHED
+from tsproxy.log_events.catalogue import BROKERS_NOT_SERVED, SERVING_CRASHED
 from tsproxy.proxy.connections.listener import ProxyListener
 from tsproxy.proxy.notes import frames_of
 

@@ -6,7 +6,7 @@ from typing import Final
 
 from tsproxy.clock import Clock
 from tsproxy.decisions.text import instant
-from tsproxy.log_events.catalogue.dead_letters import DEAD_LETTERS_LOST
+from tsproxy.log_events.catalogue import DEAD_LETTERS_LOST
 
 LOG_EVERY_MS: Final = 60_000
 

@@ -19,7 +19,7 @@ from tsproxy.clock import Clock
 from tsproxy.cluster.kafka_producer import connected_producer, partitions_of
 from tsproxy.config.settings import Config
 from tsproxy.decisions.privacy import Privacy
-from tsproxy.log_events.catalogue.dead_letters import DEAD_LETTERS_FAILED, DEAD_LETTERS_RESUMED
+from tsproxy.log_events.catalogue import DEAD_LETTERS_FAILED, DEAD_LETTERS_RESUMED
 from tsproxy.model.dead_letter import RejectedBatch
 from tsproxy.proxy.daemon_threads import DaemonThreads
 from tsproxy.proxy.dead_letters.drops import DropReason, Drops

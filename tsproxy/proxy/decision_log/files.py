@@ -22,7 +22,7 @@ from tsproxy.config.settings import Config, Decisions
 from tsproxy.decision_folder import name_of
 from tsproxy.decisions import Lines
 from tsproxy.decisions.events import Event
-from tsproxy.log_events.catalogue.decision_log import (
+from tsproxy.log_events.catalogue import (
     DECISION_LINES_LOST,
     DECISION_LOG_CRASHED,
     DECISION_LOG_RESUMED,

@@ -12,7 +12,7 @@ from tsproxy.clock import Clock
 from tsproxy.config.settings import Config
 from tsproxy.decisions import DecisionLog, LifecycleKind, Privacy, WriterHealth
 from tsproxy.decisions.totals import Totals
-from tsproxy.log_events.catalogue.decision_log import DECISION_LOG_CRASHED, DECISIONS_LEFT_UNSENT
+from tsproxy.log_events.catalogue import DECISION_LOG_CRASHED, DECISIONS_LEFT_UNSENT
 from tsproxy.model.outcome import Outcome
 from tsproxy.proxy.decision_log.files import DecisionFiles
 from tsproxy.proxy.decision_log.topic import DecisionTopic

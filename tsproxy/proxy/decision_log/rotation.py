@@ -7,7 +7,7 @@ from typing import Final
 from tsproxy.clock import Clock
 from tsproxy.config.settings import Decisions
 from tsproxy.decision_folder import close_abandoned, closed_files, delete, expired, open_path
-from tsproxy.log_events.catalogue.decision_log import (
+from tsproxy.log_events.catalogue import (
     DECISION_FILE_NOT_CLOSED,
     DECISION_FILE_RECOVERED,
     DECISION_FILE_REMOVED,

@@ -17,7 +17,7 @@ from aiokafka.errors import MessageSizeTooLargeError
 
 from tsproxy.cluster.kafka_producer import connected_producer, partitions_of
 from tsproxy.config.settings import Config, TopicSettings, Upstream
-from tsproxy.log_events.catalogue.decision_log import (
+from tsproxy.log_events.catalogue import (
     DECISION_NOT_SENT,
     DECISION_TOPIC_FAILED,
     DECISION_TOPIC_RESUMED,

@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Final
 
 from tsproxy.config.settings import Config, ConnectionLimits
-from tsproxy.log_events.catalogue.process import FILE_DESCRIPTORS_FEW
+from tsproxy.log_events.catalogue import FILE_DESCRIPTORS_FEW
 
 A_CONNECTION: Final = 2
 FEW_CONNECTIONS: Final = 100

@@ -19,7 +19,7 @@ from prometheus_client.registry import Collector
 
 from tsproxy.clock import Clock
 from tsproxy.decisions.text import bounded
-from tsproxy.log_events.catalogue.clients import CLIENTS_FAIL
+from tsproxy.log_events.catalogue import CLIENTS_FAIL
 from tsproxy.model.outcome import Peer
 from tsproxy.model.words import many
 from tsproxy.proxy.metrics.catalogue.connections import BROKER_CONNECTIONS, CLIENT_CONNECTIONS

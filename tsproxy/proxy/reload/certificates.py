@@ -20,7 +20,7 @@ from tsproxy.clock import Clock
 from tsproxy.config.problems import ConfigError, Problem
 from tsproxy.config.settings import Config, ServerTls, UpstreamTls
 from tsproxy.config.source import FileState, state_of
-from tsproxy.log_events.catalogue.configuration import (
+from tsproxy.log_events.catalogue import (
     CERTIFICATE_ENDS_SOON,
     CERTIFICATE_EXPIRED,
     CERTIFICATES_NOT_RELOADED,

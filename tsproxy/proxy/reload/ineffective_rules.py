@@ -10,7 +10,7 @@ from typing import Final
 
 from tsproxy.config.settings import Config
 from tsproxy.config.values import bound_text
-from tsproxy.log_events.catalogue.rules import RULE_INEFFECTIVE
+from tsproxy.log_events.catalogue import RULE_INEFFECTIVE
 from tsproxy.model.policy import TimeLimit
 from tsproxy.model.verdict import TopicLimits
 from tsproxy.policy.review import IneffectiveRule, ineffective_rules

@@ -20,7 +20,7 @@ from tsproxy.config.problems import ConfigError, Problem
 from tsproxy.config.reloaded import Reloaded, reloaded
 from tsproxy.config.settings import Config
 from tsproxy.config.source import FileState, Source
-from tsproxy.log_events.catalogue.configuration import (
+from tsproxy.log_events.catalogue import (
     CONFIG_NEEDS_RESTART,
     CONFIG_NOT_RELOADED,
     CONFIG_NOTICE,

@@ -13,7 +13,7 @@ from typing import Final
 
 from tsproxy.config.patterns import regex_advice
 from tsproxy.config.settings import Config
-from tsproxy.log_events.catalogue.rules import RULE_FITS_NO_TOPIC, WAIVER_FITS_NO_TOPIC
+from tsproxy.log_events.catalogue import RULE_FITS_NO_TOPIC, WAIVER_FITS_NO_TOPIC
 from tsproxy.model.policy import Rule, Waiver
 from tsproxy.policy.resolve import is_internal
 from tsproxy.proxy.brokers.facts import VisibleTopics

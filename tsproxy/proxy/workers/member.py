@@ -18,7 +18,7 @@ from typing import Any, Final
 
 from tsproxy.clock import Clock
 from tsproxy.config.settings import Config
-from tsproxy.log_events.catalogue.workers import (
+from tsproxy.log_events.catalogue import (
     WORKER_ENDED,
     WORKER_HANGS,
     WORKER_KILLED,

@@ -19,8 +19,7 @@ from tsproxy.config.problems import ConfigError, Problem
 from tsproxy.config.reloaded import Reloaded
 from tsproxy.config.settings import Config
 from tsproxy.config.source import Source
-from tsproxy.log_events.catalogue.process import PROXY_STARTED, PROXY_STARTING, PROXY_STOPPED
-from tsproxy.log_events.catalogue.workers import WORKER_WATCH_CRASHED
+from tsproxy.log_events.catalogue import PROXY_STARTED, PROXY_STARTING, PROXY_STOPPED, WORKER_WATCH_CRASHED
 from tsproxy.model.addresses import Address
 from tsproxy.proxy.admin.http import AdminHttp
 from tsproxy.proxy.admin.pages import pages

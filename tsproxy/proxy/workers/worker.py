@@ -14,8 +14,8 @@ from typing import Any
 
 from tsproxy.clock import Clock
 from tsproxy.config import ConfigError
-from tsproxy.log_events.catalogue.configuration import CONFIG_RELOAD_CRASHED
-from tsproxy.log_events.catalogue.workers import (
+from tsproxy.log_events.catalogue import (
+    CONFIG_RELOAD_CRASHED,
     ORDERS_CRASHED,
     SUPERVISOR_LOST,
     WORKER_STARTED,

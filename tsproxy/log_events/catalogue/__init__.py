@@ -1,1 +1,0 @@
-"""One row for each event of the operators' log: one module for each section of troubleshooting.md."""
