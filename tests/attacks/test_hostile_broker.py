@@ -15,14 +15,12 @@ from tests.attacks.hostile_broker import (
     metadata,
 )
 from tests.attacks.hostile_run import MOST_MIB, run
-from tests.config.files import SMALLEST, config_of
 from tsproxy.cluster import admin_connection, bounded_connection
 from tsproxy.cluster.admin_connection import MOST_BROKERS, ConversationError, connected
 from tsproxy.cluster.newest_timestamps import newest_timestamps
 from tsproxy.cluster.topic_names import topic_names
 from tsproxy.cluster.topic_rights import topic_rights
 from tsproxy.model.addresses import Address
-from tsproxy.proxy.brokers.learnt import LearntCluster
 
 pytestmark = pytest.mark.broker  # Kafka's schemas come out of its jars
 
@@ -132,18 +130,6 @@ async def test_an_answer_that_no_broker_gives_is_named_at_once_and_in_few_words(
                 await own.cluster()
     assert text in str(raised.value)
     assert len(str(raised.value)) < 500
-
-
-async def test_brokers_that_cannot_be_are_not_learnt_from_clients_answers_either():
-    facts = []
-    upstream = config_of(SMALLEST).upstream
-    learnt = LearntCluster(upstream, None, facts.append, lambda _: None)
-    for node_id, host, port in ((-1, "h", 1), (1, "", 1), (1, "h" * 256, 1), (1, "h", 0), (1, "h", 65_536)):
-        learnt.want_node(node_id, Address(host, port))
-    for node_id in range(MOST_BROKERS + 5):
-        learnt.want_node(node_id, Address("h", 9_092))
-    await asyncio.sleep(0)
-    assert len(facts[-1].brokers) == MOST_BROKERS
 
 
 async def test_the_largest_answer_is_read(monkeypatch):

@@ -171,7 +171,7 @@ OTHER = {
     "duration, milliseconds or `unlimited`": "1234",
 }
 """A value of each kind that is nobody's default."""
-WITH_OTHERS = ("upstream.brokers_from", "upstream.clients_use_sasl", "policy.defaults.dead_letters")
+WITH_OTHERS = ("policy.defaults.dead_letters",)
 """Keys whose other values need other keys as well."""
 ALONE = [
     key

@@ -185,28 +185,6 @@ WRONG = {
         SMALLEST.replace("}", ", admin: { sasl: { mechanism: GSSAPI, username: u } } }"),
         r"sasl.username: does not go with mechanism GSSAPI, which takes only service_name",
     ),
-    "without a connection of its own it must be told of SASL": (
-        SMALLEST.replace("}", ", brokers_from: clients }") + "policy: { limits_from: config }\n",
-        r"upstream.clients_use_sasl: is missing: with upstream.brokers_from: clients",
-    ),
-    "without a connection of its own no broker tells limits": (
-        SMALLEST.replace("}", ", brokers_from: clients, clients_use_sasl: no }"),
-        r"policy.limits_from: must be config: with upstream.brokers_from: clients",
-    ),
-    "without a connection of its own nothing is written": (
-        SMALLEST.replace("}", ", brokers_from: clients, clients_use_sasl: no }")
-        + "policy: { limits_from: config }\ndecisions: { topic: { name: d } }\n",
-        r"decisions.topic: needs a connection of the proxy's own: leave it out",
-    ),
-    "without a connection of its own no broker tells its time": (
-        SMALLEST.replace("}", ", brokers_from: clients, clients_use_sasl: no }")
-        + "policy: { limits_from: config }\nclock: { when_beyond: audit }\n",
-        r"clock.when_beyond: must be warn: with upstream.brokers_from: clients",
-    ),
-    "with a connection of its own SASL is not said twice": (
-        SMALLEST.replace("}", ", clients_use_sasl: no }"),
-        r"upstream.clients_use_sasl: goes with upstream.brokers_from: clients alone",
-    ),
     "what is not YAML is told with its line": ("upstream: [\n", r"tsproxy.yaml:2: not YAML: "),
     "a list as a file is rejected": ("- 1\n", r"tsproxy.yaml:1: the file must be a mapping"),
     "a file without end is rejected": (

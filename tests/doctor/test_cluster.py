@@ -223,20 +223,6 @@ async def test_the_ports_of_a_proxy_that_runs_are_no_problem(kafka, capsys, tmp_
     assert f"a tsproxy answers at 127.0.0.1:{admin}: it probably has them" in skipped["text"]
 
 
-async def test_a_proxy_that_asks_the_cluster_nothing_is_not_examined_for_its_rights(doctor, kafka):
-    plain = f"127.0.0.1:{kafka.node(1).internal_port}"
-    arguments = ["--upstream", plain, "--set", "upstream.brokers_from=clients"]
-    arguments += ["--set", "policy.limits_from=config", "--set"]
-    result = await doctor(*arguments, "upstream.clients_use_sasl=no", tls=False, sasl=False)
-    wrong = await doctor(*arguments, "upstream.clients_use_sasl=yes", tls=False, sasl=False)
-
-    assert (result.status, found(result, "problem")) == (0, [])
-    assert [each["text"] for each in found(result, "ok", "cluster")] == [f"{plain} can be connected"]
-    assert {each["check"] for each in found(result, "skipped")} >= {"permissions", "topics", "versions"}
-    [problem] = found(wrong, "problem")
-    assert "has no SASL, and upstream.clients_use_sasl says the opposite" in problem["text"]
-
-
 async def test_the_clock_is_compared_with_what_brokers_write_meanwhile(kafka, capsys, tmp_path):
     plain = f"127.0.0.1:{kafka.node(1).internal_port}"
 

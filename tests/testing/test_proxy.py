@@ -1,28 +1,20 @@
-"""`RunningProxy` without a broker: its decision log has the heartbeats of a start and of a stop."""
+"""`RunningProxy` without a client: its decision log has the heartbeats of a start and of a stop."""
 
 import os
 import signal
 
 import pytest
 
-from tsproxy.testing.ports import free_ports
 from tsproxy.testing.proxy import ProxyError, RunningProxy
-
-ALONE = {
-    "upstream.brokers_from": "clients",
-    "upstream.clients_use_sasl": "false",
-    "policy.limits_from": "config",
-}
-"""A proxy that starts although no broker is there."""
 
 
 @pytest.fixture
-def upstream():
-    return f"127.0.0.1:{free_ports(1)[0]}"
+def upstream(kafka_440):
+    return kafka_440.bootstrap_servers
 
 
 async def test_after_a_stop_the_log_is_complete(upstream):
-    async with RunningProxy(upstream, settings=ALONE) as proxy:
+    async with RunningProxy(upstream) as proxy:
         assert await proxy.stop() == 0
         lines = proxy.decisions()
     assert (lines[-1]["event"], lines[-1]["kind"]) == ("lifecycle", "stop")
@@ -30,7 +22,7 @@ async def test_after_a_stop_the_log_is_complete(upstream):
 
 
 async def test_after_a_kill_the_whole_lines_are_there(upstream, tmp_path):
-    async with RunningProxy(upstream, settings=ALONE, decisions=tmp_path) as proxy:
+    async with RunningProxy(upstream, decisions=tmp_path) as proxy:
         await proxy.kill()
         (file,) = tmp_path.glob("decisions-*.jsonl*")
         whole = proxy.decisions()
@@ -41,7 +33,7 @@ async def test_after_a_kill_the_whole_lines_are_there(upstream, tmp_path):
 
 
 async def killed_by_the_system(upstream):
-    async with RunningProxy(upstream, settings=ALONE) as proxy:
+    async with RunningProxy(upstream) as proxy:
         os.kill(proxy.pid, signal.SIGKILL)
         await proxy.wait()
 

@@ -261,16 +261,12 @@ def _unreadable_text(error: Exception) -> str:
     return f"an answer that cannot be read: {why}"
 
 
-def may_be_broker(node_id: int, address: Address) -> bool:
-    return node_id >= 0 and 0 < len(address.host) <= _MOST_HOST and 0 < address.port <= _MOST_PORT
-
-
 def _cluster(answer: Any) -> ClusterAnswer:
     if len(answer.brokers) > MOST_BROKERS:
         raise DecodeError(f"{many(len(answer.brokers), 'broker')}, where {MOST_BROKERS:,} are allowed")
     brokers = {node_id: Address(host, port) for node_id, host, port, *_ in answer.brokers}
     for node_id, address in brokers.items():
-        if not may_be_broker(node_id, address):
+        if node_id < 0 or not 0 < len(address.host) <= _MOST_HOST or not 0 < address.port <= _MOST_PORT:
             shown = f"{address.host[:_MOST_HOST]!r}:{address.port}"
             raise DecodeError(f"a broker that cannot be: node {node_id} at {shown}")
     # (error_code, topic, is_internal, partitions)

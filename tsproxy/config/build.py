@@ -10,7 +10,6 @@ from typing import Final, TypeVar
 from tsproxy.config.build_policy import build_policy
 from tsproxy.config.build_sasl import build_sasl
 from tsproxy.config.checks import (
-    check_brokers_from,
     check_clock,
     check_dead_letters,
     check_names,
@@ -47,7 +46,6 @@ def build(root: Parsed, problems: list[Problem]) -> Config | None:
     policy = build_policy(root["policy"], problems)
     check_dead_letters(root, policy, problems)
     check_clock(root, problems)
-    check_brokers_from(root, problems)
     admin = _admin(root["admin"], problems)
     if problems or upstream is None or policy is None or admin is None:
         return None

@@ -3,49 +3,14 @@
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Final
 
 from tsproxy.config.parsed import Parsed
 from tsproxy.config.problems import Problem
-from tsproxy.config.settings import BrokersFrom, Listener, WhenBeyond
+from tsproxy.config.settings import Listener
 from tsproxy.config.values import ports_text
 from tsproxy.model.addresses import Address, ip_or_none
-from tsproxy.model.policy import LimitsFrom, Policy, Rule, Waiver
+from tsproxy.model.policy import Policy, Rule, Waiver
 from tsproxy.model.words import noun
-
-_KEY: Final = "upstream.brokers_from"
-
-_NEEDS_OWN_CONNECTION: Final = ("upstream.admin.sasl", "decisions.topic", "dead_letters", "clock.probe")
-"""Sections that need a connection of the proxy's own, because the proxy itself reads or writes for them."""
-
-
-def check_brokers_from(root: Parsed, problems: list[Problem]) -> None:
-    """Check the settings that depend on `upstream.brokers_from`. Some of them need a connection of the
-    proxy's own."""
-    upstream, policy = root["upstream"], root["policy"]
-    if not isinstance(upstream, Parsed) or not upstream.is_sound or not isinstance(policy, Parsed):
-        return
-    clients_use_sasl: bool | None = upstream["clients_use_sasl"]
-    if upstream["brokers_from"] is BrokersFrom.OWN_CONNECTION:
-        if clients_use_sasl is not None:
-            text = "clients alone; with a connection of its own the proxy knows: leave it out"
-            problems.append(upstream.problem(f"goes with {_KEY}: {text}", "clients_use_sasl"))
-        return
-    if clients_use_sasl is None:
-        text = f"is missing: with {_KEY}: clients nothing else tells whether clients are accepted by SASL"
-        problems.append(upstream.problem(text, "clients_use_sasl"))
-    if policy["limits_from"] is not LimitsFrom.CONFIG:
-        text = f"must be config: with {_KEY}: clients the proxy asks no broker for the limits of topics"
-        problems.append(policy.problem(text, "limits_from"))
-    for path in _NEEDS_OWN_CONNECTION:
-        section = _at(root, path)
-        if section is not None:
-            text = f"needs a connection of the proxy's own: leave it out, or say {_KEY}: own_connection"
-            problems.append(section.problem(text))
-    clock = root["clock"]
-    if isinstance(clock, Parsed) and clock.is_sound and clock["when_beyond"] is not WhenBeyond.WARN:
-        text = f"must be warn: with {_KEY}: clients nothing is known of the brokers' clocks"
-        problems.append(clock.problem(text, "when_beyond"))
 
 
 def _at(root: Parsed, path: str) -> Parsed | None:

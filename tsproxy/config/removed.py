@@ -4,7 +4,14 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final
 
-REMOVED: Final[Mapping[str, str]] = MappingProxyType({})
+REMOVED: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "upstream.brokers_from": "the proxy finds brokers on a connection of its own; give it a user "
+        "(upstream.admin.sasl), or brokers that need no login",
+        "upstream.clients_use_sasl": "clients log in if the proxy's own connection does; give it a user "
+        "(upstream.admin.sasl)",
+    }
+)
 """The path of a key or of a section, as in `Key.path` -> what to do instead."""
 
 

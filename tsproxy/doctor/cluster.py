@@ -11,7 +11,7 @@ from typing import Final, Literal
 from tsproxy.cluster.admin_connection import AdminConnection, ClusterAnswer, ConversationError, connected
 from tsproxy.cluster.client_options import wire_mechanism
 from tsproxy.cluster.upstream import hosts_of
-from tsproxy.config.settings import BrokersFrom, Config, Upstream
+from tsproxy.config.settings import Config, Upstream
 from tsproxy.doctor.findings import Check, Finding, few
 from tsproxy.model.addresses import Address, ip_or_none
 from tsproxy.model.kafka import ApiKey
@@ -80,7 +80,7 @@ async def look(config: Config, stack: AsyncExitStack) -> Seen:
     tls = upstream_context(upstream.tls) if upstream.tls else None
     servers = await asyncio.gather(*(_look_at(upstream, each, tls) for each in upstream.bootstrap_servers))
     for server in servers:
-        if server.error is None and upstream.brokers_from is BrokersFrom.OWN_CONNECTION:
+        if server.error is None:
             try:
                 connection = await stack.enter_async_context(connected(server.address, tls, upstream.sasl))
                 return Seen(servers, connection, await connection.cluster(with_topics=True))
@@ -100,14 +100,12 @@ async def _look_at(upstream: Upstream, address: Address, tls: ssl.SSLContext | N
             mechanisms = await connection.sasl_mechanisms(wire_mechanism(upstream.sasl))
     except ConversationError as error:
         return Server(address, names, error=str(error), speaks=await _speaks(address))
-    error_text = None
-    if upstream.brokers_from is BrokersFrom.OWN_CONNECTION:
-        try:
-            async with connected(address, tls, upstream.sasl) as connection:
-                answer = await connection.cluster()
-                error_text = None if answer.brokers else f"{address}: the cluster has no brokers yet"
-        except ConversationError as error:
-            error_text = str(error)
+    try:
+        async with connected(address, tls, upstream.sasl) as connection:
+            answer = await connection.cluster()
+            error_text = None if answer.brokers else f"{address}: the cluster has no brokers yet"
+    except ConversationError as error:
+        error_text = str(error)
     return Server(address, names, True, mechanisms, certificate, error_text)
 
 

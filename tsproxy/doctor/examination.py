@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from tsproxy.clock import Clock
 from tsproxy.cluster.admin_connection import ConversationError
-from tsproxy.config.settings import BrokersFrom, Config
+from tsproxy.config.settings import Config
 from tsproxy.doctor import clocks, configuration, machine, permissions, ports, security, topics
 from tsproxy.doctor.cluster import CLUSTER, Seen, bootstrap, look, reach_brokers, versions
 from tsproxy.doctor.findings import Check, Finding
@@ -48,9 +48,6 @@ def _led_by(config: Config, seen: Seen) -> Config:
 async def _of_cluster(
     config: Config, seen: Seen, stack: AsyncExitStack, clock: Clock, progress: Progress
 ) -> list[Finding]:
-    if config.upstream.brokers_from is BrokersFrom.CLIENTS:
-        text = "upstream.brokers_from is clients: the proxy asks the cluster nothing by itself"
-        return [Check(name).skipped(text) for name in ("versions", "permissions", "topics", "clock")]
     connection = seen.connection
     if connection is None:
         text = "no broker answers the proxy's own connection"

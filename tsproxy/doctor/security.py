@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from tsproxy.cluster.client_options import wire_mechanism
-from tsproxy.config.settings import BrokersFrom, Config, ListenerTls
+from tsproxy.config.settings import Config, ListenerTls
 from tsproxy.config.values import instant_text
 from tsproxy.doctor.cluster import Node, Seen, Server
 from tsproxy.doctor.commands import admin_arguments
@@ -57,9 +57,6 @@ def _end_of(what: str, certificate: Signed, now_ms: int) -> Finding:
 
 def _login(config: Config, connected: Sequence[Server]) -> Iterator[Finding]:
     sasl = config.upstream.sasl
-    if config.upstream.brokers_from is BrokersFrom.CLIENTS:
-        yield from _logins_of_clients(config, connected)
-        return
     for server in connected:
         if sasl is None:
             yield _without_login(server)
@@ -83,20 +80,6 @@ def _login(config: Config, connected: Sequence[Server]) -> Iterator[Finding]:
             )
         else:
             yield SECURITY.ok(f"{server.address}: {sasl.user} logs in by {sasl.mechanism.value}")
-
-
-def _logins_of_clients(config: Config, connected: Sequence[Server]) -> Iterator[Finding]:
-    """Whether clients log in as `upstream.clients_use_sasl` says. The proxy has to rely on that setting."""
-    for server in connected:
-        has_sasl = server.mechanisms is not None
-        text = f"{server.address}: this listener has {'SASL' if has_sasl else 'no SASL'}"
-        if has_sasl is config.upstream.needs_sasl:
-            yield SECURITY.ok(f"{text}, as upstream.clients_use_sasl says; the proxy itself does not log in")
-        else:
-            yield SECURITY.problem(
-                f"{text}, and upstream.clients_use_sasl says the opposite",
-                f"set upstream.clients_use_sasl: {'yes' if has_sasl else 'no'}",
-            )
 
 
 def _without_login(server: Server) -> Finding:

@@ -20,7 +20,7 @@ from tsproxy import __version__
 from tsproxy.clock import Clock
 from tsproxy.cluster.upstream import Upstream
 from tsproxy.config.reloaded import Reloaded
-from tsproxy.config.settings import BrokersFrom, Config
+from tsproxy.config.settings import Config
 from tsproxy.decisions import LifecycleKind
 from tsproxy.decisions.text import bounded
 from tsproxy.decisions.totals import Totals
@@ -37,7 +37,6 @@ from tsproxy.proxy.admin.pages import pages
 from tsproxy.proxy.admin.report import Report, most
 from tsproxy.proxy.brokers.discovery import Cluster
 from tsproxy.proxy.brokers.facts import ClusterFacts
-from tsproxy.proxy.brokers.learnt import LearntCluster
 from tsproxy.proxy.brokers.versions import BrokerVersions
 from tsproxy.proxy.clock_check.monitor import ClockMonitor
 from tsproxy.proxy.complaints import Complaints
@@ -67,7 +66,6 @@ from tsproxy.proxy.reload.waivers import Waivers
 from tsproxy.proxy.reloadable import Commit, Reloadable
 from tsproxy.proxy.startup import in_force, not_writable, recorder_of
 from tsproxy.proxy.wait import cancelled
-from tsproxy.tls.contexts import CurrentTls
 from tsproxy.wire.k18_api_versions import Versions
 
 log = structlog.get_logger()
@@ -136,7 +134,15 @@ class Proxy:
         self._recorder = recorder_of(config, tls, self.metrics, clock, self._drain_totals)
         self._dead_letters = DeadLetters(config, tls, self._recorder.privacy, clock)
         self.metrics.add(self._dead_letters)
-        self._cluster = self._cluster_of(config, tls)
+        self._cluster = Cluster(
+            config.upstream,
+            tls,
+            clock,
+            self._apply_facts,
+            self._set_reachable,
+            reads_limits=config.policy.asks_broker,
+            listeners=config.listeners,
+        )
         self._offers = BrokerVersions(config.upstream, tls, self._offer)
         self._limits = ProcessLimits(
             descriptors.share_of(config), clock, is_lowered=descriptors.lowers(config)
@@ -203,19 +209,6 @@ class Proxy:
             cut = await self._drain()
             await cancelled(*tasks)
             await self._end(cut)
-
-    def _cluster_of(self, config: Config, tls: CurrentTls | None) -> Cluster | LearntCluster:
-        if config.upstream.brokers_from is BrokersFrom.CLIENTS:
-            return LearntCluster(config.upstream, tls, self._apply_facts, self._set_reachable)
-        return Cluster(
-            config.upstream,
-            tls,
-            self._clock,
-            self._apply_facts,
-            self._set_reachable,
-            reads_limits=config.policy.asks_broker,
-            listeners=config.listeners,
-        )
 
     def _parts(self) -> list[Callable[[], Coroutine[Any, Any, None]]]:
         """The tasks beside the connections. They run until all connections are closed."""
@@ -404,8 +397,7 @@ class Proxy:
         self._topics_unreadable.set(len(facts.unreadable_topics))
         self._ineffective_rules.check(facts.topics)
         self._unfit_rules.check(facts.visible)
-        if self._config.upstream.brokers_from is BrokersFrom.OWN_CONNECTION:
-            self._offers.set_brokers(facts.brokers)
+        self._offers.set_brokers(facts.brokers)
         members = (facts.cluster_id, tuple(sorted(facts.brokers)))
         if members != self._members:
             self._members = members

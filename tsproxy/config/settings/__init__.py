@@ -28,7 +28,6 @@ from tsproxy.config.settings.root import (
     WhenBeyond,
 )
 from tsproxy.config.settings.upstream import (
-    BrokersFrom,
     ClientCredentials,
     Credentials,
     Kerberos,
@@ -50,7 +49,6 @@ __all__ = [
     "AdminSettings",
     "BrokerHosts",
     "BrokerPorts",
-    "BrokersFrom",
     "ClientAuth",
     "ClientCredentials",
     "ClockProbe",

@@ -5,17 +5,10 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Final
 
-from tsproxy.config.keys import Key, Keys, fixed, keys_for, keys_of, live, name_of, section
-from tsproxy.config.kinds import ADDRESS, CIPHERS, DURATION, NAME, PATH, SECRET, TEXT, URL, YES_OR_NO, choice
+from tsproxy.config.keys import Key, Keys, keys_for, keys_of, live, name_of, section
+from tsproxy.config.kinds import ADDRESS, CIPHERS, DURATION, NAME, PATH, SECRET, TEXT, URL, choice
 from tsproxy.config.values import Secret
 from tsproxy.model.addresses import Address
-
-
-class BrokersFrom(StrEnum):
-    """How the proxy finds the brokers."""
-
-    OWN_CONNECTION = "own_connection"
-    CLIENTS = "clients"
 
 
 class TlsVersion(StrEnum):
@@ -170,19 +163,6 @@ class Upstream:
     tls: UpstreamTls | None = section(
         UpstreamTls, optional="Connections to brokers use TLS if this section is present, even as `{}`."
     )
-    brokers_from: BrokersFrom = fixed(
-        choice(BrokersFrom),
-        "How the proxy finds brokers: on a connection of its own, or in the answers to `clients`. "
-        "These answers do not contain the limits of topics, so `clients` needs `policy.limits_from: "
-        "config`.",
-        default="own_connection",
-    )
-    clients_use_sasl: bool | None = fixed(
-        YES_OR_NO,
-        "Whether the brokers' listener uses SASL. Only for `brokers_from: clients`; otherwise the "
-        "proxy knows it from its own connection.",
-        default=None,
-    )
     bearer_claim: str = live(
         TEXT,
         "The claim of OAUTHBEARER tokens that brokers use as the principal: their "
@@ -201,8 +181,3 @@ class Upstream:
         path="admin.sasl",
         optional="How the proxy's own connection authenticates. Clients use their own credentials.",
     )
-
-    @property
-    def needs_sasl(self) -> bool:
-        """True if brokers accept a client only after SASL."""
-        return self.sasl is not None if self.clients_use_sasl is None else self.clients_use_sasl
