@@ -9,7 +9,7 @@ import gc
 import os
 import signal
 from collections.abc import AsyncIterator, Iterator
-from contextlib import ExitStack, contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,9 +19,9 @@ from hypothesis import settings
 from py4j.java_gateway import JavaClass, JavaMember, JVMView
 
 from spark_reports.spark.session import spark_session
-from tests import forked_proxies, full_only, native_code
+from tests import full_only, native_code
 from tests.log_events.checked import check_all_lines
-from tests.markers import NoJava, add_markers, needs_java
+from tests.markers import add_markers
 from tests.shared_brokers import attached
 from tsproxy.testing.kafka_cluster import KafkaCluster
 
@@ -43,8 +43,6 @@ pytest_plugins = ["tsproxy.testing.fixtures"]  # by its entry point as well, whe
 # A program that a shell starts in the background ignores SIGINT, and so would all processes of the tests.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
-
-NO_JAVA = NoJava()
 
 ROOM_FOR_QUERIES = (
     "--driver-memory 2g --conf spark.buffer.pageSize=1m --conf spark.sql.ui.retainedExecutions=10 "
@@ -108,23 +106,6 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
         terminalreporter.write_line(line)
 
 
-@pytest.hookimpl(wrapper=True)
-def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
-    """A test without a marker finds no Java (see `markers`)."""
-    if needs_java(item):
-        return (yield)
-    with NO_JAVA.in_place():
-        return (yield)
-
-
-@pytest.hookimpl(wrapper=True)
-def pytest_runtest_teardown() -> Iterator[None]:
-    try:
-        return (yield)
-    finally:
-        NO_JAVA.check()
-
-
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
 async def kafka_440(request: pytest.FixtureRequest) -> AsyncIterator[KafkaCluster]:
     """One plain Kafka 4.4.0 broker: by default no record may be over an hour ahead."""
@@ -150,13 +131,6 @@ async def kafka_391(request: pytest.FixtureRequest) -> AsyncIterator[KafkaCluste
 def kafka(request: pytest.FixtureRequest) -> KafkaCluster:
     """A broker of 4.4.0. `make test-full` runs the test against 3.9.1, too."""
     return request.getfixturevalue(request.param)
-
-
-@pytest.fixture(scope="session", autouse=True)
-def forked_proxies_in_a_sampled_run() -> Iterator[None]:
-    """`make test` forks proxies from one start of Python; `make test-full` starts each of them."""
-    with nullcontext() if os.environ.get("TSPROXY_TEST") == "full" else forked_proxies.instead_of_starts():
-        yield
 
 
 @pytest.fixture(scope="session")

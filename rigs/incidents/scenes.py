@@ -37,8 +37,6 @@ PATIENCE_S = 120
 UNSHARE = ("unshare", "--user", "--map-root-user", "--mount")
 SCRAM = "SCRAM-SHA-512"
 TWO_HOURS_S = 7_200
-ANEW = {"TSPROXY_OF_A_TEST": "incidents"}
-"""A proxy with a variable of its own is started anew (tests/forked_proxies.py): its command is wrapped."""
 
 
 # Brokers.
@@ -144,7 +142,7 @@ class Wrapped(RunningProxy):
     """A proxy with its own mounts, which `script` makes before it starts."""
 
     def __init__(self, script, *arguments, **named):
-        super().__init__(*arguments, environment=ANEW, **named)
+        super().__init__(*arguments, **named)
         self._script = script
 
     def _command(self):

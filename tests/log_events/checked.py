@@ -1,9 +1,14 @@
 """In tests, a line of the operators' log may only have the fields that its event's row names."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
+from tsproxy.log_events.catalogue import BY_NAME
 from tsproxy.log_events.event import LogEvent
 from tsproxy.proxy.notes import Notes
+from tsproxy.testing.proxy import RunningProxy
+
+EVERY_LINE = {"timestamp", "level", "event", "worker"}
+"""The fields that a line has beside those of its event."""
 
 
 class UnknownFieldError(AssertionError):
@@ -15,9 +20,16 @@ def check(event: LogEvent, facts: Mapping[str, object]) -> None:
         raise UnknownFieldError(f"{event.name} has no field {sorted(unknown)}")
 
 
+def check_log(lines: Iterable[Mapping[str, object]]) -> None:
+    """Check the parsed lines of a proxy."""
+    for line in lines:
+        if event := BY_NAME.get(str(line["event"])):
+            check(event, dict.fromkeys(line.keys() - EVERY_LINE))
+
+
 def check_all_lines() -> None:
-    """Check every line that this process, and its forks, write from now on."""
-    write_line, write_note = LogEvent.__call__, Notes.write
+    """Check every line that this process writes from now on, and those of each proxy that it waits for."""
+    write_line, write_note, wait = LogEvent.__call__, Notes.write, RunningProxy.wait
 
     def checked_line(self: LogEvent, **facts: object) -> None:
         check(self, facts)
@@ -27,5 +39,11 @@ def check_all_lines() -> None:
         check(event, {**facts, "suppressed": 0})
         write_note(self, address, event, facts)
 
+    async def checked_wait(self: RunningProxy) -> int:
+        status = await wait(self)
+        check_log(self.log)
+        return status
+
     LogEvent.__call__ = checked_line  # type: ignore[method-assign]  # in tests alone
     Notes.write = checked_note  # type: ignore[method-assign]  # in tests alone
+    RunningProxy.wait = checked_wait  # type: ignore[method-assign]  # in tests alone

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.documents.tables import rows_of
-from tests.log_events.checked import UnknownFieldError
+from tests.log_events.checked import UnknownFieldError, check_log
 from tsproxy.clock import Clock
 from tsproxy.log_events import catalogue
 from tsproxy.log_events.catalogue import BY_NAME, CLIENT_REJECTED, DRAIN_STARTED
@@ -107,3 +107,7 @@ def test_a_line_with_another_field_fails_a_test():
         DRAIN_STARTED(clients=1, reason="x")
     with pytest.raises(UnknownFieldError, match="client_rejected has no field"):
         Notes(None, Clock()).write("192.0.2.1", CLIENT_REJECTED, {"value": "x"})
+    line = {"timestamp": "t", "level": "info", "event": "drain_started", "worker": 1, "clients": 1}
+    check_log([line, {"event": "not_json", "text": "Traceback"}])
+    with pytest.raises(UnknownFieldError, match="drain_started has no field"):
+        check_log([line | {"reason": "x"}])

@@ -100,7 +100,7 @@ async def test_no_secret_stands_in_the_arguments_of_any_process(kafka_440, tmp_p
         "admin: { token: '${TOKEN}' }\n"
         f"decisions: {{ privacy: {{ addresses: hash, salt: {secrets['salt']} }} }}\n"
     )
-    environment = {"TOKEN": secrets["token"], "PYTHONUTF8": "1"}  # the second one, so that no proxy is a fork
+    environment = {"TOKEN": secrets["token"]}
     async with RunningProxy(config=file, arguments=TWO, environment=environment) as proxy:
         supervisor, *workers = (Path(f"/proc/{pid}") for pid in (proxy.pid, *pids(proxy).values()))
         told = [(process / "cmdline").read_bytes() for process in (supervisor, *workers)]
