@@ -12,7 +12,7 @@ QUICK := -m "not broker and not spark and not slow"
 export PYTHONDONTWRITEBYTECODE =
 
 .DEFAULT_GOAL := help
-.PHONY: help setup java demo test test-quick test-full test-clients differential kafka mutation coverage fuzz cost simulate chaos incidents availability truth load schedules soak bench bench-reports bench-fleet pyfiles docs generated docs-run test-deploy release deb lint format clean
+.PHONY: help setup java demo test test-quick test-full test-clients differential kafka mutation coverage fuzz simulate chaos incidents availability truth load schedules soak bench bench-reports bench-fleet pyfiles docs generated docs-run test-deploy release deb lint format clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -94,9 +94,6 @@ MINUTES ?= 1
 fuzz: .venv/stamp ## coverage-guided fuzzing in Python and, where clang is, of the native code; MINUTES for each target
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check atheris==3.0.0
 	$(BIN)/python -m rigs.fuzz --minutes $(MINUTES)
-
-cost: .venv/stamp ## search what a peer's bytes may cost the event loop, whatever is configured; MINUTES of CPU
-	$(BIN)/python -m rigs.cost --minutes $(MINUTES)
 
 CONNECTIONS ?= 10000
 ADVERSARIES ?= 0

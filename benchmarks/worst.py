@@ -6,11 +6,16 @@ counted. The inputs are those of `tests/attacks/test_work.py`, larger.
 """
 
 import gzip
+import json
+import lzma
 import struct
 import time
+from base64 import b64decode
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final
+from functools import partial
+from pathlib import Path
+from typing import Any, Final
 
 import cramjam
 import google_crc32c
@@ -18,9 +23,6 @@ import google_crc32c
 from benchmarks.bench import Bench
 from benchmarks.rounds import spread
 from benchmarks.sections import Section, Verdict, verdict
-from rigs.cost.connection import Cost, run
-from rigs.cost.search import a_mib, at_once, size_of
-from rigs.cost.stored import genes_of, stored
 from tests.wire.blobs import BOMBS, EQUAL
 from tsproxy.model.outcome import Peer
 from tsproxy.model.produce import (
@@ -33,7 +35,7 @@ from tsproxy.model.produce import (
 )
 from tsproxy.model.verdict import RecordError, TopicLimits
 from tsproxy.model.view import Endpoint, SessionLimits, View
-from tsproxy.session.effects import Judge, ReadAnswer
+from tsproxy.session.effects import Effect, Judge, ReadAnswer
 from tsproxy.session.events import AnswerDecoded, BrokerBytes, ClientBytes, Event, RequestJudged
 from tsproxy.session.session import Session
 from tsproxy.wire import k00_produce, primitives
@@ -42,10 +44,13 @@ from tsproxy.wire.headers import frame
 MS_A_MIB_AT_MOST: Final = 50
 MS_AT_ONCE_AT_MOST: Final = 100
 
+STORED: Final = Path(__file__).with_name("worst.jsonl.xz")
+
 _READ: Final = 256 * 1024
 _MIB: Final = 1 << 20
 _NOW_MS: Final = 1_767_225_600_000
 _PEER: Final = Peer("worst", "192.0.2.1", 50_000)
+_ENDPOINTS: Final = {1: Endpoint("proxy.example", 9193)}
 _LIMITS: Final = TopicLimits(before_max_ms=86_400_000, after_max_ms=3_600_000)
 _GZIP, _SNAPPY, _ZSTD = 1, 2, 4
 
@@ -88,59 +93,83 @@ def worst(bench: Bench) -> Section:
 
 
 def found(bench: Bench) -> Section:
-    """The same for whole sessions that the search for the worst cost has found."""
+    """The same for the stored sessions."""
     rows: list[tuple[str, ...]] = []
     verdicts: list[Verdict] = []
     for row in stored():
-        costs = [run(genes_of(row)) for _ in range(bench.effort.rounds)]
-        per_mib, longest = spread(list(map(a_mib, costs))), spread(list(map(at_once, costs)))
-        least = Cost.least(costs)
-        name = f"{row['kind']}, by {'MiB' if row['measure'] == 'a_mib' else 'turn'}"
-        rows.append(
-            (name, f"{size_of(least) / 1024:,.0f}", f"{a_mib(least):.1f}", str(per_mib), str(longest))
-        )
+        runs = [_steps(row) for _ in range(bench.effort.rounds)]
+        size_mib = row["counts_as_bytes"] / _MIB
+        per_mib = spread([1_000 * sum(steps) / size_mib for steps in runs])
+        longest = spread([1_000 * max(steps) for steps in runs])
+        rows.append((row["name"], f"{row['counts_as_bytes'] / 1024:,.0f}", str(per_mib), str(longest)))
         verdicts += [
-            verdict(f"{name}, a MiB", per_mib, MS_A_MIB_AT_MOST, " ms"),
-            verdict(f"{name}, at a time", longest, MS_AT_ONCE_AT_MOST, " ms"),
+            verdict(f"{row['name']}, a MiB", per_mib, MS_A_MIB_AT_MOST, " ms"),
+            verdict(f"{row['name']}, at a time", longest, MS_AT_ONCE_AT_MOST, " ms"),
         ]
     return Section(
-        text="The worst sessions that the search for the worst cost has found (`make cost`, "
-        "`rigs/cost/worst.json`). Each runs through a whole proxy without sockets, with its configuration, "
-        "decision log and metrics. The bytes contain those that small requests, partitions and connections "
-        "count as. The least takes each turn of the event loop from the run in which it was shortest.",
-        head=("session", "KiB", "ms a MiB, least", "ms a MiB", "longest turn, ms"),
+        text="The worst whole sessions of a search for the worst cost, as a session receives them "
+        "(`benchmarks/worst.jsonl.xz`). A frame and a partition count as 2 KiB more than they have, and a "
+        "connection as 16 KiB.",
+        head=("session", "KiB", "ms a MiB", "longest step, ms"),
         rows=rows,
         verdicts=verdicts,
     )
 
 
+def stored() -> list[dict[str, Any]]:
+    """The stored sessions: `name`, `counts_as_bytes`, and `received`: pairs of sender and bytes in Base64."""
+    with lzma.open(STORED) as file:
+        return [json.loads(line) for line in file]
+
+
+def replayed(row: dict[str, Any], feed: Callable[[Session, Event], list[Effect]]) -> None:
+    """A new session receives what is stored. `feed` is called for each event."""
+    topics = {"t0": _LIMITS, "t1": _LIMITS}
+    session = Session(_PEER, View(endpoints=_ENDPOINTS, topics=topics), uses_fast_path=True)
+    for sender, data in row["received"]:
+        received = ClientBytes if sender == "client" else BrokerBytes
+        _feed(session, received(b64decode(data)), feed)
+
+
+def _feed(session: Session, event: Event, feed: Callable[[Session, Event], list[Effect]]) -> None:
+    for effect in feed(session, event):
+        if isinstance(effect, Judge):
+            _feed(session, RequestJudged(effect.job()), feed)
+        elif isinstance(effect, ReadAnswer):
+            _feed(session, AnswerDecoded(effect.job()), feed)
+
+
+def _steps(row: dict[str, Any]) -> list[float]:
+    """The CPU seconds of each step."""
+    steps: list[float] = []
+    replayed(row, partial(_timed, steps))
+    return steps
+
+
+def _timed(steps: list[float], session: Session, event: Event) -> list[Effect]:
+    began = time.thread_time()
+    effects = session.feed(event, _NOW_MS)
+    steps.append(time.thread_time() - began)
+    return effects
+
+
 def _run(made: Input) -> tuple[float, float]:
     """(CPU seconds of all steps, CPU seconds of the longest step)."""
     view = View(
-        endpoints={1: Endpoint("proxy.example", 9193)},
+        endpoints=_ENDPOINTS,
         topics={"t": _LIMITS},
         broker_needs_sasl=not made.is_known,
         limits=SessionLimits(throttle_ms=None),  # a throttled client sends the rest later
     )
     session = Session(_PEER, view, uses_fast_path=True)
     steps: list[float] = []
-
-    def step(event: Event) -> None:
-        began = time.thread_time()
-        effects = session.feed(event, _NOW_MS)
-        steps.append(time.thread_time() - began)
-        for effect in effects:
-            if isinstance(effect, Judge):
-                step(RequestJudged(effect.job()))
-            elif isinstance(effect, ReadAnswer):
-                step(AnswerDecoded(effect.job()))
-
+    timed = partial(_timed, steps)
     if made.asked:
-        step(ClientBytes(made.asked))
+        _feed(session, ClientBytes(made.asked), timed)
     steps.clear()
     received = BrokerBytes if made.asked else ClientBytes
     for start in range(0, len(made.data), _READ):
-        step(received(made.data[start : start + _READ]))
+        _feed(session, received(made.data[start : start + _READ]), timed)
     if made.is_known and not session.is_between_requests:
         raise ValueError("the session has not taken the whole input")
     return sum(steps), max(steps)

@@ -14,6 +14,7 @@ import lz4.frame
 import pytest
 from isal import isal_zlib
 
+from benchmarks.worst import replayed, stored
 from tests.attacks.steps import A_BYTE, AT_ONCE, bytecodes
 from tests.session.conversation import NOW_MS, PEER, Session, view_of
 from tests.session.dialogues import frames_of
@@ -304,6 +305,27 @@ def test_a_small_old_message_that_is_compressed_is_judged_beside_the_loop(versio
     """300 bytes may hold thousands of messages, and Python looks at each."""
     effects = session().client_bytes(produce({"t": {0: old_message(100)}}, version), NOW_MS)
     assert [type(effect) for effect in effects] == [Judge, PauseClient]
+
+
+MOST_A_BYTE = 4
+"""Bytecodes for each byte received, where CPython runs 84 million a second and a MiB may take 50 ms."""
+MOST_AT_ONCE = 8_000_000
+"""Bytecodes of one step: 100 ms."""
+FOUND = {row["name"]: row for row in stored()}
+
+
+@pytest.mark.parametrize("name", FOUND)
+def test_the_worst_known_sessions_stay_within_50_ms_a_mib_and_100_ms_at_a_time(name):
+    counts = []
+
+    def feed(one, event):
+        effects, count = bytecodes(one.feed, event, NOW_MS)
+        counts.append(count)
+        return effects
+
+    replayed(FOUND[name], feed)
+    assert max(counts) < MOST_AT_ONCE
+    assert sum(counts) < MOST_A_BYTE * FOUND[name]["counts_as_bytes"]
 
 
 MANY = 1_000

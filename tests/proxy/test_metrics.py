@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 
+from tests.attacks.steps import bytecodes
 from tests.decisions.outcomes import outcome
 from tests.proxy.measured import ACCEPTED, REJECTED, TOTALS, rendered
 from tsproxy import __version__
@@ -177,6 +178,16 @@ def test_a_topic_that_is_called_other_is_counted_with_all_others_and_in_one_seri
     lines = [line for line in metrics.render().decode().splitlines() if 'topic="other"' in line]
     assert len(lines) == len({line.rpartition(" ")[0] for line in lines})
     assert rendered(metrics)['tsproxy_topic_bad_records_total{topic="other"}'] == 5
+
+
+def test_a_page_costs_as_much_with_300_rules_as_with_one():
+    """Series are kept until they change. They were made for each page: 100 ms a MiB."""
+    counts = []
+    for number in (1, 300):
+        metric = Metrics().rules
+        metric.know(Policy(rules=tuple(Rule(f"r{n}", Match(), RuleSettings()) for n in range(number))))
+        counts.append(bytecodes(lambda of=metric: [*of.collect()])[1])
+    assert counts[0] == counts[1]
 
 
 def test_each_rule_in_force_has_its_series_from_the_start_and_counts_what_it_hits():
