@@ -22,7 +22,7 @@ from types import TracebackType
 from typing import Any, Final, Self
 
 _PATIENCE_S: Final = 120
-LINE_BYTES: Final = 1 << 20
+_LINE_BYTES: Final = 1 << 20
 """The longest line of a log that is read."""
 
 
@@ -142,7 +142,14 @@ class RunningProxy:
 
     async def _start(self) -> None:
         self._started = asyncio.get_running_loop().create_future()
-        self._process = await start_program(self._command(), {**os.environ, **self._environment})
+        self._process = await asyncio.create_subprocess_exec(
+            *self._command(),
+            stdin=DEVNULL,
+            stdout=DEVNULL,
+            stderr=PIPE,
+            limit=_LINE_BYTES,
+            env={**os.environ, **self._environment},
+        )
         self._reader = asyncio.create_task(self._read_log(self._process))
         try:
             async with asyncio.timeout(_PATIENCE_S):
@@ -184,10 +191,3 @@ class RunningProxy:
 
     def _tail(self) -> str:
         return "\n".join(str(line) for line in self.log[-20:])
-
-
-async def start_program(command: Sequence[str], environment: Mapping[str, str]) -> Process:
-    """The started program. Its standard error is read line by line."""
-    return await asyncio.create_subprocess_exec(
-        *command, stdin=DEVNULL, stdout=DEVNULL, stderr=PIPE, limit=LINE_BYTES, env=environment
-    )
