@@ -91,9 +91,10 @@ coverage: .venv/stamp ## branches of the core that its tests reach, without a br
 	$(BIN)/python -m coverage report --skip-covered --sort=cover
 
 MINUTES ?= 1
-fuzz: .venv/stamp ## coverage-guided fuzzing in Python and, where clang is, of the native code; MINUTES for each target
+fuzz: .venv/stamp ## coverage-guided fuzzing in Python, and of the native code where clang and gcc are; MINUTES for each target
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check atheris==3.0.0
 	$(BIN)/python -m rigs.fuzz --minutes $(MINUTES)
+	if command -v gcc >/dev/null; then $(BIN)/python -m tests.fastpath.memory_safety --seeds 60; fi
 
 CONNECTIONS ?= 10000
 ADVERSARIES ?= 0

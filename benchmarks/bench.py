@@ -38,11 +38,10 @@ class Effort:
     seconds: float
     requests: int | None = None
     idle_connections: int = 1_000
-    safety_seeds: int = 60
 
 
 FULL: Final = Effort(rounds=5, seconds=0.6)
-QUICK: Final = Effort(rounds=1, seconds=0.3, requests=50, idle_connections=50, safety_seeds=3)
+QUICK: Final = Effort(rounds=1, seconds=0.3, requests=50, idle_connections=50)
 
 
 @dataclass(frozen=True, slots=True)
