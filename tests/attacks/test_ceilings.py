@@ -26,7 +26,7 @@ from tsproxy.model.verdict import TopicLimits
 from tsproxy.proxy.brokers.topic_ids import TopicIds
 from tsproxy.proxy.brokers.topics import Topics
 from tsproxy.proxy.brokers.wanted import MOST_OF_ADDRESS, Wanted
-from tsproxy.proxy.metrics.catalogue.batches import TOPIC_BAD_RECORDS, TOPIC_RECORDS
+from tsproxy.proxy.metrics.catalogue import TOPIC_BAD_RECORDS, TOPIC_RECORDS
 from tsproxy.proxy.metrics.offenders import Offenders
 from tsproxy.proxy.metrics.topics import BusiestTopics, TopicMetric
 from tsproxy.proxy.notes import Notes

@@ -17,14 +17,12 @@ from spark_reports.log.schema import own_columns_as_table
 from spark_reports.report import json_schema
 from tests.authority import inputs
 from tests.documents import asyncapi, commands
-from tests.session import test_close_reasons
 from tests.test_states import drawing
 from tsproxy.config import schema
 from tsproxy.config.reference import reference as keys_reference
 from tsproxy.decisions.fields import FIELDS
 from tsproxy.decisions.schema import json_schema as decisions_schema
 from tsproxy.decisions.schema import markdown_table
-from tsproxy.proxy.metrics.reference import reference as metrics_reference
 
 ROOT: Final = Path(__file__).parents[2]
 
@@ -34,10 +32,8 @@ PARTS: Final[Mapping[str, Callable[[], str]]] = {
     "states of a broker": lambda: drawing("states of a broker"),
     "commands": commands.reference,
     "keys": keys_reference,
-    "metrics": metrics_reference,
     "fields": markdown_table,
     "table columns": own_columns_as_table,
-    "reasons to close": test_close_reasons.table,
     "intended differences": intended.as_table,
     "authority": inputs.as_table,
     "invariants": violations.as_table,

@@ -14,8 +14,7 @@ from tsproxy.model.verdict import Reason, UnitGuess
 from tsproxy.proxy.admin import live
 from tsproxy.proxy.admin.senders import LATELY_MS, senders
 from tsproxy.proxy.clock_check.offsets import Offset
-from tsproxy.proxy.metrics.catalogue.clock import CLOCK_OFFSET, CLOCK_OFFSET_MARGIN
-from tsproxy.proxy.metrics.catalogue.connections import BROKER_CONNECTIONS
+from tsproxy.proxy.metrics.catalogue import BROKER_CONNECTIONS, CLOCK_OFFSET, CLOCK_OFFSET_MARGIN
 from tsproxy.proxy.metrics.latency.timings import Timings
 from tsproxy.proxy.metrics.offenders import SHOWN, Offenders
 from tsproxy.proxy.metrics.results import Lately

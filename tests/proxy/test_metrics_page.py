@@ -1,56 +1,51 @@
-"""Code makes metrics from the catalogue only."""
+"""Code makes metrics from the catalogue only, and the page has a row for each."""
 
 import ast
 import re
 from collections.abc import Iterator
-from importlib import import_module
 from pathlib import Path
 
 import pytest
 
-from tsproxy.proxy.metrics.catalogue import connections
-from tsproxy.proxy.metrics.catalogue.sections import ALL, SECTIONS
-from tsproxy.proxy.metrics.described import Described, Kind
+from tests.documents.tables import rows_of
+from tsproxy.proxy.metrics import catalogue
+from tsproxy.proxy.metrics.catalogue import SESSION_EVENTS
+from tsproxy.proxy.metrics.described import Described, Joined, Kind
 from tsproxy.proxy.metrics.registry import Metrics
 from tsproxy.session.effects import SessionCounter
 
 ROOT = Path(__file__).parents[2]
-PAGE = (ROOT / "docs" / "reference" / "metrics.md").read_text(encoding="utf-8")
-NOT_SECTIONS = ("__init__", "sections")
 METRICS = ROOT / "tsproxy" / "proxy" / "metrics"
-CATALOGUE = [file for file in sorted((METRICS / "catalogue").glob("*.py")) if file.stem not in NOT_SECTIONS]
-TEXTS = [file.read_text(encoding="utf-8") for file in CATALOGUE]
-MODULES = [import_module(f"tsproxy.proxy.metrics.catalogue.{file.stem}") for file in CATALOGUE]
 CONSTRUCTORS = re.compile(r"(Counter|Gauge|Histogram|Summary|Info|Enum|Untyped)(MetricFamily)?|Metric")
+ROWS = rows_of("reference/metrics.md", "metric", "type, unit", "meaning", "series", "what to do with it")
+CONSTANTS = {name: row for name, row in vars(catalogue).items() if isinstance(row, Described)}
 
 
-def test_every_metric_is_described_once():
-    assert len(ALL) == sum(len(rows) for rows in SECTIONS.values())
+def described(row: Described) -> tuple[str, str, str]:
+    """The metric as the page names it, its kind, and how the values of workers become one."""
+    labels = f" {{{', '.join(row.labels)}}}" if row.labels else ""
+    words = f"; with workers: {row.joined.words}" if row.joined is not Joined.SUM else ""
+    return f"`{row.name}`{labels}", row.kind, words
 
 
-def test_every_row_that_a_module_of_the_catalogue_makes_is_in_a_section():
-    made = [name for text in TEXTS for name in re.findall(r'_row\(\s*"(\w+)"', text)]
-    events = [f"tsproxy_{event}_total" for event in SessionCounter]
-    assert sorted([*made, *events]) == sorted(ALL)
-
-
-def test_every_module_of_the_catalogue_is_a_section_with_rows():
-    assert sorted(module.TITLE for module in MODULES) == sorted(SECTIONS)
-    assert all(SECTIONS.values())
+def test_the_page_has_each_metric_once_with_its_labels_and_kind():
+    found = [(metric, *re.fullmatch(r"(\w+), [^;]+(.*)", kind).groups()) for metric, kind, *_ in ROWS]
+    assert sorted(found) == sorted(map(described, [*CONSTANTS.values(), *SESSION_EVENTS.values()]))
+    assert [row for row in ROWS if not all(row)] == []
 
 
 @pytest.mark.parametrize("event", SessionCounter)
 def test_each_event_that_sessions_count_is_a_metric(event):
-    row = connections.SESSION_EVENTS[event]
-    assert (ALL[f"tsproxy_{event}_total"], row.unit, row.meaning) == (row, event.unit, event.meaning)
+    assert SESSION_EVENTS[event].name == f"tsproxy_{event}_total"
     assert f"\ntsproxy_{event}_total 0.0\n" in Metrics().render().decode()
 
 
-@pytest.mark.parametrize("row", ALL.values(), ids=lambda row: row.name)
-def test_a_name_has_the_endings_that_prometheus_expects(row):
-    assert (row.kind is Kind.COUNTER) == row.name.endswith("_total")
-    if row.kind is Kind.HISTOGRAM or row.unit == "seconds":
-        assert row.name.removesuffix("_total").endswith("_seconds")
+@pytest.mark.parametrize(("metric", "kind"), [row[:2] for row in ROWS])
+def test_a_name_has_the_endings_that_prometheus_expects(metric, kind):
+    name, unit = metric.split("`")[1], kind.split(", ")[1]
+    assert kind.startswith(Kind.COUNTER) == name.endswith("_total")
+    if kind.startswith(Kind.HISTOGRAM) or unit.startswith("seconds;") or unit == "seconds":
+        assert name.removesuffix("_total").endswith("_seconds")
 
 
 def made_in(tree: ast.Module) -> Iterator[str]:
@@ -81,11 +76,9 @@ def test_every_row_of_the_catalogue_is_used():
     uses = [
         line
         for file in (ROOT / "tsproxy" / "proxy").rglob("*.py")
-        if "catalogue" not in file.parts
+        if file.name != "catalogue.py"
         for line in file.read_text(encoding="utf-8").splitlines()
         if not line.startswith("from ")
     ]
-    rows = {name for module in MODULES for name, row in vars(module).items() if isinstance(row, Described)}
-    assert len(rows) == len(ALL) - len(SessionCounter)
-    unused = {name for name in rows if not any(re.search(rf"\b{name}\b", line) for line in uses)}
-    assert unused == {name for name in rows if name.startswith("PROCESS_")}  # the library makes those
+    unused = {name for name in CONSTANTS if not any(re.search(rf"\b{name}\b", line) for line in uses)}
+    assert unused == {name for name in CONSTANTS if name.startswith("PROCESS_")}  # the library makes those

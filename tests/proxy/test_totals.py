@@ -5,7 +5,7 @@ import json
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
-from tsproxy.proxy.metrics.catalogue.sections import ALL
+from tsproxy.proxy.metrics.catalogue import ALL
 from tsproxy.proxy.metrics.described import Joined
 from tsproxy.proxy.metrics.registry import Metrics
 from tsproxy.proxy.metrics.text import as_text

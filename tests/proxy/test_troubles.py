@@ -6,11 +6,11 @@ from tests.config.files import SMALLEST, config_of
 from tsproxy.proxy.admin import live
 from tsproxy.proxy.admin.report import NOTHING, Report
 from tsproxy.proxy.admin.troubles import troubles
-from tsproxy.proxy.metrics.catalogue.clock import ENFORCEMENT_SUSPENDED
-from tsproxy.proxy.metrics.catalogue.configuration import (
+from tsproxy.proxy.metrics.catalogue import (
     CERTIFICATE_EXPIRY,
     CERTIFICATES_LAST_RELOAD_SUCCESSFUL,
     CONFIG_LAST_RELOAD_SUCCESSFUL,
+    ENFORCEMENT_SUSPENDED,
 )
 from tsproxy.proxy.metrics.registry import Metrics
 from tsproxy.proxy.metrics.results import Lately

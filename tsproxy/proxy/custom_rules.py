@@ -21,7 +21,7 @@ from tsproxy.config.settings import Config
 from tsproxy.log_events.catalogue import RULE_CODE_CHANGED, RULE_SLOW
 from tsproxy.model.custom_rule import CustomRule, RuleContext, TimestampRule
 from tsproxy.model.policy import Policy, Rule
-from tsproxy.proxy.metrics.catalogue.batches import RULE_SECONDS
+from tsproxy.proxy.metrics.catalogue import RULE_SECONDS
 
 SLOW_S: Final = 0.001
 """A rule is slow if its batches take longer than this on average."""

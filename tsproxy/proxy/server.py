@@ -50,7 +50,7 @@ from tsproxy.proxy.dead_letters.sender import DeadLetters
 from tsproxy.proxy.limits import descriptors
 from tsproxy.proxy.limits.process import ProcessLimits
 from tsproxy.proxy.logging import set_level
-from tsproxy.proxy.metrics.catalogue import brokers as gauges
+from tsproxy.proxy.metrics import catalogue
 from tsproxy.proxy.metrics.latency.sampler import Sampler
 from tsproxy.proxy.metrics.loop_lag import LoopLag
 from tsproxy.proxy.metrics.registry import Metrics
@@ -111,13 +111,13 @@ class Proxy:
         self._needs_all_ports = needs_all_ports
         self._members: tuple[str | None, tuple[int, ...]] | None = None
         self.metrics = Metrics(lambda topic: self._cluster.knows_topic(topic))
-        self._brokers = gauges.BROKERS.gauge(self.metrics.registry)
-        self._brokers_not_served = gauges.BROKERS_NOT_SERVED.gauge(self.metrics.registry)
-        self._upstream_up = gauges.UPSTREAM_UP.gauge(self.metrics.registry)
-        self._brokers_hanging = gauges.BROKERS_HANGING.gauge(self.metrics.registry)
-        self._brokers_limits_unknown = gauges.BROKERS_LIMITS_UNKNOWN.gauge(self.metrics.registry)
-        self._names_unresolved = gauges.BROKER_NAMES_UNRESOLVED.gauge(self.metrics.registry)
-        self._topics_unreadable = gauges.TOPICS_UNREADABLE.gauge(self.metrics.registry)
+        self._brokers = catalogue.BROKERS.gauge(self.metrics.registry)
+        self._brokers_not_served = catalogue.BROKERS_NOT_SERVED.gauge(self.metrics.registry)
+        self._upstream_up = catalogue.UPSTREAM_UP.gauge(self.metrics.registry)
+        self._brokers_hanging = catalogue.BROKERS_HANGING.gauge(self.metrics.registry)
+        self._brokers_limits_unknown = catalogue.BROKERS_LIMITS_UNKNOWN.gauge(self.metrics.registry)
+        self._names_unresolved = catalogue.BROKER_NAMES_UNRESOLVED.gauge(self.metrics.registry)
+        self._topics_unreadable = catalogue.TOPICS_UNREADABLE.gauge(self.metrics.registry)
         self._stopping: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._lag = LoopLag()
         self.metrics.add(self._lag.histogram)

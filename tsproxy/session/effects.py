@@ -6,7 +6,6 @@ The shell performs effects in their order. A session returns no effect after `Cl
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Self
 
 from tsproxy.model.dead_letter import RejectedBatch
 from tsproxy.model.produce import TopicKey
@@ -21,82 +20,23 @@ from tsproxy.session.verdict import Judged
 class ReasonToClose(StrEnum):
     """Why a client's connection ended. It is the label of a metric, so each list is closed.
 
-    `cause` says what happened, `lost` which requests have no answer then, and `no_answer` why the connection
-    closes in place of an answer. transparency.md shows these texts. No reason ends the connection of
-    another client.
+    transparency.md says of each what happened, and which requests have no answer then. No reason ends the
+    connection of another client.
     """
-
-    cause: str
-    lost: str
-    no_answer: str
-
-    def __new__(cls, value: str, cause: str, lost: str, no_answer: str) -> Self:
-        member = str.__new__(cls, value)
-        member._value_ = value
-        member.cause, member.lost, member.no_answer = cause, lost, no_answer
-        return member
 
 
 class CloseReason(ReasonToClose):
     """Why a session ended."""
 
-    NOT_KAFKA = (
-        "not_kafka",
-        "The first bytes are no Kafka request, for example TLS or HTTP to a plain port.",
-        "none",
-        "The peer does not understand Kafka's answers. Brokers close, too.",
-    )
-    BAD_FRAME = (
-        "bad_frame",
-        "A request cannot be read, or has a forbidden form, such as a partition that is named twice.",
-        "this request and later ones; earlier ones are answered first",
-        "Nobody knows what was asked. Brokers close, too.",
-    )
-    FRAME_TOO_LARGE = (
-        "frame_too_large",
-        "A request is larger than `limits.produce_frame` or `limits.other_frame`.",
-        "this request and later ones; earlier ones are answered first",
-        "Brokers close, too, above `socket.request.max.bytes` (100 MiB, as `limits.produce_frame`, by "
-        "default).",
-    )
-    UNSUPPORTED_REQUEST = (
-        "unsupported_request",
-        "A request has an API or a version that was not offered, or comes before the login. Or a producer "
-        "names a topic by an id that the proxy's user may not describe.",
-        "this request (a denied id is answered with 100) and later ones; earlier ones are answered first",
-        "Brokers close, too. After a denied id, only a new connection can be offered Produce 12.",
-    )
-    ACKS_ZERO_REJECTED = (
-        "acks_zero_rejected",
-        "A batch that was sent with `acks=0` is rejected.",
-        "later requests; the accepted batches of this one are forwarded",
-        "A request with `acks=0` has no answer. Brokers close, too, so that the client notices.",
-    )
-    BAD_ANSWER = (
-        "bad_answer",
-        "An answer of a broker cannot be read, or does not belong to the request that is due.",
-        "this request and all that wait for an answer; a broker may have stored their batches",
-        "The answer might name a broker's own address, so it is not forwarded. Clients close, too, after "
-        "an answer that they cannot read.",
-    )
-    SASL_FAILED = (
-        "sasl_failed",
-        "The broker did not accept the login. A line of the log reports it.",
-        "none: nothing is judged before the login",
-        "The broker's own answer is forwarded first. The broker closes then.",
-    )
-    PEER_CLOSED = (
-        "peer_closed",
-        "The client or the broker closed its connection.",
-        "as without the proxy: those that wait for an answer if the broker closed",
-        "There is nobody to answer, or nobody who could.",
-    )
-    INTERNAL_ERROR = (
-        "internal_error",
-        "A mistake in tsproxy. The log has its place.",
-        "all that wait for an answer; a broker may have stored their batches",
-        "The state of the connection is not known any more.",
-    )
+    NOT_KAFKA = "not_kafka"
+    BAD_FRAME = "bad_frame"
+    FRAME_TOO_LARGE = "frame_too_large"
+    UNSUPPORTED_REQUEST = "unsupported_request"
+    ACKS_ZERO_REJECTED = "acks_zero_rejected"
+    BAD_ANSWER = "bad_answer"
+    SASL_FAILED = "sasl_failed"
+    PEER_CLOSED = "peer_closed"
+    INTERNAL_ERROR = "internal_error"
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,43 +166,11 @@ class Warn:
 
 
 class SessionCounter(StrEnum):
-    """The events that a session counts. Each is a metric, `tsproxy_<value>_total`.
+    """The events that a session counts. Each is a metric, `tsproxy_<value>_total`."""
 
-    `unit` says what is counted, `meaning` is the HELP text of the metric, and `action` tells operators what
-    to do with it.
-    """
-
-    unit: str
-    meaning: str
-    action: str
-
-    def __new__(cls, value: str, unit: str = "", meaning: str = "", action: str = "") -> Self:
-        member = str.__new__(cls, value)
-        member._value_ = value
-        member.unit, member.meaning, member.action = unit, meaning, action
-        return member
-
-    TOPIC_NAME_WAITS = (
-        "topic_name_waits",
-        "requests",
-        "Requests that waited for the name of a topic that they name by id",
-        "Each new topic causes one for each connection or so (Produce 13). Many: brokers answer the proxy's "
-        "own connection late, or clients name ids that no topic has.",
-    )
-    TOPIC_LIMITS_WAITS = (
-        "topic_limits_waits",
-        "requests",
-        "Requests that waited for the limits of a topic",
-        "The first request to each topic in a while causes one. Many: brokers answer the proxy's own "
-        "connection late, or clients name topics that do not exist.",
-    )
-    ADDRESS_UNMAPPED = (
-        "address_unmapped",
-        "answers",
-        "Answers from which a broker was left out, because no port here leads to it",
-        "Partitions that this broker leads are not available to clients here. `broker_not_served` in the log "
-        "says why: mostly `listeners[].brokers.count` is too small, or `first_id` is not the lowest id.",
-    )
+    TOPIC_NAME_WAITS = "topic_name_waits"
+    TOPIC_LIMITS_WAITS = "topic_limits_waits"
+    ADDRESS_UNMAPPED = "address_unmapped"
 
 
 @dataclass(frozen=True, slots=True)

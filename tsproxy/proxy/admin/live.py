@@ -23,7 +23,7 @@ from tsproxy.proxy.admin.report import Report
 from tsproxy.proxy.admin.senders import Sender, senders
 from tsproxy.proxy.admin.troubles import troubles
 from tsproxy.proxy.clock_check.offsets import offset_text
-from tsproxy.proxy.metrics.catalogue.connections import BROKER_CONNECTIONS
+from tsproxy.proxy.metrics.catalogue import BROKER_CONNECTIONS
 from tsproxy.proxy.metrics.drift import NAME as DRIFT
 from tsproxy.proxy.metrics.latency.timings import CONNECT, INSIDE, PRODUCE, UPSTREAM
 from tsproxy.proxy.metrics.registry import SENT_AGAIN

@@ -10,7 +10,7 @@ from enum import StrEnum
 from prometheus_client.metrics_core import Metric
 
 from tsproxy.log_events.catalogue import CLOCK_NOT_SYNCHRONISED, CLOCK_SUSPECTED, CLOCK_SUSPICION_ENDED
-from tsproxy.proxy.metrics.catalogue import clock as metrics
+from tsproxy.proxy.metrics import catalogue
 
 
 class Witness(StrEnum):
@@ -44,7 +44,7 @@ class Doubts:
         return [self._texts[witness] for witness in reversed(Witness) if witness in self._texts]
 
     def collect(self) -> Iterable[Metric]:
-        family = metrics.CLOCK_SUSPECTED.levels()
+        family = catalogue.CLOCK_SUSPECTED.levels()
         for witness in Witness:
             family.add_metric([witness.value], witness in self._texts)
         yield family

@@ -28,7 +28,7 @@ from tsproxy.proxy.clock_check.offsets import Conclusion, Offset, conclude, offs
 from tsproxy.proxy.clock_check.probe import NoLogAppendTimeError, measure
 from tsproxy.proxy.clock_check.stamps import Stamps
 from tsproxy.proxy.clock_check.steps import Steps
-from tsproxy.proxy.metrics.catalogue.clock import (
+from tsproxy.proxy.metrics.catalogue import (
     CLOCK_OFFSET,
     CLOCK_OFFSET_MARGIN,
     CLOCK_STEPS,

@@ -26,7 +26,7 @@ from tsproxy.proxy.dead_letters.drops import DropReason, Drops
 from tsproxy.proxy.dead_letters.records import CHUNK_BYTES, DeadLetterRecord, chunks_of
 from tsproxy.proxy.dead_letters.remembered import Remembered, Waited
 from tsproxy.proxy.dead_letters.waiting import Waiting
-from tsproxy.proxy.metrics.catalogue.decision_log import (
+from tsproxy.proxy.metrics.catalogue import (
     DEAD_LETTERS,
     DEAD_LETTERS_LOST,
     DEAD_LETTERS_UP,

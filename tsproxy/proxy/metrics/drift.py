@@ -15,7 +15,7 @@ from prometheus_client.registry import Collector
 
 from tsproxy.decisions.drift import EDGES
 from tsproxy.decisions.totals import Histogram, Totals, batches_and_records
-from tsproxy.proxy.metrics.catalogue.batches import TIMESTAMP_DRIFT
+from tsproxy.proxy.metrics.catalogue import TIMESTAMP_DRIFT
 
 NAME: Final = TIMESTAMP_DRIFT.name
 

@@ -7,7 +7,7 @@ loop, because the core is busy or one step took long.
 import asyncio
 from typing import Final
 
-from tsproxy.proxy.metrics.catalogue.latency import EVENT_LOOP_LAG
+from tsproxy.proxy.metrics.catalogue import EVENT_LOOP_LAG
 
 EVERY_S: Final = 0.25
 _BUCKETS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)

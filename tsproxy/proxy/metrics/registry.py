@@ -18,7 +18,7 @@ from tsproxy.model.kafka import ErrorCode
 from tsproxy.model.outcome import VerdictName
 from tsproxy.model.policy import CANDIDATE
 from tsproxy.proxy.limits.limit import Limit
-from tsproxy.proxy.metrics.catalogue import batches, connections, decision_log, process
+from tsproxy.proxy.metrics import catalogue
 from tsproxy.proxy.metrics.drift import DriftMetric
 from tsproxy.proxy.metrics.latency.timings import Timings
 from tsproxy.proxy.metrics.rules import RuleMetric
@@ -77,31 +77,31 @@ class Metrics:
         """Whether the topic accepts lines, and how many it has accepted; None if there is no topic."""
         self.registry = registry = CollectorRegistry(auto_describe=False)
         """Other parts add their own metrics to it."""
-        self._batches = batches.BATCHES.counter(registry)
-        self._records = batches.RECORDS.counter(registry)
-        self._unread = batches.RECORDS_UNREAD.counter(registry)
-        self._limits_unknown = batches.RECORDS_LIMITS_UNKNOWN.counter(registry)
+        self._batches = catalogue.BATCHES.counter(registry)
+        self._records = catalogue.RECORDS.counter(registry)
+        self._unread = catalogue.RECORDS_UNREAD.counter(registry)
+        self._limits_unknown = catalogue.RECORDS_LIMITS_UNKNOWN.counter(registry)
         self._by_outcome: dict[tuple[str, str, str | None], tuple[Counter, Counter]] = {}
-        self._bad_records = batches.BAD_RECORDS.counter(registry)
-        self._candidate_bad_records = batches.CANDIDATE_BAD_RECORDS.counter(registry)
-        self._audited_bad_records = batches.AUDITED_BAD_RECORDS.counter(registry)
-        self._connections = connections.CONNECTIONS.gauge(registry)
-        self._closed = connections.SESSIONS_CLOSED.counter(registry)
-        self._handshakes = connections.TLS_HANDSHAKES_FAILED.counter(registry)
-        self._sasl_failures = connections.SASL_FAILURES.counter(registry)
-        self._limits_reached = connections.LIMITS.counter(registry)
+        self._bad_records = catalogue.BAD_RECORDS.counter(registry)
+        self._candidate_bad_records = catalogue.CANDIDATE_BAD_RECORDS.counter(registry)
+        self._audited_bad_records = catalogue.AUDITED_BAD_RECORDS.counter(registry)
+        self._connections = catalogue.CONNECTIONS.gauge(registry)
+        self._closed = catalogue.SESSIONS_CLOSED.counter(registry)
+        self._handshakes = catalogue.TLS_HANDSHAKES_FAILED.counter(registry)
+        self._sasl_failures = catalogue.SASL_FAILURES.counter(registry)
+        self._limits_reached = catalogue.LIMITS.counter(registry)
         for limit in Limit:  # from the start at 0, so that the first one shows as an increase
             self._limits_reached.labels(limit)
-        self.rule_failures = batches.RULE_FAILURES.counter(registry)
+        self.rule_failures = catalogue.RULE_FAILURES.counter(registry)
         self.timings = Timings()
         self._drift = DriftMetric()
-        self._busiest = busiest = BusiestTopics(batches.TOPIC_RECORDS)
+        self._busiest = busiest = BusiestTopics(catalogue.TOPIC_RECORDS)
 
         def exists(topic: str) -> bool:
             return topic in busiest or topic_exists(topic)
 
-        self._topics = TopicMetric(batches.TOPIC_BAD_RECORDS, exists)
-        self._out_of_order = TopicMetric(batches.TOPIC_OUT_OF_ORDER_RECORDS, exists)
+        self._topics = TopicMetric(catalogue.TOPIC_BAD_RECORDS, exists)
+        self._out_of_order = TopicMetric(catalogue.TOPIC_OUT_OF_ORDER_RECORDS, exists)
         self.rules = RuleMetric()
         by_topic = (self._topics, self._out_of_order, self._busiest)
         for collector in (self.timings, self._drift, *by_topic, self.rules, _Plain(self)):
@@ -182,26 +182,26 @@ class _Plain(Collector):
 
     def collect(self) -> Iterable[Metric]:
         metrics = self._metrics
-        received = connections.BYTES.counts()
+        received = catalogue.BYTES.counts()
         received.add_metric(["from_client"], metrics.from_clients.bytes)
         received.add_metric(["from_broker"], metrics.from_brokers.bytes)
         yield received
         yield from _plain(metrics)
-        build = process.BUILD_INFO.levels()
+        build = catalogue.BUILD_INFO.levels()
         build.add_metric([__version__, platform.python_version()], 1)
         yield build
 
 
 def _plain(metrics: Metrics) -> Iterable[Metric]:
-    yield decision_log.DECISIONS.counts(metrics.decisions_written)
-    yield decision_log.DECISIONS_DROPPED.counts(metrics.decisions_dropped)
-    yield decision_log.DECISION_FILES_DELETED.counts(metrics.decision_files_deleted)
-    yield decision_log.DECISION_LOG_WRITABLE.levels(metrics.decision_log_writable)
-    yield connections.THROTTLE_SECONDS.counts(metrics.throttled_ms / 1000)
+    yield catalogue.DECISIONS.counts(metrics.decisions_written)
+    yield catalogue.DECISIONS_DROPPED.counts(metrics.decisions_dropped)
+    yield catalogue.DECISION_FILES_DELETED.counts(metrics.decision_files_deleted)
+    yield catalogue.DECISION_LOG_WRITABLE.levels(metrics.decision_log_writable)
+    yield catalogue.THROTTLE_SECONDS.counts(metrics.throttled_ms / 1000)
     for event, number in metrics.session_events.items():
-        yield connections.SESSION_EVENTS[event].counts(number)
-    yield connections.BUFFERED_BYTES.levels(metrics.buffered_bytes)
+        yield catalogue.SESSION_EVENTS[event].counts(number)
+    yield catalogue.BUFFERED_BYTES.levels(metrics.buffered_bytes)
     if metrics.decision_topic is not None:
         is_up, sent = metrics.decision_topic
-        yield decision_log.DECISION_TOPIC_UP.levels(is_up)
-        yield decision_log.DECISION_TOPIC_SENT.counts(sent)
+        yield catalogue.DECISION_TOPIC_UP.levels(is_up)
+        yield catalogue.DECISION_TOPIC_SENT.counts(sent)

@@ -22,7 +22,7 @@ from tsproxy.decisions.text import bounded
 from tsproxy.log_events.catalogue import CLIENTS_FAIL
 from tsproxy.model.outcome import Peer
 from tsproxy.model.words import many
-from tsproxy.proxy.metrics.catalogue.connections import BROKER_CONNECTIONS, CLIENT_CONNECTIONS
+from tsproxy.proxy.metrics.catalogue import BROKER_CONNECTIONS, CLIENT_CONNECTIONS
 
 BOOTSTRAP: Final = "bootstrap"
 """The broker of a connection to a listener's first port, where any bootstrap server may answer."""

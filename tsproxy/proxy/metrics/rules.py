@@ -13,7 +13,7 @@ from prometheus_client.samples import Sample
 
 from tsproxy.decisions.totals import Totals
 from tsproxy.model.policy import Mode, Policy
-from tsproxy.proxy.metrics.catalogue.batches import RULE_BAD_RECORDS, RULE_HITS
+from tsproxy.proxy.metrics.catalogue import RULE_BAD_RECORDS, RULE_HITS
 from tsproxy.proxy.metrics.described import Described
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
-from tsproxy.proxy.metrics.catalogue.process import TASKS
+from tsproxy.proxy.metrics.catalogue import TASKS
 
 
 class Tasks(Collector):

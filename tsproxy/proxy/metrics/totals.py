@@ -11,7 +11,7 @@ from typing import Any
 
 from prometheus_client.metrics_core import Metric
 
-from tsproxy.proxy.metrics.catalogue.sections import ALL
+from tsproxy.proxy.metrics.catalogue import ALL
 from tsproxy.proxy.metrics.described import Joined
 
 Labels = tuple[tuple[str, str], ...]

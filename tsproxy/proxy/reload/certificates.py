@@ -30,7 +30,7 @@ from tsproxy.log_events.catalogue import (
     REVOCATIONS_END_SOON,
     REVOCATIONS_EXPIRED,
 )
-from tsproxy.proxy.metrics.catalogue.configuration import (
+from tsproxy.proxy.metrics.catalogue import (
     CERTIFICATE_EXPIRY,
     CERTIFICATES_LAST_RELOAD_SUCCESSFUL,
 )

@@ -28,7 +28,7 @@ from tsproxy.log_events.catalogue import (
     CONFIG_RELOAD_CRASHED,
     CONFIG_RELOADED,
 )
-from tsproxy.proxy.metrics.catalogue.configuration import (
+from tsproxy.proxy.metrics.catalogue import (
     CONFIG_LAST_RELOAD_SUCCESS,
     CONFIG_LAST_RELOAD_SUCCESSFUL,
     CONFIG_RELOAD,

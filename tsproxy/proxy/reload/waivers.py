@@ -11,7 +11,7 @@ from tsproxy.clock import Clock
 from tsproxy.config.settings import Config
 from tsproxy.log_events.catalogue import WAIVER_ENDED, WAIVER_ENDS_SOON
 from tsproxy.model.policy import Waiver
-from tsproxy.proxy.metrics.catalogue.batches import WAIVER_EXPIRY
+from tsproxy.proxy.metrics.catalogue import WAIVER_EXPIRY
 from tsproxy.proxy.metrics.registry import Metrics
 
 CHECK_EVERY_S: Final = 1.0

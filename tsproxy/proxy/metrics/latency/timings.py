@@ -8,7 +8,7 @@ from prometheus_client.metrics_core import HistogramMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from tsproxy.model.kafka import ApiKey
-from tsproxy.proxy.metrics.catalogue.latency import (
+from tsproxy.proxy.metrics.catalogue import (
     BROKER_CONNECT_SECONDS,
     BROKER_PRODUCE_SECONDS,
     REQUEST_SECONDS,
