@@ -13,7 +13,6 @@ from itertools import count
 
 from cryptography import x509
 from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from cryptography.x509.oid import NameOID
 
@@ -217,8 +216,7 @@ class Greeter:
         subject = x509.Name([x509.NameAttribute(NameOID.ORGANIZATIONAL_UNIT_NAME, each) for each in parts])
         day = timedelta(days=1)
         builder = self._authority._builder(subject, self._key.public_key(), -day, 2 * day)
-        made = builder.sign(self._authority._key, SHA256())
-        self._file.write_bytes(made.public_bytes(Encoding.PEM) + self._pem)
+        self._file.write_bytes(self._authority._signed(builder) + self._pem)
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
         context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
         context.load_cert_chain(self._file)

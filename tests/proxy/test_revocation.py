@@ -7,8 +7,6 @@ from datetime import timedelta
 import pytest
 import structlog
 from cryptography import x509
-from cryptography.hazmat.primitives.hashes import SHA256
-from cryptography.hazmat.primitives.serialization import Encoding
 
 from tests.in_process import run_command
 from tests.proxy.frames import answer, request
@@ -145,9 +143,9 @@ def authority(folder, name, above=None):
     folder.mkdir()
     made = CertificateAuthority(folder, name)
     signer = above or made
-    builder = signer._builder(made._name, made._key.public_key(), -DAY, 2 * DAY)
-    builder = builder.add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
-    made.certificate.write_bytes(builder.sign(signer._key, SHA256()).public_bytes(Encoding.PEM))
+    limits = x509.BasicConstraints(ca=True, path_length=None)
+    builder = signer._builder(made._name, made._key.public_key(), -DAY, 2 * DAY, limits)
+    made.certificate.write_bytes(signer._signed(builder))
     return made
 
 
