@@ -17,9 +17,8 @@ from tests.attacks.hostile_broker import (
 from tests.attacks.hostile_run import MOST_MIB, run
 from tsproxy.cluster import admin_connection, bounded_connection
 from tsproxy.cluster.admin_connection import MOST_BROKERS, ConversationError, connected
+from tsproxy.cluster.metadata import topic_names, topic_rights
 from tsproxy.cluster.newest_timestamps import newest_timestamps
-from tsproxy.cluster.topic_names import topic_names
-from tsproxy.cluster.topic_rights import topic_rights
 from tsproxy.model.addresses import Address
 
 pytestmark = pytest.mark.broker  # Kafka's schemas come out of its jars

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from tsproxy.cluster.admin_connection import AdminConnection, RejectedError, TopicAnswer
-from tsproxy.cluster.topic_rights import WRITE, TopicRights, topic_rights
+from tsproxy.cluster.metadata import WRITE, TopicRights, topic_rights
 from tsproxy.config.settings import Config
 from tsproxy.doctor.cluster import Node
 from tsproxy.doctor.commands import admin_arguments, grant

@@ -25,7 +25,7 @@ from tsproxy.cluster.admin_connection import (
     RejectedError,
     connected,
 )
-from tsproxy.cluster.topic_names import all_topics
+from tsproxy.cluster.metadata import all_topics
 from tsproxy.config.settings import Config, Listener, Upstream
 from tsproxy.log_events.catalogue import (
     CLUSTER_CONVERSATION_CRASHED,

@@ -16,7 +16,7 @@ from types import MappingProxyType
 from typing import Final
 
 from tsproxy.cluster.admin_connection import AdminConnection
-from tsproxy.cluster.topic_names import topic_names
+from tsproxy.cluster.metadata import topic_names
 from tsproxy.log_events.catalogue import TOPIC_ID_DENIED, TOPIC_NAMES_DENIED
 from tsproxy.model.bounded import A_PLACE, Bounded, Ceiling, bytes_of
 from tsproxy.proxy.brokers.wanted import Wanted
