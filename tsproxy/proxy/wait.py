@@ -1,4 +1,4 @@
-"""Waits for an event, but not for ever, and for the end of tasks."""
+"""Waits for an event, but not for ever, and for the end of tasks; and how long a wait before a retry is."""
 
 import asyncio
 from typing import Any
@@ -18,3 +18,21 @@ async def cancelled(*tasks: asyncio.Future[Any]) -> None:
     for task in tasks:
         task.cancel()
     await asyncio.gather(*tasks, return_exceptions=True)
+
+
+class RetryWait:
+    """The waits before retries: each is twice as long as the one before, from `first_ms` on."""
+
+    __slots__ = ("_first_ms", "_next_ms")
+
+    def __init__(self, first_ms: int) -> None:
+        self._first_ms = self._next_ms = first_ms
+
+    def start_over(self) -> None:
+        self._next_ms = self._first_ms
+
+    def next_ms(self, last_ms: int) -> int:
+        """The next wait, `last_ms` at most."""
+        wait_ms = min(self._next_ms, last_ms)
+        self._next_ms = min(2 * wait_ms, last_ms)
+        return wait_ms

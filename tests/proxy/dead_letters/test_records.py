@@ -106,7 +106,7 @@ class Broker:
 @asynccontextmanager
 async def sending(monkeypatch, broker):
     monkeypatch.setattr(of_sender, "connected_producer", broker.connected)
-    monkeypatch.setattr(of_sender, "RETRY_S", 0.01)
+    monkeypatch.setattr(of_sender, "RETRY_MS", 10)
     letters = DeadLetters(CONFIG, None, Privacy(), Clock())
     letters.start()
     try:

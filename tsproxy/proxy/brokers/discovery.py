@@ -25,6 +25,7 @@ from tsproxy.cluster.admin_connection import (
     RejectedError,
     connected,
 )
+from tsproxy.cluster.conversation import Pause, keep_conversing
 from tsproxy.cluster.metadata import all_topics
 from tsproxy.config.settings import Config, Listener, Upstream
 from tsproxy.log_events.catalogue import (
@@ -42,7 +43,7 @@ from tsproxy.proxy.brokers.topic_ids import TopicIds
 from tsproxy.proxy.brokers.topics import FIRST_RETRY_MS, Topics
 from tsproxy.proxy.brokers.wanted import Wanted
 from tsproxy.proxy.notes import frames_of
-from tsproxy.proxy.wait import wait_at_most
+from tsproxy.proxy.wait import RetryWait, wait_at_most
 from tsproxy.tls.contexts import CurrentTls
 from tsproxy.wire.k03_metadata import VERSION as NAMES_IDS_FROM
 
@@ -96,6 +97,7 @@ class Cluster:
         reads_limits: bool = True,
         listeners: Sequence[Listener] = (),
     ) -> None:
+        self._began_ms = 0
         self._brokers_are_requested = False
         self._clock = clock
         self._facts = ClusterFacts(needs_sasl=upstream.sasl is not None, topic_names=MappingProxyType({}))
@@ -105,6 +107,7 @@ class Cluster:
         self._links = BrokerLinks(lambda: self._upstream, tls, self._publish_limits, self.request_brokers)
         self._may_read_limits = not reads_limits
         self._on_facts = on_facts
+        self._retry = RetryWait(FIRST_RETRY_MS)
         self._reachability = Reachability(clock, on_reachable)
         self._reads_limits = reads_limits
         self._read_ms = 0
@@ -204,37 +207,31 @@ class Cluster:
     async def run(self) -> None:
         """Runs for ever. Raises PermissionDeniedError if the proxy may not read limits at the start."""
         try:
-            await self._run()
+            await keep_conversing(self._converse_with_any, self._conversation_failed)
         finally:
             await self._links.close()
 
-    async def _run(self) -> None:
-        retry_ms = FIRST_RETRY_MS
-        while True:
-            last_retry_ms, began_ms = LAST_REJECTED_RETRY_MS, self._clock.monotonic_ms()
-            try:
-                await self._converse_with_any()
-            except ConversationError as error:
-                was_reached, self._reachability.is_reached = self._reachability.is_reached, False
-                if was_reached and self._clock.monotonic_ms() - began_ms > LAST_RETRY_MS:
-                    retry_ms = FIRST_RETRY_MS  # after a restart another broker answers at once
-                    continue
-                if was_reached or not isinstance(error, RejectedError):
-                    last_retry_ms = LAST_RETRY_MS
-                if not was_reached:  # otherwise the error only matters if no broker answers now
-                    self._log_trouble(str(error))
-            except PermissionDeniedError:
-                raise
-            except Exception as error:
-                # An error in our code or in the client library must not stop the data path.
-                self._reachability.is_reached = False
-                self._log_trouble(f"a mistake in tsproxy ({type(error).__name__})")
-                CLUSTER_CONVERSATION_CRASHED(error=type(error).__name__, frames=frames_of(error))
-            await asyncio.sleep(min(retry_ms, last_retry_ms) / 1000)
-            retry_ms = min(2 * retry_ms, last_retry_ms)
+    def _conversation_failed(self, error: Exception) -> Pause:
+        if isinstance(error, PermissionDeniedError):
+            raise error
+        was_reached, self._reachability.is_reached = self._reachability.is_reached, False
+        if not isinstance(error, ConversationError):
+            # An error in our code or in the client library must not stop the data path.
+            self._log_trouble(f"a mistake in tsproxy ({type(error).__name__})")
+            CLUSTER_CONVERSATION_CRASHED(error=type(error).__name__, frames=frames_of(error))
+            return Pause(self._retry.next_ms(LAST_REJECTED_RETRY_MS))
+        if not was_reached:  # otherwise the error only matters if no broker answers now
+            self._log_trouble(str(error))
+            is_rejected = isinstance(error, RejectedError)
+            return Pause(self._retry.next_ms(LAST_REJECTED_RETRY_MS if is_rejected else LAST_RETRY_MS))
+        if self._clock.monotonic_ms() - self._began_ms > LAST_RETRY_MS:
+            self._retry.start_over()
+            return Pause(0)  # after a restart another broker answers at once
+        return Pause(self._retry.next_ms(LAST_RETRY_MS))
 
     async def _converse_with_any(self) -> None:
         """Connect to the first of the configured and known brokers that answers. Ends only with an error."""
+        self._began_ms = self._clock.monotonic_ms()
         addresses = dict.fromkeys((*self._upstream.bootstrap_servers, *self._facts.brokers.values()))
         reasons, kind = [], ConversationError
         for address in addresses:

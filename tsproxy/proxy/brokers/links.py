@@ -19,6 +19,7 @@ from tsproxy.cluster.admin_connection import (
     RejectedError,
     connected,
 )
+from tsproxy.cluster.conversation import Pause, keep_conversing
 from tsproxy.cluster.limits_of_brokers import Given, given_by
 from tsproxy.config.settings import Upstream
 from tsproxy.log_events.catalogue import (
@@ -31,7 +32,7 @@ from tsproxy.model.addresses import Address
 from tsproxy.model.kafka import ErrorCode
 from tsproxy.proxy.notes import frames_of
 from tsproxy.proxy.trouble import Trouble
-from tsproxy.proxy.wait import cancelled, wait_at_most
+from tsproxy.proxy.wait import RetryWait, cancelled
 from tsproxy.tls.contexts import CurrentTls
 
 FIRST_RETRY_MS: Final = 250
@@ -79,6 +80,7 @@ class BrokerLink:
         self._node_id = node_id
         self._on_change = on_change
         self._on_outage = on_outage
+        self._retry = RetryWait(FIRST_RETRY_MS)
         self._topics: tuple[str, ...] = ()
         self._unknown: str | None = None
         """The reason why the broker has not told its values, once it was logged."""
@@ -143,36 +145,29 @@ class BrokerLink:
 
     async def run(self) -> None:
         try:
-            await self._run()
+            await keep_conversing(self._connect_and_converse, self._conversation_failed, self._wake)
         finally:
             self._end_doubt()
 
-    async def _run(self) -> None:
-        retry_ms = FIRST_RETRY_MS
-        while True:
-            pause_ms = FIRST_RETRY_MS
+    async def _connect_and_converse(self) -> None:
+        async with self._connect(self.address, self._wake.set) as connection:
+            began_s = asyncio.get_running_loop().time()
             try:
-                async with self._connect(self.address, self._wake.set) as connection:
-                    began_s = asyncio.get_running_loop().time()
-                    try:
-                        await self._converse(connection)
-                    finally:
-                        if asyncio.get_running_loop().time() - began_s > LAST_RETRY_MS / 1000:
-                            retry_ms = FIRST_RETRY_MS
-            except ConversationError as error:
-                if isinstance(error, RejectedError):
-                    pause_ms = LAST_REJECTED_RETRY_MS
-                self._lost(str(error))
-            except Exception as error:
-                # An error in our code or in the client library must not end a task that others wait for.
-                self._lost(type(error).__name__)
-                CLUSTER_CONVERSATION_CRASHED(error=type(error).__name__, frames=frames_of(error))
-            self._wake.clear()
-            # Clients can wake this task very often, and brokers count failed logins. So nothing ends this
-            # pause early.
-            await asyncio.sleep(pause_ms / 1000)
-            await wait_at_most(max(0, retry_ms - pause_ms) / 1000, self._wake)
-            retry_ms = min(2 * retry_ms, LAST_RETRY_MS)
+                await self._converse(connection)
+            finally:
+                if asyncio.get_running_loop().time() - began_s > LAST_RETRY_MS / 1000:
+                    self._retry.start_over()
+
+    def _conversation_failed(self, error: Exception) -> Pause:
+        certain_ms = LAST_REJECTED_RETRY_MS if isinstance(error, RejectedError) else FIRST_RETRY_MS
+        if isinstance(error, ConversationError):
+            self._lost(str(error))
+        else:
+            # An error in our code or in the client library must not end a task that others wait for.
+            self._lost(type(error).__name__)
+            CLUSTER_CONVERSATION_CRASHED(error=type(error).__name__, frames=frames_of(error))
+        self._wake.clear()
+        return Pause(certain_ms, max(0, self._retry.next_ms(LAST_RETRY_MS) - certain_ms))
 
     async def _converse(self, connection: AdminConnection) -> None:
         self._is_due = True

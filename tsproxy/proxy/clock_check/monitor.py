@@ -10,6 +10,7 @@ from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
 from tsproxy.clock import Clock
+from tsproxy.cluster.conversation import Pause, keep_conversing
 from tsproxy.cluster.kafka_producer import connected_producer
 from tsproxy.config.settings import Config
 from tsproxy.decisions import LifecycleKind
@@ -41,7 +42,7 @@ from tsproxy.tls.contexts import CurrentTls
 
 CLIENT_ID: Final = "tsproxy-clock"
 CHECK_EVERY_S: Final = 1.0
-RETRY_S: Final = 2.0
+RETRY_MS: Final = 2_000
 PATIENCE_S: Final = 10.0
 """How long one measurement of all brokers may take."""
 STEP_REMEMBERED_MS: Final = 10 * 60_000
@@ -114,7 +115,8 @@ class ClockMonitor(Collector):
         self._changed.set()
 
     async def run(self) -> None:
-        await asyncio.gather(self._watch_steps(), self._measure_again_and_again(), self._listen())
+        measuring = keep_conversing(self._converse, self._measuring_failed)
+        await asyncio.gather(self._watch_steps(), measuring, self._listen())
 
     def warnings(self) -> list[str]:
         """A sentence for each reason to doubt this proxy's clock now, if somebody should look."""
@@ -179,24 +181,22 @@ class ClockMonitor(Collector):
 
     # -- Offsets -------------------------------------------------------------------------------------
 
-    async def _measure_again_and_again(self) -> None:
-        while True:
-            try:
-                await self._converse()
-            except Exception as error:  # a broker failed; the last measurement stays
-                self._trouble.failed(_PROBE_TOPIC if isinstance(error, NoLogAppendTimeError) else error)
-                await asyncio.sleep(RETRY_S)
+    def _measuring_failed(self, error: Exception) -> Pause:
+        """A broker failed; the last measurement stays."""
+        self._trouble.failed(_PROBE_TOPIC if isinstance(error, NoLogAppendTimeError) else error)
+        return Pause(RETRY_MS)
 
     async def _converse(self) -> None:
-        """Measure as long as a probe topic is configured, with one producer."""
-        if self._config.clock.probe is None:
-            await self._wait_for_changes(None)
-            return
-        upstream = self._config.upstream
-        async with connected_producer(upstream, self._tls, CLIENT_ID, acks=1) as producer:
-            while (probe := self._config.clock.probe) is not None and self._config.upstream == upstream:
-                await self._measure(producer, probe.topic)
-                await self._wait_for_changes(probe.every_ms / 1000)
+        """Measure as long as a probe topic is configured, with one producer for each `upstream`."""
+        while True:
+            if self._config.clock.probe is None:
+                await self._wait_for_changes(None)
+                continue
+            upstream = self._config.upstream
+            async with connected_producer(upstream, self._tls, CLIENT_ID, acks=1) as producer:
+                while (probe := self._config.clock.probe) is not None and self._config.upstream == upstream:
+                    await self._measure(producer, probe.topic)
+                    await self._wait_for_changes(probe.every_ms / 1000)
 
     async def _measure(self, producer: AIOKafkaProducer, topic: str) -> None:
         async with asyncio.timeout(PATIENCE_S):

@@ -16,6 +16,7 @@ from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
 from tsproxy.clock import Clock
+from tsproxy.cluster.conversation import Pause, keep_conversing
 from tsproxy.cluster.kafka_producer import connected_producer, partitions_of
 from tsproxy.config.settings import Config
 from tsproxy.decisions.privacy import Privacy
@@ -39,7 +40,7 @@ from tsproxy.tls.contexts import CurrentTls
 CLIENT_ID: Final = "tsproxy-dead-letters"
 LOOK_EVERY_S: Final = 1.0
 """How often to see whether the topic is still there, while nothing is rejected."""
-RETRY_S: Final = 1.0
+RETRY_MS: Final = 1_000
 PATIENCE_S: Final = 5.0
 REJECTIONS: Final = 3
 """The copies are dropped after this many rejections of a broker that no retry will change."""
@@ -159,17 +160,20 @@ class DeadLetters(Collector):
     async def _run(self) -> None:
         while self._config.dead_letters is None and not self._ending.is_set():
             await self._wait_for_changes()
-        while not (self._ending.is_set() and self.waiting.first is None):
-            try:
-                # Not idempotent: after a rejection, the producer's sequence numbers would not be those that
-                # brokers expect.
-                async with connected_producer(
-                    self._config.upstream, self._tls, CLIENT_ID, acks="all", max_batch_size=2 * CHUNK_BYTES
-                ) as producer:
-                    await self._send_all(producer)
-            except Exception as error:  # the queue is kept, within its bounds
-                self._trouble.failed(error, topic=self._topic)
-                await asyncio.sleep(RETRY_S)
+        await keep_conversing(self._connect_and_send, self._failed)
+
+    async def _connect_and_send(self) -> None:
+        # Not idempotent: after a rejection, the producer's sequence numbers would not be those that brokers
+        # expect.
+        async with connected_producer(
+            self._config.upstream, self._tls, CLIENT_ID, acks="all", max_batch_size=2 * CHUNK_BYTES
+        ) as producer:
+            await self._send_all(producer)
+
+    def _failed(self, error: Exception) -> Pause:
+        """The queue is kept, within its bounds."""
+        self._trouble.failed(error, topic=self._topic)
+        return Pause(RETRY_MS)
 
     async def _send_all(self, producer: AIOKafkaProducer) -> None:
         """Send until the queue is empty and the proxy stops."""

@@ -15,6 +15,7 @@ import orjson
 from aiokafka import AIOKafkaProducer
 from aiokafka.errors import MessageSizeTooLargeError
 
+from tsproxy.cluster.conversation import Pause, keep_conversing
 from tsproxy.cluster.kafka_producer import connected_producer, partitions_of
 from tsproxy.config.settings import Config, TopicSettings, Upstream
 from tsproxy.log_events.catalogue import (
@@ -30,7 +31,7 @@ from tsproxy.tls.contexts import CurrentTls
 CLIENT_ID: Final = "tsproxy-decisions"
 LOOK_EVERY_S: Final = 1.0
 PATIENCE_S: Final = 5.0
-RETRY_S: Final = 2.0
+RETRY_MS: Final = 2_000
 _BATCH_BYTES: Final = 64 * 1024
 
 Headers = list[tuple[str, bytes]]
@@ -66,7 +67,8 @@ class DecisionTopic:
     def start(self) -> None:
         """Begin to send. Raises OSError if the position cannot be stored in the folder."""
         self._unsent = [Unsent.begin(self._directory, self._name), *Unsent.left_behind(self._directory)]
-        self._task = asyncio.get_running_loop().create_task(self._run())
+        sending = keep_conversing(self._connect_and_send, self._failed, self._ending)
+        self._task = asyncio.get_running_loop().create_task(sending)
 
     async def stop(self, patience_s: float) -> bool:
         """Send the rest, after the files are closed. False if the next start has to send lines."""
@@ -84,23 +86,21 @@ class DecisionTopic:
             return []
         return [f"the decision log cannot be sent to the topic {self._settings.name}: {self._trouble.text}"]
 
-    async def _run(self) -> None:
-        while self._unsent:
-            try:
-                async with connected_producer(
-                    self._upstream,
-                    self._tls,
-                    CLIENT_ID,
-                    self._settings.bootstrap_servers,
-                    enable_idempotence=True,
-                    max_batch_size=_BATCH_BYTES,
-                ) as producer:
-                    await self._send_all(producer)
-            except Exception as error:  # the lines stay in the files and are sent later
-                self._trouble.failed(error, topic=self._settings.name)
-                if self._ending.is_set():
-                    return
-                await wait_at_most(RETRY_S, self._ending)
+    async def _connect_and_send(self) -> None:
+        async with connected_producer(
+            self._upstream,
+            self._tls,
+            CLIENT_ID,
+            self._settings.bootstrap_servers,
+            enable_idempotence=True,
+            max_batch_size=_BATCH_BYTES,
+        ) as producer:
+            await self._send_all(producer)
+
+    def _failed(self, error: Exception) -> Pause | None:
+        """The lines stay in the files and are sent later."""
+        self._trouble.failed(error, topic=self._settings.name)
+        return None if self._ending.is_set() else Pause(0, RETRY_MS)
 
     async def _send_all(self, producer: AIOKafkaProducer) -> None:
         """Send until all lines are sent and the proxy stops."""

@@ -26,7 +26,7 @@ from tsproxy.log_events.catalogue import (
 )
 from tsproxy.proxy.admin.report import NOTHING, Report, together
 from tsproxy.proxy.startup import StartError
-from tsproxy.proxy.wait import wait_at_most
+from tsproxy.proxy.wait import RetryWait, wait_at_most
 from tsproxy.proxy.workers.channel import VARIABLE, Channel, Orders, as_text
 from tsproxy.proxy.workers.watch import Silence
 
@@ -101,7 +101,7 @@ class Member:
     async def run(self) -> None:
         """Run the worker until it has ended after `drain`. Raises StartError if it never accepted clients, or
         did not end cleanly."""
-        retry_ms = FIRST_RETRY_MS
+        retry = RetryWait(FIRST_RETRY_MS)
         while not self._stopping.is_set():
             try:
                 status = await self._live()
@@ -115,12 +115,12 @@ class Member:
             if not self._was_ever_started:
                 raise StartError(end)
             if self._started_ms is not None and self._clock.monotonic_ms() - self._started_ms >= HEALTHY_MS:
-                retry_ms = FIRST_RETRY_MS
+                retry.start_over()
+            retry_ms = retry.next_ms(LAST_RETRY_MS)
             WORKER_ENDED(worker=self.number, error=end, restart_in_ms=retry_ms)
             self._latest = _not_ready(end.removeprefix(f"worker {self.number} "))
             if await wait_at_most(retry_ms / 1000, self._stopping):
                 return
-            retry_ms = min(2 * retry_ms, LAST_RETRY_MS)
             self.restarts += 1
 
     async def not_ready(self) -> tuple[str, ...]:
