@@ -74,13 +74,6 @@ def _path(text: str) -> str:
         raise argparse.ArgumentTypeError(str(error)) from None
 
 
-def plain_path(text: str) -> str:
-    """The path as it is. Raises ArgumentTypeError if it has a placeholder for the day (`{date}`)."""
-    if inputs.has_date(text):
-        raise argparse.ArgumentTypeError(f"{text!r} is for one day: a stream reads all days")
-    return text
-
-
 def add_skipping(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--skip-damaged-files",
@@ -94,7 +87,7 @@ def add_input_format(parser: argparse.ArgumentParser) -> None:
         "--input-format",
         choices=["json", *TABLES],
         default="json",
-        help="json (default): the files of the proxy; else a table that `compact` or `stream` wrote",
+        help="json (default): the files of the proxy; else a table that `compact` wrote",
     )
 
 

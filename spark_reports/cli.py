@@ -12,7 +12,7 @@ from io import TextIOWrapper
 from types import MappingProxyType
 from typing import Final
 
-from spark_reports.commands import compact, daily, doctor, gate, night, render, stream, trend, what_if
+from spark_reports.commands import compact, daily, doctor, gate, night, render, trend, what_if
 from spark_reports.exits import (
     FAILED,
     USAGE,
@@ -24,8 +24,15 @@ from spark_reports.exits import (
 )
 from tsproxy.model.misspelt import unknown_command
 
-COMMANDS: Final = (night, daily, what_if, trend, compact, stream, doctor, gate, render)
-REMOVED: Final[Mapping[str, str]] = MappingProxyType({})
+COMMANDS: Final = (night, daily, what_if, trend, compact, doctor, gate, render)
+REMOVED: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "stream": "run compact or night on the files as often as you like; a sink connector or "
+        "kafka-console-consumer.sh writes the values of decisions.topic as lines of a file",
+        "compact --input-format": "it reads the decision log itself, which is JSON lines",
+        "night --input-format": "it reads the decision log itself, which is JSON lines",
+    }
+)
 """A command that was given up, or a command and its option (`daily --option`) -> what to do instead."""
 
 _FAILURES: Final = (

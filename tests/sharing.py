@@ -35,7 +35,7 @@ WITH_SPARK = (SPARK, SPARK_TABLES)
 """A session costs a quarter of a minute of CPU: its start, and the first command, for which Java loads and
 compiles most of Spark. With two of them, the others of a run do not wait for one long unit."""
 CLUSTER = "tests/e2e/cluster/"
-_OF_TABLES = ("compact", "inputs", "night", "stream", "store", "what_if")
+_OF_TABLES = ("compact", "inputs", "night", "store", "what_if")
 TOGETHER = {
     **{f"{SPARK}test_{name}.py": SPARK_TABLES for name in _OF_TABLES},
     SPARK: SPARK,
@@ -45,11 +45,8 @@ TOGETHER = {
     CLUSTER: CLUSTER,
 }
 """The beginning of a test's path -> the unit of all tests that share one Spark session, or three brokers."""
-APART = (
-    "tests/spark_reports/pure/",
-    *(f"tests/spark_reports/test_{name}.py" for name in ("submit", "stream_kafka")),
-)
-"""The parts of those of `TOGETHER` that need nothing of them. The last ones start Sparks of their own."""
+APART = ("tests/spark_reports/pure/", "tests/spark_reports/test_submit.py")
+"""The parts of those of `TOGETHER` that need nothing of them. The last one starts Sparks of its own."""
 
 TABLE = Path(__file__).with_name("durations.json")
 """Unit -> seconds, of the units that take LONG_S or more."""

@@ -19,7 +19,6 @@ from tests.proxy.world import until
         ("tests/e2e/cluster/test_clocks.py::test_one", "tests/e2e/cluster/"),
         ("tests/spark_reports/test_read.py::test_one", "tests/spark_reports/"),
         ("tests/spark_reports/test_store.py::test_one", "with Spark: tables, and reports on real brokers"),
-        ("tests/spark_reports/test_stream_kafka.py::test_one", "tests/spark_reports/test_stream_kafka.py"),
         ("tests/e2e/test_seconds.py::test_one", "with Spark: tables, and reports on real brokers"),
         ("tests/spark_reports/test_submit.py::test_one", "tests/spark_reports/test_submit.py"),
         ("tests/spark_reports/pure/test_words.py::test_one", "tests/spark_reports/pure/test_words.py"),

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from spark_reports import arguments
 from spark_reports.commands.spark_run import nothing_of, spark_at_work
-from spark_reports.exits import GATE_TRIPPED, OK, NothingToReportError, UsageError
+from spark_reports.exits import GATE_TRIPPED, OK, NothingToReportError
 from spark_reports.log.completeness import NEWER, period_text
 from spark_reports.report import words
 
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
 _EXAMPLES: Final = """examples:
   spark_reports compact --date 2026-11-20 --input s3a://lake/tsproxy --output s3a://lake/tsproxy-lines
-  spark_reports compact --input s3a://lake/streamed --input-format parquet --output s3a://lake/tsproxy-lines
   spark_reports daily --input s3a://lake/tsproxy-lines --input-format parquet --output out
 """
 
@@ -42,7 +41,6 @@ def add(commands: arguments.Commands) -> None:
 
 
 def add_writing(parser: argparse.ArgumentParser) -> None:
-    arguments.add_input_format(parser)
     parser.add_argument(
         "--lookback",
         type=arguments.positive,
@@ -88,20 +86,13 @@ def written(
     from spark_reports.log import store
     from spark_reports.log.compact import compact
 
-    form = store.Form(options.input_format)
-    if form is table.form and table.name.rstrip("/") in [path.rstrip("/") for path in options.input]:
-        raise UsageError(
-            f"{table.name} is the input: write to another table, since `stream` writes to this one"
-        )
-    for needed in (form, table.form):
-        store.require(spark, needed)
+    store.require(spark, table.form)
     return compact(
         spark,
         options.input,
         first=first,
         last=last,
         table=table,
-        form=form,
         may_lose_lines=options.replace,
         lookback_days=options.lookback,
         before_writing=before_writing,

@@ -17,11 +17,6 @@ _ADVICE: Final = (
         "that cannot be read by --skip-damaged-files: the log is then incomplete and names them.",
     ),
     (
-        "data source: kafka",
-        "Start it by spark-submit with --packages org.apache.spark:spark-sql-kafka-0-10_2.13:4.2.0, or "
-        "whichever version of Spark it is.",
-    ),
-    (
         "No FileSystem for scheme|FileSystem not found",
         "This Spark does not have that file system: start it by spark-submit with its package "
         "(org.apache.hadoop:hadoop-aws for s3a).",
@@ -40,20 +35,13 @@ _NOISE: Final = re.compile(
 """Names of errors and of Java's classes, which do not help in a sentence, and Spark's advice to
 authors of queries: to let them return NULL, or to switch off the check that found the error."""
 
-_CAUSE: Final = re.compile(r"^(?:Caused by)?: (.+)$", re.MULTILINE)
 _CHARS: Final = 300
 """The most characters of one cause: it may hold the long name of a temporary file."""
 
 
 def explained(texts: Sequence[str], more: str = "") -> str:
-    """One line from the texts of a failure and of its causes, with advice, else `more`.
-
-    A failure in Python code that Spark called holds a traceback; then only its causes are shown.
-    """
-    causes = [
-        cause for text in texts for cause in (_CAUSE.findall(text) if "Traceback (most" in text else [text])
-    ]
-    lines = dict.fromkeys(_in_a_line(cause) for cause in causes or texts)
+    """One line from the texts of a failure and of its causes, with advice, else `more`."""
+    lines = dict.fromkeys(map(_in_a_line, texts))
     whole = "\n".join(texts)
     advice = next((advice for pattern, advice in _ADVICE if re.search(pattern, whole)), more)
     line = ": ".join(text.removesuffix(".") for text in lines)

@@ -1,7 +1,5 @@
 """The decision log as a table, one partition for each day. Later reports read it instead of JSON.
 
-The input is the log itself, or a table that `stream` wrote in many small partitions.
-
 One pass reads the lines, marks the unusable ones and writes all of them: `problem` says what is wrong with a
 line, and `file` where it came from. So unusable lines are part of the table, and nothing is lost. Lines of
 unknown time belong to the day on which their file was opened. A run replaces the partitions of its own days
@@ -16,7 +14,6 @@ days are written again, with each line once. A reader in between sees duplicates
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, timedelta
-from functools import reduce
 from types import MappingProxyType
 from typing import Final
 
@@ -28,7 +25,6 @@ from spark_reports.log import frames, late_days, lost_on_rewrite, output, read, 
 from spark_reports.log.read import Source
 from spark_reports.log.schema import IDENTITY, TABLE_COLUMNS, WHOLE_DDL
 from spark_reports.log.store import Form, Table
-from spark_reports.log.stream import TIMELESS
 from spark_reports.spark.session import settings
 from tsproxy.model.words import many
 
@@ -83,19 +79,18 @@ def compact(
     last: date,
     table: Table,
     *,
-    form: Form = Form.JSON,
     may_lose_lines: bool = False,
     lookback_days: int = LOOKBACK_DAYS,
     before_writing: Callable[[date], None] = lambda _: None,
 ) -> Compacted:
     """Write the days' lines to `table`, and return what it then holds for them. Up to `lookback_days` earlier
     days are written again if lines came late for them; `before_writing` is called before each of them is
-    written. `form` is the form of the inputs.
+    written.
 
     Raises pyspark's AnalysisException if an input does not exist, and LinesWouldVanishError if the table
     holds lines of the days that the input lacks, unless the run `may_lose_lines`.
     """
-    source, day_before = Source(inputs, first, last, form), first - timedelta(days=1)
+    source, day_before = Source(inputs, first, last), first - timedelta(days=1)
     window = first - timedelta(days=lookback_days)
     missing = _missing_before(spark, table, window, first)
     if not may_lose_lines and (vanished := _would_vanish(spark, source, table)):
@@ -147,14 +142,10 @@ def _missing_before(spark: SparkSession, table: Table, window: date, first: date
 
 
 def _late(spark: SparkSession, source: Source, table: Table) -> Iterator[tuple[date, bool]]:
-    """The days of which the table lacks lines of the input, and whether it lacks all of them. If the
-    input is JSON lines, only days with new files are compared."""
+    """The days of which the table lacks lines of the input, and whether it lacks all of them. Only days with
+    new files are compared."""
     stored = table.rows(spark).withColumnRenamed("event_date", "day")
-    if source.form is Form.JSON:
-        days = late_days.days_with_new_files(spark, source.inputs, stored, source.first, source.last)
-    else:
-        days = [source.first + timedelta(days=n) for n in range((source.last - source.first).days + 1)]
-    for day in days:
+    for day in late_days.days_with_new_files(spark, source.inputs, stored, source.first, source.last):
         own = read.of_period(stored, day, day)
         is_missing = own.isEmpty()
         if is_missing and not _holds_before(spark, table, day):
@@ -172,8 +163,7 @@ def _holds_before(spark: SparkSession, table: Table, day: date) -> bool:
 
 def _earlier(spark: SparkSession, table: Table, day: date) -> DataFrame:
     """The lines of the table of earlier days."""
-    is_earlier = (F.col("event_date") < day.isoformat()) & (F.col("event_date") > TIMELESS)
-    return table.rows(spark).where(is_earlier)
+    return table.rows(spark).where(F.col("event_date") < day.isoformat())
 
 
 def _would_vanish(spark: SparkSession, source: Source, table: Table) -> dict[str, int]:
@@ -206,7 +196,7 @@ def _write(spark: SparkSession, source: Source, table: Table) -> int:
     first, last = source.first, source.last
     is_before = F.col("event_date") == (first - timedelta(days=1)).isoformat()
     counted = dated.observe(count, F.count(F.when(is_before, 1)).alias("lines_before"))
-    wanted = output.files(dated, source.form)
+    wanted = output.files(dated)
     _overwrite(_within(counted, first, last), first == last, table, wanted)
     written = read.identified(_days_of(spark, table, first, last))
     spans = sequence.spans(sequence.words(written, sequence.side(first, last)))
@@ -223,24 +213,10 @@ def _write(spark: SparkSession, source: Source, table: Table) -> int:
 def _dated(spark: SparkSession, source: Source) -> DataFrame:
     """Every line of the input, with the columns of the table. This is one step, because each step copies all
     lines."""
-    if source.form is not Form.JSON:
-        return _streamed(spark, source)
     marks = read.marks() | {"file": read.file_name()}
     marks["event_date"] = _day(marks, source)
     raw = read.json_lines(spark, source, WHOLE_DDL)
     return raw.select(*[marks[name].alias(name) if name in marks else name for name in TABLE_COLUMNS])
-
-
-def _streamed(spark: SparkSession, source: Source) -> DataFrame:
-    """The lines of the days in tables of `stream`. An earlier release put lines without a time at TIMELESS:
-    those belong to the day in their file's name. Usable lines are there if a clock stood at 1970."""
-    days = [*_names(source), TIMELESS]
-    parts = [Table(name, source.form).lines(spark, days) for name in source.inputs]
-    rows = reduce(DataFrame.unionByName, parts)
-    opened_on = F.coalesce(F.nullif(read.opened_on(F.col("file")), F.lit("")), F.lit(TIMELESS))
-    is_timeless = (F.col("event_date") == TIMELESS) & F.col("problem").isNotNull()
-    day = F.when(is_timeless, opened_on).otherwise(F.col("event_date"))
-    return rows.withColumn("event_date", day).select(*TABLE_COLUMNS)
 
 
 def _names(source: Source) -> list[str]:
@@ -282,7 +258,7 @@ def _overwrite(dated: DataFrame, is_one_day: bool, table: Table, files: int) -> 
         wanted = {**_LINES_UNTOUCHED}
         rows = rows.coalesce(files).sortWithinPartitions(F.col("event_date"), _order())
     with settings(rows.sparkSession, {**wanted, **output.WHOLE_RUNS}):
-        table.replace(rows, ["event_date"])
+        table.overwrite(rows)
 
 
 def _order() -> Column:

@@ -7,8 +7,6 @@ are already known.
 """
 
 import re
-from collections.abc import Mapping
-from types import MappingProxyType
 from typing import Final
 
 from py4j.protocol import Py4JJavaError
@@ -50,17 +48,12 @@ def files(reader: DataFrameReader, places: list[str], damaged: list[str]) -> Dat
     return reader.format("binaryFile").load(places).where(F.col(PATH).isin(damaged))
 
 
-def as_lines(schema: StructType, known: Mapping[str, Column] = MappingProxyType({})) -> list[Column]:
-    """The columns of a line of this schema that Spark could not read: null, but CORRUPT and those `known`."""
-    values = {CORRUPT: F.lit(LINE), **known}
+def as_lines(schema: StructType) -> list[Column]:
+    """The columns of a line of this schema that Spark could not read: all but CORRUPT are null."""
+    values = {CORRUPT: F.lit(LINE)}
     return [
         values.get(field.name, F.lit(None).cast(field.dataType)).alias(field.name) for field in schema.fields
     ]
-
-
-def as_metadata(path: str) -> str:
-    """A path in the form of `_metadata.file_path`: Spark has two forms for a file of this machine."""
-    return path.replace("file:///", "file:/", 1)
 
 
 def _next_damaged(lines: DataFrame, known: list[str]) -> str | None:
@@ -70,7 +63,8 @@ def _next_damaged(lines: DataFrame, known: list[str]) -> str | None:
             lines.where(~F.col(PATH).isin(known)).agg(F.sum(F.length("value"))).collect()
     except (Py4JJavaError, PySparkException) as error:
         named = _NAMED.search(str(error))
-        path = None if named is None else as_metadata(named[1])
+        # Spark has two forms for a file of this machine; that of PATH is `file:/…`.
+        path = None if named is None else named[1].replace("file:///", "file:/", 1)
         if path is None or path in known:
             raise
         return path

@@ -16,14 +16,8 @@ def names(spark: SparkSession, folder: str) -> list[str]:
     return sorted(each.getPath().getName() for each in files.listStatus(path)) if files.exists(path) else []
 
 
-def touch(spark: SparkSession, folder: str, name: str) -> None:
-    """Write an empty file into a directory, which is made if it does not exist."""
-    files, path = _of(spark, f"{folder}/{name}")
-    files.create(path, True).close()
-
-
 def delete(spark: SparkSession, folder: str) -> None:
-    """Delete a file, or a directory with all that is in it, if it exists."""
+    """Delete a directory with all that is in it, if it exists."""
     files, path = _of(spark, folder)
     files.delete(path, True)
 

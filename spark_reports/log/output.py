@@ -24,16 +24,16 @@ WHOLE_RUNS: Final = {"spark.sql.files.openCostInBytes": str(64 << 10)}
 for 4 MiB. Lines that are read together are sorted together."""
 
 
-def files(lines: DataFrame, form: Form) -> int:
-    """The number of files for `lines`, which are not read yet."""
+def files(lines: DataFrame) -> int:
+    """The number of files for `lines`: JSON lines that are not read yet."""
     session: Any = lines.sparkSession
-    total = size.file_bytes(lines, form)
+    total = size.file_bytes(lines, Form.JSON)
     cores = int(session.sparkContext.defaultParallelism)
     if total is None:
         return cores
     plan: Any = lines  # the list stays in Java, since it may be long; it has no public name there
     inputs = plan._jdf.inputFiles()
-    return number(size.lines_bytes(inputs, form, total), len(inputs), cores)
+    return number(size.lines_bytes(inputs, total), len(inputs), cores)
 
 
 def number(lines_bytes: int, inputs: int, cores: int) -> int:

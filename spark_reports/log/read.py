@@ -101,7 +101,8 @@ def marked_lines(spark: SparkSession, source: Source) -> DataFrame:
     (`2026-11-20T10`).
     """
     if source.form is Form.JSON:
-        marked = with_marks(json_lines(spark, source, READ_DDL, F.col("_metadata.file_name").alias("file")))
+        raw = json_lines(spark, source, READ_DDL, F.col("_metadata.file_name").alias("file"))
+        marked = raw.select("*", *[mark.alias(name) for name, mark in marks().items()])
     else:
         days = [day.isoformat() for day in _days(source)]
         parts = [Table(name, source.form).lines(spark, days) for name in source.inputs]
@@ -132,12 +133,6 @@ def json_lines(spark: SparkSession, source: Source, ddl: str, *more: Column) -> 
     if not parts:
         raise NoFilesError(inputs.no_folder(source.inputs, source.first, source.last))
     return reduce(DataFrame.unionByName, parts)
-
-
-def with_marks(raw: DataFrame) -> DataFrame:
-    """Add `marks` to lines as they were read, with their `file`."""
-    others = [name for name in raw.columns if name != CORRUPT]
-    return raw.select(*others, *[mark.alias(name) for name, mark in marks().items()])
 
 
 def marks() -> dict[str, Column]:

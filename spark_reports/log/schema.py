@@ -52,7 +52,7 @@ WHOLE_DDL: Final = f"{spark_ddl()}, {CORRUPT} STRING"
 
 OWN_COLUMNS: Final = (
     ("raw", "STRING", "the beginning of a line that cannot be used; else null"),
-    ("file", "STRING", "the file of the line; topic and partition for a line of the topic"),
+    ("file", "STRING", "the file of the line"),
     ("copies", "BIGINT", "how often the line was delivered; it is in the table once"),
     ("problem", "STRING", "why the line cannot be used; null if it can"),
     ("checks", "INT", "the number of the checks that the line went through; null for an earlier release"),

@@ -83,14 +83,12 @@ def spread(spark: SparkSession, total: int | None) -> AbstractContextManager[Non
     return settings(spark, {_SPREAD: str(wanted)})
 
 
-def lines_bytes(files: Any, form: Form, total: int) -> int:
+def lines_bytes(files: Any, total: int) -> int:
     """The approximate bytes of JSON lines in files of `total` bytes. `files` is a Java array of their names.
 
     Some of the names show whether the files are compressed. Reading a hundred thousand names from Java is
     slow.
     """
-    if form is not Form.JSON:
-        return total * TABLE_EXPANSION
     step = max(1, len(files) // _NAMES_SEEN)
     names = [files[number] for number in range(0, len(files), step)]
     factors = [_EXPANSION.get(name[name.rfind(".") :], 1) for name in names]

@@ -25,7 +25,7 @@ from spark_reports.log.schema import TABLE_DDL
 
 
 class Form(StrEnum):
-    """The form of stored lines: JSON as the proxy writes it, or a table of `compact` or `stream`."""
+    """The form of stored lines: JSON as the proxy writes it, or a table of `compact`."""
 
     JSON = "json"
     PARQUET = "parquet"
@@ -50,8 +50,10 @@ class Table:
                 # A damaged file of the log may be skipped. A file of the table may hold all lines of a day.
                 whole = spark.read.schema(TABLE_DDL).option("ignoreCorruptFiles", "false")
                 return whole.parquet(self.name)
+            case Form.ICEBERG:
+                return _of_this_version(spark.table(self.name))
             case _:
-                return _of_this_version(self._as_stored(spark))
+                return _of_this_version(spark.read.format(self.form.value).load(self.name))
 
     def lines(self, spark: SparkSession, days: Sequence[str]) -> DataFrame:
         """Its rows of these days. `problem` is what the checks of this release find, whichever release wrote
@@ -61,18 +63,6 @@ class Table:
         if rows.where(problems.is_to_check()).isEmpty():
             return rows
         return rows.withColumns({"problem": problems.of_stored(), "checks": F.lit(problems.CHECKS)})
-
-    def batches(self, spark: SparkSession) -> DataFrame:
-        """The column `batch_id` of a table of `stream`; null, or no such column, in a table of `compact`."""
-        if self.form is Form.PARQUET:
-            return spark.read.schema("batch_id STRING").parquet(self.name)
-        stored = self._as_stored(spark)
-        return stored.select(*[name for name in stored.columns if name == "batch_id"])
-
-    def _as_stored(self, spark: SparkSession) -> DataFrame:
-        if self.form is Form.ICEBERG:
-            return spark.table(self.name)
-        return spark.read.format(self.form.value).load(self.name)
 
     def holds(self, spark: SparkSession, day: date) -> bool:
         """True if there is a line of the day. The table must exist."""
@@ -84,12 +74,12 @@ class Table:
             return bool(spark.catalog.tableExists(self.name))
         return folders.exists(spark, f"{self.name}/_delta_log" if self.form is Form.DELTA else self.name)
 
-    def replace(self, rows: DataFrame, partitions: Sequence[str]) -> None:
-        """Replace the partitions of `rows`, and no others."""
+    def overwrite(self, rows: DataFrame) -> None:
+        """Replace the days of `rows`, and no others."""
         if self.form is Form.ICEBERG:
-            self._replace_in_catalog(rows, partitions)
+            self._replace_in_catalog(rows)
             return
-        writer = rows.write.format(self.form.value).mode("overwrite").partitionBy(*partitions)
+        writer = rows.write.format(self.form.value).mode("overwrite").partitionBy("event_date")
         # Without this option, Spark would delete all other days. A setting would outlast the command.
         writer = writer.option("partitionOverwriteMode", "dynamic")
         if self.form is Form.DELTA:
@@ -97,11 +87,11 @@ class Table:
         writer.option("compression", "zstd").save(self.name)
 
     def replace_days(self, rows: DataFrame, days: Iterable[date]) -> None:
-        """Replace these days of a table of Parquet files. `replace` would leave a day of which `rows` has no
-        row; here it loses what the table holds of it."""
+        """Replace these days of a table of Parquet files. A day of which `rows` has no row loses what the
+        table holds of it; `overwrite` would leave it."""
         spark = rows.sparkSession
         before = {day: folders.names(spark, self._folder(day)) for day in days}
-        self.replace(rows, ["event_date"])
+        self.overwrite(rows)
         for day, names in before.items():
             if names and folders.names(spark, self._folder(day)) == names:
                 self.remove(spark, day)
@@ -121,7 +111,7 @@ class Table:
     def _folder(self, day: date) -> str:
         return f"{self.name}/event_date={day}"
 
-    def _replace_in_catalog(self, rows: DataFrame, partitions: Sequence[str]) -> None:
+    def _replace_in_catalog(self, rows: DataFrame) -> None:
         # Columns of a later version may stand between those of the table: their names count.
         writer = rows.writeTo(self.name).options(**{"merge-schema": "true", "check-ordering": "false"})
         if rows.sparkSession.catalog.tableExists(self.name):
@@ -129,7 +119,7 @@ class Table:
             return
         # A later version's columns may be added to it.
         made = writer.using("iceberg").tableProperty("write.spark.accept-any-schema", "true")
-        made.partitionedBy(*[F.col(name) for name in partitions]).create()
+        made.partitionedBy(F.col("event_date")).create()
 
 
 def require(spark: SparkSession, form: Form) -> None:

@@ -227,7 +227,6 @@ def test_a_file_system_that_spark_does_not_have_is_a_sentence(spark, decisions, 
         (["daily", "--output", "viewfs://ro/kept", "--rollup"], "rollup"),
         (["compact", "--output"], "lines"),
         (["night", "--output", "viewfs://ro/kept", "--table"], "lines"),
-        (["stream", "--output", "viewfs://ro/kept", "--checkpoint"], "state"),
     ],
     ids=lambda given: " ".join(given) if isinstance(given, list) else given,
 )

@@ -157,8 +157,7 @@ def test_a_compressed_file_counts_by_the_lines_that_it_holds(spark, tmp_path):
     zipped = write(tmp_path / "b.jsonl.gz", counters(0))
     for path, factor in ((plain, 1), (zipped, 12)):
         files = spark.read.text(str(path))._jdf.inputFiles()
-        assert size.lines_bytes(files, Form.JSON, 1_000) == 1_000 * factor
-    assert size.lines_bytes(files, Form.PARQUET, 1_000) == 30_000
+        assert size.lines_bytes(files, 1_000) == 1_000 * factor
 
 
 def test_days_that_no_run_wrote_are_written_by_the_next_which_says_so(spark, tmp_path, capsys):

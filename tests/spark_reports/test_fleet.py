@@ -1,6 +1,7 @@
 """A log of very many files, proxies and topics: what comes to the driver is bounded."""
 
 import json
+from datetime import date
 
 import pytest
 from pyspark.sql.classic.dataframe import DataFrame
@@ -14,7 +15,8 @@ from spark_reports.report.assemble import assemble, quality
 from tests.spark_reports.collected import collect
 from tests.spark_reports.day import DAY_MS, HOUR_MS, MIDNIGHT_MS
 from tests.spark_reports.logs import counters, heartbeat, line, write
-from tests.spark_reports.test_stream import FRIDAY
+
+FRIDAY = date(2026, 11, 20)
 
 
 @pytest.fixture

@@ -105,18 +105,15 @@ def test_no_line_ends_a_report_or_bends_it(spark, log, problems, tmp_path, capsy
 
 
 def test_no_line_is_lost_by_a_table(spark, log, problems, tmp_path, capsys):
-    """`compact` and `stream` keep each line, with its problem; `doctor` names what is wrong."""
-    place = ["--input", str(log), "--output"]
-    assert main(["compact", *place, str(tmp_path / "lines"), "--date", "2026-11-20"]) == 0
-    state = ["--checkpoint", str(tmp_path / "state"), "--once"]
-    assert main(["stream", *place, str(tmp_path / "streamed"), *state]) == 0
+    """`compact` keeps each line, with its problem; `doctor` names what is wrong."""
+    place = ["--input", str(log), "--output", str(tmp_path / "lines")]
+    assert main(["compact", *place, "--date", "2026-11-20"]) == 0
     capsys.readouterr()
     usable = sorted(name for name in LINES if problems[name] is None)
     names = {line["proxy"]: name for name, line in LINES.items()}
-    for table in ("lines", "streamed"):
-        rows = frames.rows(spark.read.parquet(str(tmp_path / table)).select("proxy", "problem"))
-        assert len(rows) == len(LINES)
-        assert sorted(names[row["proxy"]] for row in rows if row["problem"] is None) == usable
+    rows = frames.rows(spark.read.parquet(str(tmp_path / "lines")).select("proxy", "problem"))
+    assert len(rows) == len(LINES)
+    assert sorted(names[row["proxy"]] for row in rows if row["problem"] is None) == usable
     assert main(["doctor", "--input", str(log), "--date", "2026-11-20", "--json"]) == 3
     found = json.loads(capsys.readouterr().out)
     assert sum(found["quarantined_lines"].values()) == len(LINES) - len(usable)
@@ -124,11 +121,11 @@ def test_no_line_is_lost_by_a_table(spark, log, problems, tmp_path, capsys):
 
 
 def test_a_table_of_a_release_that_checked_less_gives_the_same_report(spark, log, problems, tmp_path, capsys):
-    """Its lines are set aside, named and counted, also by `compact` from it, and from the log into it."""
+    """Its lines are set aside, named and counted. `compact` writes the day again without unchecked lines."""
 
-    def written(table, form, place):
-        where = ["--input-format", form, "--output", str(tmp_path / table), "--date", "2026-11-20"]
-        return main(["compact", "--input", str(place), *where, "--quiet"])
+    def written(table):
+        where = ["--output", str(tmp_path / table), "--date", "2026-11-20"]
+        return main(["compact", "--input", str(log), *where, "--quiet"])
 
     def reported(table):
         asked = ["--input", str(tmp_path / table), "--input-format", "parquet", "--date", "2026-11-20"]
@@ -137,17 +134,15 @@ def test_a_table_of_a_release_that_checked_less_gives_the_same_report(spark, log
         found = json.loads(capsys.readouterr().out)
         return found["totals"], found["what_if"], found["log"]["quarantined_lines"]
 
-    assert written("lines", "json", log) == 0
+    assert written("lines") == 0
     stored = spark.read.parquet(str(tmp_path / "lines")).drop("checks")
     found = F.when(~F.col("problem").isin("bad_count", "bad_key"), F.col("problem"))
     older = stored.withColumn("problem", found).write.partitionBy("event_date")
     older.parquet(str(tmp_path / "older"))
     assert reported("older") == reported("lines")
-    assert written("newer", "parquet", tmp_path / "older") == 0
+    assert written("older") == 0
     kept = [
         spark.read.parquet(str(tmp_path / name)).groupBy("problem", "checks").count()
-        for name in ("lines", "newer")
+        for name in ("lines", "older")
     ]
     assertDataFrameEqual(*kept)
-    assert written("older", "json", log) == 0
-    assert spark.read.parquet(str(tmp_path / "older")).where("checks is null").isEmpty()

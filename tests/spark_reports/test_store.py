@@ -1,7 +1,6 @@
 """Tables of a lake: a real Delta table, and a plain sentence if the session has no such format."""
 
 import json
-import shutil
 
 import pytest
 
@@ -18,7 +17,6 @@ DAYS = "2026-11-20..2026-11-21"
     ("command", "form"),
     [
         (("compact", "--format"), "delta"),
-        (("stream", "--checkpoint", "state", "--format"), "iceberg"),
         (("daily", "--input-format"), "iceberg"),
     ],
 )
@@ -77,46 +75,3 @@ def test_a_delta_table_holds_each_day_once_however_often_it_is_written(tmp_path)
     submitted("after", *daily, "--output", out)
     log = json.loads((out / "report.json").read_text())["log"]
     assert (log["lines"], log["duplicate_lines"], log["quarantined_lines"]) == (3, 1, {"not_json": 1})
-
-
-@pytest.mark.spark
-@pytest.mark.timeout(1_800)
-@pytest.mark.full_only("Delta's jars and five JVMs; test_stream.py has tables of Parquet files")
-def test_a_delta_table_keeps_the_batches_of_each_stream(tmp_path):
-    """The first stream's checkpoint is lost, and its file deleted; later a batch of the second runs again."""
-
-    def streamed(name):
-        (folder := tmp_path / name).mkdir()
-        places = ("--input", tmp_path / "in", "--output", tmp_path / "table", "--format", "delta")
-        return cluster.submit(
-            folder, "local[1]", "stream", *places, "--checkpoint", tmp_path / "state", "--once",
-            jars=connector.delta(), settings=connector.DELTA_SETTINGS,
-        )  # fmt: skip
-
-    first = write(tmp_path / "in" / "a.jsonl", heartbeat(0), heartbeat(1))
-    assert streamed("first").returncode == 0
-    first.unlink()
-    shutil.rmtree(tmp_path / "state")
-    write(tmp_path / "in" / "b.jsonl", heartbeat(2))
-    assert streamed("second").returncode == 0
-    shutil.copytree(tmp_path / "state", tmp_path / "backup")
-    for noted in (tmp_path / "state" / "commits").iterdir():
-        noted.unlink()
-    write(tmp_path / "in" / "c.jsonl", heartbeat(3))
-    assert streamed("again").returncode == 0
-    shutil.rmtree(tmp_path / "state")
-    (tmp_path / "backup").rename(tmp_path / "state")
-    old = streamed("old")
-    assert old.returncode == 2, old.stderr[-3000:]
-    assert (
-        "holds batch 1 of this stream, but the checkpoint" in old.stdout
-    )  # spark-submit puts both streams there
-    asked = ("daily", "--input", tmp_path / "table", "--input-format", "delta", "--date", "2026-11-20")
-    (tmp_path / "report").mkdir()
-    done = cluster.submit(
-        tmp_path / "report", "local[1]", *asked, "--output", tmp_path / "out", "--quiet",
-        jars=connector.delta(), settings=connector.DELTA_SETTINGS,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr[-3000:]
-    log = json.loads((tmp_path / "out" / "report.json").read_text())["log"]
-    assert (log["lines"], log["duplicate_lines"], log["lost_lines"]) == (4, 0, 0)

@@ -179,8 +179,6 @@ def test_a_reader_that_closes_the_pipe_gets_no_complaint(form):
         ["compact", "--output"],
         ["night", "--table", "lines", "--output"],
         ["night", "--output", "out", "--table"],
-        ["stream", "--checkpoint", "state", "--output"],
-        ["stream", "--output", "lines", "--checkpoint"],
     ],
     ids=" ".join,
 )

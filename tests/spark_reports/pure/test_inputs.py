@@ -38,10 +38,3 @@ def test_a_placeholder_that_is_none_is_exit_code_2_in_one_sentence(command, path
         main([command, "--input", path])
     assert ended.value.code == 2
     assert "{date} stands for a day such as 2026-11-20" in capsys.readouterr().err
-
-
-def test_a_stream_has_no_day(capsys):
-    with pytest.raises(SystemExit) as ended:
-        main(["stream", "--input", "lake/{date}"])
-    assert ended.value.code == 2
-    assert "a stream reads all days" in capsys.readouterr().err
