@@ -12,7 +12,7 @@ QUICK := -m "not broker and not spark and not slow"
 export PYTHONDONTWRITEBYTECODE =
 
 .DEFAULT_GOAL := help
-.PHONY: help setup java demo test test-quick test-full test-clients differential kafka mutation coverage fuzz simulate chaos incidents availability truth load schedules soak bench bench-reports bench-fleet pyfiles docs generated docs-run test-deploy release deb lint format clean
+.PHONY: help setup java demo test test-quick test-full test-clients differential kafka mutation coverage fuzz simulate chaos incidents availability truth load schedules soak bench bench-reports pyfiles docs generated docs-run test-deploy release deb lint format clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -131,9 +131,6 @@ bench: .venv/stamp ## the benchmarks, as ratios within one run
 
 bench-reports: java .venv/stamp ## what the Spark reports cost (14 GB of scratch space)
 	$(BIN)/python -m benchmarks.reports
-
-bench-fleet: java .venv/stamp ## what two nights of 1,000 proxies and 10,000 producers cost (2 GB of scratch space)
-	$(BIN)/python -m benchmarks.fleet
 
 generated: .venv/stamp ## write the parts of pages, and the schemas, that are made from tables in the code
 	$(BIN)/python -m tests.documents.generated

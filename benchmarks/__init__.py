@@ -1,6 +1,6 @@
 """The cost of the proxy, as ratios to other proxies under the same load in the same run.
 
-    python -m benchmarks                  everything; writes docs/evidence/benchmarks.md and its plots
+    python -m benchmarks                  everything; writes docs/evidence/benchmarks.md
     python -m benchmarks --quick          the same with little load: shows only that everything works
     python -m benchmarks --only relay     one measurement, printed
 
@@ -15,10 +15,11 @@ One module for each question:
     loads          the table of loads: sizes, connections, codecs
     broker         a real broker with a listener for each TCP proxy
     rounds         paired, alternating rounds; medians and spread
-    measurements   the table of measurements; `relay`, `consume`, `memory`, `records`, `profile`,
-                   `clients` and others hold them
+    measurements   the table of measurements; `relay`, `consume`, `memory`, `records`, `clients`
+                   and others hold them
     sections       the result of a measurement
-    report, plots  Markdown and SVG from the results
+    targets        the bounds, and the question that each answers
+    page, report   Markdown from the results
 
 Linux only (epoll, /proc). Non-goals: no absolute claims, no imitation of a broker's behaviour, no
 statements about other machines.

@@ -11,11 +11,11 @@ from typing import Final
 from benchmarks import capacity_page
 from benchmarks.bench import FULL, QUICK, Bench
 from benchmarks.measurements import MEASUREMENTS, Measurement
+from benchmarks.page import MissingFigureError
 from benchmarks.processes import ProgramError, workshop
 from benchmarks.proxies import PEERS, PROXIES, peer
 from benchmarks.report import Circumstances, table, write
 from benchmarks.sections import Section
-from benchmarks.tables import MissingFigureError
 from benchmarks.tools import MissingError, load_programs
 
 _DOCS: Final = Path(__file__).parent.parent / "docs" / "evidence"

@@ -15,10 +15,9 @@ from typing import Final
 from benchmarks import connections, partitions
 from benchmarks.capacity import TITLE
 from benchmarks.memory import IDLE_TITLE, tls_name
-from benchmarks.page import wrapped
+from benchmarks.page import MissingFigureError, cell, number, table, wrapped
 from benchmarks.proxies import TSPROXY
 from benchmarks.storm import LOG, MANY_CLIENTS, STORM_TITLE
-from benchmarks.tables import MissingFigureError, cell, number, table
 from tsproxy.proxy.limits.descriptors import A_CONNECTION
 
 DOCS: Final = Path(__file__).parent.parent / "docs" / "evidence"

@@ -1,8 +1,4 @@
-"""The table of loads for relaying: sizes, connections, TLS and codecs.
-
-`at_most` and `asyncio_at_most` are targets: tsproxy's CPU as a ratio to tuned haproxy's, on uvloop and on
-asyncio.
-"""
+"""The table of loads for relaying: sizes, connections, TLS and codecs."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -19,8 +15,6 @@ class Load:
     connections: int = 8
     in_flight: int = 5
     is_tls: bool = False
-    at_most: float | None = None
-    asyncio_at_most: float | None = None
     expected_code: int = 0
     warm_up_requests: int | None = None
 
@@ -44,17 +38,17 @@ KB100: Final = Shape(100_000)
 MB1: Final = Shape(1_000_000)
 
 LOADS: Final = (
-    Load(B200, at_most=1.15, asyncio_at_most=1.40),
-    Load(KB1, at_most=1.15, asyncio_at_most=1.40),
-    Load(KB16, at_most=1.10),
-    Load(KB100, at_most=1.15),
-    Load(MB1, at_most=1.10),
-    Load(KB1, 64, 1, at_most=1.25),
-    Load(KB1, 64, 5, at_most=1.25),
-    Load(KB1, is_tls=True, at_most=1.10),
-    Load(KB16, is_tls=True, at_most=1.10),
-    Load(KB100, is_tls=True, at_most=1.00),
-    Load(MB1, is_tls=True, at_most=1.00),
+    Load(B200),
+    Load(KB1),
+    Load(KB16),
+    Load(KB100),
+    Load(MB1),
+    Load(KB1, 64, 1),
+    Load(KB1, 64, 5),
+    Load(KB1, is_tls=True),
+    Load(KB16, is_tls=True),
+    Load(KB100, is_tls=True),
+    Load(MB1, is_tls=True),
     Load(Shape(100_000, codec=Codec.GZIP)),
     Load(Shape(100_000, codec=Codec.SNAPPY)),
     Load(Shape(100_000, codec=Codec.LZ4)),

@@ -5,13 +5,11 @@ from typing import Final
 from benchmarks.bench import Bench
 from benchmarks.loads import KB1, MB1, Load
 from benchmarks.proxies import TSPROXY, Proxy
-from benchmarks.sections import Section, verdict
+from benchmarks.sections import Section
 from benchmarks.tools import MissingError
 
 IDLE_TITLE: Final = "Memory of idle connections"
 _MIB: Final = 1024 * 1024
-IDLE_AT_MOST_MIB: Final = 80
-STUCK_AT_MOST_MIB: Final = 64
 _STUCK_IN_FLIGHT: Final = 64
 _STUCK_S: Final = 4.0
 
@@ -20,7 +18,7 @@ def idle(bench: Bench) -> Section:
     """Memory of each proxy with connections that have sent one request and then are idle."""
     count = bench.effort.idle_connections
     load = Load(KB1, connections=count, in_flight=1)
-    rows, verdicts = [], []
+    rows = []
     for proxy, is_tls in (*((each, False) for each in bench.proxies), (TSPROXY, True)):
         try:
             alone, full = _idle(bench, load, proxy, is_tls=is_tls)
@@ -35,14 +33,11 @@ def idle(bench: Bench) -> Section:
                 f"{(full - alone) / count / 1024:.1f} KiB",
             )
         )
-        if proxy is TSPROXY and not is_tls:
-            verdicts.append(verdict(f"{count} idle connections", full / _MIB, IDLE_AT_MOST_MIB, " MiB"))
     return Section(
         text=f"Resident memory with {count} connections, after each has sent one request and received its "
         "answer. TLS is between clients and proxy.",
         head=("proxy", "in all", "before", "a connection"),
         rows=rows,
-        verdicts=verdicts,
     )
 
 
@@ -63,7 +58,7 @@ def stuck(bench: Bench) -> Section:
     """Memory of each proxy while the broker does not read and clients continue to send."""
     load = Load(MB1, connections=8, in_flight=_STUCK_IN_FLIGHT)
     offered_mib = load.connections * load.in_flight * load.shape.request_bytes // _MIB
-    rows, verdicts = [], []
+    rows = []
     for proxy in bench.proxies:
         with bench.sink("--stuck") as sink, bench.proxy(proxy, sink) as running:
             assert running.program is not None
@@ -73,12 +68,9 @@ def stuck(bench: Bench) -> Section:
                 generator.hear()
                 grown = running.program.peak_rss_bytes() - before
         rows.append((proxy.name, f"{grown / _MIB:.0f} MiB"))
-        if proxy is TSPROXY:
-            verdicts.append(verdict("stuck broker", grown / _MIB, STUCK_AT_MOST_MIB, " MiB"))
     return Section(
         text=f"The largest growth of resident memory while {load.connections} clients offer {offered_mib} "
         "MiB in requests of 1 MB to a broker that has stopped reading.",
         head=("proxy", "growth"),
         rows=rows,
-        verdicts=verdicts,
     )

@@ -1,4 +1,4 @@
-"""The opening of benchmarks.md: what a user asks, with the figures of the sections below.
+"""The opening of benchmarks.md: what a user asks, and the targets, with the figures of the sections below.
 
     python -m benchmarks.opening
 
@@ -13,17 +13,15 @@ from typing import Final
 
 from benchmarks.capacity_page import figures
 from benchmarks.measurements import MEASUREMENTS
-from benchmarks.page import PAGE, wrapped
-from benchmarks.tables import MissingFigureError, cell, number, table
+from benchmarks.page import PAGE, REPORTS_TITLE, MissingFigureError, cell, number, table, wrapped
+from benchmarks.targets import counted
+from benchmarks.targets import lines as targets
 
 BEGIN: Final = "<!-- questions: from the sections below -->\n"
 END: Final = "<!-- end of questions -->\n"
-PICTURES: Final = ("relay", "consume", "end-to-end")
-"""The measurements whose plots stand here, and not in their sections."""
 
 _TITLES: Final = {each.name: each.title for each in MEASUREMENTS}
 _SIZES: Final = ("1 KB, 8×5", "16 KB, 8×5", "100 KB, 8×5", "1 MB, 8×5")
-_REPORTS: Final = "What the Spark reports cost"
 _END_TO_END: Final = _TITLES["end-to-end"]
 _TEXT: Final = (
     "A ratio of 1 is haproxy, which reads nothing, on the same machine in the same run. The spread of "
@@ -81,7 +79,7 @@ def _worst(page: str) -> str:
 
 def _night(page: str) -> str:
     few, many = (
-        cell(page, _REPORTS, f"`daily` over {count} counters", "CPU s") for count in ("2,000", "100,000")
+        cell(page, REPORTS_TITLE, f"`daily` over {count} counters", "CPU s") for count in ("2,000", "100,000")
     )
     return f"{few} / {many} CPU seconds"
 
@@ -140,7 +138,7 @@ QUESTIONS: Final = (
 
 
 def opening(page: str) -> str:
-    """The questions and three pictures. Raises MissingFigureError."""
+    """The questions and the targets. Raises MissingFigureError."""
     lines = [
         "## Questions",
         "",
@@ -150,8 +148,9 @@ def opening(page: str) -> str:
         "| --- | --- | --- |",
     ]
     lines += [f"| {each.text} | {each.answer(page)} | `{each.command}` |" for each in QUESTIONS]
-    for name in PICTURES:
-        lines += ["", f"![{_TITLES[name]}](benchmarks-{name}.svg)"]
+    lines += ["", "## Targets", "", counted(page), ""]
+    lines += ["| question | figure | bound | measured |  |", "| --- | --- | --- | --- | --- |"]
+    lines += [f"| {' | '.join(line)} |" for line in targets(page)]
     return "\n".join(["", *lines, ""])
 
 

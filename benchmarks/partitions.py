@@ -13,7 +13,7 @@ from benchmarks.bench import Bench
 from benchmarks.frames import Shape, build_batch, metadata_of_all, opening_of, produce_frame
 from benchmarks.processes import Program, open_files
 from benchmarks.proxies import Proxy, tsproxy
-from benchmarks.sections import Section, verdict
+from benchmarks.sections import Section
 
 TITLE: Final = "Many topics and partitions"
 SCRAPE: Final = "scrape"
@@ -26,7 +26,6 @@ _ANSWERS: Final = 10
 _SLOW: Final = 20
 _SLOW_ANSWERS: Final = 20
 _SLOW_S: Final = 8.0
-_SLOW_AT_MOST_MIB: Final = 256.0
 _PATIENCE_S: Final = 60.0
 _MIB: Final = 1024 * 1024
 _FORGET_PEAK: Final = "5"  # proc(5): the peak of resident memory begins again
@@ -39,13 +38,7 @@ _PROXY: Final = Proxy(
 
 def partitions(bench: Bench) -> Section:
     """A cluster of one topic, then larger ones."""
-    rows, verdicts = [], []
-    for topics, each in _CLUSTERS:
-        name = f"{topics:,} × {each}"
-        row, slow_mib = _measured(bench, topics, each)
-        rows.append((name, *row))
-        if topics > 1:
-            verdicts.append(verdict(f"slow clients, {name}", slow_mib, _SLOW_AT_MOST_MIB, " MiB"))
+    rows = [(f"{topics:,} × {each}", *_measured(bench, topics, each)) for topics, each in _CLUSTERS]
     return Section(
         text="Topics × partitions of a sink that knows so many: a real node has a file open for each "
         f"partition, and a process of this machine may open {open_files():,}. `start` is the time from the "
@@ -69,12 +62,11 @@ def partitions(bench: Bench) -> Section:
             f"growth by {_SLOW} slow clients",
         ),
         rows=rows,
-        verdicts=verdicts,
     )
 
 
-def _measured(bench: Bench, topics: int, each: int) -> tuple[tuple[str, ...], float]:
-    """The cells of a row, and the growth of memory by slow clients in MiB."""
+def _measured(bench: Bench, topics: int, each: int) -> tuple[str, ...]:
+    """The cells of a row."""
     names = tuple(f"topic-{number:06d}" for number in range(topics))
     batch = build_batch(_SMALL, time.time_ns() // 1_000_000)
     with ExitStack() as stack:
@@ -102,7 +94,7 @@ def _measured(bench: Bench, topics: int, each: int) -> tuple[tuple[str, ...], fl
                 one.sendall(asked * _SLOW_ANSWERS)
 
         slow_mib = _grown_mib(program, ask_and_read_nothing)
-    cells = (
+    return (
         f"{start_s:.2f} s",
         f"{memory_mib:.0f} MiB",
         f"{1_000 * refresh_s:.0f} ms",
@@ -112,7 +104,6 @@ def _measured(bench: Bench, topics: int, each: int) -> tuple[tuple[str, ...], fl
         f"{1_000 * answer_s:.1f}",
         f"{slow_mib:.0f} MiB",
     )
-    return cells, slow_mib
 
 
 def _client(port: int) -> socket.socket:

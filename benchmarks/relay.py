@@ -1,4 +1,4 @@
-"""CPU for relaying: against other proxies, against rejecting, and as requests grow."""
+"""CPU for relaying, against other proxies and against rejecting."""
 
 import time
 from collections.abc import Mapping, Sequence
@@ -8,17 +8,16 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from benchmarks.bench import Bench, Running, direct
-from benchmarks.frames import TWO_HOURS_MS, Shape
+from benchmarks.bench import Bench, Running
+from benchmarks.frames import TWO_HOURS_MS
 from benchmarks.loads import KB1, KB100, LOADS, Load
 from benchmarks.processes import ProgramError
-from benchmarks.proxies import AGAIN, TSPROXY, TSPROXY_ASYNCIO, UNTHROTTLED, Proxy, tsproxy
+from benchmarks.proxies import AGAIN, TSPROXY, UNTHROTTLED, Proxy, tsproxy
 from benchmarks.rounds import Spread, in_rounds, ratio, spread
-from benchmarks.sections import Plot, Section, verdict
+from benchmarks.sections import Section
 from benchmarks.tools import MissingError
 from tsproxy.model.kafka import ErrorCode
 
-REJECTING_AT_MOST: Final = 3.0
 _SETTLE_S: Final = 10.0
 
 
@@ -35,20 +34,13 @@ def relay(bench: Bench) -> Section:
     """CPU per request of every proxy, for every load."""
     base, *others = bench.proxies
     lines = [(load, compare(bench, load, bench.proxies)) for load in bench.chosen(LOADS)]
-    rows, verdicts = [], []
+    rows = []
     for load, compared in lines:
         ratios = compared.ratios
-        target = "" if load.at_most is None else f"≤ {load.at_most:g}"
         busy = (
             f"{100 * compared.busy[name]:.0f} %" if name in compared.busy else "–" for name in _busy(base)
         )
-        rows.append((load.name, *(str(ratios.get(proxy.name, "–")) for proxy in others), target, *busy))
-        targets = ((TSPROXY.name, load.at_most), (TSPROXY_ASYNCIO.name, load.asyncio_at_most))
-        verdicts += [
-            verdict(f"{name}, {load.name}", ratios[name], at_most)
-            for name, at_most in targets
-            if at_most is not None and name in ratios
-        ]
+        rows.append((load.name, *(str(ratios.get(proxy.name, "–")) for proxy in others), *busy))
     return Section(
         text=f"CPU of the proxy per request, as a ratio to {base.name}'s in the same round: median "
         "[lowest–highest]. A load is a request size, and connections × requests in flight. The last columns "
@@ -59,12 +51,9 @@ def relay(bench: Bench) -> Section:
         head=(
             "load",
             *(proxy.name for proxy in others),
-            "target for tsproxy",
             *(f"{name} busy" for name in _busy(base)),
         ),
         rows=rows,
-        plot=Plot(f"CPU, {base.name} = 1", [(load.name, compared.ratios) for load, compared in lines]),
-        verdicts=verdicts,
     )
 
 
@@ -123,7 +112,7 @@ def _compared(bench: Bench, load: Load, proxies: Sequence[Proxy]) -> Comparison:
 def reject(bench: Bench) -> Section:
     """The CPU of rejections: every batch is two hours ahead."""
     unthrottled = Proxy("tsproxy, unthrottled", tsproxy(*UNTHROTTLED))
-    rows, verdicts = [], []
+    rows = []
     for shape in (KB1, KB100):
         good = Load(shape)
         bad = Load(replace(shape, ahead_ms=TWO_HOURS_MS), expected_code=ErrorCode.INVALID_TIMESTAMP)
@@ -139,15 +128,13 @@ def reject(bench: Bench) -> Section:
             grown = _log_bytes(proxy.folder) - before
         cost = ratio(*([run.cpu_per_request for run in runs[name]] for name in ("bad", "good")))
         sent = sum(run.sent_bytes for run in runs["bad"])
-        rows.append((good.name, str(cost), f"≤ {REJECTING_AT_MOST:g}", f"{100 * grown / sent:.2f} %"))
-        verdicts.append(verdict(f"rejecting against relaying, {good.name}", cost, REJECTING_AT_MOST))
+        rows.append((good.name, str(cost), f"{100 * grown / sent:.2f} %"))
     return Section(
         text="CPU of tsproxy per request when every batch is rejected (code 32, clients not throttled), as a "
         "ratio to forwarding the same requests. The last column shows how much the decision log grew, in per "
         "cent of the rejected bytes.",
-        head=("load", "rejecting / relaying", "target", "decision log"),
+        head=("load", "rejecting / relaying", "decision log"),
         rows=rows,
-        verdicts=verdicts,
     )
 
 
@@ -165,68 +152,3 @@ def settle(bench: Bench, load: Load, proxy: Running) -> None:
 
 def _log_bytes(folder: Path) -> int:
     return sum(file.stat().st_size for file in (folder / "decisions").rglob("*") if file.is_file())
-
-
-_SMALL: Final = Load(Shape(1_000))
-_GROWN: Final[Sequence[tuple[str, Load]]] = (
-    ("10 × partitions in a request", replace(_SMALL, shape=replace(_SMALL.shape, partitions=10))),
-    ("10 × topics in a request", replace(_SMALL, shape=replace(_SMALL.shape, topics=10))),
-    ("10 × connections", replace(_SMALL, connections=10 * _SMALL.connections)),
-    ("10 × records in a batch", replace(_SMALL, shape=Shape(10_000))),
-)
-
-
-def scaling(bench: Bench) -> Section:
-    """CPU per record while one number after the other grows tenfold."""
-    loads = {"base": _SMALL, **dict(_GROWN)}
-    with bench.sink("--partitions", "10") as sink, bench.proxy(TSPROXY, sink) as proxy:
-        runs = in_rounds(
-            bench.effort.rounds, {name: partial(bench.load, load, proxy) for name, load in loads.items()}
-        )
-    costs = {
-        name: [run.cpu_per_request / loads[name].shape.records for run in results]
-        for name, results in runs.items()
-    }
-    ratios = {name: ratio(costs[name], costs["base"]) for name, _ in _GROWN}
-    return Section(
-        text=f"CPU of tsproxy per record, as a ratio to that of {_SMALL.name} with one topic and one "
-        "partition per request. Above 1, a record costs more as that number grows.",
-        head=("what grows", "CPU per record"),
-        rows=[(name, str(value)) for name, value in ratios.items()],
-        plot=Plot(
-            "CPU per record, one batch a request = 1",
-            [(name, {TSPROXY.name: each}) for name, each in ratios.items()],
-        ),
-    )
-
-
-def latency(bench: Bench) -> Section:
-    """Latency at half of what tsproxy can carry, requests sent at appointed times."""
-    load = Load(KB1, 64, 5)
-    with ExitStack() as stack:
-        sink = stack.enter_context(bench.sink())
-        targets = {proxy.name: stack.enter_context(bench.proxy(proxy, sink)) for proxy in bench.proxies}
-        targets["no proxy"] = direct(sink)
-        ceiling = spread(
-            [bench.load(load, targets[TSPROXY.name]).requests_per_s for _ in range(bench.effort.rounds)]
-        )
-        rate = ceiling.median / 2
-        runs = in_rounds(
-            bench.effort.rounds,
-            {name: partial(bench.load, load, target, rate=rate) for name, target in targets.items()},
-        )
-    base = bench.proxies[0].name
-    rows = []
-    for name, results in runs.items():
-        ratios = (
-            ratio([getattr(run, each) for run in results], [getattr(run, each) for run in runs[base]])
-            for each in ("p50_us", "p99_us", "p999_us")
-        )
-        rows.append((name, *map(str, ratios)))
-    return Section(
-        text=f"Latency of {load.name} in an open loop, at half of the rate that saturates tsproxy, as a "
-        f"ratio to {base}'s. It is measured from the time at which a request was due, not from the time at "
-        "which it could be sent.",
-        head=("proxy", "p50", "p99", "p99.9"),
-        rows=rows,
-    )

@@ -10,12 +10,9 @@ from pathlib import Path
 
 from benchmarks.bench import Bench
 from benchmarks.measurements import Measurement
-from benchmarks.opening import BEGIN, END, PICTURES, with_opening
-from benchmarks.page import PAGE, with_proxy, wrapped
-from benchmarks.plots import svg
-from benchmarks.reasons import reasons
-from benchmarks.sections import Section, Verdict
-from benchmarks.tables import MissingFigureError
+from benchmarks.opening import BEGIN, END, with_opening
+from benchmarks.page import PAGE, MissingFigureError, with_proxy, wrapped
+from benchmarks.sections import Section
 
 _CPU_NAME = re.compile(r"^model name\s*:\s*(.+)$", re.MULTILINE)
 
@@ -46,11 +43,8 @@ class Circumstances:
 def write(
     folder: Path, bench: Bench, circumstances: Circumstances, measured: Mapping[Measurement, Section]
 ) -> None:
-    """Writes `benchmarks.md` and its plots to `folder`."""
+    """Writes `benchmarks.md` to `folder`."""
     folder.mkdir(parents=True, exist_ok=True)
-    for measurement, section in measured.items():
-        if section.plot is not None:
-            (folder / _plot_name(measurement)).write_text(svg(section.plot))
     path = folder / PAGE.name
     there = path.read_text(encoding="utf-8") if path.exists() else ""
     page = with_proxy(there, markdown(bench, circumstances, measured))
@@ -63,9 +57,6 @@ def write(
 
 def markdown(bench: Bench, circumstances: Circumstances, measured: Mapping[Measurement, Section]) -> str:
     parts = [_PREFACE + BEGIN + END, wrapped(_ABOUT) + "\n", _about(bench, circumstances)]
-    verdicts = [verdict for section in measured.values() for verdict in section.verdicts]
-    if verdicts:
-        parts.append(_targets(verdicts))
     parts += [_section(measurement, section) for measurement, section in measured.items()]
     if bench.missing:
         parts.append("## Left out\n\n" + _list(list(bench.missing)))
@@ -83,32 +74,14 @@ def markdown(bench: Bench, circumstances: Circumstances, measured: Mapping[Measu
     return "\n".join(parts)
 
 
-def _targets(verdicts: Sequence[Verdict]) -> str:
-    """A table of targets and figures, then the reasons for missed targets."""
-    missed = [each for each in verdicts if not each.is_met]
-    text = f"## Targets\n\n{len(verdicts) - len(missed)} of {len(verdicts)} targets are met.\n\n"
-    text += _rows(("target", "bound", "measured", ""), [each.row for each in verdicts])
-    if missed:
-        text += "\nWhy targets were missed:\n\n" + _list(reasons(missed))
-    return text
-
-
 def table(section: Section) -> str:
-    return _rows(section.head, section.rows)
-
-
-def _rows(head: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:
-    lines = (head, tuple("---" for _ in head), *rows)
+    lines = (section.head, tuple("---" for _ in section.head), *section.rows)
     return "".join(f"| {' | '.join(line)} |\n" for line in lines)
 
 
 def _section(measurement: Measurement, section: Section) -> str:
     text = f"## {measurement.title}\n\n`python -m benchmarks --only {measurement.name}`\n\n"
-    text += wrapped(section.text) + "\n\n"
-    text += table(section)
-    if section.plot is not None and measurement.name not in PICTURES:
-        text += f"\n![{measurement.title}: {section.plot.axis}]({_plot_name(measurement)})\n"
-    return text
+    return text + wrapped(section.text) + "\n\n" + table(section)
 
 
 def _about(bench: Bench, circumstances: Circumstances) -> str:
@@ -129,10 +102,6 @@ def _about(bench: Bench, circumstances: Circumstances) -> str:
 def _cpu_name() -> str:
     found = _CPU_NAME.search(Path("/proc/cpuinfo").read_text())
     return found[1] if found else platform.machine()
-
-
-def _plot_name(measurement: Measurement) -> str:
-    return f"benchmarks-{measurement.name}.svg"
 
 
 def _list(lines: Sequence[str]) -> str:

@@ -18,12 +18,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from types import MappingProxyType
 from typing import Final
 
 from benchmarks.day import LINE_BYTES, write_log
 from benchmarks.opening import with_opening
-from benchmarks.page import PAGE, with_reports, wrapped
+from benchmarks.page import PAGE, REPORTS_TITLE, with_reports, wrapped
 from benchmarks.spark_jobs import (
     JOBS,
     MASTER,
@@ -55,13 +54,6 @@ def measured(name: str, place: Path) -> Figures:
 # --- the page --------------------------------------------------------------------------------------------
 
 
-_MOST_MIB: Final = 2_048
-_MOST_CPU_S: Final[Mapping[str, float]] = MappingProxyType({"daily": 30, "what-if": 15, "trend": 15})
-_MOST_TIMES_FLOOR: Final[Mapping[str, float]] = MappingProxyType({"daily-2k": 2, "daily-100k": 4})
-_MOST_TIMES_BARE: Final = 1.25
-_MOST_TASKS: Final = 40
-
-
 @dataclass(frozen=True, slots=True)
 class Sizes:
     """The amount of data: lines for `compact`, and counters of the large day."""
@@ -78,7 +70,7 @@ class Sizes:
 def part(
     found: Mapping[str, Figures], sizes: Sizes, loads: tuple[float, float], spins_s: Sequence[float]
 ) -> str:
-    """The page's part about Spark reports: a table of figures and targets.
+    """The page's part about Spark reports: a table of figures.
 
     `loads` are the load averages before and after the run, `spins_s` the results of `spin_s` between jobs.
     """
@@ -100,13 +92,12 @@ def part(
     }
     table = [
         f"| {what} | {found[name].cpu_s:.1f} | {found[name].cpu_s / found['floor'].cpu_s:.1f} "
-        f"| {_target(name, found)} | {found[name].tasks or ''} | {found[name].peak_mib:.0f} |"
+        f"| {found[name].tasks or ''} | {found[name].peak_mib:.0f} |"
         for name, what in said.items()
     ]
-    largest = max(found[name].peak_mib for name in said if name != QUESTION)
     return "\n".join(
         [
-            "## What the Spark reports cost",
+            f"## {REPORTS_TITLE}",
             "",
             wrapped(
                 "`make bench-reports` writes this part; do not edit it. Measured "
@@ -122,100 +113,12 @@ def part(
                 "and cores, and that makes CPU seconds more expensive."
             ),
             "",
-            "| job | CPU s | × floor | target | tasks | MiB |",
-            "| --- | --- | --- | --- | --- | --- |",
+            "| job | CPU s | × floor | tasks | MiB |",
+            "| --- | --- | --- | --- | --- |",
             *table,
-            "",
-            f"No JVM grew beyond {largest:.0f} MiB: the target of {_MOST_MIB:,} MiB is "
-            f"{_word(largest <= _MOST_MIB)}.",
-            "",
-            *_EXPLAINED,
             "",
         ]
     )
-
-
-_EXPLAINED: Final = (
-    wrapped(
-        "`daily` reads the two histograms of each counter, here with 19 buckets a side: 76 million from two "
-        "million counters. It adds up each bucket by the number of its key. The rest of its cost is about "
-        "the same for any size: the start of the session, the planning of its queries, and the "
-        "compilers. `what-if` and `trend` read the small result. These changes were made:"
-    ),
-    "",
-    *(
-        wrapped(tried, begin="- ")
-        for tried in (
-            "The smallest and largest texts made Spark sort all lines, three times. They are numbers now.",
-            "Java's second compiler took a third of all CPU time, for code that runs once. Now it compiles "
-            "code that runs a hundred times as often as by default, and loops over lines that run ten times "
-            "as often: the tasks' own time fell by half. These options are not the default "
-            "(`docs/guide/reports.md` has them).",
-            "A small day was asked 27 queries, and most of its cost was to plan them. Now it is eight, each "
-            "of one task, since the day is one partition. PySpark asks Java three questions for a function "
-            "of a column, so measures and checks of counts are texts of SQL, and sentences about unusable "
-            "lines are planned only if there are such lines. To collect the lines and to do the rest in "
-            "plain Python took 1.5 times the floor, but said everything twice.",
-            "A day of 100,000 counters is eight queries. A third of its CPU time reads, checks and keeps the "
-            "lines, and a seventh is all that the other queries compute. The rest is the floor, the planning "
-            "of plans of eighty columns, and the compilers. Its histograms were added up by a query that was "
-            "not compiled, which took half of all CPU time; now by topic alone, in a query that is. Tried "
-            "without gain: stages that are not compiled, no adaptive planning, compiled huge methods.",
-            "An instant of the log ends with a Z. To know that zone, Spark ran two regular expressions, four "
-            "times a counter. Now the Z is left out, and the instants in counters of accepted batches are "
-            "not read at all.",
-            "Each function of a column asked the JVM half a dozen questions, in order to name a line of "
-            "spark_reports in an error: a fifth of `daily` over a small day. This is switched off.",
-            "Spark generates one method of 10 KB for a line of eighty columns, and Java does not compile "
-            "methods above 8,000 bytes: 20 microseconds a line. The sessions of spark_reports compile it. "
-            "With spark-submit, set `-XX:-DontCompileHugeMethods` in `--driver-java-options` and "
-            "`spark.executor.extraJavaOptions`.",
-            "`compact` copied each line four times more than the bare job: for its file's name, for that "
-            "name's column, around the count of late lines and to write a partition. A copy of eighty "
-            "columns is 3 microseconds. Now one step makes all marks of a line, with its file's name. The "
-            "steps after it are not compiled into one, so they pass a line on unchanged. Two copies "
-            "are left.",
-            "The bare job compares lines by three names, which may be anywhere in memory. `compact` sorts a "
-            "day by one number, byte by byte, and reads no line for it.",
-            "The target for `compact` was met (1.17) until the histograms of each line were checked: none "
-            "may count more than its line, or it would bend a report. Spark does not compile a lambda, and "
-            "has no other sum over an array. For 400,000 lines with 38 buckets each, in one warm JVM, "
-            "reading and marking takes 4.0 CPU s without the check, 6.2 with a lambda that does nothing, and "
-            "7.6 with all of it. A compiled test by position was tried; lines that fail it would need the "
-            "lambda. Beside little other work, 1,000,000 lines took the bare job 34 CPU s, and `compact` 42 "
-            "without any check, 49 with that test alone, and 53 to 55 with the lambda. So such a test does "
-            "not meet the target. Its code takes 2 CPU s before the first line, and each of its functions "
-            "runs once a line: too seldom for Java's second compiler, with the options of `reports.md`. "
-            "Two definitions of one check for a tenth of a nightly job are not worth it.",
-            "The rest of the difference has three parts. For the column of unreadable lines Spark looks up "
-            "every field by its name once more. Two instants of each line are checked. And the table is "
-            "read again, five columns of it. To leave out Parquet's statistics of sizes saved nothing.",
-            "The rest of `daily`: a quarter unpacks histograms from Parquet (two hundred million "
-            "numbers), a quarter adds them up, a fifth compiles. Tried without gain: smaller batches of "
-            "rows, another collector, later compilation, rows cut off from their lineage, small queries "
-            "before the writing. Not tried: histograms as flat lists in the table, which changes its schema.",
-        )
-    ),
-)
-
-
-def _target(name: str, found: Mapping[str, Figures]) -> str:
-    """The job's target, and whether it is met; empty if it has none."""
-    cpu_s = found[name].cpu_s
-    if name == "compact":
-        return f"{_MOST_TIMES_BARE} times bare: {_word(cpu_s <= _MOST_TIMES_BARE * found['bare'].cpu_s)}"
-    if name == SUBMITTED:
-        return f"{_MOST_TASKS} tasks: {_word(found[name].tasks <= _MOST_TASKS)}"
-    if name in _MOST_TIMES_FLOOR:
-        limit = _MOST_TIMES_FLOOR[name]
-        return f"{limit:g} times the floor: {_word(cpu_s <= limit * found['floor'].cpu_s)}"
-    if name in _MOST_CPU_S:
-        return f"{_MOST_CPU_S[name]:g} CPU s: {_word(cpu_s <= _MOST_CPU_S[name])}"
-    return ""
-
-
-def _word(is_met: bool) -> str:
-    return "met" if is_met else "**missed**"
 
 
 # --- the command -----------------------------------------------------------------------------------------

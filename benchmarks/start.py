@@ -15,11 +15,10 @@ from benchmarks.frames import opening_of
 from benchmarks.processes import Command, Program, ProgramError
 from benchmarks.proxies import BROKERS, TSPROXY, Place
 from benchmarks.rounds import Spread, in_rounds, spread
-from benchmarks.sections import Section, verdict
+from benchmarks.sections import Section
 from tsproxy.testing.ports import free_ports
 
 TITLE: Final = "Start"
-SERVED_AT_MOST_S: Final = 0.5
 _AGAIN: Final = "the first client is served"
 _IMPORTED: Final = (
     "import tsproxy.cli, tsproxy.proxy.summary, tsproxy.proxy.process, tsproxy.proxy.workers.supervisor, "
@@ -115,11 +114,6 @@ def start(bench: Bench) -> Section:
         rows=[
             (name, str(_ms([each.wall_s for each in runs])), str(_ms([each.cpu_s for each in runs])))
             for name, runs in took.items()
-        ],
-        verdicts=[
-            verdict(f"start, {name}", spread([each.wall_s for each in runs]), SERVED_AT_MOST_S, " s")
-            for name, runs in took.items()
-            if name.startswith(_AGAIN) and "bytecode" not in name
         ],
     )
 

@@ -8,18 +8,12 @@ from typing import Final
 
 from benchmarks.bench import Bench, Running
 from benchmarks.proxies import UNTHROTTLED, Proxy, tsproxy
-from benchmarks.sections import Section, verdict
+from benchmarks.sections import Section
 
 STORM_TITLE: Final = "Everything rejected, many clients"
 CLIENTS: Final = 10_000
 MANY_CLIENTS: Final = f"{CLIENTS:,} clients"
 LOG: Final = "decision log"
-LOG_AT_MOST_MIB: Final = 6.0
-"""The target for one interval: 5,000 keys, and as many examples as their limit allows."""
-MEMORY_AT_MOST_MIB: Final = 64.0
-CPU_AT_MOST: Final = 2.0
-"""Each crowd runs only once, and not at the same time as the others. Noise of the machine alone is half of
-this bound."""
 _CONNECTIONS: Final = 200
 FEW: Final = 2 * _CONNECTIONS
 """Two clients per connection, so that the fast path cannot repeat the previous rejection. A repeated
@@ -55,13 +49,6 @@ def storm(bench: Bench) -> Section:
     interval_s = max(1, round(bench.effort.seconds * _SECONDS_FACTOR / _INTERVALS))
     storms = {name: _storm(bench, clients, interval_s) for name, clients in crowds}
     few, *_ = storms.values()
-    verdicts = []
-    for name, made in storms.items():
-        verdicts += [
-            verdict(f"decision log, {name}", made.log_mib, LOG_AT_MOST_MIB, " MiB"),
-            verdict(f"memory, {name}", made.grown_mib, MEMORY_AT_MOST_MIB, " MiB"),
-            verdict(f"CPU, {name}", made.cpu_us / few.cpu_us, CPU_AT_MOST),
-        ]
     return Section(
         text=f"Every batch is rejected, over {_CONNECTIONS} connections with one request of 1 KB in flight "
         "each. Client ids take turns on the connections, so that the fast path cannot repeat the rejection "
@@ -82,7 +69,6 @@ def storm(bench: Bench) -> Section:
             )
             for name, made in storms.items()
         ],
-        verdicts=verdicts,
     )
 
 

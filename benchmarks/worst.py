@@ -22,7 +22,7 @@ import google_crc32c
 
 from benchmarks.bench import Bench
 from benchmarks.rounds import spread
-from benchmarks.sections import Section, Verdict, verdict
+from benchmarks.sections import Section
 from tests.wire.blobs import BOMBS, EQUAL
 from tsproxy.model.outcome import Peer
 from tsproxy.model.produce import (
@@ -40,9 +40,6 @@ from tsproxy.session.events import AnswerDecoded, BrokerBytes, ClientBytes, Even
 from tsproxy.session.session import Session
 from tsproxy.wire import k00_produce, primitives
 from tsproxy.wire.headers import frame
-
-MS_A_MIB_AT_MOST: Final = 50
-MS_AT_ONCE_AT_MOST: Final = 100
 
 STORED: Final = Path(__file__).with_name("worst.jsonl.xz")
 
@@ -68,7 +65,7 @@ class Input:
 
 def worst(bench: Bench) -> Section:
     """CPU in ms for each MiB received, and the longest step, for each input."""
-    rows, verdicts = [], []
+    rows = []
     for name, make in INPUTS.items():
         made = make()
         runs = [_run(made) for _ in range(bench.effort.rounds)]
@@ -76,10 +73,6 @@ def worst(bench: Bench) -> Section:
         per_mib = spread([1_000 * total / size_mib for total, _ in runs])
         longest = spread([1_000 * longest for _, longest in runs])
         rows.append((name, f"{len(made.data) / 1024:,.0f}", str(per_mib), str(longest)))
-        verdicts += [
-            verdict(f"{name}, a MiB", per_mib, MS_A_MIB_AT_MOST, " ms"),
-            verdict(f"{name}, at a time", longest, MS_AT_ONCE_AT_MOST, " ms"),
-        ]
     return Section(
         text="The worst known input of each kind, as a session receives it, without a network. The table has "
         "the CPU of the event loop for each MiB received, and the longest step: other connections have their "
@@ -88,31 +81,24 @@ def worst(bench: Bench) -> Section:
         "to its end.",
         head=("input", "KiB", "ms a MiB", "longest step, ms"),
         rows=rows,
-        verdicts=verdicts,
     )
 
 
 def found(bench: Bench) -> Section:
     """The same for the stored sessions."""
     rows: list[tuple[str, ...]] = []
-    verdicts: list[Verdict] = []
     for row in stored():
         runs = [_steps(row) for _ in range(bench.effort.rounds)]
         size_mib = row["counts_as_bytes"] / _MIB
         per_mib = spread([1_000 * sum(steps) / size_mib for steps in runs])
         longest = spread([1_000 * max(steps) for steps in runs])
         rows.append((row["name"], f"{row['counts_as_bytes'] / 1024:,.0f}", str(per_mib), str(longest)))
-        verdicts += [
-            verdict(f"{row['name']}, a MiB", per_mib, MS_A_MIB_AT_MOST, " ms"),
-            verdict(f"{row['name']}, at a time", longest, MS_AT_ONCE_AT_MOST, " ms"),
-        ]
     return Section(
         text="The worst whole sessions of a search for the worst cost, as a session receives them "
         "(`benchmarks/worst.jsonl.xz`). A frame and a partition count as 2 KiB more than they have, and a "
         "connection as 16 KiB.",
         head=("session", "KiB", "ms a MiB", "longest step, ms"),
         rows=rows,
-        verdicts=verdicts,
     )
 
 

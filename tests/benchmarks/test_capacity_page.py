@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.capacity_page import figures, page, write
-from benchmarks.tables import MissingFigureError
+from benchmarks.page import MissingFigureError
 
 DOCS = Path(__file__).parents[2] / "docs" / "evidence"
 

@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from benchmarks import tables
+from benchmarks import page
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -12,7 +12,7 @@ BENCHMARKS = (ROOT / "docs" / "evidence" / "benchmarks.md").read_text(encoding="
 
 def table(section):
     """Row -> column -> the first number of the cell, as text."""
-    rows = tables.table(BENCHMARKS, section)
+    rows = page.table(BENCHMARKS, section)
     return {
         name: {column: cell.partition(" [")[0] for column, cell in row.items()} for name, row in rows.items()
     }

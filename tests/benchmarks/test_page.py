@@ -1,6 +1,6 @@
-"""One page, three writers: none wipes what the others wrote."""
+"""One page, two writers: none wipes what the other wrote."""
 
-from benchmarks.page import with_fleet, with_proxy, with_reports, wrapped
+from benchmarks.page import with_proxy, with_reports, wrapped
 
 
 def test_each_part_is_replaced_and_the_other_stays():
@@ -12,17 +12,6 @@ def test_each_part_is_replaced_and_the_other_stays():
     assert "# Proxy\n\nnew\n" in page
     assert "# Reports\n\nnew\n" in page
     assert "old" not in page
-
-
-def test_the_part_of_the_fleet_stays_and_is_replaced_too():
-    page = with_fleet(with_reports(with_proxy("", "# Proxy\n"), "# Reports\n"), "# Fleet\n\nold\n")
-    page = with_reports(with_proxy(page, "# Proxy\n\nnew\n"), "# Reports\n\nnew\n")
-    assert "# Fleet\n\nold\n" in page
-    assert page.count("new") == 2
-    page = with_fleet(page, "# Fleet\n\nnewest\n")
-    assert "old" not in page
-    assert page.index("# Proxy") < page.index("# Reports") < page.index("# Fleet")
-    assert with_fleet(page, "# Fleet\n\nnewest\n") == page
 
 
 def test_writing_the_same_again_changes_nothing():
