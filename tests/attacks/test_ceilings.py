@@ -32,7 +32,6 @@ from tsproxy.proxy.metrics.topics import BusiestTopics, TopicMetric
 from tsproxy.proxy.notes import Notes
 from tsproxy.proxy.pipe.buffers import Buffers
 from tsproxy.session.penalties import MOST_TOPICS, Penalties
-from tsproxy.session.stream_times import StreamTimes
 from tsproxy.session.throttle import Throttle
 from tsproxy.session.topic_names import IdsGivenUp, NamesOnly, TopicsGivenUp
 
@@ -218,10 +217,6 @@ FILLED = {
     "session/topic_names.py: GIVEN_UP_TOPICS": lambda most: called(
         TopicsGivenUp(), (lambda b, n=n: b.add([topic(n)]) for n in range(2 * most))
     ),
-    "session/stream_times.py: ACCEPTED": lambda most: called(
-        StreamTimes(),
-        (lambda b, n=n: b.accepted((topic(n), n), NOON_MS + n, NOON_MS + n) for n in range(2 * most)),
-    ),
     "session/throttle.py: DEBTS": lambda most: called(
         Throttle(),
         (
@@ -237,7 +232,6 @@ FILLED = {
 OTHERWISE = {
     "session/fast_path.py: TABLE": "tests/session/test_kept.py compares its memory with what it counts",
     "session/policies.py: KEPT": "tests/session/test_kept.py compares its memory with what it counts",
-    "session/stream_times.py: SENT": "as ACCEPTED, with the same entries",
     "wire/k18_api_versions.py: READ": "lru_cache of 8 answers, of 4 KiB each as they came",
 }
 

@@ -16,6 +16,7 @@ from isal import isal_zlib
 
 from benchmarks.worst import replayed, stored
 from tests.attacks.steps import A_BYTE, AT_ONCE, bytecodes
+from tests.fastpath.conversations import RejectsOdd
 from tests.session.conversation import NOW_MS, PEER, Session, view_of
 from tests.session.dialogues import frames_of
 from tests.session.messages import (
@@ -36,7 +37,6 @@ from tests.wire.blobs import BOMBS, EQUAL, gzip_of_empty_blocks, lz4_block, lz4_
 from tsproxy.model.custom_rule import CustomRule
 from tsproxy.model.policy import Match, Policy, Rule, RuleSettings
 from tsproxy.model.produce import PartitionProduceResponse, ProduceResponse, TopicProduceResponse
-from tsproxy.policy.stream_time import StreamTimeGuard
 from tsproxy.session import fast_path
 from tsproxy.session.effects import (
     CloseReason,
@@ -442,12 +442,12 @@ def test_rejections_of_one_kind_are_repeated_within_one_read():
     assert count < 900 * 1_000
 
 
-GUARD = CustomRule("guard", StreamTimeGuard(1_000))
+ODD = CustomRule("odd", RejectsOdd())
 EACH_AN_OBJECT = {
     "marked as the broker's time": ({"attributes": 0x08}, {}),
     "of a custom rule": (
         {},
-        {"policy": Policy(rules=(Rule("own", Match(), RuleSettings(custom_rules=(GUARD,))),))},
+        {"policy": Policy(rules=(Rule("own", Match(), RuleSettings(custom_rules=(ODD,))),))},
     ),
 }
 

@@ -79,13 +79,6 @@ def batches(draws: Random) -> Attempt:
         yield produce({draws.choice("tu"): {0: data}}, draws.randint(3, 13), client_id="app")
 
 
-def accepted_times(draws: Random) -> Attempt:
-    """In small steps as far ahead as is allowed: the partition's stream time goes there, and no further."""
-    for ahead_ms in (*range(0, HOUR_MS + 1, HOUR_MS // 12), HOUR_MS + 1, 2 * HOUR_MS):
-        partitions = {n: batch([NOW_MS + ahead_ms]) for n in range(3)}
-        yield produce({"t": partitions}, draws.randint(3, 13), client_id="app")
-
-
 def good_batches(draws: Random) -> Attempt:
     """As many as earn trust, and then some whose headers show nothing of a record that is too old."""
     topic, codec = draws.choice(("t", "u", "strict")), draws.choice([c for c in CODECS.values() if c])

@@ -122,14 +122,6 @@ INPUTS = (
         attempts.batches,
     ),
     Input(
-        "timestamps that a broker has accepted",
-        Who.CLIENT,
-        "the partition's stream time, and so what is a jump for everybody who writes to it. No other limit",
-        (),
-        attempts.accepted_times,
-        only_with="`max_jump_ahead`, or a custom rule that follows stream time",
-    ),
-    Input(
         "many batches in order",
         Who.CLIENT,
         "that most of its own compressed batches stay unread, until one that is read is bad",

@@ -28,7 +28,6 @@ from tsproxy.session.events import DeadlinePassed
 from tsproxy.session.penalties import Penalties
 from tsproxy.session.policies import Policies
 from tsproxy.session.produce.judge_partitions import judge_all
-from tsproxy.session.stream_times import StreamTimes
 from tsproxy.session.throttle import Throttle
 from tsproxy.session.topic_names import NamesOnly
 from tsproxy.wire import k00_produce
@@ -50,7 +49,6 @@ class Shared:
 
     throttle: Throttle = field(default_factory=Throttle)
     penalties: Penalties = field(default_factory=Penalties)
-    stream_times: StreamTimes = field(default_factory=StreamTimes)
     names_only: NamesOnly = field(default_factory=NamesOnly)
 
 

@@ -7,9 +7,7 @@ import pytest
 
 from tests.config.files import SMALLEST, config_of, problems_of
 from tsproxy.config.settings import ClockProbe, ClockSettings, DeadLetterSettings, WhenBeyond
-from tsproxy.model.custom_rule import CustomRule
 from tsproxy.model.policy import Choice, LimitsFrom, Mode, Preset, TimeLimit
-from tsproxy.policy.stream_time import StreamTimeGuard
 
 FULL = """\
 policy:
@@ -34,7 +32,6 @@ policy:
       zero: reject
       negative: accept
       extended_timestamps: yes
-      max_jump_ahead: 10m
     - { name: legacy, match: { topics: [legacy] }, preset: kip-937-draft }
   waivers:
     - name: backfill
@@ -78,7 +75,6 @@ def test_every_key_of_a_full_policy_arrives():
     )
     assert (payments.settings.zero, payments.settings.negative) == (Choice.REJECT, Choice.ACCEPT)
     assert (payments.settings.extended_timestamps, legacy.settings.extended_timestamps) == (True, None)
-    assert payments.settings.custom_rules == (CustomRule("stream-time-guard", StreamTimeGuard(600_000)),)
     assert payments.place == "tsproxy.yaml:14: policy.rules[0]"
     assert legacy.settings.preset is Preset.KIP_937_DRAFT
     assert (waiver.name, waiver.owner, waiver.reason) == ("backfill", "data-platform", "OPS-123")

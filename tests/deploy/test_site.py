@@ -122,7 +122,6 @@ def test_the_site_is_strict_and_loads_no_fonts():
 KEYS = [
     "limits.zstd_window",
     "limits.decompressed_batch",
-    "max_jump_ahead",
     "on_violation",
     "before.max.ms",
     "inspect.compressed",

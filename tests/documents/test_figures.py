@@ -30,7 +30,6 @@ from tsproxy.proxy.reload import certificates, waivers
 from tsproxy.session.job import MOST_OBJECTS
 from tsproxy.session.outcomes import _ABOUT_RECORDS
 from tsproxy.session.sasl_names import MOST_CLAIMS_BYTES
-from tsproxy.session.stream_times import ACCEPTED
 from tsproxy.session.topic_names import NAME_WAIT_MS
 from tsproxy.tls.certificate_expiry import WARNED_EARLY_S
 from tsproxy.wire.frames import SASL_FRAME
@@ -109,7 +108,6 @@ PROMISED = {
         said(
             f"once a day in the last {word(waivers.WARNED_EARLY_MS / DAY_MS)}", waivers.WARN_AGAIN_MS, DAY_MS
         ),
-        f"remembers at most {ACCEPTED.most:,} partitions",
         said("If it takes more than a millisecond a batch", SLOW_S * S, 1),
         f"Up to a {word(MOST_OBJECTS)} records that arrive together are judged there",
     ],
@@ -125,7 +123,6 @@ OTHERS = {
         "costs 9 to 18 µs of CPU for each record of 100 B",
         "the proxy judges the two times in the header",
         "`clock -12 s ± 16 s from brokers'`",
-        "if they allow an hour ahead",
         "a rule that takes 1 ms makes all clients wait for up to 16 ms",
         "a batch of 1,000 records and 100 KB in range costs 3.4 ms of CPU",
     ],

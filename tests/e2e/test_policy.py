@@ -312,25 +312,6 @@ async def test_a_rule_of_your_own_that_raises_is_contained_counted_and_handled_a
     assert (await kafka_391.end_offsets("failing-shut"))[0] == 0
 
 
-async def test_a_streams_own_time(kafka_391, tmp_path):
-    await kafka_391.create_topic("web-clicks")
-    async with proxy_of("Stream time", kafka_391, tmp_path) as proxy:
-        old_ms = now_ms() - 5 * HOUR_MS
-        good = (old_ms, old_ms + 9)
-        assert await sent(proxy, "web-clicks", old_ms + 1_000, old_ms, before=good) == (OK, None)
-        code, text = await sent(proxy, "web-clicks", now_ms())
-        assert (code, "ahead of the partition's stream time" in text) == (BAD, True)
-        assert await sent(proxy, "web-clicks", old_ms + 9 * 60_000) == (OK, None)
-        late = 'tsproxy_topic_out_of_order_records_total{topic="web-clicks"} 10.0'
-        assert late in (await page(proxy.admin_address, "/metrics"))[1]
-    assert len(decided(proxy, rule="stream", verdict="rejected", reason="jump_ahead")) == 1
-    counted = [
-        line for line in proxy.decisions() if line["event"] == "counters" and "out_of_order_records" in line
-    ]
-    assert sum(line["out_of_order_records"] for line in counted) == 10
-    assert max(line["out_of_order_max_ms"] for line in counted) == 1_000
-
-
 def test_every_example_is_tried():
     tried = {
         "Internal topics",
@@ -345,5 +326,5 @@ def test_every_example_is_tried():
         "Compressed batches",
         "Clients without a principal",
     }  # in test_adaptive.py and test_principals.py
-    assert set(EXAMPLES) == tried | {"Timestamps before 1970", "Stream time", "The proxy's clock"}
+    assert set(EXAMPLES) == tried | {"Timestamps before 1970", "The proxy's clock"}
     assert len(EXAMPLES) == DOCUMENT.count("```yaml\n")

@@ -41,7 +41,6 @@ from tsproxy.model.produce import (
 )
 from tsproxy.model.verdict import RecordError, TopicLimits
 from tsproxy.model.view import Endpoint, SessionLimits, View
-from tsproxy.policy.stream_time import StreamTimeGuard
 from tsproxy.wire import k00_produce, k01_k78_fetch
 from tsproxy.wire.apis import APIS
 from tsproxy.wire.headers import read_request_header
@@ -123,11 +122,6 @@ POLICIES = (
     Policy(rules=(Rule("own", Match(), RuleSettings(after=TimeLimit(1000))),)),
     Policy(rules=(Rule("own", Match(), RuleSettings(custom_rules=(CustomRule("odd", RejectsOdd()),))),)),
     Policy(rules=(Rule("own", Match(), RuleSettings(custom_rules=(CustomRule("odd", BoundedOdd()),))),)),
-    Policy(
-        rules=(
-            Rule("own", Match(), RuleSettings(custom_rules=(CustomRule("guard", StreamTimeGuard(1000)),))),
-        )
-    ),
     Policy(waivers=(Waiver("w", Match(), NOW_MS + 1, "owner", "reason"),)),
     *[
         Policy(defaults=settings, waivers=(Waiver("ends", Match(), NOW_MS + 50, "owner", "reason"),))

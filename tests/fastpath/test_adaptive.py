@@ -20,7 +20,6 @@ from tsproxy.model.custom_rule import CustomRule
 from tsproxy.model.kafka import ErrorCode
 from tsproxy.model.outcome import Outcome, VerdictName
 from tsproxy.model.policy import Choice, Inspect, Mode, OnViolation, RuleSettings, TimeLimit
-from tsproxy.policy.stream_time import StreamTimeGuard
 from tsproxy.session import fast_path
 from tsproxy.session.effects import Emit, Judge, SendToBroker, SendToClient
 from tsproxy.session.events import ViewChanged
@@ -395,10 +394,9 @@ def test_large_batches_which_a_thread_reads_earn_trust_as_well(monkeypatch):
         {"no_timestamp": Choice.STAMP},
         {"on_violation": OnViolation.REPAIR},
         {"custom_rules": (CustomRule("Odd", RejectsOdd()),)},
-        {"custom_rules": (CustomRule("guard", StreamTimeGuard(HOUR_MS)),)},
         {"dead_letters": True},
     ],
-    ids=["zero", "negative", "no time", "stamp", "repair", "custom rule", "stream time", "dead letters"],
+    ids=["zero", "negative", "no time", "stamp", "repair", "custom rule", "dead letters"],
 )
 def test_a_rule_that_needs_every_record_reads_every_record(needs):
     producer = Producer(ADAPTIVE(**needs))

@@ -88,15 +88,6 @@ def test_a_time_in_a_batch_with_bit_6_is_read_as_its_rule_says(explained):
     assert not as_json(explained, *asked, policy=policy)["forwarded"]
 
 
-def test_a_jump_is_measured_from_the_newest_time_that_is_given_else_from_the_clock(explained):
-    policy = EXAMPLES["Stream time"]
-    asked = ("--topic", "web-clicks", "--timestamp", str(NOW_MS))
-    assert as_json(explained, *asked, policy=policy)["forwarded"]
-    found = as_json(explained, *asked, "--newest", str(NOW_MS - 7_200_000), policy=policy)
-    assert (found["forwarded"], found["rejection"]["reason"]) == (False, "jump_ahead")
-    assert "7200000 ms ahead of the partition's stream time" in found["rejection"]["text"]
-
-
 def test_audit_forwards_and_says_what_it_counts(explained):
     found = as_json(explained, "--topic", "orders", "--timestamp", str(NOW_MS + 7_200_000))
     assert found["forwarded"]

@@ -1,7 +1,6 @@
 """One row holds all that there is to a check, so the shortcuts cannot forget a part of it."""
 
 from dataclasses import replace
-from typing import ClassVar
 
 import pytest
 from hypothesis import example, given
@@ -154,8 +153,6 @@ def test_the_candidate_counts_a_record_behind_where_none_lies_ahead(times):
 
 class Bounded:
     """A rule of an operator's own that accepts a minute around the clock."""
-
-    follows_stream_time: ClassVar[bool] = False
 
     def culprits(self, timestamps_ms, context):
         return [(at, "far") for at, t in enumerate(timestamps_ms) if t != -1 and abs(t - NOW_MS) > 60_000]

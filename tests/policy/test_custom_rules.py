@@ -29,7 +29,7 @@ from tests.session.conversation import (
 )
 from tests.session.messages import accepted, produce, produced, rejected
 from tests.wire.batches import CODECS, batch
-from tsproxy.model.custom_rule import CustomRule, OnError, RuleContext, StreamTime
+from tsproxy.model.custom_rule import CustomRule, OnError, RuleContext
 from tsproxy.model.kafka import ErrorCode, TimestampType
 from tsproxy.model.policy import Mode
 from tsproxy.model.verdict import Reason, TopicLimits
@@ -319,7 +319,7 @@ def test_the_documents_test_of_it_passes(tmp_path, monkeypatch):
     found["test_in_order"]()
 
 
-@pytest.mark.parametrize("of", [RuleContext, StreamTime, TopicLimits])
+@pytest.mark.parametrize("of", [RuleContext, TopicLimits])
 def test_the_page_names_whatever_a_rule_gets(of):
     page = (Path(__file__).parents[2] / "docs" / "guide" / "how-to" / "write-a-rule.md").read_text(
         encoding="utf-8"

@@ -43,10 +43,6 @@ def test_beyond_the_records_of_one_request_a_later_batch_is_counted_and_not_read
     assert (found.records, found.max_timestamp_ms) == (1 + records, NOW_MS)
 
 
-def test_no_stream_time_is_computed_where_no_rule_asks_for_it():
-    assert judged(GOOD).advance is None
-
-
 def test_from_v3_on_those_of_the_first_one():
     """A second one is rejected unread."""
     found = judged(GOOD + v2(-5, -7)(NOW_MS), version=3).batch

@@ -99,17 +99,13 @@ def test_a_batch_that_would_be_rejected_counts_also_if_nobody_can_tell_its_end()
     assert 'tsproxy_topic_bad_records_total{topic="orders"}' not in found
 
 
-def test_what_was_not_read_or_not_in_order_or_without_limits_counts_by_its_own_number():
+def test_what_was_not_read_or_without_limits_counts_by_its_own_number():
     metrics = Metrics()
-    totals = replace(
-        Totals.of(ACCEPTED), records_unread=7, records_limits_unknown=11, out_of_order_records=13
-    )
-    metrics.book(totals)
+    metrics.book(replace(Totals.of(ACCEPTED), records_unread=7, records_limits_unknown=11))
 
     found = rendered(metrics)
     assert found['tsproxy_records_unread_total{listener="public"}'] == 7
     assert found['tsproxy_records_limits_unknown_total{listener="public"}'] == 11
-    assert found['tsproxy_topic_out_of_order_records_total{topic="orders"}'] == 13
 
 
 def test_each_number_of_a_process_is_under_its_own_name():

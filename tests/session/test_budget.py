@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pytest
 
+from tests.fastpath.conversations import RejectsOdd
 from tests.session.conversation import HOUR_MS, LIMITS, NOW_MS
 from tests.session.test_bombs import MIB
 from tests.wire.batches import GZIP, LZ4, SNAPPY, ZSTD, batch, record
@@ -16,7 +17,6 @@ from tsproxy.model.produce import PartitionProduceData, ProduceRequest, TopicPro
 from tsproxy.model.records import Fault, RecordFacts
 from tsproxy.model.verdict import Accept, TopicLimits
 from tsproxy.model.view import SessionLimits, View
-from tsproxy.policy.stream_time import StreamTimeGuard
 from tsproxy.session.job import A_STEP, AN_ODD_BATCH, BYTES_A_RECORD, StoppedError, Work
 from tsproxy.session.policies import of_anybody
 from tsproxy.session.produce import bare_messages
@@ -239,7 +239,7 @@ def test_a_judge_that_counts_the_rest_of_an_old_set_stops(monkeypatch):
 def test_bare_messages_that_only_python_can_judge_are_not_rejected_for_their_number():
     """Old clients send 10,000 messages in a partition, and rules of an operator's own read each."""
     limits = SessionLimits(records_per_request=1_000_000)  # a twentieth of the default
-    settings = RuleSettings(custom_rules=(CustomRule("guard", StreamTimeGuard(HOUR_MS)),))
+    settings = RuleSettings(custom_rules=(CustomRule("odd", RejectsOdd()),))
     policy = Policy(rules=(Rule("own", Match(), settings),))
     view = View(topics={"t": LIMITS}, limits=limits, policy=policy)
     request = request_of(old_message() * 2_000)

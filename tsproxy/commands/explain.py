@@ -50,12 +50,6 @@ def add(explain: argparse.ArgumentParser) -> None:
         help="as the record has it, in ms, or such as 2026-01-01T00:00:00Z",
     )
     explain.add_argument(
-        "--newest",
-        metavar="MS|INSTANT",
-        type=argument(_any_time_ms),
-        help="the newest time of its partition (max_jump_ahead); else the clock",
-    )
-    explain.add_argument(
         "--bit-6",
         action="store_true",
         help="its batch has attribute bit 6 set (extended_timestamps, KIP-228)",
@@ -104,7 +98,6 @@ def add(explain: argparse.ArgumentParser) -> None:
 
 def _explain(parser: argparse.ArgumentParser, options: argparse.Namespace) -> int:
     from tsproxy.clock import Clock
-    from tsproxy.model.custom_rule import StreamTime
     from tsproxy.model.outcome import Peer
     from tsproxy.offline.explain import as_json, as_text
     from tsproxy.policy.explain import explain
@@ -127,7 +120,6 @@ def _explain(parser: argparse.ArgumentParser, options: argparse.Namespace) -> in
         on_kafka_4=on_kafka_4,
         has_bit_6=options.bit_6,
         record_bytes=options.record_bytes,
-        stream_time=None if options.newest is None else StreamTime(options.newest, now_ms),
     )
     if options.json:
         print(json.dumps(as_json(found), indent=2))

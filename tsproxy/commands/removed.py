@@ -8,6 +8,7 @@ REMOVED: Final[Mapping[str, str]] = MappingProxyType(
     {
         "replay": "run a proxy with policy.mode=audit and ask its decision log (spark_reports what-if); "
         "tsproxy scan finds what a topic holds already",
+        "explain --newest": "the newest time of a partition has no part in any verdict",
     }
 )
 """A command, or a command and its option (`run --option`) -> what to do instead."""

@@ -30,7 +30,6 @@ from tsproxy.model.policy import (
     TimeLimit,
     Waiver,
 )
-from tsproxy.policy.stream_time import STREAM_TIME_GUARD
 
 _UNLIMITED: Final = TimeLimit(None)
 _RESERVED: Final = frozenset({TOPIC_LIMITS, policy.CANDIDATE, INTERNAL_TOPICS})
@@ -64,28 +63,15 @@ def _rule(parsed: Parsed, problems: list[Problem]) -> Rule:
     if parsed["preset"] is not None and (before or after):
         text = f"has the preset {parsed['preset']} and limits of its own; give one of them"
         problems.append(parsed.problem(text))
-    custom = (*_stream_time_guard(parsed, problems), *_custom_rule(parsed, problems))
+    custom = tuple(_custom_rule(parsed, problems))
     settings = make(RuleSettings, parsed, RULE, before=before, after=after, custom_rules=custom)
     return make(Rule, parsed, RULE, settings=settings)
-
-
-def _stream_time_guard(parsed: Parsed, problems: list[Problem]) -> Iterable[CustomRule]:
-    """The stream time rule is tsproxy's own, but is loaded in the same way as custom rules."""
-    most_ms = parsed["max_jump_ahead"]
-    if most_ms is not None:
-        try:
-            yield CustomRule(STREAM_TIME_GUARD, load_rule(STREAM_TIME_GUARD, max_jump_ahead_ms=most_ms))
-        except RuleError as error:
-            problems.append(parsed.problem(str(error), "max_jump_ahead"))
 
 
 def _custom_rule(parsed: Parsed, problems: list[Problem]) -> Iterable[CustomRule]:
     """The rule that the operator wrote, if the section names one that can be loaded."""
     name, fail = parsed["rule"], parsed["fail"]
-    if name == STREAM_TIME_GUARD:
-        text = f"{name!r} is tsproxy's own; say max_jump_ahead: 10m instead"
-        problems.append(parsed.problem(text, "rule"))
-    elif name is not None:
+    if name is not None:
         try:
             yield CustomRule(name, load_rule(name), fail or OnError.CLOSED)
         except RuleError as error:

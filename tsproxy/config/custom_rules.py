@@ -5,27 +5,26 @@ from typing import cast
 
 from tsproxy.model.custom_rule import ENTRY_POINTS, TimestampRule
 from tsproxy.model.verdict import Reason
-from tsproxy.policy.stream_time import STREAM_TIME_GUARD
 
 
 class RuleError(Exception):
     """No rule can be loaded by that name. The text says why, and lists the names that exist."""
 
 
-def load_rule(name: str, **settings: object) -> TimestampRule:
-    """The rule of that name, made with `settings`. It may be tsproxy's or an operator's. Raises RuleError."""
+def load_rule(name: str) -> TimestampRule:
+    """The rule of that name. Raises RuleError."""
     from importlib.metadata import entry_points  # its import takes 10 ms, and few configurations name a rule
 
     found = {point.name: point for point in entry_points(group=ENTRY_POINTS)}
     if name not in found:
-        known = ", ".join(sorted(found.keys() - {STREAM_TIME_GUARD})) or "none"
+        known = ", ".join(sorted(found)) or "none"
         raise RuleError(
             f"{name!r} is no entry point in the group {ENTRY_POINTS} of what is installed here; "
             f"there are: {known}. Install the package that brings it where tsproxy is"
         )
     try:
         loaded = found[name].load()
-        rule = loaded(**settings) if isinstance(loaded, type) else loaded
+        rule = loaded() if isinstance(loaded, type) else loaded
     except Exception as error:  # the operator's code, so any error is the operator's
         raise RuleError(f"{found[name].value} cannot be loaded: {type(error).__name__}: {error}") from None
     if not callable(getattr(rule, "culprits", None)):

@@ -174,11 +174,10 @@ def _inspected(parsed: Parsed, settings: RuleSettings, policy: Policy) -> Iterat
         return
     given = {name: getattr(settings, name) or getattr(defaults, name) for name in SETTINGS}
     needed = next((name for name, value in given.items() if _needs_every_record(name, value)), None)
-    if needed == "custom_rules":
-        needed = "rule" if parsed["rule"] else "max_jump_ahead"
     if needed is not None:
         if settings.inspect_compressed is not None:
-            text = f"has no effect: {needed} needs every record, so every compressed batch is read"
+            key = "rule" if needed == "custom_rules" else needed
+            text = f"has no effect: {key} needs every record, so every compressed batch is read"
             yield parsed.problem(text, "inspect.compressed")
     elif settings.before or settings.after or settings.preset or policy.limits_from is not LimitsFrom.BROKER:
         text = (

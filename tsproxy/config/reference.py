@@ -53,7 +53,7 @@ EXAMPLES: Final[Mapping[str, str]] = {
     "    - name: payments\n"
     '      match: { topics: ["payments-*"], principals: ["User:pay*"] }\n'
     "      message.timestamp.after.max.ms: 10s\n"
-    "    - { name: clicks, match: { topics: [clicks] }, max_jump_ahead: 10m, mode: audit }",
+    "    - { name: clicks, match: { topics: [clicks] }, zero: reject, mode: audit }",
     "policy.waivers[]": "policy:\n"
     "  waivers:\n"
     '    - { name: backfill, match: { principals: ["User:etl"] }, until: 2030-12-01T00:00:00Z,\n'

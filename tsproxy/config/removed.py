@@ -10,6 +10,8 @@ REMOVED: Final[Mapping[str, str]] = MappingProxyType(
         "(upstream.admin.sasl), or brokers that need no login",
         "upstream.clients_use_sasl": "clients log in if the proxy's own connection does; give it a user "
         "(upstream.admin.sasl)",
+        "policy.rules[].max_jump_ahead": "give a limit, message.timestamp.after.max.ms, or write a custom "
+        "rule about the records of a batch (rule: NAME)",
     }
 )
 """The path of a key or of a section, as in `Key.path` -> what to do instead."""

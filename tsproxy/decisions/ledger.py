@@ -95,8 +95,6 @@ class Tally(Sums):
             "last_ts": instant(self.last_ms),
             "drift_min_ms": self.drift_min_ms,
             "drift_max_ms": self.drift_max_ms,
-            "out_of_order_records": self.out_of_order_records or None,
-            "out_of_order_max_ms": self.out_of_order_max_ms,
             "addresses": sorted(filter(None, map(privacy.address, self.addresses))),
             "addresses_truncated": self.addresses_truncated,
             "hist": HISTOGRAM_NAME,

@@ -90,8 +90,6 @@ class Sums:
     last_ms: int
     drift_min_ms: int | None = None
     drift_max_ms: int | None = None
-    out_of_order_records: int = 0
-    out_of_order_max_ms: int | None = None
     ahead: Histogram = field(default_factory=dict)
     behind: Histogram = field(default_factory=dict)
 
@@ -108,9 +106,6 @@ class Sums:
         if other.drift_min_ms is not None and other.drift_max_ms is not None:
             self.drift_min_ms = _least(self.drift_min_ms, other.drift_min_ms)
             self.drift_max_ms = _greatest(self.drift_max_ms, other.drift_max_ms)
-        if other.out_of_order_max_ms is not None:
-            self.out_of_order_records += other.out_of_order_records
-            self.out_of_order_max_ms = _greatest(self.out_of_order_max_ms, other.out_of_order_max_ms)
         for histogram, added in ((self.ahead, other.ahead), (self.behind, other.behind)):
             for index, number in added.items():
                 histogram[index] = histogram.get(index, 0) + number
@@ -190,8 +185,6 @@ class Totals(Sums):
             last_ms=now_ms,
             drift_min_ms=None if drift is None else drift[0],
             drift_max_ms=None if drift is None else drift[1],
-            out_of_order_records=outcome.out_of_order_records,
-            out_of_order_max_ms=outcome.out_of_order_max_ms,
             ahead=ahead,
             behind=behind,
         )

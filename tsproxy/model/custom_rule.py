@@ -17,20 +17,10 @@ ENTRY_POINTS: Final = "tsproxy.rules"
 
 
 @dataclass(frozen=True, slots=True)
-class StreamTime:
-    """The newest timestamp of a partition, in ms, and the proxy's clock when its batch arrived."""
-
-    latest_ms: int
-    seen_at_ms: int
-
-
-@dataclass(frozen=True, slots=True)
 class RuleContext:
     """The facts of a batch that a rule may use besides its timestamps. `now_ms` is the proxy's clock when the
     request was complete. `limits` are those in force, None if they are not known. `client_software` is
-    `name/version`. `stream_time` is for rules that follow it, and None until this process has received a
-    timestamp of the partition.
-    """
+    `name/version`."""
 
     topic: str
     partition: int
@@ -40,7 +30,6 @@ class RuleContext:
     principal: str | None = None
     client_address: str = ""
     client_software: str | None = None
-    stream_time: StreamTime | None = None
 
 
 class TimestampRule(Protocol):
@@ -56,9 +45,6 @@ class TimestampRule(Protocol):
 
     The attribute `reason` is the reason of the rule's rejections in the decision log, `custom_rule` by
     default.
-
-    If the attribute `follows_stream_time` is true, the rule gets the `stream_time` of each partition. The
-    process stores it, so that the rule does not have to.
     """
 
     def culprits(self, timestamps_ms: Sequence[int], context: RuleContext) -> Iterable[tuple[int, str]]: ...
@@ -78,10 +64,6 @@ class CustomRule:
     name: str
     rule: TimestampRule
     fail: OnError = OnError.CLOSED
-
-    @property
-    def follows_stream_time(self) -> bool:
-        return bool(getattr(self.rule, "follows_stream_time", False))
 
     @property
     def reason(self) -> Reason:

@@ -109,10 +109,6 @@ class Outcome:
     culprits: Sequence[Culprit] = ()
     bad_records: int = 0
     is_final: bool = True
-    out_of_order_records: int = 0
-    """The number of out-of-order records in an accepted batch, if its rule follows stream time."""
-    out_of_order_max_ms: int | None = None
-    """The largest distance of an out-of-order record to the newest record before it, in ms."""
     request: object = field(default_factory=object, repr=False, compare=False)
     """One object for all batches of a request. A correlation id does not distinguish requests, since a client
     may send the same id twice."""

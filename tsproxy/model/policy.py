@@ -272,10 +272,6 @@ class Policy:
         )
 
     @property
-    def follows_stream_time(self) -> bool:
-        return any(custom.follows_stream_time for rule in self.rules for custom in rule.settings.custom_rules)
-
-    @property
     def asks_broker(self) -> bool:
         """True if the limits of topics are read from the brokers."""
         return not self.is_off and self.limits_from is not LimitsFrom.CONFIG
@@ -327,10 +323,6 @@ class TopicPolicy(Settings):
     def helped(self, text: str) -> str:
         """The text for the owner of a culprit, with the operator's end."""
         return f"{text.removesuffix('.')}. {self.help}" if self.help else text
-
-    @property
-    def follows_stream_time(self) -> bool:
-        return any(custom.follows_stream_time for custom in self.custom_rules)
 
     @property
     def rewrites(self) -> bool:

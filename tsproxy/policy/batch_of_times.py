@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from tsproxy.model.custom_rule import StreamTime
 from tsproxy.model.kafka import Codec
 from tsproxy.model.outcome import Peer
 from tsproxy.model.policy import TopicPolicy
@@ -29,7 +28,6 @@ def batch_of_times(
     now_ms: int,
     attributes: int = 0,
     compressed_record_bytes: int | None = None,
-    stream_time: StreamTime | None = None,
 ) -> BatchContext:
     """The context of the batch, with one record for each timestamp. `attributes` are the batch's. With
     `compressed_record_bytes`, the batch is compressed, and its largest record has this size."""
@@ -51,7 +49,6 @@ def batch_of_times(
         reader=_Columns(records),
         facts=replace(extended.facts_of(records), largest_record=compressed_record_bytes or 0),
         culprits_listed=count,
-        stream_time=stream_time,
         is_extended=is_extended,
     )
 

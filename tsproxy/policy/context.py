@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Protocol
 
-from tsproxy.model.custom_rule import RuleAnswer, RuleContext, StreamTime
+from tsproxy.model.custom_rule import RuleAnswer, RuleContext
 from tsproxy.model.outcome import Peer
 from tsproxy.model.policy import TopicPolicy
 from tsproxy.model.records import Culprits, Outside, RecordBatch, RecordFacts, Records, RecordSet, Suspects
@@ -94,7 +94,6 @@ class BatchContext:
     is_extended: bool
     others: OtherBatches = NO_OTHERS
     later_batch: RecordBatch | None = None
-    stream_time: StreamTime | None = None
     _answers: list[RuleAnswer] = field(default_factory=list, repr=False, compare=False)
     """The result of `answers_of_rules`. The contexts that `listing` returns share it."""
 
@@ -134,7 +133,6 @@ class BatchContext:
                 principal=peer.principal,
                 client_address=peer.client_address,
                 client_software=peer.client_software,
-                stream_time=self.stream_time,
             )
             times_ms = self.reader.read_records().timestamps_ms
             self._answers.extend(consult(rule, times_ms, context) for rule in rules)
@@ -162,7 +160,6 @@ class BatchContext:
             is_extended=self.is_extended,
             others=self.others,
             later_batch=self.later_batch,
-            stream_time=self.stream_time,
             _answers=self._answers,
         )
 

@@ -6,7 +6,6 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from tsproxy.model.custom_rule import StreamTime
 from tsproxy.model.outcome import Peer
 from tsproxy.model.policy import Mode, Policy, Rule, TopicPolicy, Waiver
 from tsproxy.model.records import DELETE_HORIZON
@@ -66,12 +65,10 @@ def explain(
     on_kafka_4: TopicLimits | None,
     has_bit_6: bool = False,
     record_bytes: int | None = None,
-    stream_time: StreamTime | None = None,
 ) -> Explanation:
     """The explanation for one record. `known` are the topic's own limits, or None, as for `resolve`. With
     `has_bit_6`, the record's batch has attribute bit 6, and the rule may read the timestamp as KIP-228
-    proposed. `record_bytes` is the decompressed size of the record if its batch is compressed. `stream_time`
-    is the partition's stream time, for rules that follow it."""
+    proposed. `record_bytes` is the decompressed size of the record if its batch is compressed."""
     of_client = ClientPolicy(policy, peer)
     found = of_client.resolve(topic, known, on_kafka_4, now_ms)
 
@@ -85,7 +82,6 @@ def explain(
             now_ms=now_ms,
             attributes=attributes,
             compressed_record_bytes=record_bytes,
-            stream_time=stream_time,
         )
 
     context = context_with(timestamp_ms, DELETE_HORIZON if has_bit_6 else 0)

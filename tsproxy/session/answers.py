@@ -212,7 +212,6 @@ class Answers:
             return False
         state.effects += read.moved
         if isinstance(slot, BookProduce):
-            state.stream_times.answered(slot.verdict, read.booked)
             state.emit(read.booked)
             state.learn_answer(slot.verdict, read.booked)
         if read.offers is not None:

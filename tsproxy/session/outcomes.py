@@ -79,17 +79,6 @@ def is_bad(outcome: Outcome) -> bool:
 
 
 def _accepted(verdict: RequestVerdict, partition: PartitionVerdict) -> Outcome:
-    outcome, advance = _accepted_or_repaired(verdict, partition), partition.advance
-    if advance is None or not advance.out_of_order_records:
-        return outcome
-    return replace(
-        outcome,
-        out_of_order_records=advance.out_of_order_records,
-        out_of_order_max_ms=advance.out_of_order_max_ms,
-    )
-
-
-def _accepted_or_repaired(verdict: RequestVerdict, partition: PartitionVerdict) -> Outcome:
     if partition.rewritten is not None and partition.rewritten.repair is not None:
         return _repaired(verdict, partition, partition.rewritten.repair)
     outcome = _outcome(verdict, partition, VerdictName.ACCEPTED)

@@ -51,7 +51,6 @@ from tsproxy.session.reading import AnswerRead, NodeWanted, Unreadable
 from tsproxy.session.requests import RELAYED, Requests
 from tsproxy.session.state import State
 from tsproxy.session.states import Cause, SessionState
-from tsproxy.session.stream_times import SentTimes, StreamTimes
 from tsproxy.session.throttle import Throttle
 from tsproxy.session.topic_names import NamesOnly
 from tsproxy.session.verdict import Judged
@@ -70,16 +69,14 @@ class Session:
         uses_fast_path: bool = False,
         throttle: Throttle | None = None,
         penalties: Penalties | None = None,
-        stream_times: StreamTimes | None = None,
         names_only: NamesOnly | None = None,
     ) -> None:
         """`is_connected` is False if the broker is still being connected: then `BrokerConnected` follows.
 
-        All sessions of a process share `throttle`, `penalties`, `stream_times` and `names_only`, because a
+        All sessions of a process share `throttle`, `penalties` and `names_only`, because a
         client may have several sessions. Tests turn the fast path off, to compare.
         """
         throttle = throttle if throttle is not None else Throttle()
-        sent_times = SentTimes(stream_times if stream_times is not None else StreamTimes())
         self.fast_path: FastPath | None = None
         """Its filters and its rejecter find the bytes that the caller may forward or answer itself. The
         caller tries them first, and feeds the session the remaining bytes.
@@ -91,7 +88,7 @@ class Session:
             penalties = penalties if penalties is not None else Penalties()
             self.fast_path = FastPath(RELAYED, view.limits, throttle, penalties)
         names_only = names_only if names_only is not None else NamesOnly()
-        self._state = State(peer, view, self.fast_path, throttle, sent_times, names_only)
+        self._state = State(peer, view, self.fast_path, throttle, names_only)
         self._produce = ProduceFlow(self._state)
         self._requests = Requests(self._state, self._produce, view.limits)
         self._answers = Answers(self._state)

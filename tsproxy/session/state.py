@@ -29,7 +29,6 @@ from tsproxy.session.policies import Policies
 from tsproxy.session.sasl import SaslWatch
 from tsproxy.session.slots import BookProduce, Local, Slot
 from tsproxy.session.states import TRANSITIONS, Cause, SessionState, first_state
-from tsproxy.session.stream_times import SentTimes
 from tsproxy.session.throttle import Throttle
 from tsproxy.session.topic_names import IdsGivenUp, NamesOnly, TopicsGivenUp, newest_taken
 from tsproxy.session.verdict import RequestVerdict
@@ -50,7 +49,6 @@ class State:
         view: View,
         fast_path: FastPath | None,
         throttle: Throttle,
-        stream_times: SentTimes,
         names_only: NamesOnly,
     ) -> None:
         self.peer = peer
@@ -59,7 +57,6 @@ class State:
         self.slots = InFlight(slot_of) if fast_path is None else fast_path.slots
         self.sasl = SaslWatch(view.broker_needs_sasl, peer.principal, view.bearer_claim)
         self.throttle = throttle
-        self.stream_times = stream_times
         self.names_only = names_only
         self.ids_given_up = IdsGivenUp()
         self.topics_given_up = TopicsGivenUp()
@@ -194,8 +191,7 @@ class State:
     def kept_bytes(self) -> int:
         """Memory for topics, and for requests of many partitions that are not answered yet. The first few
         topics and partitions are not counted, because every connection has a few."""
-        topics = self._policies.held_bytes + self.stream_times.held_bytes
-        topics += self.ids_given_up.held_bytes + self.topics_given_up.held_bytes
+        topics = self._policies.held_bytes + self.ids_given_up.held_bytes + self.topics_given_up.held_bytes
         if self.fast_path is not None:
             topics += self.fast_path.held_bytes
         return max(0, topics - FREE_BYTES) + self.booked_bytes

@@ -4,7 +4,6 @@ They say what was found. A `Judgement` says what is done about it. A slot keeps 
 until the broker has answered.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tsproxy.model.custom_rule import RuleAnswer
@@ -16,7 +15,6 @@ from tsproxy.model.produce import TopicKey, TopicProduceResponse
 from tsproxy.model.records import BatchFacts
 from tsproxy.model.verdict import Reject, TopicLimits, Verdict
 from tsproxy.policy.broker_reasons import Header
-from tsproxy.policy.stream_time import StreamTimeAdvance
 from tsproxy.wire.headers import RequestHeader
 from tsproxy.wire.k00_produce import TOPIC_IDS_FROM
 
@@ -28,8 +26,6 @@ class Rewritten:
 
     records: bytes
     repair: Reject | None
-    times_ms: Sequence[int] = ()
-    """Its records' timestamps."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,9 +53,6 @@ class PartitionVerdict:
     """The batch, if it is rejected and its rule copies rejected batches."""
     failed: tuple[RuleAnswer, ...] = ()
     """The answers of custom rules that failed on the batch."""
-    advance: StreamTimeAdvance | None = None
-    """The batch's effect on the partition's stream time once it is accepted, if a rule needs the stream
-    time."""
     topic_id: bytes | None = None
     """The topic's id, if the request names topics by id."""
 

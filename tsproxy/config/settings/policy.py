@@ -166,11 +166,6 @@ RULE: Final = keys_for(
             "Both limits at once; deprecated.",
         ),
         **_settings(),
-        "max_jump_ahead": _optional(
-            TOLERANCE,
-            "How far a record may lie ahead of the newest record before it in its partition, plus the time "
-            "since then (stream time). It is checked last.",
-        ),
         "rule": _optional(
             ENTRY_POINT,
             "A custom rule, by its name in the entry point group `tsproxy.rules`. It is checked last.",

@@ -20,7 +20,6 @@ from tsproxy.proxy.metrics.results import ConnectionResults
 from tsproxy.proxy.notes import Notes
 from tsproxy.proxy.pipe import Buffers
 from tsproxy.session.penalties import Penalties
-from tsproxy.session.stream_times import StreamTimes
 from tsproxy.session.throttle import Throttle
 from tsproxy.session.topic_names import NamesOnly
 
@@ -42,7 +41,6 @@ class ConnectionContext:
     names_only: NamesOnly = field(default_factory=NamesOnly)
     throttle: Throttle = field(default_factory=Throttle)
     penalties: Penalties = field(default_factory=Penalties)
-    stream_times: StreamTimes = field(default_factory=StreamTimes)
     judges: JudgePool = field(default_factory=JudgePool)
     decoders: Executor = field(default_factory=lambda: DaemonThreads(DECODERS, "decoder"))
     results: ConnectionResults = field(default_factory=lambda: ConnectionResults(Clock()))

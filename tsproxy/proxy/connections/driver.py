@@ -110,7 +110,6 @@ class SessionDriver:
             uses_fast_path=True,
             throttle=context.throttle,
             penalties=context.penalties,
-            stream_times=context.stream_times,
             names_only=context.names_only,
         )
         self._context = context

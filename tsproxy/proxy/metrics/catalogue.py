@@ -30,12 +30,6 @@ TOPIC_RECORDS: Final = counter_row(
     "Records that brokers have accepted, by topic; the 50 busiest topics of each process",
     ("topic",),
 )
-TOPIC_OUT_OF_ORDER_RECORDS: Final = counter_row(
-    "tsproxy_topic_out_of_order_records_total",
-    "Accepted records older than one before them in their partition, if a rule has max_jump_ahead; the "
-    "topics with most of them",
-    ("topic",),
-)
 CANDIDATE_BAD_RECORDS: Final = counter_row(
     "tsproxy_candidate_bad_records_total",
     "Forwarded records that the candidate limits would reject",

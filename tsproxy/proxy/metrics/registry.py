@@ -101,9 +101,8 @@ class Metrics:
             return topic in busiest or topic_exists(topic)
 
         self._topics = TopicMetric(catalogue.TOPIC_BAD_RECORDS, exists)
-        self._out_of_order = TopicMetric(catalogue.TOPIC_OUT_OF_ORDER_RECORDS, exists)
         self.rules = RuleMetric()
-        by_topic = (self._topics, self._out_of_order, self._busiest)
+        by_topic = (self._topics, self._busiest)
         for collector in (self.timings, self._drift, *by_topic, self.rules, _Plain(self)):
             registry.register(collector)
 
@@ -120,8 +119,6 @@ class Metrics:
         self.rules.book(totals)
         if key.verdict in _TAKEN:
             self._busiest.add(key.topic, totals.records)
-        if totals.out_of_order_records:
-            self._out_of_order.add(key.topic, totals.out_of_order_records)
         if totals.bad_records and _has_fault(key):
             counter = self._fault_counter(key)
             counter.labels(key.reason or "", key.unit_guess or "").inc(totals.bad_records)

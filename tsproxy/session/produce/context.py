@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Final
 
-from tsproxy.model.custom_rule import StreamTime
 from tsproxy.model.kafka import Codec
 from tsproxy.model.policy import TopicPolicy
 from tsproxy.model.records import Culprits, Outside, RecordBatch, RecordFacts, Records, RecordSet, Suspects
@@ -37,7 +36,6 @@ class PartitionReader:
     policy: TopicPolicy
     limits: SessionLimits
     work: Work
-    stream_time: StreamTime | None = None
 
     def read(self, records: memoryview | None) -> BatchContext:
         found = record_set.scan(records, _SCANNED, to_the_end=self._may_be_many)
@@ -72,7 +70,6 @@ class PartitionReader:
             culprits_listed=self.limits.culprits_listed,
             others=_Others(self, records, found, many) if many else NO_OTHERS,
             later_batch=later_batch,
-            stream_time=self.stream_time,
             is_extended=is_extended,
         )
 

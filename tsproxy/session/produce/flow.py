@@ -23,8 +23,6 @@ from tsproxy.session.job import Job, Work, all_steps
 from tsproxy.session.naming import Naming
 from tsproxy.session.produce import cost
 from tsproxy.session.produce.judge_request import (
-    StreamTimesOf,
-    always,
     judge_request_steps,
     judge_unread_request_steps,
 )
@@ -106,10 +104,7 @@ class ProduceFlow:
         steps = policies.steps_for((topic.name for topic in asked.topics), now_ms)
         is_short = steps <= cost.MOST_STEPS_HERE
         self._records_taken += cost.records_at_most(header, asked) + steps // cost.STEPS_A_RECORD
-        known = self._stream_times_of(request)
-        if is_short:  # the stream times of now, also if a thread judges the request
-            known = always(known(asked))
-        begin = partial(judge_request_steps, header, asked, request.frame, policies, now_ms, known)
+        begin = partial(judge_request_steps, header, asked, request.frame, policies, now_ms)
         judgement = None
         if is_short and self._records_taken <= cost.OFFLOAD_RECORDS and not cost.must_offload(header, asked):
             with suppress(BudgetExceededError):
@@ -128,13 +123,8 @@ class ProduceFlow:
             names,
             self._state.policies,
             request.now_ms,
-            self._stream_times_of(request),
         )
         self._offload(begin, request, None)
-
-    def _stream_times_of(self, request: Request) -> StreamTimesOf:
-        state = self._state
-        return partial(state.stream_times.known, policies=state.policies, now_ms=request.now_ms)
 
     def _offload(
         self,
@@ -189,7 +179,6 @@ class ProduceFlow:
         if throttle_ms:
             state.mute_client(throttle_ms)
         self._warn(verdict)
-        state.stream_times.forwarded(verdict)
         if verdict.acks == 0:
             self._send_without_answer(judgement)
         elif judgement.to_broker is None:

@@ -3,12 +3,9 @@
 `policy` judges each batch. A batch that its rule may repair or stamp is rewritten, and judged again.
 """
 
-from collections.abc import Generator, Mapping
+from collections.abc import Generator
 from dataclasses import dataclass, replace
-from types import MappingProxyType
-from typing import Final
 
-from tsproxy.model.custom_rule import StreamTime
 from tsproxy.model.dead_letter import RejectedBatch
 from tsproxy.model.kafka import NO_TIMESTAMP, Codec, is_unnamed
 from tsproxy.model.policy import NO_TOPIC_POLICY
@@ -21,7 +18,6 @@ from tsproxy.policy.checks.faults import reject_fault
 from tsproxy.policy.checks.whole_request import reject_whole_request
 from tsproxy.policy.context import BatchContext, RequestContext
 from tsproxy.policy.judge import ACCEPT, Decision, decide, judge
-from tsproxy.policy.stream_time import StreamTimeAdvance, advanced
 from tsproxy.session.job import Work, all_steps
 from tsproxy.session.policies import Policies, of_anybody
 from tsproxy.session.produce.context import PartitionReader
@@ -31,10 +27,6 @@ from tsproxy.session.verdict import PartitionVerdict, Rewritten
 from tsproxy.wire import record_set
 from tsproxy.wire.headers import RequestHeader
 
-StreamTimesKnown = Mapping[tuple[str, int], StreamTime]
-"""The known stream times, by topic and partition."""
-NONE_KNOWN: Final[StreamTimesKnown] = MappingProxyType({})
-
 
 def judge_all(
     header: RequestHeader,
@@ -42,12 +34,11 @@ def judge_all(
     view: View,
     now_ms: int,
     policies: Policies | None = None,
-    stream_times: StreamTimesKnown = NONE_KNOWN,
 ) -> list[PartitionVerdict]:
     """All steps of `judge_steps` at once. Without `policies`, those of a client that no rule names are
     used."""
     policies, work = policies or of_anybody(view), Work(view.limits)
-    return all_steps(judge_steps(header, request, policies, now_ms, work, stream_times))
+    return all_steps(judge_steps(header, request, policies, now_ms, work))
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,11 +57,9 @@ def judge_steps(
     policies: Policies,
     now_ms: int,
     work: Work,
-    stream_times: StreamTimesKnown = NONE_KNOWN,
 ) -> Generator[None, None, list[PartitionVerdict]]:
     """The verdict on each partition, in the request's order. Each step does a part of the work on one
-    partition. `policies` are the client's own. `stream_times` are the known ones, of partitions whose rules
-    need them. Raises BudgetExceededError and StoppedError as `work` does.
+    partition. `policies` are the client's own. Raises BudgetExceededError and StoppedError as `work` does.
     """
     limits = policies.view.limits
     asked = RequestContext(
@@ -90,7 +79,6 @@ def judge_steps(
             policy=NO_TOPIC_POLICY if is_unknown else policies.of(topic.name, now_ms),
             limits=limits,
             work=work,
-            stream_time=stream_times.get((topic.name, data.index)),
         )
         context = reader.read(data.records)
         partitions.append(_Partition(reader, data.records, context, topic.topic_id, is_unknown))
@@ -157,7 +145,6 @@ def _verdict_on(
         rewritten=new,
         dead=_dead(partition, decision.verdict, facts),
         failed=tuple(context.failures),
-        advance=_advance(context, decision.verdict, new),
         topic_id=partition.topic_id,
     )
 
@@ -178,15 +165,6 @@ def _dead(partition: _Partition, verdict: Verdict, facts: BatchFacts) -> Rejecte
         bad_records=facts.records if verdict.bad_records is None else verdict.bad_records,
         records=bytes(partition.records or b"") if verdict.violations else b"",
     )
-
-
-def _advance(context: BatchContext, verdict: Verdict, new: Rewritten | None) -> StreamTimeAdvance | None:
-    """The effect on the stream time, from the timestamps that are forwarded: the repaired ones if there are
-    any."""
-    if not (context.policy.follows_stream_time and context.is_readable) or isinstance(verdict, Reject):
-        return None
-    times_ms = context.reader.read_records().timestamps_ms if new is None else new.times_ms
-    return advanced(times_ms, context.stream_time)
 
 
 def _has_header_mismatch(context: BatchContext) -> bool:

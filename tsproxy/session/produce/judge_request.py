@@ -5,7 +5,7 @@ nothing is forwarded. If only some are accepted, or a batch is rewritten, the re
 same header.
 """
 
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Generator, Mapping
 from dataclasses import replace
 
 from tsproxy.model.produce import ProduceRequest, TopicKey, TopicProduceData
@@ -14,21 +14,13 @@ from tsproxy.session import outcomes, produce_answer
 from tsproxy.session.job import Work, all_steps
 from tsproxy.session.policies import Policies
 from tsproxy.session.produce.cost import A_PARTITION
-from tsproxy.session.produce.judge_partitions import NONE_KNOWN, StreamTimesKnown, judge_steps
+from tsproxy.session.produce.judge_partitions import judge_steps
 from tsproxy.session.verdict import Emit, Judged, Judgement, Malformed, PartitionVerdict, RequestVerdict
 from tsproxy.wire import k00_produce
 from tsproxy.wire.frames import SIZE_BYTES
 from tsproxy.wire.headers import RequestHeader, frame
 from tsproxy.wire.k00_produce import TopicNames
 from tsproxy.wire.primitives import DecodeError
-
-StreamTimesOf = Callable[[ProduceRequest], StreamTimesKnown]
-"""Returns the known stream times of those partitions of a request whose rules need them."""
-
-
-def always(known: StreamTimesKnown) -> StreamTimesOf:
-    """Returns these stream times for any request."""
-    return lambda _: known
 
 
 def judge_request(
@@ -37,14 +29,11 @@ def judge_request(
     request_frame: bytes,
     policies: Policies,
     now_ms: int,
-    stream_times: StreamTimesKnown = NONE_KNOWN,
     work: Work | None = None,
 ) -> Judgement:
     """All steps of `judge_request_steps` at once."""
     work = work or Work(policies.view.limits)
-    return all_steps(
-        judge_request_steps(header, request, request_frame, policies, now_ms, lambda _: stream_times, work)
-    )
+    return all_steps(judge_request_steps(header, request, request_frame, policies, now_ms, work))
 
 
 def judge_request_steps(
@@ -53,16 +42,13 @@ def judge_request_steps(
     request_frame: bytes,
     policies: Policies,
     now_ms: int,
-    stream_times: StreamTimesOf,
     work: Work,
 ) -> Generator[None, None, Judgement]:
-    """Judge every partition, step by step. `stream_times` returns the known ones, of partitions whose rules
-    need them. To find the rules for many topics may take long, so nothing asks for them earlier.
+    """Judge every partition, step by step.
 
     Raises BudgetExceededError and StoppedError as `work` does.
     """
-    known = stream_times(request)
-    partitions = yield from judge_steps(header, request, policies, now_ms, work, known)
+    partitions = yield from judge_steps(header, request, policies, now_ms, work)
     rejected = {(p.topic_key, p.partition) for p in partitions if isinstance(p.verdict, Reject)}
     new = {(p.topic_key, p.partition): p.rewritten.records for p in partitions if p.rewritten}
     if not rejected and not new:
@@ -101,7 +87,6 @@ def judge_unread_request_steps(
     names: TopicNames,
     policies: Policies,
     now_ms: int,
-    stream_times: StreamTimesOf,
     work: Work,
 ) -> Generator[None, None, Judged]:
     """The same as `judge_request_steps`, for a request that is not read yet, since it has many partitions for
@@ -113,7 +98,7 @@ def judge_unread_request_steps(
         return Malformed(str(error))
     work.look(A_PARTITION)
     yield
-    steps = judge_request_steps(header, request, request_frame, policies, now_ms, stream_times, work)
+    steps = judge_request_steps(header, request, request_frame, policies, now_ms, work)
     return (yield from steps)
 
 
@@ -137,5 +122,5 @@ def _kept(partition: PartitionVerdict) -> PartitionVerdict:
     """The verdict as it is kept until the broker answers: without the bytes of a batch."""
     if partition.rewritten is None and partition.dead is None:
         return partition
-    rewritten = partition.rewritten and replace(partition.rewritten, records=b"", times_ms=())
+    rewritten = partition.rewritten and replace(partition.rewritten, records=b"")
     return replace(partition, rewritten=rewritten, dead=None)

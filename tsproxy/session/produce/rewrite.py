@@ -55,7 +55,7 @@ def rewritten(
     if isinstance(again, Reject):
         return again
     repaired = _as_rejection(repair, verdict, context.now_ms) if repair.changed else None
-    return Rewritten(data, repaired, repair.times_ms)
+    return Rewritten(data, repaired)
 
 
 def _is_wanted(context: BatchContext, verdict: Verdict) -> bool:
