@@ -6,7 +6,9 @@ index has no repository beside it.
 
 import os
 import re
+import shlex
 import subprocess
+from collections.abc import Sequence
 from glob import glob
 from pathlib import Path
 
@@ -45,6 +47,9 @@ which a jump crosses 32 bytes or ends with them. There the fast path for 100 KB 
 8.2 µs with it. It makes the code a little larger, and costs other processors nothing that was measured."""
 
 
+OPTIONS = ("-O3", "-fwrapv", "-fPIC", "-DNDEBUG", "-Wall")
+
+
 class BuildNative(build_ext):
     """Compiles as many modules at once as there are cores. Says what to install if that cannot be done."""
 
@@ -53,10 +58,27 @@ class BuildNative(build_ext):
         self.parallel = self.parallel or os.cpu_count()  # an editable installation loses `options` of setup()
 
     def build_extensions(self) -> None:
+        if compiler := shlex.split(os.environ.get("CC", "")):
+            self.use(compiler)
         accepted = [option for option in ALIGNED_JUMPS if self.accepts(option)][:1]
         for extension in self.extensions:
             extension.extra_compile_args += accepted
         super().build_extensions()
+
+    def use(self, compiler: Sequence[str]) -> None:
+        """Compile and link by a compiler that CC names, with options of ours and of the environment.
+
+        The options in Python's `sysconfig` are for the compiler that built Python. Distributions add some
+        that others refuse: zig's linker ends at Debian's -Wl,-Bsymbolic-functions.
+        """
+        cppflags, cflags, ldflags = (
+            shlex.split(os.environ.get(name, "")) for name in ("CPPFLAGS", "CFLAGS", "LDFLAGS")
+        )
+        linker = shlex.split(os.environ.get("LDSHARED", "")) or [*compiler, "-shared"]
+        self.compiler.set_executables(
+            compiler_so=[*compiler, *OPTIONS, *cppflags, *cflags],
+            linker_so=[*linker, *cflags, *ldflags],
+        )
 
     def accepts(self, option: str) -> bool:
         """True if the compiler and its assembler know the option."""

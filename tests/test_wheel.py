@@ -1,11 +1,13 @@
 """Users install the wheel, not the checkout: built, installed apart, and run there."""
 
 import os
+import shlex
 import shutil
 import subprocess
 import sys
 import sysconfig
 import time
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -47,8 +49,8 @@ def install(folder: Path) -> Path:
     pip = [sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check", "--no-input"]
     build = [*pip, "wheel", "--no-deps", "--no-build-isolation", "--wheel-dir", str(folder), str(source)]
     subprocess.run(build, check=True, env=ENVIRONMENT, capture_output=True)
-    (wheel,) = folder.glob("*.whl")
-    subprocess.run([*pip, "install", "--no-deps", "--target", str(site), str(wheel)], check=True)
+    release = ["--no-index", "--no-deps", "--only-binary", ":all:", "--find-links", str(folder), "tsproxy"]
+    subprocess.run([*pip, "install", "--target", str(site), *release], check=True)
     return site
 
 
@@ -98,6 +100,15 @@ def test_the_installed_proxy_has_its_native_code(site: Path) -> None:
     """The session, the readers and the pipe import all of it."""
     imports = "import tsproxy.proxy.server; from tsproxy.proxy.pipe import Pipe; print(Pipe.__module__)"
     assert run(site, "-c", imports) == "tsproxy.proxy.pipe._native\n"
+
+
+def test_each_wheel_of_a_release_passes_the_commands_that_try_it(site: Path) -> None:
+    """cibuildwheel runs them in containers, so they are run here word for word."""
+    pyproject = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    commands = [shlex.split(each) for each in pyproject["tool"]["cibuildwheel"]["test-command"]]
+    assert {program for program, *_ in commands} == {"tsproxy", "python"}
+    for program, *arguments in commands:
+        run(site, *({"tsproxy": ("-m", "tsproxy")}.get(program, ())), *arguments)
 
 
 def test_as_many_modules_are_compiled_at_once_as_there_are_cores() -> None:

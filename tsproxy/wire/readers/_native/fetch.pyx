@@ -13,7 +13,7 @@ cdef Answer[3] ANSWERS
 cdef void copy_layouts():
     """The layouts of `streamed.py` in C. Bounds are checked here, and nowhere later."""
     assert (BYTES, ARRAY, NULLABLE, TAGS) == tuple(Number)
-    assert len(Layout) == sizeof(ANSWERS) // sizeof(Answer)
+    assert len(Layout) == <Py_ssize_t>(sizeof(ANSWERS) // sizeof(Answer))
     for layout in Layout:
         steps, tail = STEPS[layout], NO_TAIL[layout]
         assert len(steps) <= MOST_STEPS and len(tail) <= MOST_TAIL

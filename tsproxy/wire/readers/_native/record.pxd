@@ -86,7 +86,9 @@ cdef inline const uint8_t* sized(
     """The end of a varint size and that many bytes; NULL if they do not fit. A size below 0 is null."""
     cdef uint64_t size
     at = payload(at, end, &size)
-    return NULL if at == NULL or (size & 1 and not may_be_null) else at
+    if at != NULL and size & 1 and not may_be_null:
+        return NULL
+    return at
 
 
 cdef inline const uint8_t* usual_record(
