@@ -1,10 +1,11 @@
 # One command a task. `make help` lists them. Everything is set up in .venv and the user's cache;
-# nothing but git, make, Python >= 3.11 and Java >= 17 need be there before.
+# README.md says what must be there before, and `deploy/machine.py` asks for it.
 
 PYTHON ?= python3
 BIN := .venv/bin
 CODE := tsproxy spark_reports tests rigs conftest.py deploy benchmarks
 PROCESSES ?= 4
+SPENT = $(BIN)/python -m deploy.spent
 SHARED = -n $(PROCESSES) -p tests.sharing
 QUICK := -m "not broker and not spark and not slow"
 
@@ -12,22 +13,23 @@ QUICK := -m "not broker and not spark and not slow"
 export PYTHONDONTWRITEBYTECODE =
 
 .DEFAULT_GOAL := help
-.PHONY: help setup java demo test test-quick test-full test-clients differential kafka mutation coverage fuzz simulate chaos incidents availability truth load schedules soak bench bench-reports pyfiles docs generated docs-run test-deploy release deb lint format clean
+# Each target that `make help` lists is a command, not a file.
+.PHONY: machine $(shell sed -n 's/^\([a-z-]*\):.*##.*/\1/p' $(firstword $(MAKEFILE_LIST)))
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 setup: .venv/stamp ## make .venv and install everything, pinned
 
-# Java is asked for first: a machine without it should hear so before anything is downloaded.
-java:
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "tsproxy needs Python 3.11 or newer: install it, or name one: make PYTHON=python3.12 …")'
-	@$(PYTHON) -m tsproxy.testing.java
+# A machine that lacks something should hear so before anything is downloaded.
+machine:
+	@command -v $(PYTHON) >/dev/null || { echo "There is no $(PYTHON). To install it: $$(grep -m1 '^apt-get install' README.md)"; exit 1; }
+	@$(if $(wildcard .venv/stamp),$(BIN)/python,$(PYTHON)) -m deploy.machine
 
 # The one that Python builds extensions with, unless CC names another.
 COMPILER = $(firstword $(if $(filter environment command,$(origin CC)),$(CC),$(shell $(PYTHON) -c 'import sysconfig; print(sysconfig.get_config_var("CC"))')))
 
-.venv/stamp: requirements.lock pyproject.toml setup.py $(wildcard tsproxy/wire/readers/_native/*.p[xy][dx] tsproxy/fastpath/_native/*.p[xy][dx] tsproxy/proxy/pipe/*.pyx) | java
+.venv/stamp: requirements.lock pyproject.toml setup.py $(wildcard tsproxy/wire/readers/_native/*.p[xy][dx] tsproxy/fastpath/_native/*.p[xy][dx] tsproxy/proxy/pipe/*.pyx) | machine
 	@echo "Installing the packages of requirements.lock into .venv: 535 MB, once. This takes some minutes."
 	@$(PYTHON) -m venv .venv
 	@$(BIN)/python -m deploy.install -r requirements.lock
@@ -40,23 +42,23 @@ COMPILER = $(firstword $(if $(filter environment command,$(origin CC)),$(CC),$(s
 	$(BIN)/python -m deploy.install --no-deps --no-build-isolation -e .
 	@touch $@
 
-demo: java .venv/stamp ## real producers -> tsproxy -> Apache Kafka -> decision log -> Spark report, proving itself
-	$(BIN)/python -m deploy.demo
+demo: machine .venv/stamp ## real producers -> tsproxy -> Apache Kafka -> decision log -> Spark report, proving itself
+	@$(SPENT) $(BIN)/python -m deploy.demo
 
-test: java .venv/stamp lint ## lint, types, layers and a test of each behaviour (sampled where the space is large)
-	$(BIN)/python -m pytest $(SHARED)
+test: machine .venv/stamp lint ## lint, types, layers and a test of each behaviour (sampled where the space is large)
+	$(SPENT) $(BIN)/python -m pytest $(SHARED)
 
 test-quick: PROCESSES = 3
 test-quick: .venv/stamp ## the tests that need no broker, no Spark and no Java: a minute, for daily work
 	TSPROXY_TEST=quick $(BIN)/python -m pytest $(SHARED) $(QUICK)
 
-test-full: java .venv/stamp lint ## everything, unsampled, with the tests that vary another one
-	TSPROXY_TEST=full $(BIN)/python -m pytest $(SHARED)
+test-full: machine .venv/stamp lint ## everything, unsampled, with the tests that vary another one
+	TSPROXY_TEST=full $(SPENT) $(BIN)/python -m pytest $(SHARED)
 
-test-clients: java .venv/stamp ## the clients that need Go and Node, before a real cluster (the others are in test)
+test-clients: machine .venv/stamp ## the clients that need Go and Node, before a real cluster (the others are in test)
 	TSPROXY_CLIENTS=foreign $(BIN)/python -m pytest tests/clients
 
-test-deploy: java .venv/stamp ## chart, alerts and dashboard with Prometheus's and Kubernetes' own tools, which Go builds first
+test-deploy: machine .venv/stamp ## chart, alerts and dashboard with Prometheus's and Kubernetes' own tools, which Go builds first
 	TSPROXY_DEPLOY=tools $(BIN)/python -m pytest tests/deploy --timeout=1800  # the first tests build the tools
 
 lint: .venv/stamp ## ruff, mypy --strict, import layers, lines of each package
@@ -72,11 +74,11 @@ format: .venv/stamp ## let ruff write the code's form
 
 N ?= 100000
 SEED ?= 2026
-differential: java .venv/stamp ## N generated batches to both broker versions, straight and through the proxy
+differential: machine .venv/stamp ## N generated batches to both broker versions, straight and through the proxy
 	$(BIN)/python -m rigs.differential $(N) --seed $(SEED)
 
 VERSION ?= RELEASE
-kafka: java .venv/stamp ## what is new in a release of Kafka (VERSION, SINCE), and which places here must change
+kafka: machine .venv/stamp ## what is new in a release of Kafka (VERSION, SINCE), and which places here must change
 	$(BIN)/python -m tests.wire.schemas $(VERSION) $(SINCE)
 
 mutation: .venv/stamp ## change wire, policy and session one thing at a time, and look for a test that turns red
@@ -89,6 +91,10 @@ coverage: .venv/stamp ## branches of the core that its tests reach, without a br
 	TSPROXY_TEST=quick $(BIN)/python -m coverage run --branch --source=tsproxy.wire,tsproxy.policy,tsproxy.session \
 		-m pytest -q $(QUICK) $(CORE)
 	$(BIN)/python -m coverage report --skip-covered --sort=cover
+
+SUITES ?= bookworm trixie forky
+fresh: .venv/stamp ## README's lines in new roots of Debian (SUITES) with nothing else, and without each of its packages (root, debootstrap)
+	$(BIN)/python -m rigs.fresh $(SUITES)
 
 MINUTES ?= 1
 fuzz: .venv/stamp ## coverage-guided fuzzing in Python, and of the native code where clang and gcc are; MINUTES for each target
@@ -103,40 +109,40 @@ simulate: .venv/stamp ## CONNECTIONS on a simulated loop, clock and network: fau
 
 ROUNDS ?= 10
 ATTACKERS ?= 0
-chaos: java .venv/stamp ## ROUNDS of faults by SEED on real brokers, proxy and producers, with ATTACKERS; root for disks, libfaketime for clocks
+chaos: machine .venv/stamp ## ROUNDS of faults by SEED on real brokers, proxy and producers, with ATTACKERS; root for disks, libfaketime for clocks
 	$(BIN)/python -m rigs.chaos --rounds $(ROUNDS) --seed $(SEED) --attackers $(ATTACKERS)
 
 NAMES ?=
-incidents: java .venv/stamp ## incidents with real brokers: the seconds until an operator is told the cause; NAMES of some
+incidents: machine .venv/stamp ## incidents with real brokers: the seconds until an operator is told the cause; NAMES of some
 	$(BIN)/python -m rigs.incidents $(NAMES)
 
-availability: java .venv/stamp ## several proxies, stopped, killed, lost, upgraded: what clients of each family see (an hour)
+availability: machine .venv/stamp ## several proxies, stopped, killed, lost, upgraded: what clients of each family see (an hour)
 	$(BIN)/python -m rigs.availability
 
-truth: java .venv/stamp ## clients, topics, log and report agree on every record, while proxies and brokers are killed
+truth: machine .venv/stamp ## clients, topics, log and report agree on every record, while proxies and brokers are killed
 	TSPROXY_TEST=full $(BIN)/python -m pytest rigs/truth
 
-load: java .venv/stamp ## ceilings of memory, and of what a good client waits, under large loads
+load: machine .venv/stamp ## ceilings of memory, and of what a good client waits, under large loads
 	TSPROXY_TEST=full $(BIN)/python -m pytest rigs/load
 
-schedules: java .venv/stamp ## each shipped schedule runs three nights with its real program: systemd, cron (root), Airflow of five versions, Spark, Helm
+schedules: machine .venv/stamp ## each shipped schedule runs three nights with its real program: systemd, cron (root), Airflow of five versions, Spark, Helm
 	TSPROXY_TEST=full TSPROXY_DEPLOY=tools $(BIN)/python -m pytest tests/spark_reports/test_schedules.py
 
 soak: MINUTES = 60
-soak: java .venv/stamp ## MINUTES of mixed traffic by SEED, reloads and restarts: memory, descriptors and tasks must not grow
+soak: machine .venv/stamp ## MINUTES of mixed traffic by SEED, reloads and restarts: memory, descriptors and tasks must not grow
 	$(BIN)/python -m rigs.soak --minutes $(MINUTES) --seed $(SEED)
 
 bench: .venv/stamp ## the benchmarks, as ratios within one run
 	$(BIN)/python -m benchmarks
 
-bench-reports: java .venv/stamp ## what the Spark reports cost (14 GB of scratch space)
+bench-reports: machine .venv/stamp ## what the Spark reports cost (14 GB of scratch space)
 	$(BIN)/python -m benchmarks.reports
 
 generated: .venv/stamp ## write the parts of pages, and the schemas, that are made from tables in the code
 	$(BIN)/python -m tests.documents.generated
 
 PAGE ?= docs/guide/tutorial.md
-docs-run: java .venv/stamp ## follow a page word for word: PAGE=docs/guide/how-to/backfill.md
+docs-run: machine .venv/stamp ## follow a page word for word: PAGE=docs/guide/how-to/backfill.md
 	$(BIN)/python -m tests.documents $(PAGE)
 
 pyfiles: .venv/stamp ## dist/spark_reports-pyfiles.zip, for spark-submit --py-files
@@ -159,7 +165,7 @@ docs: .venv/site/stamp ## the documents as a web site in build/site; broken link
 AUDIT ?= needed
 TAG ?= needed
 WHEELS ?= all
-release: java .venv/release/stamp ## dist/ with all files of a release, built twice and tested (CONTRIBUTING.md)
+release: machine .venv/release/stamp ## dist/ with all files of a release, built twice and tested (CONTRIBUTING.md)
 	$(BIN)/python -m deploy.release --audit $(AUDIT) --tag $(TAG) --wheels $(WHEELS)
 
 deb: .venv/release/stamp ## dist/tsproxy_VERSION.deb, for Debian and Ubuntu with this Python (docs/guide/operations.md)

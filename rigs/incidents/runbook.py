@@ -6,11 +6,14 @@ A command stands in backticks or in a block ```` ```sh ````. Its variables are t
 import asyncio
 import os
 import re
+import shutil
 import sys
 from asyncio.subprocess import DEVNULL, PIPE, STDOUT
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
+
+import pytest
 
 from tests.documents.page import steps
 from tsproxy.testing.tools import write_tools
@@ -20,6 +23,10 @@ PROGRAMS = ("curl", "openssl", "getent", "tsproxy", "kafka-acls.sh", "kafka-conf
 """The programs that are run; others, such as systemctl, belong to one installation."""
 LOOKS = ("curl", "openssl", "getent", "tsproxy")
 """The programs that change nothing."""
+RUNS_ITS_COMMANDS = pytest.mark.skipif(
+    not all(map(shutil.which, {*LOOKS} - {"tsproxy"})),
+    reason="runs the runbook's commands, which need curl and openssl: apt-get install curl openssl",
+)
 PATIENCE_S = 120
 _VARIABLE = re.compile(r"\$\{?(\w+)")
 

@@ -11,7 +11,9 @@ from aiokafka.errors import TopicAlreadyExistsError
 from rigs.incidents import scenes
 from rigs.incidents.catalogue import INCIDENTS
 from rigs.incidents.measured import measured
-from rigs.incidents.runbook import sections
+from rigs.incidents.runbook import RUNS_ITS_COMMANDS, sections
+
+pytestmark = RUNS_ITS_COMMANDS
 
 QUICK = {
     "file": scenes.refused_file,

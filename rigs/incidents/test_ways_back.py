@@ -15,7 +15,7 @@ from aiokafka.errors import InvalidTimestampError
 from confluent_kafka.admin import ResourcePatternType
 
 from rigs.incidents.catalogue import INCIDENTS
-from rigs.incidents.runbook import follow_back, looked, sections
+from rigs.incidents.runbook import RUNS_ITS_COMMANDS, follow_back, looked, sections
 from rigs.incidents.scenes import TOPIC, internal, options, three
 from tests.e2e.principals import AUTHORIZER
 from tests.e2e.reported import report_on
@@ -26,7 +26,7 @@ from tsproxy.clock import Clock
 from tsproxy.testing.kafka_cluster import KafkaCluster
 from tsproxy.testing.proxy import RunningProxy
 
-pytestmark = pytest.mark.timeout(600)
+pytestmark = [RUNS_ITS_COMMANDS, pytest.mark.timeout(600)]
 YEAR_MS = 365 * 86_400_000
 LIMITED = {"message.timestamp.after.max.ms": "3600000"}
 NOTHING = "Nothing is rejected"

@@ -1,7 +1,7 @@
 """Finds the Java for Kafka and Spark: in JAVA_HOME, else on PATH.
 
 `python -m tsproxy.testing.java` prints its path, or one sentence about what to install and exits with 1. The
-module uses only the standard library, because make runs it before it installs or downloads anything.
+module uses only the standard library, because make asks it before it installs or downloads anything.
 """
 
 import functools
@@ -19,9 +19,8 @@ OLDEST_MAJOR: Final = 17
 
 _VERSION: Final = re.compile(r'version "((?:1\.)?(\d+)[^"]*)"')
 _WHAT_TO_DO: Final = (
-    f"install Java {OLDEST_MAJOR} or newer (Debian and Ubuntu: apt-get install openjdk-17-jre-headless; "
-    "Fedora: dnf install java-21-openjdk-headless; macOS: brew install openjdk@17) "
-    "and see that JAVA_HOME or PATH leads to it."
+    f"install Java {OLDEST_MAJOR} or newer (Debian and Ubuntu: apt-get install default-jre-headless; "
+    "Fedora: dnf install java-latest-openjdk-headless) and see that JAVA_HOME or PATH leads to it."
 )
 
 
