@@ -26,8 +26,8 @@ from tsproxy.proxy.connections.context import ConnectionContext
 from tsproxy.proxy.connections.listener import ProxyListener
 from tsproxy.proxy.limits import connection_monitor
 from tsproxy.proxy.limits.process import ProcessLimits
-from tsproxy.proxy.metrics.latency.sampler import Sampler
 from tsproxy.proxy.metrics.registry import Metrics
+from tsproxy.proxy.metrics.stopwatch import Sampler
 from tsproxy.proxy.notes import Notes
 from tsproxy.session import answers, throttle
 from tsproxy.session.produce import cost

@@ -7,10 +7,9 @@ from aiokafka import AIOKafkaProducer
 
 from tests.proxy.measured import rendered
 from tests.proxy.running import series
-from tsproxy.proxy.metrics.latency.sampler import AT_ONCE, Sampler
-from tsproxy.proxy.metrics.latency.stopwatch import Stopwatch
-from tsproxy.proxy.metrics.latency.timings import Timings
 from tsproxy.proxy.metrics.registry import Metrics
+from tsproxy.proxy.metrics.stopwatch import AT_ONCE, Sampler, Stopwatch
+from tsproxy.proxy.metrics.timings import Timings
 from tsproxy.testing.proxy import RunningProxy
 
 PRODUCE, FETCH = 0, 1
@@ -113,7 +112,7 @@ def test_a_request_that_is_judged_beside_the_loop_counts_as_long_as_that_takes()
     world.waits(7_000)
     world.queue.is_judging = False
     world.queue.requests_forwarded += 1
-    world.watch.judged()
+    world.watch.look()
     world.reads(world.broker, 10, answers=1)
 
     assert world.logged.all == [("Produce", 7_020, 0)]

@@ -15,9 +15,9 @@ from tsproxy.proxy.admin import live
 from tsproxy.proxy.admin.senders import LATELY_MS, senders
 from tsproxy.proxy.clock_check.offsets import Offset
 from tsproxy.proxy.metrics.catalogue import BROKER_CONNECTIONS, CLOCK_OFFSET, CLOCK_OFFSET_MARGIN
-from tsproxy.proxy.metrics.latency.timings import Timings
 from tsproxy.proxy.metrics.offenders import SHOWN, Offenders
 from tsproxy.proxy.metrics.results import Lately
+from tsproxy.proxy.metrics.timings import Timings
 from tsproxy.proxy.metrics.totals import families_now
 
 MINUTE_MS = 60_000

@@ -25,8 +25,8 @@ from tsproxy.proxy.admin.troubles import troubles
 from tsproxy.proxy.clock_check.offsets import offset_text
 from tsproxy.proxy.metrics.catalogue import BROKER_CONNECTIONS
 from tsproxy.proxy.metrics.drift import NAME as DRIFT
-from tsproxy.proxy.metrics.latency.timings import CONNECT, INSIDE, PRODUCE, UPSTREAM
 from tsproxy.proxy.metrics.registry import SENT_AGAIN
+from tsproxy.proxy.metrics.timings import CONNECT, INSIDE, PRODUCE, UPSTREAM
 
 _STYLE: Final = files(__package__).joinpath("live.css").read_text(encoding="utf-8")
 _SCRIPT: Final = files(__package__).joinpath("live.js").read_text(encoding="utf-8")

@@ -19,7 +19,7 @@ from tsproxy.proxy.connections.back_pressure import Hold
 from tsproxy.proxy.connections.context import ConnectionContext
 from tsproxy.proxy.connections.offload import DecodedFuture, JudgedFuture, OffloadDecoding, OffloadJudging
 from tsproxy.proxy.connections.protocol import RelayProtocol
-from tsproxy.proxy.metrics.latency.stopwatch import Stopwatch
+from tsproxy.proxy.metrics.stopwatch import Stopwatch
 from tsproxy.proxy.notes import frames_of
 from tsproxy.session.effects import (
     CloseReason,
@@ -153,7 +153,7 @@ class SessionDriver:
         """Give the session an event, and perform its effects. Returns the ending if the session is over."""
         if isinstance(event, Crashed):
             return self._crashed(event.error)
-        clock, was_held = self._context.clock, self.session.is_judging
+        clock = self._context.clock
         try:
             effects = self.session.feed(event, clock.now_ms(), clock.monotonic_ms())
             if self.session.owes_totals:
@@ -163,10 +163,7 @@ class SessionDriver:
         except Exception as error:  # see `_crashed`
             return self._crashed(error)
         if self._stopwatch is not None:
-            if was_held and not self.session.is_judging:
-                self._stopwatch.judged()
-            elif isinstance(event, AnswerDecoded):
-                self._stopwatch.answer_was_read()
+            self._stopwatch.look()
         return ending
 
     def drain_totals(self) -> list[Totals] | Ending:

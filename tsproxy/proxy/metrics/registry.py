@@ -20,9 +20,9 @@ from tsproxy.model.policy import CANDIDATE
 from tsproxy.proxy.limits.limit import Limit
 from tsproxy.proxy.metrics import catalogue
 from tsproxy.proxy.metrics.drift import DriftMetric
-from tsproxy.proxy.metrics.latency.timings import Timings
 from tsproxy.proxy.metrics.rules import RuleMetric
 from tsproxy.proxy.metrics.text import as_text
+from tsproxy.proxy.metrics.timings import Timings
 from tsproxy.proxy.metrics.topics import BusiestTopics, TopicMetric
 from tsproxy.proxy.metrics.totals import families_now
 from tsproxy.proxy.pipe import Tally
