@@ -29,6 +29,8 @@ REMOVED: Final[Mapping[str, str]] = MappingProxyType(
     {
         "stream": "run compact or night on the files as often as you like; a sink connector or "
         "kafka-console-consumer.sh writes the values of decisions.topic as lines of a file",
+        "night --lineage": "OpenLineage's own listener for Spark sends the events, by settings of Spark "
+        "(docs/guide/reports.md)",
         "compact --input-format": "it reads the decision log itself, which is JSON lines",
         "night --input-format": "it reads the decision log itself, which is JSON lines",
     }

@@ -25,10 +25,10 @@ from datetime import date, timedelta
 from typing import TYPE_CHECKING, Final
 
 from spark_reports import arguments
-from spark_reports.commands import compact, daily_run, day_by_day, lineage
+from spark_reports.commands import compact, daily_run, day_by_day
 from spark_reports.commands.publishing import Readers
 from spark_reports.commands.spark_run import nothing_of, progress_of, spark_at_work
-from spark_reports.exits import FAILED, NothingToReportError, UsageError
+from spark_reports.exits import NothingToReportError, UsageError
 from spark_reports.report import files
 
 if TYPE_CHECKING:
@@ -67,7 +67,6 @@ def add(commands: arguments.Commands) -> None:
     compact.add_writing(parser)
     arguments.add_replace(parser, "table", "rollup")
     daily_run.add_report(parser, has_output=False)
-    lineage.add(parser)
     parser.set_defaults(run=run, format=_FORMATS)
 
 
@@ -76,18 +75,6 @@ def run(options: argparse.Namespace) -> int:
     complete(options)
     readers = Readers.of(options)
     readers.of_day(day).check()
-    tell = lineage.of_night(options, day)
-    tell("START", None)
-    try:
-        code = _made(options, readers, day)
-    except BaseException as error:
-        tell("FAIL", str(error) or type(error).__name__)
-        raise
-    tell("FAIL" if code == FAILED else "COMPLETE", None)
-    return code
-
-
-def _made(options: argparse.Namespace, readers: Readers, day: date) -> int:
     places = [*compact.table_places(options.table, options.table_format), *readers.places]
     progress = progress_of(options)
     with spark_at_work(
