@@ -25,12 +25,15 @@ from spark_reports.exits import (
 from tsproxy.model.misspelt import unknown_command
 
 COMMANDS: Final = (night, daily, what_if, trend, compact, doctor, gate, render)
+_OWN_LINKS: Final = "report.json has the client_id and the principal of each producer, for links of your own"
 REMOVED: Final[Mapping[str, str]] = MappingProxyType(
     {
         "stream": "run compact or night on the files as often as you like; a sink connector or "
         "kafka-console-consumer.sh writes the values of decisions.topic as lines of a file",
         "night --lineage": "OpenLineage's own listener for Spark sends the events, by settings of Spark "
         "(docs/guide/reports.md)",
+        "daily --link-template": _OWN_LINKS,
+        "night --link-template": _OWN_LINKS,
         "compact --input-format": "it reads the decision log itself, which is JSON lines",
         "night --input-format": "it reads the decision log itself, which is JSON lines",
     }

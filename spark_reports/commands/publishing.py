@@ -4,10 +4,9 @@
 """
 
 import argparse
-from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from datetime import date, timedelta
-from functools import partial
 from pathlib import PurePosixPath
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, Self
@@ -76,14 +75,8 @@ def add(parser: argparse.ArgumentParser, *, has_output: bool) -> None:
         "(default of night: its --output)",
     )
     parser.add_argument(
-        "--link-template",
-        type=partial(_checked, links.template),
-        metavar="URL",
-        help="a link for each producer, such as 'https://dashboards.example.com/?client={client_id}'",
-    )
-    parser.add_argument(
         "--address",
-        type=partial(_checked, links.address),
+        type=_address,
         metavar="URL",
         help="where readers find the folder of --output, for the letters' links, such as https://reports.example.com",
     )
@@ -107,9 +100,9 @@ def _owners(path: str) -> Owners | str:
         raise argparse.ArgumentTypeError(str(error)) from None
 
 
-def _checked(check: Callable[[str], str], text: str) -> str:
+def _address(text: str) -> str:
     try:
-        return check(text)
+        return links.address(text)
     except ValueError as error:
         raise argparse.ArgumentTypeError(str(error)) from None
 
@@ -126,7 +119,6 @@ class Readers:
     """The owners; before `loaded`, it may be the address of a file that only Spark can read."""
     letters_to: str | None = None
     index: str | None = None
-    link_template: str | None = None
     address: str | None = None
     may_replace: bool = False
     """The rollup may lose lines of its days."""
@@ -142,7 +134,6 @@ class Readers:
             owners=options.owners,
             letters_to=options.notify_dir,
             index=options.index,
-            link_template=options.link_template,
             address=options.address,
             may_replace=options.replace,
         )
@@ -234,7 +225,6 @@ class Readers:
             index=f"{'../' * len(steps)}{_INDEX}" if steps else None,
             day_before=_neighbour(known, first - timedelta(days=1), steps),
             day_after=_neighbour(known, last + timedelta(days=1), steps),
-            client=self.link_template,
             pages="html" in self.formats,
             address=self.address,
         )

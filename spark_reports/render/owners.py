@@ -125,15 +125,3 @@ def channel(text: str | None) -> Content:
     shown = words.short(text or "–", 80)
     link = links.channel_link(text)
     return shown if link is None else element("a", shown, href=link, class_="name")
-
-
-def dashboard(report: Report, producer: Producer) -> Markup | None:
-    """The link of `--link-template` for a producer; None if there is none."""
-    values = {
-        "client_id": words.true_id(producer["client_id"]),
-        "principal": producer["principal"],
-        "first_day": report["first_day"],
-        "last_day": report["last_day"],
-    }
-    link = links.client_link(report.get("links"), values)
-    return element("a", "Dashboard", href=link) if link else None

@@ -183,7 +183,6 @@ def _evidence(row: SenderRow) -> Markup:
     return join(
         element("p", f"{_who(producer)} {_when(report, producer)}", *_topics_of(row), "."),
         _week(report, producer),
-        element("p", link) if (link := owners.dashboard(report, producer)) else None,
         facts(words.good_and_bad(producer), _others(producer)),
         bullets([_example(example) for example in producer["examples"][:EXAMPLES_SHOWN]]),
         element("p", "Text for its owner, to copy:", class_="soft") if own else None,

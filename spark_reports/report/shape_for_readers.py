@@ -73,8 +73,6 @@ class Links(TypedDict):
     index: str | None
     day_before: str | None
     day_after: str | None
-    client: str | None
-    """`--link-template`"""
     pages: bool
     """True if pages of teams and of topics are beside the page."""
     address: str | None

@@ -113,7 +113,6 @@ def complete():
     report = owners.assigned(report, owners.parse(OWNERS, "owners.toml"), report["producers"])
     links = {"json": "report.json", "csv": "report.csv", "index": "../index.html"}
     links |= {"day_before": "../2026-11-19/report.html", "day_after": "../2026-11-21/report.html"}
-    links |= {"client": "https://dashboards.example.com/?client={client_id}&from={first_day}"}
     links |= {"pages": True, "address": None}
     compared = history.compared(week_of(report), date(2026, 11, 20), 1)
     return report | {"history": compared, "links": links}
