@@ -8,10 +8,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-from benchmarks import capacity_page
 from benchmarks.bench import FULL, QUICK, Bench
 from benchmarks.measurements import MEASUREMENTS, Measurement
-from benchmarks.page import MissingFigureError
 from benchmarks.processes import ProgramError, workshop
 from benchmarks.proxies import PEERS, PROXIES, peer
 from benchmarks.report import Circumstances, table, write
@@ -47,10 +45,6 @@ def main() -> int:
         output = options.output or (None if options.quick or options.only or options.loads else _DOCS)
         if output is not None and measured:
             write(output, bench, circumstances, measured)
-            try:
-                capacity_page.write(output)
-            except MissingFigureError as error:
-                bench.missing[f"{capacity_page.PAGE} stays as it is: {error}"] = None
     for text in (*bench.missing, *bench.failed):
         print(text, file=sys.stderr)
     return 1 if bench.failed else 0

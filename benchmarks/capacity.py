@@ -1,4 +1,4 @@
-"""CPU of tsproxy in absolute figures, by size, codec and TLS. capacity.md is worked out from them.
+"""CPU of tsproxy in absolute figures, by size, codec and TLS: the figures of capacity.md.
 
 Everywhere else the benchmarks compare programs. Here the question is how many cores a traffic needs, and a
 ratio does not answer it.

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
-from benchmarks.capacity_page import figures
 from benchmarks.measurements import MEASUREMENTS
 from benchmarks.page import PAGE, REPORTS_TITLE, MissingFigureError, cell, number, table, wrapped
 from benchmarks.targets import counted
@@ -23,6 +22,8 @@ END: Final = "<!-- end of questions -->\n"
 _TITLES: Final = {each.name: each.title for each in MEASUREMENTS}
 _SIZES: Final = ("1 KB, 8×5", "16 KB, 8×5", "100 KB, 8×5", "1 MB, 8×5")
 _END_TO_END: Final = _TITLES["end-to-end"]
+_BUSY: Final = 0.6
+"""The share of a core that a worker may use at the busiest time."""
 _TEXT: Final = (
     "A ratio of 1 is haproxy, which reads nothing, on the same machine in the same run. The spread of "
     "each figure, and what was missed, stand in the section that the command names."
@@ -55,9 +56,9 @@ def _delay(page: str) -> str:
 
 
 def _traffic(page: str) -> str:
-    costs = figures(page).costs
     rows = ("100 KB, 8×5", "100 KB lz4, 8×5, TLS", "Fetch, 1 MB, 8×1, TLS")
-    return " / ".join(f"{costs[row].worker_mb_s / 1_000:.2g}" for row in rows) + " GB/s"
+    ms_a_mb = (number(cell(page, _TITLES["capacity"], row, "CPU, ms a MB")) for row in rows)
+    return " / ".join(f"{_BUSY / each:.2g}" for each in ms_a_mb) + " GB/s"
 
 
 def _memory(page: str) -> str:
