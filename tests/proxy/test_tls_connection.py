@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tsproxy.config.settings import ClientAuth, ListenerTls, TlsVersion, UpstreamTls
+from tsproxy.config.settings import ListenerTls, TlsVersion, UpstreamTls
 from tsproxy.tls.connection import TlsConnection
 from tsproxy.tls.contexts import server_context, upstream_context
 
@@ -111,34 +111,3 @@ def test_without_a_buffer_bytes_are_returned(contexts):
     pair.incoming.write(pair.sent.read())
 
     assert pair.connection.read(100) == b"some"
-
-
-@pytest.mark.parametrize("version", TlsVersion)
-def test_a_client_that_has_closed_leaves_no_session_with_its_certificates_behind(certificates, version):
-    """20,480 sessions of TLS 1.2, each with up to 100 KiB of certificates, took 3.5 GiB for each listener."""
-    made = certificates.issue("tls-sessions")
-    listener = server_context(
-        ListenerTls(
-            certificate=made.certificate,
-            key=made.key,
-            client_ca=certificates.certificate,
-            client_auth=ClientAuth.REQUIRED,
-        )
-    )
-    client = upstream_context(
-        UpstreamTls(certificates.certificate, certificate=made.certificate, key=made.key)
-    )
-    client.check_hostname = False
-    client.options |= ssl.OP_NO_TICKET
-    if version is TlsVersion.V1_2:
-        client.maximum_version = ssl.TLSVersion.TLSv1_2
-    for _ in range(3):
-        pair = Pair((listener, client))
-        for end in (pair.client, pair.connection) * 2:
-            try:
-                end.unwrap()
-            except ssl.SSLWantReadError:
-                pair.incoming.write(pair.sent.read())
-    assert pair.connection.getpeercert()
-    assert listener.session_stats()["accept_good"] == 3
-    assert listener.session_stats()["number"] == 0

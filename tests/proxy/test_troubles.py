@@ -11,6 +11,7 @@ from tsproxy.proxy.metrics.catalogue import (
     CERTIFICATES_LAST_RELOAD_SUCCESSFUL,
     CONFIG_LAST_RELOAD_SUCCESSFUL,
     ENFORCEMENT_SUSPENDED,
+    SESSIONS_STORED,
 )
 from tsproxy.proxy.metrics.registry import Metrics
 from tsproxy.proxy.metrics.results import Lately
@@ -19,6 +20,7 @@ from tsproxy.proxy.metrics.totals import families_now
 ROWS = [
     (CONFIG_LAST_RELOAD_SUCCESSFUL, (), 1, 0, "an older one is in force (config_not_reloaded)"),
     (ENFORCEMENT_SUSPENDED, (), 0, 1, "nothing is enforced: this proxy's clock"),
+    (SESSIONS_STORED, (), 0, 1, "OpenSSL keeps sessions of TLS 1.2"),
     (CERTIFICATE_EXPIRY, ("listeners.public.tls.certificate",), 60, -60, "has expired"),
     (
         CERTIFICATES_LAST_RELOAD_SUCCESSFUL,

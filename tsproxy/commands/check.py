@@ -62,9 +62,11 @@ def _check(parser: argparse.ArgumentParser, options: argparse.Namespace) -> int:
 def _checked(file: Path) -> Config:
     """The configuration in a file whose certificates are usable. Raises ConfigError."""
     config = load(read_yaml(file), os.environ)
-    from tsproxy.tls.contexts import check_files  # OpenSSL, but no loop and no Kafka client
+    from tsproxy.tls.contexts import check_files, stored_sessions  # OpenSSL, but no loop and no Kafka client
 
     check_files(config)
+    if stored := stored_sessions(config):
+        raise ConfigError(*stored)
     return config
 
 

@@ -10,6 +10,7 @@ from tsproxy.config.settings import Config
 from tsproxy.doctor.findings import Check, Finding
 from tsproxy.proxy.outgoing_ports import known_outgoing_ports
 from tsproxy.tls.certificate_expiry import certificate_notices
+from tsproxy.tls.contexts import stored_sessions
 
 CONFIGURATION: Final = Check("configuration")
 
@@ -26,7 +27,7 @@ def all_notices(config: Config, now_ms: int) -> list[Problem]:
 def examine(config: Config, now_ms: int) -> Iterator[Finding]:
     policy = config.policy
     yield CONFIGURATION.ok(f"can be read: mode {policy.mode}, limits from {policy.limits_from}")
-    for notice in all_notices(config, now_ms):
+    for notice in (*stored_sessions(config), *all_notices(config, now_ms)):
         yield CONFIGURATION.warning(str(notice), _EXPLAINED)
 
 

@@ -215,6 +215,7 @@ class Proxy:
         return [
             self._recorder.tick,
             self._certificates.watch,
+            self._certificates.keep_no_sessions,
             self._limits.run,
             self._offers.run,
             self._waivers.watch,

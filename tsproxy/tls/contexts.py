@@ -15,10 +15,16 @@ from typing import Final
 from tsproxy.config.problems import ConfigError, Problem
 from tsproxy.config.settings import ClientAuth, Config, ServerTls, TlsVersion, UpstreamTls
 from tsproxy.tls.connection import TlsConnection, TlsContext
-from tsproxy.tls.sessions import keep_no_sessions
+from tsproxy.tls.sessions import why_not
 
 HANDSHAKE_S: Final = 10.0
 """How long a handshake may take before the connection is closed."""
+
+STORED: Final = (
+    "OpenSSL keeps sessions of TLS 1.2 in memory, with clients' certificates, and this Python does not let "
+    "the proxy turn that off"
+)
+STORED_ADVICE: Final = 'say min_version: "1.3", or use a Python with which the proxy is tested (support.md)'
 
 CurrentTls = Callable[[], ssl.SSLContext]
 """Returns the context for the next connection. Existing connections keep theirs."""
@@ -62,7 +68,8 @@ def _remember_host(handshake: ssl.SSLObject, host: str | None, _: ssl.SSLContext
 
 
 def server_context(tls: ServerTls) -> ssl.SSLContext:
-    """The context for connections that others open. Raises ConfigError for an unusable file."""
+    """The context for connections that others open, still with OpenSSL's store of sessions (`tls.sessions`).
+    Raises ConfigError for an unusable file."""
     context = TlsContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = _VERSIONS[tls.min_version]
     _choose_ciphers(context, tls.ciphers, tls.place)
@@ -73,7 +80,6 @@ def server_context(tls: ServerTls) -> ssl.SSLContext:
         _load_revocations(context, tls.client_crl, f"{tls.place}.client_crl")
     context.verify_mode = _VERIFY[tls.client_auth]
     context.sni_callback = _remember_host
-    keep_no_sessions(context)
     return context
 
 
@@ -106,6 +112,16 @@ def check_files(config: Config) -> None:
             problems += error.problems
     if problems:
         raise ConfigError(*problems)
+
+
+def stored_sessions(config: Config) -> list[Problem]:
+    """A problem for each section whose clients may fill OpenSSL's store of sessions; none if it can be turned
+    off, which a process of its own tries."""
+    servers = [*(each.tls for each in config.listeners), config.admin.tls]
+    storing = [tls.place for tls in servers if tls and tls.min_version is TlsVersion.V1_2]
+    why = why_not() if storing else None
+    text = f"{STORED} ({why}): {STORED_ADVICE}"
+    return [Problem("", f"{place}.min_version", text) for place in storing if why]
 
 
 def handshake_text(error: BaseException) -> str:

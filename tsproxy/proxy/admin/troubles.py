@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from tsproxy.proxy.admin.numbers import Numbers
 from tsproxy.proxy.admin.report import Report
 from tsproxy.proxy.metrics.results import Failure, Result, failures
+from tsproxy.tls.contexts import STORED
 
 
 def troubles(report: Report) -> list[str]:
@@ -37,6 +38,8 @@ def _of_metrics(report: Report) -> Iterator[str]:
         yield "nothing is enforced: this proxy's clock is too far from the brokers' (clock.max_offset)"
     if any(value == 0 for _, value in numbers.rows("tsproxy_config_last_reload_successful")):
         yield "the configuration file was rejected: an older one is in force (config_not_reloaded)"
+    if numbers.sum("tsproxy_tls_sessions_stored"):
+        yield f"{STORED} (tls_sessions_stored)"
     for labels, left_s in numbers.rows("tsproxy_certificate_expiry_seconds"):
         if left_s <= 0:
             yield f"a certificate of {labels['setting']} has expired: clients or brokers reject it"

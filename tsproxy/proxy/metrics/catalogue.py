@@ -255,6 +255,11 @@ CERTIFICATES_LAST_RELOAD_SUCCESSFUL: Final = gauge_row(
     ("section",),
     joined=Joined.LOWEST,
 )
+SESSIONS_STORED: Final = gauge_row(
+    "tsproxy_tls_sessions_stored",
+    "1 if OpenSSL keeps sessions of TLS 1.2 in memory, since the proxy could not turn that off",
+    joined=Joined.HIGHEST,
+)
 CERTIFICATE_EXPIRY: Final = gauge_row(
     "tsproxy_certificate_expiry_seconds",
     "Seconds until the certificates of a file expire; below 0 since they have expired",

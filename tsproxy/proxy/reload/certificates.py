@@ -10,7 +10,7 @@ This module also reports how long certificates last, as a metric and with an ear
 
 import asyncio
 import ssl
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -29,16 +29,19 @@ from tsproxy.log_events.catalogue import (
     CERTIFICATES_WATCH_CRASHED,
     REVOCATIONS_END_SOON,
     REVOCATIONS_EXPIRED,
+    TLS_SESSIONS_STORED,
 )
 from tsproxy.proxy.metrics.catalogue import (
     CERTIFICATE_EXPIRY,
     CERTIFICATES_LAST_RELOAD_SUCCESSFUL,
+    SESSIONS_STORED,
 )
 from tsproxy.proxy.metrics.registry import Metrics
 from tsproxy.proxy.notes import frames_of
 from tsproxy.proxy.reloadable import Commit
 from tsproxy.tls.certificate_expiry import CRL, End, ends_of, files_of
-from tsproxy.tls.contexts import server_context, upstream_context
+from tsproxy.tls.contexts import STORED_ADVICE, server_context, upstream_context
+from tsproxy.tls.sessions import keep_no_sessions, why_not
 
 CHECK_EVERY_S: Final = 1.0
 WARN_AGAIN_S: Final = 86_400.0
@@ -88,6 +91,7 @@ class Credentials:
         self._seen = self._tried = sources.states()
         self._sources = sources
         self._context = sources.make()
+        self._keeps_no_sessions = False
         self.ends = tuple(ends_of(sources.files))
         self.problem: Unusable | None = None
         """The reason why the files on disk are not in use; None if they are."""
@@ -99,6 +103,11 @@ class Credentials:
     def current(self) -> ssl.SSLContext:
         return self._context
 
+    def keep_no_sessions(self) -> None:
+        """Turn off OpenSSL's store of sessions, also for later contexts. Only if `why_not` finds nothing."""
+        self._keeps_no_sessions = True
+        keep_no_sessions(self._context)
+
     def prepare(self, sources: Sources) -> Commit:
         """Make a new context, perhaps from other files. Raises ConfigError. The old one stays until the
         commit."""
@@ -107,6 +116,8 @@ class Credentials:
 
         def commit() -> None:
             self._context, self.ends = context, ends
+            if self._keeps_no_sessions:
+                keep_no_sessions(context)
             self._seen = self._tried = states
             self._sources = sources
             self.problem = None
@@ -146,6 +157,8 @@ class Certificates:
     def __init__(self, config: Config, metrics: Metrics, clock: Clock) -> None:
         self._clock = clock
         self._expiry = CERTIFICATE_EXPIRY.gauge(metrics.registry)
+        self._sessions_stored = SESSIONS_STORED.gauge(metrics.registry)
+        self._stores_sessions = False
         self._reloaded = CERTIFICATES_LAST_RELOAD_SUCCESSFUL.gauge(metrics.registry)
         self._warned_s: dict[End, float] = {}
         tls = config.upstream.tls
@@ -188,6 +201,10 @@ class Certificates:
 
         return commit
 
+    async def keep_no_sessions(self) -> None:
+        """Turn off OpenSSL's store of sessions. A process tries it first, beside the start."""
+        self._stores_sessions = not await keep_no_sessions_of(self._servers())
+
     async def watch(self) -> None:
         while True:
             self.log_ends()
@@ -200,6 +217,7 @@ class Certificates:
         now_s = self._clock.now_ms() / 1000
         for credentials in self._all():
             self._reloaded.labels(credentials.section).set(credentials.problem is None)
+        self._sessions_stored.set(self._stores_sessions and any(map(_speaks_tls_1_2, self._servers())))
         ends = [end for credentials in self._all() for end in credentials.ends]
         self._expiry.clear()
         self._warned_s = {end: self._warned_s[end] for end in ends if end in self._warned_s}
@@ -220,9 +238,31 @@ class Certificates:
                 has_ended = REVOCATIONS_EXPIRED if is_list else CERTIFICATE_EXPIRED
                 has_ended(**facts, hours_ago=int(-left_s // 3600))
 
-    def _all(self) -> Iterator[Credentials]:
+    def _servers(self) -> Iterator[Credentials]:
         yield from self.listeners.values()
-        yield from (each for each in (self.upstream, self.admin) if each is not None)
+        if self.admin is not None:
+            yield self.admin
+
+    def _all(self) -> Iterator[Credentials]:
+        yield from self._servers()
+        if self.upstream is not None:
+            yield self.upstream
+
+
+async def keep_no_sessions_of(servers: Iterable[Credentials]) -> bool:
+    """Whether OpenSSL's store of sessions is off for all of these now. If not, the log has the reason."""
+    servers = [*servers]
+    why = await asyncio.to_thread(why_not) if servers else None
+    if why is None:
+        for each in servers:
+            each.keep_no_sessions()
+    elif any(map(_speaks_tls_1_2, servers)):
+        TLS_SESSIONS_STORED(error=why, advice=STORED_ADVICE)
+    return why is None
+
+
+def _speaks_tls_1_2(server: Credentials) -> bool:
+    return server.current().minimum_version is not ssl.TLSVersion.TLSv1_3
 
 
 def credentials_of_admin(config: Config) -> Credentials | None:

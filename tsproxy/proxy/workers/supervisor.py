@@ -31,7 +31,12 @@ from tsproxy.proxy.metrics.tasks import Tasks
 from tsproxy.proxy.metrics.totals import families_now, joined
 from tsproxy.proxy.notes import frames_of
 from tsproxy.proxy.ports import ListenError
-from tsproxy.proxy.reload.certificates import credentials_of_admin, sources_of_admin, use_changed_files
+from tsproxy.proxy.reload.certificates import (
+    credentials_of_admin,
+    keep_no_sessions_of,
+    sources_of_admin,
+    use_changed_files,
+)
 from tsproxy.proxy.reload.reloader import Reloader
 from tsproxy.proxy.service_manager import GRACE_MS, ServiceManager
 from tsproxy.proxy.startup import StartError
@@ -126,6 +131,7 @@ class Supervisor:
         lives = [loop.create_task(member.run()) for member in self._members]
         stopping, watching = loop.create_task(self._stopping.wait()), loop.create_task(self._watch())
         reloading = loop.create_task(self._reloader.run())
+        guarding = loop.create_task(keep_no_sessions_of([self._credentials] if self._credentials else []))
         beating = loop.create_task(self._manager.beat(lambda: not self.hanging()))
         try:
             await asyncio.wait([stopping, *lives], return_when=asyncio.FIRST_COMPLETED)
@@ -133,7 +139,7 @@ class Supervisor:
             self._stopping.set()
             await cancelled(reloading)
             failures = await self._stop(lives)
-            await cancelled(stopping, watching, beating)
+            await cancelled(stopping, watching, beating, guarding)
             self._admin.stop()
             PROXY_STOPPED(clients_cut=sum(member.clients_cut for member in self._members))
         if failures:
