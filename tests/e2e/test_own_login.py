@@ -16,6 +16,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 import pytest_asyncio
+from cryptography import x509
 
 from tests.e2e.issuer import Issuer, cluster_for_tokens
 from tests.proxy.world import until
@@ -23,9 +24,12 @@ from tsproxy.cluster import tokens
 from tsproxy.cluster.client_options import security_options
 from tsproxy.cluster.tokens import Token, TokenError, TokenProvider, token_provider
 from tsproxy.config.settings import ClientCredentials, MskIam, Sasl, SaslMechanism, Secret, TokenFile
+from tsproxy.testing.certificates import CertificateAuthority
 from tsproxy.testing.java_producer import Acknowledged, JavaProducer, JavaRecord, Rejected
 from tsproxy.testing.proxy import ProxyError, RunningProxy
 
+NEEDED = (x509.BasicConstraints, x509.SubjectAlternativeName)
+"""The extensions of an old authority's certificates."""
 SECRET = "planted secret: of/the+proxy"
 SESSION_MS = 3_000
 CHUNKED = b"HTTP/1.1 %s\r\nTransfer-Encoding: chunked\r\n\r\n50\r\n{"
@@ -208,6 +212,39 @@ async def test_the_secret_goes_only_to_an_issuer_whose_certificate_is_trusted(ce
             with pytest.raises(TokenError, match="certificate verify failed"):
                 await fetching
     assert bool(asked) is trusts
+
+
+@pytest.mark.parametrize("names", [("localhost", "127.0.0.1"), ("another.test",)], ids=["named", "another"])
+async def test_an_issuers_authority_needs_no_key_identifiers_on_any_python(tmp_path, monkeypatch, names):
+    """As for the brokers' authority. Python's default context is strict from 3.13 on; here it is on each."""
+    made = ssl.create_default_context
+
+    def strict(**options):
+        context = made(**options)
+        context.verify_flags |= ssl.VERIFY_X509_STRICT
+        return context
+
+    monkeypatch.setattr(ssl, "create_default_context", strict)
+    monkeypatch.setattr(
+        x509.CertificateBuilder,
+        "add_extension",
+        lambda self, extension, critical, add=x509.CertificateBuilder.add_extension: (
+            add(self, extension, critical) if isinstance(extension, NEEDED) else self
+        ),
+    )
+    authority = CertificateAuthority(tmp_path, "of old times")
+    plain = authority.issue("issuer-of-tokens", names)
+    tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    tls.load_cert_chain(plain.certificate, plain.key)
+    async with saying(OK + b'{"access_token": "token"}', tls=tls) as url:
+        source = ClientCredentials(url, "tsproxy", Secret("s"), ca=authority.certificate)
+        with pytest.raises(ssl.SSLCertVerificationError, match="Missing"):
+            await asyncio.open_connection("127.0.0.1", urlsplit(url).port, ssl=strict(cafile=source.ca))
+        if "localhost" in names:
+            assert await token_provider(source).token() == "token"
+        else:
+            with pytest.raises(TokenError, match="certificate is not valid for"):
+                await token_provider(source).token()
 
 
 async def test_a_request_that_is_not_encrypted_goes_by_no_proxy_of_the_environment(monkeypatch):
