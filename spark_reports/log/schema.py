@@ -51,22 +51,16 @@ WHOLE_DDL: Final = f"{spark_ddl()}, {CORRUPT} STRING"
 """Every field of the log, for `compact`: later reports may need fields that today's do not."""
 
 OWN_COLUMNS: Final = (
-    ("raw", "STRING", "the beginning of a line that cannot be used; else null"),
-    ("file", "STRING", "the file of the line"),
-    ("copies", "BIGINT", "how often the line was delivered; it is in the table once"),
-    ("problem", "STRING", "why the line cannot be used; null if it can"),
-    ("checks", "INT", "the number of the checks that the line went through; null for an earlier release"),
-    ("hour", "STRING", "the hour in which its batches are counted, `2026-11-20T10`"),
-    ("event_date", "STRING", "its day in UTC; the partition"),
+    ("raw", "STRING"),
+    ("file", "STRING"),
+    ("copies", "BIGINT"),
+    ("problem", "STRING"),
+    ("checks", "INT"),
+    ("hour", "STRING"),
+    ("event_date", "STRING"),
 )
-"""Name, type and meaning of each column of the table that is no field of the log."""
+"""Name and type of each column of the table that is no field of the log (docs/reference/decision-log.md)."""
 
-TABLE_COLUMNS: Final = (*(field.name for field in FIELDS), *(name for name, _, _ in OWN_COLUMNS))
-TABLE_DDL: Final = ", ".join([spark_ddl(), *(f"{name} {type_}" for name, type_, _ in OWN_COLUMNS)])
+TABLE_COLUMNS: Final = (*(field.name for field in FIELDS), *(name for name, _ in OWN_COLUMNS))
+TABLE_DDL: Final = ", ".join([spark_ddl(), *(f"{name} {type_}" for name, type_ in OWN_COLUMNS)])
 """The table of `compact`: every field of the log, and the source of each line."""
-
-
-def own_columns_as_table() -> str:
-    """OWN_COLUMNS as Markdown."""
-    rows = [f"| `{name}` | {type_} | {meaning} |" for name, type_, meaning in OWN_COLUMNS]
-    return "\n".join(["| column | type | meaning |", "| --- | --- | --- |", *rows]) + "\n"

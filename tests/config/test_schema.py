@@ -8,7 +8,7 @@ import yaml
 
 from tests.config.files import SMALLEST, config_of
 from tests.config.test_wrong_files import WRONG
-from tsproxy.config.reference import EXAMPLES, part_of, reference
+from tests.documents.keys import EXAMPLES, part_of, reference
 from tsproxy.config.schema import json_schema
 from tsproxy.config.tree import KEYS
 

@@ -13,16 +13,12 @@ from typing import Final
 
 from rigs.differential import intended
 from rigs.simulated import violations
-from spark_reports.log.schema import own_columns_as_table
-from spark_reports.report import json_schema
 from tests.authority import inputs
-from tests.documents import asyncapi, commands
+from tests.documents import commands, fields, keys, report_schema
 from tests.test_states import drawing
 from tsproxy.config import schema
-from tsproxy.config.reference import reference as keys_reference
 from tsproxy.decisions.fields import FIELDS
 from tsproxy.decisions.schema import json_schema as decisions_schema
-from tsproxy.decisions.schema import markdown_table
 
 ROOT: Final = Path(__file__).parents[2]
 
@@ -31,9 +27,8 @@ PARTS: Final[Mapping[str, Callable[[], str]]] = {
     "states of a client": lambda: drawing("states of a client"),
     "states of a broker": lambda: drawing("states of a broker"),
     "commands": commands.reference,
-    "keys": keys_reference,
-    "fields": markdown_table,
-    "table columns": own_columns_as_table,
+    "keys": keys.reference,
+    "fields": fields.reference,
     "intended differences": intended.as_table,
     "authority": inputs.as_table,
     "invariants": violations.as_table,
@@ -59,8 +54,7 @@ FILES: Final[Mapping[str, Callable[[], str]]] = {
     _WORDS: grown(_WORDS, [f"{field.name} {word}" for field in FIELDS for word in field.choices]),
     "docs/reference/configuration.schema.json": schema.as_text,
     "docs/reference/decision-log.schema.json": lambda: json.dumps(decisions_schema(), indent=1) + "\n",
-    "docs/reference/decision-topic.asyncapi.json": asyncapi.text,
-    "docs/reference/report.schema.json": json_schema.text,
+    "docs/reference/report.schema.json": report_schema.text,
 }
 
 _PART = re.compile(

@@ -17,7 +17,7 @@ from spark_reports.commands.render import FORMATS, for_terminal
 from spark_reports.log import frames
 from spark_reports.log.read import Source
 from spark_reports.log.set_aside import ABSURD_COUNT, KEY_FIELDS
-from spark_reports.report import json_schema
+from tests.documents import report_schema
 from tests.spark_reports import collected
 from tests.spark_reports.logs import write
 from tests.spark_reports.pure.test_json_schema import breaches
@@ -87,7 +87,7 @@ def test_no_line_ends_a_report_or_bends_it(spark, log, problems, tmp_path, capsy
     asked += ["--rollup", str(tmp_path / "rollup"), "--format", "html,md,json,csv,prom"]
     assert main(["daily", *asked]) == 0
     report = json.loads(capsys.readouterr().out)
-    assert not breaches(report, json_schema.schema(), json_schema.schema())
+    assert not breaches(report, report_schema.schema(), report_schema.schema())
     for made in FORMATS.values():
         assert made(report)
     assert for_terminal(report)

@@ -5,8 +5,8 @@
         topic: str = live(TOPIC, "A topic with `message.timestamp.type=LogAppendTime`, …")
         every_ms: int = live(DURATION, "How often.", default="30s")
 
-Everything else follows from such a line: the tree of allowed keys (`tree`), the table in the documents
-(`reference`), the JSON Schema (`schema`), the effect of a reload (`reloaded`) and the value of the field
+Everything else follows from such a line: the tree of allowed keys (`tree`), the documents' reference (`make
+generated`), the JSON Schema (`schema`), the effect of a reload (`reloaded`) and the value of the field
 (`parsed.make`). A reload changes a `live` key. A `fixed` key changes with a restart.
 
 A class of a lower layer (`SessionLimits`, `Policy`) cannot import this module. `keys_for` declares its keys

@@ -1,4 +1,4 @@
-"""The schema as JSON Schema, as Spark DDL and as a Markdown table. All are made from `fields.FIELDS`."""
+"""The schema as JSON Schema and as Spark DDL. Both are made from `fields.FIELDS`."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -72,19 +72,3 @@ def _field_schema(field: Field) -> dict[str, object]:
 def spark_ddl() -> str:
     """The Spark schema of any line: `ts STRING, event STRING, …`. All columns are nullable."""
     return ", ".join(f"{field.name} {TYPE_FORMS[field.type].spark}" for field in FIELDS)
-
-
-def markdown_table() -> str:
-    """The table of docs/reference/decision-log.md with one row for each field, ending in a newline.
-
-    In the four event columns, ● marks a field that is always present and ○ one that may be present.
-    """
-    head = ["field", "type", *(event.value for event in EventName), "since", "meaning"]
-    rows = [head, ["---"] * len(head), *(_markdown_row(field) for field in FIELDS)]
-    return "".join(f"| {' | '.join(row)} |\n" for row in rows)
-
-
-def _markdown_row(field: Field) -> list[str]:
-    marks = ["●" if e in field.always else "○" if e in field.maybe else "" for e in EventName]
-    choices = f" ({', '.join(f'`{choice}`' for choice in field.choices)})" if field.choices else ""
-    return [f"`{field.name}`", field.type.value, *marks, str(field.since), field.meaning + choices]

@@ -3,9 +3,9 @@
 from pathlib import Path
 from typing import get_type_hints
 
-from spark_reports.report import json_schema
 from spark_reports.report.plain import ROWS
 from spark_reports.report.shape import Plain
+from tests.documents import report_schema
 from tests.spark_reports import reports
 
 DOCUMENT = Path(__file__).parents[3] / "docs" / "reference" / "report.schema.json"
@@ -39,13 +39,13 @@ def test_the_tables_whose_rows_are_not_computed_are_those_of_the_shape():
 
 
 def test_a_report_keeps_to_the_schema():
-    schema = json_schema.schema()
+    schema = report_schema.schema()
     assert breaches(reports.fixed(), schema, schema) == []
     assert breaches(reports.empty(), schema, schema) == []
 
 
 def test_a_report_that_lacks_or_mistypes_something_does_not():
-    schema = json_schema.schema()
+    schema = report_schema.schema()
     assert breaches(reports.fixed() | {"hours": [1]}, schema, schema) == ["report.hours[0]"]
     report = reports.fixed()
     del report["log"]["gaps"]
