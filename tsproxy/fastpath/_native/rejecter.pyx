@@ -3,6 +3,9 @@
 
 A request is read to its end before it is answered or counted. These steps can only fail if memory runs out.
 Memory for an answer is reserved before the answer is written.
+
+Without it, the session makes each rejection: 310 us of CPU in place of 3.1 for a request of 1 KB, and 553 in
+place of 82 for one of 100 KB (`python -m benchmarks --only reject`, base and trial in turns, 2026-11-28).
 """
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
