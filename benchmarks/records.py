@@ -5,6 +5,7 @@ It is measured in this process, without a network.
 
 import io
 import time
+import zlib
 from collections.abc import Callable
 from functools import partial
 from typing import Final
@@ -139,6 +140,10 @@ def records_count(batch: bytes) -> int:
     return int.from_bytes(batch[HEADER_SIZE - 4 : HEADER_SIZE], "big")
 
 
+def _zlib(data: bytes) -> bytes:
+    return zlib.decompress(data, 31)
+
+
 def _isal(data: bytes) -> bytes:
     return isal_zlib.decompress(data, 31)
 
@@ -158,19 +163,21 @@ def _zstd(data: bytes) -> bytes:
     return zstandard.ZstdDecompressor().stream_reader(io.BytesIO(data)).read()
 
 
-_ONE_SHOT: Final[dict[Codec, Callable[[bytes], bytes]]] = {
-    Codec.GZIP: _isal,
-    Codec.SNAPPY: _snappy,
-    Codec.LZ4: lz4.frame.decompress,
-    Codec.ZSTD: _zstd,
+_ONE_SHOT: Final[dict[str, tuple[Codec, Callable[[bytes], bytes]]]] = {
+    "gzip": (Codec.GZIP, _zlib),
+    "gzip, with isal = 1": (Codec.GZIP, _isal),
+    "snappy": (Codec.SNAPPY, _snappy),
+    "lz4": (Codec.LZ4, lz4.frame.decompress),
+    "zstd": (Codec.ZSTD, _zstd),
 }
+"""The codec and the library of each row."""
 
 
 def codecs(bench: Bench) -> Section:
     """The cost of reading a compressed batch, as a ratio to decompressing it."""
     rows = []
     uncompressed = OnFastPath(build_batch(Shape(100_000), NOW_MS))
-    for codec, decompress in _ONE_SHOT.items():
+    for name, (codec, decompress) in _ONE_SHOT.items():
         batch = build_batch(Shape(100_000, codec=codec), NOW_MS)
         reading = OnFastPath(batch)
         times = in_rounds(
@@ -182,16 +189,17 @@ def codecs(bench: Bench) -> Section:
             },
         )
         if reading.unread():
-            raise ProgramError(f"{codec.name.lower()}: records stayed unread")
+            raise ProgramError(f"{name}: records stayed unread")
         both = [sum(each) for each in zip(times["codec"], times["uncompressed"], strict=True)]
         cost = ratio(times["all"], both)
-        rows.append((codec.name.lower(), str(ratio(times["all"], times["codec"])), str(cost)))
+        rows.append((name, str(ratio(times["all"], times["codec"])), str(cost)))
     return Section(
         text="Time to forward a request that has a compressed batch of 100 KB, with every timestamp read, "
         "and to count it when it is accepted. The first ratio is to decompressing it in one call with the "
         "same library. It cannot be 1: to read the timestamps takes 3 µs, and lz4 needs only 20 µs for these "
         "100 KB. The second ratio is to that call and to forwarding the same records uncompressed, together. "
-        "It shows what the proxy adds between the codec and its reader.",
+        "It shows what the proxy adds between the codec and its reader. isal is faster than zlib, but takes "
+        "0.36 µs per byte for blocks that hold nothing. So it decompresses gzip in threads only.",
         head=("codec", "decompressing = 1", "decompressing and reading = 1"),
         rows=rows,
     )

@@ -23,7 +23,7 @@ import google_crc32c
 from benchmarks.bench import Bench
 from benchmarks.rounds import spread
 from benchmarks.sections import Section
-from tests.wire.blobs import BOMBS, EQUAL
+from tests.wire.blobs import BOMBS, EQUAL, gzip_of_empty_blocks
 from tsproxy.model.outcome import Peer
 from tsproxy.model.produce import (
     PartitionProduceData,
@@ -235,6 +235,12 @@ def _small_requests() -> Input:
     return Input(b"".join(_produce({"t": {n: bad}}, n) for n in range(10_000)))
 
 
+def _gzip_blocks() -> Input:
+    """Members of 60 KB that have more content than that."""
+    one = _compressed(_GZIP, gzip_of_empty_blocks(3_750, bytes(65_536)))
+    return Input(_produce({"t": {0: _batch(_NOW_MS)}}) + one * 10)
+
+
 def _xerial() -> bytes:
     one = bytes(cramjam.snappy.compress_raw(b"\x00"))
     return b"\x82SNAPPY\x00" + struct.pack(">ii", 1, 1) + (struct.pack(">i", len(one)) + one) * 35_000
@@ -289,6 +295,7 @@ INPUTS: Final[dict[str, Callable[[], Input]]] = {
     "20,000 topics of one partition": _topics_out_of_range,
     "10,000 requests that are rejected": _small_requests,
     "gzip members of nothing": lambda: Input(_compressed(_GZIP, gzip.compress(b"", mtime=0) * 12_000)),
+    "gzip blocks of nothing behind zeros": _gzip_blocks,
     "snappy blocks of one byte": lambda: Input(_compressed(_SNAPPY, _xerial())),
     "zstd frames of nothing": lambda: Input(
         _compressed(_ZSTD, b"\x28\xb5\x2f\xfd\x00\x58\x01\x00\x00" * 27_000)

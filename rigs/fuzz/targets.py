@@ -183,7 +183,7 @@ def compressed(data: bytes) -> None:
     codec, count = 1 + script.byte() % 5, script.byte()
     spent = 0
 
-    def spend(size: int) -> None:
+    def spend(size: int, _weight: int = 1) -> None:
         nonlocal spent
         spent += 0 if size == record_batch.SHELLS else size
 

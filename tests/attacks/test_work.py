@@ -32,10 +32,11 @@ from tests.session.messages import (
     produced,
     request,
 )
-from tests.wire.batches import GZIP, LZ4, SNAPPY, XERIAL_HEADER, ZSTD, batch, unsigned
+from tests.wire.batches import GZIP, LZ4, SNAPPY, XERIAL_HEADER, ZSTD, batch, record, unsigned
 from tests.wire.blobs import BOMBS, EQUAL, gzip_of_empty_blocks, lz4_block, lz4_frame
+from tests.wire.gzip_calls import noted
 from tsproxy.model.custom_rule import CustomRule
-from tsproxy.model.policy import Match, Policy, Rule, RuleSettings
+from tsproxy.model.policy import Match, OnViolation, Policy, Rule, RuleSettings
 from tsproxy.model.produce import PartitionProduceResponse, ProduceResponse, TopicProduceResponse
 from tsproxy.session import fast_path
 from tsproxy.session.effects import (
@@ -45,6 +46,8 @@ from tsproxy.session.effects import (
     Judge,
     Note,
     PauseClient,
+    SendToBroker,
+    SendToClient,
 )
 from tsproxy.session.job import MOST_OBJECTS
 from tsproxy.session.policies import of_anybody
@@ -202,13 +205,39 @@ def learnt():
 
 @pytest.mark.parametrize("count", [1_000, 60_000])
 def test_gzip_of_blocks_of_nothing_is_not_decompressed_on_the_loop(monkeypatch, count):
-    """One call of the library took 0.3 s for such a MiB, on the fast path and then in the session."""
+    """One call of isal took 0.3 s for such a MiB, on the fast path and then in the session."""
     attack = produce({"t": {0: batch([NOW_MS], GZIP, body=gzip_of_empty_blocks(count), records_count=1)}})
     monkeypatch.setattr(isal_zlib, "decompressobj", None)
+    monkeypatch.setattr(zlib, "decompressobj", None)
     one = learnt()
 
     assert one.fast_path.requests.forward_read(attack, NOW_MS) == 0
     assert [type(effect) for effect in one.client_bytes(attack, NOW_MS)] == [Judge, PauseClient]
+
+
+@pytest.mark.parametrize("uses_fast_path", [True, False])
+def test_of_one_read_128_kib_of_gzip_are_decompressed_on_the_loop(monkeypatch, uses_fast_path):
+    """zlib takes up to 0.055 us a byte, and does not say for how many blocks."""
+    calls = noted(monkeypatch, zlib)
+    body = gzip_of_empty_blocks(200, bytes(4_000))
+    attack = produce({"t": {0: batch([NOW_MS], GZIP, body=body, records_count=1)}}) * 80
+    one = learnt()
+    if uses_fast_path:
+        assert one.fast_path.requests.forward_read(attack, NOW_MS) == 0
+    assert Judge in map(type, one.client_bytes(attack, NOW_MS))
+    assert len(attack) > 200_000
+    assert 0 < sum(size for size, _ in calls) <= 131_072
+
+
+@pytest.mark.parametrize("settings", [{}, {"on_violation": OnViolation.STAMP}], ids=["rejected", "stamped"])
+def test_isal_decompresses_nothing_on_the_loop_that_a_verdict_needs(monkeypatch, settings):
+    """It takes 0.36 us a byte for blocks of nothing, also when the culprits are searched."""
+    body = gzip_of_empty_blocks(50, record(value=bytes(1_000)))
+    bad = produce({"t": {0: batch([0], GZIP, body=body, records_count=1)}})
+    monkeypatch.setattr(isal_zlib, "decompressobj", None)
+    policy = Policy(rules=(Rule("all", Match(), RuleSettings(**settings)),))
+    (effect, *_) = session(policy=policy).client_bytes(bad, NOW_MS)
+    assert isinstance(effect, SendToBroker if settings else SendToClient)
 
 
 def gzip_of_nothing_described(size):

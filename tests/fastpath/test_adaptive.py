@@ -381,7 +381,7 @@ def test_uncompressed_batches_are_always_read():
 
 
 def test_large_batches_which_a_thread_reads_earn_trust_as_well(monkeypatch):
-    monkeypatch.setattr("tsproxy.wire.record_batch.SMALL_BYTES", 1)
+    monkeypatch.setattr("tsproxy.wire.one_shot.most_input", lambda _: 1)
     Producer().earns_trust(codec=ZSTD)
 
 

@@ -18,7 +18,7 @@ from tsproxy.model.verdict import TopicLimits, reason_out_of_range
 from tsproxy.model.view import SessionLimits
 from tsproxy.session.budget import DecompressionBudget
 from tsproxy.session.requests import RELAYED
-from tsproxy.wire.record_batch import read_small
+from tsproxy.wire.record_batch import for_nothing, read_small
 
 Buffer = Callable[[bytes], Any]
 """Makes the buffer that the fast path is given: `bytes`, or one that ends exactly where its bytes end."""
@@ -107,7 +107,7 @@ def _read_compressed(
     if len(body) % 8 == 7:
         return None
     is_recompressed = limits is not None and limits.before_max_ms == 0
-    return read_small(codec_id, body, base_timestamp, count, SessionLimits(), is_recompressed, lambda _: None)
+    return read_small(codec_id, body, base_timestamp, count, SessionLimits(), is_recompressed, for_nothing)
 
 
 def _table(scene: Scene) -> Any:

@@ -6,11 +6,14 @@ import zlib
 from dataclasses import replace
 
 import pytest
+from isal import isal_zlib
 
 from tests.fastpath.conversations import RejectsOdd
 from tests.session.conversation import HOUR_MS, LIMITS, NOW_MS
 from tests.session.test_bombs import MIB
 from tests.wire.batches import GZIP, LZ4, SNAPPY, ZSTD, batch, record
+from tests.wire.blobs import gzip_of_empty_blocks
+from tests.wire.gzip_calls import noted
 from tsproxy.model.custom_rule import CustomRule
 from tsproxy.model.policy import NO_POLICY, Match, Policy, Rule, RuleSettings
 from tsproxy.model.produce import PartitionProduceData, ProduceRequest, TopicProduceData
@@ -121,6 +124,26 @@ def test_a_judge_that_is_stopped_ends_between_two_pieces_of_decompression(monkey
     with pytest.raises(StoppedError):
         next(steps_of(work, of(1, size=2 * MIB)))
     assert len(pieces) == 1
+
+
+def gzip_of_nothing(size):
+    """It kept a judge for 0.36 s a MB, without a look at whether anybody still waited."""
+    return batch([NOW_MS], GZIP, body=gzip_of_empty_blocks(size // 16), records_count=1)
+
+
+def test_a_judge_that_is_stopped_ends_behind_a_slice_of_gzip_that_gives_nothing(monkeypatch):
+    work = Work(SessionLimits())
+    calls = noted(monkeypatch, isal_zlib, work.stop)
+    with pytest.raises(StoppedError):
+        next(steps_of(work, gzip_of_nothing(200_000)))
+    assert [size for size, _ in calls] == [codecs.GZIP_SLICE]
+
+
+def test_compressed_bytes_are_work_whatever_they_give():
+    work, asked = Work(SessionLimits()), gzip_of_nothing(200_000)
+    for _ in steps_of(work, asked):
+        pass
+    assert work.done >= len(asked) // BYTES_A_RECORD
 
 
 # -- The account of one request ----------------------------------------------------------------------

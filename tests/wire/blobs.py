@@ -2,6 +2,7 @@
 
 import gzip
 import struct
+import zlib
 from collections.abc import Iterator
 from random import Random
 
@@ -244,7 +245,7 @@ def _gzip_member(random: Random) -> bytes:
     fields += b"comment\x00" if flags & 16 else b""
     head = whole[:3] + bytes([flags]) + whole[4:10] + fields
     if flags & 2:
-        checksum = gzip.zlib.crc32(head) & 0xFFFF if random.random() < 0.7 else 0
+        checksum = zlib.crc32(head) & 0xFFFF if random.random() < 0.7 else 0
         head += struct.pack("<H", checksum)
     return head + whole[10:]
 
@@ -257,16 +258,19 @@ _DESCRIPTION = (
     *((3, 2), (1, 2)),  # the block's end of 4 bits; a distance of 1 bit
     (15, 4),  # the block's end
 )
-"""(value, bits) of a block without content. The library takes 5 us for its 16 bytes, since two or three codes
-fit into each place of its table."""
+"""(value, bits) of a block without content. isal takes 5 us for its 16 bytes, since two or three codes fit
+into each place of its table."""
 
 
-def gzip_of_empty_blocks(count: int) -> bytes:
-    """One member of so many blocks that describe their codes and use none, and of the last one."""
+def gzip_of_empty_blocks(count: int, content: bytes = b"") -> bytes:
+    """One member of so many blocks that describe their codes and use none, behind the content, if any."""
+    maker = zlib.compressobj(wbits=-zlib.MAX_WBITS)
+    begin = maker.compress(content) + maker.flush(zlib.Z_FULL_FLUSH) if content else b""
     bits = "".join(f"{value:0{size}b}"[::-1] for value, size in _DESCRIPTION) * count + "1100000000"
     bits += "0" * (-len(bits) % 8)
     blocks = bytes(int(bits[at : at + 8][::-1], 2) for at in range(0, len(bits), 8))
-    return b"\x1f\x8b\x08" + bytes(7) + blocks + bytes(8)
+    trailer = struct.pack("<II", zlib.crc32(content), len(content))
+    return b"\x1f\x8b\x08" + bytes(7) + begin + blocks + trailer
 
 
 # -- Much work for few bytes -------------------------------------------------------------------------

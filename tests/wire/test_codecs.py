@@ -3,6 +3,7 @@
 import gzip
 import struct
 import zlib
+from random import Random
 
 import cramjam
 import lz4.frame
@@ -11,10 +12,12 @@ import xxhash
 import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
+from isal import isal_zlib
 
 from tests.wire.batches import CODECS, COMPRESS, GZIP, LZ4, SNAPPY, XERIAL_HEADER, ZSTD, raw_snappy, xerial
-from tests.wire.blobs import lz4_with
-from tsproxy.wire.codecs import BudgetError, CodecError, WindowError, decompress, stream
+from tests.wire.blobs import gzip_of_empty_blocks, lz4_with
+from tests.wire.gzip_calls import noted
+from tsproxy.wire.codecs import GZIP_SLICE, BudgetError, CodecError, WindowError, decompress, stream
 
 KIB = 1024
 MIB = 1024 * KIB
@@ -138,6 +141,25 @@ def test_a_gzip_member_that_breaks_in_its_middle_is_an_error_behind_another_too(
     second[-1000:-8] = b"\xff" * 992
     with pytest.raises(CodecError):
         plain(GZIP, gzip.compress(PLAIN) + second, budget=10 * MIB)
+
+
+@pytest.mark.parametrize("data", [gzip_of_empty_blocks(5_000), gzip_of_empty_blocks(5_000) * 2], ids=len)
+def test_gzip_without_any_content_gives_an_empty_piece_for_each_slice(data):
+    """It takes 6 ms, and the caller looks between pieces whether it must stop."""
+    pieces = list(stream(GZIP, memoryview(data), MIB, WINDOW))
+    assert set(pieces) == {b""}
+    assert len(pieces) >= len(data) // GZIP_SLICE
+
+
+@pytest.mark.parametrize("behind", [b"", gzip.compress(PLAIN, 0) * 3, bytes(100_000)])
+def test_no_call_of_gzips_library_gets_more_than_a_slice(monkeypatch, behind):
+    """It copies what it leaves, at each call."""
+    calls = noted(monkeypatch, isal_zlib)
+    content = Random(1).randbytes(200_000) + bytes(2 * MIB)
+    data = gzip.compress(content) + behind
+    assert plain(GZIP, data, 4 * MIB).startswith(content)
+    assert max(size for size, _ in calls) == GZIP_SLICE
+    assert {most for _, most in calls} == {1 << 16}
 
 
 # -- snappy -----------------------------------------------------------------------------------------

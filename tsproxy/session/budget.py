@@ -8,7 +8,8 @@ beginning. Bytes that go into a decompressor are charged as well as bytes that c
 from typing import Final
 
 MOST_BYTES: Final = 4 << 20
-"""The maximum of input and output bytes for one read: some milliseconds with gzip, the slowest codec."""
+"""The maximum of input and output bytes for one read: some milliseconds. A byte of gzip weighs as
+much as many others (`one_shot.input_weight`)."""
 
 
 class BudgetExceededError(Exception):
@@ -23,8 +24,8 @@ class DecompressionBudget:
     def __init__(self) -> None:
         self.left = MOST_BYTES
 
-    def charge(self, size: int) -> None:
-        """Take `size` bytes from the budget. Raises BudgetExceededError if less than that is left."""
-        self.left -= size
+    def charge(self, size: int, weight: int = 1) -> None:
+        """Take `size` bytes of that weight from the budget. Raises BudgetExceededError if less is left."""
+        self.left -= size * weight
         if self.left < 0:
             raise BudgetExceededError

@@ -66,18 +66,19 @@ class Work:
         if self._is_stopped:
             raise StoppedError
 
-    def charge(self, size: int) -> None:
+    def charge(self, size: int, weight: int = 1) -> None:
         """Charge `size` bytes that go into a decompressor, or came out of it (`record_batch.Charge`). Raises
-        BudgetExceededError like the budget, and StoppedError like `look`."""
+        BudgetExceededError like the budget, and StoppedError like `look`. A thread knows no weight, since it
+        looks between pieces."""
         if self._budget is not None:
-            self._budget.charge(size)
+            self._budget.charge(size, weight)
         if size == SHELLS:
             self.look()
             return
         self._bytes_left -= size
         self.look(size // BYTES_A_RECORD)
 
-    def charge_again(self, size: int) -> None:
+    def charge_again(self, size: int, _weight: int = 1) -> None:
         """The same as `charge`, for bytes that were charged to the budget before."""
         self.look(A_STEP if size == SHELLS else size // BYTES_A_RECORD)
 

@@ -20,8 +20,9 @@ holds only one piece at a time: 64 KiB, or one block if the codec has blocks (lz
 size that the block declares, which brokers hold as a whole, too). No piece has more than 4 MiB: while one
 is copied, no other thread runs, nor the event loop. To join many pieces lets others run if all are `bytes`.
 
-Each member, block or frame gives at least one piece, even if it is empty. An empty piece costs as much time
-as a full one, so the caller can stop after too many nearly empty pieces (`most_shells`).
+Each member, block or frame gives at least one piece, even if it is empty, and so does each slice of gzip
+(`GZIP_SLICE`). An empty piece costs as much time as a full one, so the caller can stop after too many nearly
+empty pieces (`most_shells`).
 """
 
 import struct
@@ -86,14 +87,17 @@ def most_shells(size: int) -> int:
 
 _PIECE: Final = 1 << 16
 
-GZIP_ERROR: Final = cast("type[Exception]", isal_zlib.error)  # its type stub declares an instance
-GZIP_SMALLEST: Final = 18
+_GZIP_ERROR: Final = cast("type[Exception]", isal_zlib.error)  # its type stub declares an instance
+_GZIP_SMALLEST: Final = 18
 """The size of a header and a trailer. Java does not search for another member if no more bytes than this are
 left."""
-_GZIP_CHUNK: Final = 1 << 12
-"""The size of the first chunk of each member after the first one. Each further chunk is twice as large, up to
-`_PIECE`. The library copies the bytes after the member's end, so many small members would cost quadratic time
-if each got all the data."""
+GZIP_SLICE: Final = 1 << 14
+"""The largest input of one call of the library, in bytes. It copies what it leaves of its input at each call,
+and may take 6 ms for so many bytes without any output."""
+_GZIP_FIRST_SLICE: Final = 1 << 12
+"""The same for the first slice of each member after the first one. Each further slice is twice as large, up
+to `GZIP_SLICE`. The library copies the bytes after the member's end, so many small members would cost
+quadratic time if each got all the data."""
 
 
 def _gzip(data: memoryview, budget: int) -> Iterator[bytes]:
@@ -107,18 +111,19 @@ def _gzip(data: memoryview, budget: int) -> Iterator[bytes]:
             for piece in member.pieces(budget):
                 given += len(piece)
                 yield piece
-        except GZIP_ERROR as error:
+        except _GZIP_ERROR as error:
             if pos and not given:
                 return
             raise CodecError(str(error)) from error
         budget -= given
         pos = member.end
-        if len(data) - pos <= GZIP_SMALLEST:
+        if len(data) - pos <= _GZIP_SMALLEST:
             return
 
 
 class _GzipMember:
-    """The gzip member that begins at position `end`. `pieces` moves `end` to the end of the member."""
+    """The gzip member that begins at position `end`. `pieces` moves `end` to the end of the member. A slice
+    without any output gives an empty piece, so that the caller can stop."""
 
     def __init__(self, data: memoryview, end: int) -> None:
         self._data = data
@@ -126,22 +131,22 @@ class _GzipMember:
 
     def pieces(self, budget: int) -> Iterator[bytes]:
         member = isal_zlib.decompressobj(wbits=31)
-        held, chunk_size = b"", _GZIP_CHUNK if self.end else _PIECE
+        held, size = b"", _GZIP_FIRST_SLICE if self.end else GZIP_SLICE
         is_full = False
         while not member.eof:
-            chunk: bytes | memoryview = held
+            given: bytes | memoryview = held
             if not held and not is_full:
-                chunk = self._data[self.end : self.end + chunk_size]
-                self.end += len(chunk)
-                chunk_size = min(2 * chunk_size, _PIECE)
-                if not chunk:
+                given = self._data[self.end : self.end + size]
+                self.end += len(given)
+                size = min(2 * size, GZIP_SLICE)
+                if not given:
                     raise CodecError("gzip data is cut short")
-            piece = member.decompress(chunk, _PIECE)
+            piece = member.decompress(given, _PIECE)
             held, is_full = member.unconsumed_tail, len(piece) == _PIECE
             budget -= len(piece)
             if budget < 0:
                 raise BudgetError
-            if piece:
+            if piece or not member.eof:
                 yield piece
         self.end -= len(member.unused_data)
 

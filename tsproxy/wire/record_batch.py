@@ -5,8 +5,8 @@ Source: `DefaultRecordBatch.java`. `records` describes the layout of one record.
 
 import sys
 from array import array
-from collections.abc import Callable
-from typing import Final
+from collections.abc import Callable, Iterable
+from typing import Final, Protocol
 
 import google_crc32c
 
@@ -18,20 +18,24 @@ from tsproxy.wire.record_set import ATTRIBUTES_OFFSET, HEADER_SIZE
 
 _CRC_STEP: Final = 1 << 20
 
-SMALL_BYTES: Final = one_shot.MOST_BYTES
-"""Batches of fewer compressed bytes are first decompressed in one call. The usual batch of a producer
-decompresses to 1 MB at most, and has almost as many bytes itself if its records hardly compress."""
 
-Charge = Callable[[int], None]
-"""A function that gets numbers of bytes: of compressed bytes before `read_small` decompresses them, and of
-uncompressed bytes before they are read. An error that the function raises ends the reading."""
+class Charge(Protocol):
+    """A function that gets numbers of bytes: of compressed bytes before `read_small` decompresses them, and
+    of uncompressed bytes before they are read. An error that the function raises ends the reading."""
+
+    def __call__(self, size: int, weight: int = 1, /) -> None:
+        """Charge `size` bytes. For the event loop, each of them weighs as much as `weight` bytes."""
+
+
+Pieces = Callable[[int, memoryview, int, int], Iterable[bytes | memoryview]]
+"""A function that decompresses: `codecs.stream`, or `one_shot.pieces`."""
 
 SHELLS: Final = sys.maxsize
 """The value that `Charge` gets for each piece after too many nearly empty pieces, and before data that
 `one_shot` does not decompress. It is not a number of bytes. It is more than the event loop may spend."""
 
 
-def for_nothing(_size: int) -> None:
+def for_nothing(_size: int, _weight: int = 1) -> None:
     """A `Charge` without a limit."""
 
 
@@ -62,7 +66,7 @@ def read_facts(
     if facts is not None:
         return facts
     walker = readers.StreamWalker(base_timestamp, count, is_recompressed)
-    fault = _decompress(batch, limits, walker.feed, charge)
+    fault = _decompress(batch, limits, walker.feed, charge, codecs.stream)
     return walker.finish() if fault is None else _unread(fault)
 
 
@@ -82,10 +86,9 @@ def read_small(
     """The result of `read_facts` for compressed records that `one_shot` can decompress, or None. For the
     event loop it is never None: `charge` raises its error before."""
     plain = None
-    if len(body) < SMALL_BYTES:
-        charge(len(body))
-        most = min(one_shot.MOST_BYTES, limits.decompressed_batch)
-        plain = one_shot.decompressed(codec_id, bytes(body), most, limits.zstd_window)
+    if len(body) <= one_shot.most_input(codec_id):
+        charge(len(body), one_shot.input_weight(codec_id))
+        plain = one_shot.decompressed(codec_id, bytes(body), limits.decompressed_batch, limits.zstd_window)
     if plain is None:
         charge(SHELLS)  # a library may work long on a few bytes before the first piece comes out
         return None
@@ -148,7 +151,8 @@ def _decompress(
     batch: RecordBatch,
     limits: SessionLimits,
     take: Callable[[bytes | memoryview], None],
-    charge: Charge = for_nothing,
+    charge: Charge,
+    pieces: Pieces = one_shot.pieces,
 ) -> Fault | None:
     """Pass the uncompressed bytes of the records to `take`. Returns the fault, or None."""
     if batch.records_count > limits.records_per_batch:
@@ -162,7 +166,7 @@ def _decompress(
         return Fault.UNKNOWN_CODEC
     try:
         shells_left = codecs.most_shells(len(body))
-        for piece in codecs.stream(batch.codec_id, body, limits.decompressed_batch, limits.zstd_window):
+        for piece in pieces(batch.codec_id, body, limits.decompressed_batch, limits.zstd_window):
             shells_left -= len(piece) < codecs.SHELL_BYTES
             charge(len(piece) if shells_left >= 0 else SHELLS)
             if piece:

@@ -16,7 +16,7 @@ import google_crc32c
 from tsproxy.model.kafka import Codec, wrap64
 from tsproxy.model.records import RecordBatch
 from tsproxy.model.view import SessionLimits
-from tsproxy.wire import codecs, compression
+from tsproxy.wire import codecs, compression, one_shot
 from tsproxy.wire.record_set import ATTRIBUTES_OFFSET, HEADER_SIZE, LOG_OVERHEAD
 from tsproxy.wire.records import read_varint, read_varlong, skip_headers
 
@@ -70,7 +70,8 @@ def plain_records(batch: RecordBatch, limits: SessionLimits) -> bytes | None:
     if batch.codec_id > Codec.ZSTD:
         return None
     try:
-        return codecs.decompress(batch.codec_id, body, limits.decompressed_batch, limits.zstd_window)
+        pieces = one_shot.pieces(batch.codec_id, body, limits.decompressed_batch, limits.zstd_window)
+        return b"".join(map(bytes, pieces))
     except (codecs.CodecError, codecs.BudgetError, codecs.WindowError):
         return None
 

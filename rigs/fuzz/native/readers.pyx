@@ -27,7 +27,7 @@ import zstandard
 from tsproxy.model.kafka import LONG_MAX, LONG_MIN
 from tsproxy.model.records import Suspects
 from tsproxy.wire.readers import (
-    Finder, gzip_content, holds_zeros, lz4_size, messages, skim_errors, zstd_size, zstd_work,
+    Finder, holds_zeros, lz4_size, messages, skim_errors, zstd_size, zstd_work,
 )
 from tsproxy.wire.readers.message_run import Bounds
 
@@ -317,28 +317,6 @@ cdef int check_lz4(const uint8_t* data, size_t size) except -1:
     return 0
 
 
-cdef int check_gzip(const uint8_t* data, size_t size) except -1:
-    """Blocks of gzip have the content that zlib gives them, and none if it finds damage."""
-    cdef Py_ssize_t end
-    cdef uint8_t* copy
-    whole = zlib.decompressobj(-zlib.MAX_WBITS)
-    try:
-        content = whole.decompress(data[:size], MOST_DECOMPRESSED)
-        if whole.unconsumed_tail:
-            return 0
-    except zlib.error:
-        content = b""
-    end = size - len(whole.unused_data)
-    member = b"\x1f\x8b\x08" + bytes(7) + data[:end] + bytes(4) + len(content).to_bytes(4, "little")
-    copy = exact(member, len(member))
-    found = gzip_content(
-        PyMemoryView_FromMemory(<char*>copy, len(member), PyBUF_READ), size, MOST_DECOMPRESSED
-    )
-    PyMem_Free(copy)
-    require(found == (content if whole.eof else None), "zlib decompresses other bytes")
-    return 0
-
-
 cdef int check_zstd(const uint8_t* data, size_t size) except -1:
     """The size that is told of a zstd frame is the one that zstd comes to, 2 MiB a block at most. Its work is
     at least that of a block."""
@@ -398,7 +376,6 @@ cdef Target old_messages = Target(check_messages, 10_000, 100, 20_000, 20, 4_096
 cdef Target fetched = Target(check_fetched, 2_000, 100, 1_000, 40, 0)
 cdef Target errors = Target(check_errors, 5_000, 200, 20_000, 20, 4_096)
 cdef Target lz4_blocks = Target(check_lz4, 2_000, 50, 200_000, 300, 4_096)
-cdef Target gzip_blocks = Target(check_gzip, 5_000, 400, 200_000, 300, 300_000)  # tables for 14 bytes
 cdef Target zstd_frames = Target(check_zstd, 20_000, 4_000, 4_000_000, 400, 2_000_000)  # buffers of the library
 cdef Target zeros = Target(check_zeros, 2_000, 50, 2_000, 4, 4_096)
 
@@ -410,7 +387,6 @@ TARGETS = {
     "fetched": capsule(&fetched),
     "errors": capsule(&errors),
     "lz4": capsule(&lz4_blocks),
-    "gzip": capsule(&gzip_blocks),
     "zstd": capsule(&zstd_frames),
     "zeros": capsule(&zeros),
 }

@@ -8,7 +8,7 @@ from typing import Final
 from rigs.differential.message_sets import Message, write_messages
 from rigs.fuzz.native.scenes import AHEAD_MS, NOW_MS, OLD_MS, SCENES, Scene
 from tests.session.messages import FETCH, HEARTBEAT, accepted, answer, produced, request
-from tests.wire.batches import CODECS, GZIP, LZ4, ZSTD, batch
+from tests.wire.batches import CODECS, LZ4, ZSTD, batch
 from tests.wire.blobs import blobs
 from tests.wire.fetched import any_body
 from tsproxy.wire import primitives as put
@@ -86,10 +86,6 @@ def _lz4() -> Iterator[bytes]:
     for blob in blobs(LZ4, 1, 30):
         yield blob[7:]
         yield blob[11:]
-
-
-def _gzip() -> Iterator[bytes]:
-    yield from (blob[10:-8] for blob in blobs(GZIP, 1, 30))
 
 
 def _zeros() -> Iterator[bytes]:
@@ -183,7 +179,6 @@ NATIVE: Final = {
     "native-fetched": Native("readers", _fetched, feeds=("FetchWalk",)),
     "native-errors": Native("readers", _errors, 512, feeds=("skim_errors",)),
     "native-lz4": Native("readers", _lz4, feeds=("lz4_size",)),
-    "native-gzip": Native("readers", _gzip, feeds=("gzip_content",)),
     "native-zstd": Native("readers", lambda: blobs(ZSTD, 1, 30), feeds=("zstd_size", "zstd_work")),
     "native-zeros": Native("readers", _zeros, 512, feeds=("holds_zeros",)),
     "native-requests": Native("fast_path", _requests, 1024, feeds=("RequestFilter", "InFlight", "Table")),

@@ -16,7 +16,7 @@ from tsproxy.model.view import SessionLimits
 from tsproxy.policy import extended
 from tsproxy.policy.checks.request import ONE_BATCH_FROM
 from tsproxy.policy.context import NO_OTHERS, BatchContext, RequestContext, is_recompressed
-from tsproxy.session.job import A_BARE_MESSAGE, AN_ODD_BATCH, Work
+from tsproxy.session.job import A_BARE_MESSAGE, AN_ODD_BATCH, BYTES_A_RECORD, Work
 from tsproxy.session.produce.bare_messages import BareMessages, odd_only, rejected_by_none
 from tsproxy.wire import message_set, record_batch, record_set
 from tsproxy.wire.readers import Bounds
@@ -129,13 +129,16 @@ class _Opened:
         if batch is None:
             return None
         recompressed = is_recompressed(batch.codec_id, self.limits)
+        is_compressed = batch.codec_id != Codec.NONE
+        if is_compressed:  # it may take long, and give nothing that is charged
+            self.work.look(len(batch.data) // BYTES_A_RECORD)
 
         def read(bounds: SessionLimits) -> RecordFacts:
             if batch.magic != 2:
                 return message_set.read_facts(batch, bounds, self.work.charge)
             return record_batch.read_facts(batch, bounds, recompressed, self.work.charge)
 
-        return self.work.within(self.bounds, read, is_compressed=batch.codec_id != Codec.NONE)
+        return self.work.within(self.bounds, read, is_compressed=is_compressed)
 
     def read_records(self) -> Records:
         assert self.batch is not None, "asked only for what was found"

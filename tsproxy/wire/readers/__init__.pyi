@@ -43,12 +43,6 @@ def skim_errors(
     It stops before the first error that has tags, is not whole, or is encoded differently than
     `wire.primitives` encodes the same values."""
 
-def gzip_content(data: bytes | memoryview, most_blocks: int, most: int) -> bytes | None:
-    """The content of one member of gzip. Source: RFC 1951 and RFC 1952. The checksum is not compared.
-
-    It is None above `most` bytes or `most_blocks` blocks, for damaged data, for a member with a name or
-    another optional field, and if there are bytes after the member."""
-
 def lz4_size(data: bytes | memoryview) -> int:
     """The decompressed size of a block of lz4, in bytes, from its sequences alone. Source:
     lz4_Block_format.md.
