@@ -81,9 +81,10 @@ VERSION ?= RELEASE
 kafka: machine .venv/stamp ## what is new in a release of Kafka (VERSION, SINCE), and which places here must change
 	$(BIN)/python -m tests.wire.schemas $(VERSION) $(SINCE)
 
-mutation: .venv/stamp ## change wire, policy and session one thing at a time, and look for a test that turns red
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check coverage==7.17.3
-	$(BIN)/python -m rigs.mutation
+SAMPLE ?= 100
+mutation: .venv/stamp ## change wire, policy and session one thing at a time, SAMPLE each by SEED, and look for a test that turns red
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check mutmut==3.8.1
+	$(BIN)/python -m rigs.mutation --sample $(SAMPLE) --seed $(SEED)
 
 CORE := tests/wire tests/policy tests/session tests/model tests/fastpath tests/verdicts
 coverage: .venv/stamp ## branches of the core that its tests reach, without a broker
@@ -172,4 +173,4 @@ deb: .venv/release/stamp ## dist/tsproxy_VERSION.deb, for Debian and Ubuntu with
 	$(BIN)/python -m deploy.release.debian
 
 clean: ## forget .venv and what was built (the cache of jars stays)
-	rm -rf .venv build dist *.egg-info demo-output .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf .venv build dist mutants *.egg-info demo-output .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 import pytest_asyncio
-from hypothesis import settings
+from hypothesis import Phase, settings
 from py4j.java_gateway import JavaClass, JavaMember, JVMView
 
 from spark_reports.spark.session import spark_session
@@ -32,6 +32,9 @@ if TYPE_CHECKING:
 settings.register_profile("quick", max_examples=25, deadline=None, print_blob=True)
 settings.register_profile("fast", max_examples=50, deadline=None, print_blob=True)
 settings.register_profile("full", max_examples=2_000, deadline=None, print_blob=True)
+settings.register_profile(  # red is enough, and no mutant meets what another one has left
+    "mutation", settings.get_profile("quick"), database=None, phases=[Phase.explicit, Phase.generate]
+)
 if os.environ.get("TSPROXY_TEST") == "full":
     os.environ.setdefault("PYTEST_TIMEOUT", "1800")  # forty times the examples
 settings.load_profile(os.environ.get("TSPROXY_TEST") or "fast")
