@@ -91,6 +91,14 @@ def test_a_message_that_ends_before_its_value_is_malformed(magic: int):
         assert found is (None if size == len(whole) else Fault.MALFORMED_MESSAGE)
 
 
+@pytest.mark.parametrize("codec", [Codec.GZIP, Codec.SNAPPY, Codec.LZ4], ids=lambda codec: codec.name)
+def test_wrapped_messages_are_read_on_from_one_decompressed_piece_to_the_next(codec: Codec):
+    large = tuple(Message(1, NOW_MS + at, value=bytes(90_000), offset=at) for at in range(3))
+    found = records_of(wrapper(large, codec))
+    assert (found.fault, list(found.timestamps_ms)) == (None, [NOW_MS, NOW_MS + 1, NOW_MS + 2])
+    assert read_facts(batch_of(wrapper(large, codec)), SessionLimits()).highest_ms == NOW_MS + 2
+
+
 TAILS = {
     "too short to be a message": (11, None),
     "long enough to tell its size": (12, Fault.INNER_SIZE_TOO_SMALL),

@@ -32,14 +32,20 @@ def lz4_of_large_blocks(content):
     return lz4_with(content, 7, has_checksum=True)
 
 
+def lz4_of_many_blocks(content):
+    """In blocks of 256 KiB, so a large content has several."""
+    return lz4_with(content, 5)
+
+
 each_form = pytest.mark.parametrize(
     ("codec", "compress"),
     [
         *((codec, COMPRESS[codec]) for codec in (GZIP, SNAPPY, LZ4, ZSTD)),
         (LZ4, lz4_of_go),
         (LZ4, lz4_of_large_blocks),
+        (LZ4, lz4_of_many_blocks),
     ],
-    ids=[*(n for n in CODECS if CODECS[n]), "lz4 of Go", "lz4 of large blocks"],
+    ids=[*(n for n in CODECS if CODECS[n]), "lz4 of Go", "lz4 of large blocks", "lz4 of many blocks"],
 )
 
 contents = st.binary(max_size=300) | st.builds(
