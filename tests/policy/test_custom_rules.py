@@ -253,7 +253,8 @@ WRONG = {
 
 @pytest.mark.parametrize("rule", WRONG.values(), ids=WRONG)
 def test_an_answer_that_no_rule_may_give_is_a_failure(rule):
-    assert consult(CustomRule("it", rule), [NOW_MS], rule_context()).failure
+    answer = consult(CustomRule("it", rule), [NOW_MS], rule_context())
+    assert (bool(answer.failure), answer.rule.name) == (True, "it")
 
 
 def test_a_rule_is_asked_for_one_name_more_than_there_are_records_and_no_further():

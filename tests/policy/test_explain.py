@@ -1,11 +1,13 @@
 """The explanation of one timestamp: what the candidate would say, and what a custom rule gets to see."""
 
+import re
+
 import pytest
 
 from tests.policy.verdicts import HOUR_MS, LIMITS, NOW_MS
 from tests.session.conversation import PEER
 from tsproxy.model.custom_rule import CustomRule
-from tsproxy.model.policy import Match, Mode, Policy, Rule, RuleSettings, TimeLimit
+from tsproxy.model.policy import Match, Mode, NamePattern, Policy, Rule, RuleSettings, TimeLimit, Waiver
 from tsproxy.model.verdict import Reason
 from tsproxy.policy.explain import explain
 
@@ -34,6 +36,15 @@ def test_the_candidate_is_asked_about_a_time_that_the_limits_accept(timestamp_ms
 def test_where_nothing_is_judged_nothing_would_be_rejected():
     found = explained(NOW_MS + 2 * HOUR_MS, Policy(mode=Mode.OFF, candidate=CANDIDATE))
     assert (found.rejection, found.candidate, found.is_forwarded) == (None, None, True)
+
+
+def test_the_waiver_is_the_topics():
+    waivers = [
+        Waiver(text, Match(topics=(NamePattern(text, re.compile(text)),)), NOW_MS + 1, "platform", "OPS-1")
+        for text in ("other", "t")
+    ]
+    found = explained(NOW_MS + 2 * HOUR_MS, Policy(waivers=tuple(waivers)))
+    assert (found.waiver, found.is_forwarded) == (waivers[1], True)
 
 
 class NamesItsPartition:

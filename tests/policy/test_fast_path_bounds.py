@@ -6,9 +6,9 @@ import pytest
 
 from tsproxy.model.custom_rule import CustomRule, OnError
 from tsproxy.model.kafka import TimestampType
-from tsproxy.model.policy import Choice, Mode, OnViolation, TopicPolicy
+from tsproxy.model.policy import Choice, Inspect, Mode, OnViolation, TopicPolicy
 from tsproxy.model.verdict import TopicLimits
-from tsproxy.policy.fast_path import FastPathBounds, fast_path_bounds
+from tsproxy.policy.fast_path import FastPathBounds, fast_path_bounds, may_stay_unread
 
 LIMITS = TopicLimits(before_max_ms=5, after_max_ms=7)
 KNOWN = TopicPolicy(limits=LIMITS)
@@ -79,3 +79,16 @@ ROWS = {
 @pytest.mark.parametrize(("policy", "passes"), ROWS.values(), ids=ROWS)
 def test_what_passes(policy, passes):
     assert fast_path_bounds(policy) == passes
+
+
+@pytest.mark.parametrize(
+    ("policy", "may"),
+    [
+        (replace(KNOWN, inspect_compressed=Inspect.ADAPTIVE), True),
+        (replace(KNOWN, inspect_compressed=Inspect.ADAPTIVE, dead_letters=True), False),
+        (replace(KNOWN, inspect_compressed=Inspect.ALL), False),
+    ],
+    ids=["adaptive", "with copies of culprits", "all"],
+)
+def test_a_compressed_batch_may_stay_unread_only_where_no_culprit_is_copied(policy, may):
+    assert may_stay_unread(policy) is may
