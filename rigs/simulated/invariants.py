@@ -153,7 +153,7 @@ def check_leftovers(world) -> None:
         "tasks": len(world.loop.unfinished_tasks()),
         "timers": len(world.loop.timers()),
         "links": sum(link.times_lost == 0 for link in world.network.links),
-        "addresses": len(world.limits.by_address),
+        "addresses": len(world.limits.admission.by_address),
         "held bytes": world.limits.memory.held_bytes,
         "waiting judgements": world.judges.waiting,
         "abandoned bytes": world.judges.abandoned_bytes,

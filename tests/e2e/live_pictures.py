@@ -21,8 +21,8 @@ from tsproxy.testing.proxy import RunningProxy
 _WEEK = {"message.timestamp.before.max.ms": "604800000"}
 _TRAFFIC_S = 20
 _PICTURES = {
-    "live-1280.png": ("--window-size=1280,760",),
-    "live-400-dark.png": ("--window-size=400,1250", "--blink-settings=preferredColorScheme=0"),
+    "live-1280.png": ("--window-size=1280,450",),
+    "live-400-dark.png": ("--window-size=400,990", "--blink-settings=preferredColorScheme=0"),
 }
 
 

@@ -119,7 +119,7 @@ def test_addresses_that_have_left_are_forgotten():
         assert admission.admit(f"192.0.2.{n}") is None
         admission.leave(f"192.0.2.{n}")
 
-    assert not admission._by_address
+    assert not admission.by_address
 
 
 def test_each_of_several_workers_keeps_its_share_rounded_up():

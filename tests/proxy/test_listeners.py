@@ -231,7 +231,7 @@ async def test_clients_of_one_address_that_are_turned_away_do_not_keep_others_wa
             place = HOST, proxy_listener.address.port
             ends.enter_context(socket.create_connection(place, source_address=("127.0.0.9", 0)))
             turns = 0
-            while "127.0.0.9" not in world.limits.by_address:
+            while "127.0.0.9" not in world.limits.admission.by_address:
                 await asyncio.sleep(0)
                 turns += 1
             await until(lambda: all(relay.broker_address for relay in proxy_listener.relays))

@@ -14,10 +14,8 @@ from tsproxy.model.verdict import Reason, UnitGuess
 from tsproxy.proxy.admin import live
 from tsproxy.proxy.admin.senders import LATELY_MS, senders
 from tsproxy.proxy.clock_check.offsets import Offset
-from tsproxy.proxy.metrics.catalogue import BROKER_CONNECTIONS, CLOCK_OFFSET, CLOCK_OFFSET_MARGIN
+from tsproxy.proxy.metrics.catalogue import CLOCK_OFFSET, CLOCK_OFFSET_MARGIN
 from tsproxy.proxy.metrics.offenders import SHOWN, Offenders
-from tsproxy.proxy.metrics.results import Lately
-from tsproxy.proxy.metrics.timings import Timings
 from tsproxy.proxy.metrics.totals import families_now
 
 MINUTE_MS = 60_000
@@ -87,21 +85,6 @@ def test_the_clock_says_what_it_knows_a_number_with_its_margin_or_none(offsets, 
     assert (says or "") in text
 
 
-def test_one_bad_broker_is_seen_in_its_row():
-    opened, timings = BROKER_CONNECTIONS.levels(), Timings()
-    opened.add_metric(["public", "1"], 3)
-    opened.add_metric(["public", "2"], 80)
-    timings.connected("1", 2_900_000)
-    timings.took("Produce", "1", 100, 900_000)
-    timings.took("Produce", "2", 100, 900)
-    report = report_of()
-    failed = Lately("public", "1", "broker_unreachable", 4, "no answer within 10 s")
-    families = {**report.families, **families_now([opened, *timings.collect()])}
-    text = text_of(replace(report, families=families, lately=(failed,)))
-
-    assert "public1kafka-1:9092proxy:91933≤ 3 s≤ 1 sno answer within 10 s" in text
-
-
 def test_two_mistakes_of_one_producer_are_one_producer():
     text = text_of(report_of(rejected("a"), rejected("a", topic="other")))
 
@@ -168,20 +151,6 @@ def test_any_timestamp_is_shown_with_its_date_if_it_has_one(sent, says):
     report = report_of(rejected(culprits=(Culprit(0, sent),), unit_guess=None))
 
     assert f"sent {sent}, which is {says}" in text_of(report)
-
-
-@pytest.mark.parametrize(
-    ("low", "high", "says"),
-    [
-        (float("-inf"), -86_400, "over 1d behind"),
-        (-3_600, -60, "1m to 1h behind"),
-        (-1, 0, "up to 1s behind"),
-        (0, 1, "up to 1s ahead"),
-        (3_600, float("inf"), "over 1h ahead"),
-    ],
-)
-def test_a_range_of_drift_is_in_words(low, high, says):
-    assert live._between(low, high) == says
 
 
 # -- In a real browser -------------------------------------------------------------------------------

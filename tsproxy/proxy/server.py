@@ -34,7 +34,7 @@ from tsproxy.model.addresses import Address
 from tsproxy.model.outcome import Outcome
 from tsproxy.proxy.admin.http import AdminHttp
 from tsproxy.proxy.admin.pages import pages
-from tsproxy.proxy.admin.report import Report, most
+from tsproxy.proxy.admin.report import Report
 from tsproxy.proxy.brokers.discovery import Cluster
 from tsproxy.proxy.brokers.facts import ClusterFacts
 from tsproxy.proxy.brokers.versions import BrokerVersions
@@ -331,10 +331,6 @@ class Proxy:
             now_ms=now_ms,
             cluster_id=self._members[0] if self._members else None,
             brokers=tuple(broker for listener in self._listeners for broker in listener.brokers),
-            addresses=most(
-                (self._recorder.privacy.address(address) or "left out", count)
-                for address, count in self._limits.by_address.items()
-            ),
             offenders=tuple(self._recorder.offenders.highest(now_ms)),
             warnings=tuple(self.warnings()),
             lately=tuple(self._results.lately()),

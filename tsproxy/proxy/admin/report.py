@@ -1,15 +1,13 @@
 """The state of one process for the admin port, and of several processes as one."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from typing import Any, Final
 
 from tsproxy.proxy.metrics.offenders import SHOWN, Offender, highest
 from tsproxy.proxy.metrics.results import Lately, joined
 from tsproxy.proxy.metrics.totals import Families, as_lines, counts, families_of
 from tsproxy.proxy.metrics.totals import joined as joined_families
-
-ADDRESSES_SHOWN: Final = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,8 +26,7 @@ class Report:
     """The state of one process, or of all processes together.
 
     `not_ready`: the reasons why no client should connect here now. `warnings`: problems that exist while
-    clients are served. `addresses`: the number of connections by client address, the highest number first, at
-    most ADDRESSES_SHOWN addresses. `lately`: how clients' connections of the last minutes fared.
+    clients are served. `lately`: how clients' connections of the last minutes fared.
     """
 
     not_ready: tuple[str, ...]
@@ -37,7 +34,6 @@ class Report:
     now_ms: int = 0
     cluster_id: str | None = None
     brokers: tuple[Broker, ...] = ()
-    addresses: Mapping[str, int] = field(default_factory=dict)
     offenders: tuple[Offender, ...] = ()
     warnings: tuple[str, ...] = ()
     lately: tuple[Lately, ...] = ()
@@ -49,7 +45,6 @@ class Report:
             "now_ms": self.now_ms,
             "cluster_id": self.cluster_id,
             "brokers": [asdict(each) for each in self.brokers],
-            "addresses": self.addresses,
             "offenders": [each.as_line() for each in self.offenders],
             "warnings": self.warnings,
             "lately": [asdict(each) for each in self.lately],
@@ -84,19 +79,10 @@ def together(reports: Sequence[Report]) -> Report:
         now_ms=now_ms,
         cluster_id=next((each.cluster_id for each in reports if each.cluster_id), None),
         brokers=_brokers(broker for each in reports for broker in each.brokers),
-        addresses=most(pair for each in reports for pair in each.addresses.items()),
         offenders=tuple(highest((row for each in reports for row in each.offenders), now_ms, SHOWN)),
         warnings=tuple(text for each in reports for text in each.warnings),
         lately=tuple(joined(each.lately for each in reports)),
     )
-
-
-def most(counted: Iterable[tuple[str, int]]) -> Mapping[str, int]:
-    """The addresses with the most connections. Counts of the same address are added up."""
-    sums: dict[str, int] = {}
-    for address, count in counted:
-        sums[address] = sums.get(address, 0) + count
-    return dict(sorted(sums.items(), key=lambda pair: -pair[1])[:ADDRESSES_SHOWN])
 
 
 def _brokers(brokers: Iterable[Broker]) -> tuple[Broker, ...]:

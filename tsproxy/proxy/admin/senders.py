@@ -44,22 +44,23 @@ class Sender:
         return "all others" if self.is_rest else self.row.key.client_id or "(no client id)"
 
     @property
-    def what(self) -> str:
-        key = self.row.key
+    def mistake(self) -> tuple[str, str | None]:
+        """The mistake, and the advice for the owner of the producer. The row that sums up others has none."""
+        key, unit = self.row.key, _unit(self.row.key)
         if self.is_rest:
-            return "several mistakes"
-        unit = _unit(key)
+            return "several mistakes", None
+        if unit is not None and unit in UNITS:
+            advice = f"{UNITS[unit].advice}: Kafka wants milliseconds since 1970"
+            return f"timestamps are in {UNITS[unit].name}", advice
         if unit is not None:
-            cause = (
-                f"timestamps are in {UNITS[unit].name}"
-                if unit in UNITS
-                else "timestamps are 0: a time that was never set"
-            )
-        elif _is_far_behind(key):
-            cause = "timestamps lie far behind the clock"
-        else:
-            cause = Reason(key.reason).cause if key.reason else _error_name(key.error_code)
-        return cause
+            text = "timestamps are 0: a time that was never set"
+            return text, "set the event's time, or send no timestamp"
+        if _is_far_behind(key):
+            advice = "an old archive? Else look at unit and clock of the producer"
+            return "timestamps lie far behind the clock", advice
+        if key.reason:
+            return Reason(key.reason).cause, Reason(key.reason).fix
+        return _error_name(key.error_code), "look up the error code in Kafka's documentation"
 
     @property
     def outcome(self) -> str:
@@ -67,23 +68,6 @@ class Sender:
         if self.is_only_counted:
             return "far behind, only counted" if _is_far_behind(key) else "only counted: would be rejected"
         return "repaired" if key.verdict == VerdictName.REPAIRED else "rejected"
-
-    @property
-    def to_do(self) -> str | None:
-        """Advice for the owner of the producer; None for the row that sums up others."""
-        key = self.row.key
-        if self.is_rest:
-            return None
-        unit = _unit(key)
-        if unit is not None and unit in UNITS:
-            return f"{UNITS[unit].advice}: Kafka wants milliseconds since 1970"
-        if unit is not None:
-            return "set the event's time, or send no timestamp"
-        if _is_far_behind(key):
-            return "an old archive? Else look at unit and clock of the producer"
-        if key.reason is None:
-            return "look up the error code in Kafka's documentation"
-        return Reason(key.reason).fix
 
     def sent(self, now_ms: int) -> str | None:
         """An example of a timestamp, with its date, and the date that was probably meant."""

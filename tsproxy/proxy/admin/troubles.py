@@ -4,11 +4,14 @@
 """
 
 from collections.abc import Iterator
+from typing import Final
 
-from tsproxy.proxy.admin.numbers import Numbers
 from tsproxy.proxy.admin.report import Report
 from tsproxy.proxy.metrics.results import Failure, Result, failures
+from tsproxy.proxy.metrics.totals import rows
 from tsproxy.tls.contexts import STORED
+
+_EXPIRY: Final = "tsproxy_certificate_expiry_seconds"
 
 
 def troubles(report: Report) -> list[str]:
@@ -22,7 +25,7 @@ def _known_cause(failure: Failure, report: Report) -> str:
     certificate that has expired an unknown one."""
     if failure.result != Result.HANDSHAKE_FAILED.label:
         return ""
-    for labels, left_s in Numbers(report.families).rows("tsproxy_certificate_expiry_seconds"):
+    for labels, left_s in rows(report.families, _EXPIRY):
         if left_s <= 0 and labels["setting"].startswith(f"listeners.{failure.listener}."):
             return (
                 f"a certificate of {labels['setting']} has expired. Renew it; the proxy reads the new file "
@@ -33,16 +36,16 @@ def _known_cause(failure: Failure, report: Report) -> str:
 
 def _of_metrics(report: Report) -> Iterator[str]:
     """The problems that metrics show. With workers, the supervisor alone reads the configuration."""
-    numbers = Numbers(report.families)
-    if numbers.sum("tsproxy_enforcement_suspended"):
+    families = report.families
+    if any(value for _, value in rows(families, "tsproxy_enforcement_suspended")):
         yield "nothing is enforced: this proxy's clock is too far from the brokers' (clock.max_offset)"
-    if any(value == 0 for _, value in numbers.rows("tsproxy_config_last_reload_successful")):
+    if any(value == 0 for _, value in rows(families, "tsproxy_config_last_reload_successful")):
         yield "the configuration file was rejected: an older one is in force (config_not_reloaded)"
-    if numbers.sum("tsproxy_tls_sessions_stored"):
+    if any(value for _, value in rows(families, "tsproxy_tls_sessions_stored")):
         yield f"{STORED} (tls_sessions_stored)"
-    for labels, left_s in numbers.rows("tsproxy_certificate_expiry_seconds"):
+    for labels, left_s in rows(families, _EXPIRY):
         if left_s <= 0:
             yield f"a certificate of {labels['setting']} has expired: clients or brokers reject it"
-    for labels, value in numbers.rows("tsproxy_certificates_last_reload_successful"):
+    for labels, value in rows(families, "tsproxy_certificates_last_reload_successful"):
         if value == 0:
             yield f"the files of {labels['section']} cannot be used, and the old ones are in force"

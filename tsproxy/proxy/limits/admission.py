@@ -4,8 +4,6 @@ A connection over a limit is closed before anything is read or sent, as brokers 
 `max.connections.per.ip`. A client treats it as a busy broker and retries.
 """
 
-from collections.abc import Mapping
-
 from tsproxy.config.settings import ConnectionLimits
 from tsproxy.model.addresses import counted_as
 from tsproxy.proxy.limits.limit import Limit
@@ -14,11 +12,12 @@ from tsproxy.proxy.limits.limit import Limit
 class Admission:
     """Counts the connections of one process. `limits` may be replaced while it runs."""
 
-    __slots__ = ("_by_address", "_count", "limits")
+    __slots__ = ("_count", "by_address", "limits")
 
     def __init__(self, limits: ConnectionLimits) -> None:
         self.limits = limits
-        self._by_address: dict[str, int] = {}
+        self.by_address: dict[str, int] = {}
+        """The number of connections from each address, or IPv6 network (`counted_as`)."""
         self._count = 0
 
     def admit(self, address: str) -> Limit | None:
@@ -27,10 +26,10 @@ class Admission:
         if self._count >= self.limits.connections:
             return Limit.CONNECTIONS
         name = counted_as(address)
-        here = self._by_address.get(name, 0)
+        here = self.by_address.get(name, 0)
         if here >= self.limits.connections_per_address:
             return Limit.CONNECTIONS_PER_ADDRESS
-        self._by_address[name] = here + 1
+        self.by_address[name] = here + 1
         self._count += 1
         return None
 
@@ -40,24 +39,19 @@ class Admission:
         name = counted_as(to)
         if counted_as(address) == name:
             return None
-        here = self._by_address.get(name, 0)
+        here = self.by_address.get(name, 0)
         if here >= self.limits.connections_per_address:
             return Limit.CONNECTIONS_PER_ADDRESS
         self.leave(address)
-        self._by_address[name] = here + 1
+        self.by_address[name] = here + 1
         self._count += 1
         return None
-
-    @property
-    def by_address(self) -> Mapping[str, int]:
-        """The number of connections from each address, or IPv6 network (`counted_as`)."""
-        return self._by_address
 
     def leave(self, address: str) -> None:
         self._count -= 1
         name = counted_as(address)
-        here = self._by_address[name] - 1
+        here = self.by_address[name] - 1
         if here:
-            self._by_address[name] = here
+            self.by_address[name] = here
         else:
-            del self._by_address[name]  # addresses without connections must not accumulate
+            del self.by_address[name]  # addresses without connections must not accumulate

@@ -1,6 +1,6 @@
 """The limits of one process: its connections, their memory, and the monitor."""
 
-from collections.abc import KeysView, Mapping
+from collections.abc import KeysView
 
 from tsproxy.clock import Clock
 from tsproxy.config.settings import Config, ConnectionLimits
@@ -18,13 +18,9 @@ class ProcessLimits:
         self._connections: dict[MonitoredConnection, str] = {}
         self._is_lowered = is_lowered
         self._limits = limits
-        self._admission = Admission(limits)
+        self.admission = Admission(limits)
         self.memory = Memory(self._all, limits.buffered)
         self._connection_monitor = ConnectionMonitor(self._all, self.memory, limits, clock)
-
-    @property
-    def by_address(self) -> Mapping[str, int]:
-        return self._admission.by_address
 
     @property
     def handshake_s(self) -> float:
@@ -33,7 +29,7 @@ class ProcessLimits:
     def admit(self, address: str) -> Limit | None:
         """None if one more client of `address` may connect; then call `join`. Otherwise the limit that
         forbids the connection."""
-        return self._admission.admit(address)
+        return self.admission.admit(address)
 
     def text(self, limit: Limit) -> str:
         """The limit's key and value, and where the value comes from if it is not the configured one."""
@@ -49,14 +45,14 @@ class ProcessLimits:
     def move(self, connection: MonitoredConnection, address: str) -> Limit | None:
         """Count a connection for another address, because a load balancer named it. Returns None, or the
         limit that forbids one more connection from there."""
-        limit = self._admission.move(self._connections[connection], address)
+        limit = self.admission.move(self._connections[connection], address)
         if limit is None:
             self._connections[connection] = address
         return limit
 
     def leave(self, connection: MonitoredConnection) -> None:
         self.memory.forget(connection)
-        self._admission.leave(self._connections.pop(connection))
+        self.admission.leave(self._connections.pop(connection))
 
     async def run(self) -> None:
         await self._connection_monitor.run()
@@ -65,7 +61,7 @@ class ProcessLimits:
         """A reload. The limits also apply to existing connections, but a lower maximum closes none of
         them."""
         limits = share_of(config)
-        self._limits = self._admission.limits = self._connection_monitor.limits = limits
+        self._limits = self.admission.limits = self._connection_monitor.limits = limits
         self.memory.limit = limits.buffered
         self._is_lowered = lowers(config)
 

@@ -60,6 +60,14 @@ def families_now(metrics: Iterable[Metric]) -> Families:
     return _Now(metrics)
 
 
+def rows(families: Families, sample: str, **labels: str) -> list[tuple[dict[str, str], float]]:
+    """The labels and the value of each series of a counter or gauge that has these labels."""
+    family = families.get(sample) or families.get(sample.removesuffix("_total"))
+    samples = family.samples if family else {}
+    every = ((dict(has), value) for (name, has), value in samples.items() if name == sample)
+    return [(has, value) for has, value in every if labels.items() <= has.items()]
+
+
 def as_lines(families: Families) -> list[Any]:
     """The metrics as a worker reports them in JSON: [name, kind, documentation, [[sample, labels, value],
     ...]]."""
