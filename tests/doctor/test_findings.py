@@ -14,6 +14,7 @@ from tsproxy.doctor import machine, security, topics
 from tsproxy.doctor.clocks import by_brokers, by_kernel
 from tsproxy.doctor.clocks import examine as examine_clock
 from tsproxy.doctor.findings import Finding, Grade, as_json, as_text, has_problem
+from tsproxy.doctor.permissions import Rights
 from tsproxy.doctor.ports import examine as examine_ports
 from tsproxy.doctor.topics import Described
 from tsproxy.model.addresses import Address
@@ -117,6 +118,35 @@ def test_a_rule_that_allows_more_than_a_topic_is_a_warning_and_one_that_allows_l
         for text in said(found, Grade.WARNING)
     )
     assert any("rule tight allows less than 1 topic (orders)" in text for text in said(found, Grade.OK))
+
+
+@pytest.mark.parametrize(
+    ("rules", "unfit"),
+    [
+        ("rules: [{ name: a, match: { topics: ['payments', 'orders-.*'] } }]", ["rule a"]),
+        ("rules: [{ name: a, match: { topics: ['payments', 'orders-*'] } }]", []),
+        ("rules: [{ name: a, match: { topics: ['/.*orders/'] } }]", []),
+        ("rules: [{ name: a, match: { topics: ['__*'] } }, { name: b }]", []),
+        (
+            "waivers: [{ name: w, match: { topics: [x] }, until: 2199-12-01T00:00:00Z, "
+            "owner: o, reason: r }]",
+            ["waiver w"],
+        ),
+    ],
+)
+def test_a_rule_or_waiver_that_fits_no_topic_is_a_warning(rules, unfit):
+    config = listening(f"policy: {{ {rules} }}\n")
+    found = [*topics.unfit(config, Rights(("orders-eu", "shop.orders"), True, (), True))]
+
+    assert [text.split(" fits no topic")[0] for text in said(found, Grade.WARNING)] == unfit
+    assert [*topics.unfit(config, Rights((), True, (), True))] == []
+
+
+def test_a_pattern_that_looks_like_a_regular_expression_is_told_so():
+    config = listening("policy: { rules: [{ name: a, match: { topics: ['orders-.*'] } }] }\n")
+    [found] = topics.unfit(config, Rights(("orders-eu",), True, (), True))
+
+    assert "/orders-.*/ is a regular expression" in found.advice
 
 
 # -- Ports -------------------------------------------------------------------------------------------

@@ -275,7 +275,7 @@ async def test_the_permissions_of_the_document_are_needed_and_enough(kafka, topi
 
             await until(has_records, name)
         await until_page(proxy, "/metrics", 200, 'tsproxy_clock_offset_seconds{broker="1"}')
-    assert set(warnings_of(proxy)) == {"config_notice", "topic_names_denied", *failed}
+    assert set(warnings_of(proxy)) == {"topic_names_denied", *failed}
 
 
 async def test_one_topic_whose_limits_may_be_read_is_enough_to_start(kafka, topic, monkeypatch):

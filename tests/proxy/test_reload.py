@@ -7,24 +7,20 @@ import struct
 from contextlib import asynccontextmanager
 
 import pytest
-import structlog
 from aiokafka import AIOKafkaProducer
 from aiokafka.errors import InvalidTimestampError
 
-from tests.config.files import SMALLEST, config_of
 from tests.proxy.running import TWO, events, page, pids
 from tests.proxy.world import until
 from tests.session.messages import produce
 from tests.wire.batches import batch
 from tsproxy.clock import Clock
-from tsproxy.proxy.reload.reloader import NOTICES_LOGGED, log_notices
 from tsproxy.testing.proxy import RunningProxy
 
 HOST = "127.0.0.1"
 HOUR_MS = 3_600_000
 ENFORCE = "policy: { limits_from: config, defaults: { message.timestamp.after.max.ms: 10s } }\n"
 LOOSE = "policy: { limits_from: config, defaults: { message.timestamp.after.max.ms: 7d } }\n"
-KEEPS = "policy: { limits_from: config, defaults: { keep_original_time: yes } }\n"
 
 
 def text_of(kafka, policy):
@@ -86,25 +82,6 @@ async def test_a_tighter_limit_holds_on_a_connection_that_was_there_before(
 
     assert "session_closed" not in events(proxy)
     assert [line["kind"] for line in proxy.decisions() if line["event"] == "lifecycle"].count("reload") == 1
-
-
-async def test_what_has_no_effect_is_told_at_the_start_and_after_a_reload(kafka_391, tmp_path):
-    file = tmp_path / "tsproxy.yaml"
-    file.write_text(text_of(kafka_391, KEEPS))
-    async with proxy_of(file) as proxy:
-        await until(lambda: events(proxy).count("config_notice") == 1)
-        replace(file, text_of(kafka_391, KEEPS.replace("yes", "yes, zero: reject")))
-        await until(lambda: events(proxy).count("config_notice") == 2)
-    told = [line for line in proxy.log if line["event"] == "config_notice"]
-    assert {line["key"] for line in told} == {"policy.defaults.keep_original_time"}
-
-
-async def test_of_many_notices_the_first_are_told_and_the_rest_are_counted():
-    rules = ", ".join(f"{{ name: r{number} }}" for number in range(NOTICES_LOGGED + 6))
-    with structlog.testing.capture_logs() as lines:
-        await log_notices(config_of(f"{SMALLEST}policy: {{ rules: [{rules}] }}\n"))
-    assert [line["event"] for line in lines].count("config_notice") == NOTICES_LOGGED
-    assert lines[-1]["count"] == 5
 
 
 async def test_a_wrong_file_changes_nothing_and_every_problem_is_told(kafka_391, topic, tmp_path):

@@ -62,6 +62,6 @@ async def _of_cluster(
         *security.other_listeners(config, nodes),
         *permissions.examine(config, rights),
         *topics.examine(config, described),
-        *await topics.unfit(config, rights),
+        *topics.unfit(config, rights),
         *await clocks.examine(config, nodes, described.stamped, clock),
     ]

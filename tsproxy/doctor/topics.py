@@ -5,6 +5,7 @@ import asyncio
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain, islice
 from typing import Final
 
 from tsproxy.cluster.admin_connection import AdminConnection, ConversationError, TopicAnswer
@@ -19,6 +20,7 @@ from tsproxy.cluster.limits_of_brokers import (
     together,
 )
 from tsproxy.cluster.topic_limits import AFTER, BEFORE
+from tsproxy.config.patterns import regex_advice
 from tsproxy.config.settings import Config
 from tsproxy.config.values import bound_text
 from tsproxy.doctor.cluster import Node
@@ -26,17 +28,16 @@ from tsproxy.doctor.commands import admin_arguments, alter
 from tsproxy.doctor.findings import Check, Finding, few
 from tsproxy.doctor.permissions import Rights
 from tsproxy.model.kafka import ErrorCode, TimestampType
-from tsproxy.model.policy import HOUR_MS, LimitsFrom, Mode, TimeLimit
+from tsproxy.model.policy import HOUR_MS, LimitsFrom, Mode, Rule, TimeLimit, Waiver
 from tsproxy.model.verdict import TopicLimits
 from tsproxy.model.words import many
-from tsproxy.policy.resolve import may_fit_topic
+from tsproxy.policy.resolve import is_internal, may_fit_topic
 from tsproxy.policy.review import ineffective_rules
 from tsproxy.policy.strictness import is_wider
-from tsproxy.proxy.reload.unfit_rules import is_unfit
 
 TOPICS: Final = Check("topics")
 _WEEK_MS: Final = 7 * 24 * HOUR_MS
-_FITS_NO_RULE_SHOWN: Final = 20
+_FITS_NO_TOPIC_SHOWN: Final = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,21 +99,28 @@ def examine(config: Config, described: Described) -> Iterator[Finding]:
     yield from _beside_policy(config, judged)
 
 
-async def unfit(config: Config, rights: Rights) -> list[Finding]:
-    """Rules and waivers that fit no topic that the user sees."""
-    found: list[Finding] = []
-    for kind, several in (("rule", config.policy.rules), ("waiver", config.policy.waivers)):
-        for each in several:
-            if rights.visible and len(found) < _FITS_NO_RULE_SHOWN and await is_unfit(each, rights.visible):
-                patterns = ", ".join(pattern.text for pattern in each.match.topics)
-                found.append(
-                    TOPICS.warning(
-                        f"{kind} {each.name} fits no topic that the proxy's user sees ({patterns})",
-                        "compare its match.topics with the topics",
-                        f"kafka-topics.sh {admin_arguments(config)} --list",
-                    )
-                )
-    return found
+def unfit(config: Config, rights: Rights) -> Iterator[Finding]:
+    """Rules and waivers that fit no topic that the user sees. A rule that never fits looks as if it were in
+    force."""
+    several: Iterator[Rule | Waiver] = chain(config.policy.rules, config.policy.waivers)
+    for each in islice((each for each in several if _fits_none(each, rights.visible)), _FITS_NO_TOPIC_SHOWN):
+        kind = "rule" if isinstance(each, Rule) else "waiver"
+        patterns = ", ".join(pattern.text for pattern in each.match.topics)
+        hints = [text for pattern in each.match.topics if (text := regex_advice(pattern)) is not None]
+        yield TOPICS.warning(
+            f"{kind} {each.name} fits no topic that the proxy's user sees ({patterns})",
+            hints[0] if hints else "compare its match.topics with the topics",
+            f"kafka-topics.sh {admin_arguments(config)} --list",
+        )
+
+
+def _fits_none(rule: Rule | Waiver, names: Sequence[str]) -> bool:
+    """True if the rule names topics, and none of `names` fits."""
+    patterns = rule.match.topics
+    # The names lack brokers' own topics, and applications create and delete their internal topics.
+    if not (patterns and names) or any(is_internal(pattern.text.strip("/")) for pattern in patterns):
+        return False
+    return not any(pattern.fits(name) for pattern in patterns for name in names)
 
 
 def _in_force(described: Described) -> tuple[dict[str, Together], dict[str, ValueError]]:

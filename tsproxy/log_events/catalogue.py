@@ -59,13 +59,6 @@ BROKER_LIMITS_UNKNOWN: Final = warning("broker_limits_unknown", "node_id", "erro
 BROKER_LIMITS_NOT_UNDERSTOOD: Final = warning("broker_limits_not_understood", "topic", "error")
 TOPIC_ID_DENIED: Final = warning("topic_id_denied", "needs", "advice")
 TOPIC_NAMES_DENIED: Final = warning("topic_names_denied", "needs", "advice")
-RULE_INEFFECTIVE: Final = warning(
-    "rule_ineffective", "rule", "place", "topic", "key", "of_rule", "of_topic", "advice"
-)
-RULE_FITS_NO_TOPIC: Final = warning("rule_fits_no_topic", "rule", "place", "patterns", "topics", "advice")
-WAIVER_FITS_NO_TOPIC: Final = warning(
-    "waiver_fits_no_topic", "waiver", "place", "patterns", "topics", "advice"
-)
 WAIVER_ENDS_SOON: Final = warning("waiver_ends_soon", "waiver", "owner", "reason", "hours_left")
 WAIVER_ENDED: Final = warning("waiver_ended", "waiver", "owner", "reason", "place")
 RULE_FAILED: Final = warning(
@@ -123,8 +116,6 @@ CLOCK_LISTENING_CRASHED: Final = error("clock_listening_crashed", *_CRASHED)
 CONFIG_RELOADED: Final = info("config_reloaded", "changed")
 CONFIG_NOT_RELOADED: Final = error("config_not_reloaded", "problems", "advice")
 CONFIG_NEEDS_RESTART: Final = warning("config_needs_restart", "keys", "advice")
-CONFIG_NOTICE: Final = warning("config_notice", "place", "key", "text")
-CONFIG_NOTICES_LEFT_OUT: Final = warning("config_notices_left_out", "count", "advice")
 CONFIG_RELOAD_CRASHED: Final = error("config_reload_crashed", *_CRASHED)
 CERTIFICATES_RELOADED: Final = info("certificates_reloaded", "settings")
 CERTIFICATES_NOT_RELOADED: Final = warning("certificates_not_reloaded", "problems", "advice")

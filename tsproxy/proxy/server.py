@@ -60,8 +60,6 @@ from tsproxy.proxy.metrics.totals import families_now
 from tsproxy.proxy.notes import Notes
 from tsproxy.proxy.ports import ListenError
 from tsproxy.proxy.reload.certificates import Certificates
-from tsproxy.proxy.reload.ineffective_rules import IneffectiveRules
-from tsproxy.proxy.reload.unfit_rules import UnfitRules
 from tsproxy.proxy.reload.waivers import Waivers
 from tsproxy.proxy.reloadable import Commit, Reloadable
 from tsproxy.proxy.startup import in_force, not_writable, recorder_of
@@ -126,8 +124,6 @@ class Proxy:
         self.metrics.rules.know(config.policy)
         self._certificates = certificates = Certificates(config, self.metrics, clock)
         self._waivers = Waivers(config, self.metrics, clock)
-        self._ineffective_rules = IneffectiveRules(config)
-        self._unfit_rules = UnfitRules(config)
         self._custom_rules = CustomRuleWatch(config)
         self.metrics.add(self._custom_rules.histogram)
         tls = certificates.upstream.current if certificates.upstream else None
@@ -219,8 +215,6 @@ class Proxy:
             self._limits.run,
             self._offers.run,
             self._waivers.watch,
-            self._ineffective_rules.watch,
-            self._unfit_rules.watch,
             self._custom_rules.watch,
             Sampler(self._relays).run,
             self._sanity.run,
@@ -270,8 +264,6 @@ class Proxy:
                 self._limits,
                 self._offers,
                 self._waivers,
-                self._ineffective_rules,
-                self._unfit_rules,
                 self._custom_rules,
                 self._dead_letters,
                 self._sanity,
@@ -392,8 +384,6 @@ class Proxy:
         for listener in self._listeners:
             listener.apply_facts(facts)
         self._topics_unreadable.set(len(facts.unreadable_topics))
-        self._ineffective_rules.check(facts.topics)
-        self._unfit_rules.check(facts.visible)
         self._offers.set_brokers(facts.brokers)
         members = (facts.cluster_id, tuple(sorted(facts.brokers)))
         if members != self._members:

@@ -35,7 +35,7 @@ from tsproxy.log_events.catalogue import (
 from tsproxy.model.addresses import Address
 from tsproxy.model.kafka import ApiKey, ErrorCode, TimestampType, is_topic_name
 from tsproxy.model.produce import TopicKey
-from tsproxy.proxy.brokers.facts import ClusterFacts, VisibleTopics
+from tsproxy.proxy.brokers.facts import ClusterFacts
 from tsproxy.proxy.brokers.links import BrokerLinks
 from tsproxy.proxy.brokers.own_addresses import listener_at, own_listener
 from tsproxy.proxy.brokers.reachability import Reachability
@@ -132,7 +132,6 @@ class Cluster:
         self._upstream = config.upstream
         self._listeners = config.listeners
         self._reads_limits = config.policy.asks_broker
-        self._facts = replace(self._facts, visible=None)  # rules may name other topics: read them again
         self._wake.set()
 
     def want_topic(self, topic: TopicKey, address: str) -> None:
@@ -313,15 +312,16 @@ class Cluster:
         answer = await connection.cluster()
         if not answer.brokers:
             raise ConversationError("the cluster has no brokers yet")
-        visible = self._facts.visible or VisibleTopics(await self._list_topics(connection))
+        is_first = not self._facts.brokers
+        topics = await self._list_topics(connection) if is_first else ()
         await self._topic_ids.read_rights(connection)
         if not self._may_read_limits:
-            await self._probe(connection, visible.names)
+            await self._probe(connection, topics)
         self._reachability.reached()
         self._log_if_named_as_ours(answer.brokers)
         self._links.set_brokers(answer.brokers)
-        if not self._facts.brokers and self._reads_limits:
-            await self._read_first_limits(connection, visible.names)
+        if is_first and self._reads_limits:
+            await self._read_first_limits(connection, topics)
         elif reads_topics and self._clock.monotonic_ms() - self._listed_ms >= self._upstream.refresh_ms:
             self._topics.forget_unused(self._clock.monotonic_ms())
         # Clients reach these brokers from here on, so the facts must already count unknown limits as unknown.
@@ -329,7 +329,6 @@ class Cluster:
             self._with_limits(),
             cluster_id=answer.cluster_id,
             brokers=MappingProxyType(dict(answer.brokers)),
-            visible=visible,
         )
         self._publish(changed)
         self._read_ms = self._clock.monotonic_ms()
@@ -378,17 +377,12 @@ class Cluster:
 
     async def _list_topics(self, connection: AdminConnection) -> tuple[str, ...]:
         """The names of all visible topics. Their ids are known from now on, so the first request that names a
-        topic by its id waits for nothing. A topic with limits and a new id was made again (`_read_names`)."""
+        topic by its id waits for nothing."""
         _, newest = (await connection.offers()).get(ApiKey.METADATA, (0, 0))
         if newest < NAMES_IDS_FROM:
             return (await connection.cluster(with_topics=True)).topics
         topics = await all_topics(connection)
-        names, known = {each.topic_id: each.name for each in topics if each.name}, self._topic_ids.names
-        made_again = [
-            name for topic_id, name in names.items() if topic_id not in known and name in self._topics
-        ]
-        await self._read_limits(connection, made_again)
-        self._topic_ids.add(names)
+        self._topic_ids.add({each.topic_id: each.name for each in topics if each.name})
         return tuple(each.name for each in topics if each.name and not (each.error_code or each.is_internal))
 
     async def _probe(self, connection: AdminConnection, visible: Sequence[str]) -> None:

@@ -8,26 +8,17 @@ from tsproxy.model.addresses import Address
 from tsproxy.model.verdict import TopicLimits
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class VisibleTopics:
-    """The topics that the proxy's own user sees, without internal ones. Each reading makes a new object."""
-
-    names: tuple[str, ...]
-
-
 @dataclass(frozen=True, slots=True)
 class ClusterFacts:
     """All facts at one time. `topics`: limits of the topics in use. `topics_on_kafka_4`: the same limits as a
-    4.x broker would compute them. `visible`: all topics, as of the start or the last reload. `topic_names`:
-    the names of topics by id, None if they are never read. `may_describe` and `denied_ids` say which names
-    can be read."""
+    4.x broker would compute them. `topic_names`: the names of topics by id, None if they are never read.
+    `may_describe` and `denied_ids` say which names can be read."""
 
     cluster_id: str | None = None
     brokers: Mapping[int, Address] = field(default_factory=lambda: MappingProxyType({}))
     topics: Mapping[str, TopicLimits] = field(default_factory=lambda: MappingProxyType({}))
     needs_sasl: bool = False
     topics_on_kafka_4: Mapping[str, TopicLimits] = field(default_factory=lambda: MappingProxyType({}))
-    visible: VisibleTopics | None = None
     topic_names: Mapping[bytes, str] | None = None
     reads_limits: bool = False
     unreadable_topics: frozenset[str] = frozenset()

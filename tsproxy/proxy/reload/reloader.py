@@ -6,7 +6,7 @@ prepare. Then all workers commit, or none does.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable
 from enum import StrEnum
 from typing import Final
 
@@ -14,17 +14,13 @@ from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
 from tsproxy.clock import Clock
-from tsproxy.config.notices import notices
-from tsproxy.config.port_notices import port_notices
-from tsproxy.config.problems import ConfigError, Problem
+from tsproxy.config.problems import ConfigError
 from tsproxy.config.reloaded import Reloaded, reloaded
 from tsproxy.config.settings import Config
 from tsproxy.config.source import FileState, Source
 from tsproxy.log_events.catalogue import (
     CONFIG_NEEDS_RESTART,
     CONFIG_NOT_RELOADED,
-    CONFIG_NOTICE,
-    CONFIG_NOTICES_LEFT_OUT,
     CONFIG_RELOAD_CRASHED,
     CONFIG_RELOADED,
 )
@@ -34,11 +30,9 @@ from tsproxy.proxy.metrics.catalogue import (
     CONFIG_RELOAD,
 )
 from tsproxy.proxy.notes import frames_of
-from tsproxy.proxy.outgoing_ports import known_outgoing_ports
 from tsproxy.proxy.service_manager import ServiceManager
 
 CHECK_EVERY_S: Final = 1.0
-NOTICES_LOGGED: Final = 20
 
 Adopt = Callable[[Reloaded], Awaitable[None]]
 """Applies a new configuration to the whole proxy, or raises ConfigError and changes nothing."""
@@ -71,7 +65,6 @@ class Reloader(Collector):
 
     async def run(self) -> None:
         seen = self._tried
-        await log_notices(self._running)
         while True:
             try:
                 async with asyncio.timeout(CHECK_EVERY_S):
@@ -109,7 +102,6 @@ class Reloader(Collector):
             return _rejected(["a mistake in tsproxy; please report the frames"])
         self._running = change.config
         CONFIG_RELOADED(changed=list(change.changed))
-        await log_notices(self._running)
         if change.needs_restart:
             keys = list(change.needs_restart)
             CONFIG_NEEDS_RESTART(keys=keys, advice="they stay as they are until then")
@@ -122,20 +114,6 @@ class Reloader(Collector):
         yield family
         yield CONFIG_LAST_RELOAD_SUCCESSFUL.levels(self._was_successful)
         yield CONFIG_LAST_RELOAD_SUCCESS.levels(self._succeeded_s)
-
-
-async def log_notices(config: Config) -> None:
-    """Log the settings that have no effect, have expired, or may fail on this system. To compare a thousand
-    rules with each other takes half a second, so a thread does it."""
-    found = await asyncio.to_thread(_notices, config)
-    for notice in found[:NOTICES_LOGGED]:
-        CONFIG_NOTICE(place=notice.place, key=notice.key, text=notice.text)
-    if len(found) > NOTICES_LOGGED:
-        CONFIG_NOTICES_LEFT_OUT(count=len(found) - NOTICES_LOGGED, advice="tsproxy check has all")
-
-
-def _notices(config: Config) -> Sequence[Problem]:
-    return (*notices(config, Clock().now_ms()), *port_notices(config, known_outgoing_ports()))
 
 
 def _rejected(problems: list[str]) -> Result:
