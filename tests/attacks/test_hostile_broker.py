@@ -52,7 +52,6 @@ QUESTIONS = {
     "brokers": lambda own: own.cluster(),
     "topics": lambda own: own.cluster(with_topics=True),
     "limits": lambda own: own.describe(["t"]),
-    "a broker's settings": lambda own: own.describe_broker(1, ["log.message.timestamp.type"]),
     "versions": lambda own: own.offers(),
     "mechanisms": lambda own: own.sasl_mechanisms("PLAIN"),
     "names": lambda own: topic_names(own, [bytes(16)]),

@@ -28,7 +28,7 @@ DESCRIBED = TopicAnswer("t", ErrorCode.NONE, {})
     ],
 )
 def test_a_right_that_was_not_tried_is_not_called_granted(visible, sees_all, described, of_limits, of_names):
-    limits, names, *_ = examine(CONFIG, Rights(visible, sees_all, [described], reads_brokers=True))
+    limits, names, *_ = examine(CONFIG, Rights(visible, sees_all, [described]))
     assert (limits.grade.value, names.grade.value) == (of_limits, of_names)
     assert ("none was asked" in limits.text) is not visible
     assert ("Produce 12 at most" in names.text) is not sees_all

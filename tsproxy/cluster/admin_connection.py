@@ -37,7 +37,6 @@ CLIENT_ID: Final = "tsproxy"
 REQUEST_TIMEOUT_MS: Final = 10_000
 TOPICS_A_REQUEST: Final = 200
 _TOPIC_RESOURCE: Final = 2  # ConfigResource.Type.TOPIC
-_BROKER_RESOURCE: Final = 4
 _TOPIC_CONFIG: Final = 1  # DescribeConfigsResponse.ConfigSource
 _DEFAULT_CONFIG: Final = 5
 _CONTROLLER: Final = (
@@ -129,11 +128,6 @@ class AdminConnection:
             answers += found
         return answers
 
-    async def describe_broker(self, node_id: int, names: Sequence[str]) -> TopicAnswer:
-        """The configuration of the broker `node_id`, which must be the broker of this connection."""
-        request = DescribeConfigsRequest([(_BROKER_RESOURCE, str(node_id), list(names))])
-        return (await self.ask(request, _described))[0]
-
     async def offers(self) -> BrokerVersions:
         """The versions of each API that the broker offers; empty if the broker answers with an error."""
         return await self.ask(ApiVersionRequest(), _offers)
@@ -145,12 +139,6 @@ class AdminConnection:
         closes it.
         """
         return await self.ask(SaslHandShakeRequest(mechanism), _mechanisms)
-
-    def peer_certificate(self) -> bytes | None:
-        """The broker's certificate (DER); None without TLS."""
-        writer = self._connection._writer  # aiokafka offers no other way to the TLS object
-        tls = writer.get_extra_info("ssl_object") if writer is not None else None
-        return tls.getpeercert(binary_form=True) if tls is not None else None
 
     async def ask(self, request: Any, read: Callable[[Any], Read]) -> Read:
         """Send a request, and return what `read` finds in the answer."""

@@ -14,7 +14,7 @@ from tsproxy.config import Config, ConfigError, load
 if TYPE_CHECKING:
     from tsproxy.doctor.findings import Finding
 
-HELP: Final = "examine configuration, cluster and machine before a start"
+HELP: Final = "examine configuration, cluster and listeners before a start"
 EXAMPLES: Final = """\
 examples:
   tsproxy doctor --config tsproxy.yaml

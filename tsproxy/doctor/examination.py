@@ -1,14 +1,12 @@
-"""`examine`: all findings about a configuration, the cluster that it names, and this machine."""
+"""`examine`: all findings about a configuration, the cluster that it names, and the proxy's listeners."""
 
-import asyncio
 from collections.abc import Callable
 from contextlib import AsyncExitStack
-from dataclasses import replace
 
 from tsproxy.clock import Clock
 from tsproxy.cluster.admin_connection import ConversationError
 from tsproxy.config.settings import Config
-from tsproxy.doctor import clocks, configuration, machine, permissions, ports, security, topics
+from tsproxy.doctor import clock_offset, configuration, permissions, ports, security, topics
 from tsproxy.doctor.cluster import CLUSTER, Seen, bootstrap, look, reach_brokers, versions
 from tsproxy.doctor.findings import Check, Finding
 
@@ -23,26 +21,15 @@ async def examine(config: Config, clock: Clock, progress: Progress = lambda _: N
         progress("asking the cluster")
         seen = await look(config, stack)
         found += bootstrap(config, seen)
-        config = _led_by(config, seen)
-        found += security.to_brokers(config, seen, clock.now_ms())
+        found += security.to_brokers(config, seen)
         try:
             found += await _of_cluster(config, seen, stack, clock, progress)
         except ConversationError as error:  # the broker answered before, and has stopped since
             found.append(CLUSTER.problem(str(error), "look at that broker, and call this command again"))
-        progress("looking at this machine")
         found += await ports.examine(config, seen.brokers)
         found += security.to_clients(config, seen.brokers)
-        found += await asyncio.to_thread(lambda: [*machine.examine(config)])
     checks = [*dict.fromkeys(each.check for each in found)]
     return sorted(found, key=lambda each: checks.index(each.check))
-
-
-def _led_by(config: Config, seen: Seen) -> Config:
-    """The same configuration, with the bootstrap servers that can be used first: commands in the advice name
-    the first one."""
-    servers = sorted(seen.servers, key=lambda each: each.error is not None)
-    upstream = replace(config.upstream, bootstrap_servers=tuple(each.address for each in servers))
-    return replace(config, upstream=upstream)
 
 
 async def _of_cluster(
@@ -54,14 +41,13 @@ async def _of_cluster(
         return [Check(name).skipped(text) for name in ("versions", "permissions", "topics", "clock")]
     progress("asking each broker")
     nodes = await reach_brokers(config, seen, stack)
-    rights = await permissions.rights(config, connection, nodes)
+    rights = await permissions.rights(config, connection)
     described = await topics.describe(rights, nodes)
     progress("comparing clocks")
     return [
         *versions(nodes),
-        *security.other_listeners(config, nodes),
         *permissions.examine(config, rights),
         *topics.examine(config, described),
         *topics.unfit(config, rights),
-        *await clocks.examine(config, nodes, described.stamped, clock),
+        await clock_offset.examine(config, nodes, described.stamped, clock),
     ]

@@ -27,14 +27,12 @@ _WIDTH: Final = max(map(len, Grade))
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A result of a check. `check` is its name. `advice` says what to do, and `command` does it in a shell.
-    They are None if there is nothing to do, or no such command."""
+    """A result of a check. `check` is its name. `advice` says what to do; None if there is nothing to do."""
 
     check: str
     grade: Grade
     text: str
     advice: str | None = None
-    command: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,14 +44,14 @@ class Check:
     def ok(self, text: str) -> Finding:
         return Finding(self.name, Grade.OK, text)
 
-    def skipped(self, text: str, command: str | None = None) -> Finding:
-        return Finding(self.name, Grade.SKIPPED, text, None, command)
+    def skipped(self, text: str) -> Finding:
+        return Finding(self.name, Grade.SKIPPED, text)
 
-    def warning(self, text: str, advice: str, command: str | None = None) -> Finding:
-        return Finding(self.name, Grade.WARNING, text, advice, command)
+    def warning(self, text: str, advice: str) -> Finding:
+        return Finding(self.name, Grade.WARNING, text, advice)
 
-    def problem(self, text: str, advice: str, command: str | None = None) -> Finding:
-        return Finding(self.name, Grade.PROBLEM, text, advice, command)
+    def problem(self, text: str, advice: str) -> Finding:
+        return Finding(self.name, Grade.PROBLEM, text, advice)
 
 
 def has_problem(findings: Iterable[Finding]) -> bool:
@@ -85,9 +83,8 @@ def _lines(findings: Sequence[Finding]) -> Iterator[str]:
     names = max((len(each.check) for each in findings), default=0)
     for each in findings:
         yield f"{each.grade:{_WIDTH}}  {each.check:{names}}  {_one_line(each.text)}"
-        for sign, text in (("->", each.advice), ("$", each.command)):
-            if text:
-                yield f"{'':{_WIDTH}}  {'':{names}}  {sign} {_one_line(text)}"
+        if each.advice:
+            yield f"{'':{_WIDTH}}  {'':{names}}  -> {_one_line(each.advice)}"
     counts = Counter(each.grade for each in findings)
     yield ""
     yield (

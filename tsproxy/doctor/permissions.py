@@ -1,6 +1,5 @@
-"""The rights of the proxy's own user: the findings, each with the command that grants what is missing."""
+"""Findings about the rights of the proxy's own user."""
 
-import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -9,8 +8,6 @@ from typing import Final
 from tsproxy.cluster.admin_connection import AdminConnection, RejectedError, TopicAnswer
 from tsproxy.cluster.metadata import WRITE, TopicRights, topic_rights
 from tsproxy.config.settings import Config
-from tsproxy.doctor.cluster import Node
-from tsproxy.doctor.commands import admin_arguments, grant
 from tsproxy.doctor.findings import Check, Finding, few
 from tsproxy.model.kafka import ErrorCode
 from tsproxy.model.words import many
@@ -19,7 +16,6 @@ from tsproxy.proxy.brokers.topic_ids import TOPIC_PROBED as ANY_TOPIC
 
 PERMISSIONS: Final = Check("permissions")
 _DENIED: Final = ErrorCode.TOPIC_AUTHORIZATION_FAILED
-EVERY_TOPIC: Final = "*"
 PROBE: Final = "clock.probe.topic"
 
 
@@ -33,13 +29,12 @@ class Rights:
     visible: Sequence[str]
     sees_all: bool
     described: Sequence[TopicAnswer]
-    reads_brokers: bool
     named: Mapping[str, str] = field(default_factory=dict)
     of_named: Mapping[str, TopicRights] | None = None
     """None if brokers are too old to report the user's rights."""
 
 
-async def rights(config: Config, connection: AdminConnection, nodes: Sequence[Node]) -> Rights:
+async def rights(config: Config, connection: AdminConnection) -> Rights:
     """The rights, as a broker reports them. No topic is created. Raises ConversationError."""
     visible = sorted((await connection.cluster(with_topics=True)).topics)
     sees_all = await connection.may_describe(ANY_TOPIC)
@@ -51,7 +46,6 @@ async def rights(config: Config, connection: AdminConnection, nodes: Sequence[No
         visible,
         sees_all,
         await connection.describe(visible or [TOPIC_PROBED]),
-        any(node.settings is not None for node in nodes),
         named,
         None if of_named is None else {each.topic: each for each in of_named},
     )
@@ -71,20 +65,12 @@ def _named(config: Config) -> Mapping[str, str]:
 
 def examine(config: Config, found: Rights) -> Iterator[Finding]:
     yield from _describe_configs(config, found)
-    yield _describe(config, found)
+    yield _describe(found)
     for key, topic in found.named.items():
         if found.of_named is None:
             yield PERMISSIONS.skipped(f"Write on {topic} ({key}): brokers before Kafka 3.1 do not say")
         else:
-            yield _write(config, key, topic, found.of_named.get(topic))
-    if found.reads_brokers:
-        yield PERMISSIONS.ok("DescribeConfigs on the cluster: granted (the proxy does not need it)")
-    else:
-        yield PERMISSIONS.skipped(
-            "DescribeConfigs on the cluster: not granted, and the proxy does not need it; with it this "
-            "command also sees the brokers' listeners",
-            grant(config, "DescribeConfigs", None),
-        )
+            yield _write(key, topic, found.of_named.get(topic))
 
 
 def _describe_configs(config: Config, found: Rights) -> Iterator[Finding]:
@@ -101,52 +87,29 @@ def _describe_configs(config: Config, found: Rights) -> Iterator[Finding]:
         yield PERMISSIONS.problem(
             "DescribeConfigs on topics: missing, so the proxy cannot read their limits and does not start",
             "grant it, or judge all topics by the limits of the file (policy.limits_from: config)",
-            grant(config, "DescribeConfigs", EVERY_TOPIC),
         )
     else:
         yield PERMISSIONS.warning(
             f"DescribeConfigs on topics: missing for {len(denied):,} of {len(found.described):,} "
             f"({few(denied)}); brokers alone judge those",
-            "grant it",
-            grant(config, "DescribeConfigs", EVERY_TOPIC if len(denied) > 1 else denied[0]),
+            "grant it on these topics",
         )
 
 
-def _describe(config: Config, found: Rights) -> Finding:
-    if found.visible and found.sees_all:
-        return PERMISSIONS.ok(
-            f"Describe on topics: granted for {many(len(found.visible), 'topic')}; brokers hide others"
-        )
-    if found.visible:
-        return PERMISSIONS.warning(
-            f"Describe on topics: granted for {many(len(found.visible), 'topic')}, not for all, so the proxy "
-            "offers Produce 12 at most",
-            "grant it on all topics, if clients should name topics by id",
-            grant(config, "Describe", EVERY_TOPIC),
-        )
-    if not found.sees_all:
-        return PERMISSIONS.warning(
-            "Describe on topics: missing, so the proxy offers Produce 12 at most, cannot compare its clock "
-            "with the brokers', and this command sees no topic",
-            "grant it",
-            grant(config, "Describe", EVERY_TOPIC),
-        )
-    return PERMISSIONS.ok("Describe on topics: granted; the cluster has no topic yet")
+def _describe(found: Rights) -> Finding:
+    seen = many(len(found.visible), "topic")
+    if found.sees_all:
+        return PERMISSIONS.ok(f"Describe on topics: granted on all ({seen} now)")
+    return PERMISSIONS.warning(
+        f"Describe on topics: not granted on all, so the proxy offers Produce 12 at most; {seen} can be seen",
+        "grant it on all topics, if clients should name topics by id and the clock be compared with brokers'",
+    )
 
 
-def _write(config: Config, key: str, topic: str, known: TopicRights | None) -> Finding:
-    if known is None or known.error_code == _DENIED:
-        text = f"Write on {topic} ({key}): missing, or the user may not see the topic"
-        return PERMISSIONS.problem(text, "grant it", grant(config, "Write", topic))
-    if known.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
-        return PERMISSIONS.problem(
-            f"{key}: there is no topic {topic}",
-            "create it",
-            f"kafka-topics.sh {admin_arguments(config)} --create --topic {shlex.quote(topic)}"
-            + (" --config message.timestamp.type=LogAppendTime" if key == PROBE else ""),
-        )
-    if not known.may(WRITE):
-        return PERMISSIONS.problem(
-            f"Write on {topic} ({key}): missing", "grant it", grant(config, "Write", topic)
-        )
+def _write(key: str, topic: str, known: TopicRights | None) -> Finding:
+    if known is not None and known.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
+        with_type = " with message.timestamp.type=LogAppendTime" if key == PROBE else ""
+        return PERMISSIONS.problem(f"{key}: there is no topic {topic}", f"create it{with_type}")
+    if known is None or not known.may(WRITE):
+        return PERMISSIONS.problem(f"Write on {topic} ({key}): missing", "grant it")
     return PERMISSIONS.ok(f"Write on {topic} ({key}): granted")

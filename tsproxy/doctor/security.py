@@ -1,63 +1,25 @@
-"""Findings about TLS, SASL and certificates: toward the brokers, and toward clients."""
+"""Findings about logins at the brokers, and about the certificates that clients get."""
 
 import ssl
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Final
 
 from tsproxy.cluster.client_options import wire_mechanism
 from tsproxy.config.settings import Config, ListenerTls
-from tsproxy.config.values import instant_text
-from tsproxy.doctor.cluster import Node, Seen, Server
-from tsproxy.doctor.commands import admin_arguments
+from tsproxy.doctor.cluster import Seen, Server
 from tsproxy.doctor.findings import Check, Finding, few
 from tsproxy.doctor.ports import told_hosts
 from tsproxy.model.addresses import Address
-from tsproxy.model.words import many
 from tsproxy.tls.contexts import server_context
-from tsproxy.tls.x509 import Signed, read_certificate
-from tsproxy.wire.primitives import DecodeError
 
 SECURITY: Final = Check("security")
-DAY_S: Final = 86_400.0
-WARNED_EARLY_S: Final = 30 * DAY_S
-_TLS_PROTOCOLS: Final = ("SSL", "SASL_SSL")
 _MOST_STEPS: Final = 10
 
 
-def to_brokers(config: Config, seen: Seen, now_ms: int) -> Iterator[Finding]:
-    """TLS and SASL of the proxy's own connection, as the bootstrap servers answered."""
-    connected = [each for each in seen.servers if each.is_connected]
-    for server in connected:
-        if server.certificate is not None:
-            yield from _brokers_certificate(server, server.certificate, now_ms)
-    if connected:
-        yield from _login(config, connected)
-
-
-def _brokers_certificate(server: Server, der: bytes, now_ms: int) -> Iterator[Finding]:
-    try:
-        certificate = read_certificate(der)
-    except DecodeError:  # OpenSSL has accepted the certificate, so only its end is unknown
-        yield SECURITY.skipped(f"{server.address}: the end of the broker's certificate cannot be read")
-        return
-    yield _end_of(
-        f"{server.address}: TLS with the broker's certificate ({certificate.subject})", certificate, now_ms
-    )
-
-
-def _end_of(what: str, certificate: Signed, now_ms: int) -> Finding:
-    left_s = certificate.not_after_s - now_ms / 1000
-    life_s = certificate.not_after_s - certificate.not_before_s
-    text = f"{what}, valid until {instant_text(round(certificate.not_after_s * 1000))}"
-    if left_s < min(WARNED_EARLY_S, life_s / 4):
-        advice = "renew it at the brokers; when it has expired, neither the proxy nor its clients can connect"
-        return SECURITY.warning(f"{text}, {many(max(0, int(left_s // DAY_S)), 'day')} from now", advice)
-    return SECURITY.ok(text)
-
-
-def _login(config: Config, connected: Sequence[Server]) -> Iterator[Finding]:
+def to_brokers(config: Config, seen: Seen) -> Iterator[Finding]:
+    """The login of the proxy's own connection, as the bootstrap servers answered."""
     sasl = config.upstream.sasl
-    for server in connected:
+    for server in (each for each in seen.servers if each.is_connected):
         if sasl is None:
             yield _without_login(server)
         elif server.mechanisms is None:
@@ -76,7 +38,6 @@ def _login(config: Config, connected: Sequence[Server]) -> Iterator[Finding]:
             yield SECURITY.problem(
                 f"{server.error} (login of {sasl.user} by {sasl.mechanism.value})",
                 "check name and password (upstream.admin.sasl); with SCRAM, look for the user on the brokers",
-                f"kafka-configs.sh {admin_arguments(config)} --describe --entity-type users",
             )
         else:
             yield SECURITY.ok(f"{server.address}: {sasl.user} logs in by {sasl.mechanism.value}")
@@ -89,41 +50,6 @@ def _without_login(server: Server) -> Finding:
             "set upstream.admin.sasl: { mechanism: …, username: …, password: … }",
         )
     return SECURITY.ok(f"{server.address}: this listener requires no login by SASL")
-
-
-def other_listeners(config: Config, nodes: Sequence[Node]) -> Iterator[Finding]:
-    """Whether brokers also have a listener with TLS, while this proxy uses plain text."""
-    if config.upstream.tls is not None:
-        return
-    known = [node for node in nodes if node.settings is not None]
-    offered = {each: node.node_id for node in known for each in tls_listeners(node.settings or {})}
-    if offered:
-        yield SECURITY.warning(
-            f"records go to brokers in plain text, and brokers also have TLS: {few([*offered])}",
-            "use that listener: upstream.bootstrap_servers, and upstream.tls: { ca: … }",
-        )
-    elif known:
-        yield SECURITY.ok("records go to brokers in plain text; no broker advertises a listener with TLS")
-    else:
-        yield SECURITY.ok(
-            "records go to brokers in plain text; brokers may also have TLS, which only a user who may read "
-            "their configuration can see"
-        )
-
-
-def tls_listeners(settings: Mapping[str, str | None]) -> list[str]:
-    """The advertised listeners with TLS, such as `SASL_SSL://kafka-1:9094`."""
-    mapped = dict(
-        each.strip().split(":", 1)
-        for each in (settings.get("listener.security.protocol.map") or "").split(",")
-        if ":" in each
-    )
-    found = []
-    for each in (settings.get("advertised.listeners") or "").split(","):
-        name, separator, _ = each.strip().partition("://")
-        if separator and mapped.get(name, name).upper() in _TLS_PROTOCOLS:
-            found.append(each.strip())
-    return found
 
 
 def to_clients(config: Config, brokers: Mapping[int, Address]) -> Iterator[Finding]:

@@ -24,20 +24,22 @@ from tsproxy.config.patterns import regex_advice
 from tsproxy.config.settings import Config
 from tsproxy.config.values import bound_text
 from tsproxy.doctor.cluster import Node
-from tsproxy.doctor.commands import admin_arguments, alter
 from tsproxy.doctor.findings import Check, Finding, few
 from tsproxy.doctor.permissions import Rights
 from tsproxy.model.kafka import ErrorCode, TimestampType
-from tsproxy.model.policy import HOUR_MS, LimitsFrom, Mode, Rule, TimeLimit, Waiver
+from tsproxy.model.policy import Rule, TimeLimit, Waiver
 from tsproxy.model.verdict import TopicLimits
 from tsproxy.model.words import many
-from tsproxy.policy.resolve import is_internal, may_fit_topic
+from tsproxy.policy.resolve import is_internal
 from tsproxy.policy.review import ineffective_rules
-from tsproxy.policy.strictness import is_wider
 
 TOPICS: Final = Check("topics")
-_WEEK_MS: Final = 7 * 24 * HOUR_MS
 _FITS_NO_TOPIC_SHOWN: Final = 20
+_CONSEQUENCES: Final = (
+    (BEFORE, "before_max_ms", "seconds in place of milliseconds pass as January 1970"),
+    (AFTER, "after_max_ms", "a record from the future keeps its segment, and all after it, from deletion"),
+)
+"""A limit, its field, and the consequence if it is unlimited."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,16 +82,14 @@ def examine(config: Config, described: Described) -> Iterator[Finding]:
     if not described.topics:
         yield TOPICS.skipped("no topic can be seen whose configuration may be read")
         return
-    in_force, unreadable = _in_force(described)
-    for topic, error in unreadable.items():
-        yield TOPICS.warning(
-            f"{topic}: a limit is not understood: {error}", "correct it on the topic, or report it"
-        )
+    found = _in_force(described)
+    for topic, each in found.items():
+        if isinstance(each, ValueError):
+            yield TOPICS.warning(f"{topic}: a limit is not understood: {each}", "correct it, or report it")
+    in_force = {topic: each for topic, each in found.items() if not isinstance(each, ValueError)}
     limits = {topic: each.limits for topic, each in in_force.items()}
     judged = {t: each for t, each in limits.items() if each.timestamp_type is TimestampType.CREATE_TIME}
-    yield from _unlimited_before(config, judged)
-    yield from _unlimited_after(config, judged)
-    yield from _hour_by_default(described, judged)
+    yield from _unlimited(judged)
     if described.stamped:
         yield TOPICS.ok(
             f"{many(len(described.stamped), 'topic')} with LogAppendTime ({few(described.stamped)}): brokers "
@@ -110,7 +110,6 @@ def unfit(config: Config, rights: Rights) -> Iterator[Finding]:
         yield TOPICS.warning(
             f"{kind} {each.name} fits no topic that the proxy's user sees ({patterns})",
             hints[0] if hints else "compare its match.topics with the topics",
-            f"kafka-topics.sh {admin_arguments(config)} --list",
         )
 
 
@@ -123,9 +122,8 @@ def _fits_none(rule: Rule | Waiver, names: Sequence[str]) -> bool:
     return not any(pattern.fits(name) for pattern in patterns for name in names)
 
 
-def _in_force(described: Described) -> tuple[dict[str, Together], dict[str, ValueError]]:
-    """The limits in force by topic, and the topics with a value that is not understood. Topics with the same
-    settings share it."""
+def _in_force(described: Described) -> dict[str, Together | ValueError]:
+    """The limits in force by topic; a ValueError for a value that is not understood."""
     given = given_by(described.topics) or Given({}, frozenset(), frozenset())
     found: dict[Own, Together | ValueError] = {}
     for each in described.topics:
@@ -135,49 +133,18 @@ def _in_force(described: Described) -> tuple[dict[str, Together], dict[str, Valu
                 found[own] = together(own, given, described.given)
             except ValueError as error:
                 found[own] = error
-    of_topics = {each.topic: found[own_of(each)] for each in described.topics}
-    return (
-        {topic: each for topic, each in of_topics.items() if not isinstance(each, ValueError)},
-        {topic: each for topic, each in of_topics.items() if isinstance(each, ValueError)},
-    )
+    return {each.topic: found[own_of(each)] for each in described.topics}
 
 
-def _unlimited_before(config: Config, judged: Mapping[str, TopicLimits]) -> Iterator[Finding]:
-    names = [topic for topic, each in judged.items() if each.before_max_ms is None]
-    if names:
-        yield TOPICS.warning(
-            f"no limit on the age of records in {len(names):,} of {many(len(judged), 'topic')} "
-            f"({few(names)}): "
-            f"{BEFORE} is unlimited, so seconds in place of milliseconds pass as January 1970",
-            "limit it to what is right for each topic, such as a week, or by a rule (docs/guide/policy.md)",
-            alter(config, names[0], BEFORE, _WEEK_MS),
-        )
-
-
-def _unlimited_after(config: Config, judged: Mapping[str, TopicLimits]) -> Iterator[Finding]:
-    names = [topic for topic, each in judged.items() if each.after_max_ms is None]
-    if names:
-        yield TOPICS.warning(
-            f"no limit on times in the future in {len(names):,} of {many(len(judged), 'topic')} "
-            f"({few(names)}): "
-            f"{AFTER} is unlimited, the default before Kafka 4; one such record keeps its segment, and all "
-            "after it, from being deleted",
-            "limit it, to an hour as Kafka 4 does, or by a rule (docs/guide/policy.md)",
-            alter(config, names[0], AFTER, HOUR_MS),
-        )
-
-
-def _hour_by_default(described: Described, judged: Mapping[str, TopicLimits]) -> Iterator[Finding]:
-    names = [
-        each.topic
-        for each in described.topics
-        if AFTER in each.defaults and each.topic in judged and judged[each.topic].after_max_ms == HOUR_MS
-    ]
-    if names:
-        yield TOPICS.ok(
-            f"the limit of an hour ahead in {len(names):,} of {many(len(judged), 'topic')} ({few(names)}) is "
-            "Kafka 4's default, which nobody has set; records further ahead are rejected"
-        )
+def _unlimited(judged: Mapping[str, TopicLimits]) -> Iterator[Finding]:
+    for key, limit, consequence in _CONSEQUENCES:
+        names = [topic for topic, each in judged.items() if getattr(each, limit) is None]
+        if names:
+            yield TOPICS.warning(
+                f"{key} is unlimited in {len(names):,} of {many(len(judged), 'topic')} ({few(names)}), so "
+                f"{consequence}",
+                "limit it on the topics, or by a rule (docs/guide/policy.md)",
+            )
 
 
 def _different_brokers(in_force: Mapping[str, Together]) -> Iterator[Finding]:
@@ -195,7 +162,7 @@ def _different_brokers(in_force: Mapping[str, Together]) -> Iterator[Finding]:
 
 
 def _beside_policy(config: Config, judged: Mapping[str, TopicLimits]) -> Iterator[Finding]:
-    """Rules that allow more than a topic does, and settings of the policy that allow less."""
+    """Rules that allow more than a topic does."""
     wider: dict[tuple[str, str, str], list[str]] = defaultdict(list)
     for topic, known in judged.items():
         for found in ineffective_rules(config.policy, topic, known):
@@ -209,25 +176,3 @@ def _beside_policy(config: Config, judged: Mapping[str, TopicLimits]) -> Iterato
             "brokers reject the rest",
             f"set message.timestamp.{side}.max.ms on the topic, or narrow the rule",
         )
-    for source, names in _narrower(config, judged).items():
-        yield TOPICS.ok(
-            f"{source} allows less than {many(len(names), 'topic')} ({few(names)}): records that brokers "
-            "would accept are rejected here, as configured"
-        )
-
-
-def _narrower(config: Config, judged: Mapping[str, TopicLimits]) -> Mapping[str, list[str]]:
-    """The topics whose limits are wider than those of a rule or of the defaults, by the name of that rule."""
-    policy, found = config.policy, defaultdict[str, list[str]](list)
-    for topic, known in judged.items():
-        rules = (
-            (f"rule {rule.name}", rule.settings)
-            for rule in policy.rules
-            if (rule.settings.mode or policy.mode) is Mode.ENFORCE and may_fit_topic(rule, topic)
-        )
-        defaults = () if policy.limits_from is LimitsFrom.BROKER else (("policy.defaults", policy.defaults),)
-        for name, settings in (*rules, *defaults):
-            sides = ((settings.before, known.before_max_ms), (settings.after, known.after_max_ms))
-            if any(own is not None and is_wider(topic_ms, own.max_ms) for own, topic_ms in sides):
-                found[name].append(topic)
-    return found

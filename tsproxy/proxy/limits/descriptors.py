@@ -14,7 +14,6 @@ from tsproxy.log_events.catalogue import FILE_DESCRIPTORS_FEW
 
 A_CONNECTION: Final = 2
 FEW_CONNECTIONS: Final = 100
-MOST_DESCRIPTORS: Final = 2**31 - 1
 BESIDES: Final = 128
 """Descriptors for standard streams, the event loop, the decision log, the proxy's own connections, the admin
 port."""
@@ -38,15 +37,6 @@ def raise_limit(count: int) -> int | None:
         return max(soft, granted)
     except (OSError, ValueError):  # a sandbox may forbid even this query
         return None
-
-
-def grantable() -> int | None:
-    """The highest soft limit that this process could set; None if it is unknown."""
-    try:
-        _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    except (OSError, ValueError):  # a sandbox may forbid even this query
-        return None
-    return MOST_DESCRIPTORS if hard == resource.RLIM_INFINITY else hard
 
 
 def fitting(config: Config, granted: int) -> int:
