@@ -24,7 +24,7 @@ class PlainTable:
 
 
 PLAIN: Final = (
-    # Only topics whose rule tracks stream time have such records. `records` are all accepted ones.
+    # Only logs of earlier proxies have such records. `records` are all accepted ones.
     PlainTable(
         "out_of_order",
         Grouping(

@@ -260,7 +260,7 @@ class WouldReject(TypedDict):
 
 
 class OutOfOrderTopic(TypedDict):
-    """Accepted records that are out of order, for topics whose rule tracks stream time."""
+    """Accepted records that are out of order, as earlier proxies counted them."""
 
     topic: str
     records: int

@@ -202,7 +202,7 @@ _TIMES: Final = (
     Field(
         "out_of_order_records",
         FieldType.INT,
-        "accepted records that are out of order; only if a rule follows stream time",
+        "accepted records that are out of order, as earlier proxies counted them",
         maybe=_C,
     ),
     Field(

@@ -123,7 +123,7 @@ class Reason(StrEnum):
         "check the producer's clock and how it makes event times",
         Trait.OF_SIZE,
     )
-    """Too far ahead of the stream time of its partition (`policy.stream_time`)."""
+    """The reason of no rule of tsproxy's own any more. A custom rule may name it."""
     CUSTOM_RULE = (
         "custom_rule",
         "custom rule",
