@@ -2,10 +2,9 @@
 
 import pytest
 
-from tsproxy.model.transitions import TransitionError, after
 from tsproxy.session import states
 from tsproxy.session.lifetime import BROKER, CLIENT, BrokerEnd, ClientEnd
-from tsproxy.session.states import SessionState, first_state
+from tsproxy.session.states import SessionState, TransitionError, after, first_state
 
 TABLES = {
     "states of a session": (states.TRANSITIONS, [SessionState.AUTHENTICATING, SessionState.READY]),
@@ -47,7 +46,7 @@ def test_each_cause_leads_somewhere(name):
 
 def test_a_cause_that_a_state_cannot_meet_is_a_mistake():
     with pytest.raises(TransitionError, match="JUDGED in CLOSED"):
-        after(states.TRANSITIONS, SessionState.CLOSED, states.Cause.JUDGED)
+        after(SessionState.CLOSED, states.Cause.JUDGED)
 
 
 def test_a_state_that_takes_no_requests_has_no_fast_path():

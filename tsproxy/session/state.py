@@ -10,7 +10,6 @@ from tsproxy.decisions.totals import Totals
 from tsproxy.fastpath import InFlight
 from tsproxy.model.kafka import ApiKey
 from tsproxy.model.outcome import Outcome, Peer, VerdictName
-from tsproxy.model.transitions import after
 from tsproxy.model.view import View
 from tsproxy.session import outcomes
 from tsproxy.session.deadlines import Deadlines, Wait
@@ -28,7 +27,7 @@ from tsproxy.session.fast_path import FastPath, slot_of
 from tsproxy.session.policies import Policies
 from tsproxy.session.sasl import SaslWatch
 from tsproxy.session.slots import BookProduce, Local, Slot
-from tsproxy.session.states import TRANSITIONS, Cause, SessionState, first_state
+from tsproxy.session.states import Cause, SessionState, after, first_state
 from tsproxy.session.throttle import Throttle
 from tsproxy.session.topic_names import IdsGivenUp, NamesOnly, TopicsGivenUp, newest_taken
 from tsproxy.session.verdict import RequestVerdict
@@ -110,7 +109,7 @@ class State:
         return self._policies
 
     def change(self, cause: Cause) -> None:
-        self.current = after(TRANSITIONS, self.current, cause)
+        self.current = after(self.current, cause)
 
     @property
     def is_closed(self) -> bool:

@@ -85,5 +85,17 @@ TRANSITIONS: Final[Mapping[SessionState, Mapping[Cause, SessionState]]] = {
 }
 
 
+class TransitionError(Exception):
+    """The table has no entry for this cause in this state: our code has a mistake."""
+
+
+def after(state: SessionState, cause: Cause) -> SessionState:
+    """The state that follows `state` after `cause`. Raises TransitionError."""
+    following = TRANSITIONS[state].get(cause)
+    if following is None:
+        raise TransitionError(f"{cause.name} in {state.name}")
+    return following
+
+
 def first_state(broker_needs_sasl: bool) -> SessionState:
     return SessionState.AUTHENTICATING if broker_needs_sasl else SessionState.READY
