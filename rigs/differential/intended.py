@@ -1,11 +1,10 @@
-"""The intended differences between a broker's answer and the proxy's, each with its reason.
+"""The intended differences between a broker's answer and the proxy's. One that no row claims is a failure.
 
-`docs/reference/verdicts.md` has this table. A difference that no row claims is a failure.
+`docs/reference/verdicts.md` says of each what the broker answers, what the proxy answers, and why.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Final
 
 from rigs.differential.comparison import Exchange
@@ -26,17 +25,6 @@ from tsproxy.wire.records import read_varint
 
 _ATTRIBUTES_AT: Final = {0: 17, 1: 17, 2: 22}
 """The position of the low byte of the attributes, by magic."""
-
-
-@dataclass(frozen=True, slots=True)
-class Difference:
-    """One row: what the broker answers, what the proxy answers, and why."""
-
-    name: str
-    broker: str
-    proxy: str
-    reason: str
-    claims: Callable[[Exchange], bool]
 
 
 def attribute_bits(records: bytes) -> int:
@@ -221,111 +209,23 @@ _OF_TRANSACTIONS: Final = (
     ErrorCode.TRANSACTIONAL_ID_NOT_FOUND,
 )
 
-INTENDED: Final = (
-    Difference(
-        "log start offset",
-        "A rejection carries the partition's log_start_offset (v5+).",
-        "-1, the schema's value for unknown.",
-        "Only the leader knows it. Clients use it only with UNKNOWN_PRODUCER_ID, which the broker still "
-        "sends itself.",
-        _only_log_start_offset,
-    ),
-    Difference(
-        "LogAppendTime set by a producer (attribute bit 3) on a CreateTime topic",
-        "From 3.6 on, a broker then checks only the header's maxTimestamp, and stores any record timestamp.",
-        "INVALID_TIMESTAMP 32 because of the record timestamps, or else because of the bit, with the "
-        "broker's text for it.",
-        "One bit would let any timestamp pass every limit. Brokers up to 3.5 rejected it, too.",
-        _bit_3,
-    ),
-    Difference(
-        "delete horizon set by a producer (attribute bit 6)",
-        "Stores the batch unchanged. The cleaner of a compacted topic then reads the base timestamp as a "
-        "deadline.",
-        "INVALID_RECORD 87, without a text.",
-        "Only a broker's cleaner may set it (KIP-534); `extended_timestamps` reads and clears it.",
-        _bit_6,
-    ),
-    Difference(
-        "state of a transaction",
-        "Asks the transaction coordinator first, and rejects a transaction that it does not know: 19, 47, "
-        "48, 49 or 105.",
-        "Rejects a batch because of its records, whatever the coordinator would answer.",
-        "The proxy does not know what only brokers know: authorization, leadership, topics, producer states.",
-        _transaction,
-    ),
-    Difference(
-        "compressed data that is broken, or cut short",
-        "Reads as far as it can, and answers 87 if a record before the break is wrong.",
-        "-1: it does not judge records of a stream that does not decompress.",
-        "The batch is rejected either way and never stored.",
-        _broken_stream,
-    ),
-    Difference(
-        "a match that copies data that is not there: in lz4 at offset 0, in zstd from before the frame's "
-        "window",
-        "Copies whatever its buffer holds. These bytes depend on its version, its native code and its buffer "
-        "sizes.",
-        "-1: such data does not decompress.",
-        "The proxy would judge other timestamps than the broker stores. No compressor writes such a match.",
-        _unsound_match,
-    ),
-    Difference(
-        "a size larger than any heap, inside compressed data",
-        "Tries to allocate that size, runs out of memory and answers -1. For magic 0 and 1 these are brokers "
-        "up to 3.9, for magic 2 topics that compress anew.",
-        "Compares the size with the data that is there. A message of magic 0 or 1 ends the set, as a "
-        "truncated one does. A record of magic 2 is at fault, as for a broker with a larger heap.",
-        "The proxy allocates memory for bytes that it has received, never for announced sizes.",
-        _absurd_size,
-    ),
-    Difference(
-        "partitions that reject the whole request for different reasons (Produce v0 to v2)",
-        "Answers with the reason of the partition that comes first in its hash map.",
-        "Answers with the reason of the partition that comes first in the request.",
-        "Every partition is rejected either way, and the order of a hash map is arbitrary.",
-        _order_of_partitions,
-    ),
-    Difference(
-        "an unknown codec in one partition, and another partition that the proxy rejects (Produce v3 to v6)",
-        "-1 for every partition, if the codec's partition exists and may be written to.",
-        "Answers the rejected partition with its own reason, and forwards the others, including the unknown "
-        "codec.",
-        "A good partition is not rejected because of a codec that the broker may never read.",
-        _unknown_codec,
-    ),
-    Difference(
-        "a batch beyond `limits.decompressed_batch`, `limits.records_per_batch` or `limits.zstd_window`; a "
-        "batch "
-        "that brings its request beyond `limits.decompressed_request` or `limits.records_per_request`",
-        "Reads on, as far as its heap allows.",
-        "INVALID_RECORD 87 with a message that names the limit and its key, without culprits.",
-        "Configuration limits how much a batch and a request may cost, whatever a few bytes of them claim.",
-        _own_limit_of_a_batch,
-    ),
-    Difference(
-        "more culprits than `limits.culprits_listed`",
-        "Names all of them.",
-        "Names the first ones. The decision log counts all.",
-        "A small request must not cause a huge answer.",
-        _more_culprits_than_are_listed,
-    ),
-    Difference(
-        f"more than {MOST_PARTITIONS:,} partitions in one request",
-        "Answers for each.",
-        "Closes the connection.",
-        "No broker leads so many, and six bytes for each partition would cost hundreds of bytes of memory.",
-        _more_partitions_than_any_broker_leads,
-    ),
-)
+INTENDED: Final[Mapping[str, Callable[[Exchange], bool]]] = {
+    "log start offset": _only_log_start_offset,
+    "LogAppendTime set by a producer (attribute bit 3) on a CreateTime topic": _bit_3,
+    "delete horizon set by a producer (attribute bit 6)": _bit_6,
+    "state of a transaction": _transaction,
+    "compressed data that is broken, or cut short": _broken_stream,
+    "a match in lz4 or zstd that copies data that is not there": _unsound_match,
+    "a size larger than any heap, inside compressed data": _absurd_size,
+    "partitions that reject the whole request for different reasons (Produce v0 to v2)": _order_of_partitions,
+    "an unknown codec beside a partition that the proxy rejects (Produce v3 to v6)": _unknown_codec,
+    "a batch or a request beyond the proxy's own limits": _own_limit_of_a_batch,
+    "more culprits than `limits.culprits_listed`": _more_culprits_than_are_listed,
+    f"more than {MOST_PARTITIONS:,} partitions in one request": _more_partitions_than_any_broker_leads,
+}
+"""The name of each intended difference, as verdicts.md gives it, and whether an exchange is one."""
 
 
-def claimed_by(exchange: Exchange) -> Difference | None:
-    """The row that says this difference is meant to be; None where none does."""
-    return next((row for row in INTENDED if row.claims(exchange)), None)
-
-
-def as_table() -> str:
-    """The table as Markdown, for docs/reference/verdicts.md."""
-    rows = [f"| {d.name} | {d.broker} | {d.proxy} | {d.reason} |" for d in INTENDED]
-    return "\n".join(["| what | broker | tsproxy | why |", "| --- | --- | --- | --- |", *rows])
+def claimed_by(exchange: Exchange) -> str | None:
+    """The difference that this is meant to be; None where none is."""
+    return next((name for name, claims in INTENDED.items() if claims(exchange)), None)

@@ -170,11 +170,11 @@ class Comparison:
             self.tally.codes[exchange.proxied.error_code] += 1
         if not exchange.differing():
             return
-        row = claimed_by(exchange)
-        if row is None:
+        name = claimed_by(exchange)
+        if name is None:
             self.tally.unexplained.append((number, exchange))
         else:
-            self.tally.intended[row.name] += 1
+            self.tally.intended[name] += 1
 
     def _compare_stored(self) -> None:
         """Compare the stored bytes of batches that both sides accepted."""

@@ -9,6 +9,7 @@ import pytest
 from tests.authority import attempts
 from tests.authority.inputs import INPUTS, Who
 from tests.authority.talk import LIMITS, NAMES, TOPICS, VICTIM, Shared, Talk, forbidden, is_loosened
+from tests.documents.tables import rows_of
 from tests.session.conversation import HOUR_MS, NOW_MS, view_of
 from tests.session.messages import produce
 from tests.wire.batches import CODECS, batch
@@ -117,7 +118,7 @@ def test_a_rule_by_a_claim_believes_it_and_changes_nobody_else(name):
         assert victim.seen == alone.seen
         found += [place for each in attacking for place in is_loosened(each, attacker, view)]
     assert found
-    assert row.only_with
+    assert row.needs_setting
 
 
 def test_batches_in_order_leave_later_ones_of_this_client_unread_if_the_operator_chose_so():
@@ -131,7 +132,19 @@ def test_batches_in_order_leave_later_ones_of_this_client_unread_if_the_operator
         assert victim.seen == alone.seen
         found += [place for each in attacking for place in forbidden(each)]
     assert found, "the attempt earns no trust"
-    assert row.only_with
+    assert row.needs_setting
+
+
+def test_the_page_has_each_input_once_with_who_controls_it_and_what_was_tried():
+    rows = rows_of(
+        "evidence/threat-model.md", "input", "controlled by", "what it may change", "only with", "tried"
+    )
+    found = [(name, who, bool(setting), tried.strip("`")) for name, who, _, setting, tried in rows]
+    tried = [each.attempt.__name__ if each.attempt else "" for each in INPUTS]
+    assert found == [
+        (each.name, each.who, each.needs_setting, name) for each, name in zip(INPUTS, tried, strict=True)
+    ]
+    assert all(may_change for _, _, may_change, *_ in rows)
 
 
 def test_each_input_of_a_client_is_tried_and_no_other():

@@ -11,9 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Final
 
-from rigs.differential import intended
 from rigs.simulated import violations
-from tests.authority import inputs
 from tests.documents import commands, fields, keys, report_schema
 from tests.test_states import drawing
 from tsproxy.config import schema
@@ -29,8 +27,6 @@ PARTS: Final[Mapping[str, Callable[[], str]]] = {
     "commands": commands.reference,
     "keys": keys.reference,
     "fields": fields.reference,
-    "intended differences": intended.as_table,
-    "authority": inputs.as_table,
     "invariants": violations.as_table,
 }
 

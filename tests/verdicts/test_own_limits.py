@@ -72,9 +72,9 @@ async def test_a_batch_beyond_a_limit_of_the_proxys_own_is_told_which(kafka, top
     assert exchange.proxied is not None
     assert (exchange.proxied.error_code, exchange.proxied.record_errors) == (ErrorCode.INVALID_RECORD, ())
     assert key in (exchange.proxied.error_message or "")
-    row = claimed_by(exchange)
-    assert row is not None
-    assert row.name.startswith("a batch beyond")
+    name = claimed_by(exchange)
+    assert name is not None
+    assert name.startswith("a batch or a request beyond")
 
 
 async def test_a_broker_names_every_culprit_and_the_proxy_as_many_as_it_may(kafka, topic):
@@ -84,9 +84,9 @@ async def test_a_broker_names_every_culprit_and_the_proxy_as_many_as_it_may(kafk
     assert [index for index, _ in exchange.direct.record_errors] == [0, 1, 2, 3, 4]
     assert answers is not None
     assert [error.batch_index for error in answers[topic, 0].record_errors] == [0, 1]
-    row = claimed_by(exchange)
-    assert row is not None
-    assert row.name.startswith("more culprits than")
+    name = claimed_by(exchange)
+    assert name is not None
+    assert name.startswith("more culprits than")
 
 
 async def test_more_partitions_than_any_broker_leads_close_the_connection(kafka, topic):
@@ -94,6 +94,6 @@ async def test_more_partitions_than_any_broker_leads_close_the_connection(kafka,
     exchange, _ = await exchanged(kafka, topic, SessionLimits(), [good(), *repeat(b"", MOST_PARTITIONS)])
     assert exchange.direct is not None
     assert exchange.proxied is None
-    row = claimed_by(exchange)
-    assert row is not None
-    assert row.name.startswith("more than")
+    name = claimed_by(exchange)
+    assert name is not None
+    assert name.startswith("more than")

@@ -3,8 +3,7 @@
 `document` reads YAML into nodes with their places. `settings` has the classes of the configuration. Each of
 their fields declares its key (`keys` says how; `kinds` and `values` have the parsers). `tree` collects the
 declared keys, `load` reads a document along that tree, and `build` makes settings of the parsed values.
-`reference` and `schema` write the same tree for readers and for editors, and `reloaded` compares two
-configurations along it.
+`schema` writes the same tree for editors, and `reloaded` compares two configurations along it.
 
     config = load(read_yaml(path), environ=os.environ)      # raises ConfigError
 
