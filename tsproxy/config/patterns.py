@@ -1,15 +1,17 @@
 """Patterns for names: globs, and regular expressions between slashes.
 
 Clients choose their names, and the event loop of all clients matches them. So no pattern may take long for
-any name. Globs are safe: `fnmatch.translate` makes atomic groups, which are tried in only one way. Regular
-expressions have an engine of their own (`linear_regex`).
+any name. Globs are safe: `fnmatch.translate` makes atomic groups, which are tried in only one way. Python's
+own engine of regular expressions tries a pattern in every way that a name allows: `(a+)+b` takes years for a
+name of forty letters. RE2 reads each character once, whatever the pattern. It is an extra package, so an
+installation without regular expressions does not need it.
 """
 
 import re
+from dataclasses import dataclass, field
 from fnmatch import translate
-from typing import Final
+from typing import Any, Final, Self
 
-from tsproxy.config.linear_regex import EngineMissingError, LinearRegex
 from tsproxy.model.policy import NamePattern
 
 ENGINE_MISSING: Final = (
@@ -27,6 +29,48 @@ _PRINCIPAL: Final = "User:"
 _REGEX_SIGN: Final = re.compile(r"(?<![0-9])\.[*+]|^\^|\$$|\||\\[bBdDsSwW.-]")
 """The signs of a regular expression. `\\,` is not a sign, since distinguished names contain it (RFC 2253).
 `2.*` is not a sign either, since versions contain it."""
+
+
+MOST_MEMORY_BYTES: Final = 1 << 18
+"""The memory of one expression, and so a bound on its size: RE2 rejects a larger one (`a{1000}{1000}`)."""
+
+
+class EngineMissingError(Exception):
+    """The package with RE2 is not installed."""
+
+
+@dataclass(frozen=True, slots=True)
+class LinearRegex:
+    """A regular expression in RE2's syntax: Python's without references back and without looking around. Its
+    time grows with the length of the name alone."""
+
+    source: str
+    _compiled: Any = field(compare=False, repr=False)
+
+    @classmethod
+    def of(cls, source: str) -> Self:
+        """Raises EngineMissingError, and ValueError with the reason if the expression cannot be read."""
+        try:
+            import re2  # an extra
+        except ImportError:
+            raise EngineMissingError from None
+        options = re2.Options()
+        options.log_errors = False
+        options.max_mem = MOST_MEMORY_BYTES
+        try:
+            # As bytes: names may hold bytes that are no UTF-8, and must not raise.
+            return cls(source, re2.compile(source.encode("utf-8", "surrogatepass"), options))
+        except re2.error as error:
+            reason = error.args[0]
+            raise ValueError(reason.decode("utf-8", "replace")) from None
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Workers get the configuration from their supervisor."""
+        return LinearRegex.of, (self.source,)
+
+    def fullmatch(self, name: str) -> object | None:
+        match: object | None = self._compiled.fullmatch(name.encode("utf-8", "surrogatepass"))
+        return match
 
 
 def name_pattern(text: str) -> NamePattern:

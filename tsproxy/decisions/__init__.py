@@ -14,8 +14,8 @@ The proxy needs only one class. Every line that it returns is a complete dict, r
 Non-goals: encoding to bytes and files (`proxy` does both); record keys, values and headers.
 """
 
+from tsproxy.decisions.events import Lines
 from tsproxy.decisions.fields import EventName, LifecycleKind
-from tsproxy.decisions.lines import Lines
 from tsproxy.decisions.log import DecisionLog, WriterHealth
 from tsproxy.decisions.privacy import Privacy, Redaction
 

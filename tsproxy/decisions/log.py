@@ -15,12 +15,11 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
-from tsproxy.decisions.events import Event, decision, fit, lifecycle, topic_limits
+from tsproxy.decisions.events import Event, Lines, Made, decision, fit, lifecycle, topic_limits
 from tsproxy.decisions.examples import Examples
 from tsproxy.decisions.fields import SCHEMA_VERSION, EventName, LifecycleKind
 from tsproxy.decisions.ledger import KEYS, Ledger, Tally, counters
 from tsproxy.decisions.limits_written import LimitsWritten
-from tsproxy.decisions.lines import Lines, Made
 from tsproxy.decisions.privacy import Privacy
 from tsproxy.decisions.text import bounded, instant
 from tsproxy.decisions.totals import Key, Totals

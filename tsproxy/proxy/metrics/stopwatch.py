@@ -16,7 +16,7 @@ from itertools import islice
 from typing import Final, Protocol
 
 from tsproxy.clock import Clock
-from tsproxy.proxy.metrics.loop_lag import EVERY_S as LOOP_LAG_EVERY_S
+from tsproxy.proxy.metrics.event_loop import EVERY_S as LOOP_LAG_EVERY_S
 from tsproxy.proxy.metrics.timings import Timings
 from tsproxy.proxy.pipe import Pipe
 from tsproxy.session.session import Session
