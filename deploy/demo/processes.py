@@ -71,7 +71,7 @@ class Commands:
                 await process.wait()
 
     async def daily_report(self, day: str, decisions: Path, output: Path) -> None:
-        """Runs `spark_reports daily` for a UTC day. Its summary goes to the terminal. Raises CommandError."""
+        """Runs `spark_reports daily` for a UTC day, which prints the report. Raises CommandError."""
         process = await self.start(report_command(day, decisions, output))
         try:
             if await process.wait() != 0:

@@ -8,10 +8,10 @@ from typing import Final
 from spark_reports import arguments
 from spark_reports.commands import daily_run, day_by_day
 from spark_reports.commands.publishing import Readers
-from spark_reports.commands.render import for_terminal
 from spark_reports.commands.spark_run import nothing_of, spark_at_work
 from spark_reports.exits import NothingToReportError, UsageError
 from spark_reports.log.completeness import period_text
+from spark_reports.render import markdown
 from spark_reports.report.files import to_json
 from spark_reports.report.notices import grouped
 from spark_reports.report.shape import Report
@@ -44,12 +44,12 @@ def add(commands: arguments.Commands) -> None:
         action="store_true",
         help="print a text for the owner of each producer that was rejected, or would be by a rule in audit",
     )
-    printed.add_argument("--json", action="store_true", help="print report.json instead of the summary")
+    printed.add_argument("--json", action="store_true", help="print report.json instead of report.md")
     parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:
-    """Make the report, write its files, print the summary, check the gates."""
+    """Make the report, write its files, print it, check the gates."""
     first, last = arguments.period_of(options)
     _require_possible(options, first, last)
     readers = Readers.of(options)
@@ -59,7 +59,7 @@ def run(options: argparse.Namespace) -> int:
     readers.check()
     report = _make(options, readers, first, last)
     if not options.quiet:
-        sys.stdout.write(to_json(report) if options.json else for_terminal(report))
+        sys.stdout.write(to_json(report) if options.json else markdown.render(report))
         sys.stdout.flush()
         if not options.json:
             folder_name = readers.output.rstrip("/")

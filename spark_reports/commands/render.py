@@ -1,8 +1,6 @@
 """`spark_reports render`: a report.json in another form, without Spark."""
 
 import argparse
-import os
-import shutil
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -11,7 +9,7 @@ from typing import Final
 
 from spark_reports import arguments
 from spark_reports.exits import OK, NotAReportError
-from spark_reports.render import html, markdown, prom, sheet, terminal
+from spark_reports.render import html, markdown, prom, sheet
 from spark_reports.report.files import read_report, to_json, write_text
 from spark_reports.report.notices import grouped
 from spark_reports.report.shape import Report
@@ -26,6 +24,13 @@ FORMATS: Final[Mapping[str, Callable[[Report], str]]] = MappingProxyType(
     }
 )
 
+
+def _notices(report: Report) -> str:
+    return "\n".join(grouped(report))
+
+
+_FORMS: Final = MappingProxyType({**FORMATS, "notices": _notices})
+
 _EXAMPLE: Final = """example:
   spark_reports render out/report.json --format html -o report.html
 """
@@ -36,9 +41,7 @@ def add(commands: arguments.Commands) -> None:
         commands, "render", "a report.json in another form, without Spark", _EXAMPLE
     )
     parser.add_argument("report", type=Path, metavar="REPORT.json", help="the file to show")
-    parser.add_argument(
-        "--format", choices=[*FORMATS, "terminal", "notices"], default="terminal", help="the form (terminal)"
-    )
+    parser.add_argument("--format", choices=_FORMS, default="md", help="the form (md)")
     parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="default: standard output")
     parser.set_defaults(run=run)
 
@@ -57,20 +60,3 @@ def run(options: argparse.Namespace) -> int:
     else:
         write_text(options.output, text)
     return OK
-
-
-def _notices(report: Report) -> str:
-    return "\n".join(grouped(report))
-
-
-def for_terminal(report: Report) -> str:
-    """The summary, as wide and as coloured as standard output is."""
-    is_terminal = sys.stdout.isatty()
-    return terminal.render(
-        report,
-        columns=shutil.get_terminal_size().columns if is_terminal else 100,
-        has_colour=is_terminal and "NO_COLOR" not in os.environ,
-    )
-
-
-_FORMS: Final = MappingProxyType({**FORMATS, "terminal": for_terminal, "notices": _notices})

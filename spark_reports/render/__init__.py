@@ -1,4 +1,4 @@
-"""report.json for people: HTML, Markdown, terminal text, and a sheet of producers (CSV).
+"""report.json for people: HTML, Markdown, and a sheet of producers (CSV).
 
 The renderers are plain Python without Spark, other packages or a network: they make a report again from its
 report.json in milliseconds. All text that a client may choose is escaped.

@@ -1,4 +1,4 @@
-"""The owners of producers: a section of the page, a table in Markdown, lines in the terminal."""
+"""The owners of producers: a section of the page, a table in Markdown."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,6 +1,6 @@
 """The text of a report: numbers, shares, durations, drifts, likely causes and their fixes.
 
-The sentences of report.json and all renderers use it, so that HTML, Markdown and terminal agree.
+The sentences of report.json and all renderers use it, so that HTML and Markdown agree.
 """
 
 from collections.abc import Mapping, Sequence

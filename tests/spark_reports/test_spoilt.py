@@ -13,7 +13,7 @@ from pyspark.sql import functions as F  # noqa: N812  # the name that all of Spa
 from pyspark.testing import assertDataFrameEqual
 
 from spark_reports.cli import main
-from spark_reports.commands.render import FORMATS, for_terminal
+from spark_reports.commands.render import FORMATS
 from spark_reports.log import frames
 from spark_reports.log.read import Source
 from spark_reports.log.set_aside import ABSURD_COUNT, KEY_FIELDS
@@ -90,7 +90,6 @@ def test_no_line_ends_a_report_or_bends_it(spark, log, problems, tmp_path, capsy
     assert not breaches(report, report_schema.schema(), report_schema.schema())
     for made in FORMATS.values():
         assert made(report)
-    assert for_terminal(report)
     said = sums([LINES[name] for name in LINES if problems[name] is None])
     totals = report["totals"]
     judged = sum(totals[name] for name in totals if name.startswith("records_"))

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from spark_reports.render import html, markdown, producers, terminal
+from spark_reports.render import html, markdown, producers
 from spark_reports.report import causes
 from spark_reports.report.headline import details
 from spark_reports.report.notices import notices
@@ -12,7 +12,7 @@ from tests.spark_reports import reports
 
 SECONDS = "timestamps are in seconds"
 TOO_OLD = "timestamps are older than the limit"
-RENDERERS = [html.render, markdown.render, terminal.render]
+RENDERERS = [html.render, markdown.render]
 
 
 def with_two_causes():
@@ -61,7 +61,7 @@ def test_causes_add_up_to_all_rejected_records():
 
 @pytest.mark.parametrize("render", RENDERERS)
 def test_a_cause_has_one_number_of_producers_however_few_of_them_are_listed(render):
-    """It was once 43 in the headline, 40 on the page, 15 in Markdown and 3 in the terminal."""
+    """It was once 43 in the headline, 40 on the page and 15 in Markdown."""
     report = fleet(50)
     for row in report["reasons"]:
         if row["cause"] in (SECONDS, TOO_OLD):

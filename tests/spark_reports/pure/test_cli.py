@@ -73,7 +73,7 @@ def test_help_has_an_example(command, example, capsys):
 
 @pytest.mark.parametrize(
     ("name", "starts"),
-    [("html", "<!doctype html>"), ("md", "# tsproxy"), ("json", "{"), ("terminal", "tsproxy daily")],
+    [("html", "<!doctype html>"), ("md", "# tsproxy"), ("json", "{")],
 )
 def test_render_makes_each_form_from_a_report(name, starts, tmp_path, capsys):
     assert main(["render", str(reports.FIXED), "--format", name, "-o", str(tmp_path / "made")]) == 0
@@ -108,7 +108,7 @@ def test_a_locale_without_the_signs_of_a_summary_still_shows_it():
     done = subprocess.run(command, capture_output=True, env=os.environ | {"PYTHONIOENCODING": "ascii"})
     assert (done.returncode, done.stderr) == (0, b"")
     assert done.stdout.isascii()
-    assert b"divide by 1,000,000" in done.stdout
+    assert b"Divide by 1,000,000" in done.stdout
 
 
 def test_render_needs_neither_pyspark_nor_java(tmp_path):

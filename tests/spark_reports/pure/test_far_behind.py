@@ -4,7 +4,7 @@ import copy
 
 import pytest
 
-from spark_reports.render import html, markdown, terminal
+from spark_reports.render import html, markdown
 from spark_reports.report import words
 from spark_reports.report.headline import details
 from spark_reports.report.notices import notices
@@ -43,12 +43,6 @@ def test_the_page_has_a_section_for_each(render):
 @pytest.mark.parametrize("render", [html.render, markdown.render])
 def test_the_section_is_left_out_where_nothing_is_far_behind(render):
     assert BEHIND not in render(with_rows(AHEAD))
-
-
-def test_the_terminal_says_that_nothing_rejects_it():
-    text = " ".join(terminal.render(with_rows(AHEAD, ROW), columns=140).split())
-    assert "far behind, rejected by nothing: clicks, timestamps are in seconds" in text
-    assert "candidate limits: clicks, too far in the future" in text
 
 
 def test_the_owners_text_names_no_version_of_kafka():

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from spark_reports.log.completeness import State
-from spark_reports.render import html, markdown, terminal
+from spark_reports.render import html, markdown
 from spark_reports.report import words
 from spark_reports.report.headline import details, headline
 from tests.spark_reports import reports
@@ -149,7 +149,7 @@ def test_all_records_that_were_sent_again_are_counted(name):
     assert {headline(totals, [], state) for state in State} == {told}
     report = reports.fixed() | {"totals": reports.fixed()["totals"] | {name: 7_000_000}}
     again = re.compile(r"Not among them: 7,00\d,\d{3} records that hit an error that most producers retry")
-    for render in (html.render, markdown.render, terminal.render):
+    for render in (html.render, markdown.render):
         assert again.search(" ".join(re.sub("<.*?>", "", render(report)).split()))
 
 

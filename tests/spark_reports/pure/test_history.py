@@ -6,7 +6,7 @@ from datetime import date
 
 import pytest
 
-from spark_reports.render import html, markdown, terminal
+from spark_reports.render import html, markdown
 from spark_reports.report import history
 from tests.spark_reports import reports
 from tests.spark_reports.pure.test_html import TAGS, Page
@@ -218,7 +218,7 @@ def test_a_file_of_another_form_is_a_missing_day(text):
     assert history.from_text(text) is None
 
 
-@pytest.mark.parametrize("render", [html.render, markdown.render, terminal.render])
+@pytest.mark.parametrize("render", [html.render, markdown.render])
 def test_each_form_has_the_sentence_and_nothing_of_it_without_a_rollup(render):
     text = render(reports.complete())
     shown = Page(text).words if render is html.render else " ".join(text.split())
@@ -257,7 +257,7 @@ def test_hostile_text_in_a_history_is_text(text):
     page = Page(html.render(report))
     assert page.tags <= TAGS
     assert (page.open, page.crossed) == ([], [])
-    for rendered in (html.render(report), markdown.render(report), terminal.render(report)):
+    for rendered in (html.render(report), markdown.render(report)):
         assert {character for character in rendered if not character.isprintable()} <= {"\n"}
 
 

@@ -6,7 +6,7 @@ from datetime import date
 import pytest
 
 from spark_reports.log.completeness import Evidence, State, completeness
-from spark_reports.render import html, markdown, terminal
+from spark_reports.render import html, markdown
 from spark_reports.report import missing
 from tests.spark_reports.reports import fixed
 
@@ -76,7 +76,7 @@ def test_a_complete_log_has_no_sentences():
     assert missing.sentences(fixed()["log"]) == []
 
 
-@pytest.mark.parametrize("render", [html.render, markdown.render, terminal.render])
+@pytest.mark.parametrize("render", [html.render, markdown.render])
 def test_every_rendering_names_what_is_missing(render):
     text = render(
         with_log(
@@ -97,7 +97,7 @@ def test_every_rendering_names_what_is_missing(render):
         assert part in shown
 
 
-def test_the_terminal_shows_only_the_longest_time_without_heartbeats():
+def test_the_head_shows_only_the_longest_time_without_heartbeats():
     """The proxy may only have been down. Then totals lack nothing, so lost lines come first."""
     spans = [
         {
@@ -107,7 +107,7 @@ def test_the_terminal_shows_only_the_longest_time_without_heartbeats():
         }
         for hours in (2, 7, 3)
     ]
-    shown = " ".join(terminal.render(with_log(unheard=spans)).split())
+    shown = " ".join(missing.in_short(with_log(unheard=spans)["log"]))
     assert "px-7 wrote no usable heartbeat" in shown
     assert "did not run, or its log of that time is missing or unusable. And 2 times more." in shown
     assert "px-2" not in shown

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from spark_reports.cli import main
-from spark_reports.render import html, markdown, sheet, terminal
+from spark_reports.render import html, markdown, sheet
 from spark_reports.report import owners, words
 from spark_reports.report.files import replace_texts
 from spark_reports.report.notices import letter_names, letters
@@ -172,13 +172,13 @@ def test_producers_whose_owner_nobody_looked_for_are_nobodys_neither():
         assert sentence in text
 
 
-@pytest.mark.parametrize("render", [html.render, markdown.render, terminal.render])
+@pytest.mark.parametrize("render", [html.render, markdown.render])
 def test_without_owners_nothing_is_said_of_them(render):
     for word in ("By owner", "no owner", "Payments"):
         assert word not in render(reports.fixed())
 
 
-@pytest.mark.parametrize("render", [html.render, markdown.render, terminal.render])
+@pytest.mark.parametrize("render", [html.render, markdown.render])
 def test_each_form_shows_the_teams_and_their_rejected_records(render):
     text = render(owned())
     shown = Page(text).words if render is html.render else text
@@ -237,7 +237,7 @@ def test_hostile_teams_do_nothing_in_any_form(text):
     page = Page(html.render(report))
     assert page.tags <= TAGS
     assert (page.open, page.crossed) == ([], [])
-    for rendered in (html.render(report), markdown.render(report), terminal.render(report)):
+    for rendered in (html.render(report), markdown.render(report)):
         assert {character for character in rendered if not character.isprintable()} <= {"\n"}
     assert "://" not in markdown.render(report)
     assert not re.search(r"(?<!\\)<", markdown.render(report))
