@@ -60,7 +60,7 @@ def add_writing(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     first, last = arguments.period_of(options)
     places = table_places(options.output, options.format)
-    with spark_at_work(options, "writing the table", is_brief=False, writes=places) as spark:
+    with spark_at_work(options, is_brief=False, writes=places) as spark:
         from spark_reports.log import store
 
         done = written(spark, options, store.Table(options.output, store.Form(options.format)), first, last)

@@ -88,9 +88,7 @@ def _require_possible(options: argparse.Namespace, first: date, last: date) -> N
 def _make(options: argparse.Namespace, readers: Readers, first: date, last: date) -> Report:
     # A log in the form of a table is usually large.
     is_brief = options.input_format == "json"
-    with spark_at_work(
-        options, "reading the decision log", is_brief=is_brief, writes=readers.places
-    ) as spark:
+    with spark_at_work(options, is_brief=is_brief, writes=readers.places) as spark:
         from spark_reports.log import store
         from spark_reports.log.read import Source
 

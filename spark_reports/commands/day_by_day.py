@@ -12,9 +12,8 @@ from datetime import date, timedelta
 from typing import TYPE_CHECKING, Final
 
 from spark_reports.commands import daily_run
-from spark_reports.commands.progress import Progress
 from spark_reports.commands.publishing import Readers
-from spark_reports.commands.spark_run import progress_of, spark_at_work
+from spark_reports.commands.spark_run import spark_at_work
 from spark_reports.exits import (
     FAILED,
     GATE_TRIPPED,
@@ -42,11 +41,8 @@ def worst(codes: Iterable[int]) -> int:
 def run(options: argparse.Namespace, readers: Readers, first: date, last: date) -> int:
     """Make the reports of all days of the period. Days without a line are named at the end."""
     codes: dict[date, int | None] = {}
-    progress = progress_of(options)
-    days = Days(readers, options.fail_on, progress, is_quiet=options.quiet)
-    with spark_at_work(
-        options, "reading the decision log", is_brief=False, writes=readers.places, progress=progress
-    ) as spark:
+    days = Days(readers, options.fail_on, is_quiet=options.quiet)
+    with spark_at_work(options, is_brief=False, writes=readers.places) as spark:
         from spark_reports.log import store
         from spark_reports.log.read import Source
 
@@ -66,7 +62,6 @@ class Days:
 
     readers: Readers
     fail_on: Collection[gates.Gate]
-    progress: Progress
     is_quiet: bool
 
     def reported(self, spark: "SparkSession", source: "Source") -> int | None:
@@ -76,17 +71,13 @@ class Days:
         log, or None if there is no line.
         """
         day, readers = source.first, self.readers.of_day(source.first)
-        self.progress.show(f"making the report of {day}")
         try:
             report = daily_run.made(spark, readers, source)
         except NoFilesError:
             return None
         except (NothingToReportError, LinesWouldVanishError) as error:
-            self.progress.clear()
             sys.stderr.write(f"spark_reports: {error}\n")
             return FAILED
-        finally:
-            self.progress.clear()
         if report is None:
             return None
         if not self.is_quiet:

@@ -35,7 +35,7 @@ def run(options: argparse.Namespace) -> int:
     """Print the faults of the log. The exit code is 3 if it has any."""
     first, last = arguments.period_of(options)
     now_ms = int(datetime.now(UTC).timestamp() * 1000)
-    with spark_at_work(options, "examining the decision log") as spark:
+    with spark_at_work(options) as spark:
         from spark_reports.log import log_reader, read, store
         from spark_reports.report.assemble import quality
 

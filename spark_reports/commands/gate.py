@@ -38,6 +38,6 @@ def _read(options: argparse.Namespace) -> Report:
     place = options.report if is_file else f"{options.report.rstrip('/')}/{_FILE}"
     if (here := local(place)) is not None:
         return read_report(here)
-    with spark_at_work(options, "reading the report") as spark:
+    with spark_at_work(options) as spark:
         [row] = spark.read.text(place, wholetext=True).collect()
         return report_of(row["value"], place)

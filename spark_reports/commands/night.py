@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Final
 from spark_reports import arguments
 from spark_reports.commands import compact, daily_run, day_by_day
 from spark_reports.commands.publishing import Readers
-from spark_reports.commands.spark_run import nothing_of, progress_of, spark_at_work
+from spark_reports.commands.spark_run import nothing_of, spark_at_work
 from spark_reports.exits import NothingToReportError, UsageError
 from spark_reports.report import files
 
@@ -76,16 +76,13 @@ def run(options: argparse.Namespace) -> int:
     readers = Readers.of(options)
     readers.of_day(day).check()
     places = [*compact.table_places(options.table, options.table_format), *readers.places]
-    progress = progress_of(options)
-    with spark_at_work(
-        options, "writing the table", is_brief=False, writes=places, progress=progress
-    ) as spark:
+    with spark_at_work(options, is_brief=False, writes=places) as spark:
         from spark_reports.log import store
         from spark_reports.log.read import Source
 
         if options.store is not None:
             readers = readers.owned(spark, options.store)
-        own = day_by_day.Days(readers, options.fail_on, progress, is_quiet=options.quiet)
+        own = day_by_day.Days(readers, options.fail_on, is_quiet=options.quiet)
         others = replace(own, readers=replace(readers, letters_to=None))
         again = replace(others, fail_on=())
         table = store.Table(options.table, store.Form(options.table_format))
@@ -93,7 +90,6 @@ def run(options: argparse.Namespace) -> int:
         left_over = unmade.read() - {day}
         unmade.add(day)
         done = compact.written(spark, options, table, day, day, unmade.add)
-        progress.clear()
         if not options.quiet:
             sys.stdout.write(compact.in_words(done))
         made_up = left_over | set(map(date.fromisoformat, done.made_up_days))

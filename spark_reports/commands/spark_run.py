@@ -1,16 +1,15 @@
-"""The shared part of commands that need Spark: a session, its failures as one sentence, progress."""
+"""The shared part of commands that need Spark: a session, and its failures as one sentence."""
 
 import argparse
 import logging
 import sys
 from collections.abc import Collection, Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from datetime import date, timedelta
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, Final
 
 from spark_reports.commands.failures import explained
-from spark_reports.commands.progress import Progress, tasks_of
 from spark_reports.exits import SparkUnavailableError, UsageError
 from spark_reports.log.completeness import period_text
 from spark_reports.report import words
@@ -22,7 +21,6 @@ if TYPE_CHECKING:
 
 
 _NOT_THERE: Final = ("PATH_NOT_FOUND", "TABLE_OR_VIEW_NOT_FOUND")
-_SKIPS_DAMAGED: Final = "spark.sql.files.ignoreCorruptFiles"
 _LOGGERS: Final = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
 """pyspark's loggers that write each error of a query to standard error, as JSON with Java's whole stack."""
 _MAX_CAUSES: Final = 4
@@ -32,15 +30,13 @@ _MAX_FILES: Final = 100_000
 @contextmanager
 def spark_at_work(
     options: argparse.Namespace,
-    doing: str,
     *,
     is_brief: bool = True,
     not_there: str = "",
     writes: Sequence[str] = (),
-    progress: Progress | None = None,
 ) -> Iterator["SparkSession"]:
-    """A Spark session. On a terminal, `doing` is shown as progress; a command with several steps has its own
-    `progress`. `spark_session` explains `is_brief`.
+    """A Spark session, with progress on a terminal unless the command is to be quiet. `spark_session`
+    explains `is_brief`.
 
     `writes`: the folders that will be written. Each folder is tested first; folders of this machine are
     tested before Spark starts.
@@ -50,23 +46,18 @@ def spark_at_work(
     """
     for folder in writes:
         require_writable(folder)
-    progress = progress or progress_of(options)
-    progress.show("starting Spark")
-    with ExitStack() as stack:
-        stack.callback(progress.clear)
-        spark = stack.enter_context(spark_session(options.master, is_brief=is_brief))
+    shows_progress = sys.stderr.isatty() and not options.quiet
+    with spark_session(options.master, is_brief=is_brief, shows_progress=shows_progress) as spark:
         from py4j.protocol import Py4JJavaError
         from pyspark.errors import PySparkException
 
-        stack.enter_context(_errors_said_once())
-        stack.callback(progress.clear)  # before the session stops, so that no tasks are requested from it
-        progress.watch(tasks_of(spark))
-        progress.show(doing)
+        from spark_reports.log.damaged_files import SKIPS
+
+        skips = {SKIPS: "true"} if getattr(options, "skip_damaged_files", False) else {}
         try:
-            for folder in writes:
-                _try_far(spark, folder)
-            skips = getattr(options, "skip_damaged_files", False)
-            with settings(spark, {_SKIPS_DAMAGED: "true"} if skips else {}):
+            with _errors_said_once(), settings(spark, skips):
+                for folder in writes:
+                    _try_far(spark, folder)
                 yield spark
         except PySparkException as error:
             if error.getCondition() in _NOT_THERE:
@@ -76,8 +67,6 @@ def spark_at_work(
             raise SparkUnavailableError(
                 f"Spark failed: {explained(_causes(error.java_exception))}"
             ) from error
-        finally:
-            progress.clear()
 
 
 @contextmanager
@@ -94,11 +83,6 @@ def _errors_said_once() -> Iterator[None]:
     finally:
         for logger, was in zip(loggers, before, strict=True):
             logger.disabled = was
-
-
-def progress_of(options: argparse.Namespace) -> Progress:
-    """Progress that is shown on a terminal, unless the command is to be quiet."""
-    return Progress(is_shown=sys.stderr.isatty() and not options.quiet)
 
 
 def _try_far(spark: "SparkSession", folder: str) -> None:

@@ -32,7 +32,7 @@ def add(commands: arguments.Commands) -> None:
 def run(options: argparse.Namespace) -> int:
     """Print the days up to the last day of the period, and the clients that changed on it."""
     _, last = arguments.period_of(options)
-    with spark_at_work(options, "reading the rollup", not_there=arguments.NO_ROLLUP) as spark:
+    with spark_at_work(options, not_there=arguments.NO_ROLLUP) as spark:
         from spark_reports.log import frames
         from spark_reports.report import rollup
 

@@ -38,7 +38,7 @@ def add(commands: arguments.Commands) -> None:
 def run(options: argparse.Namespace) -> int:
     """Print the answer. Without limits, it is a table of the limits that people use."""
     first, last = arguments.period_of(options)
-    with spark_at_work(options, "reading the rollup", not_there=arguments.NO_ROLLUP) as spark:
+    with spark_at_work(options, not_there=arguments.NO_ROLLUP) as spark:
         from pyspark.sql import functions as F  # noqa: N812  # the name that all of Spark's documentation uses
 
         from spark_reports.log import frames

@@ -1,14 +1,14 @@
 """The Spark session: the one that spark-submit or a notebook already has, else a quiet local one.
 
 Days and hours of a report are UTC, so every session gets that time zone. A session that is started here opens
-no web page, shows no progress bar and writes no log lines. The JVM's own output (it prints warnings at every
-start) goes to a file, which is shown if the start fails.
+no web page and writes no log lines. The JVM's own output (it prints warnings at every start) goes to a file,
+which is shown if the start fails. For Spark's progress, it goes to the terminal instead.
 """
 
 import os
 import sys
 from collections.abc import Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from importlib import resources
 from importlib.util import find_spec
 from pathlib import Path
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 _LOCAL_SETTINGS: Final[Mapping[str, str]] = MappingProxyType(
     {
         "spark.ui.enabled": "false",
-        "spark.ui.showConsoleProgress": "false",
         "spark.sql.ui.explainMode": "simple",
         # Otherwise each function of a column calls the JVM six times, to name our line in a possible error.
         "spark.python.sql.dataFrameDebugging.enabled": "false",
@@ -49,11 +48,14 @@ _TAIL_BYTES: Final = 2_000
 
 
 @contextmanager
-def spark_session(master: str | None = None, *, is_brief: bool = True) -> Iterator["SparkSession"]:
+def spark_session(
+    master: str | None = None, *, is_brief: bool = True, shows_progress: bool = False
+) -> Iterator["SparkSession"]:
     """A session in UTC. At the end, it is stopped if it was started here; else it has its own settings again.
 
     `master` is a URL of Spark's; None means spark-submit's, else `local[*]`. `is_brief`: many queries on
-    little data. Raises SparkUnavailableError.
+    little data. `shows_progress`: a session that is started here shows its stages on standard error, which is
+    a terminal. Raises SparkUnavailableError.
     """
     require_pyspark()
     connect.require_none(master)
@@ -67,7 +69,9 @@ def spark_session(master: str | None = None, *, is_brief: bool = True) -> Iterat
         builder = SparkSession.builder.appName("spark_reports")
         session = (builder.master(master) if master else builder).getOrCreate()
     else:
-        session = _start(master or "local[*]", f"{_JVM_OPTIONS} {_BRIEF if is_brief else _LONG}")
+        session = _start(
+            master or "local[*]", f"{_JVM_OPTIONS} {_BRIEF if is_brief else _LONG}", shows_progress
+        )
     try:
         with settings(session, _IN_UTC):
             yield session
@@ -121,7 +125,7 @@ def require_pyspark() -> None:
         )
 
 
-def _start(master: str, jvm_options: str) -> "SparkSession":
+def _start(master: str, jvm_options: str, shows_progress: bool) -> "SparkSession":
     from pyspark.errors import PySparkRuntimeError
     from pyspark.sql import SparkSession
 
@@ -131,16 +135,17 @@ def _start(master: str, jvm_options: str) -> "SparkSession":
         builder = SparkSession.builder.appName("spark_reports").master(master)
         for name, value in _LOCAL_SETTINGS.items() if master.startswith("local") else ():
             builder = builder.config(name, value)
-        builder = builder.config(
+        builder = builder.config("spark.ui.showConsoleProgress", str(shows_progress).lower()).config(
             "spark.driver.extraJavaOptions",
             f"{jvm_options} -Dlog4j2.configurationFile={log4j2.as_uri()}",
         )
-        with _jvm_stderr_kept() as stderr:
+        with nullcontext() if shows_progress else _jvm_stderr_kept() as stderr:
             try:
                 session = builder.getOrCreate()
             except PySparkRuntimeError as error:
                 reason = str(error).strip().partition("\n")[0]
-                raise SparkUnavailableError(f"Spark did not start: {reason}{_tail(stderr)}") from error
+                told = "" if stderr is None else _tail(stderr)
+                raise SparkUnavailableError(f"Spark did not start: {reason}{told}") from error
     return session
 
 

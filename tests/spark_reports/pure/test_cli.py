@@ -7,6 +7,8 @@ import sys
 import pytest
 
 from spark_reports.cli import main
+from spark_reports.commands import spark_run
+from spark_reports.exits import SparkUnavailableError
 from tests.spark_reports import reports
 
 
@@ -151,6 +153,24 @@ def test_spark_connect_is_refused_in_one_sentence(more, environment, found, tmp_
     stderr = capfd.readouterr().err
     assert stderr.startswith(f"spark_reports: Spark Connect is not supported ({found}): give a master")
     assert stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("is_terminal", "more", "shown"), [(True, [], True), (True, ["--quiet"], False), (False, [], False)]
+)
+def test_progress_is_for_a_terminal_and_not_for_a_quiet_command(
+    is_terminal, more, shown, tmp_path, monkeypatch
+):
+    asked = []
+
+    def session(_master, **options):
+        asked.append(options["shows_progress"])
+        raise SparkUnavailableError
+
+    monkeypatch.setattr(spark_run, "spark_session", session)
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: is_terminal)
+    main(["daily", "--input", str(tmp_path), "--output", str(tmp_path / "out"), *more])
+    assert asked == [shown]
 
 
 def test_importing_the_package_loads_no_spark():
