@@ -174,6 +174,17 @@ def test_a_culprit_without_a_timestamp_is_named_and_has_no_part_in_their_range()
     assert culprit_times_ms(outcome) == (AHEAD_MS, AHEAD_MS, AHEAD_MS)
 
 
+def test_outcomes_name_the_request_that_brought_their_batch():
+    """The decision log counts each request once, whatever its correlation id."""
+    session = Conversation().session
+    effects = [session.client_bytes(produce({"t": {0: BAD, 1: BAD}}), NOW_MS) for _ in range(2)]
+    first, second = ([one.outcome.request for one in some if isinstance(one, Emit)] for some in effects)
+    assert (len(first), len(second)) == (2, 2)
+    assert first[0] is first[1]
+    assert second[0] is second[1]
+    assert first[0] is not second[0]
+
+
 def test_culprits_above_the_limit_are_counted_but_not_listed():
     times = [AHEAD_MS] * 5
     assert (
