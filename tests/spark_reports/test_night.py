@@ -131,43 +131,33 @@ def test_a_night_makes_the_reports_of_days_whose_lines_came_late_again(run_day, 
     assert codes == [0, 0]
 
 
-def test_a_night_makes_up_for_one_that_did_not_run(run_day, tmp_path, spark, capsys):
-    """The machine was off in the second night. Gates of that day are checked now, and nobody else did."""
-    minutes = DAY_MS // MINUTE_MS
-    deliver(tmp_path, [a_life("px-1", 0, 3 * minutes, stops=False, every=60)], "2026-11-24")
-    run_day(DAYS[0])
-    write(tmp_path / "tsproxy" / "decisions-20261121T050000Z-px-9.jsonl", raw="garbage\n")
-    night = here(of_airflow(DAYS[2])[1]["night"][0], tmp_path)
-    capsys.readouterr()
-    assert main([*night, "--fail-on", "lines_unusable>0"]) == 3
-    printed = capsys.readouterr()
-    assert f"The table held nothing of {DAYS[1]}, which was written now" in printed.out
-    assert printed.err.startswith(f"spark_reports: quality gate: {DAYS[1]}: lines_unusable>0")
-    assert {path.name for path in (tmp_path / "reports").iterdir()} >= set(DAYS)
-
-
 class Killed(BaseException):
     """The end of a process that nobody expects."""
 
 
-def test_days_whose_reports_a_killed_night_did_not_make_are_made_by_the_next(
+def test_a_night_makes_up_for_one_that_did_not_run_also_if_it_is_killed_in_between(
     run_day, tmp_path, spark, monkeypatch, capsys
 ):
-    """The nights of the second and third day did not run. The night of the fourth writes their lines, and is
-    killed before their reports are made. The table does not lack them any more."""
+    """The machine was off in the second night. The third writes the lines of both days, and is killed before
+    their reports are made: the table does not lack them any more. Gates of the second day are checked now,
+    and nobody else did."""
     minutes = DAY_MS // MINUTE_MS
-    deliver(tmp_path, [a_life("px-1", 0, 4 * minutes, stops=False, every=60)], "2026-11-25")
+    deliver(tmp_path, [a_life("px-1", 0, 3 * minutes, stops=False, every=60)], "2026-11-24")
     assert run_day(DAYS[0])[0] == [0, 0]
-    night = here(of_airflow("2026-11-23")[1]["night"][0], tmp_path)
+    write(tmp_path / "tsproxy" / "decisions-20261121T050000Z-px-9.jsonl", raw="garbage\n")
+    night = here(of_airflow(DAYS[2])[1]["night"][0], tmp_path)
+    night += ["--fail-on", "lines_unusable>0"]
     with monkeypatch.context() as patched:
         patched.setattr(daily_run, "made", Mock(side_effect=Killed))
         with pytest.raises(Killed):
             main(night)
-    capsys.readouterr()
-    assert main(night) == 0
-    assert "The table held nothing of" not in capsys.readouterr().out
+    assert f"The table held nothing of {DAYS[1]}, which was written now" in capsys.readouterr().out
+    assert main(night) == 3
+    printed = capsys.readouterr()
+    assert "The table held nothing of" not in printed.out
+    assert printed.err.startswith(f"spark_reports: quality gate: {DAYS[1]}: lines_unusable>0")
     made = {path.parent.name for path in (tmp_path / "reports").glob("*/report.json")}
-    assert made == {*DAYS, "2026-11-23"}
+    assert made == {*DAYS}
     assert json.loads((tmp_path / "reports" / "unmade.json").read_text()) == []
 
 

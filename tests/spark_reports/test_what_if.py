@@ -144,10 +144,9 @@ def test_a_day_of_another_log_does_not_replace_the_one_that_the_rollup_holds(spa
     one, two = tmp_path / "one", tmp_path / "two"
     assert run(["daily"], one, "2026-11-20") == run(["daily"], one, "2026-11-21") == 0
     before = (tmp_path / "out" / "report.json").read_text()
-    for days in ("2026-11-20", "2026-11-20..2026-11-21"):
-        assert run(["daily"], two, days) == 1
-        said = "counts for 2026-11-20, such as those of px/one; nothing was written"
-        assert said in capsys.readouterr().err
+    assert run(["daily"], two, "2026-11-20..2026-11-21") == 1
+    said = "counts for 2026-11-20, such as those of px/one; nothing was written"
+    assert said in capsys.readouterr().err
     assert run(["daily", "--each"], two, "2026-11-20..2026-11-21") == 1
     assert (tmp_path / "out" / "report.json").read_text() == before
     assert not (tmp_path / "out" / "2026-11-20" / "report.json").exists()
@@ -180,11 +179,11 @@ def test_records_with_histograms_of_another_version_are_counted_as_left_out(spar
     assert (report["what_if"]["records"], report["what_if"]["records_left_out"]) == (20, 7)
     said = "7 records are left out: the histograms of their lines are of another version of tsproxy"
     assert all(said in (tmp_path / "out" / f"report.{form}").read_text() for form in ("html", "md"))
-    for topic, expected in (("*", (20, 7)), ("orders", (20, 0)), ("new", (0, 7))):
+    for topic, expected in (("orders", (20, 0)), ("new", (0, 7))):
         found = answer(capsys, "what-if", *asked, "--after", "1h", "--topic", topic)
         assert (found["records"], found["records_left_out"]) == expected
-        assert main(["what-if", *asked, "--topic", topic]) == 0
-        assert (said in capsys.readouterr().out) == bool(expected[1])
+    assert main(["what-if", *asked]) == 0
+    assert said in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("command", ["what-if", "trend"])
