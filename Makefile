@@ -123,9 +123,6 @@ availability: machine .venv/stamp ## several proxies, stopped, killed, lost, upg
 truth: machine .venv/stamp ## clients, topics, log and report agree on every record, while proxies and brokers are killed
 	TSPROXY_TEST=full $(BIN)/python -m pytest rigs/truth
 
-load: machine .venv/stamp ## ceilings of memory, and of what a good client waits, under large loads
-	TSPROXY_TEST=full $(BIN)/python -m pytest rigs/load
-
 schedules: machine .venv/stamp ## each shipped schedule runs three nights with its real program: systemd, cron (root), Airflow of five versions, Spark, Helm
 	TSPROXY_TEST=full TSPROXY_DEPLOY=tools $(BIN)/python -m pytest tests/spark_reports/test_schedules.py
 

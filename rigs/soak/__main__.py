@@ -1,7 +1,7 @@
 """`python -m rigs.soak --minutes M --seed S`: mixed traffic for so long, and what grew meanwhile.
 
-The exit status is 0 if every series of memory, descriptors and tasks is steady. The samples, as JSON lines,
-and the plot are written to a folder; `--read` judges the samples of an earlier run again.
+The exit status is 0 if every series of memory, descriptors and tasks is steady. The samples are written to a
+folder as JSON lines; `--read` judges those of an earlier run again.
 """
 
 import argparse
@@ -13,7 +13,6 @@ import tempfile
 from pathlib import Path
 
 from rigs.soak.fit import Verdict
-from rigs.soak.plot import svg
 from rigs.soak.verdict import faults, judge, read, table
 from rigs.soak.world import Plan, Soak
 
@@ -30,10 +29,9 @@ async def run(plan, samples):
 
 
 def told(samples):
-    """Prints the verdict and draws the plot beside the samples. Returns the exit status."""
+    """Prints the verdict. Returns the exit status."""
     record = read(samples.read_text().splitlines())
     judged, wrong = judge(record), faults(record)
-    samples.with_suffix(".svg").write_text(svg(record, judged))
     for row in table(judged):
         print(row)
     print(json.dumps(record.end))
@@ -46,7 +44,7 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(prog="python -m rigs.soak", description=__doc__)
     parser.add_argument("--minutes", type=float, default=60)
     parser.add_argument("--seed", type=int, default=2026)
-    parser.add_argument("--folder", type=Path, default=Path("build"), help="for soak.jsonl and soak.svg")
+    parser.add_argument("--folder", type=Path, default=Path("build"), help="for soak.jsonl")
     parser.add_argument("--read", type=Path, help="judge these samples, and run nothing")
     given = parser.parse_args()
     samples = given.read or given.folder / "soak.jsonl"

@@ -6,7 +6,6 @@ import pytest
 
 from rigs.soak.__main__ import told
 from rigs.soak.fit import Verdict
-from rigs.soak.plot import svg
 from rigs.soak.verdict import ALL, faults, judge, read
 
 END = {"acknowledged": 9, "transactions": 9, "consumed": 9, "visits": 9, "reloads": 59}
@@ -31,11 +30,10 @@ def lines(end=(), **leaks):
     return [json.dumps(each) for each in out]
 
 
-def test_a_run_that_leaks_nothing_passes_and_has_a_plot(tmp_path):
+def test_a_run_that_leaks_nothing_passes(tmp_path):
     samples = tmp_path / "soak.jsonl"
     samples.write_text("\n".join(lines()))
     assert told(samples) == 0
-    assert samples.with_suffix(".svg").read_text().count("<polyline") == 12
 
 
 @pytest.mark.parametrize(
@@ -77,13 +75,6 @@ def test_a_run_without_bad_records_is_none():
     record = read(line.replace('"bad records"', '"other"') for line in lines())
     record.series["bad records"] = [(at_s, 0.0) for at_s, _ in record.series["records"]]
     assert "0.0% of the records were bad" in faults(record)
-
-
-def test_the_plot_shows_restarts_and_the_growth():
-    record = read(lines(own=2.0))
-    picture = svg(record, judge(record))
-    assert picture.count("stroke-dasharray") == 5  # one restart, in five panels
-    assert "worker 1 +1.3" in picture
 
 
 def test_a_sample_without_one_of_the_processes_has_no_sum():
