@@ -7,12 +7,10 @@ from collections.abc import AsyncIterator
 
 import pytest
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
-from aiokafka.errors import InvalidTimestampError
 from confluent_kafka import KafkaError, Message, Producer
 from confluent_kafka.admin import AdminClient, ConfigResource, ResourceType
 
 from tests.full_only import brokers
-from tsproxy.testing.java_producer import Acknowledged, JavaProducer, JavaRecord, Rejected
 from tsproxy.testing.kafka_cluster import KafkaCluster
 from tsproxy.testing.proxy import RunningProxy
 
@@ -57,48 +55,6 @@ def deliver(producer: Producer, topic: str, value: bytes, timestamp_ms: int) -> 
     return reports[0]
 
 
-async def test_javas_idempotent_producer_sees_the_exception_and_goes_on(
-    kafka: KafkaCluster, proxy: RunningProxy, topic: str
-) -> None:
-    """KIP-467: the culprit's own text; the epoch is bumped and the next record is taken."""
-    options = {"bootstrap.servers": proxy.bootstrap_servers, "enable.idempotence": "true", "acks": "all"}
-    async with JavaProducer(options, version=kafka.version) as producer:
-        good = await producer.send_all([JavaRecord(topic, b"good", timestamp_ms=now_ms())])
-        bad = await producer.send_all([JavaRecord(topic, b"bad", timestamp_ms=now_ms() * 1000)])
-        next_one = await producer.send_all([JavaRecord(topic, b"next", timestamp_ms=now_ms())])
-    assert isinstance(good[0], Acknowledged)
-    assert isinstance(bad[0], Rejected)
-    assert bad[0].exception.endswith("InvalidTimestampException")
-    assert "is out of range. The timestamp should be within [" in (bad[0].message or "")
-    assert isinstance(next_one[0], Acknowledged)
-    assert await values_of(proxy.bootstrap_servers, topic, 2) == [b"good", b"next"]
-
-
-async def test_librdkafka_sees_the_error_code_and_goes_on(
-    kafka: KafkaCluster, proxy: RunningProxy, topic: str
-) -> None:
-    producer = Producer(
-        {"bootstrap.servers": proxy.bootstrap_servers, "enable.idempotence": True, "linger.ms": 0}
-    )
-    assert deliver(producer, topic, b"good", now_ms()) is None
-    rejected = deliver(producer, topic, b"bad", now_ms() * 1000)
-    assert rejected is not None
-    assert rejected.code() == KafkaError.INVALID_TIMESTAMP
-    assert deliver(producer, topic, b"next", now_ms()) is None
-    assert await values_of(kafka.bootstrap_servers, topic, 2) == [b"good", b"next"]
-
-
-async def test_aiokafka_sees_the_error_and_goes_on(
-    kafka: KafkaCluster, proxy: RunningProxy, topic: str
-) -> None:
-    async with AIOKafkaProducer(bootstrap_servers=proxy.bootstrap_servers) as producer:
-        await producer.send_and_wait(topic, b"good", timestamp_ms=now_ms())
-        with pytest.raises(InvalidTimestampError):
-            await producer.send_and_wait(topic, b"bad", timestamp_ms=now_ms() // 1000)
-        await producer.send_and_wait(topic, b"next", timestamp_ms=now_ms())
-    assert await values_of(kafka.bootstrap_servers, topic, 2) == [b"good", b"next"]
-
-
 async def test_without_acks_what_is_good_arrives_and_what_is_bad_does_not(
     kafka: KafkaCluster, proxy: RunningProxy, topic: str
 ) -> None:
@@ -112,17 +68,6 @@ async def test_without_acks_what_is_good_arrives_and_what_is_bad_does_not(
         while (await kafka.end_offsets(topic))[0] < 3:  # what is sent to a closing connection is lost
             deliver(producer, topic, b"next", now_ms())
     assert b"bad" not in await values_of(kafka.bootstrap_servers, topic, 3)
-
-
-async def test_clients_are_told_of_the_proxys_addresses_alone(
-    kafka: KafkaCluster, proxy: RunningProxy
-) -> None:
-    admin = AdminClient({"bootstrap.servers": proxy.bootstrap_servers})
-    known = {(broker.id, broker.port) for broker in admin.list_topics(timeout=30).brokers.values()}
-    described = admin.describe_cluster(request_timeout=30).result()
-    known |= {(node.id, node.port) for node in (*described.nodes, described.controller)}
-    assert known == {(int(node), port) for node, port in proxy.facts["brokers"]["default"].items()}
-    assert kafka.node(1).port not in {port for _, port in known}
 
 
 async def test_a_brokers_configuration_does_not_tell_its_addresses(

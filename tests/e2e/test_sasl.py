@@ -6,13 +6,11 @@ renewed (KIP-368). In `TSPROXY_TEST=full` Kafka 3.9.1 is met as well.
 
 import asyncio
 import contextlib
-import itertools
 import os
 import ssl
 import struct
 import time
 import urllib.request
-from collections import Counter
 
 import pytest
 import pytest_asyncio
@@ -218,81 +216,6 @@ async def test_a_session_is_renewed_on_its_connection_and_ends_where_it_is_not(k
         await neglected.is_served()
     renewed.close()
     neglected.close()
-
-
-BY_PRINCIPAL = """\
-upstream:
-  bootstrap_servers: ['{servers}']
-  admin: {{ sasl: {{ mechanism: SCRAM-SHA-512, username: proxy, password: "${{PROXY_PASSWORD}}" }} }}
-listeners: [{{ bind: 127.0.0.1:0 }}]
-policy:
-  defaults: {{ message.timestamp.before.max.ms: 1d }}
-  limits_from: config
-  rules:
-    - {{ name: alice, match: {{ principals: ["User:alice"] }} }}
-    - {{ name: bob, match: {{ principals: ["/User:b.b/"] }}, mode: audit }}
-    - {{ name: strangers, message.timestamp.before.max.ms: 0ms }}
-"""
-OLD_MS = 2 * 86_400_000
-
-
-async def said_of_an_old_record(client):
-    asked = produce({"shared": {0: batch([time.time_ns() // 1_000_000 - OLD_MS])}}, version=8)
-    answered = k00_produce.read_response(8, (await client.frame(asked))[4:])
-    return answered.topics[0].partitions[0].error_code
-
-
-async def test_one_principal_is_enforced_and_another_only_counted_on_one_topic(kafka, tmp_path):
-    """By every mechanism; nor does a session that is renewed become somebody else's (KIP-368)."""
-    await kafka.create_topic("shared")
-    file = tmp_path / "tsproxy.yaml"
-    file.write_text(BY_PRINCIPAL.format(servers=kafka.bootstrap_servers))
-    fates = {"alice": 32, "bob": 0}
-    async with RunningProxy(config=file, environment={"PROXY_PASSWORD": USERS["proxy"]}) as proxy:
-        for mechanism, user in itertools.product(MECHANISMS, fates):
-            client = await connect(proxy.bootstrap_servers)
-            assert (await client.handshake(mechanism))[0] == 0
-            assert (await client.authenticate(exchange_of(mechanism, user=user)))[0] == 0
-            assert await said_of_an_old_record(client) == fates[user]
-            client.close()
-        await is_nobody_else_after_another_name(proxy, fates)
-        await is_judged_by_the_token_that_the_broker_takes(proxy, fates)
-
-    found = Counter()
-    for line in proxy.decisions():
-        if line["event"] == "counters":
-            fate = (line["principal"], line["rule"], line["verdict"], line.get("would_reject", False))
-            found[fate] += line["batches"]
-    assert found == {
-        ("User:alice", "alice", "rejected", False): len(MECHANISMS) + 2,
-        ("User:bob", "bob", "accepted", True): len(MECHANISMS) + 1,
-    }
-
-
-async def is_nobody_else_after_another_name(proxy, fates):
-    """Renewed as itself it goes on; under another name the broker ends it, and so it is nobody's."""
-    client = await connect(proxy.bootstrap_servers)
-    for user in ("alice", "alice", "bob"):
-        assert (await client.handshake("OAUTHBEARER"))[0] == 0
-        error_code, message, _ = await client.authenticate(exchange_of("OAUTHBEARER", user=user))
-        if user == "bob":
-            assert (error_code, "Cannot change principals" in message) == (58, True)
-            assert await client.is_closed()
-        else:
-            assert error_code == 0
-            assert await said_of_an_old_record(client) == fates[user]
-            await asyncio.sleep(1.1)  # brokers take it once a second at most
-    client.close()
-
-
-async def is_judged_by_the_token_that_the_broker_takes(proxy, fates):
-    """Alice's is over and would be rejected: that bob is let in shows that the broker reads the last one."""
-    tokens = [unsecured_token("alice", lasts_s=-60), unsecured_token("bob")]
-    client = await connect(proxy.bootstrap_servers)
-    assert (await client.handshake("OAUTHBEARER"))[0] == 0
-    assert (await client.authenticate(bearer(b"\x01auth=Bearer ".join(tokens))))[0] == 0
-    assert await said_of_an_old_record(client) == fates["bob"]
-    client.close()
 
 
 # -- Requests that do not wait for the answers before them ---------------------------------------------
