@@ -14,7 +14,7 @@ import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Final, Self
 
@@ -115,20 +115,15 @@ class Program:
 
 @dataclass(slots=True)
 class Workshop:
-    """The place where programs run: a folder, and a process group that ends with it.
-
-    `commands` are all command lines so far, in a form that a reader may repeat.
-    """
+    """The place where programs run: a folder, and a process group that ends with it."""
 
     folder: Path
     group: int
-    commands: dict[str, None] = field(default_factory=dict)
     _started: int = 0
 
     def start(self, name: str, command: Command, *, cpu: int | None, talks: bool = False) -> Program:
         """Starts `command`, on the CPU `cpu` if that is given. Standard error goes to a file."""
         pinned = command if cpu is None else ("taskset", "-c", str(cpu), *command)
-        self.commands[shown(pinned)] = None
         self._started += 1
         log = self.folder / f"{self._started}-{_file_name(name)}.log"
         with log.open("wb") as errors:
@@ -170,17 +165,6 @@ def workshop() -> Iterator[Workshop]:
 def open_files() -> int:
     """The files that a process of this machine may open."""
     return resource.getrlimit(resource.RLIMIT_NOFILE)[1]
-
-
-_FOLDERS: Final = re.compile(r"(?:file://)?/(?:[^\s/:,=]+/)+")
-_CHECKOUT: Final = str(Path(__file__).parents[1])
-_PORT: Final = re.compile(r"(?<=127\.0\.0\.1:)\d+|(?<=--port )\d+|(?<=--pid )\d+")
-
-
-def shown(command: Command) -> str:
-    """A command line without this machine's folders, ports and process ids; the checkout is `.`."""
-    words = ("FOLDER" if isinstance(word, Path) and word.is_dir() else str(word) for word in command)
-    return _PORT.sub("N", _FOLDERS.sub("", " ".join(words).replace(f"={_CHECKOUT} ", "=. ")))
 
 
 def _file_name(name: str) -> str:

@@ -62,15 +62,6 @@ def markdown(bench: Bench, circumstances: Circumstances, measured: Mapping[Measu
         parts.append("## Left out\n\n" + _list(list(bench.missing)))
     if bench.failed:
         parts.append("## Failed\n\n" + _list(list(bench.failed)))
-    commands = "\n".join(bench.workshop.commands)
-    parts.append(
-        "## Commands\n\n"
-        + wrapped(
-            "The commands of the run, without folders, ports (N) and repetitions. `benchmarks/proxies.py` "
-            "makes the configuration files."
-        )
-        + f"\n\n```\n{commands}\n```\n"
-    )
     return "\n".join(parts)
 
 
