@@ -20,8 +20,6 @@ from benchmarks.sections import Section
 from benchmarks.tools import MissingError
 from tsproxy.model.kafka import Codec
 
-NAME: Final = "capacity"
-TITLE: Final = "CPU by size, codec and TLS"
 HEAD: Final = (
     "load",
     "bytes a request",
@@ -75,7 +73,7 @@ def _rows(bench: Bench, *, is_tls: bool) -> Iterable[tuple[str, ...]]:
     except MissingError as error:
         bench.missing[str(error)] = None
     except ProgramError as error:
-        bench.failed[f"{NAME}: {error}"] = None
+        bench.failed[f"capacity: {error}"] = None
     else:
         for load in loads:
             yield _row(bench, load, runs[row_name(load)])

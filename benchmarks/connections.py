@@ -13,7 +13,7 @@ from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass
 from typing import Final
 
-from benchmarks.bench import FULL, Bench, Running, load_cpu
+from benchmarks.bench import Bench, Running, load_cpu
 from benchmarks.loads import KB1, Load
 from benchmarks.processes import Program, open_files
 from benchmarks.proxies import BROKERS, Proxy, tsproxy
@@ -22,12 +22,6 @@ from benchmarks.tools import MissingError, load_programs, require_tls
 from tsproxy.testing.jars import JarsError
 from tsproxy.testing.java import JavaError
 from tsproxy.testing.kafka_cluster import KafkaCluster
-
-TITLE: Final = "Many connections, and all of them at once"
-_LOGGED_IN: Final = "idle, TLS + SCRAM, a real broker"
-STORM_ROW: Final = f"{10 * FULL.idle_connections:,} {_LOGGED_IN}"
-A_CONNECTION: Final = "memory a connection"
-CPU: Final = "CPU a connection"
 
 _SINKS: Final = BROKERS - 1
 """Brokers have the node ids 1 and up, and the proxy has a port for each id from 0, after its first port."""
@@ -56,7 +50,7 @@ class _Scene:
 _SCENES: Final = (
     _Scene("idle", 10),
     _Scene("idle", 50),
-    _Scene(_LOGGED_IN, 10, logs_in=True),
+    _Scene("idle, TLS + SCRAM, a real broker", 10, logs_in=True),
 )
 _BUSY_THOUSANDS: Final = 2
 
@@ -90,10 +84,10 @@ def connections(bench: Bench) -> Section:
         head=(
             "connections",
             "workers",
-            A_CONNECTION,
+            "memory a connection",
             "back",
             "a second",
-            CPU,
+            "CPU a connection",
             "failed",
             "good client: p99 before",
             "p99 meanwhile",

@@ -8,7 +8,6 @@ from benchmarks.proxies import TSPROXY, Proxy
 from benchmarks.sections import Section
 from benchmarks.tools import MissingError
 
-IDLE_TITLE: Final = "Memory of idle connections"
 _MIB: Final = 1024 * 1024
 _STUCK_IN_FLIGHT: Final = 64
 _STUCK_S: Final = 4.0
@@ -27,7 +26,7 @@ def idle(bench: Bench) -> Section:
             continue
         rows.append(
             (
-                tls_name(proxy) if is_tls else proxy.name,
+                f"{proxy.name}, TLS" if is_tls else proxy.name,
                 f"{full / _MIB:.0f} MiB",
                 f"{alone / _MIB:.0f} MiB",
                 f"{(full - alone) / count / 1024:.1f} KiB",
@@ -39,10 +38,6 @@ def idle(bench: Bench) -> Section:
         head=("proxy", "in all", "before", "a connection"),
         rows=rows,
     )
-
-
-def tls_name(proxy: Proxy) -> str:
-    return f"{proxy.name}, TLS"
 
 
 def _idle(bench: Bench, load: Load, proxy: Proxy, *, is_tls: bool) -> tuple[int, int]:

@@ -15,9 +15,6 @@ from benchmarks.processes import Program, open_files
 from benchmarks.proxies import Proxy, tsproxy
 from benchmarks.sections import Section
 
-TITLE: Final = "Many topics and partitions"
-SCRAPE: Final = "scrape"
-LARGEST: Final = "10,000 × 10"
 _CLUSTERS: Final = ((1, 1), (10_000, 1), (10_000, 10))
 _REFRESH_S: Final = 5
 """Topics that nobody has used by then are forgotten, and not read again."""
@@ -55,7 +52,7 @@ def partitions(bench: Bench) -> Section:
             "start",
             "memory",
             "refresh, CPU",
-            SCRAPE,
+            "scrape",
             "answer",
             "CPU an answer",
             "ms an answer",

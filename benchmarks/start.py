@@ -18,7 +18,6 @@ from benchmarks.rounds import Spread, in_rounds, spread
 from benchmarks.sections import Section
 from tsproxy.testing.ports import free_ports
 
-TITLE: Final = "Start"
 _AGAIN: Final = "the first client is served"
 _IMPORTED: Final = (
     "import tsproxy.cli, tsproxy.proxy.summary, tsproxy.proxy.process, tsproxy.proxy.workers.supervisor, "

@@ -10,10 +10,7 @@ from benchmarks.bench import Bench, Running
 from benchmarks.proxies import UNTHROTTLED, Proxy, tsproxy
 from benchmarks.sections import Section
 
-STORM_TITLE: Final = "Everything rejected, many clients"
 CLIENTS: Final = 10_000
-MANY_CLIENTS: Final = f"{CLIENTS:,} clients"
-LOG: Final = "decision log"
 _CONNECTIONS: Final = 200
 FEW: Final = 2 * _CONNECTIONS
 """Two clients per connection, so that the fast path cannot repeat the previous rejection. A repeated
@@ -45,7 +42,7 @@ class _Storm:
 
 def storm(bench: Bench) -> Section:
     """The same rejections from few clients, from 10,000, and from a client with a new id each time."""
-    crowds = ((f"{FEW} clients", FEW), (MANY_CLIENTS, CLIENTS), ("a new client id each time", 0))
+    crowds = ((f"{FEW} clients", FEW), (f"{CLIENTS:,} clients", CLIENTS), ("a new client id each time", 0))
     interval_s = max(1, round(bench.effort.seconds * _SECONDS_FACTOR / _INTERVALS))
     storms = {name: _storm(bench, clients, interval_s) for name, clients in crowds}
     few, *_ = storms.values()
@@ -56,7 +53,7 @@ def storm(bench: Bench) -> Section:
         "log's bytes are those of one interval. Memory is the largest growth of resident memory since the "
         "connections were opened. CPU is that of one rejection, as a ratio to that with few clients. The "
         "longest answer shows that the event loop does not stop while counters are written.",
-        head=("clients", "rejected", LOG, "memory", "CPU", "p99", "longest answer"),
+        head=("clients", "rejected", "decision log", "memory", "CPU", "p99", "longest answer"),
         rows=[
             (
                 name,
