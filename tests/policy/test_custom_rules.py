@@ -3,7 +3,7 @@
 import json
 import re
 import sys
-from dataclasses import fields
+from dataclasses import fields, replace
 from datetime import datetime
 from pathlib import Path
 from time import sleep
@@ -32,7 +32,7 @@ from tests.wire.batches import CODECS, batch
 from tsproxy.model.custom_rule import CustomRule, OnError, RuleContext
 from tsproxy.model.kafka import ErrorCode, TimestampType
 from tsproxy.model.policy import Mode
-from tsproxy.model.verdict import Reason, TopicLimits
+from tsproxy.model.verdict import Reason, TopicLimits, UnitGuess
 from tsproxy.policy.custom_rules import consult
 from tsproxy.session.effects import SendToClient
 from tsproxy.testing.rules import SLOW_S, FakeClock, batch_times, check_rule, rule_context
@@ -89,6 +89,23 @@ def test_the_records_that_a_rule_names_are_rejected_with_its_text(codec):
         conversation
         << to_client(said)
         << booked("rejected", rule="own", reason=Reason.CUSTOM_RULE, bad_records=2)
+    )
+
+
+class RejectsOddAsAhead(RejectsOdd):
+    reason = Reason.TOO_FAR_AHEAD
+
+
+def test_the_unit_is_told_behind_the_text_of_a_rule_about_sizes_where_that_is_asked_for():
+    seen = view(RejectsOddAsAhead())
+    conversation = Conversation(replace(seen, policy=replace(seen.policy, names_unit=True)))
+    hint = "looks like nanoseconds: divide by 1,000,000; that would be 2026-01-01T00:00:00.000Z"
+    said = produced({"t": {0: rejected((0, f"odd ({hint})"))}})
+    assert (
+        conversation
+        >> client(asked_of(NOW_MS * 1_000_000 + 1))
+        << to_client(said)
+        << booked("rejected", reason=Reason.TOO_FAR_AHEAD, unit_guess=UnitGuess.NANOSECONDS)
     )
 
 
