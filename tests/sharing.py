@@ -53,12 +53,8 @@ TABLE = Path(__file__).with_name("durations.json")
 LONG_S = 5
 
 _measured: Counter[str] = Counter()
-_errors: list[str] = []
-"""The errors of pytest itself, or of a plug-in. Such an error ends a process of the run."""
 _folder = pytest.StashKey[Path]()
 """The file that names the brokers which the processes share."""
-
-_units = pytest.StashKey["ByFile"]()
 
 EVERYTHING = "tsproxy_everything"
 """A worker's input: True if the run collects all tests."""
@@ -117,8 +113,7 @@ def pytest_configure_node(node: WorkerController) -> None:
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> LoadScopeScheduling:
     config.option.loadscopereorder = False  # it would sort by the number of tests
-    config.stash[_units] = ByFile(config, log)
-    return config.stash[_units]
+    return ByFile(config, log)
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -153,24 +148,6 @@ def _sendable(told: Any) -> Any:
     return told if isinstance(told, bool | int | float | bytes | None) else repr(told)
 
 
-def pytest_internalerror(excrepr: object) -> None:
-    _errors.append(str(excrepr))
-
-
-def pytest_unconfigure(config: pytest.Config) -> None:
-    """Says at the end of a broken run its first error, and the tests without a result."""
-    if _errors and _units in config.stash:
-        lines = [line for line in _errors[0].splitlines() if line.strip()]
-        left = [*config.stash[_units].left()]
-        print(
-            "\nThe first internal error:",
-            *lines[-8:],
-            f"Tests without a result: {len(left)}",
-            *left[:6],
-            sep="\n  ",
-        )
-
-
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
     """Counts setup and teardown too: brokers start in them."""
     _measured[unit_of(report.nodeid)] += report.duration
@@ -190,12 +167,6 @@ class ByFile(LoadScopeScheduling):
 
     def _split_scope(self, nodeid: str) -> str:
         return unit_of(nodeid)
-
-    def left(self) -> Iterator[str]:
-        """The tests that have not run."""
-        for units in (self.workqueue, *self.assigned_work.values()):
-            for tests in units.values():
-                yield from (test for test, is_done in tests.items() if not is_done)
 
 
 def unit_of(nodeid: str) -> str:
