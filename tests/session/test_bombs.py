@@ -33,10 +33,15 @@ def xerial_blocks():
 
 BOMBS = {
     "gzip": (GZIP, lambda: one_stream(isal_zlib.compressobj(1, wbits=31))),
+    "gzip, many members": (GZIP, lambda: isal_zlib.compress(ZEROS, 1, 31) * UNFOLDED_MIB),
     "xerial": (SNAPPY, xerial_blocks),
     "raw snappy": (SNAPPY, lambda: b"\x80\x80\x80\x80\x04" + raw_snappy(ZEROS)[3:]),
     "lz4": (LZ4, lz4_frame),
     "zstd": (ZSTD, lambda: one_stream(zstandard.ZstdCompressor().compressobj())),
+    "zstd in one frame of known size": (
+        ZSTD,
+        lambda: one_stream(zstandard.ZstdCompressor().compressobj(size=UNFOLDED_MIB * MIB)),
+    ),
 }
 
 JUDGE = """
