@@ -50,8 +50,9 @@ class Machine:
         assert ended.status == 0, ended.output
 
     def removed(self, name):
-        """Remove a package, and what came with it alone."""
-        ended = self.run(f"apt-get autoremove -y {name}")
+        """Remove a package, its form for one version of Python, and what came with them alone."""
+        versioned = name.replace("python3-", "^python3[.][0-9]+-") + "$"
+        ended = self.run(f"apt-get autoremove -y {name} '{versioned}'")
         assert ended.status == 0, ended.output
 
     def clone(self, home):
