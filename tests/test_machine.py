@@ -1,6 +1,7 @@
 """make says what a machine lacks before it downloads anything (`deploy/machine.py`)."""
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -95,8 +96,24 @@ def test_make_asks_before_it_makes_anything(tmp_path):
         assert {*tmp_path.iterdir()} == before
 
 
-def test_a_command_is_told_with_its_time_its_cpu_and_the_load():
-    command = [sys.executable, "-m", "deploy.spent", sys.executable, "-c", "raise SystemExit(3)"]
+ORPHAN = """
+import os, sys, time
+ends, held = os.pipe()
+if os.fork() == 0:
+    if os.fork() == 0:
+        while time.process_time() < 1.2:
+            pass
+    os._exit(0)
+os.close(held)
+os.read(ends, 1)
+sys.exit(3)
+"""
+"""Uses 1.2 s of CPU in a process whose parent does not wait for it, and ends after it."""
+
+
+def test_a_command_is_told_with_the_cpu_of_all_its_processes():
+    command = [sys.executable, "-m", "deploy.spent", sys.executable, "-c", ORPHAN]
     ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert ended.returncode == 3
-    assert "s of CPU (user 0, system 0); load " in ended.stdout
+    told = re.fullmatch(r"Took \d+ s; (\d+) s of CPU .* load [\d.]+ .* on \d+ cores\.\n", ended.stdout)
+    assert int(told[1]) >= 1
