@@ -10,7 +10,7 @@ last lines of the decision log. A second signal ends the delay; a signal during 
 import asyncio
 import contextlib
 import platform
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 import structlog
@@ -57,10 +57,10 @@ from tsproxy.proxy.metrics.results import ConnectionResults, OpenConnections
 from tsproxy.proxy.metrics.stopwatch import Sampler
 from tsproxy.proxy.metrics.totals import families_now
 from tsproxy.proxy.notes import Notes
+from tsproxy.proxy.parts import Commit, Part
 from tsproxy.proxy.ports import ListenError
 from tsproxy.proxy.reload.certificates import Certificates
 from tsproxy.proxy.reload.waivers import Waivers
-from tsproxy.proxy.reloadable import Commit, Reloadable
 from tsproxy.proxy.startup import in_force, not_writable, recorder_of
 from tsproxy.proxy.wait import cancelled
 from tsproxy.wire.k18_api_versions import Versions
@@ -110,25 +110,14 @@ class Proxy:
         self.metrics = Metrics(lambda topic: self._cluster.knows_topic(topic))
         self._brokers = catalogue.BROKERS.gauge(self.metrics.registry)
         self._brokers_not_served = catalogue.BROKERS_NOT_SERVED.gauge(self.metrics.registry)
-        self._upstream_up = catalogue.UPSTREAM_UP.gauge(self.metrics.registry)
-        self._brokers_hanging = catalogue.BROKERS_HANGING.gauge(self.metrics.registry)
-        self._brokers_limits_unknown = catalogue.BROKERS_LIMITS_UNKNOWN.gauge(self.metrics.registry)
-        self._names_unresolved = catalogue.BROKER_NAMES_UNRESOLVED.gauge(self.metrics.registry)
         self._topics_unreadable = catalogue.TOPICS_UNREADABLE.gauge(self.metrics.registry)
         self._stopping: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._lag = LoopLag()
-        self.metrics.add(self._lag.histogram)
-        self.metrics.add(ProcessCollector(registry=None))
-        self.metrics.add(Tasks())
         self.metrics.rules.know(config.policy)
         self._certificates = certificates = Certificates(config, self.metrics, clock)
-        self._waivers = Waivers(config, self.metrics, clock)
         self._custom_rules = CustomRuleWatch(config)
-        self.metrics.add(self._custom_rules.histogram)
         tls = certificates.upstream.current if certificates.upstream else None
         self._recorder = recorder_of(config, tls, self.metrics, clock, self._drain_totals)
         self._dead_letters = DeadLetters(config, tls, self._recorder.privacy, clock)
-        self.metrics.add(self._dead_letters)
         self._cluster = Cluster(
             config.upstream,
             tls,
@@ -143,27 +132,14 @@ class Proxy:
             descriptors.share_of(config), clock, is_lowered=descriptors.lowers(config)
         )
         self._results = ConnectionResults(clock)
-        self.metrics.add(self._results)
-        self.metrics.add(OpenConnections(self._relays))
-        context = ConnectionContext(
-            clock,
-            self.metrics,
-            Notes(log, clock),
-            self._book,
-            self._dead_letters.enqueue,
-            self._cluster.want_topic,
-            self._cluster.want_node,
-            self._limits,
-            results=self._results,
-            doubt_broker=self._cluster.doubt_broker,
-            timed=self._custom_rules.timed,
-        )
+        self._upstream = Upstream(tls, self._cluster.client_connected)
+        context = self._context()
         self._judges = context.judges
         self._limits.memory.beside = lambda: context.judges.abandoned_bytes + self._recorder.waiting_bytes
         shown = {name: credentials.current for name, credentials in certificates.listeners.items()}
-        self._upstream = upstream = Upstream(tls, self._cluster.client_connected)
         self._listeners = [
-            ProxyListener(each, config, shown.get(each.name), upstream, context) for each in config.listeners
+            ProxyListener(each, config, shown.get(each.name), self._upstream, context)
+            for each in config.listeners
         ]
         self._sanity = ClockMonitor(
             config,
@@ -174,7 +150,6 @@ class Proxy:
             connections=self._cluster.connections,
             stamped_topics=self._cluster.stamped_topics,
         )
-        self.metrics.add(self._sanity)
         self._unserved = UnservedEndpoints(
             self._listeners, self._count_brokers, self._cluster.request_brokers
         )
@@ -184,6 +159,61 @@ class Proxy:
             certificates.admin.current if certificates.admin else None,
         )
         self._admin_address: Address | None = None
+        self._parts = self._list_parts()
+        for part in self._parts:
+            if part.metrics is not None:
+                self.metrics.add(part.metrics)
+
+    def _context(self) -> ConnectionContext:
+        return ConnectionContext(
+            self._clock,
+            self.metrics,
+            Notes(log, self._clock),
+            self._book,
+            self._dead_letters.enqueue,
+            self._cluster.want_topic,
+            self._cluster.want_node,
+            self._limits,
+            results=self._results,
+            doubt_broker=self._cluster.doubt_broker,
+            timed=self._custom_rules.timed,
+        )
+
+    def _list_parts(self) -> tuple[Part, ...]:
+        """Each part of the process once. A reload applies to them in this order, and warnings have it."""
+        read_when_scraped = (
+            (catalogue.UPSTREAM_UP, lambda: self._unreachable is None),
+            (catalogue.BROKERS_HANGING, lambda: len(self._cluster.hanging())),
+            (catalogue.BROKERS_LIMITS_UNKNOWN, lambda: len(self._cluster.limits_unknown())),
+            (catalogue.BROKER_NAMES_UNRESOLVED, lambda: len(self._upstream.unresolved)),
+        )
+        for described, read in read_when_scraped:
+            described.gauge(self.metrics.registry).set_function(read)
+        clock, cluster, limits = self._sanity, self._cluster, self._limits
+        recorder, dead_letters = self._recorder, self._dead_letters
+        custom, lag = self._custom_rules, LoopLag()
+        waivers = Waivers(self._config, self.metrics, self._clock)
+        return (
+            Part(warnings=self._upstream.warnings),
+            Part(warnings=self._unserved.warnings, not_ready=self._unserved.not_ready),
+            Part(run=clock.run, apply=clock.apply, warnings=clock.warnings, metrics=clock),
+            Part(apply=cluster.apply, warnings=cluster.warnings),
+            Part(run=recorder.tick, apply=recorder.apply, warnings=recorder.warnings),
+            Part(apply=dead_letters.apply, warnings=dead_letters.warnings, metrics=dead_letters),
+            Part(run=self._certificates.watch),
+            Part(run=self._certificates.keep_no_sessions),
+            Part(run=limits.run, apply=limits.apply),
+            Part(run=self._offers.run, apply=self._offers.apply),
+            Part(run=waivers.watch, apply=waivers.apply),
+            Part(run=custom.watch, apply=custom.apply, metrics=custom.histogram),
+            *(Part(apply=listener.apply) for listener in self._listeners),
+            Part(run=Sampler(self._relays).run),
+            Part(run=lag.run, metrics=lag.histogram),
+            Part(metrics=self._results),
+            Part(metrics=OpenConnections(self._relays)),
+            Part(metrics=ProcessCollector(registry=None)),
+            Part(metrics=Tasks()),
+        )
 
     async def run(self) -> None:
         """Run until `stop`. Raises PermissionDeniedError, ListenError, StartError."""
@@ -192,7 +222,7 @@ class Proxy:
         await self._begin()
         learning = loop.create_task(self._cluster.run())
         serving = loop.create_task(self._unserved.run(self._clock))
-        tasks = [loop.create_task(run()) for run in self._parts()]
+        tasks = [loop.create_task(part.run()) for part in self._parts if part.run is not None]
         try:
             await asyncio.wait([self._stopping, learning], return_when=asyncio.FIRST_COMPLETED)
             for ended in (self._stopping, learning):
@@ -204,21 +234,6 @@ class Proxy:
             cut = await self._drain()
             await cancelled(*tasks)
             await self._end(cut)
-
-    def _parts(self) -> list[Callable[[], Coroutine[Any, Any, None]]]:
-        """The tasks beside the connections. They run until all connections are closed."""
-        return [
-            self._recorder.tick,
-            self._certificates.watch,
-            self._certificates.keep_no_sessions,
-            self._limits.run,
-            self._offers.run,
-            self._waivers.watch,
-            self._custom_rules.watch,
-            Sampler(self._relays).run,
-            self._sanity.run,
-            self._lag.run,
-        ]
 
     @property
     def config(self) -> Config:
@@ -258,18 +273,7 @@ class Proxy:
             self.metrics.rules.know(config.policy)
             set_level(config.log_level)
             use_certificates()
-            parts: list[Reloadable] = [
-                self._cluster,
-                self._limits,
-                self._offers,
-                self._waivers,
-                self._custom_rules,
-                self._dead_letters,
-                self._sanity,
-                *self._listeners,
-                self._recorder,
-            ]
-            for part in parts:
+            for part in self._parts:
                 part.apply(config)
             self._recorder.record_lifecycle(LifecycleKind.RELOAD, in_force(config))
 
@@ -293,27 +297,16 @@ class Proxy:
             not_ready.append(f"the cluster does not answer the proxy's own connection{why}")
         if self._stopping.done():
             not_ready.append("the proxy stops")
-        return not_ready + self._unserved.not_ready()
+        return not_ready + [text for part in self._parts for text in part.not_ready()]
 
     def warnings(self) -> list[str]:
         """A sentence for each problem that exists while clients are served. Forwarding data is more important
         than reporting on it: if these problems kept clients away, full disks on all machines would end all
         service."""
-        parts = (
-            self._upstream,
-            self._unserved,
-            self._sanity,
-            self._cluster,
-            self._recorder,
-            self._dead_letters,
-        )
-        return [warning for part in parts for warning in part.warnings()]
+        return [text for part in self._parts for text in part.warnings()]
 
     async def report(self) -> Report:
         await self._recorder.measure()
-        self._brokers_hanging.set(len(self._cluster.hanging()))
-        self._brokers_limits_unknown.set(len(self._cluster.limits_unknown()))
-        self._names_unresolved.set(len(self._upstream.unresolved))
         self.metrics.buffered_bytes = self._limits.memory.held_bytes + self._limits.memory.beside()
         now_ms = self._clock.now_ms()
         return Report(
@@ -428,7 +421,6 @@ class Proxy:
 
     def _set_reachable(self, problem: str | None) -> None:
         self._unreachable = problem
-        self._upstream_up.set(problem is None)
 
     def _relays(self) -> list[Relay]:
         return [relay for listener in self._listeners for relay in listener.relays]

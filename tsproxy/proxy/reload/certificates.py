@@ -38,7 +38,7 @@ from tsproxy.proxy.metrics.catalogue import (
 )
 from tsproxy.proxy.metrics.registry import Metrics
 from tsproxy.proxy.notes import frames_of
-from tsproxy.proxy.reloadable import Commit
+from tsproxy.proxy.parts import Commit
 from tsproxy.tls.certificate_expiry import CRL, End, ends_of, files_of
 from tsproxy.tls.contexts import STORED_ADVICE, server_context, upstream_context
 from tsproxy.tls.sessions import keep_no_sessions, why_not

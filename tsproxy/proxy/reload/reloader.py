@@ -1,7 +1,7 @@
 """Reads the configuration again while the proxy runs, and applies it completely or not at all.
 
 `Reloader` decides when to reload: at SIGHUP, and when the file has changed. `server.Proxy` prepares what may
-fail, and then applies the rest (`proxy.reloadable`). With workers, the supervisor orders every worker to
+fail, and then applies the rest (`proxy.parts`). With workers, the supervisor orders every worker to
 prepare. Then all workers commit, or none does.
 """
 

@@ -23,8 +23,8 @@ from tsproxy.log_events.catalogue import (
 )
 from tsproxy.proxy.brokers.discovery import PermissionDeniedError
 from tsproxy.proxy.notes import frames_of
+from tsproxy.proxy.parts import Commit
 from tsproxy.proxy.ports import ListenError
-from tsproxy.proxy.reloadable import Commit
 from tsproxy.proxy.server import Proxy
 from tsproxy.proxy.startup import StartError
 from tsproxy.proxy.wait import cancelled
