@@ -20,8 +20,7 @@ from tests.proxy.world import World
 from tsproxy.config.port_notices import OutgoingPorts, port_notices
 from tsproxy.model.addresses import Address
 from tsproxy.proxy.connections.unserved_endpoints import LOG_EVERY_MS, UnservedEndpoints
-from tsproxy.proxy.outgoing_ports import known_outgoing_ports, outgoing_ports
-from tsproxy.proxy.ports import ListenError, Port, listen_text
+from tsproxy.proxy.ports import ListenError, Port, known_outgoing_ports, listen_text, outgoing_ports
 from tsproxy.testing.kafka_cluster import KafkaCluster
 from tsproxy.testing.ports import free_ports
 from tsproxy.testing.proxy import RunningProxy

@@ -8,7 +8,7 @@ from tsproxy.config.port_notices import port_notices
 from tsproxy.config.problems import ConfigError, Problem
 from tsproxy.config.settings import Config
 from tsproxy.doctor.findings import Check, Finding
-from tsproxy.proxy.outgoing_ports import known_outgoing_ports
+from tsproxy.proxy.ports import known_outgoing_ports
 from tsproxy.tls.certificate_expiry import certificate_notices
 from tsproxy.tls.contexts import stored_sessions
 

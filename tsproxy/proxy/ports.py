@@ -8,11 +8,12 @@ import asyncio
 import errno
 import socket
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any, Final
 
+from tsproxy.config.port_notices import OutgoingPorts
 from tsproxy.log_events.catalogue import ACCEPTING_PAUSED
 from tsproxy.model.addresses import Address
-from tsproxy.proxy.outgoing_ports import outgoing_ports
 
 BACKLOG: Final = 65_535
 """Clients that wait to be accepted; the system's own bound (`net.core.somaxconn`, mostly 4,096) is lower. The
@@ -35,6 +36,10 @@ Accepted = Callable[[socket.socket, str, int], bool]
 """Called with a connected, non-blocking socket and its peer's address and port. The function then owns the
 socket. False if it has turned the client away."""
 
+
+_FOLDER: Final = Path("/proc/sys/net/ipv4")
+_DEFAULT_OUTGOING: Final = range(32_768, 61_000)
+"""Linux's default. Other systems begin at 49152 (RFC 6335), which is inside this range."""
 
 _Known = tuple[socket.AddressFamily, socket.SocketKind, int, str, tuple[Any, ...]]
 """An answer of `getaddrinfo`: family, kind, protocol, name, and the address with its port."""
@@ -173,3 +178,21 @@ def _taken_text(port: int) -> str:
         "another program listens there, or an outgoing connection of this machine has the port "
         f"({outgoing}): stop the program, or choose a port outside that range"
     )
+
+
+def known_outgoing_ports(folder: Path = _FOLDER) -> OutgoingPorts | None:
+    """The range of ports that this system uses for outgoing connections (Linux, ip-sysctl.rst), or None if it
+    is unknown (another system, `ProcSubset=pid`)."""
+    try:
+        first, last = map(int, (folder / "ip_local_port_range").read_text().split())
+        reserved = (folder / "ip_local_reserved_ports").read_text().strip()
+    except (OSError, ValueError):
+        return None
+    runs = [run.partition("-") for run in reserved.split(",") if run]
+    return OutgoingPorts(
+        range(first, last + 1), tuple(range(int(one), int(other or one) + 1) for one, _, other in runs)
+    )
+
+
+def outgoing_ports() -> OutgoingPorts:
+    return known_outgoing_ports() or OutgoingPorts(_DEFAULT_OUTGOING)
