@@ -389,19 +389,9 @@ def produce_offered_by(session):
     return struct.unpack(">h", sent.data[-2:])[0]
 
 
-@pytest.mark.parametrize("names", [None, {}])
-def test_then_version_12_is_the_newest_that_is_offered(names):
-    view = replace(view_of(), topic_names=names, may_describe=False)
+def test_then_version_12_is_the_newest_that_is_offered():
+    view = replace(view_of(), topic_names={}, may_describe=False)
     assert produce_offered_by(Session(PEER, view)) == 12
-
-
-def test_where_names_are_never_read_version_13_is_not_taken():
-    assert (
-        Conversation(replace(view_of(), topic_names=None))
-        >> client(asked({"t": {0: GOOD}}))
-        << noted("client_rejected")
-        << closed(CloseReason.UNSUPPORTED_REQUEST)
-    )
 
 
 def test_known_names_stay_right_for_a_connection_that_was_offered_ids_before():

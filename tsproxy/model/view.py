@@ -68,9 +68,8 @@ class View:
     produce_versions: tuple[int, int] | None = None
     """The oldest and the newest version that any broker supports; None until the versions of every broker are
     known."""
-    topic_names: Mapping[bytes, str] | None = None
-    """Topic id -> name, as far as the names are known. None if the proxy never reads names of ids: then
-    requests must name their topics (Produce 12)."""
+    topic_names: Mapping[bytes, str] = field(default_factory=lambda: MappingProxyType({}))
+    """Topic id -> name, as far as the names are known."""
     may_describe: bool = True
     """False if the proxy's user may not describe every topic: then clients are offered Produce 12."""
     reads_limits: bool = False
@@ -79,11 +78,6 @@ class View:
     """Topics whose limits will not come: the proxy may not read them, or does not understand them."""
     denied_ids: frozenset[bytes] = frozenset()
     """The ids of topics that the proxy's user may not describe, as far as clients have named them."""
-
-    @property
-    def may_offer_topic_ids(self) -> bool:
-        """True if the proxy can find the name of any topic id."""
-        return self.topic_names is not None and self.may_describe
 
 
 class Unchanged:

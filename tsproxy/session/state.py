@@ -29,7 +29,7 @@ from tsproxy.session.sasl import SaslWatch
 from tsproxy.session.slots import BookProduce, Local, Slot
 from tsproxy.session.states import Cause, SessionState, after, first_state
 from tsproxy.session.throttle import Throttle
-from tsproxy.session.topic_names import IdsGivenUp, NamesOnly, TopicsGivenUp, newest_taken
+from tsproxy.session.topic_names import IdsGivenUp, NamesOnly, TopicsGivenUp
 from tsproxy.session.verdict import RequestVerdict
 from tsproxy.wire.apis import APIS
 from tsproxy.wire.k18_api_versions import BrokerVersions, Versions, produce_versions
@@ -86,9 +86,10 @@ class State:
     @property
     def produce_versions(self) -> Versions:
         """The oldest and the newest version of Produce that both the broker and the proxy take. The broker's
-        versions come from its answer on this connection, or else from the view."""
+        versions come from its answer on this connection, or else from the view. A connection that was offered
+        topic ids keeps them when the proxy loses its permission: the names that it knows stay right."""
         oldest, newest = self._offered or self.view.produce_versions or ANY_VERSION
-        return oldest, min(newest, newest_taken(self.view))
+        return oldest, min(newest, APIS[ApiKey.PRODUCE].max_version)
 
     def offered(self, offers: BrokerVersions | None) -> None:
         """The broker has answered an ApiVersions request. `offers` is None if the broker offered no

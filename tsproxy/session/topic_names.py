@@ -26,7 +26,7 @@ from tsproxy.model.produce import ProduceRequest, TopicKey
 from tsproxy.model.verdict import Reason, Reject
 from tsproxy.model.view import View
 from tsproxy.wire.apis import APIS
-from tsproxy.wire.k00_produce import NO_NAMES, TOPIC_IDS_FROM, TopicNames
+from tsproxy.wire.k00_produce import TOPIC_IDS_FROM, TopicNames
 
 NAME_WAIT_MS: Final = 1_000
 SETTLE_MS: Final = 250
@@ -69,14 +69,8 @@ UNNAMED: Final = Reject(
 def newest_offered(view: View, *, names_only: bool) -> int:
     """The newest version of Produce that a client is offered. `names_only`: the client's address is in
     `NamesOnly`."""
-    needs_names = not view.may_offer_topic_ids or (names_only and bool(view.denied_ids))
+    needs_names = not view.may_describe or (names_only and bool(view.denied_ids))
     return TOPIC_IDS_FROM - 1 if needs_names else APIS[ApiKey.PRODUCE].max_version
-
-
-def newest_taken(view: View) -> int:
-    """The newest version of Produce that is judged. A connection that was offered topic ids keeps them when
-    the proxy loses its permission: the names that it knows stay right."""
-    return TOPIC_IDS_FROM - 1 if view.topic_names is None else APIS[ApiKey.PRODUCE].max_version
 
 
 class NamesOnly:
@@ -123,7 +117,7 @@ class IdsGivenUp:
     def names(self, view: View, now_ms: int) -> TopicNames:
         """The names by which a request is judged now."""
         self._forget(now_ms)
-        names = NO_NAMES if view.topic_names is None else view.topic_names
+        names = view.topic_names
         if not self._until_ms:
             return names
         return ChainMap(dict.fromkeys(self._until_ms, ""), cast("MutableMapping[bytes, str]", names))
@@ -177,7 +171,7 @@ def is_awaited(key: TopicKey, view: View) -> bool:
     if isinstance(key, str):
         known = key in view.topics or key in view.unreadable_topics
         return not known and _asks_for_limits(view) and is_topic_name(key)
-    if view.topic_names is None or key in view.topic_names:
+    if key in view.topic_names:
         return False
     return not is_denied(key, view)
 
@@ -188,4 +182,4 @@ def _asks_for_limits(view: View) -> bool:
 
 def is_denied(topic_id: bytes, view: View) -> bool:
     """True if this id has no name, and the proxy may not ask for it."""
-    return not view.may_offer_topic_ids or topic_id in view.denied_ids
+    return not view.may_describe or topic_id in view.denied_ids

@@ -100,7 +100,7 @@ class Cluster:
         self._began_ms = 0
         self._brokers_are_requested = False
         self._clock = clock
-        self._facts = ClusterFacts(needs_sasl=upstream.sasl is not None, topic_names=MappingProxyType({}))
+        self._facts = ClusterFacts(needs_sasl=upstream.sasl is not None)
         self._is_own_address_logged = False
         self._listed_ms = clock.monotonic_ms()
         self._listeners = listeners

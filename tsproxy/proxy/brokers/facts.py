@@ -11,7 +11,7 @@ from tsproxy.model.verdict import TopicLimits
 @dataclass(frozen=True, slots=True)
 class ClusterFacts:
     """All facts at one time. `topics`: limits of the topics in use. `topics_on_kafka_4`: the same limits as a
-    4.x broker would compute them. `topic_names`: the names of topics by id, None if they are never read.
+    4.x broker would compute them. `topic_names`: the names of topics by id.
     `may_describe` and `denied_ids` say which names can be read."""
 
     cluster_id: str | None = None
@@ -19,7 +19,7 @@ class ClusterFacts:
     topics: Mapping[str, TopicLimits] = field(default_factory=lambda: MappingProxyType({}))
     needs_sasl: bool = False
     topics_on_kafka_4: Mapping[str, TopicLimits] = field(default_factory=lambda: MappingProxyType({}))
-    topic_names: Mapping[bytes, str] | None = None
+    topic_names: Mapping[bytes, str] = field(default_factory=lambda: MappingProxyType({}))
     reads_limits: bool = False
     unreadable_topics: frozenset[str] = frozenset()
     may_describe: bool = True
