@@ -70,11 +70,12 @@ def test_topics_that_are_learnt_leave_room_for_others_of_the_same_request(versio
     assert session.fast_path.requests.table.kept == len(topics)
 
 
-def test_a_rejection_that_the_fast_path_repeats_is_counted_as_one():
+@pytest.mark.parametrize("version", [9, 13])
+def test_a_rejection_that_the_fast_path_repeats_is_counted_as_one(version):
     session = Session(PEER, view_of(), uses_fast_path=True)
-    session.client_bytes(produce({"t": {0: BAD}}, correlation_id=1), NOW_MS)
+    session.client_bytes(produce({"t": {0: BAD}}, version, correlation_id=1), NOW_MS)
     session.drain_totals()
-    again = produce({"t": {0: BAD}}, correlation_id=2)
+    again = produce({"t": {0: BAD}}, version, correlation_id=2)
     assert session.fast_path.rejecter.reject(again, NOW_MS)[0] == len(again)
     (totals,) = session.drain_totals()
     assert (totals.key.verdict, totals.batches, totals.bad_records) == (VerdictName.REJECTED, 1, 1)
