@@ -22,6 +22,7 @@ from tests.wire.batches import batch
 from tsproxy.session.effects import (
     CloseReason,
     CloseSession,
+    Count,
     Emit,
     HoldBroker,
     NodeWanted,
@@ -146,6 +147,16 @@ def test_a_node_that_is_not_served_is_waited_for_and_the_answer_read_anew():
     (reading,) = one.apply_view(view_of(nodes=[1, 7]), NOW_MS)
     effects = one.answer_read(reading.job(), NOW_MS)
     assert kinds(effects) == [SendToClient, ReleaseBroker]
+
+
+def test_a_node_that_is_not_served_in_time_is_left_out():
+    one = asking(nodes=[1])
+    (reading,) = one.broker_bytes(coordinators(7), NOW_MS)
+    one.answer_read(reading.job(), NOW_MS)
+    (reading,) = one.deadline_passed(one.next_deadline_ms)
+    effects = one.answer_read(reading.job(), NOW_MS)
+    assert kinds(effects) == [SendToClient, Count, ReleaseBroker]
+    assert b"broker" not in sent(effects)
 
 
 def test_a_node_that_comes_while_the_answer_is_read_is_found():
