@@ -1,5 +1,7 @@
 """The unit mistake behind a rejected value: the one reading that lands within a year of the clock."""
 
+import time
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -82,7 +84,17 @@ def test_a_time_near_the_clock_is_recognised_in_seconds_micro_and_nanoseconds(no
     assert guess_unit(time_ms * 1_000_000, now_ms) is twice
 
 
-def test_the_words_name_it_and_say_what_to_do():
+@pytest.fixture
+def tokyo(monkeypatch):
+    """The process is in a time zone of its own, nine hours ahead of UTC."""
+    with monkeypatch.context() as patch:
+        patch.setenv("TZ", "Asia/Tokyo")
+        time.tzset()
+        yield
+    time.tzset()
+
+
+def test_the_words_say_what_to_do_and_name_the_time_in_utc(tokyo):
     assert unit_hint((NOW_MS + 7) * 1_000_000, NOW_MS) == (
         "looks like milliseconds times 1,000 twice: divide by 1,000,000; "
         "that would be 2026-01-01T00:00:00.007Z"
