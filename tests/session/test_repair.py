@@ -27,6 +27,7 @@ from tsproxy.model.custom_rule import CustomRule
 from tsproxy.model.kafka import ErrorCode
 from tsproxy.model.outcome import Culprit
 from tsproxy.model.policy import Choice, Match, Mode, OnViolation, TopicPolicy, Waiver
+from tsproxy.model.records import Fault
 from tsproxy.model.verdict import Accept, Reason, Reject, TopicLimits, UnitGuess
 from tsproxy.model.view import SessionLimits
 from tsproxy.policy.batch_of_times import batch_of_times
@@ -117,6 +118,14 @@ def test_a_batch_that_claims_log_append_time_has_no_repair():
     policy = TopicPolicy(limits=LIMITS, on_violation=STAMP)
     context = batch_of_times([US], "t", 0, PEER, policy=policy, now_ms=NOW_MS, attributes=0x08)
     assert repaired_times(context) is None
+
+
+def test_a_batch_whose_records_cannot_be_read_has_no_repair():
+    policy = TopicPolicy(limits=LIMITS, on_violation=STAMP)
+    context = batch_of_times([US], "t", 0, PEER, policy=policy, now_ms=NOW_MS)
+    assert repaired_times(context).changed == (0,)
+    records = replace(context.reader.read_records(), fault=Fault.MALFORMED_RECORD)
+    assert repaired_times(replace(context, reader=replace(context.reader, records=records))) is None
 
 
 def test_what_is_innocent_goes_on_as_it_came():
