@@ -37,7 +37,6 @@ NAMES = {
     "_format_args": PAGES,
     "_get_formatter": PAGES,
     # aiokafka
-    "_writer": "tests/doctor/test_cluster.py::test_a_user_with_all_rights_has_no_problem",
     "_create_reader_task": "tests/attacks/test_hostile_broker.py::test_the_largest_answer_is_read",
     "_DefaultRecordBatchBuilderPy": "tests/wire/test_record_batch.py::test_batches_of_other_clients_are_read",
     # pyspark
