@@ -47,8 +47,8 @@ _FAST_SHARE: Final = 0.4
 
 _P99: Final = "p99 at the fixed rate"
 _CPU: Final = "CPU at the fixed rate"
-_MOST_WRITTEN: Final = "most written"
-_MOST_READ: Final = "most read"
+_MAX_WRITTEN: Final = "most written"
+_MAX_READ: Final = "most read"
 
 _MESSAGES_COLUMN: Final = 4
 _FETCH_SPEED_COLUMN: Final = 8
@@ -180,7 +180,7 @@ def end_to_end(bench: Bench) -> Section:
     ratios = {
         name: {
             what: ratio(values[name], values[base])
-            for what, values in ((_P99, p99_ms), (_CPU, cpu_s), (_MOST_WRITTEN, written), (_MOST_READ, read))
+            for what, values in ((_P99, p99_ms), (_CPU, cpu_s), (_MAX_WRITTEN, written), (_MAX_READ, read))
         }
         for name in targets
     }
@@ -188,7 +188,7 @@ def end_to_end(bench: Bench) -> Section:
         text=_text(base),
         head=(
             *("through", "p50, ms", "p99, ms", "p99.9, ms"),
-            *(f"p99, {base} = 1", f"CPU, {base} = 1", _MOST_WRITTEN, _MOST_READ),
+            *(f"p99, {base} = 1", f"CPU, {base} = 1", _MAX_WRITTEN, _MAX_READ),
         ),
         rows=[
             (
@@ -199,8 +199,8 @@ def end_to_end(bench: Bench) -> Section:
                 ),
                 str(each[_P99]),
                 "–" if name == _NO_PROXY else str(each[_CPU]),
-                str(each[_MOST_WRITTEN]),
-                str(each[_MOST_READ]),
+                str(each[_MAX_WRITTEN]),
+                str(each[_MAX_READ]),
             )
             for name, each in ratios.items()
         ],

@@ -24,7 +24,7 @@ from tsproxy.proxy.decision_log.salt import salt_of
 from tsproxy.testing.unfinished import unfinished
 
 ROOT = Path(__file__).parent.parent
-MOST_STEPS = 100
+MAX_STEPS = 100
 
 
 def note_dead_letters(folder):
@@ -92,7 +92,7 @@ HELD = {
 @pytest.mark.parametrize("name", MAKERS)
 def test_who_is_killed_before_any_step_leaves_nothing_that_the_next_one_does_not_remove(name, tmp_path):
     make, begin, expected = MAKERS[name]
-    for step in range(MOST_STEPS):
+    for step in range(MAX_STEPS):
         folder = tmp_path / str(step)
         folder.mkdir()
         was_killed = killed_before(step, make, folder)
@@ -102,7 +102,7 @@ def test_who_is_killed_before_any_step_leaves_nothing_that_the_next_one_does_not
         assert {path.name for path in folder.iterdir()} <= expected, step
         if not was_killed:
             break
-    assert 2 < step < MOST_STEPS - 1
+    assert 2 < step < MAX_STEPS - 1
 
 
 def killed_before(step, make, folder):

@@ -20,7 +20,7 @@ BEHIND_A_NUMBER = re.compile(rf" (?:(?!(?:at|from|in|of|the|to) )[a-z]+ )?(?:{NO
 NOT_ONE = {
     "most_days",
     "arguments.MAX_DAYS",
-    "MOST_TOPICS",
+    "MAX_TOPICS",
     "most",  # of a request's partitions
     "config.workers",  # the text is for more than one
     "every_s",  # Spark reads it

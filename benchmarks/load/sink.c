@@ -27,7 +27,7 @@
 
 #include "wire.h"
 
-enum { READ_BYTES = 256 << 10, EVENTS = 256, MOST_BROKERS = 16 };
+enum { READ_BYTES = 256 << 10, EVENTS = 256, MAX_BROKERS = 16 };
 
 struct connection {
     int fd;
@@ -36,7 +36,7 @@ struct connection {
     struct buffer in, out;
 };
 
-static int ports[MOST_BROKERS], brokers = 1, topics_in_all, partitions = 1;
+static int ports[MAX_BROKERS], brokers = 1, topics_in_all, partitions = 1;
 static bool sticks;
 
 static const struct {
@@ -433,9 +433,9 @@ int main(int count, char **arguments)
         else
             die("usage: sink [--brokers N] [--topics N] [--partitions N] [--stuck]");
     }
-    if (brokers < 1 || brokers > MOST_BROKERS)
-        die("--brokers: 1 to %d", MOST_BROKERS);
-    int listeners[MOST_BROKERS], own = 0;
+    if (brokers < 1 || brokers > MAX_BROKERS)
+        die("--brokers: 1 to %d", MAX_BROKERS);
+    int listeners[MAX_BROKERS], own = 0;
     for (int i = 0; i < brokers; i++)
         listeners[i] = listen_anywhere(&ports[i]);
     for (int i = 1; i < brokers && own == 0; i++)

@@ -8,7 +8,7 @@ from typing import Any, Final
 from deploy.release import ReleaseError
 from deploy.release.commands import tool
 
-_MOST_NAMED: Final = 3
+_MAX_NAMED: Final = 3
 
 
 def audited(lock: Path) -> str:
@@ -37,7 +37,7 @@ def judged(answer: str, complaint: str = "") -> str:
     if known:
         raise ReleaseError("; ".join(["known vulnerabilities", *known]))
     if unknown := [each["name"] for each in packages if "skip_reason" in each]:
-        named = ", ".join(unknown[:_MOST_NAMED]) + (", …" if len(unknown) > _MOST_NAMED else "")
+        named = ", ".join(unknown[:_MAX_NAMED]) + (", …" if len(unknown) > _MAX_NAMED else "")
         raise ReleaseError(
             f"no audit: the advisory service did not answer for {len(unknown)} of {len(packages)} packages "
             f"({named}) (AUDIT=skip releases without it)"

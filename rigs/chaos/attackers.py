@@ -21,7 +21,7 @@ from tests.wire.batches import CODECS, NONE, batch
 PATIENCE_S = 2.0
 """An attacker that waits gives up after so long: the proxy is killed beside it."""
 CROWD = 150
-MOST_OF_AN_ADDRESS = 100
+MAX_OF_AN_ADDRESS = 100
 """`limits.connections_per_address` of the proxy. A crowd is more than that."""
 WORKERS = 2
 FLOOD_OF_NAMES = 500

@@ -10,7 +10,7 @@ from collections import Counter
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 
-from rigs.chaos.attackers import MOST_OF_AN_ADDRESS, WORKERS, Attackers
+from rigs.chaos.attackers import MAX_OF_AN_ADDRESS, WORKERS, Attackers
 from rigs.chaos.faults import FAULTS, KEEP_CONNECTIONS, drawn
 from rigs.chaos.producers import clients
 from rigs.chaos.stored import read_log
@@ -85,7 +85,7 @@ async def live(world, topic, seeds, names, attackers=0):
     verdict = judge(told, log, lines, topic, counts_are_exact=counts_are_exact)
     verdict.add("leaked", len(leaked), leaked[:1])
     verdict.add("fallen", len(totals.fallen), totals.fallen[:1])
-    over = hostile.most_served - MOST_OF_AN_ADDRESS - WORKERS  # each worker's share is rounded up
+    over = hostile.most_served - MAX_OF_AN_ADDRESS - WORKERS  # each worker's share is rounded up
     verdict.add("over_limit", max(0, over), hostile.most_served)
     return Life(
         topic,

@@ -15,7 +15,7 @@ import urllib.request
 from contextlib import AsyncExitStack, suppress
 from pathlib import Path
 
-from rigs.chaos.attackers import MOST_OF_AN_ADDRESS
+from rigs.chaos.attackers import MAX_OF_AN_ADDRESS
 from rigs.chaos.relay import BACKLOG, Relays
 from tests.planted import traces_in_folder
 from tests.proxy.running import page
@@ -193,7 +193,7 @@ class World:
             f"{POLICY}"
             f"decisions: {{ directory: {self.decisions}, interval: 1s, rotate: {{ every: {ROTATE} }} }}\n"
             f"limits: {{ drain_timeout: 5s, idle: {600 + number % 60}s, "
-            f"connections_per_address: {MOST_OF_AN_ADDRESS} }}\n"
+            f"connections_per_address: {MAX_OF_AN_ADDRESS} }}\n"
             f"admin: {{ bind: {self._admin}, token: {TOKEN} }}\nworkers: 2\n"
         )
         new.replace(self.config)

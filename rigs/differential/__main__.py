@@ -18,7 +18,7 @@ from tsproxy.testing.kafka_cluster import KafkaCluster
 PROPERTIES = {"log.cleaner.backoff.ms": "3600000"}
 """Compacted topics are here for their checks; a cleaner at work would change what was stored."""
 
-MOST_SLICES = 10
+MAX_SLICES = 10
 
 
 async def compare(kafka: KafkaCluster, seed: str, batches: int, first: int = 0) -> Tally:
@@ -40,7 +40,7 @@ async def compare(kafka: KafkaCluster, seed: str, batches: int, first: int = 0) 
 
 def slices(batches: int) -> list[int]:
     """Numbers of batches. The settings of a topic change in between."""
-    return [batches] if batches < MOST_SLICES else [-(-batches // MOST_SLICES)] * MOST_SLICES
+    return [batches] if batches < MAX_SLICES else [-(-batches // MAX_SLICES)] * MAX_SLICES
 
 
 def show(version: str, tally: Tally, shown: int = 1_000) -> str:

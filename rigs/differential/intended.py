@@ -20,7 +20,7 @@ from tsproxy.session.job import Work
 from tsproxy.session.policies import NOBODY, of_anybody
 from tsproxy.session.produce.context import PartitionReader
 from tsproxy.wire import codecs, message_set, record_batch, record_set
-from tsproxy.wire.k00_produce import MOST_PARTITIONS
+from tsproxy.wire.k00_produce import MAX_PARTITIONS
 from tsproxy.wire.records import read_varint
 
 _ATTRIBUTES_AT: Final = {0: 17, 1: 17, 2: 22}
@@ -198,7 +198,7 @@ def _more_culprits_than_are_listed(exchange: Exchange) -> bool:
 
 
 def _more_partitions_than_any_broker_leads(exchange: Exchange) -> bool:
-    return exchange.proxied is None and len(exchange.request) > MOST_PARTITIONS
+    return exchange.proxied is None and len(exchange.request) > MAX_PARTITIONS
 
 
 _OF_TRANSACTIONS: Final = (
@@ -221,7 +221,7 @@ INTENDED: Final[Mapping[str, Callable[[Exchange], bool]]] = {
     "an unknown codec beside a partition that the proxy rejects (Produce v3 to v6)": _unknown_codec,
     "a batch or a request beyond the proxy's own limits": _own_limit_of_a_batch,
     "more culprits than `limits.culprits_listed`": _more_culprits_than_are_listed,
-    f"more than {MOST_PARTITIONS:,} partitions in one request": _more_partitions_than_any_broker_leads,
+    f"more than {MAX_PARTITIONS:,} partitions in one request": _more_partitions_than_any_broker_leads,
 }
 """The name of each intended difference, as verdicts.md gives it, and whether an exchange is one."""
 

@@ -13,7 +13,7 @@ from typing import Final
 
 HERE: Final = Path(__file__).parent / "corpus"
 FOUND: Final = Path(__file__).parent / "found"
-MOST_BYTES: Final = 14_000
+MAX_BYTES: Final = 14_000
 """The limit of one archive: all of them together stay below 300 KB."""
 AT_THE_BEGINNING: Final = (1980, 1, 1, 0, 0, 0)
 """The time of each input: an archive depends on its inputs alone."""
@@ -56,6 +56,6 @@ def store(name: str, folder: Path) -> int:
             entry = zipfile.ZipInfo(f"{number:04}", AT_THE_BEGINNING)
             entry.compress_type = zipfile.ZIP_DEFLATED
             archive.writestr(entry, data)
-            if archive.fp is not None and archive.fp.tell() > MOST_BYTES:
+            if archive.fp is not None and archive.fp.tell() > MAX_BYTES:
                 return number + 1
     return len(inputs)

@@ -78,7 +78,7 @@ class _Script:
         return self.bytes(int.from_bytes(self.bytes(2), "big"))
 
 
-MOST_OF_A_CONVERSATION: Final = 500
+MAX_OF_A_CONVERSATION: Final = 500
 """In bytes."""
 
 # -- The session --------------------------------------------------------------------------------------
@@ -112,7 +112,7 @@ def session(data: bytes) -> None:
             case _:
                 both("apply_view", _view(script.byte()), now_ms)
     both("over", ("client_ended", "client_lost", "broker_lost")[seed % 3], now_ms)
-    both("over", "cut", now_ms)
+    both("over", "abort", now_ms)
     assert quick.booked() == plain.booked()
 
 
@@ -137,7 +137,7 @@ def _conversations() -> Iterator[bytes]:
             scene.answers.clear()
             plain.watch(plain.session.broker_bytes(said, NOW_MS), NOW_MS)
             events += [(0, asked), (1, said)]
-        if sum(len(data) for _, data in events) < MOST_OF_A_CONVERSATION:
+        if sum(len(data) for _, data in events) < MAX_OF_A_CONVERSATION:
             yield bytes([seed]) + b"".join(_event(*event) for event in events)
 
 
@@ -387,7 +387,7 @@ class Target:
 
 
 TARGETS: Final = {
-    "session": Target(session, _conversations, MOST_OF_A_CONVERSATION),
+    "session": Target(session, _conversations, MAX_OF_A_CONVERSATION),
     "records": Target(records, _record_bytes),
     "compressed": Target(compressed, _compressed_bodies),
     "produce": Target(produce_request, _produce_bodies),

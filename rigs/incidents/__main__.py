@@ -5,7 +5,7 @@ import logging
 import sys
 
 from rigs.incidents.catalogue import INCIDENTS
-from rigs.incidents.measured import MOST_S, PLACES, measured
+from rigs.incidents.measured import MAX_S, PLACES, measured
 from rigs.incidents.scenes import CLUSTERS
 
 
@@ -21,7 +21,7 @@ async def main(names):
                 if each.brokers == kind:
                     found = await measured(each, kafka)
                     seconds = [found.told[place] for place in PLACES]
-                    late |= any(told is None or told > MOST_S for told in seconds)
+                    late |= any(told is None or told > MAX_S for told in seconds)
                     cells = [each.text, *map(shown, seconds), shown(found.back), found.sentence]
                     print(f"| {' | '.join(cells)} |", flush=True)
                     for line in found.looks:

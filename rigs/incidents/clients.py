@@ -11,7 +11,7 @@ from tests.proxy.world import until
 from tsproxy.testing.java_producer import JavaProducer, JavaProducerError, JavaRecord
 
 NEW_EVERY_S = 0.4
-MOST_AT_A_TIME = 30
+MAX_AT_A_TIME = 30
 _QUIET = logging.getLogger("rigs.incidents.clients")
 _QUIET.setLevel(logging.CRITICAL + 1)
 
@@ -41,7 +41,7 @@ async def _new_ones(scene, served):
     some, options = set(), scene.clients.aiokafka()
     try:
         while True:
-            if len(some) < MOST_AT_A_TIME:
+            if len(some) < MAX_AT_A_TIME:
                 some.add(task := asyncio.create_task(_one(scene.topic, options, served)))
                 task.add_done_callback(some.discard)
             await asyncio.sleep(NEW_EVERY_S)

@@ -16,7 +16,7 @@ from tests.proxy.world import until
 
 LOOK_EVERY_S = 0.25
 PATIENCE_S = 60
-MOST_S = 15
+MAX_S = 15
 """The longest time that an operator should have to wait."""
 PLACES = ("page", "readyz", "log", "metric")
 

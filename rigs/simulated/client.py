@@ -22,7 +22,7 @@ the client to read what was sent."""
 LINGERS_S = 25.0
 """Longer than the proxy connects a broker and judges a request, once the client is gone."""
 
-MOST_REQUESTS = 12
+MAX_REQUESTS = 12
 
 FAULTS = (
     "resets",
@@ -55,7 +55,7 @@ class Client:
         self._acks = self.draws.choice((-1, -1, -1, -1, 1, 1, 0))
         self._template = self.draws.getrandbits(32) if self.draws.random() < 0.4 else None
         """By this it asks the same again and again, as most producers do."""
-        self._most_unanswered = self.draws.choice((1, 2, 5, MOST_REQUESTS))
+        self._most_unanswered = self.draws.choice((1, 2, 5, MAX_REQUESTS))
         self._stream = self._script(number)
         self._sent = 0
         self._fault, self._fault_at = self._choose_fault()
@@ -79,7 +79,7 @@ class Client:
         for one in history.asked:
             stream += one.frame
             one.ends_at = len(stream)
-        for n in range(self.draws.randint(1, MOST_REQUESTS)):
+        for n in range(self.draws.randint(1, MAX_REQUESTS)):
             correlation_id = number * 1_000 + len(self.history.asked)
             draws = self.draws if self._template is None else Random(self._template)
             drawn = any_request(draws, correlation_id, self.history.client_id, self._mix, self._acks)
@@ -108,7 +108,7 @@ class Client:
             if self._world.client_tls:
                 return None  # no connection is half-closed there
             self._fault, self._fault_at = "ends", len(self._stream)
-        self._most_unanswered = MOST_REQUESTS
+        self._most_unanswered = MAX_REQUESTS
         return chosen
 
     def is_made_to(self, fault: str) -> None:

@@ -14,7 +14,7 @@ from tsproxy.proxy.connections.driver import SessionDriver
 from tsproxy.proxy.connections.protocol import RelayProtocol
 from tsproxy.proxy.connections.relay import Relay
 from tsproxy.session.effects import CloseReason
-from tsproxy.session.events import ClientLost, Cut
+from tsproxy.session.events import Aborted, ClientLost
 from tsproxy.session.lifetime import ClientEnd, End, Lifetime
 from tsproxy.session.policies import Policies
 from tsproxy.session.sasl import SaslWatch
@@ -90,11 +90,11 @@ def leaves_a_timer(patch):
 
 
 def loses_a_request_when_it_drains(patch):
-    patch.setattr(Relay, "drain", lambda self: self.client_over(Cut()))
+    patch.setattr(Relay, "drain", lambda self: self.client_over(Aborted()))
 
 
 def loses_answers_of_a_client_that_sends_no_more(patch):
-    patch.setattr(Relay, "client_ended", lambda self: (self.client_over(Cut()), False)[1])
+    patch.setattr(Relay, "client_ended", lambda self: (self.client_over(Aborted()), False)[1])
 
 
 def waits_for_ever_for_an_end_that_is_over(patch):

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from rigs.simulated.world import Result, run_world
 
-MOST_RUNS = 2_000
+MAX_RUNS = 2_000
 
 
 def shrink(seed: int, tell: Callable[[str], object] = lambda _: None, adversaries: int = 0) -> Result:
@@ -15,9 +15,9 @@ def shrink(seed: int, tell: Callable[[str], object] = lambda _: None, adversarie
         return found
     left_out: list[str] = []
     runs, size = 0, max(1, len(found.events) // 2)
-    while size and runs < MOST_RUNS:
+    while size and runs < MAX_RUNS:
         start = 0
-        while start < len(found.events) and runs < MOST_RUNS:
+        while start < len(found.events) and runs < MAX_RUNS:
             without = [*left_out, *found.events[start : start + size]]
             runs += 1
             tried = run_world(seed, without, adversaries=adversaries)

@@ -4,7 +4,7 @@ import socket
 
 from rigs.simulated.draws import Stream
 
-LEAST_ROOM, MOST_ROOM, WIDEST_ROOM = 64, 8_192, 1 << 20
+LEAST_ROOM, MAX_ROOM, WIDEST_ROOM = 64, 8_192, 1 << 20
 """Bytes that the network takes of a connection over TLS before the peer reads them: so many at first, and
 twice as many with each read, as TCP does."""
 
@@ -16,7 +16,7 @@ class Wire:
 
     def __init__(self, stream: Stream) -> None:
         self._bytes = bytearray()
-        self._room = stream.randint(LEAST_ROOM, MOST_ROOM)
+        self._room = stream.randint(LEAST_ROOM, MAX_ROOM)
 
     def send(self, data: bytes) -> int:
         taken = data[: max(0, self._room - len(self._bytes))]

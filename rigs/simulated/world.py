@@ -32,7 +32,7 @@ from tsproxy.proxy.notes import Notes
 from tsproxy.session import answers, throttle
 from tsproxy.session.produce import cost
 
-MOST_CLIENTS = 6
+MAX_CLIENTS = 6
 LATEST_S = 2 * 3_600.0
 """Virtual time after which a connection that still lives never ends."""
 
@@ -176,7 +176,7 @@ class World:
         changes.begin()
         self.listener.open()
         monitor = loop.create_task(self.limits.run())
-        for number in range(1, 1 + draw.randint(1, MOST_CLIENTS)):
+        for number in range(1, 1 + draw.randint(1, MAX_CLIENTS)):
             when_s = draw.random() * draw.choice((0.0, 0.5))
             if draw.has(1.0, f"client {number} comes"):
                 client = Client(self, number, self.draws)
@@ -259,7 +259,7 @@ class World:
             (listener_module, "Port", self._bind),
             (log_event, "_log", self._log),
             (cost, "OFFLOAD_BYTES", 0 if self._judges_apart else cost.OFFLOAD_BYTES),
-            (answers, "MOST_READ_HERE", 0 if self._reads_apart else answers.MOST_READ_HERE),
+            (answers, "MAX_READ_HERE", 0 if self._reads_apart else answers.MAX_READ_HERE),
             (connection_monitor, "CHECK_S", self._checks_every_s),
             (throttle, "FREE_MS", 2.0 if self._throttles_soon else throttle.FREE_MS),
         ]

@@ -17,8 +17,8 @@ from rigs.truth.outcomes import Row
 from tsproxy.clock import Clock
 from tsproxy.testing.java_producer import Acknowledged, JavaProducer, JavaRecord
 
-MOST_AT_ONCE = 20
-MOST_SECONDS_BETWEEN = 0.1
+MAX_AT_ONCE = 20
+MAX_SECONDS_BETWEEN = 0.1
 """The rate of the load: it is there all the time, and leaves the machine to others."""
 
 
@@ -71,7 +71,7 @@ class Load:
     def _some(self, random):
         """A few new records."""
         now_ms = Clock().now_ms()
-        for _ in range(random.randint(1, MOST_AT_ONCE)):
+        for _ in range(random.randint(1, MAX_AT_ONCE)):
             number = len(self.sent)
             key, value, time = self.row.record(number, now_ms, self.topic.encode())
             self.sent[value] = self.row.is_about(number)
@@ -105,7 +105,7 @@ class Load:
                     on_delivery=lambda error, _, hear=hear: hear(not error),
                 )
             producer.poll(0)
-            self.ending.wait(random.random() * MOST_SECONDS_BETWEEN)
+            self.ending.wait(random.random() * MAX_SECONDS_BETWEEN)
         while len(producer) and not self.is_given_up:
             producer.poll(0.1)
         producer.purge()
@@ -132,4 +132,4 @@ class Load:
                 )
                 for (_, value, _), result in zip(some, results, strict=True):
                     self._hear(value, sent_ms, isinstance(result, Acknowledged))
-                await asyncio.sleep(random.random() * MOST_SECONDS_BETWEEN)
+                await asyncio.sleep(random.random() * MAX_SECONDS_BETWEEN)

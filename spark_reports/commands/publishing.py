@@ -151,7 +151,7 @@ class Readers:
     @property
     def clients_asked(self) -> int:
         """The number of clients with rejections whose owners are looked up, at most; 0 without owners."""
-        return 0 if self.owners is None else owners.MOST_CLIENTS
+        return 0 if self.owners is None else owners.MAX_CLIENTS
 
     def check(self) -> None:
         """Raises UsageError for options that do not go together, OSError for folders that cannot be

@@ -24,7 +24,7 @@ _LOCAL: Final = "file:/"
 _DRAFTS: Final = ".*.draft"
 DRAFT_LASTS_S: Final = 3_600
 """No process takes so long to write a file: the draft is one of a process that was killed."""
-MOST_FILES: Final = 400
+MAX_FILES: Final = 400
 """The most files that `read_texts` reads: those of a year of days, and some more."""
 
 
@@ -114,10 +114,10 @@ def replace_pages(
 
 def read_texts(spark: "SparkSession", folder: str, names: Collection[str] = ()) -> list[str]:
     """The texts of the files `*.json` of a folder, of those with one of these names if there are names: at
-    most the last MOST_FILES by name. Empty if the folder does not exist."""
+    most the last MAX_FILES by name. Empty if the folder does not exist."""
     here = local(folder)
     there = _names(spark, folder, "*.json") if here is None else [path.name for path in here.glob("*.json")]
-    chosen = sorted(name for name in there if not names or name in names)[-MOST_FILES:]
+    chosen = sorted(name for name in there if not names or name in names)[-MAX_FILES:]
     if here is not None:
         return [(here / name).read_text(encoding="utf-8", errors="replace") for name in chosen]
     paths = [f"{folder}/{name}" for name in chosen]

@@ -13,7 +13,7 @@ from spark_reports.report.shape import Counts, Producer, ReasonRow, Totals, Tren
 
 _NAMED: Final = 3
 _NAME_CHARS: Final = 60
-_MOST_WORDS: Final = 20
+_MAX_WORDS: Final = 20
 """The most words of the headline. A cause that does not fit is left to the sentences below it."""
 
 
@@ -51,7 +51,7 @@ def _of_all(totals: Totals, reasons: Sequence[ReasonRow], state: str) -> str:
     main, records = found
     part = "" if records == rejected else f", {words.share(records, rejected)} of these"
     with_cause = f"{told}{part}: {main}."
-    return with_cause if len(with_cause.split()) <= _MOST_WORDS else f"{told}."
+    return with_cause if len(with_cause.split()) <= _MAX_WORDS else f"{told}."
 
 
 def _how_many(rejected: int, judged: int) -> str:

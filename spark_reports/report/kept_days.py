@@ -29,7 +29,7 @@ def read(spark: "SparkSession", rollup: str, first: date, last: date) -> dict[st
 
 
 def read_all(spark: "SparkSession", rollup: str) -> dict[str, DayFacts]:
-    """The facts by day: of the last days of the rollup, at most `files.MOST_FILES`."""
+    """The facts by day: of the last days of the rollup, at most `files.MAX_FILES`."""
     return _read(spark, rollup, [])
 
 

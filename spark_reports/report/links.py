@@ -15,14 +15,14 @@ _ADDRESS: Final = re.compile(r"[A-Za-z0-9._~:/?#\[\]@!$&'()*+,;=%-]+")
 """The characters of an address (RFC 3986)."""
 _STEP: Final = r"[A-Za-z0-9_~%=-][A-Za-z0-9._~%=-]*"
 _RELATIVE: Final = re.compile(rf"(?:\.\./)*(?:{_STEP}/)*{_STEP}")
-_MOST_CHARS: Final = 2_000
+_MAX_CHARS: Final = 2_000
 _SLUG_CHARS: Final = 40
 _DIGITS: Final = 16
 
 
 def channel_link(channel: str | None) -> str | None:
     """The link to an owner's channel: `mailto:…` or `https://…`; None for any other text."""
-    if channel is None or len(channel) > _MOST_CHARS:
+    if channel is None or len(channel) > _MAX_CHARS:
         return None
     if found := _MAIL.fullmatch(channel):
         return f"mailto:{found[1]}"
@@ -39,7 +39,7 @@ def require_channel(channel: str) -> None:
 
 def relative(link: str | None) -> str | None:
     """The same link if it is a relative path; None for any other text."""
-    is_path = link is not None and len(link) <= _MOST_CHARS and _RELATIVE.fullmatch(link)
+    is_path = link is not None and len(link) <= _MAX_CHARS and _RELATIVE.fullmatch(link)
     return link if is_path else None
 
 
@@ -73,7 +73,7 @@ def slug(*names: str | None) -> str:
 
 
 def _is_absolute(text: str, *schemes: str) -> bool:
-    if len(text) > _MOST_CHARS or not _ADDRESS.fullmatch(text):
+    if len(text) > _MAX_CHARS or not _ADDRESS.fullmatch(text):
         return False
     try:
         parts = urlsplit(text)

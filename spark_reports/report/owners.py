@@ -33,12 +33,12 @@ from spark_reports.report.shape import Producer, Report, WouldReject
 from spark_reports.report.shape_for_readers import Owned, Team
 from tsproxy.model.policy import NamePattern
 
-MOST_CLIENTS: Final = 10_000
+MAX_CLIENTS: Final = 10_000
 """The most clients whose owners are looked up, the worst first. The others are only counted."""
 
 _TEXTS: Final = ("team", "channel")
 _KEYS: Final = (*_TEXTS, "client_ids", "principals")
-_MOST_CHARS: Final = 200
+_MAX_CHARS: Final = 200
 _SHOWN_CHARS: Final = 80
 
 Client = Mapping[str, Any]
@@ -86,7 +86,7 @@ class Owners:
 
 
 def assigned(report: Report, owners: Owners, clients: Sequence[Client]) -> Report:
-    """The report with its owners. `clients`: the worst ones with rejections, at most MOST_CLIENTS, with
+    """The report with its owners. `clients`: the worst ones with rejections, at most MAX_CLIENTS, with
     `records` and `rejected_records`."""
     would_reject: list[WouldReject] = [{**row, "team": owners.team_of(row)} for row in report["would_reject"]]
     rows = _teams(owners, clients, [row["team"] for row in would_reject])
@@ -195,10 +195,9 @@ def _text(value: object, key: str, problems: list[str]) -> str:
     if not isinstance(value, str):
         problems.append(f"{key}: must be a text in quotes")
         return ""
-    if not value.strip() or not value.isprintable() or len(value) > _MOST_CHARS:
+    if not value.strip() or not value.isprintable() or len(value) > _MAX_CHARS:
         problems.append(
-            f"{key}: {_shown(value)} is not allowed; must be a printable text of 1 to "
-            f"{_MOST_CHARS} characters"
+            f"{key}: {_shown(value)} is not allowed; must be a printable text of 1 to {_MAX_CHARS} characters"
         )
     return value
 

@@ -24,7 +24,7 @@ CLIENTS_PER_TOPIC = 3
 TOPICS_COMPARED = 50
 """The number of topics whose drift is collected: the topics with most rejected records."""
 
-MOST_CHANGES: Final = 10_000
+MAX_CHANGES: Final = 10_000
 """The most clients with a change against the days before that come to the driver."""
 
 
@@ -108,8 +108,8 @@ def collect(sums: Sums, top: int, known: DataFrame | None = None, owned: int = 0
 
 def _changes(changed: DataFrame) -> tuple[Rows, int]:
     """The first changes, and how many of all are `new`. Spark counts them only if there are very many."""
-    found = frames.rows(changed.limit(MOST_CHANGES))
-    if len(found) < MOST_CHANGES:
+    found = frames.rows(changed.limit(MAX_CHANGES))
+    if len(found) < MAX_CHANGES:
         return found, sum(row["kind"] == "new" for row in found)
     return found, changed.where("kind = 'new'").count()
 

@@ -31,7 +31,7 @@ PATIENCE_S = 0.3
 NAMING = (0, 1, 3, 3, 10, 32, 55, 60, 78, 79)
 RAW_TOKENS = (17, 0)
 """After SaslHandshake v0, a broker sends tokens until the login is over. Nobody else can read them."""
-MOST_MIB = 400.0
+MAX_MIB = 400.0
 TICKS_A_SECOND = 100
 
 

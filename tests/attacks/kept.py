@@ -42,7 +42,7 @@ OWNERS = {
     **{f"Bounded({each.keeps})": each.most_bytes for each in ceilings().values()},
 }
 """The types that keep names, and the most bytes of marked names in each."""
-MOST_ELSEWHERE = 32 << 10
+MAX_ELSEWHERE = 32 << 10
 NO_WAY: tuple[type, ...] = (type, ModuleType, FunctionType, CodeType, FrameType, BuiltinFunctionType)
 """The walk does not go through these: everything can be reached from a class or a module."""
 
@@ -112,7 +112,7 @@ def strange_names(kind):
         yield begin.ljust(3_000 if n % 50 else 30_000, "x") if n % 7 else begin.ljust(7_000, "\U0001f600")
 
 
-def too_much(by_path, most_elsewhere=MOST_ELSEWHERE):
+def too_much(by_path, most_elsewhere=MAX_ELSEWHERE):
     """The places that keep more than they may, by path."""
     by_owner = Counter()
     for path, size in by_path.items():

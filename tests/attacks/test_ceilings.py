@@ -25,13 +25,13 @@ from tsproxy.model.outcome import Peer
 from tsproxy.model.verdict import TopicLimits
 from tsproxy.proxy.brokers.topic_ids import TopicIds
 from tsproxy.proxy.brokers.topics import Topics
-from tsproxy.proxy.brokers.wanted import MOST_OF_ADDRESS, Wanted
+from tsproxy.proxy.brokers.wanted import MAX_OF_ADDRESS, Wanted
 from tsproxy.proxy.metrics.catalogue import TOPIC_BAD_RECORDS, TOPIC_RECORDS
 from tsproxy.proxy.metrics.offenders import Offenders
 from tsproxy.proxy.metrics.topics import BusiestTopics, TopicMetric
 from tsproxy.proxy.notes import Notes
 from tsproxy.proxy.pipe.buffers import Buffers
-from tsproxy.session.penalties import MOST_TOPICS, Penalties
+from tsproxy.session.penalties import MAX_TOPICS, Penalties
 from tsproxy.session.throttle import Throttle
 from tsproxy.session.topic_names import IdsGivenUp, NamesOnly, TopicsGivenUp
 
@@ -110,7 +110,7 @@ def names_of_ids(most):
 def wanted(most):
     wanted = Wanted()
     for n in range(2 * most):
-        wanted.add(topic(n), address(n // MOST_OF_ADDRESS), NOON_MS)
+        wanted.add(topic(n), address(n // MAX_OF_ADDRESS), NOON_MS)
     return wanted
 
 
@@ -124,7 +124,7 @@ def exemplary(most):
 def penalties(most):
     kept = Penalties()
     for n in range(2 * most):
-        kept.add(address(n), [topic(n << 8 | k) for k in range(MOST_TOPICS)], NOON_MS)
+        kept.add(address(n), [topic(n << 8 | k) for k in range(MAX_TOPICS)], NOON_MS)
     gc.collect()
     return kept
 
@@ -132,7 +132,7 @@ def penalties(most):
 def spare(most):
     buffers = Buffers()
     for _ in range(2 * most):
-        buffers.give_back(bytearray(1 << 18))
+        buffers.return_buffer(bytearray(1 << 18))
     buffers.shared = None
     return buffers
 

@@ -14,9 +14,9 @@ from tests.attacks.hostile_broker import (
     framed,
     metadata,
 )
-from tests.attacks.hostile_run import MOST_MIB, run
+from tests.attacks.hostile_run import MAX_MIB, run
 from tsproxy.cluster import admin_connection, bounded_connection
-from tsproxy.cluster.admin_connection import MOST_BROKERS, ConversationError, connected
+from tsproxy.cluster.admin_connection import MAX_BROKERS, ConversationError, connected
 from tsproxy.cluster.metadata import topic_names, topic_rights
 from tsproxy.cluster.newest_timestamps import newest_timestamps
 from tsproxy.model.addresses import Address
@@ -30,13 +30,13 @@ CONVERSATIONS = 100
 async def test_valid_answers_of_any_api_and_version_give_no_client_an_address():
     result = await run(seconds=2, seed=1, least=ANSWERS, is_valid=True)
     assert (result.leaks, result.wrong) == ([], [])
-    assert result.most_mib < MOST_MIB
+    assert result.most_mib < MAX_MIB
 
 
 async def test_no_answer_makes_the_proxy_raise_or_stop_or_keep_what_comes():
     result = await run(seconds=2, seed=2, least=ANSWERS)
     assert result.wrong == []
-    assert result.most_mib < MOST_MIB
+    assert result.most_mib < MAX_MIB
 
 
 @pytest.mark.full_only("two minutes of the same, by other seeds")
@@ -44,7 +44,7 @@ async def test_no_answer_makes_the_proxy_raise_or_stop_or_keep_what_comes():
 async def test_no_answer_does_so_in_a_minute(is_valid):
     result = await run(60, seed=3, is_valid=is_valid)
     assert result.wrong == []
-    assert result.most_mib < MOST_MIB
+    assert result.most_mib < MAX_MIB
     assert not (is_valid and result.leaks)
 
 
@@ -108,7 +108,7 @@ def announced(size, version, correlation_id):
 
 IMPOSSIBLE = {
     "endless brokers": (
-        partial(of_brokers, [(node, b"127.0.0.1", 9_092) for node in range(MOST_BROKERS + 1)]),
+        partial(of_brokers, [(node, b"127.0.0.1", 9_092) for node in range(MAX_BROKERS + 1)]),
         "1,001 brokers, where 1,000 are allowed",
     ),
     "a long host": (partial(of_brokers, [(1, LONG_HOST, 9_092)]), "a broker that cannot be: node 1 at"),
@@ -134,8 +134,8 @@ async def test_an_answer_that_no_broker_gives_is_named_at_once_and_in_few_words(
 async def test_the_largest_answer_is_read(monkeypatch):
     size = len(of_brokers([(1, b"h", 9_092)], 5, 1)) - 4
     async with Scripted(partial(of_brokers, [(1, b"h", 9_092)])) as broker, own_connection(broker) as own:
-        monkeypatch.setattr(bounded_connection, "MOST_ANSWER_BYTES", size)
+        monkeypatch.setattr(bounded_connection, "MAX_ANSWER_BYTES", size)
         assert (await own.cluster()).brokers == {1: Address("h", 9_092)}
-        monkeypatch.setattr(bounded_connection, "MOST_ANSWER_BYTES", size - 1)
+        monkeypatch.setattr(bounded_connection, "MAX_ANSWER_BYTES", size - 1)
         with pytest.raises(ConversationError):
             await own.cluster()

@@ -43,7 +43,7 @@ from tsproxy.session.effects import (
 )
 from tsproxy.session.produce.cost import OFFLOAD_RECORDS
 from tsproxy.session.requests import RELAYED
-from tsproxy.wire.k00_produce import MOST_PARTITIONS
+from tsproxy.wire.k00_produce import MAX_PARTITIONS
 
 
 def culprits(count, timestamp_ms=0):
@@ -91,7 +91,7 @@ def unfolding(size, noise=0):
 def test_few_bytes_that_unfold_to_many_are_judged_beside_the_loop(uses_fast_path):
     session = Session(PEER, view_of(), uses_fast_path=uses_fast_path)
     (sent,) = session.client_bytes(unfolding(1_000), NOW_MS)
-    large = unfolding(budget.MOST_BYTES + 1)
+    large = unfolding(budget.MAX_BYTES + 1)
     effects = session.client_bytes(large, NOW_MS)
 
     assert len(large) < 2_000
@@ -103,7 +103,7 @@ def test_few_bytes_that_unfold_to_many_are_judged_beside_the_loop(uses_fast_path
 def test_requests_that_unfold_to_many_bytes_together_are_judged_beside_the_loop(uses_fast_path):
     session = Session(PEER, view_of(), uses_fast_path=uses_fast_path)
     session.client_bytes(unfolding(1), NOW_MS)
-    one = unfolding(budget.MOST_BYTES // 8, noise=30_000)
+    one = unfolding(budget.MAX_BYTES // 8, noise=30_000)
     effects = session.client_bytes(one * 12, NOW_MS)
 
     assert kinds(effects) == [SendToBroker, Judge, PauseClient]
@@ -117,7 +117,7 @@ def of_partitions(count):
 
 @pytest.mark.parametrize(
     "topics",
-    [{"t": dict.fromkeys(range(MOST_PARTITIONS + 1))}, {f"t{n}": {} for n in range(MOST_PARTITIONS + 1)}],
+    [{"t": dict.fromkeys(range(MAX_PARTITIONS + 1))}, {f"t{n}": {} for n in range(MAX_PARTITIONS + 1)}],
     ids=["partitions", "topics"],
 )
 def test_more_partitions_or_topics_than_a_broker_can_lead_are_rejected(topics):
@@ -128,10 +128,10 @@ def test_more_partitions_or_topics_than_a_broker_can_lead_are_rejected(topics):
 
     assert isinstance(close, CloseSession)
     assert close.reason is CloseReason.BAD_FRAME
-    assert f"more than {MOST_PARTITIONS} partitions" in close.text
+    assert f"more than {MAX_PARTITIONS} partitions" in close.text
 
 
-@pytest.mark.parametrize(("count", "passes"), [(MOST_PARTITIONS, True), (MOST_PARTITIONS + 1, False)])
+@pytest.mark.parametrize(("count", "passes"), [(MAX_PARTITIONS, True), (MAX_PARTITIONS + 1, False)])
 def test_the_fast_path_forwards_as_many_partitions_as_the_session(count, passes):
     table = fastpath.Table(replace(PEER, client_id="app"), None, 1000)
     table.add("t", LIMITS, LIMITS.before_max_ms, LIMITS.after_max_ms)

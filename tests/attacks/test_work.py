@@ -49,14 +49,14 @@ from tsproxy.session.effects import (
     SendToBroker,
     SendToClient,
 )
-from tsproxy.session.job import MOST_OBJECTS
+from tsproxy.session.job import MAX_OBJECTS
 from tsproxy.session.policies import of_anybody
 from tsproxy.session.produce.judge_request import judge_request
 from tsproxy.session.produce_answer import settle, with_throttle
 from tsproxy.session.slots import BookProduce
 from tsproxy.wire import codecs, k00_produce, record_batch
 from tsproxy.wire.headers import read_request_header, response_body_start, response_header
-from tsproxy.wire.primitives import MOST_TAGS, MOST_TAGS_TOGETHER, DecodeError, Reader
+from tsproxy.wire.primitives import MAX_TAGS, MAX_TAGS_TOGETHER, DecodeError, Reader
 
 DESCRIBE_CONFIGS = 32
 
@@ -96,14 +96,14 @@ def test_tagged_fields_of_a_header_are_not_walked_without_end(api_key, version):
 
 
 def test_as_many_tagged_fields_as_are_allowed_are_read():
-    assert Reader(tags(MOST_TAGS)).tags(is_flexible=True) == tags(MOST_TAGS)
+    assert Reader(tags(MAX_TAGS)).tags(is_flexible=True) == tags(MAX_TAGS)
     with pytest.raises(DecodeError, match="101 tagged fields"):
-        Reader(tags(MOST_TAGS + 1)).tags(is_flexible=True)
+        Reader(tags(MAX_TAGS + 1)).tags(is_flexible=True)
 
 
 def test_many_small_sections_have_a_bound_together():
-    reader = Reader(tags(MOST_TAGS) * 1_000)
-    for _ in range(MOST_TAGS_TOGETHER // MOST_TAGS):
+    reader = Reader(tags(MAX_TAGS) * 1_000)
+    for _ in range(MAX_TAGS_TOGETHER // MAX_TAGS):
         reader.tags(is_flexible=True)
     with pytest.raises(DecodeError):
         reader.tags(is_flexible=True)
@@ -336,9 +336,9 @@ def test_a_small_old_message_that_is_compressed_is_judged_beside_the_loop(versio
     assert [type(effect) for effect in effects] == [Judge, PauseClient]
 
 
-MOST_A_BYTE = 4
+MAX_A_BYTE = 4
 """Bytecodes for each byte received, where CPython runs 84 million a second and a MiB may take 50 ms."""
-MOST_AT_ONCE = 8_000_000
+MAX_AT_ONCE = 8_000_000
 """Bytecodes of one step: 100 ms."""
 FOUND = {row["name"]: row for row in stored()}
 
@@ -353,8 +353,8 @@ def test_the_worst_known_sessions_stay_within_50_ms_a_mib_and_100_ms_at_a_time(n
         return effects
 
     replayed(FOUND[name], feed)
-    assert max(counts) < MOST_AT_ONCE
-    assert sum(counts) < MOST_A_BYTE * FOUND[name]["counts_as_bytes"]
+    assert max(counts) < MAX_AT_ONCE
+    assert sum(counts) < MAX_A_BYTE * FOUND[name]["counts_as_bytes"]
 
 
 MANY = 1_000
@@ -493,7 +493,7 @@ def test_records_that_become_objects_are_judged_beside_the_loop_once_they_are_ma
 
 
 def test_few_records_that_become_objects_are_judged_on_the_loop():
-    few = produce({"t": {0: batch([NOW_MS] * (MOST_OBJECTS - 3), attributes=0x08)}})
+    few = produce({"t": {0: batch([NOW_MS] * (MAX_OBJECTS - 3), attributes=0x08)}})
     assert Judge not in map(type, session().client_bytes(few, NOW_MS))
 
 
@@ -518,8 +518,8 @@ def test_a_custom_rule_is_called_on_the_loop_for_a_dozen_records_of_one_read(is_
     asked = b"".join(produce({"t": each}, correlation_id=n) for n, each in enumerate(sent))
     effects = session(policy=Policy(rules=(own,))).client_bytes(asked, NOW_MS)
     assert Judge in map(type, effects)
-    assert sum(rule.records) <= MOST_OBJECTS
-    assert size > 1 or sum(rule.records) == MOST_OBJECTS
+    assert sum(rule.records) <= MAX_OBJECTS
+    assert size > 1 or sum(rule.records) == MAX_OBJECTS
 
 
 def test_records_of_the_brokers_timestamp_type_are_not_read_before_a_thread_judges_them():

@@ -38,7 +38,7 @@ TOPICS = ("t", "u", "strict", "__consumer_offsets")
 NEW = "new"
 """A topic that brokers have, and whose name the proxy does not know yet."""
 NAMES = {id_of(topic): topic for topic in (*TOPICS, NEW)}
-MOST_WAITS = 3
+MAX_WAITS = 3
 LIMITS = TopicLimits(before_max_ms=DAY_MS, after_max_ms=HOUR_MS)
 VICTIM = Peer("public", "192.0.2.1", 50_000)
 
@@ -65,12 +65,12 @@ class Talk:
 
     def sends(self, data: bytes) -> None:
         self._perform(self._session.client_bytes(data, NOW_MS))
-        for _ in range(MOST_WAITS):
+        for _ in range(MAX_WAITS):
             if self._is_paused and (due_ms := self._session.next_deadline_ms) is not None:
                 self._perform(self._session.feed(DeadlinePassed(), NOW_MS, due_ms))
 
     def leaves(self) -> None:
-        self._perform(self._session.cut())
+        self._perform(self._session.abort())
 
     @property
     def seen(self) -> tuple[bytes, bytes, list[tuple[str, str, int]]]:

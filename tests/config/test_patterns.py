@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from tsproxy.config.patterns import MOST_CHARACTERS, name_pattern, principal_pattern, topic_pattern
+from tsproxy.config.patterns import MAX_CHARACTERS, name_pattern, principal_pattern, topic_pattern
 
 ONCE_REJECTED = [
     *("(a+)+", "(a|aa)+", "(.*,)*x", "(a?){30}", "((ab?)*c)*", "([a-z]+-?)+", "(?:(?P<n>a)|b){2,}"),
@@ -77,7 +77,7 @@ def test_classes_of_characters_are_ascii(regex, ascii_only):
 def test_no_name_keeps_a_regular_expression_busy(regex):
     """Each of these would still run when this test had ended."""
     pattern = parsed(regex)
-    for name in ("a" * MOST_CHARACTERS, "a-" * 124, "," * MOST_CHARACTERS, "0," * 124):
+    for name in ("a" * MAX_CHARACTERS, "a-" * 124, "," * MAX_CHARACTERS, "0," * 124):
         pattern.fits(name[:-1] + "\n")
 
 
@@ -114,7 +114,7 @@ def test_a_pattern_fits_the_whole_name_or_not_at_all(text):
 
 
 def test_a_name_longer_than_topics_names_fits_no_regular_expression_but_globs():
-    names = ["a" * MOST_CHARACTERS, "a" * (MOST_CHARACTERS + 1)]
+    names = ["a" * MAX_CHARACTERS, "a" * (MAX_CHARACTERS + 1)]
     assert [parsed("a*").fits(name) for name in names] == [True, False]
     assert [name_pattern("a*").fits(name) for name in names] == [True, True]
 

@@ -6,7 +6,7 @@ import pytest
 
 from tests.decisions.outcomes import NOON_MS, PEER, named, outcome, rejected
 from tsproxy.decisions import DecisionLog
-from tsproxy.decisions.limits_written import MOST_OF_TOPIC, MOST_UNPROVEN_OF_ADDRESS, UNPROVEN, LimitsWritten
+from tsproxy.decisions.limits_written import MAX_OF_TOPIC, MAX_UNPROVEN_OF_ADDRESS, UNPROVEN, LimitsWritten
 from tsproxy.decisions.totals import Totals
 from tsproxy.model.verdict import TopicLimits
 
@@ -50,7 +50,7 @@ def test_invented_names_take_no_line_from_topics_that_exist(log):
 def test_the_names_of_one_address_take_no_line_from_others_that_are_only_rejected(log):
     invented = topics_told(log, *(rejected(topic=f"invented-{n}") for n in range(10_000)))
     other = named(client_address="10.0.0.2")
-    assert len(invented) == MOST_UNPROVEN_OF_ADDRESS
+    assert len(invented) == MAX_UNPROVEN_OF_ADDRESS
     assert topics_told(log, rejected(topic="real", peer=other)) == ["real"]
 
 
@@ -75,5 +75,5 @@ def test_clients_under_different_rules_make_no_line_for_each_batch(log):
 
 
 def test_a_topic_has_few_sets_of_limits_a_day(log):
-    many = [outcome(topic="t", limits=TopicLimits(before_max_ms=n)) for n in range(2 * MOST_OF_TOPIC)]
-    assert topics_told(log, *many, *many) == ["t"] * MOST_OF_TOPIC
+    many = [outcome(topic="t", limits=TopicLimits(before_max_ms=n)) for n in range(2 * MAX_OF_TOPIC)]
+    assert topics_told(log, *many, *many) == ["t"] * MAX_OF_TOPIC

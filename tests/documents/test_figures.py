@@ -10,14 +10,14 @@ import pytest
 
 from tests.config.files import SMALLEST, config_of
 from tsproxy.cluster.tokens import _RENEWED_AT
-from tsproxy.config.patterns import MOST_CHARACTERS
-from tsproxy.config.values import MOST_HELP
+from tsproxy.config.patterns import MAX_CHARACTERS
+from tsproxy.config.values import MAX_HELP
 from tsproxy.fastpath import adaptive
 from tsproxy.model.names import NAME_CHARS
 from tsproxy.model.policy import FAR_BEHIND_MS, HOUR_MS, PRESETS, Preset
-from tsproxy.model.principals import MOST_SUBJECT
+from tsproxy.model.principals import MAX_SUBJECT
 from tsproxy.proxy.admin.http import HEAD_S
-from tsproxy.proxy.admin.places import MOST, MOST_OF_AN_ADDRESS
+from tsproxy.proxy.admin.places import MAX_CONNECTIONS, MAX_OF_AN_ADDRESS
 from tsproxy.proxy.brokers.discovery import LISTING_MS, STAMPED_TOPICS
 from tsproxy.proxy.clock_check import monitor
 from tsproxy.proxy.clock_check.probe import TRIES
@@ -26,9 +26,9 @@ from tsproxy.proxy.custom_rules import SLOW_S
 from tsproxy.proxy.dead_letters import drops, sender
 from tsproxy.proxy.notes import PER_ADDRESS
 from tsproxy.proxy.reload import certificates, waivers
-from tsproxy.session.job import MOST_OBJECTS
+from tsproxy.session.job import MAX_OBJECTS
 from tsproxy.session.outcomes import _ABOUT_RECORDS
-from tsproxy.session.sasl_names import MOST_CLAIMS_BYTES
+from tsproxy.session.sasl_names import MAX_CLAIMS_BYTES
 from tsproxy.session.topic_names import NAME_WAIT_MS
 from tsproxy.tls.certificate_expiry import WARNED_EARLY_S
 from tsproxy.wire.frames import SASL_FRAME
@@ -52,21 +52,21 @@ def said(text: str, figure: float, expected: float) -> str:
 
 PROMISED = {
     "security.md": [
-        f"or whose subject has more than {MOST_SUBJECT} characters",
-        f"after {word(certificates.PATIENCE_S / MINUTE_S)} minute `certificates_still_not_reloaded`",
-        said("The proxy checks the files every second", certificates.CHECK_EVERY_S, 1),
+        f"or whose subject has more than {MAX_SUBJECT} characters",
+        f"after {word(certificates.UNUSABLE_GRACE_S / MINUTE_S)} minute `certificates_still_not_reloaded`",
+        said("The proxy checks the files every second", certificates.POLL_INTERVAL_S, 1),
         # A file may be half written at one look, so it is taken at the next one.
-        f"A new list is in force within {word(2 * certificates.CHECK_EVERY_S)} seconds.",
+        f"A new list is in force within {word(2 * certificates.POLL_INTERVAL_S)} seconds.",
         f"A warning comes {WARNED_EARLY_S * S / DAY_MS:.0f} days before the end",
-        f"claims of more than {MOST_CLAIMS_BYTES >> 10} KiB",
+        f"claims of more than {MAX_CLAIMS_BYTES >> 10} KiB",
         f"A frame of such a client has at most {SASL_FRAME >> 10} KiB",
         f"The proxy uses a token again until {100 * _RENEWED_AT:.0f} % of its lifetime is over",
         f"by default this machine alone (`admin.bind: {CONFIG.admin.bind}`)",
-        f"The port serves {MOST} connections, {MOST_OF_AN_ADDRESS} of them from one address",
+        f"The port serves {MAX_CONNECTIONS} connections, {MAX_OF_AN_ADDRESS} of them from one address",
         f"A request must come within {word(HEAD_S)} second.",
     ],
     "policy.md": [
-        f"A principal of more than {MOST_CHARACTERS} characters matches none",
+        f"A principal of more than {MAX_CHARACTERS} characters matches none",
         f"Rules see the first {NAME_CHARS} characters of a client id",
         f"The proxy reads the limits from the brokers every {CONFIG.upstream.refresh_ms // S} s",
         f"(for at most {LISTING_MS // S} seconds)",
@@ -77,7 +77,7 @@ PROMISED = {
         f"(`{FAR_BEHIND_MS // DAY_MS}d`)",
         said("Otherwise records may be one hour ahead (KIP-1030)", AFTER_MS[Preset.KAFKA_4], HOUR_MS),
         said("Records may be one hour ahead, and there", AFTER_MS[Preset.KIP_937_DRAFT], HOUR_MS),
-        f"ends with this line (at most {MOST_HELP} bytes)",
+        f"ends with this line (at most {MAX_HELP} bytes)",
         f"in at most a {word(1 + sender.REST)} of a process's time",
         said("the log names the numbers once a minute", drops.LOG_EVERY_MS / S, MINUTE_S),
         f"the topic's broker rejected the copies {word(sender.REJECTIONS)} times",
@@ -87,7 +87,7 @@ PROMISED = {
         f"and until {adaptive.TRUSTED_AFTER} more were in order",
         f"(errors {', '.join(map(str, sorted(_ABOUT_RECORDS)[:2]))} and {max(_ABOUT_RECORDS)})",
         f"After a pause of {word(adaptive.PAUSE_MS / S / MINUTE_S)} minute, on a new connection",
-        said("the wall clock against the monotonic clock, each second", monitor.CHECK_EVERY_S, 1),
+        said("the wall clock against the monotonic clock, each second", monitor.POLL_INTERVAL_S, 1),
         f"for a step of a {word(S / STEP_MS)} of a second or more",
         f"with `by: step`, for {word(monitor.STEP_REMEMBERED_MS / S / MINUTE_S)} minutes at most",
         f"of up to {STAMPED_TOPICS} topics in use with LogAppendTime",
@@ -96,7 +96,7 @@ PROMISED = {
             f"once a day in the last {word(waivers.WARNED_EARLY_MS / DAY_MS)}", waivers.WARN_AGAIN_MS, DAY_MS
         ),
         said("If it takes more than a millisecond a batch", SLOW_S * S, 1),
-        f"Up to a {word(MOST_OBJECTS)} records that arrive together are judged there",
+        f"Up to a {word(MAX_OBJECTS)} records that arrive together are judged there",
     ],
 }
 

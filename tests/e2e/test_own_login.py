@@ -182,7 +182,7 @@ async def test_an_issuer_that_is_silent_is_not_waited_for_for_ever(monkeypatch):
 
 
 async def test_of_an_endless_answer_only_the_beginning_is_read(monkeypatch):
-    monkeypatch.setattr(tokens, "MOST_BYTES", 50)
+    monkeypatch.setattr(tokens, "MAX_BYTES", 50)
     async with saying(OK + b'{"access_token": "token"' + b" " * 50 + b"}") as url:
         with pytest.raises(TokenError, match="without an access_token"):
             await token_provider(ClientCredentials(url, "tsproxy", Secret("s"))).token()

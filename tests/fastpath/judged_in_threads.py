@@ -63,7 +63,7 @@ class _Connection:
     def end(self) -> None:
         if self._ticket is not None:
             self._pool.cancel(self._ticket)
-        self.session.cut()
+        self.session.abort()
         self.session = None
 
     def _forward(self, data: bytes):

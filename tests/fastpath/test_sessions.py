@@ -183,8 +183,8 @@ def converse(seed: int, turns: int = 60, buffer: Callable[[bytes], Any] = bytes)
     if pick.choice([True, False]):
         both("over", pick.choice(["client_ended", "client_lost", "drained"]), scene.now_ms)
         both("broker_bytes", bytes(scene.answers), scene.now_ms)
-    both("over", pick.choice(["client_lost", "broker_lost", "cut"]), scene.now_ms)
-    both("over", "cut", scene.now_ms)
+    both("over", pick.choice(["client_lost", "broker_lost", "abort"]), scene.now_ms)
+    both("over", "abort", scene.now_ms)
     assert quick.booked() == plain.booked(), seed
     assert all(each in plain.rejected for each in quick.rejected), seed
     assert len(quick.rejected) + quick.rejections == len(plain.rejected)
@@ -271,11 +271,11 @@ def test_a_read_is_decompressed_once_before_a_thread_judges_it(monkeypatch):
 
 def test_each_read_on_the_fast_path_may_decompress_as_much_as_any_other():
     session = Session(PEER, view_by("all", inspect_compressed=Inspect.ALL), uses_fast_path=True)
-    size = one_shot.MOST_BYTES - 1000
+    size = one_shot.MAX_BYTES - 1000
     value = Random(1).randbytes(50_000) + bytes(size - 50_000)
     asked = produce({"t": {0: batch([NOW_MS], CODECS["zstd"], value=value)}})
     session.client_bytes(asked, NOW_MS)
     session.broker_bytes(produced({"t": {0: {}}}), NOW_MS)
-    most = budget.MOST_BYTES // (size + len(asked))
+    most = budget.MAX_BYTES // (size + len(asked))
     for _ in range(3):
         assert session.fast_path.requests.forward_read(asked * (most + 5), NOW_MS) == len(asked) * most

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tsproxy.model.principals import MOST_SUBJECT, MappingRule, principal_of
+from tsproxy.model.principals import MAX_SUBJECT, MappingRule, principal_of
 
 DUKE = "CN=Duke,OU=ServiceUsers,O=Org,C=US"
 
@@ -65,7 +65,7 @@ def test_a_rule_that_cannot_work_is_rejected_when_it_is_read(rule, allowed):
 def test_a_subject_that_is_too_long_has_no_principal(rules):
     """Kafka's own example takes time that grows with the square of the length: 24 s for 100 KB."""
     parsed = [MappingRule.parse(rule) for rule in rules]
-    longest = "CN=" + "a" * (MOST_SUBJECT - 3)
+    longest = "CN=" + "a" * (MAX_SUBJECT - 3)
     assert principal_of(longest, parsed) is not None
     assert principal_of(longest + "a", parsed) is None
 

@@ -65,7 +65,7 @@ def test_a_wider_limit_than_the_files_own_is_an_allowance():
 
 def test_of_very_many_rules_not_all_are_compared(monkeypatch):
     compared = []
-    monkeypatch.setattr("tsproxy.policy.review.MOST_COMPARED", 100)
+    monkeypatch.setattr("tsproxy.policy.review.MAX_COMPARED", 100)
     monkeypatch.setattr("tsproxy.policy.review._may_overlap", lambda *pair: compared.append(pair))
     assert allowed(*(f"match: {{ client_ids: [c{n}] }}" for n in range(60))) == []
     assert len(compared) <= 101

@@ -58,7 +58,7 @@ async def front_of(config, world, *, tls=None, upstream_tls=None):
         proxy_listener.stop_accepting()
         await proxy_listener.stop_connecting()
         for relay in list(proxy_listener.relays):
-            relay.cut()
+            relay.abort()
         await until(lambda: not proxy_listener.relays)
 
 

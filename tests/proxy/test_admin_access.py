@@ -145,8 +145,8 @@ async def test_with_authorities_only_a_reader_with_a_certificate_gets_pages(serv
 
 
 async def test_handshakes_that_never_end_take_places_and_give_them_back(serve, certificates, monkeypatch):
-    monkeypatch.setattr(places, "MOST_OF_AN_ADDRESS", 2)
-    monkeypatch.setattr(admin_http, "PATIENCE_S", 0.2)
+    monkeypatch.setattr(places, "MAX_OF_AN_ADDRESS", 2)
+    monkeypatch.setattr(admin_http, "REQUEST_TIMEOUT_S", 0.2)
     address = serve(AdminSettings(), tls_of(certificates.issue("admin")))
     silent = [socket.create_connection((address.host, address.port)) for _ in range(5)]
     client = ssl.create_default_context(cafile=certificates.certificate)

@@ -9,7 +9,7 @@ from tests.config.files import SMALLEST, config_of, problems_of
 from tests.proxy.world import PATIENCE_S
 from tsproxy.config.settings import AdminSettings
 from tsproxy.model.addresses import Address
-from tsproxy.proxy.admin.hosts import MOST_SHOWN
+from tsproxy.proxy.admin.hosts import MAX_SHOWN
 from tsproxy.proxy.admin.http import AdminHttp, Answer
 
 PAGES = {
@@ -126,7 +126,7 @@ async def test_a_host_that_is_none_is_a_strangers_and_told_in_short(ask, host):
     status, body = await ask(f"Host: {host}", *BROWSER)
     assert status == 421
     assert body.isascii()
-    assert len(body) < MOST_SHOWN + 400
+    assert len(body) < MAX_SHOWN + 400
 
 
 async def test_of_two_hosts_none_is_believed(ask):

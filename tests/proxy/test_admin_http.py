@@ -17,7 +17,7 @@ from tsproxy.config.settings import AdminSettings, Secret
 from tsproxy.model.addresses import Address
 from tsproxy.proxy.admin import http as admin_http
 from tsproxy.proxy.admin.http import AdminHttp, Answer, Document
-from tsproxy.proxy.admin.places import MOST_OF_AN_ADDRESS
+from tsproxy.proxy.admin.places import MAX_OF_AN_ADDRESS
 from tsproxy.proxy.ports import ListenError
 
 MADE = []
@@ -183,7 +183,7 @@ async def test_a_request_that_never_ends_is_closed_without_an_answer(address, mo
 
 
 async def test_a_client_that_takes_no_answer_is_closed(address, monkeypatch):
-    monkeypatch.setattr(admin_http, "PATIENCE_S", 0.05)
+    monkeypatch.setattr(admin_http, "REQUEST_TIMEOUT_S", 0.05)
     with socket.create_connection((address.host, address.port)) as stuck:
         stuck.setblocking(False)
         await asyncio.get_running_loop().sock_sendall(stuck, b"GET /large HTTP/1.1\r\n\r\n")
@@ -218,13 +218,13 @@ async def test_the_addresses_of_one_network_of_ipv6_have_one_share(monkeypatch):
     """A host has all addresses of its /64, so it would have as many shares as it likes."""
     monkeypatch.setattr(admin_http, "HEAD_S", 60)
     server = AdminHttp(PAGES)
-    kept = [socket.socketpair() for _ in range(3 * MOST_OF_AN_ADDRESS)]
+    kept = [socket.socketpair() for _ in range(3 * MAX_OF_AN_ADDRESS)]
     for number, (connection, _) in enumerate(kept):
         connection.setblocking(False)
-        network = "a" if number < 2 * MOST_OF_AN_ADDRESS else "b"
+        network = "a" if number < 2 * MAX_OF_AN_ADDRESS else "b"
         server._accepted(connection, f"2001:db8:0:{network}::{number}", 1)
     shares = Counter(place.address for place in server._places._taken)
-    assert list(shares.values()) == [MOST_OF_AN_ADDRESS] * 2
+    assert list(shares.values()) == [MAX_OF_AN_ADDRESS] * 2
     for _, client in kept:
         client.close()
     await until(lambda: not len(server._places))
@@ -255,7 +255,7 @@ async def test_a_port_in_use_is_told_with_what_to_do():
 
 async def test_a_client_that_never_reads_leaves_nothing_behind(monkeypatch):
     """Its connection ends although the answer never went out. It used to stay until the client closed."""
-    monkeypatch.setattr(admin_http, "PATIENCE_S", 0.05)
+    monkeypatch.setattr(admin_http, "REQUEST_TIMEOUT_S", 0.05)
     server = AdminHttp(PAGES)
     address = server.start(Address("127.0.0.1", 0))
     before = open_sockets()

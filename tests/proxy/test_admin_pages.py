@@ -21,7 +21,7 @@ from tsproxy.proxy.admin.access import WITHOUT_TOKEN
 from tsproxy.proxy.admin.http import AdminHttp, Answer
 from tsproxy.proxy.admin.pages import pages
 from tsproxy.proxy.admin.report import Broker, Report, together
-from tsproxy.proxy.metrics.offenders import HALF_LIFE_MS, MOST_ROWS, REST, SHOWN, Offenders
+from tsproxy.proxy.metrics.offenders import HALF_LIFE_MS, MAX_ROWS, REST, SHOWN, Offenders
 from tsproxy.proxy.metrics.registry import Metrics
 from tsproxy.proxy.metrics.totals import families_now
 
@@ -145,15 +145,15 @@ def test_what_is_nobodys_fault_makes_no_row(outcome):
 
 def test_a_storm_of_names_hides_nobody_and_loses_no_count():
     offenders = Offenders()
-    for n in range(10 * MOST_ROWS):
+    for n in range(10 * MAX_ROWS):
         offenders.book(Totals.of(rejected("steady", bad_records=10)))
         offenders.book(Totals.of(rejected(f"name-{n}")))
 
     rows = offenders.highest(NOW_MS)
     assert names(rows)[0] == "steady"
     assert rows[-1].key == REST
-    assert sum(row.bad_records for row in rows) == 10 * MOST_ROWS * 11
-    assert len(offenders._rows) <= 2 * MOST_ROWS + 1
+    assert sum(row.bad_records for row in rows) == 10 * MAX_ROWS * 11
+    assert len(offenders._rows) <= 2 * MAX_ROWS + 1
 
 
 def test_persons_are_shown_as_in_the_decision_log():

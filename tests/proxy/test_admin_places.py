@@ -2,7 +2,7 @@
 
 import pytest
 
-from tsproxy.proxy.admin.places import MOST, MOST_OF_AN_ADDRESS, Places
+from tsproxy.proxy.admin.places import MAX_CONNECTIONS, MAX_OF_AN_ADDRESS, Places
 
 
 class Connections:
@@ -29,20 +29,20 @@ def connections():
 
 
 def test_the_oldest_of_an_address_that_has_its_share_leaves_for_the_next(connections):
-    for _ in range(MOST_OF_AN_ADDRESS + 2):
+    for _ in range(MAX_OF_AN_ADDRESS + 2):
         assert connections.come("10.0.0.1")
     assert connections.left == [0, 1]
 
 
 def test_a_connection_whose_page_is_made_stays(connections):
     connections.come("10.0.0.1", waits=False)
-    for _ in range(MOST_OF_AN_ADDRESS):
+    for _ in range(MAX_OF_AN_ADDRESS):
         connections.come("10.0.0.1")
     assert connections.left == [1]
 
 
 def test_a_share_of_pages_that_are_made_lets_no_more_of_this_address_in_and_all_others(connections):
-    for _ in range(MOST_OF_AN_ADDRESS):
+    for _ in range(MAX_OF_AN_ADDRESS):
         connections.come("10.0.0.1", waits=False)
     assert connections.come("10.0.0.1") is None
     assert connections.come("10.0.0.2")
@@ -52,9 +52,9 @@ def test_a_share_of_pages_that_are_made_lets_no_more_of_this_address_in_and_all_
 def test_with_all_places_taken_one_of_the_address_with_the_most_leaves(connections):
     connections.come("10.0.0.9")
     for address in range(4):
-        for _ in range(MOST_OF_AN_ADDRESS - (address > 0)):
+        for _ in range(MAX_OF_AN_ADDRESS - (address > 0)):
             connections.come(f"10.0.0.{address}")
-    while len(connections.places) < MOST:
+    while len(connections.places) < MAX_CONNECTIONS:
         connections.come("10.0.0.8")
     assert connections.left == []
     assert connections.come("10.0.0.7")
@@ -62,7 +62,7 @@ def test_with_all_places_taken_one_of_the_address_with_the_most_leaves(connectio
 
 
 def test_an_address_with_one_connection_for_each_place_sends_the_oldest_away(connections):
-    for number in range(MOST):
+    for number in range(MAX_CONNECTIONS):
         connections.come(f"10.0.0.{number}")
     connections.come("10.0.1.0")
     connections.come("10.0.1.1")
@@ -70,7 +70,7 @@ def test_an_address_with_one_connection_for_each_place_sends_the_oldest_away(con
 
 
 def test_places_are_free_again(connections):
-    places = [connections.come("10.0.0.1") for _ in range(MOST_OF_AN_ADDRESS)]
+    places = [connections.come("10.0.0.1") for _ in range(MAX_OF_AN_ADDRESS)]
     for place in places:
         connections.places.free(place)
         connections.places.free(place)

@@ -53,7 +53,7 @@ class Answering:
 
 @pytest.fixture
 async def link(monkeypatch):
-    monkeypatch.setattr(links, "DOUBT_AGAIN_S", 0.0)
+    monkeypatch.setattr(links, "HANG_RECHECK_S", 0.0)
     connection = Answering()
 
     @contextlib.asynccontextmanager
@@ -70,16 +70,16 @@ async def link(monkeypatch):
 
 async def test_a_broker_that_answers_us_does_not_hang_however_long_a_client_waits(link):
     for times in range(1, 6):
-        link.doubt()
-        await until(lambda times=times: link.connection.asked == times and link._doubt is None)
+        link.suspect_hang()
+        await until(lambda times=times: link.connection.asked == times and link._hang_check is None)
     assert link.warning() is None
     assert link.connection.described == 1, "a doubt does not ask for all topics"
 
 
 async def test_a_broker_hangs_if_it_answers_neither_a_client_nor_us_and_until_it_answers(link, monkeypatch):
-    monkeypatch.setattr(links, "DOUBT_S", 0.02)
+    monkeypatch.setattr(links, "HANG_CHECK_S", 0.02)
     link.connection.answers.clear()
-    link.doubt()
+    link.suspect_hang()
     await until(link.warning)
     assert "broker 7 does not answer (kafka-7:9092)" in link.warning()
     link.connection.answers.set()
@@ -87,10 +87,10 @@ async def test_a_broker_hangs_if_it_answers_neither_a_client_nor_us_and_until_it
 
 
 async def test_a_broker_is_asked_once_for_the_doubts_of_all_clients(link, monkeypatch):
-    monkeypatch.setattr(links, "DOUBT_AGAIN_S", 60.0)
+    monkeypatch.setattr(links, "HANG_RECHECK_S", 60.0)
     link._answered_s = float("-inf")
     for _ in range(100):
-        link.doubt()
+        link.suspect_hang()
         await asyncio.sleep(0)
     assert link.connection.asked == 1
 

@@ -20,7 +20,7 @@ from tsproxy.clock import Clock
 from tsproxy.config.problems import ConfigError, Problem
 from tsproxy.config.settings import UpstreamTls
 from tsproxy.proxy.reload import certificates as reload_certificates
-from tsproxy.proxy.reload.certificates import PATIENCE_S, Certificates, Unusable, use_changed_files
+from tsproxy.proxy.reload.certificates import UNUSABLE_GRACE_S, Certificates, Unusable, use_changed_files
 from tsproxy.testing.certificates import CertificateAuthority
 from tsproxy.tls.contexts import server_context
 
@@ -29,7 +29,7 @@ DAY = timedelta(days=1)
 
 @pytest.fixture(autouse=True)
 def impatient(monkeypatch):
-    monkeypatch.setattr("tsproxy.proxy.reload.certificates.CHECK_EVERY_S", 0.01)
+    monkeypatch.setattr("tsproxy.proxy.reload.certificates.POLL_INTERVAL_S", 0.01)
 
 
 class Files:
@@ -307,7 +307,7 @@ class Slow:
     def _make(self, tls):
         if threading.current_thread() is not threading.main_thread():
             self.has_begun.set()
-            assert self.may_end.wait(PATIENCE_S)
+            assert self.may_end.wait(UNUSABLE_GRACE_S)
             then, self._then = self._then, None
             if then is not None:
                 raise then
@@ -472,7 +472,7 @@ async def test_files_that_stay_unusable_become_an_error_and_a_metric(files):
         credentials.problem = Unusable(["not a certificate"], now_s)
         await use_changed_files(credentials, clock)  # the second file may still come
         assert logs == []
-        credentials.problem = Unusable(["not a certificate"], now_s - PATIENCE_S)
+        credentials.problem = Unusable(["not a certificate"], now_s - UNUSABLE_GRACE_S)
         await use_changed_files(credentials, clock)
         await use_changed_files(credentials, clock)
     watch.log_ends()

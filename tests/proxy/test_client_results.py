@@ -19,7 +19,7 @@ from tsproxy.proxy.metrics.results import (
     LOG_AGAIN_MS,
     NO_BROKER,
     ConnectionResults,
-    Lately,
+    RecentResult,
     Result,
     failures,
 )
@@ -131,7 +131,10 @@ def test_totals_have_a_series_for_each_listener_broker_and_result():
 
 
 def test_workers_count_together():
-    rows = (Lately("public", "1", "broker_unreachable", 2, "refused"), Lately("public", "1", "served", 1))
+    rows = (
+        RecentResult("public", "1", "broker_unreachable", 2, "refused"),
+        RecentResult("public", "1", "served", 1),
+    )
     report = Report((), {}, lately=rows)
     both = together([report, Report.of_line(report.as_line()), NOTHING])
     assert {row.result: row.connections for row in both.lately} == {"broker_unreachable": 4, "served": 2}
@@ -142,7 +145,7 @@ def test_workers_count_together():
 
 
 def test_a_report_survives_the_way_from_a_worker():
-    row = Lately("public", "1", "served", 1)
+    row = RecentResult("public", "1", "served", 1)
     assert Report.of_line(Report((), {}, lately=(row,)).as_line()).lately == (row,)
     assert asdict(row)["connections"] == 1
 

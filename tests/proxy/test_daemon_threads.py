@@ -10,7 +10,7 @@ from functools import partial
 import pytest
 
 from tests.proxy.world import PATIENCE_S
-from tsproxy.proxy.daemon_threads import DaemonThreads, InLine
+from tsproxy.proxy.daemon_threads import DaemonThreads, Queued
 
 EXIT_S = 120
 
@@ -137,9 +137,9 @@ def test_lines_take_turns(one, busy):
     """A hundred connections of one address ask for large answers. Another client's answer does not wait for
     all of them."""
     order = []
-    many = [one.submit(InLine("many", partial(order.append, "many"))) for _ in range(100)]
-    other = one.submit(InLine("other", partial(order.append, "other")))
-    last = one.submit(InLine("other", partial(order.append, "cancelled")))
+    many = [one.submit(Queued("many", partial(order.append, "many"))) for _ in range(100)]
+    other = one.submit(Queued("other", partial(order.append, "other")))
+    last = one.submit(Queued("other", partial(order.append, "cancelled")))
     assert last.cancel()
     busy.may_go.set()
     assert other.result(PATIENCE_S) is None

@@ -13,7 +13,7 @@ from tsproxy.session.throttle import FREE_MS, Throttle
 
 OTHER_CONNECTION = replace(PEER, client_port=4444)
 """Another connection of the same client."""
-MOST_MS = 60_000
+MAX_MS = 60_000
 
 
 @dataclass
@@ -24,9 +24,7 @@ class ThrottledWorld(World):
     throttle: Throttle = field(default_factory=Throttle)
 
     def __post_init__(self):
-        self.throttle.rejected(
-            OTHER_CONNECTION, int(FREE_MS) + self.throttle_ms, 0, Clock().now_ms(), MOST_MS
-        )
+        self.throttle.rejected(OTHER_CONNECTION, int(FREE_MS) + self.throttle_ms, 0, Clock().now_ms(), MAX_MS)
 
     @property
     def surroundings(self):
@@ -35,7 +33,7 @@ class ThrottledWorld(World):
 
 def connection(world):
     """A new one of that client."""
-    return wire(world, view_of(throttle_ms=MOST_MS))
+    return wire(world, view_of(throttle_ms=MAX_MS))
 
 
 def bad():
@@ -72,11 +70,11 @@ async def test_a_proxy_that_drains_still_gives_the_answer():
 
 @on_both_loops
 async def test_a_connection_that_is_cut_off_meanwhile_is_over_at_once():
-    world = ThrottledWorld(throttle_ms=MOST_MS)
+    world = ThrottledWorld(throttle_ms=MAX_MS)
     async with connection(world) as the:
         await the.client_sends(bad())
         await until(lambda: not is_reading(the.relay.client))
-        the.relay.cut()
+        the.relay.abort()
         await until(the.ended.is_set)
     assert [outcome.verdict for outcome in world.outcomes] == ["rejected"]
     assert "session_crashed" not in world.logged.events()

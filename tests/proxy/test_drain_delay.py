@@ -66,7 +66,7 @@ async def test_a_second_sigterm_ends_the_delay_and_a_third_one_the_drain(kafka_4
         assert (await reader.readexactly(size))[:4] == (77).to_bytes(4, "big")
         writer.close()
         await proxy.wait()
-    assert proxy.log[-1]["clients_cut"] == 0
+    assert proxy.log[-1]["connections_aborted"] == 0
 
     async with RunningProxy(kafka_440.bootstrap_servers, settings=LONG, arguments=arguments) as proxy:
         reader, writer = await waiting_consumer(proxy, topic, 300_000)
@@ -77,7 +77,7 @@ async def test_a_second_sigterm_ends_the_delay_and_a_third_one_the_drain(kafka_4
         assert await asyncio.wait_for(reader.read(), PATIENCE_S) == b""
         writer.close()
         await proxy.wait()
-    assert proxy.log[-1]["clients_cut"] == 1
+    assert proxy.log[-1]["connections_aborted"] == 1
 
 
 @SIGNALLED

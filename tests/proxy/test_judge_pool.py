@@ -59,7 +59,7 @@ class Gate:
     def done(self, _):
         self.ended.set()
 
-    def let_go(self):
+    def release(self):
         """Nothing here keeps the frame from now on."""
         watch = weakref.ref(self.frame)
         self.frame = self.job = self.begin_with = None
@@ -76,7 +76,7 @@ def test_what_is_cancelled_while_it_waits_is_gone_at_once(one_judge):
     line_up(one_judge, busy, "a")
     ticket = line_up(one_judge, waiting, "b")
     assert busy.begun.wait(PATIENCE_S)
-    frame = waiting.let_go()
+    frame = waiting.release()
     one_judge.cancel(ticket)
     gc.collect()
     assert frame() is None
@@ -146,7 +146,7 @@ def test_a_request_of_few_partitions_does_not_wait_behind_expensive_ones_of_its_
     assert len(told) == 601
 
 
-@pytest.mark.parametrize(("is_light", "most"), [(False, module.MOST_BEGUN), (True, module.MOST_LIGHT_BEGUN)])
+@pytest.mark.parametrize(("is_light", "most"), [(False, module.MAX_BEGUN), (True, module.MAX_LIGHT_BEGUN)])
 def test_few_requests_of_one_address_are_begun_at_a_time(one_judge, is_light, most):
     """All hundred were half done at once: 12 frames of 120 KB kept 1.1 GB that nobody counted."""
     told = []

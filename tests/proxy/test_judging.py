@@ -195,7 +195,7 @@ async def test_a_connection_without_ends_that_is_cut_while_threads_work_for_it_i
         the.relay.broker.abort()
         await until(lambda: not (the.relay.client.is_open or the.relay.broker.is_open))
         assert not the.ended.is_set()
-        the.relay.cut()
+        the.relay.abort()
         assert the.ended.is_set()
         world.judges.may_go.set()
         world.readers.may_go.set()

@@ -15,7 +15,7 @@ from tests.session.messages import produce
 from tests.wire.batches import batch
 from tsproxy.model.verdict import TopicLimits
 from tsproxy.proxy.connections.back_pressure import HIGH_WATER_BYTES
-from tsproxy.proxy.pipe.buffers import MOST_READY, READ_BYTES, SPARE
+from tsproxy.proxy.pipe.buffers import MAX_READY, READ_BYTES, SPARE
 
 CONNECTIONS = 12
 FETCH = 1
@@ -77,7 +77,7 @@ async def test_what_a_connection_takes_before_a_stuck_broker_is_bounded_by_confi
 
         assert not any(blast.done() for blast in blasts)
         assert max(held) <= HIGH_WATER_BYTES + READ_BYTES + produce_frame
-        ready = MOST_READY * READ_BYTES + SPARE.most_bytes
+        ready = MAX_READY * READ_BYTES + SPARE.most_bytes
         assert peak[0] <= CONNECTIONS * (HIGH_WATER_BYTES + READ_BYTES + 2 * produce_frame) + ready
         for blast in blasts:
             blast.cancel()

@@ -16,7 +16,7 @@ from tsproxy.model.outcome import VerdictName
 from tsproxy.model.policy import CANDIDATE, Match, Mode, Policy, Rule, RuleSettings
 from tsproxy.model.verdict import Reason
 from tsproxy.proxy.metrics.registry import Metrics
-from tsproxy.proxy.metrics.topics import MOST_SHOWN
+from tsproxy.proxy.metrics.topics import MAX_SHOWN
 from tsproxy.session.effects import CloseReason
 
 
@@ -151,7 +151,7 @@ def test_what_clients_choose_makes_no_series():
         )
 
     # There are a few topics that a broker has taken records for (test_operators_metrics.py).
-    assert len(rendered(metrics)) == before + MOST_SHOWN - 1
+    assert len(rendered(metrics)) == before + MAX_SHOWN - 1
 
 
 def test_a_topic_has_a_series_of_its_own_where_it_is_known_to_exist():
@@ -209,7 +209,7 @@ def test_the_topics_with_most_bad_records_keep_their_series_and_the_sum_stays_ex
         metrics.book(Totals.of(replace(REJECTED, topic="worst")))
 
     series = {name: value for name, value in rendered(metrics).items() if "topic_bad_records" in name}
-    assert len(series) <= 2 * MOST_SHOWN + 1
+    assert len(series) <= 2 * MAX_SHOWN + 1
     assert series['tsproxy_topic_bad_records_total{topic="worst"}'] == 5_000
     assert sum(series.values()) == 10_000
 

@@ -17,7 +17,7 @@ from tests.proxy.world import until
 from tsproxy.clock import Clock
 from tsproxy.proxy.metrics.catalogue import ALL, TOPIC_RECORDS
 from tsproxy.proxy.metrics.event_loop import LoopLag, Tasks
-from tsproxy.proxy.metrics.topics import ACCEPTED, MOST_SHOWN, OTHER, BusiestTopics
+from tsproxy.proxy.metrics.topics import ACCEPTED, MAX_SHOWN, OTHER, BusiestTopics
 from tsproxy.proxy.metrics.totals import families_now, joined
 from tsproxy.testing.proxy import RunningProxy
 
@@ -160,7 +160,7 @@ def test_of_several_processes_work_and_memory_add_up_and_descriptors_are_those_o
 def test_a_topic_keeps_its_series_until_another_has_had_twice_as_much():
     """Series that come and go with every scrape would fill Prometheus, however few each scrape has."""
     busiest = BusiestTopics(TOPIC_RECORDS)
-    for n in range(MOST_SHOWN):
+    for n in range(MAX_SHOWN):
         busiest.add(f"t{n}", 10)
     busiest.add("new", 20)
     assert "new" not in samples(busiest)
@@ -169,8 +169,8 @@ def test_a_topic_keeps_its_series_until_another_has_had_twice_as_much():
 
     found = samples(busiest)
     assert found["new"] == 1
-    assert len(found) == MOST_SHOWN + 1
-    assert sum(found.values()) == MOST_SHOWN * 10 + 21
+    assert len(found) == MAX_SHOWN + 1
+    assert sum(found.values()) == MAX_SHOWN * 10 + 21
 
 
 def test_however_many_topics_there_are_the_sum_is_exact_and_series_are_few():
@@ -183,8 +183,8 @@ def test_however_many_topics_there_are_the_sum_is_exact_and_series_are_few():
 
     found = samples(busiest)
     assert sum(found.values()) == total
-    assert len(found) == MOST_SHOWN + 1
-    assert len(ever) < 10 * MOST_SHOWN
+    assert len(found) == MAX_SHOWN + 1
+    assert len(ever) < 10 * MAX_SHOWN
 
 
 def test_topics_that_are_too_many_to_remember_and_one_called_other_are_others():

@@ -11,7 +11,7 @@ from tests.session.conversation import NOW_MS, PEER, Session, view_of
 from tests.session.messages import HEARTBEAT, METADATA, produce, produced, request
 from tests.wire.batches import batch
 from tsproxy.proxy.pipe import Buffers, Pipe, Tally
-from tsproxy.proxy.pipe.buffers import MOST_READY, READ_BYTES, SPARE
+from tsproxy.proxy.pipe.buffers import MAX_READY, READ_BYTES, SPARE
 from tsproxy.session.effects import SendToBroker
 
 KIB = 1024
@@ -54,7 +54,7 @@ def ends(buffers, transport):
             self.session = Session(PEER, view_of(), uses_fast_path=True)
             self.asked = []
 
-        def came(self, data):
+        def session_bytes_received(self, data):
             self.asked.append(data)
             for effect in self.session.client_bytes(data, NOW_MS):
                 if isinstance(effect, SendToBroker):
@@ -70,7 +70,7 @@ def ends(buffers, transport):
     client.other = broker
     if client.session.fast_path is not None:
         client.filter = client.session.fast_path.requests
-    client.came(ONE)  # from now on the fast path knows the topic
+    client.session_bytes_received(ONE)  # from now on the fast path knows the topic
     transport.written.clear()
     client.asked.clear()
     return client
@@ -116,7 +116,7 @@ def whole_requests_go_on(seed):
 def test_kept_bytes_are_never_more_than_was_counted_and_only_growth_is_told():
     """A sum of all connections' bytes is counted in Python: similar requests must not cost a count each."""
     client, counts = ends(Buffers(), Transport()), []
-    client.kept_more = lambda: counts.append(client.count_kept())
+    client.buffer_grew = lambda: counts.append(client.count_kept())
 
     def send(size, counted):
         counts.clear()
@@ -238,8 +238,8 @@ def test_a_thousand_connections_that_announce_much_and_send_little_hold_little()
     lent = []
 
     class Watched(Buffers):
-        def lend(self, received, announced):
-            lent.append(super().lend(received, announced))
+        def borrow(self, received, announced):
+            lent.append(super().borrow(received, announced))
             return lent[-1]
 
     buffers = Watched()
@@ -248,7 +248,7 @@ def test_a_thousand_connections_that_announce_much_and_send_little_hold_little()
     for client in clients:
         list(receive(client, beginning))
     assert {client.kept for client in clients} == {100}
-    assert sum(map(len, lent)) <= MOST_READY * READ_BYTES + 1000 * 2 * KIB
+    assert sum(map(len, lent)) <= MAX_READY * READ_BYTES + 1000 * 2 * KIB
 
 
 @given(seed=st.integers(0, 2**32 - 1))
@@ -260,27 +260,27 @@ def test_no_memory_is_taken_for_what_is_only_announced(seed):
         who = pick.randrange(40)
         buffer, received = held.pop(who, (None, 0))
         if buffer is not None and pick.random() < 0.4:
-            buffers.give_back(buffer)
+            buffers.return_buffer(buffer)
             continue
         received += pick.choice([1, 5_000, 200_000, 900_000])
-        held[who] = buffers.lend(received, received + pick.choice([1, 1_000_000, 90_000_000])), received
+        held[who] = buffers.borrow(received, received + pick.choice([1, 1_000_000, 90_000_000])), received
         assert len(held[who][0]) > received
         if buffer is not None:
-            buffers.give_back(buffer)
+            buffers.return_buffer(buffer)
         came = sum(2 * max(received, KIB) for _, received in held.values())
         assert (
             sum(len(buffer) for buffer, _ in held.values())
-            <= came + MOST_READY * READ_BYTES + 2 * SPARE.most_bytes
+            <= came + MAX_READY * READ_BYTES + 2 * SPARE.most_bytes
         )
 
 
 def test_large_buffers_are_used_again_and_no_more_are_kept_than_a_bound():
     buffers = Buffers()
-    first = buffers.lend(600_000, 1_000_000)
-    buffers.give_back(first)
-    assert buffers.lend(1, 1_000_000) is first
+    first = buffers.borrow(600_000, 1_000_000)
+    buffers.return_buffer(first)
+    assert buffers.borrow(1, 1_000_000) is first
     for _ in range(100):
-        buffers.give_back(bytearray(1_000_000))
+        buffers.return_buffer(bytearray(1_000_000))
     spare = []
     while (each := buffers.spare(1)) is not None:
         spare.append(each)

@@ -133,7 +133,7 @@ async def test_sigterm_passes_on_answers_that_are_owed_and_lets_nobody_in(kafka_
         assert await proxy.wait() == 0  # the end of the block would send another SIGTERM
 
     assert proxy.log[-1]["event"] == "proxy_stopped"
-    assert proxy.log[-1]["clients_cut"] == 0
+    assert proxy.log[-1]["connections_aborted"] == 0
 
 
 async def test_the_drain_timeout_ends_what_brokers_still_hold(kafka_440, topic):
@@ -147,7 +147,7 @@ async def test_the_drain_timeout_ends_what_brokers_still_hold(kafka_440, topic):
         writer.close()
         assert await proxy.wait() == 0
 
-    assert proxy.log[-1]["clients_cut"] == 1
+    assert proxy.log[-1]["connections_aborted"] == 1
 
 
 @EITHER
@@ -163,7 +163,7 @@ async def test_a_second_sigterm_does_not_wait(kafka_440, topic, arguments):
         writer.close()
         assert await proxy.wait() == 0
 
-    assert proxy.log[-1]["clients_cut"] == 1
+    assert proxy.log[-1]["connections_aborted"] == 1
 
 
 @pytest.mark.broker

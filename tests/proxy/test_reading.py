@@ -28,7 +28,7 @@ class Gated(ThreadPoolExecutor):
         self.lines = []
 
     def submit(self, job, /, *arguments, **named):
-        self.lines.append(job.line)
+        self.lines.append(job.queue)
 
         def when_it_may():
             self.begun.set()

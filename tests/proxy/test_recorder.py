@@ -12,7 +12,7 @@ from tests.proxy.world import until
 from tsproxy.config.settings import Retention
 from tsproxy.decisions import DecisionLog, LifecycleKind
 from tsproxy.proxy.decision_log.files import QUEUE
-from tsproxy.proxy.decision_log.recorder import MOST_AT_ONCE, DecisionRecorder
+from tsproxy.proxy.decision_log.recorder import MAX_AT_ONCE, DecisionRecorder
 from tsproxy.proxy.metrics.registry import Metrics
 
 MINUTE_MS = 60_000
@@ -88,14 +88,14 @@ async def test_very_many_outcomes_are_booked_in_turns_and_none_is_lost(tmp_path)
     def booked():
         return rendered(metrics)[accepted]
 
-    many = 2 * MOST_AT_ONCE + 10
+    many = 2 * MAX_AT_ONCE + 10
     for _ in range(many):
         recorder.book(ACCEPTED)
-    assert booked() == MOST_AT_ONCE
-    assert recorder.waiting_bytes >= 500 * (many - MOST_AT_ONCE), "their requests are not counted any more"
+    assert booked() == MAX_AT_ONCE
+    assert recorder.waiting_bytes >= 500 * (many - MAX_AT_ONCE), "their requests are not counted any more"
     await asyncio.sleep(0)
     recorder.book(ACCEPTED)
-    assert MOST_AT_ONCE < booked() <= 2 * MOST_AT_ONCE
+    assert MAX_AT_ONCE < booked() <= 2 * MAX_AT_ONCE
     await until(lambda: booked() == many + 1)
     assert recorder.waiting_bytes == 0
     await asyncio.sleep(0)
@@ -106,7 +106,7 @@ async def test_very_many_outcomes_are_booked_in_turns_and_none_is_lost(tmp_path)
         await asyncio.sleep(0)
         seen.append(booked())
     assert booked() == 2 * many + 1
-    assert all(after - before <= MOST_AT_ONCE for before, after in pairwise(seen))
+    assert all(after - before <= MAX_AT_ONCE for before, after in pairwise(seen))
     for _ in range(many):
         recorder.book(ACCEPTED)
     assert await recorder.stop()

@@ -405,7 +405,7 @@ async def test_an_answer_that_waits_for_a_node_is_forgotten_with_its_client():
         await w.client_sends(request(1, api_key=METADATA, api_version=0))
         await w.broker_sends(metadata_of(7))
         await until(lambda: w.world.nodes == [7])
-        w.relay.cut()
+        w.relay.abort()
         w.relay.apply_view(SERVED)
 
         await until(w.ended.is_set)

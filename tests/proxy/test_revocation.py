@@ -28,7 +28,7 @@ DAY = timedelta(days=1)
 
 @pytest.fixture
 def impatient(monkeypatch):
-    monkeypatch.setattr("tsproxy.proxy.reload.certificates.CHECK_EVERY_S", 0.01)
+    monkeypatch.setattr("tsproxy.proxy.reload.certificates.POLL_INTERVAL_S", 0.01)
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ from tests.proxy.test_cluster import ADDRESS, learning, upstream_of
 from tests.proxy.world import until
 from tsproxy.proxy.brokers import topic_ids as module
 from tsproxy.proxy.brokers.topic_ids import TopicIds
-from tsproxy.proxy.brokers.wanted import MOST_OF_ADDRESS, PAUSES_MS
+from tsproxy.proxy.brokers.wanted import MAX_OF_ADDRESS, PAUSES_MS
 
 HOUR_MS = 3_600_000
 AFTER = "message.timestamp.after.max.ms"
@@ -62,7 +62,7 @@ async def test_ids_that_no_topic_has_cause_a_few_questions_whoever_invents_them(
         for topic_id in ids:
             learned.cluster.want_topic(topic_id, ADDRESS)
         await until(lambda: learned.cluster._topic_ids.due_ms is None)
-    assert sorted({each for group in asked for each in group}) == ids[:MOST_OF_ADDRESS]
+    assert sorted({each for group in asked for each in group}) == ids[:MAX_OF_ADDRESS]
     assert len(asked) == 1 + len(PAUSES_MS)
 
 
@@ -74,4 +74,4 @@ def test_what_is_kept_is_bounded(monkeypatch):
     assert len(ids.names) == 10
     assert set(ids.names.values()) == {f"t{number}" for number in range(90, 100)}
     wanted = sum(ids.want(b"%016d" % number, ADDRESS, 0) for number in range(5_000))
-    assert wanted == MOST_OF_ADDRESS
+    assert wanted == MAX_OF_ADDRESS

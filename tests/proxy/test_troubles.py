@@ -14,7 +14,7 @@ from tsproxy.proxy.metrics.catalogue import (
     SESSIONS_STORED,
 )
 from tsproxy.proxy.metrics.registry import Metrics
-from tsproxy.proxy.metrics.results import Lately
+from tsproxy.proxy.metrics.results import RecentResult
 from tsproxy.proxy.metrics.totals import families_now
 
 ROWS = [
@@ -55,7 +55,8 @@ def test_a_certificate_that_is_over_is_the_cause_of_failed_handshakes(setting, l
     metrics = Metrics()
     CERTIFICATE_EXPIRY.gauge(metrics.registry).labels(setting).set(left_s)
     rows = [
-        Lately(name, "", "handshake_failed", 9, "alert certificate unknown") for name in ("public", "publi")
+        RecentResult(name, "", "handshake_failed", 9, "alert certificate unknown")
+        for name in ("public", "publi")
     ]
     report = Report((), families_now(metrics.families()), lately=tuple(rows))
     said = {
@@ -71,7 +72,7 @@ def test_a_proxy_without_problems_has_none():
 
 
 def test_the_page_begins_with_what_clients_suffer():
-    failing = Lately("public", "2", "broker_unreachable", 9, "name not known")
+    failing = RecentResult("public", "2", "broker_unreachable", 9, "name not known")
     report = Report((), families_now(Metrics().families()), lately=(failing,), warnings=("disk full",))
     head = live.page(config_of(SMALLEST), report).partition("</h1>")[0]
     assert "9 of 9 new clients of listener public fail: broker 2 cannot be reached (name not known)" in head

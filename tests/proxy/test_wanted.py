@@ -1,11 +1,11 @@
 """Questions about topics are shared out by client address, so that nobody can keep others from an answer."""
 
-from tsproxy.proxy.brokers.wanted import MOST_ADDRESSES, MOST_OF_ADDRESS, PAUSES_MS, Wanted
+from tsproxy.proxy.brokers.wanted import MAX_ADDRESSES, MAX_OF_ADDRESS, PAUSES_MS, Wanted
 
 
 def test_an_address_that_wants_very_much_takes_nothing_from_another():
     wanted = Wanted()
-    assert sum(wanted.add(f"invented-{n}", "attacker", 0) for n in range(1_000)) == MOST_OF_ADDRESS
+    assert sum(wanted.add(f"invented-{n}", "attacker", 0) for n in range(1_000)) == MAX_OF_ADDRESS
     assert wanted.add("real", "client", 0)
     assert "real" in wanted.take(0, 2)
 
@@ -23,7 +23,7 @@ def test_addresses_take_turns_from_question_to_question():
 
 def test_a_key_that_somebody_else_wants_too_does_not_wait_in_their_queue():
     wanted = Wanted()
-    for number in range(MOST_OF_ADDRESS - 1):
+    for number in range(MAX_OF_ADDRESS - 1):
         wanted.add(f"invented-{number}", "attacker", 0)
     wanted.add("real", "attacker", 0)
     wanted.add("real", "client", 0)
@@ -49,5 +49,5 @@ def test_a_question_without_an_answer_is_repeated_as_long_as_requests_wait_and_t
 
 def test_the_number_of_addresses_is_bounded():
     wanted = Wanted()
-    added = sum(wanted.add("new", f"192.0.2.{number}", 0) for number in range(2 * MOST_ADDRESSES))
-    assert added == len(wanted) == MOST_ADDRESSES
+    added = sum(wanted.add("new", f"192.0.2.{number}", 0) for number in range(2 * MAX_ADDRESSES))
+    assert added == len(wanted) == MAX_ADDRESSES

@@ -233,7 +233,7 @@ async def test_signals_to_every_process_at_once_do_not_cut_a_drain_short(kafka_4
         writer.close()
         assert await proxy.wait() == 0
 
-    assert proxy.log[-1]["clients_cut"] == 0
+    assert proxy.log[-1]["connections_aborted"] == 0
 
 
 async def test_a_worker_that_was_told_to_end_by_itself_is_followed_by_another(kafka_440):

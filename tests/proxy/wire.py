@@ -91,7 +91,7 @@ async def wire(world=None, view=None, *, accepted=True, connected=True):
     try:
         yield made
     finally:
-        made.relay.cut()
+        made.relay.abort()
         for each in (made.client, made.broker):
             each.close()
         await until(made.ended.is_set)

@@ -43,6 +43,7 @@ from tsproxy.session.effects import (
     Warn,
 )
 from tsproxy.session.events import (
+    Aborted,
     AnswerDecoded,
     BrokerBytes,
     BrokerConnected,
@@ -51,7 +52,6 @@ from tsproxy.session.events import (
     ClientBytes,
     ClientEnded,
     ClientLost,
-    Cut,
     DeadlinePassed,
     Drained,
     RequestJudged,
@@ -129,8 +129,8 @@ class Session(CoreSession):
     def drained(self, now_ms=NOW_MS):
         return self.feed(Drained(), now_ms)
 
-    def cut(self, now_ms=NOW_MS):
-        return self.feed(Cut(), now_ms)
+    def abort(self, now_ms=NOW_MS):
+        return self.feed(Aborted(), now_ms)
 
     def apply_view(self, view, now_ms):
         return self.feed(ViewChanged(view), now_ms)
@@ -205,7 +205,7 @@ broker_is_lost = happens(Session.broker_lost)
 client_ends = happens(Session.client_ended)
 client_is_lost = happens(Session.client_lost)
 proxy_drains = happens(Session.drained)
-proxy_cuts = happens(Session.cut)
+proxy_cuts = happens(Session.abort)
 
 
 def thread_judges(conversation):

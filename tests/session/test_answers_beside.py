@@ -31,7 +31,7 @@ from tsproxy.session.effects import (
     SendToBroker,
     SendToClient,
 )
-from tsproxy.session.reading import MOST_ELEMENTS_HERE, MOST_READ_HERE
+from tsproxy.session.reading import MAX_ELEMENTS_HERE, MAX_READ_HERE
 
 COORDINATORS = 4_000
 
@@ -77,7 +77,7 @@ def test_a_large_answer_is_read_beside_the_loop_and_goes_on_when_it_is_read():
 
 
 @pytest.mark.parametrize(
-    ("brokers", "is_here"), [(MOST_ELEMENTS_HERE, True), (MOST_ELEMENTS_HERE + 1, False), (3_000, False)]
+    ("brokers", "is_here"), [(MAX_ELEMENTS_HERE, True), (MAX_ELEMENTS_HERE + 1, False), (3_000, False)]
 )
 @pytest.mark.parametrize("unserved", [(), (7,)], ids=["all are served", "one is left out"])
 def test_an_answer_with_many_brokers_is_read_beside_the_loop(brokers, is_here, unserved):
@@ -116,7 +116,7 @@ def test_small_answers_are_read_at_once_until_they_are_many():
     effects = one.broker_bytes(b"".join(answer(METADATA, 0, node, n) for n in range(800)), NOW_MS)
 
     assert kinds(effects) == [SendToClient, ReadAnswer]
-    read = MOST_READ_HERE // (len(node) + 4)
+    read = MAX_READ_HERE // (len(node) + 4)
     assert one.requests_answered == read
     assert kinds(one.answer_read(effects[1].job(), NOW_MS)) == [SendToClient, ReadAnswer]
     assert one.requests_answered == 2 * read + 1
@@ -185,7 +185,7 @@ def test_a_large_answer_that_cannot_be_read_closes_the_session(cut):
 def test_a_session_that_has_ended_takes_no_answer_any_more():
     one = asking()
     (reading,) = one.broker_bytes(coordinators(), NOW_MS)
-    one.cut()
+    one.abort()
 
     assert one.answer_read(reading.job(), NOW_MS) == []
 

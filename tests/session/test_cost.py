@@ -79,4 +79,4 @@ def test_a_request_that_nobody_has_read_counts_as_many_partitions_as_fit_into_it
         6_000, 6_000 // k00_produce.SMALLEST_PARTITION
     )
     huge = 100 << 20
-    assert cost.kept_while_judged(huge, None) == cost.kept_while_judged(huge, k00_produce.MOST_PARTITIONS)
+    assert cost.kept_while_judged(huge, None) == cost.kept_while_judged(huge, k00_produce.MAX_PARTITIONS)

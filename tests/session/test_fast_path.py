@@ -10,7 +10,7 @@ from tests.session.test_sasl import handshake, shaken
 from tests.wire.batches import batch
 from tsproxy.model.outcome import VerdictName
 from tsproxy.session.effects import Judge, SendToClient
-from tsproxy.session.fast_path import MOST_LEARNT
+from tsproxy.session.fast_path import MAX_LEARNT
 
 GOOD, BAD = batch([NOW_MS]), batch([NOW_MS + 2 * HOUR_MS])
 
@@ -62,10 +62,10 @@ def test_our_answer_follows_those_that_the_fast_path_forwards_before_it():
 
 @pytest.mark.parametrize("version", [9, 13])
 def test_topics_that_are_learnt_leave_room_for_others_of_the_same_request(version):
-    topics = [f"t-{n}" for n in range(MOST_LEARNT + 50)]
+    topics = [f"t-{n}" for n in range(MAX_LEARNT + 50)]
     session = Session(PEER, view_of(topics=topics), uses_fast_path=True)
-    ask(session, produce({topic: {0: GOOD} for topic in topics[:MOST_LEARNT]}, version, correlation_id=1))
-    assert session.fast_path.requests.table.kept == MOST_LEARNT
+    ask(session, produce({topic: {0: GOOD} for topic in topics[:MAX_LEARNT]}, version, correlation_id=1))
+    assert session.fast_path.requests.table.kept == MAX_LEARNT
     ask(session, produce({topic: {0: GOOD} for topic in topics}, version, correlation_id=2))
     assert session.fast_path.requests.table.kept == len(topics)
 

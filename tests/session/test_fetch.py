@@ -39,7 +39,7 @@ from tests.wire.fetched import (
     tags_of,
 )
 from tsproxy.session.effects import CloseReason, CloseSession, SendToClient
-from tsproxy.wire.k01_k78_fetch import MOST_TAIL_BYTES, blank_tail, layout_of
+from tsproxy.wire.k01_k78_fetch import MAX_TAIL_BYTES, blank_tail, layout_of
 
 VERSIONS = (16, 17, 18)
 MIB = 1 << 20
@@ -190,7 +190,7 @@ def test_whatever_a_broker_answers_is_forwarded_whole_or_closes(fast, api_key, b
 
 
 def test_an_end_that_is_too_long_closes_the_connection_at_once():
-    tail = tags_of((0, bytes(MOST_TAIL_BYTES)))
+    tail = tags_of((0, bytes(MAX_TAIL_BYTES)))
     asked, whole = request(FETCH, 18), told(tail)
     assert (
         Conversation()

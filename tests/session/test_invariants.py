@@ -200,7 +200,7 @@ def test_a_damaged_stream_is_passed_on_in_whole_frames_or_rejected(asked, data):
     if sent:
         sent[data.draw(st.integers(0, len(sent) - 1))] = data.draw(st.integers(0, 255))
     session = Session(PEER, view_of())
-    effects = session.client_bytes(bytes(sent), NOW_MS) + session.cut()
+    effects = session.client_bytes(bytes(sent), NOW_MS) + session.abort()
     assert frames_of(b"".join(e.data for e in effects if isinstance(e, SendToBroker)))[1] == b""
     assert [type(e) for e in effects].count(CloseSession) == 1
 
@@ -212,7 +212,7 @@ def test_whatever_a_broker_sends_ends_in_a_close_or_an_answer(asked, noise):
     effects = session.client_bytes(stream(asked), NOW_MS)
     for start in range(0, len(noise), 7):
         effects += session.broker_bytes(noise[start : start + 7], NOW_MS)
-    effects += session.cut()
+    effects += session.abort()
     kinds = [type(effect) for effect in effects]
     assert kinds.count(CloseSession) == 1
     assert kinds[-1] is CloseSession

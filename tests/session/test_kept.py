@@ -10,7 +10,7 @@ from tests.session.messages import accepted, produce, produced
 from tests.wire.batches import batch
 from tsproxy.model.policy import LimitsFrom, Policy, RuleSettings, TimeLimit
 from tsproxy.session.effects import Judge, ReadAnswer
-from tsproxy.session.policies import KEPT, MOST_UNKNOWN, Policies
+from tsproxy.session.policies import KEPT, MAX_UNKNOWN, Policies
 from tsproxy.session.state import FREE_BYTES
 
 A_ROW = 700
@@ -81,14 +81,14 @@ def test_rejections_of_topics_that_nobody_knows_are_few():
     for n in range(0, 1_000, 10):
         bad = {f"made-up-{n + i}": {0: BAD} for i in range(10)}
         session.client_bytes(produce(bad, correlation_id=n), NOW_MS)
-    assert 0 < rows(session) <= MOST_UNKNOWN
+    assert 0 < rows(session) <= MAX_UNKNOWN
 
 
 def test_policies_of_topics_that_nobody_knows_are_few():
     policies = Policies(PEER, view_of(topics=EXISTING))
     for topic in [*MADE_UP, *EXISTING[:100], *MADE_UP]:
         policies.of(topic, NOW_MS)
-        assert len(policies) <= MOST_UNKNOWN + 100
+        assert len(policies) <= MAX_UNKNOWN + 100
     for topic in EXISTING:
         policies.of(topic, NOW_MS)
     assert len(policies) <= KEPT.most

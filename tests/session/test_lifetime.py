@@ -58,7 +58,7 @@ UNCONFIRMED = booked("unconfirmed")
 def in_threads(monkeypatch):
     """Each batch is judged in a thread, and each answer that is read is read in one."""
     monkeypatch.setattr(cost, "OFFLOAD_BYTES", 0)
-    monkeypatch.setattr("tsproxy.session.answers.MOST_READ_HERE", 0)
+    monkeypatch.setattr("tsproxy.session.answers.MAX_READ_HERE", 0)
 
 
 # -- The client sends no more -------------------------------------------------------------------------

@@ -5,7 +5,7 @@ import gc
 import pytest
 
 from tsproxy.fastpath.adaptive import READ_ALL_MS
-from tsproxy.session.penalties import KEPT, MOST_TOPICS, Penalties
+from tsproxy.session.penalties import KEPT, MAX_TOPICS, Penalties
 
 ADDRESS = "192.0.2.1"
 NOW_MS = 1_767_225_600_000
@@ -42,14 +42,14 @@ def test_an_ipv6_host_does_not_escape_by_another_of_its_addresses():
 
 def test_an_address_with_bad_batches_of_very_many_topics_has_all_of_them_read():
     penalties = Penalties()
-    for number in range(MOST_TOPICS + 1):
+    for number in range(MAX_TOPICS + 1):
         penalties.add(ADDRESS, [f"t{number}"], NOW_MS + number)
     assert len(penalties.of(ADDRESS)) == 1
-    assert until_ms(penalties, topic="another") == OVER_MS + MOST_TOPICS
+    assert until_ms(penalties, topic="another") == OVER_MS + MAX_TOPICS
     assert until_ms(penalties, "192.0.2.2") == 0
 
 
-@pytest.mark.parametrize(("count", "stands_for_all"), [(MOST_TOPICS, False), (MOST_TOPICS + 1, True)])
+@pytest.mark.parametrize(("count", "stands_for_all"), [(MAX_TOPICS, False), (MAX_TOPICS + 1, True)])
 def test_each_bad_topic_of_one_request_is_read(count, stands_for_all):
     penalties, topics = Penalties(), [f"t{number}" for number in range(count)]
     penalties.add(ADDRESS, topics, NOW_MS)
@@ -59,7 +59,7 @@ def test_each_bad_topic_of_one_request_is_read(count, stands_for_all):
 
 def test_a_penalty_that_is_over_makes_room():
     penalties = Penalties()
-    for number in range(10 * MOST_TOPICS):
+    for number in range(10 * MAX_TOPICS):
         penalties.add(ADDRESS, [f"t{number}"], NOW_MS + number * READ_ALL_MS)
     assert len(penalties.of(ADDRESS)) == 1
     assert until_ms(penalties, topic="another") == 0

@@ -102,7 +102,7 @@ def walk(seed):
     one = Walk(Random(seed))
     for _ in range(40):
         one.turn()
-    one.performs(one.session.cut())
+    one.performs(one.session.abort())
     assert one.session._state.current is SessionState.CLOSED
     assert one.session.next_deadline_ms is None
     return one.seen

@@ -50,7 +50,7 @@ from tsproxy.session.effects import CloseReason, Count, Emit, SendToBroker, Sess
 from tsproxy.session.topic_names import (
     ADDRESSES,
     GIVEN_UP_IDS,
-    MOST_WAITED_FOR,
+    MAX_WAITED_FOR,
     NAME_WAIT_MS,
     SETTLE_MS,
     IdsGivenUp,
@@ -336,12 +336,12 @@ def test_a_forbidden_batch_behind_a_thousand_invented_ids_is_not_forwarded():
     invented = {f"invented {number}": {0: GOOD} for number in range(1_000)}
     conversation = Conversation(view_of(policy=LENIENT))
     wanted = conversation.session.client_bytes(asked({**invented, "new": {0: BAD}}), NOW_MS)
-    assert sum(isinstance(each, TopicWanted) for each in wanted) == MOST_WAITED_FOR
+    assert sum(isinstance(each, TopicWanted) for each in wanted) == MAX_WAITED_FOR
     (judge, *_) = conversation.session.deadline_passed(NOW_MS + NAME_WAIT_MS)
     effects = conversation.session.judged(judge.job(), NOW_MS + NAME_WAIT_MS)
     assert not any(isinstance(each, SendToBroker) for each in effects)
     assert sum(isinstance(each, Emit) for each in effects) == 1_001
-    assert sum(isinstance(each, TopicWanted) for each in effects) == MOST_WAITED_FOR
+    assert sum(isinstance(each, TopicWanted) for each in effects) == MAX_WAITED_FOR
 
 
 def test_a_request_that_a_thread_reads_is_not_forwarded_either():

@@ -31,7 +31,7 @@ from tsproxy.model.verdict import Reason
 from tsproxy.session.effects import Count, SessionCounter
 from tsproxy.session.events import ViewChanged
 from tsproxy.session.request import Request
-from tsproxy.session.topic_names import MOST_WAITED_FOR, NAME_WAIT_MS, TopicsGivenUp
+from tsproxy.session.topic_names import MAX_WAITED_FOR, NAME_WAIT_MS, TopicsGivenUp
 
 GOOD, IN_SECONDS = batch([NOW_MS]), batch([NOW_MS // 1_000])
 WAITED_FOR = Expected(Count, {"counter": SessionCounter.TOPIC_LIMITS_WAITS})
@@ -155,15 +155,15 @@ def test_names_that_no_topic_can_have_are_not_waited_for():
 
 def test_a_request_for_many_topics_asks_for_a_few():
     conversation = Conversation(VIEW)
-    frame = produce({f"invented-{number}": {0: GOOD} for number in range(2 * MOST_WAITED_FOR)})
+    frame = produce({f"invented-{number}": {0: GOOD} for number in range(2 * MAX_WAITED_FOR)})
     effects = conversation.session.client_bytes(frame, NOW_MS)
-    assert len([each for each in effects if hasattr(each, "topic")]) == MOST_WAITED_FOR
+    assert len([each for each in effects if hasattr(each, "topic")]) == MAX_WAITED_FOR
 
 
 def test_a_session_remembers_a_few_topics_without_limits():
     given_up = TopicsGivenUp()
-    given_up.add(f"invented-{number}" for number in range(10 * MOST_WAITED_FOR))
-    assert len(given_up) == MOST_WAITED_FOR
+    given_up.add(f"invented-{number}" for number in range(10 * MAX_WAITED_FOR))
+    assert len(given_up) == MAX_WAITED_FOR
 
 
 def test_a_held_request_is_released_when_the_session_ends():
@@ -176,5 +176,5 @@ def test_a_held_request_is_released_when_the_session_ends():
     session.client_bytes(frame, NOW_MS)
     assert session.is_judging
     assert len(holders()) == 1
-    session.cut()
+    session.abort()
     assert holders() == []

@@ -13,7 +13,7 @@ from tests.spark_reports.day import a_day
 from tests.spark_reports.logs import write
 
 FRIDAY = date(2026, 11, 20)
-MOST_TASKS = 60
+MAX_TASKS = 60
 SUBMITTED = 200
 """Spark's own default, which a session of spark-submit has."""
 
@@ -54,7 +54,7 @@ def test_a_small_day_is_few_tasks_and_gives_the_report_and_stores_the_rollup_tha
 ):
     small, large = (str(tmp_path / name) for name in ("small", "large"))
     report, tasks = daily(SUBMITTED, "--rollup", small)
-    assert tasks <= MOST_TASKS
+    assert tasks <= MAX_TASKS
     monkeypatch.setattr(size, "is_small", lambda *_: False)
     monkeypatch.setattr(sums, "_FEW", 0)
     of_spark, many = daily(1, "--rollup", large)

@@ -343,7 +343,7 @@ def test_rules_show_their_rejections_and_proxies_their_configuration(watched):
 
 
 def test_new_producers_are_counted_before_their_list_is_cut(spark, monkeypatch):
-    monkeypatch.setattr(tables, "MOST_CHANGES", 2)
+    monkeypatch.setattr(tables, "MAX_CHANGES", 2)
     known = [
         {"client_id": f"c{n}", "principal": None, "records": 90, "rejected_records": 50, "day": "2026-11-20"}
         for n in range(5)

@@ -17,7 +17,7 @@ from tests.verdicts.rows import DAY, HOUR, KEEP, KNOWN, limits
 from tsproxy.model.kafka import Codec, ErrorCode
 from tsproxy.model.view import SessionLimits, View
 from tsproxy.testing.kafka_cluster import KafkaCluster
-from tsproxy.wire.k00_produce import MOST_PARTITIONS
+from tsproxy.wire.k00_produce import MAX_PARTITIONS
 
 VERSION = 11
 
@@ -91,7 +91,7 @@ async def test_a_broker_names_every_culprit_and_the_proxy_as_many_as_it_may(kafk
 
 async def test_more_partitions_than_any_broker_leads_close_the_connection(kafka, topic):
     """The broker answers each: nearly all are unknown to it."""
-    exchange, _ = await exchanged(kafka, topic, SessionLimits(), [good(), *repeat(b"", MOST_PARTITIONS)])
+    exchange, _ = await exchanged(kafka, topic, SessionLimits(), [good(), *repeat(b"", MAX_PARTITIONS)])
     assert exchange.direct is not None
     assert exchange.proxied is None
     name = claimed_by(exchange)

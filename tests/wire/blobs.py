@@ -288,10 +288,10 @@ RAW_BLOCK, RLE_BLOCK, COMPRESSED_BLOCK = range(3)
 _BEGIN = (RAW_BLOCK, 16, b"abcdefghijklmnop")
 _OF_TABLES = bytes.fromhex("0001a824f03f23f80f24f03f00000004")
 """A block of one sequence, with tables of 512, 256 and 512 places."""
-MOST_SEQUENCES = (1 << 17) // 3
+MAX_SEQUENCES = (1 << 17) // 3
 
 
-def zstd_of_sequences(blocks, count=MOST_SEQUENCES):
+def zstd_of_sequences(blocks, count=MAX_SEQUENCES):
     """Blocks of 11 bytes, each with so many sequences that copy three bytes: no sequence needs a bit."""
     block = b"\x00\xff" + (count - 0x7F00).to_bytes(2, "little") + b"\x54" + bytes(3) + b"\x01"
     return zstd_frame([_BEGIN] + [(COMPRESSED_BLOCK, len(block), block)] * blocks, window=0x38)

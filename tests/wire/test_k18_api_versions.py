@@ -11,7 +11,7 @@ from tests.wire.strategies import a_few
 from tsproxy.model.kafka import ApiKey
 from tsproxy.wire.apis import APIS
 from tsproxy.wire.k18_api_versions import (
-    MOST_KEYS,
+    MAX_KEYS,
     narrow_response,
     produce_versions,
     read_client_software,
@@ -143,8 +143,8 @@ def test_a_broker_that_offers_no_produce_supports_no_version_of_it():
 @pytest.mark.parametrize("version", [0, 3])
 def test_more_keys_than_kafka_could_have_are_not_read(version):
     """Each key costs a microsecond or two, and nobody but a broken broker tells more than a hundred."""
-    told = [(key, 0, 5) for key in range(MOST_KEYS)]
-    assert len(read_offers(version, body_of(version, told))) == MOST_KEYS
+    told = [(key, 0, 5) for key in range(MAX_KEYS)]
+    assert len(read_offers(version, body_of(version, told))) == MAX_KEYS
     for read_one in (read_offers, narrow_response):
-        with pytest.raises(DecodeError, match=f"{MOST_KEYS + 1} API keys"):
+        with pytest.raises(DecodeError, match=f"{MAX_KEYS + 1} API keys"):
             read_one(version, body_of(version, [*told, (99, 0, 5)]))

@@ -11,7 +11,7 @@ from kio.serial import entity_reader, entity_writer
 from kio.static.primitive import i8, i32Timedelta
 
 from tsproxy.wire.k32_describe_configs import (
-    MOST_KEYS_READ,
+    MAX_KEYS_READ,
     contains_addresses,
     mask_addresses,
     may_contain_addresses,
@@ -149,7 +149,7 @@ def test_a_request_that_cannot_be_read_may_bring_addresses(version: int) -> None
 
 @pytest.mark.parametrize("version", VERSIONS)
 def test_a_request_for_very_much_is_not_read_to_its_end(version: int) -> None:
-    most = MOST_KEYS_READ // 2
+    most = MAX_KEYS_READ // 2
 
     assert not may_contain_addresses(version, asked(version, [(TOPIC, "t", ("k",))] * most))
     assert may_contain_addresses(version, asked(version, [(TOPIC, "t", ("k",))] * (most + 1)))

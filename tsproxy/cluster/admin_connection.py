@@ -43,10 +43,10 @@ _CONTROLLER: Final = (
     "it speaks Kafka and does not offer Metadata: that is a controller's port (KRaft), which serves no "
     "clients; name the brokers' own listeners in upstream.bootstrap_servers"
 )
-MOST_BROKERS: Final = 1_000
+MAX_BROKERS: Final = 1_000
 """The most brokers of a cluster. Each one costs a connection, a task and a port in each listener."""
-_MOST_HOST: Final = 255  # RFC 1035, 2.3.4
-_MOST_PORT: Final = 65_535
+_MAX_HOST: Final = 255  # RFC 1035, 2.3.4
+_MAX_PORT: Final = 65_535
 _UNREADABLE: Final = (AssertionError, LookupError, OverflowError, TypeError, ValueError, struct.error)
 """The errors of aiokafka, and of code that reads its answers, for an answer that no broker gives."""
 _CLOSE_S: Final = 1.0
@@ -250,12 +250,12 @@ def _unreadable_text(error: Exception) -> str:
 
 
 def _cluster(answer: Any) -> ClusterAnswer:
-    if len(answer.brokers) > MOST_BROKERS:
-        raise DecodeError(f"{many(len(answer.brokers), 'broker')}, where {MOST_BROKERS:,} are allowed")
+    if len(answer.brokers) > MAX_BROKERS:
+        raise DecodeError(f"{many(len(answer.brokers), 'broker')}, where {MAX_BROKERS:,} are allowed")
     brokers = {node_id: Address(host, port) for node_id, host, port, *_ in answer.brokers}
     for node_id, address in brokers.items():
-        if node_id < 0 or not 0 < len(address.host) <= _MOST_HOST or not 0 < address.port <= _MOST_PORT:
-            shown = f"{address.host[:_MOST_HOST]!r}:{address.port}"
+        if node_id < 0 or not 0 < len(address.host) <= _MAX_HOST or not 0 < address.port <= _MAX_PORT:
+            shown = f"{address.host[:_MAX_HOST]!r}:{address.port}"
             raise DecodeError(f"a broker that cannot be: node {node_id} at {shown}")
     # (error_code, topic, is_internal, partitions)
     topics = tuple(topic[1] for topic in answer.topics if topic[0] == 0 and not topic[2])

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from aiokafka.conn import AIOKafkaConnection
 
-MOST_ANSWER_BYTES: Final = 64 << 20
+MAX_ANSWER_BYTES: Final = 64 << 20
 """A Metadata answer about 200,000 partitions has 10 MiB."""
 
 
@@ -17,7 +17,7 @@ class _BoundedReader:
         self._reader = reader
 
     async def readexactly(self, size: int) -> bytes:
-        if not 0 <= size <= MOST_ANSWER_BYTES:
+        if not 0 <= size <= MAX_ANSWER_BYTES:
             raise ConnectionError(f"an answer of {size} bytes")
         return await self._reader.readexactly(size)
 

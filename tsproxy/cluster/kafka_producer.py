@@ -17,7 +17,7 @@ _REQUEST_TIMEOUT_MS: Final = 10_000
 _CLOSE_S: Final = 2.0
 _METADATA_MS: Final = 5_000
 """How often brokers are asked for their topics. A topic that is gone is noticed before it is needed."""
-_PATIENCE_S: Final = 5.0
+_CLOSE_TIMEOUT_S: Final = 5.0
 
 
 @asynccontextmanager
@@ -51,7 +51,7 @@ async def partitions_of(producer: AIOKafkaProducer, topic: str) -> int:
     """The topic's number of partitions, by what brokers said some seconds ago at most. Raises TimeoutError if
     they do not know the topic."""
     try:
-        async with asyncio.timeout(_PATIENCE_S):
+        async with asyncio.timeout(_CLOSE_TIMEOUT_S):
             return len(await producer.partitions_for(topic))
     except TimeoutError:
         raise TimeoutError("brokers do not know the topic") from None

@@ -30,7 +30,7 @@ from tsproxy.config.settings import ClientCredentials, MskIam, TokenFile
 
 ANSWER_S: Final = 10.0
 """How long to wait for an issuer's answer."""
-MOST_BYTES: Final = 1 << 18
+MAX_BYTES: Final = 1 << 18
 """The largest answer of an issuer, and the largest token file."""
 _RENEWED_AT: Final = 0.8
 """The part of a token's lifetime after which it is fetched again, like Kafka's
@@ -127,7 +127,7 @@ def token_provider(source: TokenSource) -> TokenProvider:
 def _from_file(path: Path) -> Token:
     try:
         with path.open("rb") as file:
-            text = file.read(MOST_BYTES).decode("ascii").strip()
+            text = file.read(MAX_BYTES).decode("ascii").strip()
     except OSError as error:
         raise TokenError(f"the token file {path} cannot be read: {error.strerror}") from error
     except UnicodeDecodeError:
@@ -171,7 +171,7 @@ def _answer_to(request: Request, source: ClientCredentials) -> bytes:
         proxies = {scheme: proxy for scheme, proxy in getproxies().items() if scheme == "https"}
         opener = build_opener(HTTPSHandler(context=context), _NoRedirect, ProxyHandler(proxies))
         with opener.open(request, timeout=ANSWER_S) as answer:
-            return bytes(answer.read(MOST_BYTES))
+            return bytes(answer.read(MAX_BYTES))
     except HTTPError as error:
         raise TokenError(f"{source.endpoint} answered {error.code}: {_reason(error)}") from None
     except URLError as error:
@@ -188,7 +188,7 @@ def _reason(error: HTTPError) -> str:
     meaning of the HTTP status. The rest of the answer is not shown."""
     meaning = responses.get(error.code, "an unknown status")
     try:
-        answer = json.loads(error.read(MOST_BYTES))
+        answer = json.loads(error.read(MAX_BYTES))
     except (OSError, HTTPException, ValueError, RecursionError):
         return meaning
     word = answer.get("error") if isinstance(answer, Mapping) else None

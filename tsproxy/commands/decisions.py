@@ -32,7 +32,7 @@ example:
 """
 
 POLL_S: Final = 0.3
-MOST_LINES: Final = 100_000
+MAX_LINES: Final = 100_000
 """The most old lines that can be shown. All are in memory before the first one is shown."""
 
 
@@ -62,7 +62,7 @@ def _add_tail(tail: argparse.ArgumentParser) -> None:
     tail.add_argument(
         "--lines",
         metavar="N",
-        type=argument(whole_number(0, MOST_LINES)),
+        type=argument(whole_number(0, MAX_LINES)),
         default=20,
         help="how many of those there are (20)",
     )

@@ -18,7 +18,7 @@ from tsproxy.config.problems import ConfigError, Problem
 _VARIABLE: Final = re.compile(r"\$(\$\{)|\$\{([^}]*)(\}?)")
 _VARIABLE_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _MERGE: Final = "tag:yaml.org,2002:merge"
-_MOST_NODES: Final = 200_000
+_MAX_NODES: Final = 200_000
 """The most nodes in a document, with all aliases written out. Ten thousand rules have half as many nodes. A
 few lines of aliases may stand for any number of nodes."""
 _HINTS: Final = {
@@ -147,7 +147,7 @@ def parse_yaml(text: str, source: str) -> Document:
     if root is None:
         return Document(Section(source))
     if not _is_small(root):
-        text = f"stands for more than {_MOST_NODES:,} values, aliases written out"
+        text = f"stands for more than {_MAX_NODES:,} values, aliases written out"
         raise ConfigError(Problem(source, "", text))
     conversion = _Conversion(source)
     node = conversion.node(root, "")
@@ -157,17 +157,17 @@ def parse_yaml(text: str, source: str) -> Document:
 
 
 def _is_small(root: yaml.Node) -> bool:
-    """True if there are at most `_MOST_NODES` nodes, with all aliases written out, down to the depth that is
+    """True if there are at most `_MAX_NODES` nodes, with all aliases written out, down to the depth that is
     read."""
     waiting, count = [(root, 0)], 0
-    while waiting and count <= _MOST_NODES:
+    while waiting and count <= _MAX_NODES:
         node, depth = waiting.pop()
         count += 1
         if depth > _MAX_DEPTH or isinstance(node, yaml.ScalarNode):
             continue
         below = (each for pair in node.value for each in (pair if isinstance(pair, tuple) else (pair,)))
         waiting += [(each, depth + 1) for each in below]
-    return count <= _MOST_NODES
+    return count <= _MAX_NODES
 
 
 @dataclass(slots=True)

@@ -19,7 +19,7 @@ ENGINE_MISSING: Final = (
     "globs such as orders-*, and lists of them, need nothing"
 )
 
-MOST_CHARACTERS: Final = 249
+MAX_CHARACTERS: Final = 249
 """The longest name that fits a regular expression. Kafka allows no longer topic names, and the decision log
 cuts client ids at this length."""
 
@@ -31,7 +31,7 @@ _REGEX_SIGN: Final = re.compile(r"(?<![0-9])\.[*+]|^\^|\$$|\||\\[bBdDsSwW.-]")
 `2.*` is not a sign either, since versions contain it."""
 
 
-MOST_MEMORY_BYTES: Final = 1 << 18
+MAX_MEMORY_BYTES: Final = 1 << 18
 """The memory of one expression, and so a bound on its size: RE2 rejects a larger one (`a{1000}{1000}`)."""
 
 
@@ -56,7 +56,7 @@ class LinearRegex:
             raise EngineMissingError from None
         options = re2.Options()
         options.log_errors = False
-        options.max_mem = MOST_MEMORY_BYTES
+        options.max_mem = MAX_MEMORY_BYTES
         try:
             # As bytes: names may hold bytes that are no UTF-8, and must not raise.
             return cls(source, re2.compile(source.encode("utf-8", "surrogatepass"), options))
@@ -77,7 +77,7 @@ def name_pattern(text: str) -> NamePattern:
     """A glob, or a regular expression between slashes that must fit the whole name."""
     if len(text) > 1 and text.startswith("/") and text.endswith("/"):
         try:
-            return NamePattern(text, LinearRegex.of(text[1:-1]), MOST_CHARACTERS)
+            return NamePattern(text, LinearRegex.of(text[1:-1]), MAX_CHARACTERS)
         except EngineMissingError:
             raise ValueError(ENGINE_MISSING) from None
         except ValueError as error:

@@ -6,7 +6,7 @@ from typing import Final
 
 HIDDEN: Final = "***"
 """Shown in place of a secret."""
-_MOST_SHOWN: Final = 60
+_MAX_SHOWN: Final = 60
 _SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9_+]*://")
 
 
@@ -30,7 +30,7 @@ def shown(text: str) -> str:
     if at:
         scheme = _SCHEME.match(before)
         text = f"{scheme[0] if scheme else ''}{HIDDEN}@{rest}"
-    return repr(text if len(text) <= _MOST_SHOWN else text[: _MOST_SHOWN - 3] + "...")
+    return repr(text if len(text) <= _MAX_SHOWN else text[: _MAX_SHOWN - 3] + "...")
 
 
 class ConfigError(Exception):

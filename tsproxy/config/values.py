@@ -20,7 +20,7 @@ from tsproxy.model.policy import TimeLimit
 Parser = Callable[[str], object]
 
 _MS_OF_UNIT: Final = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
-_MOST_MS: Final = 3_660_000 * 86_400_000
+_MAX_MS: Final = 3_660_000 * 86_400_000
 """The longest duration: ten thousand years. So sums of times and durations stay far within 64 bits."""
 BYTES_OF_UNIT: Final = {"B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
 _QUANTITY: Final = re.compile(r"([0-9]+)([A-Za-z]*)")
@@ -144,7 +144,7 @@ def _quantity(text: str, units: dict[str, int], allowed: str) -> int:
     if match is None or match[2] not in units or len(match[1]) > 15 or int(match[1]) == 0:
         raise ValueError(allowed)
     quantity = int(match[1]) * units[match[2]]
-    if units is _MS_OF_UNIT and quantity > _MOST_MS:
+    if units is _MS_OF_UNIT and quantity > _MAX_MS:
         raise ValueError(f"{allowed}; at most 3660000d, ten thousand years")
     return quantity
 
@@ -274,14 +274,14 @@ name: Final = _unchanged(
 entry_point: Final = _unchanged(
     NAME.fullmatch, "the name of an entry point in the group tsproxy.rules, such as in-order"
 )
-MOST_HELP: Final = 200
+MAX_HELP: Final = 200
 
 
 def help_text(text: str) -> str:
     """A line for clients. An answer may repeat it for each of thousands of records, so it is short."""
     found = text.strip()
-    if not 0 < len(found.encode()) <= MOST_HELP or not found.isprintable():
-        raise ValueError(f"one printable line of at most {MOST_HELP} bytes")
+    if not 0 < len(found.encode()) <= MAX_HELP or not found.isprintable():
+        raise ValueError(f"one printable line of at most {MAX_HELP} bytes")
     return found
 
 

@@ -32,10 +32,10 @@ UNPROVEN: Final = Ceiling(
     when_full="the limits of further topics are not written before a broker accepts a batch",
     entry_bytes=2 * A_PLACE,  # `_unproven_of` has its address
 )
-MOST_UNPROVEN_OF_ADDRESS: Final = 100
+MAX_UNPROVEN_OF_ADDRESS: Final = 100
 
 
-MOST_OF_TOPIC: Final = 16
+MAX_OF_TOPIC: Final = 16
 """The most sets of limits of a topic that are written in a day."""
 
 _Sets = tuple[TopicLimits, ...]
@@ -67,7 +67,7 @@ class LimitsWritten:
         if known is None and not is_topic_name(topic):
             return False
         written = known or ()
-        is_new = limits not in written and len(written) < MOST_OF_TOPIC
+        is_new = limits not in written and len(written) < MAX_OF_TOPIC
         if is_new:
             written += (limits,)
         if exists or topic in self._proven:
@@ -81,7 +81,7 @@ class LimitsWritten:
         return is_new
 
     def _takes_unproven(self, topic: str, written: _Sets, address: str) -> bool:
-        if self._unproven_of[address] >= MOST_UNPROVEN_OF_ADDRESS or not self._unproven.add(topic, written):
+        if self._unproven_of[address] >= MAX_UNPROVEN_OF_ADDRESS or not self._unproven.add(topic, written):
             return False
         self._unproven_of[address] += 1
         return True

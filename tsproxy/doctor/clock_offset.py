@@ -11,7 +11,7 @@ from tsproxy.config.values import duration_text
 from tsproxy.doctor.cluster import Node
 from tsproxy.doctor.findings import Check, Finding
 from tsproxy.proxy.clock_check.listening import newest_stamps
-from tsproxy.proxy.clock_check.monitor import LISTEN_AGAIN_S
+from tsproxy.proxy.clock_check.monitor import RETRY_DELAY_S
 from tsproxy.proxy.clock_check.offsets import Offset, middle
 from tsproxy.proxy.clock_check.stamps import Stamps
 
@@ -25,7 +25,7 @@ async def examine(
     connections = {node.node_id: node.connection for node in nodes if node.connection is not None}
     stamps = Stamps()
     stamps.record(*await newest_stamps(connections, stamped_topics, clock))
-    await asyncio.sleep(LISTEN_AGAIN_S)
+    await asyncio.sleep(RETRY_DELAY_S)
     stamps.record(*await newest_stamps(connections, stamped_topics, clock))
     return by_offset(config.clock.max_offset_ms, middle(stamps.offsets(clock.monotonic_ms())))
 

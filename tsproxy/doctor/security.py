@@ -13,7 +13,7 @@ from tsproxy.model.addresses import Address
 from tsproxy.tls.contexts import server_context
 
 SECURITY: Final = Check("security")
-_MOST_STEPS: Final = 10
+_MAX_STEPS: Final = 10
 
 
 def to_brokers(config: Config, seen: Seen) -> Iterator[Finding]:
@@ -79,7 +79,7 @@ def names_host(tls: ListenerTls, host: str) -> bool:
     to_client, to_server = ssl.MemoryBIO(), ssl.MemoryBIO()
     ours = client.wrap_bio(to_client, to_server, server_hostname=host)
     theirs = server_context(tls).wrap_bio(to_server, to_client, server_side=True)
-    for _ in range(_MOST_STEPS):
+    for _ in range(_MAX_STEPS):
         for side in (ours, theirs):
             try:
                 side.do_handshake()

@@ -19,7 +19,7 @@ PROXY_STARTING: Final = info(
 PROXY_STARTED: Final = info("proxy_started", "brokers", "listeners", "admin", "decisions", "mode", "workers")
 DRAIN_DELAYED: Final = info("drain_delayed", "delay_ms", "advice")
 DRAIN_STARTED: Final = info("drain_started", "clients", "timeout_ms")
-PROXY_STOPPED: Final = info("proxy_stopped", "clients_cut")
+PROXY_STOPPED: Final = info("proxy_stopped", "connections_aborted")
 JUDGES_NOT_ENDED: Final = warning("judges_not_ended", "advice")
 DECISION_LOG_NOT_FINISHED: Final = error("decision_log_not_finished", "directory")
 FILE_DESCRIPTORS_FEW: Final = warning("file_descriptors_few", "granted", "needed", "connections", "advice")
@@ -28,7 +28,7 @@ LIBRARY_COMPLAINED: Final = warning("library_complained", "library", "text", "er
 
 # Workers
 WORKER_STARTED: Final = info("worker_started", "pid")
-WORKER_STOPPED: Final = info("worker_stopped", "clients_cut")
+WORKER_STOPPED: Final = info("worker_stopped", "connections_aborted")
 WORKER_ENDED: Final = error("worker_ended", "worker", "error", "restart_in_ms")
 WORKER_HANGS: Final = error("worker_hangs", "worker", "pid", "advice")
 WORKER_KILLED: Final = error("worker_killed", "worker", "advice")

@@ -7,7 +7,7 @@ brokers, so they keep features that engines with linear time lack. The two diffe
 hardly use (named groups). Classes such as `\\w` are ASCII in both, and a dot takes the same characters.
 
 A pattern may take time that grows with a power of the subject's length, Kafka's own example with its square.
-So a subject has at most MOST_SUBJECT characters. Who writes patterns is the operator; who has a long subject
+So a subject has at most MAX_SUBJECT characters. Who writes patterns is the operator; who has a long subject
 is anybody whom an authority gives a certificate.
 """
 
@@ -22,7 +22,7 @@ _DOT: Final = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|(\.)", re.DOTALL)
 """A dot of a pattern, as group 1, or what only looks like one: in a class, or behind a backslash."""
 _JAVAS_DOT: Final = "[^\n\r\x85\u2028\u2029]"
 """Java's dot takes no character that ends a line. Python's takes all of them but one."""
-MOST_SUBJECT: Final = 1024
+MAX_SUBJECT: Final = 1024
 """The longest subject that has a principal. RFC 5280 (appendix A.1) allows a common name 64 characters, and
 the others as few. Kafka's example, `RULE:^.*[Cc][Nn]=([a-zA-Z0-9.]*).*$/$1/L`, takes 7 ms for the worst
 subject of this length, and 24 s for 100 KB."""
@@ -76,11 +76,11 @@ class MappingRule:
 
 def principal_of(subject: str, rules: Sequence[MappingRule]) -> str | None:
     """`User:` and the name that the first matching rule makes, or None if no rule matches, or if the subject
-    is longer than MOST_SUBJECT.
+    is longer than MAX_SUBJECT.
 
     Without rules, the name is the unchanged subject.
     """
-    if len(subject) > MOST_SUBJECT:
+    if len(subject) > MAX_SUBJECT:
         return None
     if not rules:
         return f"User:{subject}"

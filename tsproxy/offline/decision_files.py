@@ -17,11 +17,11 @@ from tsproxy.decisions.text import bounded
 from tsproxy.model.words import noun
 from tsproxy.offline.decision_lines import Line
 
-MOST_NAMED: Final = 5
+MAX_NAMED: Final = 5
 
 
 class SetAside:
-    """Lines that cannot be used: there are `count`, of which the first MOST_NAMED are named."""
+    """Lines that cannot be used: there are `count`, of which the first MAX_NAMED are named."""
 
     def __init__(self) -> None:
         self.count = 0
@@ -43,7 +43,7 @@ class SetAside:
 
     def add(self, wrong: str, path: Path, at_byte: int) -> None:
         self.count += 1
-        if len(self._named) < MOST_NAMED:
+        if len(self._named) < MAX_NAMED:
             self._named.append(f"{bounded(path.name)}: the line at byte {at_byte} {wrong}")
 
     def sentences(self) -> Iterator[str]:

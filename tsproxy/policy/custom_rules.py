@@ -11,7 +11,7 @@ from typing import Final
 from tsproxy.model.custom_rule import CustomRule, RuleAnswer, RuleContext, TimestampRule
 from tsproxy.model.kafka import LONG_MAX
 
-MOST_TEXT: Final = 1_000
+MAX_TEXT: Final = 1_000
 """The most characters of a rule's text that a client gets."""
 _SURROGATE: Final = re.compile("[\ud800-\udc7f\udd00-\udfff]")
 """A character that no text on the wire has. The others of its kind stand for bytes that are no UTF-8."""
@@ -34,7 +34,7 @@ def consult(rule: CustomRule, timestamps_ms: Sequence[int], context: RuleContext
             return RuleAnswer(rule, failure=f"the text of record {index} is of type {kind}, not str")
         if _SURROGATE.search(text):
             return RuleAnswer(rule, failure=f"the text of record {index} has half of a character")
-        culprits.append((index, text[:MOST_TEXT]))
+        culprits.append((index, text[:MAX_TEXT]))
     return RuleAnswer(rule, tuple(culprits))
 
 

@@ -18,7 +18,7 @@ from tsproxy.policy.strictness import allowance, is_wider
 CLAIMS: Final = ("client_ids", "client_software")
 """The fields of `Match` that hold claims of clients (KIP-511 for software). Any client may claim the same.
 The broker or a certificate proves a principal, and the connection proves an address."""
-MOST_COMPARED: Final = 20_000
+MAX_COMPARED: Final = 20_000
 """The most pairs of rules that are compared. The comparison takes 0.1 s, and a reload makes it while clients
 are served."""
 
@@ -37,7 +37,7 @@ def allowances(policy: Policy) -> Iterator[tuple[Rule, str]]:
     A later rule that may be for the same topics, or the defaults, holds for the other clients. If there are
     very many rules, only the first ones are compared.
     """
-    left = MOST_COMPARED
+    left = MAX_COMPARED
     for index, rule in enumerate(policy.rules):
         if not claims_of(rule.match):
             continue

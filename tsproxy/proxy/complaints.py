@@ -6,7 +6,7 @@ from typing import Any, Final
 from tsproxy.log_events.catalogue import LOOP_COMPLAINED
 from tsproxy.proxy.notes import frames_of
 
-EVERY_S: Final = 1.0
+LOG_INTERVAL_S: Final = 1.0
 """At most one line in this time. Somebody may be able to cause such an error as often as they like."""
 
 
@@ -28,7 +28,7 @@ class Complaints:
         facts: dict[str, Any] = {"error": type(error).__name__, "frames": frames_of(error)} if error else {}
         if self._not_logged:
             facts["not_logged"] = self._not_logged
-        self._next_s, self._not_logged = now_s + EVERY_S, 0
+        self._next_s, self._not_logged = now_s + LOG_INTERVAL_S, 0
         LOOP_COMPLAINED(text=context.get("message", ""), **facts)
 
 

@@ -26,7 +26,7 @@ from tsproxy.proxy.metrics.catalogue import RULE_SECONDS
 SLOW_S: Final = 0.001
 """A rule is slow if its batches take longer than this on average."""
 
-LOOK_EVERY_S: Final = 60.0
+POLL_INTERVAL_S: Final = 60.0
 _BUCKETS: Final = (0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.05, 0.25, 1, 5)
 
 
@@ -68,7 +68,7 @@ class CustomRuleWatch:
 
     async def watch(self) -> None:
         while True:
-            await asyncio.sleep(LOOK_EVERY_S)
+            await asyncio.sleep(POLL_INTERVAL_S)
             self.log_slow()
 
     def log_slow(self) -> None:

@@ -19,11 +19,11 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class InLine(Generic[T]):
-    """Work that waits in a line of that name. Lines take turns: nobody waits for long behind somebody else's
-    work."""
+class Queued(Generic[T]):
+    """Work that waits in the queue of that name. Queues take turns, so nobody waits for long behind the work
+    of others."""
 
-    line: str
+    queue: str
     work: Callable[[], T]
 
     def __call__(self) -> T:
@@ -34,8 +34,8 @@ _Work = tuple[Future[Any], Callable[[], object]]
 
 
 class DaemonThreads(Executor):
-    """At most `most` threads called `name`, each started when there is work for it. Work runs in the order of
-    submission, in each line of its own (`InLine`). Cancelled work is dropped at once. Work that runs when the
+    """At most `most` threads called `name`, each started when there is work for it. Work of one queue
+    (`Queued`) runs in the order of submission. Cancelled work is dropped at once. Work that runs when the
     process ends is lost without notice, so wait for results that must be complete."""
 
     def __init__(self, most: int, name: str) -> None:
@@ -53,9 +53,9 @@ class DaemonThreads(Executor):
         with self._changed:
             if self._is_stopped:
                 raise RuntimeError(f"the threads {self._name} take no more work: they were shut down")
-            line = fn.line if isinstance(fn, InLine) else ""
-            self._waiting.put(line, (future, lambda: fn(*args, **kwargs)))
-            future.add_done_callback(partial(self._let_go, line))
+            queue = fn.queue if isinstance(fn, Queued) else ""
+            self._waiting.put(queue, (future, lambda: fn(*args, **kwargs)))
+            future.add_done_callback(partial(self._forget, queue))
             if self._idle < len(self._waiting) and len(self._threads) < self._most:
                 self._begin_thread()
             self._changed.notify()
@@ -75,11 +75,11 @@ class DaemonThreads(Executor):
             for thread in self._threads:
                 thread.join()
 
-    def _let_go(self, line: str, future: Future[Any]) -> None:
+    def _forget(self, queue: str, future: Future[Any]) -> None:
         """Remove cancelled work from the queue, with everything that it references."""
         if future.cancelled():
             with self._changed:
-                self._waiting.remove(line, lambda work: work[0] is future)
+                self._waiting.remove(queue, lambda work: work[0] is future)
 
     def _begin_thread(self) -> None:
         name = f"{self._name}-{len(self._threads)}"

@@ -12,7 +12,7 @@ from enum import StrEnum
 from functools import partial
 from typing import Any, Final
 
-from tsproxy.proxy.daemon_threads import DaemonThreads, InLine
+from tsproxy.proxy.daemon_threads import DaemonThreads, Queued
 
 LOOK_UPS: Final = 8
 """How many names are looked up at a time."""
@@ -60,4 +60,4 @@ class _LooksUpBeside(asyncio.AbstractEventLoop):
         flags: int = 0,
     ) -> Any:
         look_up = partial(socket.getaddrinfo, host, port, family, type, proto, flags)
-        return await self.run_in_executor(self._names, InLine(str(host), look_up))
+        return await self.run_in_executor(self._names, Queued(str(host), look_up))

@@ -24,11 +24,11 @@ ACCEPTS_A_TICK: Final = 4
 all of that in the turns that follow. With 64 a turn took so long that a client that was there had its answers
 after seconds, while 3,000 others came back at once. With 4 it has them after tenths, and the others come in
 as fast."""
-MOST_A_TICK: Final = 64
+MAX_A_TICK: Final = 64
 """The same, with the clients that are turned away at once: that costs some microseconds. If they took the
 places of others, one address with too many connections would keep all new clients of a busy proxy waiting. A
 full queue of such clients takes 10 s, at 4 a turn of 10 ms."""
-RETRY_S: Final = 1.0
+RETRY_DELAY_S: Final = 1.0
 
 _OUT_OF_RESOURCES: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
 
@@ -90,7 +90,7 @@ class Port:
 
     def _accept(self) -> None:
         let_in = 0
-        for _ in range(MOST_A_TICK):
+        for _ in range(MAX_A_TICK):
             try:
                 connection, (host, port, *_) = self._socket.accept()
             except (BlockingIOError, InterruptedError, ConnectionAbortedError):
@@ -108,10 +108,10 @@ class Port:
     def _pause(self, error: OSError) -> None:
         """Pause after file descriptors ran out. Otherwise accepting would fail in a busy loop until some are
         closed."""
-        ACCEPTING_PAUSED(address=str(self.address), error=error.strerror, retry_s=RETRY_S)
+        ACCEPTING_PAUSED(address=str(self.address), error=error.strerror, retry_s=RETRY_DELAY_S)
         loop = asyncio.get_running_loop()
         loop.remove_reader(self._socket.fileno())
-        self._retry = loop.call_later(RETRY_S, self._watch)
+        self._retry = loop.call_later(RETRY_DELAY_S, self._watch)
 
 
 def each_address(address: Address) -> list[Address]:

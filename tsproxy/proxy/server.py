@@ -70,7 +70,7 @@ log = structlog.get_logger()
 
 NOT_ASKED: Final = ""
 """No broker was asked yet."""
-MOST_SHOWN: Final = 300
+MAX_SHOWN: Final = 300
 """The most characters of an error text in a sentence."""
 JUDGES_END_S: Final = 1.0
 """How long a thread that judges may take to notice that it must end: it checks after each piece."""
@@ -175,7 +175,7 @@ class Proxy:
             self._cluster.want_node,
             self._limits,
             results=self._results,
-            doubt_broker=self._cluster.doubt_broker,
+            suspect_hang=self._cluster.suspect_hang,
             timed=self._custom_rules.timed,
         )
 
@@ -293,7 +293,7 @@ class Proxy:
         if not self._is_open:
             not_ready.append("brokers are not known yet: clients are not let in")
         if self._unreachable is not None:
-            why = f": {bounded(self._unreachable, MOST_SHOWN)}" if self._unreachable else ""
+            why = f": {bounded(self._unreachable, MAX_SHOWN)}" if self._unreachable else ""
             not_ready.append(f"the cluster does not answer the proxy's own connection{why}")
         if self._stopping.done():
             not_ready.append("the proxy stops")
@@ -367,7 +367,7 @@ class Proxy:
         self._admin.stop()
         if not await self._recorder.stop():
             DECISION_LOG_NOT_FINISHED(directory=str(self._config.decisions.directory))
-        self._announce("stopped", {"clients_cut": cut})
+        self._announce("stopped", {"connections_aborted": cut})
 
     def _apply_facts(self, facts: ClusterFacts) -> None:
         """Serve the current brokers. Accept clients once there are brokers."""

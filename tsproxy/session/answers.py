@@ -24,7 +24,7 @@ from tsproxy.session.effects import (
     SessionCounter,
 )
 from tsproxy.session.reading import (
-    MOST_READ_HERE,
+    MAX_READ_HERE,
     AnswerRead,
     Readable,
     Unreadable,
@@ -86,7 +86,7 @@ class Answers:
         return self._reading is not None
 
     def take(self) -> None:
-        state, self._room = self._state, MOST_READ_HERE
+        state, self._room = self._state, MAX_READ_HERE
         try:
             while not state.is_closed and self._take_step():
                 pass

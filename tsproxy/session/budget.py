@@ -7,7 +7,7 @@ beginning. Bytes that go into a decompressor are charged as well as bytes that c
 
 from typing import Final
 
-MOST_BYTES: Final = 4 << 20
+MAX_BYTES: Final = 4 << 20
 """The maximum of input and output bytes for one read: some milliseconds. A byte of gzip weighs as
 much as many others (`one_shot.input_weight`)."""
 
@@ -22,7 +22,7 @@ class DecompressionBudget:
     __slots__ = ("left",)
 
     def __init__(self) -> None:
-        self.left = MOST_BYTES
+        self.left = MAX_BYTES
 
     def charge(self, size: int, weight: int = 1) -> None:
         """Take `size` bytes of that weight from the budget. Raises BudgetExceededError if less is left."""

@@ -61,7 +61,7 @@ class Drained:
 
 
 @dataclass(frozen=True, slots=True)
-class Cut:
+class Aborted:
     """The connection ends now, whatever is missing."""
 
 
@@ -112,7 +112,7 @@ Event = (
     | BrokerEnded
     | BrokerLost
     | Drained
-    | Cut
+    | Aborted
     | ViewChanged
     | RequestJudged
     | AnswerDecoded

@@ -39,7 +39,7 @@ from tsproxy.policy.context import is_recompressed
 from tsproxy.policy.fast_path import fast_path_bounds, may_stay_unread, repeatable_rejection
 from tsproxy.session.budget import BudgetExceededError, DecompressionBudget
 from tsproxy.session.penalties import Penalties
-from tsproxy.session.policies import MOST_UNKNOWN, Policies
+from tsproxy.session.policies import MAX_UNKNOWN, Policies
 from tsproxy.session.slots import BlankNodes, BookProduce, PassThrough
 from tsproxy.session.throttle import Throttle
 from tsproxy.session.verdict import PartitionVerdict, RequestVerdict
@@ -59,7 +59,7 @@ EXAMPLE_EVERY_MS: Final = 5_000
 """How long a rejection is repeated. Then the session rejects one batch itself, so that the decision log gets
 another example."""
 
-MOST_LEARNT: Final = 100
+MAX_LEARNT: Final = 100
 """The maximum number of topics, and of rejected partitions, that are learnt from one request. Learning so
 many costs a millisecond or two."""
 
@@ -211,12 +211,12 @@ class FastPath:
         self, table: Table, verdict: RequestVerdict, policies: Policies, existing: Container[str]
     ) -> None:
         """Learn the topics that are in `existing` and whose policies were found for this request, at most
-        MOST_LEARNT. The others take the slow path once more."""
+        MAX_LEARNT. The others take the slow path once more."""
         named = dict.fromkeys([(p.topic, p.topic_id) for p in verdict.forwarded if p.topic in existing])
         missing = (each for each in named if (each[1] or each[0]) not in table)
         kept = ((*each, policies.kept(each[0], verdict.now_ms)) for each in missing)
         found = ((topic, topic_id, policy) for topic, topic_id, policy in kept if policy is not None)
-        for topic, topic_id, policy in islice(found, MOST_LEARNT):
+        for topic, topic_id, policy in islice(found, MAX_LEARNT):
             if is_unnamed(topic, topic_id):
                 continue  # other rules may hold for it once its name is known
             span = fast_path_bounds(policy)  # not of the verdict's policy: that may be of an earlier view
@@ -233,11 +233,11 @@ class FastPath:
         """Repeat the rejections of this request from now on. No batch of this request was forwarded.
 
         A rejection is repeated for a while. Then the next such batch takes the slow path, so that the
-        decision log gets another example. Only the first MOST_LEARNT partitions are learnt: requests with
+        decision log gets another example. Only the first MAX_LEARNT partitions are learnt: requests with
         more partitions are hardly ever alike.
         """
         self._held_bytes = None
-        for partition in verdict.rejected[:MOST_LEARNT]:
+        for partition in verdict.rejected[:MAX_LEARNT]:
             rejected, policy = partition.verdict, policies.kept(partition.topic, verdict.now_ms)
             if not isinstance(rejected, Reject) or partition.batch.codec != _PLAIN:
                 continue
@@ -305,7 +305,7 @@ class FastPath:
         table, topic = self.requests.table, partition.topic
         return topic in policies.view.topics or (
             is_topic_name(topic)
-            and (table is None or partition.topic_key in table or table.kept < MOST_UNKNOWN)
+            and (table is None or partition.topic_key in table or table.kept < MAX_UNKNOWN)
         )
 
     @property

@@ -11,7 +11,7 @@ from typing import Final, Generic, TypeVar
 
 from tsproxy.model.records import Fault, RecordFacts
 from tsproxy.model.view import SessionLimits
-from tsproxy.session.budget import MOST_BYTES, DecompressionBudget
+from tsproxy.session.budget import MAX_BYTES, DecompressionBudget
 from tsproxy.wire.record_batch import SHELLS
 
 BYTES_A_RECORD: Final = 64
@@ -26,10 +26,10 @@ A_BARE_MESSAGE: Final = 100
 """The same for a bare message that only Python can judge, because of the topic's policy. Old clients may send
 100,000 of them in a request, so they count as less than they cost."""
 
-MOST_OBJECTS: Final = 12
+MAX_OBJECTS: Final = 12
 """The most records of one read that become objects on the event loop. An object takes 5 us, and the way to a
 thread costs as much as a dozen."""
-AN_OBJECT: Final = MOST_BYTES // MOST_OBJECTS
+AN_OBJECT: Final = MAX_BYTES // MAX_OBJECTS
 """The price of such a record, in decompressed bytes."""
 
 

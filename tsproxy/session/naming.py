@@ -15,7 +15,7 @@ from tsproxy.session.effects import CloseReason, Count, SessionCounter, TopicWan
 from tsproxy.session.state import State
 from tsproxy.session.states import Cause, SessionState
 from tsproxy.session.topic_names import (
-    MOST_WAITED_FOR,
+    MAX_WAITED_FOR,
     NAME_WAIT_MS,
     is_awaited,
     is_denied,
@@ -81,7 +81,7 @@ class Naming(Generic[R]):
         """Want the names that this request lacked: the client sends these batches again."""
         if unnamed := verdict.unnamed_topics:
             self._state.ids_given_up.add(unnamed, self._state.deadlines.now_ms)
-            self._state.effects += [TopicWanted(topic_id) for topic_id in unnamed[:MOST_WAITED_FOR]]
+            self._state.effects += [TopicWanted(topic_id) for topic_id in unnamed[:MAX_WAITED_FOR]]
 
     def end_if_denied(self, verdict: RequestVerdict) -> None:
         """End the connection if the client names a topic by an id whose name the proxy may not ask for. Its

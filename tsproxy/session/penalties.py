@@ -6,7 +6,7 @@ address (for IPv6, to a /64) and a topic. A new connection, another client id, a
 do not change it, because a client can have all of these when it likes.
 
 All penalties of a process are kept here, in bounded memory. No penalty is ever dropped early: an address with
-bad batches of more than `MOST_TOPICS` topics has all of its topics read, and beyond `KEPT`, the oldest
+bad batches of more than `MAX_TOPICS` topics has all of its topics read, and beyond `KEPT`, the oldest
 penalties become a penalty for every address that comes anew.
 """
 
@@ -20,9 +20,9 @@ from tsproxy.model.addresses import counted_as
 from tsproxy.model.bounded import A_PLACE, Bounded, Ceiling, bytes_of
 from tsproxy.model.kafka import is_topic_name
 
-MOST_TOPICS: Final = 16
+MAX_TOPICS: Final = 16
 KEPT: Final = Ceiling(
-    f"addresses with bad batches of adaptive inspection, each with {MOST_TOPICS} topics",
+    f"addresses with bad batches of adaptive inspection, each with {MAX_TOPICS} topics",
     most=4_096,
     most_bytes=16 << 20,
     when_full="the oldest penalty holds for every address that comes anew",
@@ -51,7 +51,7 @@ class AddressPenalties(dict[str, int]):
         for over in [topic for topic, until_ms in self.items() if until_ms <= now_ms]:
             del self[over]
         self.update(dict.fromkeys(topics, now_ms + READ_ALL_MS))
-        if len(self) > MOST_TOPICS:
+        if len(self) > MAX_TOPICS:
             longest_ms = self.longest_ms
             self.clear()
             self[_ANY_TOPIC] = longest_ms
@@ -84,8 +84,8 @@ class Penalties:
 
     def add(self, client_address: str, topics: Collection[str], now_ms: int) -> None:
         """Batches of these topics were bad. A name that no topic can have needs no penalty, because its
-        batches are always read. More topics than MOST_TOPICS stand for all."""
-        topics = list(islice(filter(is_topic_name, topics), MOST_TOPICS + 1))
+        batches are always read. More topics than MAX_TOPICS stand for all."""
+        topics = list(islice(filter(is_topic_name, topics), MAX_TOPICS + 1))
         if not topics:
             return
         address, penalties = counted_as(client_address), self.of(client_address)

@@ -15,14 +15,14 @@ from tsproxy.policy.resolve import ClientPolicy
 
 NOBODY: Final = Peer("", "", 0)
 
-MOST_UNKNOWN: Final = 32
+MAX_UNKNOWN: Final = 32
 """The maximum number of topics that perhaps do not exist: a client may name as many of these as it likes."""
 
 A_POLICY: Final = 1 << 10
 """Bytes of one policy with its limits and its topic's name, which has at most 249 ASCII characters."""
 
 KEPT: Final = Ceiling(
-    f"topics with their policies; {MOST_UNKNOWN} that perhaps do not exist",
+    f"topics with their policies; {MAX_UNKNOWN} that perhaps do not exist",
     most=256,
     most_bytes=256 * A_POLICY,
     when_full="the policy of the oldest is found again",
@@ -68,7 +68,7 @@ class Policies:
 
     def _keep(self, topic: str, found: TopicPolicy, *, is_known: bool) -> None:
         if topic not in self._kept:
-            if not is_known and len(self._unknown) >= MOST_UNKNOWN:
+            if not is_known and len(self._unknown) >= MAX_UNKNOWN:
                 self._forget(next(iter(self._unknown)))
             elif len(self._kept) >= KEPT.most:
                 self._forget(next(iter(self._kept)))

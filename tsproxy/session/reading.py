@@ -24,10 +24,10 @@ Readable = BookProduce | RewriteAddresses | MaskAddresses | NarrowVersions
 """The slots whose answers are read here. Answers of a SASL exchange are not: they are short, and they change
 the session."""
 
-MOST_READ_HERE: Final = 64 * 1024
+MAX_READ_HERE: Final = 64 * 1024
 """The maximum number of bytes of answers that are read on the event loop in one go. More bytes are read in a
 thread: the way to it and back costs only 70 us."""
-MOST_ELEMENTS_HERE: Final = 32
+MAX_ELEMENTS_HERE: Final = 32
 """The maximum number of brokers, coordinators, settings and the like in an answer that is read on the event
 loop. One takes up to 4 us, and may have 18 bytes: answers of 3,000 brokers took 160 ms a MiB. A thread reads
 answers with more of them."""
@@ -35,7 +35,7 @@ answers with more of them."""
 
 def reader_here(body: bytes | memoryview) -> Reader:
     """A reader for the event loop: an answer with more elements raises TooManyElementsError."""
-    return BoundedReader(body, MOST_ELEMENTS_HERE)
+    return BoundedReader(body, MAX_ELEMENTS_HERE)
 
 
 @dataclass(frozen=True, slots=True)

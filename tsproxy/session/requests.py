@@ -42,7 +42,7 @@ from tsproxy.wire.headers import frame, read_request_header, response_header
 from tsproxy.wire.masking import MASKED
 from tsproxy.wire.primitives import DecodeError
 
-MOST_WAITING_BYTES: Final = 1 << 20
+MAX_WAITING_BYTES: Final = 1 << 20
 
 
 class Requests:
@@ -122,7 +122,7 @@ class Requests:
         state = self._state
         return (
             not state.current.takes_requests
-            or state.waiting_bytes >= MOST_WAITING_BYTES
+            or state.waiting_bytes >= MAX_WAITING_BYTES
             or len(state.slots) >= state.view.limits.in_flight_requests
         )
 

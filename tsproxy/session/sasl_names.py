@@ -16,7 +16,7 @@ import json
 import re
 from typing import Final
 
-MOST_CLAIMS_BYTES: Final = 1 << 16
+MAX_CLAIMS_BYTES: Final = 1 << 16
 """The maximum size of a JWT's encoded claims. No name is read from larger claims, because that would take
 too long."""
 
@@ -104,7 +104,7 @@ def _subject(jwt: bytes, claim: str) -> str | None:
     if jwt.count(b".") != 2:
         return None
     claims = jwt.split(b".")[1]
-    if len(claims) > MOST_CLAIMS_BYTES:
+    if len(claims) > MAX_CLAIMS_BYTES:
         return None
     try:
         text = base64.urlsafe_b64decode(claims + b"===").decode("utf-8")

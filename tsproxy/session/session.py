@@ -18,6 +18,7 @@ from tsproxy.session.answers import Answers
 from tsproxy.session.deadlines import Wait
 from tsproxy.session.effects import CloseReason, Effect, EnterStage, Note, UnmuteClient
 from tsproxy.session.events import (
+    Aborted,
     AnswerDecoded,
     BrokerBytes,
     BrokerConnected,
@@ -27,7 +28,6 @@ from tsproxy.session.events import (
     ClientEnded,
     ClientIdentified,
     ClientLost,
-    Cut,
     DeadlinePassed,
     Drained,
     Event,
@@ -128,7 +128,7 @@ class Session:
                 self._lifetime.broker_is(BrokerCause.ENDED, self.requests_forwarded)
             case Drained():
                 self._lifetime.client_is(ClientCause.DRAINED, self.requests_forwarded)
-            case Cut():
+            case Aborted():
                 self._parted_from_client()
             case ViewChanged():
                 self._view_changed(event.view, event.unchanged, now_ms)

@@ -30,7 +30,7 @@ from tsproxy.wire.k00_produce import TOPIC_IDS_FROM, TopicNames
 
 NAME_WAIT_MS: Final = 1_000
 SETTLE_MS: Final = 250
-MOST_WAITED_FOR: Final = 50
+MAX_WAITED_FOR: Final = 50
 """The most ids, and the most topics, of one request that are worth a question. All topics that exist at the
 start are known, so a request has a few new ones at most, or it has invented ones."""
 ADDRESSES: Final = Ceiling(
@@ -50,7 +50,7 @@ GIVEN_UP_IDS: Final = Ceiling(
 )
 GIVEN_UP_TOPICS: Final = Ceiling(
     "topics whose limits did not come in time",
-    most=MOST_WAITED_FOR,
+    most=MAX_WAITED_FOR,
     most_bytes=64 << 10,
     when_full="a request waits for the oldest again",
     entry_bytes=A_PLACE,
@@ -124,7 +124,7 @@ class IdsGivenUp:
 
     def missing(self, request: ProduceRequest, view: View) -> frozenset[bytes]:
         """The ids for whose names this request should wait."""
-        return frozenset(islice(self._missing(request, view), MOST_WAITED_FOR))
+        return frozenset(islice(self._missing(request, view), MAX_WAITED_FOR))
 
     def _missing(self, request: ProduceRequest, view: View) -> Iterator[bytes]:
         for topic in request.topics:
@@ -163,7 +163,7 @@ class TopicsGivenUp:
             return frozenset()
         names = (topic.name for topic in request.topics)
         found = (each for each in names if each not in self._topics and is_awaited(each, view))
-        return frozenset(islice(found, MOST_WAITED_FOR))
+        return frozenset(islice(found, MAX_WAITED_FOR))
 
 
 def is_awaited(key: TopicKey, view: View) -> bool:

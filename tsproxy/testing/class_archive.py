@@ -20,7 +20,7 @@ from tsproxy.testing.ports import free_ports
 from tsproxy.testing.server_properties import ClientSecurity, NodePorts, server_properties
 from tsproxy.testing.unfinished import unfinished
 
-_PATIENCE_S: Final = 120
+_DUMP_TIMEOUT_S: Final = 120
 _POLL_S: Final = 0.03
 
 
@@ -31,7 +31,7 @@ async def prepare_classes(jars: Path) -> None:
         return
     # The next cluster tries again if there is an error.
     with suppress(KafkaStartError, OSError, TimeoutError), unfinished(archive) as made:
-        async with guarded_folder("tsproxy-classes-") as (folder, group), asyncio.timeout(_PATIENCE_S):
+        async with guarded_folder("tsproxy-classes-") as (folder, group), asyncio.timeout(_DUMP_TIMEOUT_S):
             runtime = Runtime(jars, "256m", group, (f"-XX:ArchiveClassesAtExit={made}",))
             ports = {1: NodePorts(*free_ports(3))}
             node = KafkaNode(1, ports[1], folder / "node-1", runtime)

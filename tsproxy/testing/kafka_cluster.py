@@ -49,7 +49,7 @@ _SASL: Final = frozenset({"SASL_PLAINTEXT", "SASL_SSL"})
 _PLAIN_WORD: Final = re.compile(r"[A-Za-z0-9._-]+")
 _PORTS_PER_NODE: Final = 3
 _STARTS: Final = 3
-_PATIENCE_S: Final = 240
+_START_TIMEOUT_S: Final = 240
 """Three brokers on a busy machine of two cores have taken two minutes to form."""
 _POLL_S: Final = 0.03
 _DATA: Final = "log.dirs"
@@ -317,7 +317,7 @@ class KafkaCluster:
     async def _until(self, is_so: Callable[[], Awaitable[bool]], what: str) -> None:
         """Waits until `is_so` returns True, and repeats it while brokers do not answer."""
         loop = asyncio.get_running_loop()
-        deadline = loop.time() + _PATIENCE_S
+        deadline = loop.time() + _START_TIMEOUT_S
         while True:
             rejection: Exception | None = None
             try:
@@ -326,7 +326,7 @@ class KafkaCluster:
             except (OSError, KafkaError) as error:
                 rejection = error
             if loop.time() > deadline:
-                raise TimeoutError(f"waited {_PATIENCE_S} s in vain until {what}") from rejection
+                raise TimeoutError(f"waited {_START_TIMEOUT_S} s in vain until {what}") from rejection
             await asyncio.sleep(_POLL_S)
 
     @asynccontextmanager

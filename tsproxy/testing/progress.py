@@ -5,9 +5,9 @@ import sys
 import time
 from typing import Final, TextIO
 
-_EVERY_S: Final = 5.0
+_PRINT_INTERVAL_S: Final = 5.0
 """The time between two lines where output is no terminal."""
-_TERMINAL_EVERY_S: Final = 0.2
+_TERMINAL_INTERVAL_S: Final = 0.2
 
 
 class Shown:
@@ -17,7 +17,7 @@ class Shown:
         self._stream = sys.stderr if stream is None else stream
         self._is_terminal = self._stream.isatty()
         self._began_s = time.monotonic()
-        self._next_s = self._began_s + (0 if self._is_terminal else _EVERY_S)
+        self._next_s = self._began_s + (0 if self._is_terminal else _PRINT_INTERVAL_S)
 
     @property
     def passed_s(self) -> float:
@@ -28,7 +28,7 @@ class Shown:
         now_s = time.monotonic()
         if now_s < self._next_s:
             return
-        self._next_s = now_s + (_TERMINAL_EVERY_S if self._is_terminal else _EVERY_S)
+        self._next_s = now_s + (_TERMINAL_INTERVAL_S if self._is_terminal else _PRINT_INTERVAL_S)
         text = f"  {said}{', ' if said else ''}{now_s - self._began_s:.0f} s"
         print(
             f"\r\x1b[K{text}" if self._is_terminal else text,

@@ -21,7 +21,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Self
 
-_PATIENCE_S: Final = 120
+_START_TIMEOUT_S: Final = 120
 _LINE_BYTES: Final = 1 << 20
 """The longest line of a log that is read."""
 
@@ -124,11 +124,11 @@ class RunningProxy:
         process = self._process
         assert process is not None
         try:
-            async with asyncio.timeout(_PATIENCE_S):
+            async with asyncio.timeout(_START_TIMEOUT_S):
                 status = await process.wait()
         except TimeoutError:
             await self.kill()
-            raise ProxyError(f"tsproxy did not stop within {_PATIENCE_S} s:\n{self._tail()}") from None
+            raise ProxyError(f"tsproxy did not stop within {_START_TIMEOUT_S} s:\n{self._tail()}") from None
         if self._reader is not None:
             await self._reader
         return status
@@ -152,10 +152,10 @@ class RunningProxy:
         )
         self._reader = asyncio.create_task(self._read_log(self._process))
         try:
-            async with asyncio.timeout(_PATIENCE_S):
+            async with asyncio.timeout(_START_TIMEOUT_S):
                 await asyncio.shield(self._started)
         except TimeoutError:
-            raise ProxyError(f"tsproxy did not start within {_PATIENCE_S} s:\n{self._tail()}") from None
+            raise ProxyError(f"tsproxy did not start within {_START_TIMEOUT_S} s:\n{self._tail()}") from None
 
     def _command(self) -> list[str]:
         command = [sys.executable, "-m", "tsproxy", "run", "--log-format", "json", "--admin", "127.0.0.1:0"]

@@ -7,7 +7,7 @@ end is held.
 
 from typing import Protocol
 
-from tsproxy.wire.k01_k78_fetch import MOST_TAIL_BYTES, blank_tail
+from tsproxy.wire.k01_k78_fetch import MAX_TAIL_BYTES, blank_tail
 from tsproxy.wire.primitives import DecodeError
 from tsproxy.wire.readers import FetchWalk, Layout
 from tsproxy.wire.received import Received
@@ -92,7 +92,7 @@ class AnswerStream(Received):
             raise DecodeError("records of an answer that does not fit its layout")
         if not walk.is_at_tail:
             return self.take(walked)
-        if walk.left > MOST_TAIL_BYTES:
+        if walk.left > MAX_TAIL_BYTES:
             raise DecodeError(f"an answer with {walk.left} bytes behind its records")
         if len(self) < walked + walk.left:
             return self.take(walked)

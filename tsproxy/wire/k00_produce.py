@@ -38,7 +38,7 @@ TOPIC_IDS_FROM: Final = 13
 TOPIC_ID_BYTES: Final = 16
 NODE_ENDPOINTS_TAG: Final = 0
 
-MOST_PARTITIONS: Final = 20_000
+MAX_PARTITIONS: Final = 20_000
 """The most partitions in one request: several times as many as one broker leads. They take at most 40 MB of
 memory. Without a limit, a frame of 100 MiB with six bytes for each partition would take 30 GB. The fast path
 has the same limit."""
@@ -46,7 +46,7 @@ has the same limit."""
 SMALLEST_PARTITION: Final = 6
 """Bytes of the smallest partition in a request: its index, null records, no tags."""
 
-MOST_ERRORS_READ: Final = 21
+MAX_ERRORS_READ: Final = 21
 """The most record errors of a partition that are read as values. A decision line lists one fewer, so the last
 one shows that there are more. A broker may send a million errors of 80 bytes each. The proxy reads only the
 times in the others."""
@@ -63,7 +63,7 @@ class ManyPartitionsError(DecodeError):
 
 
 def read_request(
-    version: int, body: bytes | memoryview, most: int = MOST_PARTITIONS, names: TopicNames = NO_NAMES
+    version: int, body: bytes | memoryview, most: int = MAX_PARTITIONS, names: TopicNames = NO_NAMES
 ) -> ProduceRequest:
     """The request in `body`. Bytes after its end are ignored, as brokers do.
 
@@ -196,7 +196,7 @@ def _read_record_errors(
 ) -> tuple[tuple[RecordError, ...], WrittenErrors | None]:
     """The first record errors. If there are more, also the unchanged bytes of all errors, else None."""
     count, start = reader.array(flexible), reader.pos
-    errors = tuple(_read_record_error(reader, flexible) for _ in range(min(count, MOST_ERRORS_READ)))
+    errors = tuple(_read_record_error(reader, flexible) for _ in range(min(count, MAX_ERRORS_READ)))
     left, times_ms = count - len(errors), []
     if not left:
         return errors, None

@@ -22,7 +22,7 @@ from tsproxy.wire.readers import Layout
 
 NODE_ENDPOINTS_FROM: Final = 16
 
-MOST_TAIL_BYTES: Final = 1 << 20
+MAX_TAIL_BYTES: Final = 1 << 20
 """The most bytes behind an answer's records. They are held until all have arrived. NodeEndpoints has some
 hundred bytes for each broker that leads a partition of the answer."""
 

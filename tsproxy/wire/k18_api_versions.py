@@ -25,7 +25,7 @@ PRODUCE_ON_4_FROM: Final = 3
 FETCH_ON_4_FROM: Final = 4
 """The oldest versions that brokers support from 4.0 on."""
 
-MOST_KEYS: Final = 500
+MAX_KEYS: Final = 500
 """The most API keys of an answer. Kafka 4.4 has fewer than a hundred. An answer of 64 KiB could have 9,000,
 which took the event loop 28 ms."""
 
@@ -38,7 +38,7 @@ def read_client_software(version: int, body: bytes | memoryview) -> str | None:
     return kept_name(f"{reader.string(is_flexible=True)}/{reader.string(is_flexible=True)}")
 
 
-MOST_CACHED_BYTES: Final = 4 << 10
+MAX_CACHED_BYTES: Final = 4 << 10
 READ: Final = Ceiling(
     "answers of brokers to ApiVersions, which each give the same one to every client",
     most=8,
@@ -52,7 +52,7 @@ def read_response(
 ) -> tuple[bytes, "BrokerVersions | None"]:
     """(`narrow_response`, `read_offers`) of a broker's answer. The latest answers are kept, since each client
     begins with this request, and reading one costs 380 us."""
-    read = _read if len(body) > MOST_CACHED_BYTES else _read_cached
+    read = _read if len(body) > MAX_CACHED_BYTES else _read_cached
     return read(version, bytes(body), newest_produce)
 
 
@@ -97,8 +97,8 @@ def narrow_response(
 def _count(reader: Reader, flexible: bool) -> int:
     """The number of API keys that follow."""
     count = reader.array(flexible)
-    if count > MOST_KEYS:
-        raise DecodeError(f"{count} API keys, at most {MOST_KEYS} are read")
+    if count > MAX_KEYS:
+        raise DecodeError(f"{count} API keys, at most {MAX_KEYS} are read")
     return count
 
 

@@ -29,7 +29,7 @@ WITHOUT_ADDRESSES: Final = frozenset({_TOPIC, _CLIENT_METRICS, _GROUP})
 """Types of resources without addresses. BROKER (4) has addresses. BROKER_LOGGER (8) and future types may have
 addresses."""
 
-MOST_KEYS_READ: Final = 5_000
+MAX_KEYS_READ: Final = 5_000
 """The most resources and keys that are read of one request. Reading them takes some milliseconds. A frame may
 have two million."""
 
@@ -38,7 +38,7 @@ def may_contain_addresses(version: int, body: bytes | memoryview) -> bool:
     """True if the answer to this request may contain addresses.
 
     Also True for a request that cannot be read (the broker will reject it), and for a request above
-    MOST_KEYS_READ.
+    MAX_KEYS_READ.
     """
     try:
         return _names_others(version >= FLEXIBLE_FROM, Reader(body))
@@ -47,7 +47,7 @@ def may_contain_addresses(version: int, body: bytes | memoryview) -> bool:
 
 
 def _names_others(flexible: bool, reader: Reader) -> bool:
-    left = MOST_KEYS_READ
+    left = MAX_KEYS_READ
     for _ in range(reader.array(flexible)):
         if reader.int8() not in WITHOUT_ADDRESSES:
             return True

@@ -34,12 +34,12 @@ from tsproxy.wire.codecs import (
     zstd_keeps_to_window,
 )
 
-MOST_BYTES: Final = 1 << 20
+MAX_BYTES: Final = 1 << 20
 """The largest output of one call, in bytes. The limit saves memory. So much output takes about a millisecond.
 It is also the largest input: the usual batch of a producer decompresses to 1 MB at most, and has almost as
 many bytes itself if its records hardly compress."""
 
-_MOST_GZIP_BYTES: Final = 1 << 16
+_MAX_GZIP_BYTES: Final = 1 << 16
 _GZIP_WEIGHT: Final = 32
 """A deflate block may describe codes in 14 bytes and use none, and no library counts blocks. zlib takes 0.055
 us per byte of such blocks, which is 57 ms per MiB. So a call takes at most 4 ms, and all calls of one read
@@ -49,7 +49,7 @@ times as long as isal: 240 us for 100 KB. The way to a thread takes 250 us."""
 
 def most_input(codec_id: int) -> int:
     """The largest input of one call, in bytes."""
-    return _MOST_GZIP_BYTES if codec_id == Codec.GZIP else MOST_BYTES
+    return _MAX_GZIP_BYTES if codec_id == Codec.GZIP else MAX_BYTES
 
 
 def input_weight(codec_id: int) -> int:
@@ -68,7 +68,7 @@ def most_output(size: int) -> int:
 def decompressed(codec_id: int, data: bytes, most: int, zstd_window: int) -> bytes | bytearray | None:
     """The whole output of `data`, or None if it is larger than `most` bytes, or if `data` is large or
     unusual."""
-    most = min(most, MOST_BYTES, most_output(len(data)))
+    most = min(most, MAX_BYTES, most_output(len(data)))
     if most < 1 or len(data) > most_input(codec_id):  # in the libraries, 0 means no limit
         return None
     if codec_id == Codec.ZSTD:

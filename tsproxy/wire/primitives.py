@@ -16,10 +16,10 @@ _INT64: Final = struct.Struct(">q")
 MAX_STRING: Final = 0x7FFF
 """Kafka's generated code rejects longer strings, also compact ones (`MessageDataGenerator.java`)."""
 
-MOST_TAGS: Final = 100
+MAX_TAGS: Final = 100
 """The most tagged fields in one section. A field takes at least two bytes, so a frame could have fifty
 million fields. Each message of Kafka defines fewer than ten."""
-MOST_TAGS_TOGETHER: Final = 25_000
+MAX_TAGS_TOGETHER: Final = 25_000
 """The most tagged fields in all sections of one message. Answers to Produce have a section for each
 partition."""
 
@@ -41,7 +41,7 @@ class Reader:
         self.data = memoryview(data)
         self.pos = pos
         self.end = len(data) if end is None else end
-        self._tags_left = MOST_TAGS_TOGETHER
+        self._tags_left = MAX_TAGS_TOGETHER
 
     @property
     def remaining(self) -> int:
@@ -138,7 +138,7 @@ class Reader:
         """A complete tagged-field section with its count, unchanged. It is empty before the flexible
         versions.
 
-        Raises DecodeError for more than MOST_TAGS fields, or more than MOST_TAGS_TOGETHER in all sections.
+        Raises DecodeError for more than MAX_TAGS fields, or more than MAX_TAGS_TOGETHER in all sections.
         """
         if not is_flexible:
             return b""
@@ -152,9 +152,9 @@ class Reader:
         """The number of tagged fields that follow, with the limits of `tags`."""
         count = self.unsigned_varint()
         self._tags_left -= count
-        if count > MOST_TAGS or self._tags_left < 0:
+        if count > MAX_TAGS or self._tags_left < 0:
             raise DecodeError(
-                f"{count} tagged fields, at most {MOST_TAGS} and {MOST_TAGS_TOGETHER} a message are read"
+                f"{count} tagged fields, at most {MAX_TAGS} and {MAX_TAGS_TOGETHER} a message are read"
             )
         return count
 

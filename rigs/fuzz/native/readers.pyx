@@ -300,7 +300,7 @@ cdef int check_errors(const uint8_t* data, size_t size) except -1:
 
 cdef object ZSTD = zstandard.ZstdDecompressor(max_window_size=1 << 17)
 ZSTD.decompress(zstandard.compress(b"so that what it keeps is there before the first input"))
-cdef int64_t MOST_DECOMPRESSED = 1 << 17
+cdef int64_t MAX_DECOMPRESSED = 1 << 17
 
 
 cdef int check_lz4(const uint8_t* data, size_t size) except -1:
@@ -308,7 +308,7 @@ cdef int check_lz4(const uint8_t* data, size_t size) except -1:
     view = PyMemoryView_FromMemory(<char*>data, size, PyBUF_READ)
     cdef int64_t told = lz4_size(view)
     require(-1 <= told and told <= <int64_t>(255 * size), "a block grows too much")
-    if 0 <= told <= MOST_DECOMPRESSED:
+    if 0 <= told <= MAX_DECOMPRESSED:
         try:
             made = lz4.block.decompress(view, uncompressed_size=told + 64)
         except lz4.block.LZ4BlockError:
@@ -336,10 +336,10 @@ cdef int check_zstd(const uint8_t* data, size_t size) except -1:
     require(-1 <= told and told <= <int64_t>(((1 << 21) * size) // 3), "a frame grows too much")
     require(work == -1 or 6_000 <= work, "a frame without a block")
     require(work <= <int64_t>(size // 3) * (6_000 + 20 * 0x17EFF), "more sequences than there may be")
-    if 0 <= told <= MOST_DECOMPRESSED and not data[4] & 3:
+    if 0 <= told <= MAX_DECOMPRESSED and not data[4] & 3:
         try:
             said = zstandard.get_frame_parameters(view).content_size
-            if said != zstandard.CONTENTSIZE_UNKNOWN and said > MOST_DECOMPRESSED:
+            if said != zstandard.CONTENTSIZE_UNKNOWN and said > MAX_DECOMPRESSED:
                 return 0  # the library would allocate it
             made = ZSTD.decompress(view, max_output_size=told + 64)
         except zstandard.ZstdError:

@@ -118,7 +118,7 @@ listeners: [{{ bind: "{HOST}:{first}", brokers: {{ count: 5 }} }}]
             for _ in range(5 if FULL else 1):
                 await load.goes_on(RECORDS)
                 await proxy.__aexit__(None, None, None)
-                assert events(proxy, "proxy_stopped")[0]["clients_cut"] == 0
+                assert events(proxy, "proxy_stopped")[0]["connections_aborted"] == 0
                 proxy = await RunningProxy(config=config).__aenter__()
             await load.goes_on(RECORDS)
     finally:

@@ -16,7 +16,7 @@ from tsproxy.clock import Clock
 from tsproxy.proxy import clock_check
 from tsproxy.proxy.brokers.discovery import Cluster
 from tsproxy.proxy.clock_check import system_clock
-from tsproxy.proxy.clock_check.doubts import Doubts, Witness
+from tsproxy.proxy.clock_check.doubts import ClockWarnings, Witness
 from tsproxy.proxy.clock_check.monitor import STEP_REMEMBERED_MS
 from tsproxy.proxy.clock_check.offsets import Offset
 from tsproxy.proxy.clock_check.stamps import Look, Newest
@@ -75,7 +75,7 @@ def test_a_kernel_that_says_nothing_raises_no_doubt(monkeypatch, fails):
 
 
 def test_the_kernel_warns_together_with_the_brokers():
-    doubts = Doubts()
+    doubts = ClockWarnings()
     doubts.put(Witness.KERNEL, "nothing keeps it")
     doubts.put(Witness.BROKERS, "it is 2 h behind")
 

@@ -318,7 +318,7 @@ async def test_a_reload_with_another_login_measures_by_that_login_and_one_withou
 
 
 async def test_a_measurement_that_hangs_is_given_up_and_made_again(monkeypatch):
-    monkeypatch.setattr("tsproxy.proxy.clock_check.monitor.PATIENCE_S", 0.01)
+    monkeypatch.setattr("tsproxy.proxy.clock_check.monitor.ANSWER_TIMEOUT_S", 0.01)
     monkeypatch.setattr("tsproxy.proxy.clock_check.monitor.RETRY_MS", 10)
     probed = Probed(monkeypatch, lambda: asyncio.Event().wait() if len(probed.measured) == 1 else five())
     sane = Sane(WITH_PROBE, Clock())

@@ -27,7 +27,7 @@ async def script(text, folder):
 
 
 async def test_a_full_disk_is_told_of_waited_for_and_costs_no_line(small_disk, tmp_path, monkeypatch):
-    monkeypatch.setattr(files_room, "RETRY_S", 0.01)
+    monkeypatch.setattr(files_room, "RETRY_DELAY_S", 0.01)
     ballast = small_disk / "ballast"
     files = files_in(small_disk / "log")
     with structlog.testing.capture_logs() as told:
@@ -48,8 +48,8 @@ async def test_a_full_disk_is_told_of_waited_for_and_costs_no_line(small_disk, t
 
 async def test_a_full_disk_is_told_of_before_a_line_needs_it(small_disk, monkeypatch):
     """Lines may be a minute apart. A line that still fits does not end the warning."""
-    monkeypatch.setattr(files_room, "LOOK_EVERY_S", 0.01)
-    monkeypatch.setattr(files_room, "RETRY_S", 0.01)
+    monkeypatch.setattr(files_room, "POLL_INTERVAL_S", 0.01)
+    monkeypatch.setattr(files_room, "RETRY_DELAY_S", 0.01)
     ballast = small_disk / "ballast"
     files = files_in(small_disk / "log")
     files.start()
@@ -71,7 +71,7 @@ async def test_a_full_disk_is_told_of_before_a_line_needs_it(small_disk, monkeyp
 
 async def test_on_a_full_disk_the_files_that_are_too_old_are_the_room(small_disk, monkeypatch):
     """A line that waits for room would otherwise keep the thread from making it."""
-    monkeypatch.setattr(files_room, "RETRY_S", 0.01)
+    monkeypatch.setattr(files_room, "RETRY_DELAY_S", 0.01)
     clock = HandClock()
     old = small_disk / "decisions-20260101T000000Z-proxy_1-before-0001.jsonl"
     old.write_bytes(b"x" * (ROOM_BYTES // 2))
@@ -103,7 +103,7 @@ async def test_a_disk_that_stays_full_leaves_a_readable_file_and_the_right_count
 
 async def test_a_disk_that_becomes_read_only_is_told_of_and_waited_for(small_disk, monkeypatch):
     """Another disk is mounted over it, since the system makes none read-only that is written to."""
-    monkeypatch.setattr(files_room, "RETRY_S", 0.01)
+    monkeypatch.setattr(files_room, "RETRY_DELAY_S", 0.01)
     files = files_in(small_disk)
     with structlog.testing.capture_logs() as told:
         files.start()
@@ -183,7 +183,7 @@ async def test_a_limit_on_the_size_of_a_file_is_met_by_a_new_file(tmp_path):
 
 
 async def test_a_folder_that_cannot_be_made_again_is_waited_for(tmp_path, monkeypatch):
-    monkeypatch.setattr(files_room, "RETRY_S", 0.01)
+    monkeypatch.setattr(files_room, "RETRY_DELAY_S", 0.01)
     folder = tmp_path / "decisions"
     files = files_in(folder)
     files.start()

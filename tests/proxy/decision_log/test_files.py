@@ -63,7 +63,7 @@ async def test_a_file_that_is_old_is_closed_though_nothing_more_comes(tmp_path):
 async def test_a_file_that_cannot_be_opened_is_tried_again_at_the_retries_pace(tmp_path, monkeypatch):
     """A file that was closed for its age, and has no successor, stays due: the thread must not spin."""
     tries, opened, clock = [], os.open, HandClock()
-    monkeypatch.setattr(files_room, "RETRY_S", 60)
+    monkeypatch.setattr(files_room, "RETRY_DELAY_S", 60)
 
     class Queue(SimpleQueue):
         def get(self, timeout):
@@ -106,7 +106,7 @@ async def test_when_no_file_can_be_opened_the_folder_is_tidied_first(tmp_path, m
             raise OSError(errno.ENOSPC, "No space left on device")
         return opened(path, *how)
 
-    monkeypatch.setattr(files_room, "RETRY_S", 0.01)
+    monkeypatch.setattr(files_room, "RETRY_DELAY_S", 0.01)
     monkeypatch.setattr(os, "open", on_a_full_disk)
     files = files_in(tmp_path, every_ms=50, clock=clock, retention=Retention(None, 1))
     files.start()
@@ -250,7 +250,7 @@ async def test_lines_that_come_together_are_handed_over_together_or_not_at_all(t
 async def test_a_line_cut_short_by_a_full_disk_is_taken_back_and_written_when_there_is_room(
     tmp_path, monkeypatch
 ):
-    monkeypatch.setattr(files_room, "RETRY_S", 0.01)
+    monkeypatch.setattr(files_room, "RETRY_DELAY_S", 0.01)
     write = os.write
     files = files_in(tmp_path)
     with structlog.testing.capture_logs() as logs:

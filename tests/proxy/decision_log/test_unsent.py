@@ -57,7 +57,7 @@ def test_the_next_process_goes_on_where_a_killed_one_was(tmp_path):
     killed = Unsent.begin(tmp_path, NAME)
     killed.sent(Position(1, 2))
     assert list(Unsent.left_behind(tmp_path)) == []  # it lives
-    killed.let_go()
+    killed.release()
     [unsent] = Unsent.left_behind(tmp_path)
     assert drain(unsent) == [b"b"]
     assert unsent.finish()
@@ -100,7 +100,7 @@ def test_links_are_not_followed_to_what_is_sent_or_written(tmp_path):
     (folder / "decisions-20270115T080000Z-px-boot-0002.jsonl").symlink_to(secret)
     assert drain(unsent) == [b"a", b"c"]
 
-    unsent.let_go()
+    unsent.release()
     [position] = (path for path in folder.iterdir() if not path.name.startswith("decisions-"))
     position.unlink()
     position.symlink_to(secret)

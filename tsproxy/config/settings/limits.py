@@ -7,7 +7,7 @@ from tsproxy.config.keys import keys_for, live
 from tsproxy.config.kinds import DURATION, SIZE, TOTAL_SIZE, number, or_word
 from tsproxy.model.view import SessionLimits
 
-MOST_CONNECTIONS: Final = 10_000
+MAX_CONNECTIONS: Final = 10_000
 
 SESSION_LIMITS: Final = keys_for(
     SessionLimits,
@@ -59,7 +59,7 @@ class ConnectionLimits:
         "Clients that may be connected at a time; each takes two file descriptors. Without it 10,000, or as "
         "many as the system's limit of open files allows.",
         default=None,
-        otherwise=MOST_CONNECTIONS,
+        otherwise=MAX_CONNECTIONS,
     )
     connections_per_address: int = live(
         number(1, 1_000_000),

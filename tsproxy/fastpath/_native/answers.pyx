@@ -18,7 +18,7 @@ from tsproxy.wire.readers._native.fetch cimport OVER, FetchPlace, begin_fetch, e
 
 cdef enum:
     SIZE_BYTES = 4
-    MOST_UNORDERED = 64          # one bit each
+    MAX_UNORDERED = 64          # one bit each
 
 
 cdef class AnswerFilter:
@@ -151,7 +151,7 @@ cdef class AnswerFilter:
                     found = self.find(asked, key, key_size, read_int32(answer), named, seen)
                 if found < 0:
                     return False
-                seen |= <uint64_t>1 << (found & (MOST_UNORDERED - 1))
+                seen |= <uint64_t>1 << (found & (MAX_UNORDERED - 1))
                 self.read_acceptance(answer, asked.api_version, is_flexible)
                 named += 1
                 partitions -= 1
@@ -174,7 +174,7 @@ cdef class AnswerFilter:
         cdef Py_ssize_t at
         if key == NULL:
             return -1
-        if asked.batches > MOST_UNORDERED:
+        if asked.batches > MAX_UNORDERED:
             return expected if self.is_of(asked, expected, key, key_size, partition) else -1
         if not seen >> expected & 1 and self.is_of(asked, expected, key, key_size, partition):
             return expected

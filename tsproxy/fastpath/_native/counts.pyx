@@ -8,9 +8,9 @@ from tsproxy.decisions.drift import EDGES
 from tsproxy.decisions.totals import Totals, bar
 
 cdef enum:
-    MOST_EDGES = 256
+    MAX_EDGES = 256
 
-cdef int64_t edges[MOST_EDGES]
+cdef int64_t edges[MAX_EDGES]
 cdef int32_t edge_count = len(EDGES)
 for _at in range(edge_count):
     edges[_at] = EDGES[_at]

@@ -19,7 +19,7 @@ from tsproxy.wire.readers.streamed import Layout
 from tsproxy.fastpath.forwarded import ForwardedBatch, ForwardedFetch, ForwardedProduce, ForwardedRelay
 
 cdef Py_ssize_t SMALLEST = 8
-cdef Py_ssize_t MOST_KEPT = 512  # an empty ring of batches is freed if it has room for more
+cdef Py_ssize_t MAX_KEPT = 512  # an empty ring of batches is freed if it has room for more
 cdef tuple LAYOUTS = tuple(Layout)
 cdef tuple CODECS = tuple(codec.name.lower() for codec in Codec)
 
@@ -42,7 +42,7 @@ cdef Entry own_entry(slot) noexcept:
     return entry
 
 
-cdef void let_go(Entry entry) noexcept:
+cdef void release(Entry entry) noexcept:
     if entry.kind == PRODUCE:
         (<Table>entry.owner).in_flight -= 1
     if entry.owner != NULL:
@@ -129,7 +129,7 @@ cdef class InFlight:
 
     cdef void free_batches(self) noexcept:
         """Free the ring of batches if it is large and empty."""
-        if self.batch_count == 0 and self.batch_capacity > MOST_KEPT:
+        if self.batch_count == 0 and self.batch_capacity > MAX_KEPT:
             PyMem_Free(self.batches)
             self.batches = NULL
             self.batch_capacity = self.first_batch = 0
@@ -158,7 +158,7 @@ cdef class InFlight:
             self.first_batch = (self.first_batch + entry.batches) & (self.batch_capacity - 1)
             self.batch_count -= entry.batches
             self.free_batches()
-        let_go(entry)
+        release(entry)
 
     cdef object forwarded(self, Entry* entry):
         """The head as a value for the session."""

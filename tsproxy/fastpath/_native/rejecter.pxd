@@ -8,7 +8,7 @@ from tsproxy.fastpath._native.rejections cimport Rejections
 from tsproxy.fastpath._native.time_range cimport Span
 
 cdef enum:
-    MOST_PARTITIONS = 64
+    MAX_PARTITIONS = 64
 
 cdef struct Rejected:        # one partition of a request, and how it is rejected
     PyObject* rejections   # of its topic; the table keeps them alive
@@ -32,7 +32,7 @@ cdef class Rejecter:
     cdef Py_ssize_t capacity
     cdef int64_t records_left  # how many more may be rejected in this read
     cdef RequestFilter requests
-    cdef Rejected rejected[MOST_PARTITIONS]
+    cdef Rejected rejected[MAX_PARTITIONS]
     cdef Py_ssize_t count      # of `rejected`
 
     cdef Py_ssize_t run(self, const uint8_t* data, Py_ssize_t size, int64_t now_ms) except -1

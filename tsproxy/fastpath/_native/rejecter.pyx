@@ -38,8 +38,8 @@ cdef enum:
     ATTRIBUTES = 21
     PRODUCER = 43
     PRODUCER_BYTES = 10          # its id, and its epoch
-    MOST_RECORDS = 20000         # of one read: more would delay other connections
-    MOST_OTHERS = 64             # bytes of an answer, a topic or a partition, without its texts
+    MAX_RECORDS = 20000         # of one read: more would delay other connections
+    MAX_OTHERS = 64             # bytes of an answer, a topic or a partition, without its texts
     KEPT_BYTES = 16384           # of memory for answers that may be kept from one read to the next
 
 
@@ -83,7 +83,7 @@ cdef class Rejecter:
         cdef Py_ssize_t start = 0
         cdef int64_t announced
         self.size = self.throttle_ms = 0
-        self.records_left = MOST_RECORDS
+        self.records_left = MAX_RECORDS
         if self.capacity > KEPT_BYTES:
             self.free_answers()
         if requests.table is None or requests.in_flight.count or not requests.table.rejections:
@@ -160,7 +160,7 @@ cdef class Rejecter:
         cdef Rejected* rejected
         cdef Rejections rejections
         cdef const uint8_t* records
-        if body.is_bad or partitions < 1 or partitions > MOST_PARTITIONS - self.count:
+        if body.is_bad or partitions < 1 or partitions > MAX_PARTITIONS - self.count:
             return False
         rejections = self.requests.table.rejections.get(PyBytes_FromStringAndSize(<const char*>key, key_size))
         if rejections is None or now_ms >= rejections.until_ms:  # avoids a useless walk
@@ -189,7 +189,7 @@ cdef class Rejecter:
         is_transactional = self.requests.table.transactional_id_bytes is not None
         if rejected.size > rejections.max_message_bytes:
             return False
-        if not is_usual(at, rejected.size, is_transactional, min(MOST_RECORDS, self.requests.table.records_per_batch)):
+        if not is_usual(at, rejected.size, is_transactional, min(MAX_RECORDS, self.requests.table.records_per_batch)):
             return False
         if peek_int16(at + ATTRIBUTES) & CODEC:
             return False
@@ -299,14 +299,14 @@ cdef class Rejecter:
 
     cdef Py_ssize_t most_bytes(self, int64_t now_ms) except -1:
         """An upper bound of the answer's size."""
-        cdef Py_ssize_t at, size = MOST_OTHERS
+        cdef Py_ssize_t at, size = MAX_OTHERS
         cdef Rejected* rejected
         cdef Rejections rejections
         for at in range(self.count):
             rejected = &self.rejected[at]
             rejections = <Rejections>rejected.rejections
             rejections.find_words(now_ms)
-            size += MOST_OTHERS + rejected.key_size + PyBytes_GET_SIZE(rejections.message_of(rejected.kind))
+            size += MAX_OTHERS + rejected.key_size + PyBytes_GET_SIZE(rejections.message_of(rejected.kind))
             size += rejected.bad_records * most_bytes_of_error(&rejections.words)
         return size
 

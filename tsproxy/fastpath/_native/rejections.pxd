@@ -5,7 +5,7 @@ from tsproxy.fastpath._native.time_range cimport Span
 from tsproxy.wire.readers._native.culprits cimport Pieces
 
 cdef enum:
-    MOST_KINDS = 8
+    MAX_KINDS = 8
 
 cdef struct Kind:
     Span first_ms          # the range of the first culprit's time
@@ -22,7 +22,7 @@ cdef class Rejections:
     cdef int64_t before_max_ms   # below 0: unlimited
     cdef int64_t after_max_ms
     cdef int64_t max_message_bytes
-    cdef Kind kinds[MOST_KINDS]
+    cdef Kind kinds[MAX_KINDS]
     cdef list rejections         # one for each kind
     cdef list messages           # as bytes
     cdef Py_ssize_t most_listed

@@ -14,7 +14,7 @@ from tsproxy.wire.readers._native.culprits cimport pieces_of
 from tsproxy.policy.timestamps import out_of_range_pieces
 
 cdef enum:
-    A_TOPIC = 2560  # bytes of one Rejections without its kinds: mostly room for the numbers of MOST_KINDS
+    A_TOPIC = 2560  # bytes of one Rejections without its kinds: mostly room for the numbers of MAX_KINDS
     A_KIND = 768    # bytes of one kind, without its texts and histograms
 
 
@@ -28,7 +28,7 @@ cdef class Rejections:
 
     def __dealloc__(self):
         cdef int at
-        for at in range(MOST_KINDS):
+        for at in range(MAX_KINDS):
             release(&self.kinds[at].counts)
 
     def learn(self, rejection):
@@ -38,7 +38,7 @@ cdef class Rejections:
             return
         while at < len(self.rejections) and self.rejections[at].key != rejection.key:
             at += 1
-        if at == MOST_KINDS:
+        if at == MAX_KINDS:
             return
         kind = &self.kinds[at]
         if at == len(self.rejections):

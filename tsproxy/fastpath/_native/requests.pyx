@@ -38,10 +38,10 @@ cdef enum:
     FETCH_KEY = 1
     SHARE_FETCH_KEY = 78
     ZSTD = 4                     # the last codec
-    MOST_COMPARED = 32           # so many are compared each with each; more are sorted first
+    MAX_COMPARED = 32           # so many are compared each with each; more are sorted first
 
 cdef int16_t NODE_ENDPOINTS_FROM = k01_k78_fetch.NODE_ENDPOINTS_FROM
-cdef int32_t MOST_PARTITIONS = k00_produce.MOST_PARTITIONS
+cdef int32_t MAX_PARTITIONS = k00_produce.MAX_PARTITIONS
 cdef bytes FLEXIBLE_BY_KEY = bytes(
     min(APIS[key].flexible_from, 255) if key in APIS else 255 for key in range(max(APIS) + 1)
 )
@@ -220,7 +220,7 @@ cdef class RequestFilter:
         while topics > 0 and not body.is_bad:
             row = self.stage_topic(body, &head, row + 1, now_ms)
             topics -= 1
-            if self.in_flight.batch_count - staged_before > MOST_PARTITIONS:
+            if self.in_flight.batch_count - staged_before > MAX_PARTITIONS:
                 body.is_bad = True
         no_tags(body, head.is_flexible)
         if not is_whole(body) or not self.are_named_once(staged_before):
@@ -248,7 +248,7 @@ cdef class RequestFilter:
         cdef Batch* one
         cdef uint64_t* named
         cdef bint is_once = True
-        if count > MOST_COMPARED:
+        if count > MAX_COMPARED:
             named = <uint64_t*>PyMem_Malloc(count * sizeof(uint64_t))
             if named == NULL:
                 raise MemoryError
@@ -277,7 +277,7 @@ cdef class RequestFilter:
         cdef const uint8_t* key = take(body, key_size)
         cdef int64_t partitions = read_size(body, is_flexible)
         cdef Py_ssize_t row = -1
-        if not body.is_bad and 0 < partitions <= MOST_PARTITIONS:
+        if not body.is_bad and 0 < partitions <= MAX_PARTITIONS:
             row = self.table.row_of(key, key_size, guess)
         if row < 0:
             body.is_bad = True

@@ -27,7 +27,7 @@ from tsproxy.wire.k02_list_offsets import PartitionOffset
 
 PARTITIONS_A_REQUEST: Final = 2_000
 ROUNDS: Final = 3
-AGAIN_S: Final = 0.5
+RETRY_DELAY_S: Final = 0.5
 """The wait before the next round. A round queries the partitions again whose leader has moved. There are at
 most ROUNDS rounds."""
 
@@ -115,7 +115,7 @@ class _Inquiry:
         remaining = set(layout.leaders)
         for round_number in range(ROUNDS):
             if round_number:
-                await asyncio.sleep(AGAIN_S)
+                await asyncio.sleep(RETRY_DELAY_S)
                 layout = await _layout(first, self.is_selected)
             remaining = await self._query_leaders(layout, remaining)
             if not remaining:

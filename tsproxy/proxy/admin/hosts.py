@@ -21,7 +21,7 @@ from typing import Final
 from tsproxy.decisions.text import bounded
 from tsproxy.model.addresses import ip_or_none
 
-MOST_SHOWN: Final = 100
+MAX_SHOWN: Final = 100
 """The most characters of a name that an error text repeats."""
 
 _BROWSER_HEADERS: Final = ("accept-language", "cookie", "origin", "referer")
@@ -52,7 +52,7 @@ def misdirected(headers: Headers, own_names: Collection[str]) -> str | None:
     name = _name(hosts[0]) if len(hosts) == 1 else None
     if name is not None and _is_own(name, own_names):
         return None
-    shown = bounded(name or ", ".join(hosts), MOST_SHOWN)
+    shown = bounded(name or ", ".join(hosts), MAX_SHOWN)
     return (
         f"A browser gets no page here under the name {shown!a}: any page on the Internet could ask by a name "
         "of its own (DNS rebinding). Ask by an address or by localhost, or list the name in admin.hosts."

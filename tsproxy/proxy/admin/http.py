@@ -25,7 +25,7 @@ from tsproxy.tls.contexts import CurrentTls
 MAX_HEAD_BYTES: Final = 8 * 1024
 HEAD_S: Final = 1.0
 """The time limit for the head of the request. A client sends it at once."""
-PATIENCE_S: Final = 5.0
+REQUEST_TIMEOUT_S: Final = 5.0
 """The time limit for the TLS handshake, for making the page, and for sending the whole answer."""
 
 TEXT: Final = "text/plain; charset=utf-8"
@@ -42,7 +42,7 @@ class Answer:
 
 
 Page = Callable[[], Answer | Awaitable[Answer]]
-"""Makes a page. A page that needs answers from elsewhere has a time limit of its own, below PATIENCE_S."""
+"""Makes a page. A page that needs answers from elsewhere has a shorter time limit than REQUEST_TIMEOUT_S."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,10 +118,10 @@ class AdminHttp:
             async with asyncio.timeout(HEAD_S):
                 head = await _read_head(reader)
             place.waits_for_client = False
-            async with asyncio.timeout(PATIENCE_S):
+            async with asyncio.timeout(REQUEST_TIMEOUT_S):
                 is_head, answer = await self.answer(head)
             place.waits_for_client = True
-            async with asyncio.timeout(PATIENCE_S):
+            async with asyncio.timeout(REQUEST_TIMEOUT_S):
                 await _send(_encode(answer, with_body=not is_head), reader, writer)
         except (OSError, TimeoutError, asyncio.IncompleteReadError):
             pass  # the other end closed the connection, or is too slow
@@ -140,7 +140,7 @@ class AdminHttp:
             lambda: protocol,
             connection,
             ssl=self._tls() if self._tls else None,
-            ssl_handshake_timeout=PATIENCE_S if self._tls else None,
+            ssl_handshake_timeout=REQUEST_TIMEOUT_S if self._tls else None,
         )
         return reader, asyncio.StreamWriter(transport, protocol, reader, loop)
 

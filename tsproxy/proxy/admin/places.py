@@ -11,8 +11,8 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Final
 
-MOST: Final = 64
-MOST_OF_AN_ADDRESS: Final = 16
+MAX_CONNECTIONS: Final = 64
+MAX_OF_AN_ADDRESS: Final = 16
 
 
 class Place:
@@ -39,9 +39,9 @@ class Places:
     def take(self, address: str) -> Place | None:
         """A place for a new connection, or None if all connections that would have to leave get answers
         now."""
-        if self._by_address[address] >= MOST_OF_AN_ADDRESS:
+        if self._by_address[address] >= MAX_OF_AN_ADDRESS:
             may_go = self._send_away_oldest_of(address)
-        elif len(self._taken) >= MOST:
+        elif len(self._taken) >= MAX_CONNECTIONS:
             may_go = any(self._send_away_oldest_of(each) for each, _ in self._by_address.most_common())
         else:
             may_go = True

@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Final
 
 from tsproxy.proxy.metrics.offenders import SHOWN, Offender, highest
-from tsproxy.proxy.metrics.results import Lately, joined
+from tsproxy.proxy.metrics.results import RecentResult, joined
 from tsproxy.proxy.metrics.totals import Families, as_lines, counts, families_of
 from tsproxy.proxy.metrics.totals import joined as joined_families
 
@@ -36,7 +36,7 @@ class Report:
     brokers: tuple[Broker, ...] = ()
     offenders: tuple[Offender, ...] = ()
     warnings: tuple[str, ...] = ()
-    lately: tuple[Lately, ...] = ()
+    lately: tuple[RecentResult, ...] = ()
 
     def as_line(self) -> dict[str, Any]:
         return {
@@ -58,7 +58,7 @@ class Report:
             "brokers": tuple(Broker(**each) for each in line["brokers"]),
             "offenders": tuple(map(Offender.of_line, line["offenders"])),
             "warnings": tuple(line["warnings"]),
-            "lately": tuple(Lately(**each) for each in line["lately"]),
+            "lately": tuple(RecentResult(**each) for each in line["lately"]),
         }
         return cls(**{**line, **parsed})
 

@@ -55,11 +55,11 @@ NODES_EVERY_MS: Final = 1_000
 TOPICS_PROBED: Final = 200
 STAMPED_TOPICS: Final = 20
 TOPIC_PROBED: Final = "tsproxy.probe"
-MOST_LISTED: Final = 20_000
+MAX_LISTED: Final = 20_000
 """The most topics whose limits are read at the start."""
 LISTING_MS: Final = 2_000
 """How long clients wait at the start for the limits of topics."""
-MOST_WANTED: Final = 400
+MAX_WANTED: Final = 400
 """The most topics whose limits are read at once for requests that wait."""
 WANTED_EVERY_MS: Final = 20
 
@@ -186,9 +186,9 @@ class Cluster:
     def limits_unknown(self) -> list[str]:
         return self._links.values_unknown()
 
-    def doubt_broker(self, address: str) -> None:
+    def suspect_hang(self, address: str) -> None:
         """The broker at `address` keeps a client waiting: see whether it answers us."""
-        self._links.doubt(address)
+        self._links.suspect_hang(address)
 
     def connections(self) -> Mapping[int, AdminConnection]:
         """Our own open connections, by the node id of the broker."""
@@ -349,7 +349,7 @@ class Cluster:
         cluster most topics are left: the first request to each of them waits for its limits. Limits
         that may not be read are logged when somebody needs them."""
         began_ms = self._clock.monotonic_ms()
-        for start in range(0, min(len(topics), MOST_LISTED), TOPICS_A_REQUEST):
+        for start in range(0, min(len(topics), MAX_LISTED), TOPICS_A_REQUEST):
             answers = await connection.describe(topics[start : start + TOPICS_A_REQUEST])
             described = [each for each in answers if each.error_code == ErrorCode.NONE]
             self._topics.update(described, self._clock.monotonic_ms())
@@ -361,7 +361,7 @@ class Cluster:
 
     async def _read_wanted(self, connection: AdminConnection) -> None:
         now_ms = self._wanted_read_ms = self._clock.monotonic_ms()
-        asked = self._wanted.take(now_ms, MOST_WANTED)
+        asked = self._wanted.take(now_ms, MAX_WANTED)
         await self._read_limits(connection, asked)
         for topic in asked:
             self.topic_used(topic)

@@ -37,12 +37,12 @@ from tsproxy.tls.contexts import CurrentTls
 
 FIRST_RETRY_MS: Final = 250
 LAST_RETRY_MS: Final = 10_000
-PATIENCE_S: Final = 0.5
+ANSWER_TIMEOUT_S: Final = 0.5
 """How long limits wait for brokers that have not answered. Meanwhile no other question is asked, and a
 request that needs its answer waits for a second at most."""
-DOUBT_S: Final = 3.0
+HANG_CHECK_S: Final = 3.0
 """A broker that keeps clients waiting hangs if it does not answer us for so long either."""
-DOUBT_AGAIN_S: Final = 5.0
+HANG_RECHECK_S: Final = 5.0
 """No doubts so soon after an answer: a client may wait for minutes, for records or for its group."""
 HUNG_LATELY_S: Final = 120.0
 """Most clients have given up their requests after this time."""
@@ -71,7 +71,7 @@ class BrokerLink:
         """Unset while an expected answer may still come."""
         self._answered_s = 0.0
         self._connect = connect
-        self._doubt: asyncio.TimerHandle | None = None
+        self._hang_check: asyncio.TimerHandle | None = None
         """Runs from a client's complaint until the broker answers us."""
         self._hangs = Trouble(BROKER_HANGS, BROKER_ANSWERS)
         self._is_due = True
@@ -103,27 +103,27 @@ class BrokerLink:
                 self.given = None
                 self._on_change()
 
-    def doubt(self) -> None:
+    def suspect_hang(self) -> None:
         """The broker keeps a client waiting. A wait is often what the client has asked for, such as a fetch
         or a join of a group. So ask the broker for something that it answers at once."""
         loop = asyncio.get_running_loop()
-        is_answered = loop.time() < self._answered_s + DOUBT_AGAIN_S
-        if self.connection is not None and self._doubt is None and not is_answered:
-            self._doubt = loop.call_later(DOUBT_S, self._found_hanging)
+        is_answered = loop.time() < self._answered_s + HANG_RECHECK_S
+        if self.connection is not None and self._hang_check is None and not is_answered:
+            self._hang_check = loop.call_later(HANG_CHECK_S, self._found_hanging)
             self._wake.set()
 
     def _found_hanging(self) -> None:
         self._hangs.failed(
-            f"no answer to clients and to the proxy for {DOUBT_S:g} s",
+            f"no answer to clients and to the proxy for {HANG_CHECK_S:g} s",
             node_id=self._node_id,
             address=str(self.address),
             advice="see whether the broker hangs; if it runs, look at its load and its disk",
         )
 
-    def _end_doubt(self) -> None:
-        if self._doubt is not None:
-            self._doubt.cancel()
-            self._doubt = None
+    def _end_hang_check(self) -> None:
+        if self._hang_check is not None:
+            self._hang_check.cancel()
+            self._hang_check = None
 
     def warning(self) -> str | None:
         """A sentence if the broker hangs."""
@@ -147,7 +147,7 @@ class BrokerLink:
         try:
             await keep_conversing(self._connect_and_converse, self._conversation_failed, self._wake)
         finally:
-            self._end_doubt()
+            self._end_hang_check()
 
     async def _connect_and_converse(self) -> None:
         async with self._connect(self.address, self._wake.set) as connection:
@@ -175,7 +175,7 @@ class BrokerLink:
             self._wake.clear()
             if connection.has_ended:
                 raise ConversationError(f"{self.address}: the broker closed the connection")
-            if self._doubt is not None or self._hangs.text is not None:
+            if self._hang_check is not None or self._hangs.text is not None:
                 await connection.offers()  # it needs no right and no topic
                 self._answered()
             if self._is_due:
@@ -190,7 +190,7 @@ class BrokerLink:
 
     def _answered(self) -> None:
         self._answered_s = asyncio.get_running_loop().time()
-        self._end_doubt()
+        self._end_hang_check()
         self._hangs.over(node_id=self._node_id, address=str(self.address))
 
     def _described(self, given: Given | None) -> None:
@@ -204,7 +204,7 @@ class BrokerLink:
 
     def _lost(self, text: str) -> None:
         """The broker cannot be reached. Its last answer stays in force. If there is none, log that once."""
-        self._end_doubt()
+        self._end_hang_check()
         if not self._is_lost:
             self._is_lost = True
             self._on_outage()
@@ -284,9 +284,9 @@ class BrokerLinks:
             link.query(self._topics)
 
     async def answered(self) -> None:
-        """Returns when all reachable brokers have answered, or after `PATIENCE_S`."""
+        """Returns when all reachable brokers have answered, or after `ANSWER_TIMEOUT_S`."""
         with suppress(TimeoutError):
-            async with asyncio.timeout(PATIENCE_S):
+            async with asyncio.timeout(ANSWER_TIMEOUT_S):
                 for link in tuple(self._links.values()):
                     await link.is_settled.wait()
 
@@ -300,10 +300,10 @@ class BrokerLinks:
             self._on_change()
             self._on_outage()
 
-    def doubt(self, address: str) -> None:
+    def suspect_hang(self, address: str) -> None:
         for link in self._links.values():
             if str(link.address) == address:
-                link.doubt()
+                link.suspect_hang()
 
     def hanging(self) -> list[str]:
         """A sentence for each broker that hangs, or hung lately when the cluster went on without it."""

@@ -22,7 +22,7 @@ from tsproxy.model.bounded import A_PLACE, Bounded, Ceiling, bytes_of
 from tsproxy.proxy.brokers.wanted import Wanted
 
 EVERY_MS: Final = 100
-MOST_ASKED: Final = 500
+MAX_ASKED: Final = 500
 """The most ids in one request. The others are in the next one."""
 NAMES: Final = Ceiling(
     "topic ids with their names",
@@ -96,7 +96,7 @@ class TopicIds:
 
     async def read(self, connection: AdminConnection, now_ms: int) -> Mapping[bytes, str]:
         """Request the names of wanted ids, and return those that were found. Raises ConversationError."""
-        self._asked_ms, asked = now_ms, self._wanted.take(now_ms, MOST_ASKED)
+        self._asked_ms, asked = now_ms, self._wanted.take(now_ms, MAX_ASKED)
         answer = await topic_names(connection, asked)
         if denied := [each for each in asked if each in answer.denied]:
             self._deny(denied)

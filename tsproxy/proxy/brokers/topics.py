@@ -58,7 +58,7 @@ LOGGED: Final = Ceiling(
 )
 USED_MS: Final = 10 * 60_000
 """How long the limits of a topic are read again after its last batch. Then the next batch waits for them."""
-MOST_LOGGED: Final = 100
+MAX_LOGGED: Final = 100
 """The most log lines about brokers that differ, since ten thousand topics may have the same differences."""
 
 
@@ -230,7 +230,7 @@ class Topics:
                 limits[own], on_kafka_4[own] = known.limits, known.on_kafka_4
                 if found := list(differences(known)):
                     differing[own] = found
-        if differing and len(self._differences) < MOST_LOGGED:
+        if differing and len(self._differences) < MAX_LOGGED:
             for topic, own in self._published.items():
                 self._log_differences(topic, differing.get(own, ()))
         return LimitsOf(self._published, limits), LimitsOf(self._published, on_kafka_4)
@@ -246,7 +246,7 @@ class Topics:
     def _log_differences(self, topic: str, found: Sequence[Difference]) -> None:
         for each in found:
             difference = (topic, each.key, str(each.by_node))
-            if difference not in self._differences and len(self._differences) < MOST_LOGGED:
+            if difference not in self._differences and len(self._differences) < MAX_LOGGED:
                 self._differences.add(difference)
                 TOPIC_LIMITS_DIFFER(
                     topic=topic,

@@ -19,10 +19,10 @@ from tsproxy.proxy.wait import wait_at_most
 from tsproxy.tls.contexts import CurrentTls
 from tsproxy.wire.k18_api_versions import Versions, produce_versions
 
-QUERY_EVERY_S: Final = 300.0
+POLL_INTERVAL_S: Final = 300.0
 """The interval of queries. Brokers are upgraded one at a time; until the next query a broker counts as
 unchanged."""
-RETRIED_EVERY_S: Final = 30.0
+RETRY_DELAY_S: Final = 30.0
 
 
 class BrokerVersions:
@@ -59,7 +59,7 @@ class BrokerVersions:
             except Exception as error:  # an error in our code: known versions stay, and the loop goes on
                 OFFERS_CRASHED(error=type(error).__name__, frames=frames_of(error))
             is_known = self._brokers <= self._known.keys()
-            await wait_at_most(QUERY_EVERY_S if is_known else RETRIED_EVERY_S, self._wake)
+            await wait_at_most(POLL_INTERVAL_S if is_known else RETRY_DELAY_S, self._wake)
 
     async def _query(self, broker: Address) -> None:
         """Query one broker. Without an answer its versions are unknown."""

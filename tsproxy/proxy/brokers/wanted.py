@@ -17,11 +17,11 @@ from tsproxy.model.bounded import A_PLACE, Ceiling, Room, bytes_of
 
 K = TypeVar("K", bytes, str)
 
-MOST_OF_ADDRESS: Final = 100
-MOST_ADDRESSES: Final = 500
+MAX_OF_ADDRESS: Final = 100
+MAX_ADDRESSES: Final = 500
 WANTED: Final = Ceiling(
     "topics, and ids of topics, that brokers are asked about",
-    most=MOST_OF_ADDRESS * MOST_ADDRESSES,
+    most=MAX_OF_ADDRESS * MAX_ADDRESSES,
     most_bytes=16 << 20,
     when_full="a topic is not asked about before others have an answer",
     entry_bytes=A_PLACE + 100,
@@ -58,8 +58,8 @@ class Wanted(Generic[K]):
         queue = self._of.get(address, {})
         if key in queue:
             return True
-        is_full = len(queue) >= MOST_OF_ADDRESS or not self._room.takes(_size_of(key))
-        if is_full or (not queue and len(self._of) >= MOST_ADDRESSES):
+        is_full = len(queue) >= MAX_OF_ADDRESS or not self._room.takes(_size_of(key))
+        if is_full or (not queue and len(self._of) >= MAX_ADDRESSES):
             return False
         queue[key] = _Question(now_ms)
         self._of[address] = queue
@@ -79,7 +79,7 @@ class Wanted(Generic[K]):
             address: [key for key, each in queue.items() if each.due_ms <= now_ms]
             for address, queue in self._of.items()
         }
-        for turn in range(MOST_OF_ADDRESS):
+        for turn in range(MAX_OF_ADDRESS):
             for address, keys in due.items():
                 if turn < len(keys) and len(taken) < most:
                     taken[keys[turn]] = None

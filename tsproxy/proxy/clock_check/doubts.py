@@ -22,7 +22,7 @@ class Witness(StrEnum):
     BROKERS = "brokers"
 
 
-class Doubts:
+class ClockWarnings:
     def __init__(self) -> None:
         self._texts: dict[Witness, str] = {}
 

@@ -12,7 +12,7 @@ from tsproxy.cluster.newest_timestamps import newest_timestamps
 from tsproxy.model.kafka import TOPICS_OF_BROKERS, ErrorCode
 from tsproxy.proxy.clock_check.stamps import Look, Newest
 
-MOST_PARTITIONS: Final = 500
+MAX_PARTITIONS: Final = 500
 
 Connections = Callable[[], Mapping[int, AdminConnection]]
 """The open connections to brokers, by node id."""
@@ -49,7 +49,7 @@ def _led(answer: Any) -> Mapping[int, list[tuple[str, int]]]:
     led: dict[int, list[tuple[str, int]]] = {}
     # (error_code, topic, is_internal, partitions), each partition (error_code, partition, leader, …)
     partitions = ((topic[1], *each[1:3]) for topic in answer.topics if topic[0] == 0 for each in topic[3])
-    for (topic, partition, leader), _ in zip(partitions, range(MOST_PARTITIONS), strict=False):
+    for (topic, partition, leader), _ in zip(partitions, range(MAX_PARTITIONS), strict=False):
         led.setdefault(leader, []).append((topic, partition))
     return led
 

@@ -23,7 +23,7 @@ from tsproxy.log_events.catalogue import (
     CLOCK_STEPPED,
 )
 from tsproxy.proxy.clock_check import system_clock
-from tsproxy.proxy.clock_check.doubts import Doubts, Witness
+from tsproxy.proxy.clock_check.doubts import ClockWarnings, Witness
 from tsproxy.proxy.clock_check.listening import Connections, newest_stamps
 from tsproxy.proxy.clock_check.offsets import Conclusion, Offset, conclude, offset_text
 from tsproxy.proxy.clock_check.probe import NoLogAppendTimeError, measure
@@ -41,14 +41,14 @@ from tsproxy.proxy.wait import wait_at_most
 from tsproxy.tls.contexts import CurrentTls
 
 CLIENT_ID: Final = "tsproxy-clock"
-CHECK_EVERY_S: Final = 1.0
+POLL_INTERVAL_S: Final = 1.0
 RETRY_MS: Final = 2_000
-PATIENCE_S: Final = 10.0
+ANSWER_TIMEOUT_S: Final = 10.0
 """How long one measurement of all brokers may take."""
 STEP_REMEMBERED_MS: Final = 10 * 60_000
 """How long a step is a reason for doubt, if brokers write nothing by which the clock could be compared."""
-LISTEN_AGAIN_S: Final = 2.0
-LISTEN_EVERY_S: Final = 30.0
+RETRY_DELAY_S: Final = 2.0
+LISTEN_INTERVAL_S: Final = 30.0
 EAGER_LISTENS: Final = 15
 """How many pairs of queries follow each other quickly: at the start, after a step, and while brokers seem far
 off. Queries come in pairs because only a timestamp that grows between two queries gives an offset."""
@@ -88,7 +88,7 @@ class ClockMonitor(Collector):
         anyway."""
         self._clock = clock
         self._connections = connections
-        self._doubts = Doubts()
+        self._doubts = ClockWarnings()
         self._kernel_is_synchronised = kernel_is_synchronised
         self._listens_left = EAGER_LISTENS
         self._stamped_topics = stamped_topics
@@ -131,7 +131,7 @@ class ClockMonitor(Collector):
 
     async def _watch_steps(self) -> None:
         while True:
-            await asyncio.sleep(CHECK_EVERY_S)
+            await asyncio.sleep(POLL_INTERVAL_S)
             self._has_stepped()
             self._check_step()
             self._check_kernel()
@@ -199,7 +199,7 @@ class ClockMonitor(Collector):
                     await self._wait_for_changes(probe.every_ms / 1000)
 
     async def _measure(self, producer: AIOKafkaProducer, topic: str) -> None:
-        async with asyncio.timeout(PATIENCE_S):
+        async with asyncio.timeout(ANSWER_TIMEOUT_S):
             offsets = await measure(producer, topic, self._clock)
         self._trouble.over()
         if not self._has_stepped():  # otherwise the clock changed during the measurement
@@ -212,12 +212,12 @@ class ClockMonitor(Collector):
             try:
                 for _ in range(2):
                     await self._listen_once()
-                    await asyncio.sleep(LISTEN_AGAIN_S)
+                    await asyncio.sleep(RETRY_DELAY_S)
             except Exception as error:  # an error in our code must not end the other checks
                 CLOCK_LISTENING_CRASHED(error=type(error).__name__, frames=frames_of(error))
             self._listens_left = max(0, self._listens_left - 1)
             if not self._listens_left:
-                await asyncio.sleep(LISTEN_EVERY_S)
+                await asyncio.sleep(LISTEN_INTERVAL_S)
 
     async def _listen_once(self) -> None:
         if self._config.clock.probe is not None:

@@ -22,7 +22,7 @@ from tsproxy.log_events.catalogue import (
 from tsproxy.log_events.event import LogEvent
 from tsproxy.model.addresses import is_in
 from tsproxy.model.outcome import Peer
-from tsproxy.model.principals import MOST_SUBJECT, principal_of
+from tsproxy.model.principals import MAX_SUBJECT, principal_of
 from tsproxy.proxy.connections.proxy_protocol import HEAD_BYTES, read_head, read_source
 from tsproxy.proxy.connections.reasons import ProxyReason
 from tsproxy.proxy.limits.limit import Limit
@@ -219,7 +219,7 @@ def _principal(handshake: ssl.SSLObject, listener: Listener) -> str | None:
     rules = listener.tls.principal_mapping if listener.tls else ()
     principal = principal_of(subject, rules)
     if principal is None:
-        if len(subject) > MOST_SUBJECT:
-            raise DecodeError(f"a subject of {len(subject)} characters, at most {MOST_SUBJECT} are allowed")
+        if len(subject) > MAX_SUBJECT:
+            raise DecodeError(f"a subject of {len(subject)} characters, at most {MAX_SUBJECT} are allowed")
         raise DecodeError(f"no rule of tls.principal_mapping takes the subject {bounded(subject)!r}")
     return principal

@@ -44,7 +44,7 @@ class ConnectionContext:
     judges: JudgePool = field(default_factory=JudgePool)
     decoders: Executor = field(default_factory=lambda: DaemonThreads(DECODERS, "decoder"))
     results: ConnectionResults = field(default_factory=lambda: ConnectionResults(Clock()))
-    doubt_broker: Callable[[str], None] = lambda _: None
+    suspect_hang: Callable[[str], None] = lambda _: None
     """(the address of a broker that keeps a client waiting)"""
     timed: Callable[[Policy], Policy] = lambda policy: policy
     """Returns the same policy, with custom rules that are measured."""

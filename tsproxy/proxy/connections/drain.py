@@ -30,7 +30,7 @@ async def drain(proxy_listeners: Sequence[ProxyListener], timeout_s: float, stop
         )
     for proxy_listener in proxy_listeners:
         for relay in list(proxy_listener.relays):
-            relay.cut()
+            relay.abort()
     return cut
 
 

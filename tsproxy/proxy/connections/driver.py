@@ -47,7 +47,7 @@ from tsproxy.session.effects import (
     Warn,
     WarningName,
 )
-from tsproxy.session.events import AnswerDecoded, Cut, DeadlinePassed, Event, RequestJudged
+from tsproxy.session.events import Aborted, AnswerDecoded, DeadlinePassed, Event, RequestJudged
 from tsproxy.session.lifetime import Stage
 from tsproxy.session.session import Session
 
@@ -72,8 +72,8 @@ class Ending:
 class SessionDriver:
     """Feeds `session` and performs its effects on both ends.
 
-    `happened` is called with events that do not come from received bytes: a thread is done, or the deadline
-    has passed. It should pass them to `feed`.
+    `on_shell_event` is called with events that do not come from received bytes: a thread is done, or the
+    deadline has passed. It should pass them to `feed`.
     """
 
     __slots__ = (
@@ -81,8 +81,8 @@ class SessionDriver:
         "_deadline",
         "_deadline_ms",
         "_decoding",
-        "_happened",
         "_judging",
+        "_on_shell_event",
         "_stopwatch",
         "broker",
         "client",
@@ -98,7 +98,7 @@ class SessionDriver:
         client: RelayProtocol,
         broker: RelayProtocol,
         context: ConnectionContext,
-        happened: Callable[[Event | Crashed], None],
+        on_shell_event: Callable[[Event | Crashed], None],
     ) -> None:
         self.client = client
         self.broker = broker
@@ -115,7 +115,7 @@ class SessionDriver:
         self._context = context
         self._deadline: asyncio.TimerHandle | None = None
         self._deadline_ms: int | None = None
-        self._happened = happened
+        self._on_shell_event = on_shell_event
         self._judging = OffloadJudging(context.judges, self._judged)
         self._decoding = OffloadDecoding(context.decoders, self._answer_decoded)
         self._stopwatch: Stopwatch | None = None
@@ -199,7 +199,7 @@ class SessionDriver:
         """Report the deadline. The session ignores a deadline before its time, so a timer that is early is
         set again."""
         self._cancel_deadline()
-        self._happened(DeadlinePassed())
+        self._on_shell_event(DeadlinePassed())
 
     def _crashed(self, error: BaseException) -> Ending:
         """Log an error in our code. It ends this session, not the process. The error's own text stays out of
@@ -213,7 +213,7 @@ class SessionDriver:
         session has ended. Nothing is sent."""
         try:
             clock = self._context.clock
-            for effect in self.session.feed(Cut(), clock.now_ms(), clock.monotonic_ms()):
+            for effect in self.session.feed(Aborted(), clock.now_ms(), clock.monotonic_ms()):
                 if isinstance(effect, Emit):
                     self._context.book(effect.outcome)
             self._book_totals()
@@ -310,9 +310,9 @@ class SessionDriver:
         if judged.cancelled():
             return
         error = judged.exception()
-        self._happened(RequestJudged(judged.result()) if error is None else Crashed(error))
+        self._on_shell_event(RequestJudged(judged.result()) if error is None else Crashed(error))
 
     def _answer_decoded(self, read: DecodedFuture) -> None:
         self.broker.gate.release(Hold.READING)
         error = read.exception()
-        self._happened(AnswerDecoded(read.result()) if error is None else Crashed(error))
+        self._on_shell_event(AnswerDecoded(read.result()) if error is None else Crashed(error))

@@ -1,7 +1,7 @@
 """The threads that judge expensive requests, and the queue of these requests: `JudgePool`.
 
 No client waits for long behind another client. The addresses of clients take turns, and so do a few requests
-of one address, each of which is of another connection (`MOST_BEGUN`). Requests of few partitions, which hold
+of one address, each of which is of another connection (`MAX_BEGUN`). Requests of few partitions, which hold
 little memory, wait in a line of their own and not behind requests of many. A turn is a slice of work
 (`SLICE`), not a whole request. A cancelled request is released at once: if it waits, it leaves the queue with
 its bytes; if it is at work, it ends at its next step. The threads do not delay the exit of the process, as
@@ -20,10 +20,10 @@ JUDGES: Final = 2
 """How many threads judge. While decompressors and native readers work, other threads can run. Each thread may
 hold one batch's largest block, so a small number of threads bounds memory, too."""
 
-MOST_BEGUN: Final = 4
+MAX_BEGUN: Final = 4
 """The most requests of one address that take turns with each other. Further requests wait until one of these
 is over, since a request that has begun may hold far more memory than its frame."""
-MOST_LIGHT_BEGUN: Final = 32
+MAX_LIGHT_BEGUN: Final = 32
 """The same for light requests. Each may list 10,000 records at fault, in some MiB."""
 SLICE: Final = 200_000
 """The work of one turn, in records (`Work.done`). A turn ends with the first step that reaches it."""
@@ -147,7 +147,7 @@ class JudgePool:
             done = ticket.done
             if result is None and done is not None and not self._is_stopped:
                 is_light = ticket.line[1]
-                self._waiting.put(ticket.line, ticket, (MOST_LIGHT_BEGUN if is_light else MOST_BEGUN) - 1)
+                self._waiting.put(ticket.line, ticket, (MAX_LIGHT_BEGUN if is_light else MAX_BEGUN) - 1)
                 self._changed.notify()
                 return
             if done is None and ticket.job is not None:

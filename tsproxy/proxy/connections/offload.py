@@ -11,7 +11,7 @@ from concurrent.futures import Executor
 from typing import Final
 
 from tsproxy.proxy.connections.judge_pool import JudgePool, Ticket
-from tsproxy.proxy.daemon_threads import InLine
+from tsproxy.proxy.daemon_threads import Queued
 from tsproxy.session.effects import Judge, ReadAnswer
 from tsproxy.session.reading import AnswerRead, NodeWanted, Unreadable
 from tsproxy.session.verdict import Judged
@@ -93,7 +93,7 @@ class OffloadDecoding:
         """Begin to decode an answer. `address` is the client's address: addresses take turns. A small request
         may have an answer that takes a second, and an address may have a thousand connections."""
         loop = asyncio.get_running_loop()
-        work: DecodedFuture = loop.run_in_executor(self._decoders, InLine(address, wanted.job))
+        work: DecodedFuture = loop.run_in_executor(self._decoders, Queued(address, wanted.job))
         self._at_work = work
         work.add_done_callback(self._done)
 

@@ -17,7 +17,7 @@ from tsproxy.wire.primitives import DecodeError
 SIGNATURE: Final = b"\r\n\r\n\x00\r\nQUIT\n"
 _VERSION_1: Final = b"PROXY "
 HEAD_BYTES: Final = 16
-MOST_BYTES: Final = 4096
+MAX_BYTES: Final = 4096
 """The longest header. Addresses take 36 bytes. A TLV with the names of a certificate takes some hundred."""
 
 _VERSION: Final = 2
@@ -49,8 +49,8 @@ def read_head(data: bytes) -> Head:
     if version != _VERSION or command not in (_LOCAL, _PROXY):
         raise DecodeError(f"a PROXY protocol header with version {version}, command {command}")
     length = int.from_bytes(data[14:16], "big")
-    if length > MOST_BYTES:
-        raise DecodeError(f"a PROXY protocol header of {length} bytes, at most {MOST_BYTES} are taken")
+    if length > MAX_BYTES:
+        raise DecodeError(f"a PROXY protocol header of {length} bytes, at most {MAX_BYTES} are taken")
     return Head(command, data[13], length)
 
 

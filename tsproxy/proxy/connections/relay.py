@@ -23,6 +23,7 @@ from tsproxy.proxy.limits.limit import Limit
 from tsproxy.proxy.metrics.results import BOOTSTRAP, Result
 from tsproxy.session.effects import CloseReason, ReasonToClose
 from tsproxy.session.events import (
+    Aborted,
     BrokerBytes,
     BrokerConnected,
     BrokerEnded,
@@ -31,7 +32,6 @@ from tsproxy.session.events import (
     ClientEnded,
     ClientIdentified,
     ClientLost,
-    Cut,
     Drained,
     Event,
     Throttled,
@@ -70,7 +70,7 @@ class Relay:
         self.client = _ClientProtocol(self, context)
         self.broker = _BrokerProtocol(self, context)
         self._context = context
-        self._driver = SessionDriver(peer, view, self.client, self.broker, context, self._happened)
+        self._driver = SessionDriver(peer, view, self.client, self.broker, context, self._on_shell_event)
         self._has_answer = False
         self._is_booked = False
         self._is_connecting = True
@@ -153,7 +153,7 @@ class Relay:
 
     def answers_are_late(self) -> None:
         """The broker may hang, or the client may have asked for something that takes long."""
-        self._context.doubt_broker(self.broker_address)
+        self._context.suspect_hang(self.broker_address)
 
     def drain_totals(self) -> list[Totals]:
         """The batches that the fast path has counted since the last call."""
@@ -236,7 +236,7 @@ class Relay:
         """An error in our code, in the fast path."""
         self._feed(Crashed(error))
 
-    def client_over(self, event: ClientEnded | ClientLost | Drained | Cut) -> None:
+    def client_over(self, event: ClientEnded | ClientLost | Drained | Aborted) -> None:
         """Nothing more is taken from the client. The session gets the beginning of a request that has come,
         to note how much of it."""
         if not self._is_closing:
@@ -277,7 +277,7 @@ class Relay:
         if self._on_end is not None:
             self._context.limits.memory.count(self)
 
-    def _happened(self, event: Event | Crashed) -> None:
+    def _on_shell_event(self, event: Event | Crashed) -> None:
         """A thread is done, or a deadline has passed."""
         self._feed(event)
         self.count_memory()
@@ -307,9 +307,9 @@ class Relay:
         """Accept nothing more from the client, and close when it has all its answers."""
         self.client_over(Drained())
 
-    def cut(self) -> None:
+    def abort(self) -> None:
         """Close both ends at once: the time for an orderly end is over."""
-        self.client_over(Cut())
+        self.client_over(Aborted())
         self.client.abort()
         self.broker.abort()
 
@@ -340,7 +340,7 @@ class Relay:
             return
         reason = self._book_end(reason)
         self._driver.enter(Stage.CLOSING)
-        self.client.let_go()
+        self.client.release()
         self._driver.end()
         self._context.metrics.session_closed(self.peer.listener, reason)
         if reason not in _NEEDS_NO_LINE and not is_logged:
@@ -367,10 +367,10 @@ class _ClientProtocol(RelayProtocol):
         super().__init__(context.buffers, context.metrics.from_clients, context.clock, Hold.CONNECTING)
         self._relay = relay
 
-    def came(self, data: bytes) -> None:
+    def session_bytes_received(self, data: bytes) -> None:
         self._relay.client_bytes(data)
 
-    def kept_more(self) -> None:
+    def buffer_grew(self) -> None:
         self._relay.count_memory()
 
     def throttled(self, mute_ms: int) -> None:
@@ -398,7 +398,7 @@ class _BrokerProtocol(RelayProtocol):
         super().__init__(context.buffers, context.metrics.from_brokers, context.clock)
         self._relay = relay
 
-    def came(self, data: bytes) -> None:
+    def session_bytes_received(self, data: bytes) -> None:
         self._relay.broker_bytes(data)
 
     def failed(self, error: Exception) -> None:

@@ -14,7 +14,7 @@ from tsproxy.log_events.catalogue import BROKERS_NOT_SERVED, SERVING_CRASHED
 from tsproxy.proxy.connections.listener import ProxyListener
 from tsproxy.proxy.notes import frames_of
 
-TRY_EVERY_S: Final = 1.0
+RETRY_DELAY_S: Final = 1.0
 LOG_EVERY_MS: Final = 60_000
 
 
@@ -54,7 +54,7 @@ class UnservedEndpoints:
     async def run(self, clock: Clock) -> None:
         """Retry every second, for ever."""
         while True:
-            await asyncio.sleep(TRY_EVERY_S)
+            await asyncio.sleep(RETRY_DELAY_S)
             try:
                 self.retry(clock.monotonic_ms())
             except Exception as error:

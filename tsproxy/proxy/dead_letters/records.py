@@ -19,7 +19,7 @@ from tsproxy.wire.contents import Content, read_contents
 
 CHUNK_BYTES: Final = 64 * 1024
 """The approximate size of records that are sent together. A larger record is sent alone."""
-_MOST_TEXT: Final = 1_000
+_MAX_TEXT: Final = 1_000
 
 Headers = list[tuple[str, bytes | None]]
 
@@ -75,7 +75,7 @@ def _dead_letter(
         "tsproxy-original-timestamp": str(content.timestamp_ms),
         "tsproxy-reason": violation.reason.value,
         "tsproxy-unit-guess": unit and unit.value,
-        "tsproxy-error": bounded(violation.message, _MOST_TEXT) or None,
+        "tsproxy-error": bounded(violation.message, _MAX_TEXT) or None,
     }
     headers: Headers = [(name.decode("utf-8", "replace"), value) for name, value in content.headers]
     return DeadLetterRecord(dead.now_ms, content.key, content.value, headers + of_batch + _headers(texts))

@@ -18,7 +18,7 @@ from tsproxy.decision_folder import lock, open_existing
 from tsproxy.proxy.daemon_threads import DaemonThreads
 
 _PREFIX: Final = ".dead-letters-"
-_MOST_BYTES: Final = 64
+_MAX_BYTES: Final = 64
 _STOPS_WITHIN_S: Final = 5.0
 
 
@@ -102,7 +102,7 @@ def _taken(path: Path) -> Iterator[Waited]:
             # The lock may be that of a file which another process has just read and removed.
             if lock(descriptor) is True and path.stat().st_ino == os.fstat(descriptor).st_ino:
                 # It is empty if the process was killed before it wrote a number.
-                records, since_ms = map(int, os.pread(descriptor, _MOST_BYTES, 0).split() or (0, 0))
+                records, since_ms = map(int, os.pread(descriptor, _MAX_BYTES, 0).split() or (0, 0))
                 path.unlink()
                 yield Waited(records, since_ms)
         finally:

@@ -38,10 +38,10 @@ from tsproxy.proxy.wait import cancelled, wait_at_most
 from tsproxy.tls.contexts import CurrentTls
 
 CLIENT_ID: Final = "tsproxy-dead-letters"
-LOOK_EVERY_S: Final = 1.0
+POLL_INTERVAL_S: Final = 1.0
 """How often to see whether the topic is still there, while nothing is rejected."""
 RETRY_MS: Final = 1_000
-PATIENCE_S: Final = 5.0
+SEND_WARN_S: Final = 5.0
 REJECTIONS: Final = 3
 """The copies are dropped after this many rejections of a broker that no retry will change."""
 REST: Final = 3
@@ -191,7 +191,7 @@ class DeadLetters(Collector):
                 return
             else:
                 self._changed.clear()
-                await wait_at_most(LOOK_EVERY_S, self._changed)
+                await wait_at_most(POLL_INTERVAL_S, self._changed)
                 await partitions_of(producer, self._topic)
 
     def _next_batch(self) -> _Sending | None:
@@ -241,8 +241,8 @@ class DeadLetters(Collector):
     async def _acknowledged(self, future: "asyncio.Future[object]") -> None:
         """Wait for the answer, and log a line if this takes long. Raises the error that the answer holds."""
         future.add_done_callback(_read_error)
-        while not (await asyncio.wait([future], timeout=PATIENCE_S))[0]:
-            text = f"no broker has taken them for {PATIENCE_S:g} s"
+        while not (await asyncio.wait([future], timeout=SEND_WARN_S))[0]:
+            text = f"no broker has taken them for {SEND_WARN_S:g} s"
             self._trouble.failed(text, topic=self._topic)
         future.result()
 

@@ -39,8 +39,8 @@ QUEUE: Final = Ceiling(
     most_bytes=64 << 20,
     when_full="lines are dropped and counted, and the log says so",
 )
-RETRY_S: Final = 1.0
-LOOK_EVERY_S: Final = 5.0
+RETRY_DELAY_S: Final = 1.0
+POLL_INTERVAL_S: Final = 5.0
 """How often to see whether the disk is full. Lines may be a minute apart."""
 PATIENCE_MS: Final = 10_000
 """A disk that takes longer than this for one line counts as hanging."""
@@ -140,8 +140,8 @@ class DecisionFiles:
     def _pause_s(self) -> float:
         """How long to wait for lines. Work that fails stays due, and is tried again at the retries' pace."""
         if self._trouble.text is not None:
-            return RETRY_S
-        return min(LOOK_EVERY_S, self._rotation.seconds_left())
+            return RETRY_DELAY_S
+        return min(POLL_INTERVAL_S, self._rotation.seconds_left())
 
     def _write_all(self, lines: Lines) -> None:
         after = self._taken + len(lines)
@@ -175,7 +175,7 @@ class DecisionFiles:
                 self._rejected += 1
                 _log_loss(self._rejected, 1)
                 return
-            self._stopping.wait(RETRY_S)
+            self._stopping.wait(RETRY_DELAY_S)
             with suppress(OSError):
                 self._rotation.tidy_if_due()  # on a full disk, the files that are too old are the room
 

@@ -71,7 +71,7 @@ class OpenFile:
         else:
             self.path.unlink()
 
-    def let_go(self) -> None:
+    def release(self) -> None:
         os.close(self._descriptor)
 
     def _take_back(self) -> None:

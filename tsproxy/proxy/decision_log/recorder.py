@@ -21,7 +21,7 @@ from tsproxy.proxy.metrics.registry import Metrics
 from tsproxy.proxy.notes import frames_of
 
 TICK_S: Final = 1.0
-MOST_AT_ONCE: Final = 500
+MAX_AT_ONCE: Final = 500
 """The most outcomes per turn of the event loop, some 10 ms. One request may have 20,000 outcomes."""
 
 AN_OUTCOME: Final = 1 << 10
@@ -84,7 +84,7 @@ class DecisionRecorder:
             return
         if self._booked_now == 0:
             asyncio.get_running_loop().call_soon(self._next_turn)
-        if self._waiting or self._booked_now >= MOST_AT_ONCE:
+        if self._waiting or self._booked_now >= MAX_AT_ONCE:
             self._waiting.append(booked)
             self._waiting_bytes += _bytes_of(booked)
         else:
@@ -95,7 +95,7 @@ class DecisionRecorder:
         if self._waiting:
             self._booked_now = 1  # `_next_turn` is already scheduled
             asyncio.get_running_loop().call_soon(self._next_turn)
-        self._catch_up(MOST_AT_ONCE)
+        self._catch_up(MAX_AT_ONCE)
 
     @property
     def waiting_bytes(self) -> int:
@@ -112,7 +112,7 @@ class DecisionRecorder:
     async def _caught_up(self) -> None:
         """Wait until all outcomes that wait now are recorded, before counts are reported. A reader of the
         admin port must not hold everybody up for the 0.4 s that 20,000 outcomes take."""
-        for _ in range(0, len(self._waiting), MOST_AT_ONCE):
+        for _ in range(0, len(self._waiting), MAX_AT_ONCE):
             await asyncio.sleep(0)  # `_next_turn` is scheduled before this task
 
     def _book(self, outcome: Outcome) -> None:

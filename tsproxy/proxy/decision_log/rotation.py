@@ -147,7 +147,7 @@ class FileRotation:
         DECISION_FILE_REMOVED(file=str(file.path), bytes_lost=bytes_lost)
         self._file = None
         with suppress(OSError):
-            file.let_go()
+            file.release()
 
     @property
     def _turn_is_due(self) -> bool:

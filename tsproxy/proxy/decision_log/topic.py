@@ -29,8 +29,8 @@ from tsproxy.proxy.wait import cancelled, wait_at_most
 from tsproxy.tls.contexts import CurrentTls
 
 CLIENT_ID: Final = "tsproxy-decisions"
-LOOK_EVERY_S: Final = 1.0
-PATIENCE_S: Final = 5.0
+POLL_INTERVAL_S: Final = 1.0
+SEND_WARN_S: Final = 5.0
 RETRY_MS: Final = 2_000
 _BATCH_BYTES: Final = 64 * 1024
 
@@ -77,7 +77,7 @@ class DecisionTopic:
             await asyncio.wait([self._task], timeout=patience_s)
             await cancelled(self._task)
         for unsent in self._unsent:
-            unsent.let_go()
+            unsent.release()
         return not self._unsent
 
     def warnings(self) -> list[str]:
@@ -115,7 +115,7 @@ class DecisionTopic:
             self._unsent += [unsent for unsent in others if not unsent.finish()]
             if self._ending.is_set():
                 return
-            await wait_at_most(LOOK_EVERY_S, self._ending)
+            await wait_at_most(POLL_INTERVAL_S, self._ending)
 
     async def _send_chunk(self, producer: AIOKafkaProducer, unsent: Unsent) -> bool:
         """Send some lines of one boot. False if there were none."""
@@ -141,9 +141,9 @@ class DecisionTopic:
         producer retries by itself, without duplicates."""
         waiting: Collection[asyncio.Future[object]] = acknowledgements
         while waiting:
-            _, waiting = await asyncio.wait(waiting, timeout=PATIENCE_S)
+            _, waiting = await asyncio.wait(waiting, timeout=SEND_WARN_S)
             if waiting:
-                text = f"no broker has taken it for {PATIENCE_S:g} s"
+                text = f"no broker has taken it for {SEND_WARN_S:g} s"
                 self._trouble.failed(text, topic=self._settings.name)
         await asyncio.gather(*acknowledgements)
 

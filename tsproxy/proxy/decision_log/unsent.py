@@ -105,10 +105,10 @@ class Unsent:
         if any(is_open(path) for _, path in files_of(self._directory, self._name)):
             return False
         (self._directory / f"{_PREFIX}{self._name}").unlink(missing_ok=True)
-        self.let_go()
+        self.release()
         return True
 
-    def let_go(self) -> None:
+    def release(self) -> None:
         """Leave the unsent lines to the next process."""
         os.close(self._descriptor)
 

@@ -13,7 +13,7 @@ from prometheus_client.registry import Collector
 
 from tsproxy.proxy.metrics.catalogue import EVENT_LOOP_LAG, TASKS
 
-EVERY_S: Final = 0.25
+POLL_INTERVAL_S: Final = 0.25
 _BUCKETS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
 
 
@@ -24,8 +24,8 @@ class LoopLag:
     async def run(self) -> None:
         loop = asyncio.get_running_loop()
         while True:
-            due_s = loop.time() + EVERY_S
-            await asyncio.sleep(EVERY_S)
+            due_s = loop.time() + POLL_INTERVAL_S
+            await asyncio.sleep(POLL_INTERVAL_S)
             self.histogram.observe(max(0.0, loop.time() - due_s))
 
 

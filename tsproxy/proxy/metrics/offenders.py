@@ -2,8 +2,8 @@
 
 A row is one key of the decision log's counters (client, topic, rule, reason, unit). Its score is the number
 of its bad records, halved every HALF_LIFE_MS, so the first row is the most urgent one now. When there is no
-room for a new row, all but the MOST_ROWS with the highest scores become one row for all others. This happens
-at most once for every MOST_ROWS new names, so a new name costs little, even if there are very many.
+room for a new row, all but the MAX_ROWS with the highest scores become one row for all others. This happens
+at most once for every MAX_ROWS new names, so a new name costs little, even if there are very many.
 """
 
 from collections.abc import Iterable, Mapping
@@ -18,12 +18,12 @@ from tsproxy.model.bounded import A_PLACE, Bounded, Ceiling
 from tsproxy.model.outcome import VerdictName
 
 HALF_LIFE_MS: Final = 10 * 60_000
-MOST_ROWS: Final = 200
+MAX_ROWS: Final = 200
 ROWS: Final = Ceiling(
     "the clients that caused rejections lately, by key of the ledger",
-    most=2 * MOST_ROWS,
+    most=2 * MAX_ROWS,
     most_bytes=4 << 20,
-    when_full=f"all but the {MOST_ROWS} with the highest scores become one row",
+    when_full=f"all but the {MAX_ROWS} with the highest scores become one row",
     entry_bytes=A_PLACE + 900,
 )
 SHOWN: Final = 50
@@ -109,7 +109,7 @@ class Offenders:
         row = row if known is None else known.with_(row)
         if self._rows.add(row.key, row):
             return
-        ranked = highest([*self._rows.values(), row], row.last_ms, MOST_ROWS)
+        ranked = highest([*self._rows.values(), row], row.last_ms, MAX_ROWS)
         self._rows.clear()
         for each in ranked:
             self._rows.add(each.key, each)

@@ -93,7 +93,7 @@ class Result(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Lately:
+class RecentResult:
     """The connections of the last minutes with one result. `text` is the last failure's."""
 
     listener: str
@@ -135,14 +135,14 @@ class ConnectionResults(Collector):
                 more = {"failed": each.failed, "connections": each.connections, "error": each.text}
                 CLIENTS_FAIL(result=result.label, **facts, **more, advice=result.advice)
 
-    def lately(self) -> list[Lately]:
+    def lately(self) -> list[RecentResult]:
         """The results of the last minutes, with at least one connection each."""
         self._forget(self._clock.monotonic_ms())
         counts: Counter[tuple[str, str, Result]] = Counter()
         for step in self._steps.values():
             counts.update(step)
         return [
-            Lately(listener, broker, result.label, n, self._texts.get((listener, broker, result), ""))
+            RecentResult(listener, broker, result.label, n, self._texts.get((listener, broker, result), ""))
             for (listener, broker, result), n in counts.items()
         ]
 
@@ -213,7 +213,7 @@ class Failure:
 _BY_LABEL: Final[Mapping[str, Result]] = {each.label: each for each in Result}
 
 
-def failures(lately: Iterable[Lately]) -> list[Failure]:
+def failures(lately: Iterable[RecentResult]) -> list[Failure]:
     """The failures that are worth a warning, the most frequent first. They are compared with all connections
     to the same broker, or to the same listener if no broker was chosen."""
     rows = joined([lately])
@@ -231,12 +231,12 @@ def failures(lately: Iterable[Lately]) -> list[Failure]:
     return sorted(found, key=lambda each: -each.failed)
 
 
-def joined(several: Iterable[Iterable[Lately]]) -> list[Lately]:
+def joined(several: Iterable[Iterable[RecentResult]]) -> list[RecentResult]:
     """The rows of several processes as if they came from one."""
-    sums: dict[tuple[str, str, str], Lately] = {}
+    sums: dict[tuple[str, str, str], RecentResult] = {}
     for row in (row for rows in several for row in rows):
         key = (row.listener, row.broker, row.result)
         old = sums.get(key)
         count = row.connections + (old.connections if old else 0)
-        sums[key] = Lately(*key, count, row.text or (old.text if old else ""))
+        sums[key] = RecentResult(*key, count, row.text or (old.text if old else ""))
     return list(sums.values())

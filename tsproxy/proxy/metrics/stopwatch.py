@@ -16,14 +16,12 @@ from itertools import islice
 from typing import Final, Protocol
 
 from tsproxy.clock import Clock
-from tsproxy.proxy.metrics.event_loop import EVERY_S as LOOP_LAG_EVERY_S
+from tsproxy.proxy.metrics.event_loop import POLL_INTERVAL_S
 from tsproxy.proxy.metrics.timings import Timings
 from tsproxy.proxy.pipe import Pipe
 from tsproxy.session.session import Session
 from tsproxy.wire.apis import APIS
 
-EVERY_S: Final = LOOP_LAG_EVERY_S
-"""The same as another timer's: both run in one turn of the loop, and wake an idle process once."""
 AT_ONCE: Final = 80
 _NAMES: Final = {key: api.name for key, api in APIS.items()}
 
@@ -139,7 +137,7 @@ class Sampler:
 
     async def run(self) -> None:
         while True:
-            await asyncio.sleep(EVERY_S)
+            await asyncio.sleep(POLL_INTERVAL_S)  # with another timer, so that an idle process wakes once
             self.arm()
 
     def arm(self) -> None:

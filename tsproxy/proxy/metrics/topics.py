@@ -16,7 +16,7 @@ from prometheus_client.registry import Collector
 from tsproxy.model.bounded import A_PLACE, Bounded, Ceiling
 from tsproxy.proxy.metrics.described import Described
 
-MOST_SHOWN: Final = 50
+MAX_SHOWN: Final = 50
 ACCEPTED: Final = Ceiling(
     "topics that brokers have accepted records for, with how many",
     most=50_000,
@@ -26,9 +26,9 @@ ACCEPTED: Final = Ceiling(
 )
 SERIES: Final = Ceiling(
     "topics that exist, with their records of one kind",
-    most=2 * MOST_SHOWN,
+    most=2 * MAX_SHOWN,
     most_bytes=64 << 10,
-    when_full=f"all but the {MOST_SHOWN} with the most records are counted as `other`",
+    when_full=f"all but the {MAX_SHOWN} with the most records are counted as `other`",
     entry_bytes=A_PLACE + 32,
     containers=2,
 )
@@ -53,7 +53,7 @@ class _Series(Collector):
 
 
 class BusiestTopics(_Series):
-    """Counts accepted records, for at most MOST_SHOWN topics. A topic with a series keeps it until a topic
+    """Counts accepted records, for at most MAX_SHOWN topics. A topic with a series keeps it until a topic
     without a series has more than twice as many records as the shown topic with the fewest records. A topic's
     series only counts the records since the topic is shown."""
 
@@ -82,7 +82,7 @@ class BusiestTopics(_Series):
     def _make_space(self, had: int) -> bool:
         """True if a topic with so many records is shown. It may replace the shown topic with the fewest
         records."""
-        if len(self._shown) < MOST_SHOWN:
+        if len(self._shown) < MAX_SHOWN:
             return True
         if had <= _AHEAD * self._floor:
             return False
@@ -95,7 +95,7 @@ class BusiestTopics(_Series):
 
 class TopicMetric(_Series):
     """Counts records by topic. `exists` returns whether a topic is known to exist: a broker has described it
-    or accepted a batch for it. Beyond `SERIES`, all but the MOST_SHOWN topics with the most records lose
+    or accepted a batch for it. Beyond `SERIES`, all but the MAX_SHOWN topics with the most records lose
     their series."""
 
     def __init__(self, described: Described, exists: Callable[[str], bool]) -> None:
@@ -112,6 +112,6 @@ class TopicMetric(_Series):
             return
         ranked = sorted([*self._counts.items(), (topic, count)], key=lambda pair: -pair[1])
         self._counts.clear()
-        for kept in ranked[:MOST_SHOWN]:
+        for kept in ranked[:MAX_SHOWN]:
             self._counts.add(*kept)
-        self._other += sum(count for _, count in ranked[MOST_SHOWN:])
+        self._other += sum(count for _, count in ranked[MAX_SHOWN:])

@@ -47,9 +47,9 @@ class Pipe:
 
     # A subclass implements these.
 
-    def came(self, data: bytes) -> None:
+    def session_bytes_received(self, data: bytes) -> None:
         """Called with bytes for the session."""
-    def kept_more(self) -> None:
+    def buffer_grew(self) -> None:
         """`kept` has grown above what `count_kept` returned last. The pipe calls this last, since it may end
         the connection."""
     def throttled(self, mute_ms: int) -> None:
@@ -81,5 +81,5 @@ class Pipe:
         """Keep the beginning of a request; nothing else may be kept."""
     def take_kept(self) -> bytes:
         """Return the kept bytes, and keep them no longer."""
-    def let_go(self) -> None:
+    def release(self) -> None:
         """Drop the kept bytes."""

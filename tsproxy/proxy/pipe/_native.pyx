@@ -94,10 +94,10 @@ cdef class Pipe:
         self.requests = chosen if isinstance(chosen, RequestFilter) else None
         self.answers = chosen if isinstance(chosen, AnswerFilter) else None
 
-    def came(self, data):
+    def session_bytes_received(self, data):
         raise NotImplementedError
 
-    def kept_more(self):
+    def buffer_grew(self):
         pass
 
     def throttled(self, mute_ms):
@@ -128,15 +128,15 @@ cdef class Pipe:
                 if end <= READ_BYTES:
                     self.expected = 0
                 if self.buffer is not None:
-                    self.let_go()
+                    self.release()
             elif self.requests is not None and self.requests.is_beginning(come + end, size - end):
                 self.keep_from(come + end, size - end, end)
                 if self.kept > self.counted:  # a client's requests are mostly alike: few are the largest so far
-                    self.kept_more()
+                    self.buffer_grew()
             else:
                 rest = PyBytes_FromStringAndSize(<char*>come + end, size - end)
-                self.let_go()
-                self.came(rest)
+                self.release()
+                self.session_bytes_received(rest)
         except Exception as error:
             self.failed(error)
         if self.watch is not None:
@@ -183,7 +183,7 @@ cdef class Pipe:
 
     def detach(self):
         self.fd = -1
-        self.let_go()
+        self.release()
 
     @property
     def announced(self):
@@ -224,14 +224,14 @@ cdef class Pipe:
         kept = b""
         if self.buffer is not None:
             kept = PyBytes_FromStringAndSize(PyByteArray_AS_STRING(self.buffer), self.kept)
-        self.let_go()
+        self.release()
         return kept
 
-    cpdef let_go(self):
+    cpdef release(self):
         self.kept = 0
         if self.buffer is not None:
             buffer, self.buffer = self.buffer, None
-            self.buffers.give_back(buffer)
+            self.buffers.return_buffer(buffer)
 
     cdef int keep_from(self, const uint8_t* data, Py_ssize_t size, Py_ssize_t start) except -1:
         """Keep the `size` bytes at `data`, which came behind `start` other bytes."""
@@ -241,9 +241,9 @@ cdef class Pipe:
             self.kept = size
             return 0
         self.expected = SIZE_BYTES + peek_int32(data) if size >= SIZE_BYTES else 0
-        buffer = self.buffers.lend(size, self.expected)
+        buffer = self.buffers.borrow(size, self.expected)
         memcpy(PyByteArray_AS_STRING(buffer), data, size)
         self.buffer, self.kept = buffer, size
         if held is not None:
-            self.buffers.give_back(held)
+            self.buffers.return_buffer(held)
         return 0

@@ -4,7 +4,7 @@ All connections read into one shared buffer. Only the beginning of an unfinished
 connection, in a buffer of its own, which the next connection uses again. Fresh memory costs a page fault
 every 4 KiB. For large requests these page faults cost more than everything else.
 
-All connections together hold at most MOST_READY x READ_BYTES, the SPARE buffers, and for each connection
+All connections together hold at most MAX_READY x READ_BYTES, the SPARE buffers, and for each connection
 twice the bytes that it was sent (or 2 KiB, if that is more). The sizes that requests announce do not matter.
 Spare buffers still have the bytes of the last large requests.
 """
@@ -17,7 +17,7 @@ from tsproxy.model.bounded import Ceiling
 READ_BYTES: Final = 256 * 1024
 """The most bytes of one read. A higher value has no advantage."""
 
-MOST_READY: Final = 16
+MAX_READY: Final = 16
 """How many connections may hold a buffer of READ_BYTES, however few bytes they have received."""
 
 SPARE: Final = Ceiling(
@@ -39,12 +39,12 @@ class Buffers:
         self._spare: list[bytearray] = []
         self._spare_bytes = 0
 
-    def lend(self, received: int, announced: int) -> bytearray:
+    def borrow(self, received: int, announced: int) -> bytearray:
         """A buffer with room for more than the `received` bytes of a request of `announced` bytes."""
         wanted = max(announced, READ_BYTES)
         if (spare := self.spare(wanted)) is not None:
             return spare
-        is_ready = received < READ_BYTES and self._ready < MOST_READY
+        is_ready = received < READ_BYTES and self._ready < MAX_READY
         size = READ_BYTES if is_ready else max(min(wanted, 2 * received), received + 1, _SMALLEST)
         self._ready += size == READ_BYTES
         return bytearray(size)
@@ -58,7 +58,7 @@ class Buffers:
         self._spare_bytes -= len(found)
         return found
 
-    def give_back(self, buffer: bytearray) -> None:
+    def return_buffer(self, buffer: bytearray) -> None:
         """Take back a buffer that a connection no longer uses. Small buffers are not worth keeping, and one
         buffer that is too large must not push out all others."""
         if not READ_BYTES <= len(buffer) <= SPARE.most_bytes // 2:

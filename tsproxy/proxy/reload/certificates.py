@@ -43,9 +43,9 @@ from tsproxy.tls.certificate_expiry import CRL, End, ends_of, files_of
 from tsproxy.tls.contexts import STORED_ADVICE, server_context, upstream_context
 from tsproxy.tls.sessions import keep_no_sessions, why_not
 
-CHECK_EVERY_S: Final = 1.0
-WARN_AGAIN_S: Final = 86_400.0
-PATIENCE_S: Final = 60.0
+POLL_INTERVAL_S: Final = 1.0
+WARN_INTERVAL_S: Final = 86_400.0
+UNUSABLE_GRACE_S: Final = 60.0
 """How long files may be unusable before that is an error. A certificate and its key change in two steps."""
 
 _ADVICE: Final = "the old ones stay in use; tried again when a file changes"
@@ -208,7 +208,7 @@ class Certificates:
     async def watch(self) -> None:
         while True:
             self.log_ends()
-            await asyncio.sleep(CHECK_EVERY_S)
+            await asyncio.sleep(POLL_INTERVAL_S)
             for credentials in self._all():
                 await use_changed_files(credentials, self._clock)
 
@@ -226,7 +226,7 @@ class Certificates:
             self._expiry.labels(end.setting).set(left_s)
             warned_s = self._warned_s.get(end, 0.0)
             has_just_ended = warned_s < end.expires_s <= now_s
-            if now_s < end.warn_s or (now_s < warned_s + WARN_AGAIN_S and not has_just_ended):
+            if now_s < end.warn_s or (now_s < warned_s + WARN_INTERVAL_S and not has_just_ended):
                 continue
             self._warned_s[end] = now_s
             facts = {"setting": end.setting, "file": str(end.file), "subject": end.subject}
@@ -292,7 +292,11 @@ async def use_changed_files(credentials: Credentials, clock: Clock) -> None:
 
 def _log_if_it_lasts(credentials: Credentials, clock: Clock) -> None:
     problem = credentials.problem
-    if problem is None or problem.is_logged or clock.monotonic_ms() / 1000 < problem.since_s + PATIENCE_S:
+    if (
+        problem is None
+        or problem.is_logged
+        or clock.monotonic_ms() / 1000 < problem.since_s + UNUSABLE_GRACE_S
+    ):
         return
     problem.is_logged = True
     CERTIFICATES_STILL_NOT_RELOADED(problems=problem.lines, advice=_ADVICE)

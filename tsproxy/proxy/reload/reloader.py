@@ -32,7 +32,7 @@ from tsproxy.proxy.metrics.catalogue import (
 from tsproxy.proxy.notes import frames_of
 from tsproxy.proxy.service_manager import ServiceManager
 
-CHECK_EVERY_S: Final = 1.0
+POLL_INTERVAL_S: Final = 1.0
 
 Adopt = Callable[[Reloaded], Awaitable[None]]
 """Applies a new configuration to the whole proxy, or raises ConfigError and changes nothing."""
@@ -67,7 +67,7 @@ class Reloader(Collector):
         seen = self._tried
         while True:
             try:
-                async with asyncio.timeout(CHECK_EVERY_S):
+                async with asyncio.timeout(POLL_INTERVAL_S):
                     await self._requested.wait()
             except TimeoutError:
                 # In a thread: a file system that hangs must not block clients.

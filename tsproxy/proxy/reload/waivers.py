@@ -14,7 +14,7 @@ from tsproxy.model.policy import Waiver
 from tsproxy.proxy.metrics.catalogue import WAIVER_EXPIRY
 from tsproxy.proxy.metrics.registry import Metrics
 
-CHECK_EVERY_S: Final = 1.0
+POLL_INTERVAL_S: Final = 1.0
 WARNED_EARLY_MS: Final = 7 * 86_400_000
 WARN_AGAIN_MS: Final = 86_400_000
 
@@ -35,7 +35,7 @@ class Waivers:
     async def watch(self) -> None:
         while True:
             self.log_ends()
-            await asyncio.sleep(CHECK_EVERY_S)
+            await asyncio.sleep(POLL_INTERVAL_S)
 
     def log_ends(self) -> None:
         """Set the metric. Warn once a day in a waiver's last week, and once after its end."""

@@ -61,7 +61,7 @@ class Member:
         on_started: Callable[[Mapping[str, Any]], None],
         changing: asyncio.Lock,
     ) -> None:
-        self.clients_cut = 0
+        self.connections_aborted = 0
         self.number = number
         self.restarts = 0
         self._answers: dict[int, asyncio.Future[Mapping[str, Any]]] = {}
@@ -275,7 +275,7 @@ class Member:
             case "failed":
                 self._failure = line["text"]
             case "stopped":
-                self.clients_cut += line["clients_cut"]
+                self.connections_aborted += line["connections_aborted"]
             case "ready":
                 self._latest = replace(self._latest, not_ready=tuple(line["not_ready"]))
             case "report":

@@ -47,7 +47,7 @@ from tsproxy.tls.contexts import check_files
 
 Show = Callable[[Mapping[str, Any]], None]
 
-REPORT_EVERY_S: Final = 1.0
+REPORT_INTERVAL_S: Final = 1.0
 """The interval of reports. If a worker is killed, the metrics lose its counts since its last report."""
 
 
@@ -141,7 +141,7 @@ class Supervisor:
             failures = await self._stop(lives)
             await cancelled(stopping, watching, beating, guarding)
             self._admin.stop()
-            PROXY_STOPPED(clients_cut=sum(member.clients_cut for member in self._members))
+            PROXY_STOPPED(connections_aborted=sum(member.connections_aborted for member in self._members))
         if failures:
             raise failures[0]
 
@@ -193,7 +193,7 @@ class Supervisor:
             except Exception as error:
                 # An error in our code must not end the checks of the workers.
                 WORKER_WATCH_CRASHED(error=type(error).__name__, frames=frames_of(error))
-            await asyncio.sleep(REPORT_EVERY_S)
+            await asyncio.sleep(REPORT_INTERVAL_S)
 
     def _stop_signalled(self) -> None:
         self._manager.stopping(self._config.stop_ms)

@@ -8,7 +8,7 @@ from typing import Final
 from tsproxy.model.kafka import Codec
 from tsproxy.model.produce import ProduceRequest
 from tsproxy.policy.checks.request import ONE_BATCH_FROM
-from tsproxy.session.job import MOST_OBJECTS
+from tsproxy.session.job import MAX_OBJECTS
 from tsproxy.wire import k00_produce, record_set
 from tsproxy.wire.headers import RequestHeader
 
@@ -25,7 +25,7 @@ A_PARTITION: Final = 20
 """The cost of a partition beside its records, in records: 45 to 90 us."""
 STEPS_A_RECORD: Final = 25
 """As many steps of a search for rules (`NamePattern.steps`) take as long as a record."""
-MOST_STEPS_HERE: Final = 500
+MAX_STEPS_HERE: Final = 500
 """The maximum number of steps of a search for one request's rules on the event loop: 100 us. A request of few
 bytes may name another client, or other topics, each time: with 300 rules this took up to 170 ms a MiB. A
 thread makes a longer search."""
@@ -35,7 +35,7 @@ version: gzip compresses to a thousandth, and a message has 34 bytes."""
 _COUNT_AT: Final = 57
 _IS_MARKED: Final = 8
 """The bit in the second byte of the attributes that says that the timestamps are the broker's."""
-A_MARKED_RECORD: Final = OFFLOAD_RECORDS // MOST_OBJECTS
+A_MARKED_RECORD: Final = OFFLOAD_RECORDS // MAX_OBJECTS
 """The cost of a record of a batch with that bit, in records. A broker rejects each of them, with a text."""
 _KEPT_A_PARTITION: Final = 5 << 10
 """Bytes of context and verdict while a request is judged."""
@@ -49,7 +49,7 @@ def kept_while_judged(size: int, partitions: int | None) -> int:
     """The bytes that a request of `size` may hold while it is judged; `partitions` is None if the request has
     not been read."""
     if partitions is None:
-        partitions = min(k00_produce.MOST_PARTITIONS, size // k00_produce.SMALLEST_PARTITION)
+        partitions = min(k00_produce.MAX_PARTITIONS, size // k00_produce.SMALLEST_PARTITION)
     return size + _KEPT_A_PARTITION * max(0, partitions - _FEW_PARTITIONS)
 
 

@@ -102,7 +102,7 @@ class ProduceFlow:
     def _judge(self, request: Request, asked: ProduceRequest) -> None:
         header, policies, now_ms = request.header, self._state.policies, request.now_ms
         steps = policies.steps_for((topic.name for topic in asked.topics), now_ms)
-        is_short = steps <= cost.MOST_STEPS_HERE
+        is_short = steps <= cost.MAX_STEPS_HERE
         self._records_taken += cost.records_at_most(header, asked) + steps // cost.STEPS_A_RECORD
         begin = partial(judge_request_steps, header, asked, request.frame, policies, now_ms)
         judgement = None

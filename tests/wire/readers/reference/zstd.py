@@ -10,7 +10,7 @@ from typing import Final
 _RAW, _RLE, _COMPRESSED = range(3)
 _PREDEFINED, _ONE_SYMBOL, _DESCRIBED, _REPEATED = range(4)
 _SINGLE_SEGMENT: Final = 0x20
-MOST_OF_A_BLOCK: Final = 1 << 17
+MAX_OF_A_BLOCK: Final = 1 << 17
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,7 +258,7 @@ def _sequences(stream: _Backwards, count: int, literals: int, frame: _Frame) -> 
             raise _UnsoundError
         size += match
         count -= 1
-        if literals < 0 or size > MOST_OF_A_BLOCK:
+        if literals < 0 or size > MAX_OF_A_BLOCK:
             raise _UnsoundError
         if not count:
             break

@@ -23,9 +23,9 @@ cdef array.array INTS = array.array("i")
 cdef array.array LONGS = array.array("q")
 
 cdef enum:
-    MOST_DIGITS = 20  # of a 64-bit number, with its sign
-    MOST_BESIDE = 4 + 5 + 1  # an index, a size, no tags
-    MOST_STRING = 32767
+    MAX_DIGITS = 20  # of a 64-bit number, with its sign
+    MAX_BESIDE = 4 + 5 + 1  # an index, a size, no tags
+    MAX_STRING = 32767
     TIME_DIGITS = 19  # of the largest int64
 
 cdef bytes TIMESTAMP = b"Timestamp "
@@ -137,7 +137,7 @@ cdef Pieces pieces_of(bytes before, bytes between, bytes after) noexcept:
 
 cdef Py_ssize_t most_bytes(Pieces* pieces) noexcept:
     """The largest size of one error, in bytes."""
-    return pieces.before_size + pieces.between_size + pieces.after_size + 2 * MOST_DIGITS + MOST_BESIDE
+    return pieces.before_size + pieces.between_size + pieces.after_size + 2 * MAX_DIGITS + MAX_BESIDE
 
 
 cdef uint8_t* put_errors(
@@ -214,7 +214,7 @@ cdef const uint8_t* skim(
     while found.count < count:
         read_int32(&cursor)
         size = read_string_size(&cursor, is_flexible)
-        if cursor.is_bad or size < -1 or size > MOST_STRING:
+        if cursor.is_bad or size < -1 or size > MAX_STRING:
             break
         text = take(&cursor, size if size > 0 else 0)
         no_tags(&cursor, is_flexible)

@@ -20,9 +20,9 @@ cdef enum:               # `Number` in streamed.py: `copy_layouts` compares the 
     TAGS = 3
 
 cdef enum:
-    MOST_STEPS = 16
-    MOST_DEPTH = 3       # arrays inside each other
-    MOST_TAIL = 2        # bytes of a tail that names nothing
+    MAX_STEPS = 16
+    MAX_DEPTH = 3       # arrays inside each other
+    MAX_TAIL = 2        # bytes of a tail that names nothing
 
 cdef struct Step:
     int skip
@@ -30,9 +30,9 @@ cdef struct Step:
     int partner
 
 cdef struct Answer:
-    Step[MOST_STEPS] steps
+    Step[MAX_STEPS] steps
     int count            # of the steps
-    uint8_t[MOST_TAIL] tail    # a tail that names nothing
+    uint8_t[MAX_TAIL] tail    # a tail that names nothing
     int tail_size
 
 cdef struct FetchPlace:
@@ -45,7 +45,7 @@ cdef struct FetchPlace:
     int at                  # the step
     int depth               # how many arrays the walk is in
     int64_t tags            # how many are still to come, with the current one, as in the next line
-    int64_t[MOST_DEPTH] items
+    int64_t[MAX_DEPTH] items
 
 
 cdef const Answer* answer_of(int layout) noexcept nogil

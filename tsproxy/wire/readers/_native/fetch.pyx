@@ -16,7 +16,7 @@ cdef void copy_layouts():
     assert len(Layout) == <Py_ssize_t>(sizeof(ANSWERS) // sizeof(Answer))
     for layout in Layout:
         steps, tail = STEPS[layout], NO_TAIL[layout]
-        assert len(steps) <= MOST_STEPS and len(tail) <= MOST_TAIL
+        assert len(steps) <= MAX_STEPS and len(tail) <= MAX_TAIL
         for at, step in enumerate(steps):
             ANSWERS[<int>layout].steps[<int>at] = Step(step.skip, step.number, step.partner)
         for at, byte in enumerate(tail):

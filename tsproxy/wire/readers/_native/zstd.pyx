@@ -20,9 +20,9 @@ cdef enum:
     LITERALS = 0                 # the kinds of code
     OFFSETS = 1
     MATCHES = 2
-    MOST_OF_A_BLOCK = 131072
-    MOST_SYMBOLS = 53
-    MOST_STATES = 512
+    MAX_OF_A_BLOCK = 131072
+    MAX_SYMBOLS = 53
+    MAX_STATES = 512
     A_BLOCK = 6000               # work: in bytes of output that take as long, about a nanosecond each
     A_SEQUENCE = 20
 
@@ -32,7 +32,7 @@ cdef struct Cell:
     uint8_t bits
 
 cdef struct FseTable:
-    Cell cells[MOST_STATES]
+    Cell cells[MAX_STATES]
     int log                      # -1 if there is no table
 
 cdef struct Frame:
@@ -46,8 +46,8 @@ cdef struct Backwards:
     const uint8_t* end
     int64_t left                 # bits; below 0 if more were read than there were
 
-cdef int* MOST_SYMBOL = [35, 31, 52]
-cdef int* MOST_LOG = [9, 8, 9]
+cdef int* MAX_SYMBOL = [35, 31, 52]
+cdef int* MAX_LOG = [9, 8, 9]
 cdef int* DEFAULT_LOG = [6, 5, 6]
 cdef int* DEFAULT_COUNT = [36, 29, 53]
 cdef int16_t* LITERALS_SHARES = [
@@ -219,7 +219,7 @@ cdef int64_t of_literals(Cursor* block) noexcept nogil:
 
 cdef void read_table(Cursor* block, int mode, int kind, FseTable* table) noexcept nogil:
     """Make the next table in the given mode. `block` becomes bad if there is none."""
-    cdef int16_t shares[MOST_SYMBOLS]
+    cdef int16_t shares[MAX_SYMBOLS]
     cdef int count
     if block.is_bad:
         return
@@ -233,7 +233,7 @@ cdef void read_table(Cursor* block, int mode, int kind, FseTable* table) noexcep
     elif mode == ONE_SYMBOL:
         table.log = 0
         table.cells[0] = Cell(0, <uint8_t>little_endian(block, 1), 0)
-        if table.cells[0].symbol > MOST_SYMBOL[kind]:
+        if table.cells[0].symbol > MAX_SYMBOL[kind]:
             block.is_bad = True
     elif mode == DESCRIBED:
         count = read_shares(block, kind, shares, &table.log)
@@ -251,10 +251,10 @@ cdef int read_shares(Cursor* block, int kind, int16_t* shares, int* log) noexcep
     cdef int count = 0, width, zeros
     log[0] = <int>forwards(block, 0, 4) + 5
     left = 1 << log[0]
-    if log[0] > MOST_LOG[kind]:
+    if log[0] > MAX_LOG[kind]:
         block.is_bad = True
         return 0
-    while left > 0 and count <= MOST_SYMBOL[kind]:
+    while left > 0 and count <= MAX_SYMBOL[kind]:
         width = bit_length(left + 1)
         value = <int32_t>forwards(block, at, width)
         low, threshold = value & ((1 << (width - 1)) - 1), (1 << width) - 2 - left
@@ -271,7 +271,7 @@ cdef int read_shares(Cursor* block, int kind, int16_t* shares, int* log) noexcep
         while zeros == 3:
             zeros = <int>forwards(block, at, 2)
             at += 2
-            if count + zeros > MOST_SYMBOL[kind] + 1:
+            if count + zeros > MAX_SYMBOL[kind] + 1:
                 block.is_bad = True
                 return 0
             memset(&shares[count], 0, zeros * sizeof(int16_t))
@@ -303,7 +303,7 @@ cdef inline int bit_length(uint32_t value) noexcept nogil:
 
 cdef void make_table(const int16_t* shares, int count, int log, FseTable* table) noexcept nogil:
     """Spread the symbols over the states as RFC 8878, 4.1.1, does. The shares add up to 1 << log."""
-    cdef uint16_t following[MOST_SYMBOLS]
+    cdef uint16_t following[MAX_SYMBOLS]
     cdef int size = 1 << log, high = 1 << log, pos = 0, symbol, index, step, state
     table.log = log
     for symbol in range(count):
@@ -374,7 +374,7 @@ cdef int64_t of_sequences(Cursor* block, int64_t count, int64_t literals, Frame*
             return -1
         size += match
         count -= 1
-        if literals < 0 or size > MOST_OF_A_BLOCK:
+        if literals < 0 or size > MAX_OF_A_BLOCK:
             return -1
         if count == 0:
             break
