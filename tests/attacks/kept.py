@@ -9,6 +9,7 @@ import gc
 import sys
 from collections import Counter, deque
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
 from itertools import count
 from types import BuiltinFunctionType, CodeType, FrameType, FunctionType, ModuleType
@@ -19,6 +20,7 @@ from tsproxy.clock import Clock
 from tsproxy.config.document import parse_yaml
 from tsproxy.config.load import load
 from tsproxy.decisions import ledger
+from tsproxy.model.addresses import Address
 from tsproxy.model.bounded import Bounded
 from tsproxy.proxy.brokers import wanted
 from tsproxy.proxy.pipe import buffers
@@ -49,14 +51,16 @@ NO_WAY: tuple[type, ...] = (type, ModuleType, FunctionType, CodeType, FrameType,
 
 @asynccontextmanager
 async def proxy_in_this_process(text, environment=None):
-    """A whole proxy by this configuration, which has started."""
+    """A whole proxy by this configuration, which has started. Its admin port is a free one."""
+    config = load(parse_yaml(text, "test"), environment or {})
+    config = replace(config, admin=replace(config.admin, bind=Address("127.0.0.1", 0)))
     ready = asyncio.Event()
 
     def announce(event, _facts):
         if event == "started":
             ready.set()
 
-    proxy = Proxy(load(parse_yaml(text, "test"), environment or {}), Clock(), announce)
+    proxy = Proxy(config, Clock(), announce)
     running = asyncio.create_task(proxy.run())
     try:
         async with asyncio.timeout(PATIENCE_S):

@@ -50,7 +50,6 @@ policy:
   limits_from: stricter
   defaults: {{ message.timestamp.before.max.ms: 1h }}
 limits: {{ throttle: 'off' }}
-admin: {{ bind: "127.0.0.1:0" }}
 decisions: {{ directory: '{folder}' }}
 """
 
