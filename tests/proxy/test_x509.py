@@ -1,7 +1,9 @@
 """A certificate's subject is spelled as Java spells it, since Kafka's principals are."""
 
 import contextlib
+import re
 from datetime import UTC, datetime
+from types import SimpleNamespace
 
 import pytest
 from cryptography import x509
@@ -13,13 +15,16 @@ from cryptography.x509.oid import NameOID
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.proxy.test_x509_names import BMP, OID, PRINTABLE, SEQUENCE, SET, T61, UTF8, certificate_of, der
+from tsproxy.model.principals import MappingRule
+from tsproxy.proxy.connections.client_handshake import _principal
 from tsproxy.tls.x509 import read_certificate, read_pem
 from tsproxy.wire.primitives import DecodeError
 
 START, END = datetime(2020, 1, 2, 3, 4, 5, tzinfo=UTC), datetime(2055, 6, 7, 8, 9, 10, tzinfo=UTC)
 
 
-def der(*parts, until=END):
+def signed(*parts, until=END):
     """A certificate for a name of these parts: attributes, or sets of them."""
     key = ec.generate_private_key(ec.SECP256R1())
     sets = [
@@ -84,14 +89,47 @@ JAVA = [
 
 @pytest.mark.parametrize(("parts", "said"), JAVA, ids=[said[:30] for _, said in JAVA])
 def test_a_subject_is_told_in_javas_words(parts, said):
-    assert read_certificate(der(*parts)).subject == said
+    assert read_certificate(signed(*parts)).subject == said
+
+
+# An attribute's value, and its spellings by OpenJDK 25.0.3 and 17.0.15, if they are two.
+VALUES = [
+    ((UTF8, "Zoë".encode()), ["Zoë"]),
+    ((T61, b"Zoe"), ["Zoe"]),
+    ((T61, b"Zo\xeb"), ["Zoë", "Zo\ufffd"]),
+    ((PRINTABLE, "Zoë".encode()), ["Zo\xc3\xab", "Zoë"]),
+    ((BMP, b""), [""]),
+    ((BMP, b"\0a"), ["a", "\\00a"]),
+    ((BMP, b"admi"), ["\u6164\u6d69", "admi"]),
+]
+
+
+@pytest.mark.parametrize(("value", "texts"), VALUES)
+def test_a_client_whose_name_depends_on_javas_version_is_taken_for_nobody(value, texts):
+    """By OpenJDK 17.0.15, an authority's client \u6164\u6d69 is admi."""
+    pairs = [der(SEQUENCE, der(OID, b"\x55\x04\x0a") + der(PRINTABLE, b"org"))]
+    pairs.append(der(SEQUENCE, der(OID, b"\x55\x04\x03") + der(*value)))
+    shown = certificate_of(der(SEQUENCE, b"".join(der(SET, pair) for pair in pairs)))
+
+    def principal(*rules):
+        mapping = [MappingRule.parse(rule) for rule in rules]
+        listener = SimpleNamespace(tls=SimpleNamespace(principal_mapping=mapping))
+        return _principal(SimpleNamespace(getpeercert=lambda binary_form: shown), listener)
+
+    assert read_certificate(shown).spellings == tuple(f"CN={text},O=org" for text in texts)
+    assert principal() == (f"User:CN={texts[0]},O=org" if len(texts) == 1 else None)
+    assert principal("RULE:.*O=(.*)/$1/") == "User:org"
+    if len(texts) == 2:
+        for text in texts:
+            with pytest.raises(DecodeError, match="no rule of"):
+                principal(f"RULE:CN={re.escape(text)},.*/x/")
 
 
 def test_both_spellings_of_a_time_are_read():
     """RFC 5280: UTCTime up to 2049, GeneralizedTime from 2050 on."""
     early = datetime(2049, 12, 31, 23, 59, 59, tzinfo=UTC)
     for until in (early, END):
-        found = read_certificate(der(NameAttribute(CN, "x"), until=until))
+        found = read_certificate(signed(NameAttribute(CN, "x"), until=until))
         assert (found.not_before_s, found.not_after_s) == (START.timestamp(), until.timestamp())
 
 
@@ -103,7 +141,7 @@ def test_a_pem_file_is_read_with_what_stands_between_its_certificates(certificat
 
 
 def test_a_certificate_that_is_cut_anywhere_is_an_error_of_the_peers():
-    whole = der(NameAttribute(CN, "x"))
+    whole = signed(NameAttribute(CN, "x"))
     for end in range(len(whole)):
         with pytest.raises(DecodeError):
             read_certificate(whole[:end])
@@ -124,4 +162,4 @@ def test_garbage_is_an_error_of_the_peers(garbage):
         read_certificate(garbage)
 
 
-WHOLE = der(NameAttribute(C, "DE"), NameAttribute(CN, "somebody"))
+WHOLE = signed(NameAttribute(C, "DE"), NameAttribute(CN, "somebody"))

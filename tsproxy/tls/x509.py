@@ -1,8 +1,9 @@
 """Reads the subject and the validity of a certificate, and of a list of revoked certificates (CRL).
 
 Source: RFC 5280 (the first fields of TBSCertificate and TBSCertList), RFC 2253 (names as text), and Java's
-`X500Principal.getName()`: Kafka's principals have its spelling. Nothing is verified here. TLS verifies a
-certificate before it is read here.
+`X500Principal.getName()`: Kafka's principals have its spelling. An update of Java has changed it for some
+names, and nobody knows which Java brokers have, so such a name has two spellings. Nothing is verified here.
+TLS verifies a certificate before it is read here.
 """
 
 import math
@@ -21,9 +22,10 @@ _UTC_TIME: Final = 0x17
 _SEQUENCE: Final = 0x30
 _SET: Final = 0x31
 _VERSION: Final = 0xA0
-_STRINGS: Final = frozenset({0x0C, 0x13, 0x14, 0x16, 0x1B, 0x1E})
-"""UTF8, Printable, T61, IA5, General and BMP strings. Java reads the bytes of each of them as UTF-8
-(`AVA.java`). Other values are written as hex, Universal strings among them."""
+_BMP: Final = 0x1E
+_CHARSETS: Final = {0x0C: "utf-8", **dict.fromkeys((0x13, 0x14, 0x16, 0x1B), "latin-1"), _BMP: "utf-16-be"}
+"""How Java reads UTF8, Printable, T61, IA5, General and BMP strings (`AVA.java` of 17.0.19, 21.0.13 and
+25.0.3; 17.0.15 reads all of them as UTF-8). Other values are written as hex, Universal strings among them."""
 
 _KEYWORDS: Final = {
     b"\x55\x04\x03": "CN",
@@ -56,13 +58,18 @@ _GENERALIZED_TIME: Final = 0x18
 class Signed:
     """A certificate or a list of revoked certificates (CRL).
 
-    `subject` has Java's spelling, the most specific part first. For a CRL it is the issuer. A CRL is valid
-    from thisUpdate to nextUpdate, or for ever without nextUpdate. Times are in seconds since 1970.
+    `spellings` has the subject as today's Java spells it, the most specific part first, and as Java did
+    before if that differs. For a CRL it is the issuer. A CRL is valid from thisUpdate to nextUpdate, or for
+    ever without nextUpdate. Times are in seconds since 1970.
     """
 
-    subject: str
+    spellings: tuple[str, ...]
     not_before_s: float
     not_after_s: float
+
+    @property
+    def subject(self) -> str:
+        return self.spellings[0]
 
 
 _Value = tuple[int, bytes, bytes]
@@ -155,24 +162,37 @@ def _time_s(value: _Value) -> float:
         raise DecodeError("a certificate's time that is none") from None
 
 
-def _name(content: bytes) -> str:
-    parts = ["+".join(map(_attribute, _values(_content(each, _SET)))) for each in _values(content)]
-    return ",".join(reversed(parts))
+def _name(content: bytes) -> tuple[str, ...]:
+    sets = [[_attribute(pair) for pair in _values(_content(each, _SET))] for each in _values(content)]
+    spelled = (",".join("+".join(pair[java] for pair in each) for each in reversed(sets)) for java in (0, 1))
+    return tuple(dict.fromkeys(spelled))
 
 
-def _attribute(pair: _Value) -> str:
+def _attribute(pair: _Value) -> tuple[str, str]:
+    """The attribute in the spelling of today's Java, and in the former one."""
     values = _values(_content(pair, _SEQUENCE))
     if len(values) != 2:
         raise DecodeError("a name's attribute that is none")
     oid, (tag, value, whole) = _content(values[0], _OID), values[1]
     keyword = _KEYWORDS.get(oid)
-    if keyword is None or tag not in _STRINGS:
-        return f"{keyword or _dotted(oid)}=#{whole.hex()}"
-    if _PLAIN.fullmatch(value):
-        return f"{keyword}={value.decode()}"
-    text = _SURROGATE.sub(_REPLACED, value).decode("utf-8", "replace")
+    if keyword is None or tag not in _CHARSETS:
+        spelled = f"{keyword or _dotted(oid)}=#{whole.hex()}"
+        return spelled, spelled
+    if tag != _BMP and _PLAIN.fullmatch(value):
+        spelled = f"{keyword}={value.decode()}"
+        return spelled, spelled
+    before = _SURROGATE.sub(_REPLACED, value).decode("utf-8", "replace")
+    try:
+        now = before if _CHARSETS[tag] == "utf-8" else value.decode(_CHARSETS[tag])
+    except UnicodeDecodeError:
+        raise DecodeError("a BMPString that is none") from None
+    spelled = f"{keyword}={_escaped(now)}"
+    return spelled, spelled if now == before else f"{keyword}={_escaped(before)}"
+
+
+def _escaped(text: str) -> str:
     escaped = text.translate(_ESCAPED)
-    return f"{keyword}=" + _OUTER_SPACES.sub(lambda spaces: spaces[0].translate(_ESCAPED_SPACES), escaped)
+    return _OUTER_SPACES.sub(lambda spaces: spaces[0].translate(_ESCAPED_SPACES), escaped)
 
 
 def _dotted(content: bytes) -> str:

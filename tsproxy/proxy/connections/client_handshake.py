@@ -208,18 +208,23 @@ def _too_slow(peer: Peer, patience: _Patience) -> HandshakeError:
 
 
 def _principal(handshake: ssl.SSLObject, listener: Listener) -> str | None:
-    """The principal that the client's certificate maps to; None without a certificate. Raises DecodeError.
+    """The principal that the client's certificate maps to; None without a certificate, or if versions of Java
+    make different principals of it. Raises DecodeError.
 
     A certificate that no mapping rule matches is rejected, as a broker does.
     """
     der = handshake.getpeercert(binary_form=True)
     if not der:
         return None
-    subject = read_certificate(der).subject
     rules = listener.tls.principal_mapping if listener.tls else ()
-    principal = principal_of(subject, rules)
-    if principal is None:
-        if len(subject) > MAX_SUBJECT:
-            raise DecodeError(f"a subject of {len(subject)} characters, at most {MAX_SUBJECT} are allowed")
-        raise DecodeError(f"no rule of tls.principal_mapping takes the subject {bounded(subject)!r}")
-    return principal
+    found: set[str] = set()
+    for subject in read_certificate(der).spellings:
+        principal = principal_of(subject, rules)
+        if principal is None:
+            if len(subject) > MAX_SUBJECT:
+                raise DecodeError(
+                    f"a subject of {len(subject)} characters, at most {MAX_SUBJECT} are allowed"
+                )
+            raise DecodeError(f"no rule of tls.principal_mapping takes the subject {bounded(subject)!r}")
+        found.add(principal)
+    return found.pop() if len(found) == 1 else None
