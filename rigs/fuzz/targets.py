@@ -160,15 +160,11 @@ def records(data: bytes) -> None:
     if reference.walk(plain, base, count, True).fault is None:
         found = native.find_outside(plain, base, count, low, high, most)
         assert found == reference.find_outside(plain, base, count, low, high, most)
-        suspects = Suspects(low, high)
-        cut = len(plain) // 3
-        results = []
-        for readers in (native, reference):
-            finder = readers.Finder(base, count, suspects, most)
-            finder.feed(plain[:cut])
-            finder.feed(plain[cut:])
-            results.append(finder.finish())
-        assert results[0] == results[1]
+        finder, cut = native.Finder(base, count, Suspects(low, high), most), len(plain) // 3
+        finder.feed(plain[:cut])
+        finder.feed(plain[cut:])
+        suspected = finder.finish()
+        assert (suspected.count, suspected.positions[:most]) == (found.count, found.positions)
 
 
 def _record_bytes() -> Iterator[bytes]:
@@ -269,23 +265,20 @@ def fetched(data: bytes) -> None:
     and in Python."""
     script = _Script(data)
     cut, layout, answer = script.byte() * 4, Layout(script.byte() % len(Layout)), script.data
-    places = []
-    for walk in (native.FetchWalk(), reference.FetchWalk(), native.FetchWalk()):
+    end = reference.fetch_end(answer, layout)
+    for pieces in ([answer], [answer[:cut], answer[cut:]]):
+        walk, walked = native.FetchWalk(), 0
         walk.begin(len(answer), layout)
-        pieces = [answer] if len(places) == 2 else [answer[:cut], answer[cut:]]
-        walked = 0
         for piece in pieces:
             size = walk.advance(piece)
             walked += size
             if size < len(piece):
                 break
-        places.append((walked, walk.is_at_tail, walk.is_bad, walk.is_over))
-    assert places[0] == places[1]
-    assert places[0][1:] == places[2][1:]
-    walked, is_at_tail, is_bad, _ = places[2]
-    if is_at_tail and not is_bad:
+        assert walk.is_bad == (end is None)
+        assert walk.is_bad or (walked, walk.is_over) == (end, end == len(answer))
+    if end is not None and end < len(answer):
         with suppress(DecodeError):
-            assert len(k01_k78_fetch.blank_tail(answer[walked:], layout)) == len(answer) - walked
+            assert len(k01_k78_fetch.blank_tail(answer[end:], layout)) == len(answer) - end
 
 
 def _fetch_bodies() -> Iterator[bytes]:

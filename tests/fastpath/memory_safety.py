@@ -120,12 +120,11 @@ def read_corpus(seeds: int) -> None:
         fetched = bytearray(answer(FETCH, 16, any_body(random, layout)))
         fetched[random.randrange(4, len(fetched))] ^= 1 << random.randrange(8)
         at = random.randrange(len(fetched))
-        walks = readers.FetchWalk(), reference.FetchWalk()
-        for walk in walks:
-            walk.begin(len(fetched), layout)
+        walk = readers.FetchWalk()
+        walk.begin(len(fetched), layout)
         for piece in (fetched[:at], fetched[at:]):
-            sizes = {walk.advance(exact(bytes(piece))) for walk in walks}
-            assert len(sizes) == 1, f"seed {seed}: the walks over a Fetch answer differ"
+            walk.advance(exact(bytes(piece)))
+        assert walk.is_bad == (reference.fetch_end(fetched, layout) is None), f"seed {seed}: other ends"
         for block in blobs(LZ4, seed, 5):
             assert readers.lz4_size(exact(block[7:])) == reference.lz4_size(block[7:]), f"seed {seed}: lz4"
             for shift in range(17):

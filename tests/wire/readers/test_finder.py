@@ -1,22 +1,19 @@
-"""Records that are suspect are found piece by piece: the same natively, in Python, and read one by one."""
+"""Records that are suspect are found piece by piece: those that the columns say, and nothing is kept."""
 
 import itertools
 
-import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tests.wire.readers.byte_strings import longs, plain_records, record
-from tests.wire.readers.variants import VARIANTS, name_of
+from tests.wire.readers.long_record import MIB, TIMESTAMP_DELTA_MS, VALUE_BYTES, fed_with
 from tsproxy.model.kafka import LONG_MAX, LONG_MIN
 from tsproxy.model.records import Suspects
 from tsproxy.model.verdict import TopicLimits
 from tsproxy.policy import timestamps
-from tsproxy.wire import records
+from tsproxy.wire import readers, records
 
 NOW_MS = 1_790_000_000_000
-
-pytestmark = pytest.mark.parametrize("variant", VARIANTS, ids=name_of)
 
 suspects = st.builds(
     Suspects,
@@ -32,8 +29,8 @@ suspects = st.builds(
 )
 
 
-def found_in(variant, pieces, *arguments):
-    finder = variant.Finder(*arguments)
+def found_in(pieces, *arguments):
+    finder = readers.Finder(*arguments)
     for piece in pieces:
         finder.feed(piece)
     return finder.finish()
@@ -62,7 +59,7 @@ def rows(found):
     cuts=st.lists(st.integers(0, 400), max_size=8) | st.lists(st.integers(0, 20_000), max_size=8),
 )
 def test_any_pieces_hold_whom_the_columns_say_whatever_the_bytes(
-    variant, data, base_timestamp, count, suspects, most, cuts
+    data, base_timestamp, count, suspects, most, cuts
 ):
     columns: records.Columns = ([], [], [], [])
     records.walk(columns, data, base_timestamp, count, lengths_must_fit=False)
@@ -75,7 +72,7 @@ def test_any_pieces_hold_whom_the_columns_say_whatever_the_bytes(
     at = [0, *sorted(cuts), max([len(data), *cuts])]
     pieces = [memoryview(data)[start:end] for start, end in itertools.pairwise(at)]
 
-    found = found_in(variant, pieces, base_timestamp, count, suspects, most)
+    found = found_in(pieces, base_timestamp, count, suspects, most)
     assert found.count == len(all_of_them)
     listed = all_of_them[: max(0, most)]
     assert rows(found)[: len(listed)] == listed
@@ -98,10 +95,16 @@ limits = st.builds(
 )
 @example(limits=TopicLimits(after_max_ms=3_600_000), time_ms=LONG_MIN + NOW_MS)
 @example(limits=TopicLimits(before_max_ms=0), time_ms=LONG_MIN)
-def test_a_time_is_out_of_range_where_the_rule_says_so_where_longs_wrap_too(variant, limits, time_ms):
+def test_a_time_is_out_of_range_where_the_rule_says_so_where_longs_wrap_too(limits, time_ms):
     bounds = limits.bounds(NOW_MS)
     longs_of = [LONG_MAX if each is None else each for each in (limits.before_max_ms, limits.after_max_ms)]
     clock = (NOW_MS, *longs_of, limits.before_max_ms is not None)
     who = Suspects() if bounds is None else Suspects(bounds.lowest, bounds.highest, clock)
-    found = found_in(variant, [record(0, 0)], time_ms, 1, who, 1)
+    found = found_in([record(0, 0)], time_ms, 1, who, 1)
     assert bool(found.count) == timestamps.is_out_of_range(time_ms, limits, NOW_MS)
+
+
+def test_nothing_of_a_long_record_is_kept():
+    finder = readers.Finder(NOW_MS, 1, Suspects(highest_ms=0), 1)
+    assert fed_with(finder) < MIB
+    assert rows(finder.finish()) == [(0, NOW_MS + TIMESTAMP_DELTA_MS, 0, -1, VALUE_BYTES)]

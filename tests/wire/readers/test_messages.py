@@ -8,7 +8,6 @@ from rigs.differential.message_sets import Message, wrapper, write_message, writ
 from tests.session.conversation import DAY_MS, HOUR_MS, NOW_MS
 from tests.wire.readers import reference
 from tests.wire.readers.byte_strings import longs
-from tests.wire.readers.variants import VARIANTS, name_of
 from tsproxy.model.kafka import LONG_MAX, NO_TIMESTAMP, Codec
 from tsproxy.model.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from tsproxy.model.records import RecordFacts
@@ -45,20 +44,18 @@ bounds = st.builds(
 )
 
 
-@pytest.mark.parametrize("variant", VARIANTS, ids=name_of)
 @given(
     data=st.builds(lambda messages, end: write_messages(messages) + end, sets, endings) | st.binary(),
     start=st.integers(-3, 200),
     magic=st.integers(0, 2),
     bounds=st.just(ANY) | bounds,
 )
-def test_any_bytes_give_the_run_that_the_python_version_finds(variant, data, start, magic, bounds):
+def test_any_bytes_give_the_run_that_the_python_version_finds(data, start, magic, bounds):
     expected = reference.messages(data, start, magic, bounds)
-    assert variant.messages(memoryview(data), start, magic, bounds) == expected
+    assert readers.messages(memoryview(data), start, magic, bounds) == expected
 
 
-@pytest.mark.parametrize("variant", VARIANTS, ids=name_of)
-def test_a_run_ends_before_the_first_message_that_is_odd(variant):
+def test_a_run_ends_before_the_first_message_that_is_odd():
     plain = [Message(1, NOW_MS + n) for n in range(3)] + [Message(1, NO_TIMESTAMP, None, None)]
     odd_ones = {
         "another magic": Message(0),
@@ -69,7 +66,7 @@ def test_a_run_ends_before_the_first_message_that_is_odd(variant):
     }
     for what, last in odd_ones.items():
         data = write_messages([*plain, last])
-        run = variant.messages(data, 0, 1, ANY)
+        run = readers.messages(data, 0, 1, ANY)
         assert run == MessageRun(len(write_messages(plain)), RecordFacts(4, NOW_MS, NOW_MS + 2, 1)), what
 
 

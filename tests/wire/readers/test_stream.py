@@ -3,25 +3,20 @@
 import itertools
 from unittest.mock import ANY
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.wire.readers import reference
 from tests.wire.readers.byte_strings import longs, plain_records, record
 from tests.wire.readers.long_record import MIB, TIMESTAMP_DELTA_MS, fed_with
-from tests.wire.readers.variants import VARIANTS, name_of
 from tsproxy.model.records import Fault, RecordFacts
+from tsproxy.wire.readers import StreamWalker
 
 NOW_MS = 1_790_000_000_000
 
-WALKERS = [each.StreamWalker for each in VARIANTS]
 
-pytestmark = pytest.mark.parametrize("walker", WALKERS, ids=map(name_of, VARIANTS))
-
-
-def in_pieces(walker, pieces, base_timestamp, count, lengths_must_fit):
-    walking = walker(base_timestamp, count, lengths_must_fit)
+def in_pieces(pieces, base_timestamp, count, lengths_must_fit):
+    walking = StreamWalker(base_timestamp, count, lengths_must_fit)
     for piece in pieces:
         walking.feed(piece)
     return walking.finish()
@@ -34,33 +29,31 @@ def in_pieces(walker, pieces, base_timestamp, count, lengths_must_fit):
     lengths_must_fit=st.booleans(),
     cuts=st.lists(st.integers(0, 400), max_size=8) | st.lists(st.integers(0, 20_000), max_size=8),
 )
-def test_any_pieces_give_the_facts_of_the_whole(walker, data, base_timestamp, count, lengths_must_fit, cuts):
+def test_any_pieces_give_the_facts_of_the_whole(data, base_timestamp, count, lengths_must_fit, cuts):
     at = [0, *sorted(cuts), max([len(data), *cuts])]
     pieces = [data[start:end] for start, end in itertools.pairwise(at)]
     whole = reference.walk(data, base_timestamp, count, lengths_must_fit)
-    assert in_pieces(walker, pieces, base_timestamp, count, lengths_must_fit) == whole
+    assert in_pieces(pieces, base_timestamp, count, lengths_must_fit) == whole
     views = [memoryview(piece) for piece in pieces]
-    assert in_pieces(walker, views, base_timestamp, count, lengths_must_fit) == whole
+    assert in_pieces(views, base_timestamp, count, lengths_must_fit) == whole
 
 
 @given(data=plain_records, base_timestamp=longs, count=st.integers(-1, 40), lengths_must_fit=st.booleans())
-def test_one_byte_at_a_time_gives_the_facts_of_the_whole(
-    walker, data, base_timestamp, count, lengths_must_fit
-):
+def test_one_byte_at_a_time_gives_the_facts_of_the_whole(data, base_timestamp, count, lengths_must_fit):
     pieces = [data[at : at + 1] for at in range(len(data))]
     whole = reference.walk(data, base_timestamp, count, lengths_must_fit)
-    assert in_pieces(walker, pieces, base_timestamp, count, lengths_must_fit) == whole
+    assert in_pieces(pieces, base_timestamp, count, lengths_must_fit) == whole
 
 
-def test_a_batch_cut_anywhere_is_the_same_fault(walker):
+def test_a_batch_cut_anywhere_is_the_same_fault():
     whole = b"".join(record(i, i, b"key", b"value" * i, ((b"name", None),)) for i in range(30))
     for end in range(len(whole)):
-        facts = in_pieces(walker, (whole[: end // 2], whole[end // 2 : end]), NOW_MS, 30, True)
+        facts = in_pieces((whole[: end // 2], whole[end // 2 : end]), NOW_MS, 30, True)
         assert facts == reference.walk(whole[:end], NOW_MS, 30, True)
         assert facts.fault in (Fault.PREMATURE_END, Fault.MALFORMED_RECORD)
 
 
-def test_nothing_of_a_long_record_is_kept(walker):
-    walking, time_ms = walker(NOW_MS, 1, True), NOW_MS + TIMESTAMP_DELTA_MS
+def test_nothing_of_a_long_record_is_kept():
+    walking, time_ms = StreamWalker(NOW_MS, 1, True), NOW_MS + TIMESTAMP_DELTA_MS
     assert fed_with(walking) < MIB
     assert walking.finish() == RecordFacts(1, time_ms, time_ms, 0, largest_record=ANY)

@@ -1,16 +1,45 @@
-"""Culprits as columns, and their record errors as bytes, in Python."""
+"""The facts of a batch, its culprits as columns, and their record errors as bytes, in Python."""
 
 import re
 from array import array
+from contextlib import suppress
 from typing import Final
 
 from tsproxy.model.kafka import LONG_MAX, LONG_MIN, NO_TIMESTAMP, wrap64
-from tsproxy.model.records import Outside
+from tsproxy.model.records import Outside, RecordFacts
 from tsproxy.wire import primitives as put
 from tsproxy.wire import records
 from tsproxy.wire.primitives import DecodeError, Reader
 
 _TIME: Final = re.compile(r"Timestamp (-?[0-9]{1,19}) of message ")
+
+
+def walk(data: bytes | memoryview, base_timestamp: int, count: int, lengths_must_fit: bool) -> RecordFacts:
+    """The facts of `count` records, up to the first fault, from the records read as columns."""
+    data, columns = bytes(data), ([], [], [], [])
+    fault = records.walk(columns, data, base_timestamp, count, lengths_must_fit)
+    times = [timestamp for timestamp in columns[0] if timestamp != NO_TIMESTAMP]
+    missing = len(columns[0]) - len(times)
+    span = min(times, default=None), max(times, default=None)
+    largest = _largest_size(data, min(count, len(columns[0]) + 1))
+    return RecordFacts(len(columns[0]), *span, missing, fault, largest)
+
+
+def _largest_size(data: bytes, count: int) -> int:
+    """The largest size that one of the first `count` records declares, without its sign."""
+    sizes, at = [0], 0
+    with suppress(IndexError, ValueError):  # the record at fault is the last one
+        for _ in range(count):
+            size, at = records.read_varint(data, at)
+            sizes.append(size & records.UNSIGNED)
+            _, at = records.read_varlong(data, at + 1)
+            _, at = records.read_varint(data, at)
+            for _ in ("key", "value"):
+                size, at = records.read_varint(data, at)
+                at += max(size, 0)
+            headers, at = records.read_varint(data, at)
+            at = records.skip_headers(data, at, headers)
+    return max(sizes)
 
 
 def find_outside(
@@ -36,11 +65,6 @@ def record_errors(
         text = b"%b%d%b%d%b" % (before, time, between, wrap64(base_offset + delta), after)
         parts += [put.int32(index), put.string(text.decode(), is_flexible), put.tags(b"", is_flexible)]
     return b"".join(parts)
-
-
-def span(times: "array[int]") -> tuple[int, int]:
-    """The lowest and the highest of the times, which are not empty."""
-    return min(times), max(times)
 
 
 def skim_errors(
