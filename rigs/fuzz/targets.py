@@ -157,6 +157,8 @@ def records(data: bytes) -> None:
     plain = script.data
     for must_fit in (True, False):
         assert native.walk(plain, base, count, must_fit) == reference.walk(plain, base, count, must_fit)
+        assert native.columns(plain, base, count, must_fit) == reference.columns(plain, base, count, must_fit)
+        assert native.spans(plain, 0, count, must_fit) == reference.spans(plain, 0, count, must_fit)
     if reference.walk(plain, base, count, True).fault is None:
         found = native.find_outside(plain, base, count, low, high, most)
         assert found == reference.find_outside(plain, base, count, low, high, most)

@@ -107,6 +107,9 @@ def read_corpus(seeds: int) -> None:
             for must_fit in (True, False):
                 facts = readers.walk(exact(cut), 0, count, must_fit)
                 assert facts == reference.walk(bytes(cut), 0, count, must_fit), f"seed {seed}: walks differ"
+                assert readers.columns(exact(cut), 0, count, must_fit) == reference.columns(
+                    bytes(cut), 0, count, must_fit
+                )
                 inputs += 1
             search = (0, count, 1 << 38, 1 << 39, random.randint(0, 100))
             outside = readers.find_outside(exact(cut), *search)

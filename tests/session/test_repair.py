@@ -123,7 +123,7 @@ def test_a_batch_that_claims_log_append_time_has_no_repair():
 def test_a_batch_whose_records_cannot_be_read_has_no_repair():
     policy = TopicPolicy(limits=LIMITS, on_violation=STAMP)
     context = batch_of_times([US], "t", 0, PEER, policy=policy, now_ms=NOW_MS)
-    assert repaired_times(context).changed == (0,)
+    assert list(repaired_times(context).changed) == [0]
     records = replace(context.reader.read_records(), fault=Fault.MALFORMED_RECORD)
     assert repaired_times(replace(context, reader=replace(context.reader, records=records))) is None
 

@@ -5,6 +5,8 @@ A timestamp in another unit is converted if the result lies within a year of the
 rejected, as without a repair.
 """
 
+from array import array
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tsproxy.model.kafka import NO_TIMESTAMP, TimestampType
@@ -19,9 +21,9 @@ class Repair:
     """The timestamp of each record in ms as it was received (`original_ms`), and as it is forwarded
     (`times_ms`). `changed` are the positions of the records for which the two differ."""
 
-    times_ms: tuple[int, ...]
-    original_ms: tuple[int, ...]
-    changed: tuple[int, ...]
+    times_ms: Sequence[int]
+    original_ms: Sequence[int]
+    changed: Sequence[int]
 
 
 def repaired_times(context: BatchContext) -> Repair | None:
@@ -37,17 +39,16 @@ def repaired_times(context: BatchContext) -> Repair | None:
     records = context.reader.read_records()
     if records.fault is not None:
         return None
-    times_ms = []
+    times_ms, changed = array("q"), array("i")
     for index, time_ms in enumerate(records.timestamps_ms):
         is_real = index in records.real_minus_ones  # a real timestamp of -1, which cannot be stored
         right_ms = _instead(time_ms, context) if is_real else _right(time_ms, context)
         if right_ms is None:
             return None
         times_ms.append(right_ms)
-    original_ms = tuple(records.timestamps_ms)
-    pairs = zip(times_ms, original_ms, strict=True)
-    changed = tuple(index for index, (right_ms, came_ms) in enumerate(pairs) if right_ms != came_ms)
-    return Repair(tuple(times_ms), original_ms, changed)
+        if right_ms != time_ms:
+            changed.append(index)
+    return Repair(times_ms, records.timestamps_ms, changed)
 
 
 def _right(time_ms: int, context: BatchContext) -> int | None:

@@ -6,23 +6,29 @@ them either if a batch is compressed (`records`), and the batch was judged befor
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from tsproxy.model.kafka import wrap64
 from tsproxy.model.view import SessionLimits
-from tsproxy.wire import record_set
-from tsproxy.wire.records import read_varint, read_varlong, skip_headers
+from tsproxy.wire import readers, record_set
+from tsproxy.wire.records import read_varint, read_varlong
 from tsproxy.wire.rewriting import plain_records
+
+MAX_HEADERS: Final = 1_000
+"""The most headers of a record that are copied. A header takes two bytes, and some 100 as an object."""
+_SLICE: Final = 4096
 
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """One record. A null key, a null value and the null value of a header are None."""
+    """One record. A null key, a null value and the null value of a header are None. `headers` is None if
+    there are more than MAX_HEADERS."""
 
     position: int
     timestamp_ms: int
     key: bytes | None
     value: bytes | None
-    headers: tuple[tuple[bytes, bytes | None], ...]
+    headers: tuple[tuple[bytes, bytes | None], ...] | None
 
 
 def read_contents(data: bytes, positions: Sequence[int], limits: SessionLimits) -> Iterator[Content]:
@@ -37,56 +43,37 @@ def read_contents(data: bytes, positions: Sequence[int], limits: SessionLimits) 
     plain = plain_records(found[0], limits)
     if plain is None:
         return
-    wanted = iter(positions)
-    position, base_ms, pos = next(wanted, -1), found[0].base_timestamp, 0
-    for index in range(found[0].records_count):
-        if position < 0:
-            return
-        try:
-            content, pos = _record(plain, pos, index, base_ms, index == position)
-        except (IndexError, ValueError):
-            return
-        if content is not None:
-            yield content
-            position = next(wanted, -1)
+    first, pos, spans = 0, 0, readers.spans(plain, 0, 0, False)
+    for position in positions:
+        while 4 * (position - first) >= len(spans):
+            first += len(spans) // 4
+            most = min(_SLICE, found[0].records_count - first)
+            spans = readers.spans(plain, pos, most, lengths_must_fit=False)
+            if not spans:
+                return
+            pos = spans[-1]
+        start, _, headers_at, _ = spans[4 * (position - first) : 4 * (position - first + 1)]
+        yield _content(plain, position, found[0].base_timestamp, start, headers_at)
 
 
-def _record(plain: bytes, pos: int, index: int, base_ms: int, is_wanted: bool) -> tuple[Content | None, int]:
-    """The record at `pos` (None if it is not wanted) and the position of the next one. Raises IndexError or
-    ValueError if there is no record."""
+def _content(plain: bytes, position: int, base_ms: int, start: int, headers_at: int) -> Content:
+    delta, pos = read_varlong(plain, start + 1)
     _, pos = read_varint(plain, pos)
-    delta, pos = read_varlong(plain, pos + 1)
-    _, pos = read_varint(plain, pos)
-    key_at, key_end = _span(plain, pos)
-    value_at, value_end = _span(plain, key_end)
-    count, headers_at = read_varint(plain, value_end)
-    end = skip_headers(plain, headers_at, count)
-    if not is_wanted:
-        return None, end
-    return (
-        Content(
-            index,
-            wrap64(base_ms + delta),
-            _text(plain, key_at, key_end),
-            _text(plain, value_at, value_end),
-            tuple(_headers(plain, headers_at, count)),
-        ),
-        end,
-    )
+    key, pos = _sized(plain, pos)
+    value, _ = _sized(plain, pos)
+    count, pos = read_varint(plain, headers_at)
+    headers = None if count > MAX_HEADERS else tuple(_headers(plain, pos, count))
+    return Content(position, wrap64(base_ms + delta), key, value, headers)
 
 
 def _headers(plain: bytes, pos: int, count: int) -> Iterator[tuple[bytes, bytes | None]]:
     for _ in range(count):
-        name_at, name_end = _span(plain, pos)
-        value_at, pos = _span(plain, name_end)
-        yield plain[name_at:name_end], _text(plain, value_at, pos)
+        name, pos = _sized(plain, pos)
+        value, pos = _sized(plain, pos)
+        yield name or b"", value
 
 
-def _span(plain: bytes, pos: int) -> tuple[int, int]:
-    """The start and the end of the bytes that follow their size. The start is -1 for null."""
-    size, at = read_varint(plain, pos)
-    return (at, at + size) if size >= 0 else (-1, at)
-
-
-def _text(plain: bytes, start: int, end: int) -> bytes | None:
-    return None if start < 0 else plain[start:end]
+def _sized(plain: bytes, pos: int) -> tuple[bytes | None, int]:
+    """The bytes that follow their size, None for null, and their end."""
+    size, pos = read_varint(plain, pos)
+    return (None, pos) if size < 0 else (plain[pos : pos + size], pos + size)

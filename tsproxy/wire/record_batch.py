@@ -13,7 +13,7 @@ import google_crc32c
 from tsproxy.model.kafka import Codec
 from tsproxy.model.records import Culprits, Fault, Outside, RecordBatch, RecordFacts, Records, Suspects
 from tsproxy.model.view import SessionLimits
-from tsproxy.wire import codecs, one_shot, readers, records
+from tsproxy.wire import codecs, one_shot, readers
 from tsproxy.wire.record_set import ATTRIBUTES_OFFSET, HEADER_SIZE
 
 _CRC_STEP: Final = 1 << 20
@@ -66,7 +66,7 @@ def read_facts(
     if facts is not None:
         return facts
     walker = readers.StreamWalker(base_timestamp, count, is_recompressed)
-    fault = _decompress(batch, limits, walker.feed, charge, codecs.stream)
+    fault = decompress(batch, limits, walker.feed, charge, codecs.stream)
     return walker.finish() if fault is None else _unread(fault)
 
 
@@ -101,15 +101,14 @@ def read_records(
 ) -> Records:
     """The records of a v2 batch as columns, up to the first fault. To read them is expensive, and is needed
     only to find the culprits. Arguments and errors are those of `read_facts`."""
-    columns: records.Columns = ([], [], [], [])
     pieces: list[bytes] = []
-    fault = _decompress(batch, limits, lambda piece: pieces.append(bytes(piece)), charge)
-    if fault is None:
-        plain = b"".join(pieces)
-        pieces.clear()  # the records are in memory twice, which is enough
-        lengths_must_fit = is_recompressed or batch.codec_id == Codec.NONE
-        fault = records.walk(columns, plain, batch.base_timestamp, batch.records_count, lengths_must_fit)
-    return Records(*columns, fault=fault)
+    fault = decompress(batch, limits, lambda piece: pieces.append(bytes(piece)), charge)
+    if fault is not None:
+        return Records((), (), (), (), fault=fault)
+    plain = b"".join(pieces)
+    pieces.clear()  # the records are in memory twice, which is enough
+    lengths_must_fit = is_recompressed or batch.codec_id == Codec.NONE
+    return readers.columns(plain, batch.base_timestamp, batch.records_count, lengths_must_fit)
 
 
 def find_outside(
@@ -142,12 +141,12 @@ def find_culprits(
     """The suspect records of a batch that was read without a fault. The columns hold the first `most`. None
     of the decompressed bytes are kept."""
     finder = readers.Finder(batch.base_timestamp, batch.records_count, suspects, most)
-    fault = _decompress(batch, limits, finder.feed, charge)
+    fault = decompress(batch, limits, finder.feed, charge)
     assert fault is None, "asked only of what could be read"
     return finder.finish()
 
 
-def _decompress(
+def decompress(
     batch: RecordBatch,
     limits: SessionLimits,
     take: Callable[[bytes | memoryview], None],

@@ -5,13 +5,14 @@ import itertools
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from tests.wire.readers import reference
 from tests.wire.readers.byte_strings import longs, plain_records, record
 from tests.wire.readers.long_record import MIB, TIMESTAMP_DELTA_MS, VALUE_BYTES, fed_with
 from tsproxy.model.kafka import LONG_MAX, LONG_MIN
 from tsproxy.model.records import Suspects
 from tsproxy.model.verdict import TopicLimits
 from tsproxy.policy import timestamps
-from tsproxy.wire import readers, records
+from tsproxy.wire import readers
 
 NOW_MS = 1_790_000_000_000
 
@@ -36,18 +37,13 @@ def found_in(pieces, *arguments):
     return finder.finish()
 
 
+def columns_of(read):
+    columns = read.timestamps_ms, read.offset_deltas, read.key_sizes, read.value_sizes
+    return zip(*columns, strict=True)
+
+
 def rows(found):
-    columns = found.records
-    return list(
-        zip(
-            found.positions,
-            columns.timestamps_ms,
-            columns.offset_deltas,
-            columns.key_sizes,
-            columns.value_sizes,
-            strict=True,
-        )
-    )
+    return [(at, *row) for at, row in zip(found.positions, columns_of(found.records), strict=True)]
 
 
 @given(
@@ -61,11 +57,10 @@ def rows(found):
 def test_any_pieces_hold_whom_the_columns_say_whatever_the_bytes(
     data, base_timestamp, count, suspects, most, cuts
 ):
-    columns: records.Columns = ([], [], [], [])
-    records.walk(columns, data, base_timestamp, count, lengths_must_fit=False)
+    read = reference.columns(data, base_timestamp, count, lengths_must_fit=False)
     all_of_them = [
         (index, *row)
-        for index, row in enumerate(zip(*columns, strict=True))
+        for index, row in enumerate(columns_of(read))
         if (suspects.needs_key and row[2] < 0) or suspects.has_time(row[0])
     ]
     timely = next((row for row in all_of_them if not (suspects.needs_key and row[3] < 0)), None)

@@ -1,6 +1,7 @@
-"""The walk: the same facts natively and from the records read as columns."""
+"""The walk: the same facts, columns and positions natively and in Python."""
 
 import itertools
+from array import array
 from random import Random
 from unittest.mock import ANY
 
@@ -29,6 +30,22 @@ def test_the_facts_are_those_of_the_columns_whatever_the_bytes(data, base_timest
     expected = reference.walk(data, base_timestamp, count, lengths_must_fit)
     assert readers.walk(data, base_timestamp, count, lengths_must_fit) == expected
     assert readers.walk(memoryview(data), base_timestamp, count, lengths_must_fit) == expected
+
+
+@given(
+    data=plain_records,
+    base_timestamp=longs,
+    count=st.integers(-1, 40) | st.sampled_from([-(2**31), 2**31 - 1]),
+    lengths_must_fit=st.booleans(),
+    start=st.integers(-1, 70),
+)
+def test_columns_and_positions_are_those_of_whole_records_whatever_the_bytes(
+    data, base_timestamp, count, lengths_must_fit, start
+):
+    expected = reference.columns(data, base_timestamp, count, lengths_must_fit)
+    assert readers.columns(memoryview(data), base_timestamp, count, lengths_must_fit) == expected
+    positions = reference.spans(data, start, count, lengths_must_fit) if start >= 0 else array("q")
+    assert readers.spans(data, start, count, lengths_must_fit) == positions
 
 
 def test_a_batch_cut_anywhere_is_a_fault():

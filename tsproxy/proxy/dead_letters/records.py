@@ -29,12 +29,14 @@ class DeadLetterRecord:
     timestamp_ms: int
     key: bytes | None
     value: bytes | None
-    headers: Headers
+    headers: Headers | None
+    """None for a record with too many headers, which is not sent."""
 
     @property
     def size(self) -> int:
-        texts = [text or b"" for text in (self.key, self.value, *(value for _, value in self.headers))]
-        return sum(map(len, texts)) + sum(len(name) for name, _ in self.headers)
+        """About the size in bytes: the batch counts exactly when it is built."""
+        texts = [text or b"" for text in (self.key, self.value, *(value for _, value in self.headers or ()))]
+        return sum(map(len, texts)) + sum(len(name) for name, _ in self.headers or ())
 
 
 def chunks_of(
@@ -77,8 +79,11 @@ def _dead_letter(
         "tsproxy-unit-guess": unit and unit.value,
         "tsproxy-error": bounded(violation.message, _MAX_TEXT) or None,
     }
-    headers: Headers = [(name.decode("utf-8", "replace"), value) for name, value in content.headers]
-    return DeadLetterRecord(dead.now_ms, content.key, content.value, headers + of_batch + _headers(texts))
+    headers = None
+    if content.headers is not None:
+        own: Headers = [(name.decode("utf-8", "replace"), value) for name, value in content.headers]
+        headers = own + of_batch + _headers(texts)
+    return DeadLetterRecord(dead.now_ms, content.key, content.value, headers)
 
 
 def _of_batch(dead: RejectedBatch, privacy: Privacy) -> Headers:

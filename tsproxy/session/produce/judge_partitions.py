@@ -116,7 +116,7 @@ def _decide(partition: _Partition, listed: int) -> tuple[Decision, Rewritten | N
     def judge_again(records: memoryview) -> Verdict:
         return judge(reader.read(records).listing(listed))
 
-    result = rewritten(context, decision.verdict, reader.limits, judge_again)
+    result = rewritten(context, decision.verdict, reader.limits, judge_again, reader.work.charge_again)
     if isinstance(result, Reject):
         return Decision(result), None
     if result is not None:

@@ -4,7 +4,7 @@
 so that the proxy never forwards a repaired batch that it would reject.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Final
 
 from tsproxy.model.kafka import ErrorCode
@@ -17,6 +17,7 @@ from tsproxy.policy.repair import Repair, repaired_times
 from tsproxy.policy.units import guess_unit
 from tsproxy.session.verdict import Rewritten
 from tsproxy.wire import rewriting
+from tsproxy.wire.record_batch import Charge
 
 ORIGINAL_TIME: Final = b"tsproxy-original-timestamp"
 ARRIVAL_TIME: Final = b"tsproxy-arrival-timestamp"
@@ -31,9 +32,11 @@ def rewritten(
     verdict: Verdict,
     limits: SessionLimits,
     judge_again: Callable[[memoryview], Verdict],
+    charge: Charge,
 ) -> Rewritten | Reject | None:
     """The rewritten batch. None if the batch is forwarded, or rejected, as it came. A Reject if the batch has
-    to be rewritten, but the result must be rejected."""
+    to be rewritten, but the result must be rejected. Raises only the errors of `charge`, which gets the
+    numbers of bytes that are read and written."""
     policy = context.policy
     if policy.mode is not Mode.ENFORCE or not context.record_set.batches:
         return None
@@ -46,7 +49,7 @@ def rewritten(
         return None
     headers = _headers(repair, policy, context.now_ms)
     cleared = DELETE_HORIZON if context.is_extended else 0
-    data = rewriting.rewrite(context.batch, limits, repair.times_ms, headers, cleared)
+    data = rewriting.rewrite(context.batch, limits, repair.times_ms, headers, cleared, charge)
     if data is None:
         return None
     if context.limits is not None and len(data) > context.limits.max_message_bytes:
@@ -70,19 +73,20 @@ def _is_wanted(context: BatchContext, verdict: Verdict) -> bool:
     return policy.keep_both_times or (policy.no_timestamp is Choice.STAMP and lacks_times)
 
 
-def _headers(repair: Repair, policy: TopicPolicy, now_ms: int) -> Sequence[rewriting.Headers]:
-    """The headers that each record gets; empty if no record gets any."""
+def _headers(repair: Repair, policy: TopicPolicy, now_ms: int) -> Callable[[int], rewriting.Headers] | None:
+    """The headers that the record at a position gets; None if no record gets any."""
     keeps_original = policy.keep_original_time and bool(repair.changed)
     if not (keeps_original or policy.keep_both_times):
-        return ()
+        return None
     arrival = ((ARRIVAL_TIME, b"%d" % now_ms),) if policy.keep_both_times else ()
-    if not keeps_original:
-        return (arrival,) * len(repair.times_ms)
-    changed = frozenset(repair.changed)
-    return tuple(
-        ((ORIGINAL_TIME, b"%d" % time_ms), *arrival) if index in changed else arrival
-        for index, time_ms in enumerate(repair.original_ms)
-    )
+
+    def added(index: int) -> rewriting.Headers:
+        original_ms = repair.original_ms[index]
+        if not keeps_original or original_ms == repair.times_ms[index]:
+            return arrival
+        return (ORIGINAL_TIME, b"%d" % original_ms), *arrival
+
+    return added
 
 
 def _too_large(size: int, allowed: int) -> Reject:
@@ -95,7 +99,7 @@ def _too_large(size: int, allowed: int) -> Reject:
 
 def _as_rejection(repair: Repair, verdict: Verdict, now_ms: int) -> Reject:
     """The repaired mistakes as a rejection, for the decision log. No client gets this rejection."""
-    listed = repair.changed[:_LISTED]
+    listed = tuple(repair.changed[:_LISTED])
     times_ms = tuple(repair.original_ms[index] for index in listed)
     culprits = Listed(listed, times_ms, lambda at: (_reason(times_ms[at], now_ms), ""))
     first_ms = times_ms[0]

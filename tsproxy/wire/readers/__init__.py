@@ -13,7 +13,7 @@ from tsproxy.wire.readers._native.finder import Finder
 from tsproxy.wire.readers._native.lz4 import holds_zeros, lz4_size
 from tsproxy.wire.readers._native.messages import messages
 from tsproxy.wire.readers._native.stream import StreamWalker
-from tsproxy.wire.readers._native.walk import walk
+from tsproxy.wire.readers._native.walk import columns, spans, walk
 from tsproxy.wire.readers._native.zstd import zstd_size, zstd_work
 from tsproxy.wire.readers.message_run import ANY, Bounds, MessageRun
 from tsproxy.wire.readers.streamed import Layout

@@ -1,6 +1,6 @@
 from array import array
 
-from tsproxy.model.records import Culprits, Outside, RecordFacts, Suspects
+from tsproxy.model.records import Culprits, Outside, RecordFacts, Records, Suspects
 from tsproxy.wire.readers.message_run import ANY as ANY
 from tsproxy.wire.readers.message_run import Bounds as Bounds
 from tsproxy.wire.readers.message_run import MessageRun as MessageRun
@@ -9,6 +9,13 @@ from tsproxy.wire.readers.streamed import Layout as Layout
 def walk(data: bytes | memoryview, base_timestamp: int, count: int, lengths_must_fit: bool) -> RecordFacts:
     """The facts of a batch's `count` plain records, up to the first fault; `lengths_must_fit` as in
     `wire.records`."""
+
+def columns(data: bytes | memoryview, base_timestamp: int, count: int, lengths_must_fit: bool) -> Records:
+    """A batch's `count` plain records as columns, up to the first fault."""
+
+def spans(data: bytes | memoryview, start: int, most: int, lengths_must_fit: bool) -> array[int]:
+    """Positions in up to `most` plain records from `start` on, before the first one that is not right. Each
+    record has four: of its attributes, of its offset_delta, of its header count, and its end."""
 
 def find_outside(
     data: bytes | memoryview, base_timestamp: int, count: int, lowest_ms: int, highest_ms: int, most: int

@@ -7,5 +7,12 @@ whole.
 from tests.wire.readers.reference.fetch import fetch_end
 from tests.wire.readers.reference.lz4 import holds_zeros, lz4_size
 from tests.wire.readers.reference.messages import messages
-from tests.wire.readers.reference.records import find_outside, record_errors, skim_errors, walk
+from tests.wire.readers.reference.records import (
+    columns,
+    find_outside,
+    record_errors,
+    skim_errors,
+    spans,
+    walk,
+)
 from tests.wire.readers.reference.zstd import zstd_size, zstd_work
