@@ -141,3 +141,30 @@ async def test_the_copies_of_a_batch_take_at_most_a_quarter_of_the_time(monkeypa
         await until(lambda: letters.sent == 4)
     assert len(broker.began_s) == 4
     assert min(after - before for before, after in pairwise(broker.began_s)) >= 0.03 * (1 + REST)
+
+
+async def test_records_that_need_more_bytes_than_their_texts_are_all_sent(monkeypatch):
+    """900 names of one letter have three times their size. A batch that did not fit was tried for ever."""
+    headed = [record(0, n, headers=[(b"n", None)] * 900) for n in range(100)]
+    broker = Broker()
+    async with sending(monkeypatch, broker) as letters:
+        letters.enqueue(rejected(*[US] * 100, records=headed))
+        await until(lambda: letters.sent == 100)
+    assert len(broker.began_s) > 1
+
+
+async def test_a_record_with_very_many_headers_is_dropped_and_the_next_is_sent(monkeypatch):
+    records = [record(0, n, headers=[(b"", b"")] * (50_000 if n == 1 else 3)) for n in range(3)]
+    async with sending(monkeypatch, Broker()) as letters:
+        letters.enqueue(rejected(US, US, US, records=records))
+        await until(lambda: letters.waiting.first is None)
+        assert (letters.sent, letters.drops.counts[DropReason.TOO_LARGE]) == (2, 1)
+
+
+async def test_an_error_of_our_own_does_not_keep_the_next_batch_waiting(monkeypatch):
+    broker = Broker(error=AssertionError("a bug"))
+    async with sending(monkeypatch, broker) as letters:
+        letters.enqueue(rejected(US))
+        letters.enqueue(rejected(US, US))
+        await until(lambda: letters.drops.counts[DropReason.REJECTED] == 3)
+    assert len(broker.began_s) == 2 * REJECTIONS

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from aiokafka import AIOKafkaProducer
-from aiokafka.errors import BrokerResponseError, MessageSizeTooLargeError, RecordListTooLargeError
+from aiokafka.errors import BrokerResponseError, KafkaError, MessageSizeTooLargeError, RecordListTooLargeError
 from aiokafka.producer.message_accumulator import BatchBuilder
 from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
@@ -43,7 +43,7 @@ POLL_INTERVAL_S: Final = 1.0
 RETRY_MS: Final = 1_000
 SEND_WARN_S: Final = 5.0
 REJECTIONS: Final = 3
-"""The copies are dropped after this many rejections of a broker that no retry will change."""
+"""The copies are dropped after this many errors that no retry will change."""
 REST: Final = 3
 """The pause after a chunk, as a multiple of the time that the chunk took. So the copies for a client in a
 loop take at most a quarter of this process's time."""
@@ -67,9 +67,9 @@ class _Sending:
         self.left -= len(records)
         self.rejections = 0
 
-    def halve(self, records: Sequence[DeadLetterRecord]) -> None:
-        middle = len(records) // 2
-        self.due[-1:] = [records[middle:], records[:middle]]
+    def split(self, records: Sequence[DeadLetterRecord], first: int) -> None:
+        """Send the `first` of the records, then the others."""
+        self.due[-1:] = [records[first:], records[:first]]
 
 
 class DeadLetters(Collector):
@@ -216,27 +216,38 @@ class DeadLetters(Collector):
     async def _send(self, producer: AIOKafkaProducer, sending: _Sending) -> None:
         """Send the next chunk: it is accepted, dropped or split. Raises errors after which a retry makes
         sense."""
-        records, topic, loop = sending.due[-1], self._topic, asyncio.get_running_loop()
-        partitions = await partitions_of(producer, topic)
-        packed = await loop.run_in_executor(self._thread, _packed, producer.create_batch(), records)
-        partition = sending.dead.partition % partitions
+        records = sending.due[-1]
         try:
-            await self._acknowledged(await producer.send_batch(packed, topic, partition=partition))
-        except _TOO_LARGE:
-            if len(records) > 1:
-                sending.halve(records)
-                return
-            self.drops.count(DropReason.TOO_LARGE, 1)
-        except BrokerResponseError as error:
-            sending.rejections += not error.retriable
+            accepted = await self._accepted(producer, records, sending.dead.partition)
+        except Exception as error:
+            sending.rejections += _is_lasting(error)
             if sending.rejections < REJECTIONS:
                 raise
             self.drops.count(DropReason.REJECTED, len(records))
         else:
-            self.sent += len(records)
+            if accepted < len(records) and len(records) > 1:
+                sending.split(records, max(1, accepted))
+                return
+            self.sent += accepted
+            self.drops.count(DropReason.TOO_LARGE, len(records) - accepted)
             self._trouble.over(topic=self._topic)
         sending.finish(records)
         self._note()
+
+    async def _accepted(
+        self, producer: AIOKafkaProducer, records: Sequence[DeadLetterRecord], partition: int
+    ) -> int:
+        """Send the records. Returns their number, or the smaller number that may be sent together."""
+        partitions, loop = await partitions_of(producer, self._topic), asyncio.get_running_loop()
+        batch = producer.create_batch()
+        packed = await loop.run_in_executor(self._thread, _packed, batch, records)
+        if packed == len(records):
+            try:
+                sent = await producer.send_batch(batch, self._topic, partition=partition % partitions)
+                await self._acknowledged(sent)
+            except _TOO_LARGE:
+                return len(records) // 2
+        return packed
 
     async def _acknowledged(self, future: "asyncio.Future[object]") -> None:
         """Wait for the answer, and log a line if this takes long. Raises the error that the answer holds."""
@@ -268,14 +279,24 @@ class DeadLetters(Collector):
         yield DEAD_LETTERS_UP.levels(self._trouble.is_up)
 
 
-def _packed(batch: BatchBuilder, records: Sequence[DeadLetterRecord]) -> BatchBuilder:
+def _packed(batch: BatchBuilder, records: Sequence[DeadLetterRecord]) -> int:
+    """The number of records that the batch takes. It takes any first record but one with too many headers."""
+    packed = 0
     for record in records:
-        appended = batch.append(
+        if record.headers is None or not batch.append(
             timestamp=record.timestamp_ms, key=record.key, value=record.value, headers=record.headers
-        )
-        assert appended is not None, "a chunk is smaller than what a batch may hold"
+        ):
+            break
+        packed += 1
     batch.close()
-    return batch
+    return packed
+
+
+def _is_lasting(error: Exception) -> bool:
+    """True if a retry of the same records will fail again: a broker rejects them, or our own code fails."""
+    if isinstance(error, BrokerResponseError):
+        return not error.retriable
+    return not isinstance(error, KafkaError | OSError)
 
 
 def _read_error(future: "asyncio.Future[object]") -> None:
