@@ -60,6 +60,8 @@ REJECTED = name("tsproxy_records_total", listener="public", verdict="rejected", 
 
 OLD_ERRORS = name("tsproxy_sessions_closed_total", listener="old", reason="internal_error")
 
+AUDIT = name("tsproxy_enforcement_ended_timestamp_seconds", mode="audit")
+OTHER_FILE = name("tsproxy_config_info", sha256="0a")
 HEALTHY = {
     name("up"): steady(1),
     name("tsproxy_upstream_up"): steady(1),
@@ -89,6 +91,10 @@ HEALTHY = {
     name("tsproxy_dead_letters_lost_total", reason="queue_full"): steady(0),
     name("tsproxy_dead_letters_lost_total", reason="whole_batch"): rising(3),
     name("tsproxy_config_last_reload_successful"): steady(1),
+    name("tsproxy_config_info", sha256="5e"): steady(1),
+    name("tsproxy_config_info", instance="b:9464", sha256="5e"): steady(1),
+    name("tsproxy_topics_unreadable"): steady(0),
+    name("tsproxy_brokers_limits_unknown"): steady(0),
     name("tsproxy_certificate_expiry_seconds", setting="listeners[0].tls"): rising(-60, 8_640_000),
     name("tsproxy_limits_total", limit="connections"): steady(0),
     name("tsproxy_limits_total", limit="idle"): rising(2),
@@ -113,6 +119,7 @@ HEALTHY = {
     name("tsproxy_report_log_state", state="complete"): steady(1),
 }
 GONE = "1x29 stale"
+NEW = f"_x{FROM - 1} 1x{MINUTES - FROM}"
 
 
 @dataclass(frozen=True)
@@ -143,6 +150,10 @@ WORLDS = [
     ),
     World("TsproxyRejectionsRising", {REJECTED: f"0+120x90 10800+6000x{MINUTES - 90}"}, 120),
     World("TsproxyEnforcementSuspended", {name("tsproxy_enforcement_suspended"): then(0, 1)}),
+    World("TsproxyEnforcementEnded", {AUDIT: f"_x9 {60 * FROM - 86_400}x{MINUTES}"}),
+    World("TsproxyProxiesDiffer", {name("tsproxy_config_info", sha256="5e"): GONE, OTHER_FILE: NEW}, 60),
+    World("TsproxyLimitsUnread", {name("tsproxy_topics_unreadable"): then(0, 4)}, 46),
+    World("TsproxyLimitsUnread", {name("tsproxy_brokers_limits_unknown"): then(0, 1)}, 46),
     World("TsproxyRuleFailures", {name("tsproxy_rule_failures_total"): once_more()}, 35),
     World(
         "TsproxyWaiverEndsSoon",

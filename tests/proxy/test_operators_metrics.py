@@ -23,6 +23,7 @@ from tsproxy.testing.proxy import RunningProxy
 
 SUMS = one_process("test_workers.py shows that the metrics of workers add up")
 
+ENDED = "tsproxy_enforcement_ended_timestamp_seconds"
 RULES = """\
 policy:
   limits_from: config
@@ -37,6 +38,11 @@ def samples(collector):
     """Label -> value of a family with one label."""
     [family] = collector.collect()
     return {sample.labels["topic"]: sample.value for sample in family.samples}
+
+
+def hashes(found):
+    """The series with the hash of the configuration."""
+    return [name for name in found if name.startswith("tsproxy_config_info")]
 
 
 def assert_is_in_the_catalogue(scrape):
@@ -99,7 +105,8 @@ async def test_a_proxy_tells_its_process_its_loop_and_how_its_last_reload_ended(
         assert 0 < first["process_open_fds"] < first["process_max_fds"]
         assert first["process_cpu_seconds_total"] > 0
         assert 0 <= time.time() - first["process_start_time_seconds"] < 3_600
-        assert first[name] == 1
+        assert first[name] == first['tsproxy_policy_mode{mode="enforce"}'] == 1
+        assert not any(each.startswith(ENDED) for each in first)
 
         replace(file, text_of(kafka_440, "polcy: { mode: audit }\n"))
         async with asyncio.timeout(60):
@@ -113,6 +120,15 @@ async def test_a_proxy_tells_its_process_its_loop_and_how_its_last_reload_ended(
                 await asyncio.sleep(0.01)
         last = await series(proxy)
         assert last[taken] > first[taken]
+        assert last['tsproxy_policy_mode{mode="audit"}'] == 1
+        assert 'tsproxy_policy_mode{mode="enforce"}' not in last
+        assert last[f'{ENDED}{{mode="audit"}}'] == pytest.approx(last[taken], abs=1)
+        assert hashes(last) != hashes(first)
+        await until_page(proxy, "/readyz?verbose", 200, "set policy.mode from enforce to audit")
+
+        replace(file, text_of(kafka_440, "policy: { mode: enforce }\n"))
+        await until_page(proxy, "/metrics", 200, *hashes(first))
+        assert "from enforce" not in (await page(proxy.admin_address, "/readyz?verbose"))[1]
         assert last["tsproxy_event_loop_lag_seconds_count"] > 0
         assert last["process_cpu_seconds_total"] >= first["process_cpu_seconds_total"]
 

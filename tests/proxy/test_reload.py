@@ -10,11 +10,13 @@ import pytest
 from aiokafka import AIOKafkaProducer
 from aiokafka.errors import InvalidTimestampError
 
+from tests.config.files import config_of
 from tests.proxy.running import TWO, events, page, pids
 from tests.proxy.world import until
 from tests.session.messages import produce
 from tests.wire.batches import batch
 from tsproxy.clock import Clock
+from tsproxy.proxy.reload.reloader import sha256_of
 from tsproxy.testing.proxy import RunningProxy
 
 HOST = "127.0.0.1"
@@ -145,6 +147,20 @@ async def test_sighup_does_not_end_a_proxy_that_has_only_begun(kafka_391, tmp_pa
         await until(lambda: "config_reloaded" in events(proxy))
     finally:
         await proxy.__aexit__(None, None, None)
+
+
+@pytest.mark.parametrize(
+    ("other", "is_same"),
+    [
+        ("listeners: [{ bind: '10.0.0.2:9192' }]\nadmin: { bind: off }\n", True),
+        ("listeners: [{ bind: '10.0.0.1:9192' }]\ndecisions: { directory: elsewhere }\n", True),
+        ("listeners: [{ bind: '10.0.0.1:9192' }]\npolicy: { mode: audit }\n", False),
+    ],
+)
+def test_proxies_that_differ_in_more_than_their_machines_have_different_hashes(other, is_same):
+    upstream = "upstream: { bootstrap_servers: [kafka-1:9092] }\n"
+    one = config_of(f"{upstream}listeners: [{{ bind: '10.0.0.1:9192' }}]\n")
+    assert (sha256_of(one) == sha256_of(config_of(upstream + other))) is is_same
 
 
 async def error_code(connection, topic, ahead_ms):

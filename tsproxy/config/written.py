@@ -1,6 +1,6 @@
 """The configuration in force as a file, with defaults and without secrets."""
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from typing import Any
 
 import yaml
@@ -10,9 +10,11 @@ from tsproxy.config.parsed import Parsed
 from tsproxy.config.tree import TREE
 
 
-def as_yaml(parsed: Parsed) -> str:
-    """YAML of the same configuration, except for secrets. Keys without a value are left out."""
-    return yaml.safe_dump(_section(TREE, parsed), sort_keys=False, allow_unicode=True, width=1000)
+def as_yaml(parsed: Parsed, *, without: Container[str] = ()) -> str:
+    """YAML of the same configuration, except for secrets, and for the sections in `without`. Keys without a
+    value are left out."""
+    shown = {name: value for name, value in _section(TREE, parsed).items() if name not in without}
+    return yaml.safe_dump(shown, sort_keys=False, allow_unicode=True, width=1000)
 
 
 def _section(keys: SectionKeys, parsed: Parsed) -> Mapping[str, Any]:

@@ -249,6 +249,24 @@ CONFIG_LAST_RELOAD_SUCCESS: Final = gauge_row(
     "When the configuration in force was taken, in seconds since 1970",
     joined=Joined.SUM,
 )
+CONFIG_INFO: Final = gauge_row(
+    "tsproxy_config_info",
+    "Always 1. The hash of the configuration in force, without secrets, `listeners`, `admin` and `decisions`",
+    ("sha256",),
+    joined=Joined.HIGHEST,
+)
+POLICY_MODE: Final = gauge_row(
+    "tsproxy_policy_mode",
+    "Always 1, with the mode in force (`policy.mode`)",
+    ("mode",),
+    joined=Joined.HIGHEST,
+)
+ENFORCEMENT_ENDED: Final = gauge_row(
+    "tsproxy_enforcement_ended_timestamp_seconds",
+    "When a reload replaced the mode `enforce`, in seconds since 1970",
+    ("mode",),
+    joined=Joined.HIGHEST,
+)
 CERTIFICATES_LAST_RELOAD_SUCCESSFUL: Final = gauge_row(
     "tsproxy_certificates_last_reload_successful",
     "1 if the files of a `tls` section could be used when they last changed",

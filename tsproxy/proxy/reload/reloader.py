@@ -6,6 +6,7 @@ prepare. Then all workers commit, or none does.
 """
 
 import asyncio
+import hashlib
 from collections.abc import Awaitable, Callable, Iterable
 from enum import StrEnum
 from typing import Final
@@ -18,21 +19,28 @@ from tsproxy.config.problems import ConfigError
 from tsproxy.config.reloaded import Reloaded, reloaded
 from tsproxy.config.settings import Config
 from tsproxy.config.source import FileState, Source
+from tsproxy.config.written import as_yaml
 from tsproxy.log_events.catalogue import (
     CONFIG_NEEDS_RESTART,
     CONFIG_NOT_RELOADED,
     CONFIG_RELOAD_CRASHED,
     CONFIG_RELOADED,
 )
+from tsproxy.model.policy import Mode
 from tsproxy.proxy.metrics.catalogue import (
+    CONFIG_INFO,
     CONFIG_LAST_RELOAD_SUCCESS,
     CONFIG_LAST_RELOAD_SUCCESSFUL,
     CONFIG_RELOAD,
+    ENFORCEMENT_ENDED,
+    POLICY_MODE,
 )
 from tsproxy.proxy.notes import frames_of
 from tsproxy.proxy.service_manager import ServiceManager
 
 POLL_INTERVAL_S: Final = 1.0
+OF_MACHINE: Final = frozenset({"listeners", "admin", "decisions"})
+"""The sections with settings that name a machine, such as `bind`. Two proxies may differ in them."""
 
 Adopt = Callable[[Reloaded], Awaitable[None]]
 """Applies a new configuration to the whole proxy, or raises ConfigError and changes nothing."""
@@ -51,9 +59,12 @@ class Reloader(Collector):
     def __init__(self, source: Source, running: Config, adopt: Adopt, manager: ServiceManager) -> None:
         self._adopt = adopt
         self._ended = dict.fromkeys(Result, 0)
+        self._enforced_until_s: float | None = None
+        """When a reload replaced the mode `enforce`; None if none did, or another one has put it back."""
         self._manager = manager
         self._requested = asyncio.Event()
         self._running = running
+        self._sha256 = sha256_of(running)
         self._source = source
         self._succeeded_s = Clock().now_ms() / 1000
         self._tried = source.state()
@@ -100,12 +111,19 @@ class Reloader(Collector):
             # An error in one part must not stop the data path.
             CONFIG_RELOAD_CRASHED(error=type(error).__name__, frames=frames_of(error))
             return _rejected(["a mistake in tsproxy; please report the frames"])
-        self._running = change.config
+        self._took(change.config, await asyncio.to_thread(sha256_of, change.config))
         CONFIG_RELOADED(changed=list(change.changed))
         if change.needs_restart:
             keys = list(change.needs_restart)
             CONFIG_NEEDS_RESTART(keys=keys, advice="they stay as they are until then")
         return Result.TAKEN
+
+    def _took(self, config: Config, sha256: str) -> None:
+        before, self._running, self._sha256 = self._running.policy.mode, config, sha256
+        if config.policy.mode is Mode.ENFORCE:
+            self._enforced_until_s = None
+        elif before is Mode.ENFORCE:
+            self._enforced_until_s = Clock().now_ms() / 1000
 
     def collect(self) -> Iterable[Metric]:
         family = CONFIG_RELOAD.counts()
@@ -114,6 +132,18 @@ class Reloader(Collector):
         yield family
         yield CONFIG_LAST_RELOAD_SUCCESSFUL.levels(self._was_successful)
         yield CONFIG_LAST_RELOAD_SUCCESS.levels(self._succeeded_s)
+        info, mode, ended = CONFIG_INFO.levels(), POLICY_MODE.levels(), ENFORCEMENT_ENDED.levels()
+        info.add_metric([self._sha256], 1)
+        in_force = self._running.policy.mode
+        mode.add_metric([in_force], 1)
+        if self._enforced_until_s is not None:
+            ended.add_metric([in_force], self._enforced_until_s)
+        yield from (info, mode, ended)
+
+
+def sha256_of(config: Config) -> str:
+    """The hash of a configuration as `/config` shows it, without the sections `OF_MACHINE`."""
+    return hashlib.sha256(as_yaml(config.parsed, without=OF_MACHINE).encode()).hexdigest()
 
 
 def _rejected(problems: list[str]) -> Result:
