@@ -4,7 +4,9 @@ import asyncio
 import io
 import json
 import logging
+import os
 import sys
+import threading
 from dataclasses import replace
 
 import pytest
@@ -85,56 +87,83 @@ def test_frames_say_where_and_not_what():
 
 
 @pytest.fixture
-def logged(capsys):
-    """The log lines on standard error so far."""
+def configured():
+    """`configure_logging`, undone at the end."""
     root = logging.getLogger()
     handlers, level = list(root.handlers), root.level
-    yield lambda: capsys.readouterr().err
+    yield configure_logging
     structlog.reset_defaults()
     root.handlers[:] = handlers
     root.setLevel(level)
 
 
-def test_a_json_line_is_one_object_with_time_level_and_event_first(logged):
-    configure_logging(LogFormat.JSON)
-    structlog.get_logger().warning("client_rejected", client="192.0.2.1", detail="a\nb")
+@pytest.fixture
+def logged(configured, capsys):
+    """A function that logs in JSON by another function, and returns the text on standard error."""
 
-    [line] = logged().splitlines()
+    def text(log, log_format=LogFormat.JSON):
+        writer = configured(log_format)
+        log()
+        writer.finish()
+        return capsys.readouterr().err
+
+    return text
+
+
+def warn(**facts):
+    structlog.get_logger().warning("client_rejected", **facts)
+
+
+def test_a_json_line_is_one_object_with_time_level_and_event_first(logged):
+    [line] = logged(lambda: warn(client="192.0.2.1", detail="a\nb")).splitlines()
     assert list(json.loads(line)) == ["timestamp", "level", "event", "client", "detail"]
 
 
 def test_text_that_is_no_unicode_is_logged_all_the_same(logged):
-    configure_logging(LogFormat.JSON)
-    structlog.get_logger().warning("client_rejected", client_id="\ud800")
-
-    assert json.loads(logged())["client_id"] == "\ud800"
+    assert json.loads(logged(lambda: warn(client_id="\ud800")))["client_id"] == "\ud800"
 
 
 def test_a_line_break_in_a_text_makes_no_line_of_its_own_on_a_terminal(logged):
-    configure_logging(LogFormat.CONSOLE)
-    structlog.get_logger().warning("client_rejected", detail="first\nsecond")
-
-    assert len(logged().splitlines()) == 1
+    assert len(logged(lambda: warn(detail="first\nsecond"), LogFormat.CONSOLE).splitlines()) == 1
 
 
-@pytest.mark.usefixtures("logged")
-def test_a_log_that_is_gone_harms_nobody(monkeypatch):
+def test_a_log_that_is_gone_harms_nobody(configured, monkeypatch):
     closed = io.StringIO()
     closed.close()
     monkeypatch.setattr(sys, "stderr", closed)
-    configure_logging(LogFormat.JSON)
+    writer = configured(LogFormat.JSON)
 
-    structlog.get_logger().warning("client_rejected")
+    warn()
+    writer.finish()
+
+
+def test_nobody_waits_for_a_log_that_nobody_reads_and_lost_lines_are_counted(configured, monkeypatch):
+    read, write = os.pipe()
+    with open(read) as reader, open(write, "w", buffering=1) as stream:
+        monkeypatch.setattr(sys, "stderr", stream)
+        writer = configured(LogFormat.JSON)
+        for n in range(3_000):
+            warn(n=n, detail="x" * 1_000)
+        found = []
+        for line in map(json.loads, reader):
+            found.append(line)
+            if line["event"] == "log_lines_lost":
+                break
+        threading.Thread(target=reader.read).start()
+        writer.finish()
+    *before, lost = found
+    assert [line["n"] for line in before] == list(range(len(before)))
+    assert 0 < lost["lines"] < 3_000
 
 
 def test_what_libraries_log_becomes_events_without_values(logged):
-    configure_logging(LogFormat.JSON)
-    try:
-        raise ValueError("hunter2")
-    except ValueError:
-        logging.getLogger("some.library").exception("it failed")
+    def fail():
+        try:
+            raise ValueError("hunter2")
+        except ValueError:
+            logging.getLogger("some.library").exception("it failed")
 
-    text = logged()
+    text = logged(fail)
     line = json.loads(text)
     assert line["event"] == "library_complained"
     assert (line["library"], line["error"]) == ("some.library", "ValueError")
@@ -142,11 +171,11 @@ def test_what_libraries_log_becomes_events_without_values(logged):
 
 
 def test_the_kafka_client_stays_silent_since_it_prints_tokens_when_it_debugs(logged):
-    configure_logging(LogFormat.JSON)
-    logging.getLogger("aiokafka.conn").debug("token")
-    logging.getLogger("aiokafka.conn").error("failed")
+    def log():
+        logging.getLogger("aiokafka.conn").debug("token")
+        logging.getLogger("aiokafka.conn").error("failed")
 
-    assert logged() == ""
+    assert logged(log) == ""
 
 
 def test_errors_of_the_loop_have_a_line_a_second_and_the_others_are_counted(monkeypatch):

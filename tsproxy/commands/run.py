@@ -77,7 +77,7 @@ def _run(parser: argparse.ArgumentParser, options: argparse.Namespace) -> int:
         show = partial(summary.show, config, LogFormat(options.log_format))
         run_all = supervise if config.workers > 1 else serve
         main = partial(run_all, config, source, manager, show)
-    configure_logging(LogFormat(options.log_format), worker, config.log_level)
+    log = configure_logging(LogFormat(options.log_format), worker, config.log_level)
     keep_freed_memory()
     try:
         run(LoopName(options.loop), main)
@@ -87,4 +87,6 @@ def _run(parser: argparse.ArgumentParser, options: argparse.Namespace) -> int:
     except ImportError:
         print("tsproxy: --loop uvloop: uvloop is not installed; pip install uvloop", file=sys.stderr)
         return MISTAKEN
+    finally:
+        log.finish()
     return OK

@@ -24,6 +24,7 @@ JUDGES_NOT_ENDED: Final = warning("judges_not_ended", "advice")
 DECISION_LOG_NOT_FINISHED: Final = error("decision_log_not_finished", "directory")
 FILE_DESCRIPTORS_FEW: Final = warning("file_descriptors_few", "granted", "needed", "connections", "advice")
 ACCEPTING_PAUSED: Final = error("accepting_paused", "address", "error", "retry_s")
+LOG_LINES_LOST: Final = warning("log_lines_lost", "lines")
 LIBRARY_COMPLAINED: Final = warning("library_complained", "library", "text", "error", "frames")
 
 # Workers

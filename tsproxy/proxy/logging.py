@@ -8,6 +8,8 @@ import contextlib
 import json
 import logging
 import sys
+import threading
+from collections import deque
 from enum import StrEnum
 from typing import Any, Final, TextIO, cast
 
@@ -16,14 +18,66 @@ import structlog
 from structlog.typing import EventDict, Processor
 
 from tsproxy.config.settings import LogLevel
-from tsproxy.log_events.catalogue import LIBRARY_COMPLAINED
+from tsproxy.log_events.catalogue import LIBRARY_COMPLAINED, LOG_LINES_LOST
 from tsproxy.proxy.notes import frames_of
+
+MAX_WAITING: Final = 1 << 20
+"""The characters that may wait to be written."""
 
 
 class LogFormat(StrEnum):
     AUTO = "auto"
     CONSOLE = "console"
     JSON = "json"
+
+
+class LineWriter:
+    """Writes lines to a stream, in order, in a thread: nobody waits for a pipe that is not read.
+
+    If the stream fails (a closed pipe, a full disk), lines are lost, and nothing else fails. Lines beyond
+    MAX_WAITING are lost, and counted in the next line (`log_lines_lost`).
+    """
+
+    def __init__(self, stream: TextIO) -> None:
+        self._changed = threading.Condition()
+        self._lost = 0
+        self._size = 0
+        self._stream = stream
+        self._waiting = deque[str]()
+        threading.Thread(target=self._run, name="log", daemon=True).start()
+
+    def write(self, line: str) -> None:
+        with self._changed:
+            if self._size + len(line) > MAX_WAITING:
+                self._lost += 1
+                return
+            self._size += len(line)
+            self._waiting.append(line)
+            self._changed.notify_all()
+
+    def flush(self) -> None:
+        """Structlog calls this after each line. It does nothing: the thread flushes."""
+
+    def finish(self, patience_s: float = 2.0) -> None:
+        """Wait until all lines are written, for `patience_s` at most."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._size == 0, patience_s)
+
+    def _run(self) -> None:
+        while True:
+            with self._changed:
+                self._changed.wait_for(lambda: self._waiting)
+                line = self._waiting.popleft()
+            with contextlib.suppress(OSError, ValueError):
+                self._stream.write(line)
+                self._stream.flush()
+            with self._changed:
+                lost, self._lost = self._lost, 0
+            if lost:
+                LOG_LINES_LOST(lines=lost)
+            with self._changed:
+                self._size -= len(line)
+                self._changed.notify_all()
 
 
 _LEVELS: Final = {
@@ -41,8 +95,9 @@ def set_level(level: LogLevel) -> None:
 
 def configure_logging(
     log_format: LogFormat, worker: int | None = None, level: LogLevel = LogLevel.INFO
-) -> None:
-    """Set up structlog, and redirect the standard library's logging to it.
+) -> LineWriter:
+    """Set up structlog, and redirect the standard library's logging to it. Call `finish` of the result before
+    the process ends.
 
     `worker` is the number of this process if it is one of several. Every line then contains this number.
     """
@@ -53,6 +108,7 @@ def configure_logging(
         if is_console
         else structlog.processors.JSONRenderer(_encode)
     )
+    writer = LineWriter(sys.stderr)
     structlog.configure(
         processors=[
             structlog.processors.add_log_level,
@@ -61,7 +117,7 @@ def configure_logging(
             *([] if worker is None else [_number(worker)]),
             renderer,
         ],
-        logger_factory=structlog.WriteLoggerFactory(cast("TextIO", _Forgiving(sys.stderr))),
+        logger_factory=structlog.WriteLoggerFactory(cast("TextIO", writer)),
         cache_logger_on_first_use=False,
     )
     set_level(level)
@@ -70,21 +126,7 @@ def configure_logging(
     root.setLevel(logging.WARNING)
     for name, least in _LEVELS.items():
         logging.getLogger(name).setLevel(least)
-
-
-class _Forgiving:
-    """A stream that may fail (a closed pipe, a full disk). Then lines are lost, and nothing else fails."""
-
-    def __init__(self, stream: TextIO) -> None:
-        self._stream = stream
-
-    def write(self, text: str) -> None:
-        with contextlib.suppress(OSError, ValueError):
-            self._stream.write(text)
-
-    def flush(self) -> None:
-        with contextlib.suppress(OSError, ValueError):
-            self._stream.flush()
+    return writer
 
 
 class _IntoStructlog(logging.Handler):
