@@ -35,10 +35,7 @@ class Learned:
 
     def __init__(self, upstream, tls=None, *, reads_limits=True):
         self.logged = []
-        self.reachable = []
-        self.cluster = Cluster(
-            upstream, tls, Clock(), self.logged.append, self.reachable.append, reads_limits=reads_limits
-        )
+        self.cluster = Cluster(upstream, tls, Clock(), self.logged.append, reads_limits=reads_limits)
 
     @property
     def facts(self):
@@ -78,7 +75,7 @@ async def test_brokers_and_the_clusters_id_are_discovered(kafka):
         assert learned.facts.brokers == {1: Address(node.host, node.port)}
         assert learned.facts.cluster_id
         assert learned.facts.needs_sasl is False
-        assert learned.reachable == [None]
+        assert learned.cluster.not_ready() == []
 
 
 async def test_the_limits_of_a_wanted_topic_are_read_at_once(kafka, topic):
@@ -345,17 +342,17 @@ async def test_the_cluster_is_waited_for_lost_and_found_again(topic):
         await kafka.stop_node(1)
         with structlog.testing.capture_logs() as logs:
             async with learning(upstream_of(kafka, refresh_ms=100)) as learned:
-                await until(lambda: learned.reachable)
+                await until(lambda: len(learned.cluster.not_ready()) == 2)
                 assert learned.logged == []
                 await kafka.start_node(1)
                 await learned.limits_of(topic)
-                assert learned.reachable[-1] is None
+                assert learned.cluster.is_up
 
                 await kafka.stop_node(1)
-                await until(lambda: learned.reachable[-1] is not None)
+                await until(lambda: not learned.cluster.is_up)
                 assert topic in learned.facts.topics
                 await kafka.start_node(1)
-                await until(lambda: learned.reachable[-1] is None)
+                await until(lambda: learned.cluster.is_up)
     events = [line["event"] for line in logs]
     assert events.count("upstream_reached") == 2
     # One line when it goes away; another only where the reason changes (rejected, then closing).

@@ -63,7 +63,7 @@ async def test_a_broker_that_is_gone_or_back_makes_brokers_be_read_at_once():
         told = []
         node = kafka.node(1)
         upstream = Upstream((Address(node.host, node.port),), refresh_ms=3_600_000)
-        async with conversing(Cluster(upstream, None, Clock(), told.append, lambda _: None)):
+        async with conversing(Cluster(upstream, None, Clock(), told.append)):
             await until(lambda: told and told[-1].brokers.keys() == {1, 2})
             await kafka.stop_node(2)  # in good order: the cluster hears of it before the connection ends
             await until(lambda: told[-1].brokers.keys() == {1})
@@ -73,7 +73,7 @@ async def test_an_upstream_that_does_not_answer_is_told_of_again_every_five_minu
     clock = Hasty()
     upstream = Upstream((Address("127.0.0.1", free_ports(1)[0]),), refresh_ms=30_000)
     with structlog.testing.capture_logs() as logs:
-        async with conversing(Cluster(upstream, None, clock, lambda _: None, lambda _: None)):
+        async with conversing(Cluster(upstream, None, clock, lambda _: None)):
             await until(lambda: logs)
             clock.by_ms += TROUBLE_AGAIN_MS
             await until(lambda: len(logs) == 2)
@@ -93,7 +93,7 @@ async def test_a_controllers_port_is_called_what_it_is(kafka):
     node = kafka.node(1)
     upstream = Upstream((Address(node.host, node.controller_port),), refresh_ms=30_000)
     with structlog.testing.capture_logs() as logs:
-        async with conversing(Cluster(upstream, None, Clock(), lambda _: None, lambda _: None)):
+        async with conversing(Cluster(upstream, None, Clock(), lambda _: None)):
             await until(lambda: logs)
     assert logs[0]["event"] == "upstream_unreachable"
     assert "that is a controller's port" in logs[0]["error"]
@@ -109,9 +109,7 @@ def listening(port, brokers="", host="127.0.0.1"):
 
 async def test_a_proxy_that_is_its_own_upstream_is_told_so():
     config = listening(free_ports(1)[0])
-    cluster = Cluster(
-        config.upstream, None, Clock(), lambda _: None, lambda _: None, listeners=config.listeners
-    )
+    cluster = Cluster(config.upstream, None, Clock(), lambda _: None, listeners=config.listeners)
     with structlog.testing.capture_logs() as logs:
         async with conversing(cluster):
             await until(lambda: logs)
@@ -125,7 +123,7 @@ async def test_an_upstream_that_names_brokers_as_the_proxy_does_is_told_of(kafka
     config = listening(first - 1, f", brokers: {{ ports_from: {first} }}")
     upstream = Upstream((Address(node.host, node.port),), refresh_ms=30_000)
     told = []
-    cluster = Cluster(upstream, None, Clock(), told.append, lambda _: None, listeners=config.listeners)
+    cluster = Cluster(upstream, None, Clock(), told.append, listeners=config.listeners)
     with structlog.testing.capture_logs() as logs:
         async with conversing(cluster):
             await until(lambda: told)
@@ -185,7 +183,7 @@ async def test_a_broker_that_ends_each_connection_at_once_is_not_connected_witho
 
     server = await asyncio.start_server(relayed, "127.0.0.1", 0)
     upstream = Upstream((Address(*server.sockets[0].getsockname()),), refresh_ms=3_600_000)
-    cluster = Cluster(upstream, None, Clock(), lambda _: None, lambda _: None, reads_limits=False)
+    cluster = Cluster(upstream, None, Clock(), lambda _: None, reads_limits=False)
     async with conversing(cluster):
         await until(lambda: len(taken) == 4)
     server.close()

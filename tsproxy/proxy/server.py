@@ -22,7 +22,6 @@ from tsproxy.cluster.upstream import Upstream
 from tsproxy.config.reloaded import Reloaded
 from tsproxy.config.settings import Config
 from tsproxy.decisions import LifecycleKind
-from tsproxy.decisions.text import bounded
 from tsproxy.decisions.totals import Totals
 from tsproxy.log_events.catalogue import (
     DECISION_LOG_NOT_FINISHED,
@@ -68,10 +67,6 @@ from tsproxy.wire.k18_api_versions import Versions
 log = structlog.get_logger()
 
 
-NOT_ASKED: Final = ""
-"""No broker was asked yet."""
-MAX_SHOWN: Final = 300
-"""The most characters of an error text in a sentence."""
 JUDGES_END_S: Final = 1.0
 """How long a thread that judges may take to notice that it must end: it checks after each piece."""
 
@@ -103,8 +98,6 @@ class Proxy:
         self._is_closing = asyncio.Event()
         self._is_draining = False
         self._is_open = False
-        self._unreachable: str | None = NOT_ASKED
-        """Why the cluster cannot be reached; None if it can."""
         self._needs_all_ports = needs_all_ports
         self._members: tuple[str | None, tuple[int, ...]] | None = None
         self.metrics = Metrics(lambda topic: self._cluster.knows_topic(topic))
@@ -123,7 +116,6 @@ class Proxy:
             tls,
             clock,
             self._apply_facts,
-            self._set_reachable,
             reads_limits=config.policy.asks_broker,
             listeners=config.listeners,
         )
@@ -182,7 +174,7 @@ class Proxy:
     def _list_parts(self) -> tuple[Part, ...]:
         """Each part of the process once. A reload applies to them in this order, and warnings have it."""
         read_when_scraped = (
-            (catalogue.UPSTREAM_UP, lambda: self._unreachable is None),
+            (catalogue.UPSTREAM_UP, lambda: self._cluster.is_up),
             (catalogue.BROKERS_HANGING, lambda: len(self._cluster.hanging())),
             (catalogue.BROKERS_LIMITS_UNKNOWN, lambda: len(self._cluster.limits_unknown())),
             (catalogue.BROKER_NAMES_UNRESOLVED, lambda: len(self._upstream.unresolved)),
@@ -197,7 +189,7 @@ class Proxy:
             Part(warnings=self._upstream.warnings),
             Part(warnings=self._unserved.warnings, not_ready=self._unserved.not_ready),
             Part(run=clock.run, apply=clock.apply, warnings=clock.warnings, metrics=clock),
-            Part(apply=cluster.apply, warnings=cluster.warnings),
+            Part(apply=cluster.apply, warnings=cluster.warnings, not_ready=cluster.not_ready),
             Part(run=recorder.tick, apply=recorder.apply, warnings=recorder.warnings),
             Part(apply=dead_letters.apply, warnings=dead_letters.warnings, metrics=dead_letters),
             Part(run=self._certificates.watch),
@@ -289,15 +281,8 @@ class Proxy:
 
     async def not_ready(self) -> list[str]:
         """A sentence for each reason why no client should connect here now; empty if there is none."""
-        not_ready = []
-        if not self._is_open:
-            not_ready.append("brokers are not known yet: clients are not let in")
-        if self._unreachable is not None:
-            why = f": {bounded(self._unreachable, MAX_SHOWN)}" if self._unreachable else ""
-            not_ready.append(f"the cluster does not answer the proxy's own connection{why}")
-        if self._stopping.done():
-            not_ready.append("the proxy stops")
-        return not_ready + [text for part in self._parts for text in part.not_ready()]
+        stops = ["the proxy stops"] if self._stopping.done() else []
+        return stops + [text for part in self._parts for text in part.not_ready()]
 
     def warnings(self) -> list[str]:
         """A sentence for each problem that exists while clients are served. Forwarding data is more important
@@ -418,9 +403,6 @@ class Proxy:
     def _suspend(self, is_suspended: bool) -> None:
         for listener in self._listeners:
             listener.suspend(is_suspended)
-
-    def _set_reachable(self, problem: str | None) -> None:
-        self._unreachable = problem
 
     def _relays(self) -> list[Relay]:
         return [relay for listener in self._listeners for relay in listener.relays]

@@ -294,7 +294,7 @@ async def test_a_clock_that_is_right_is_not_suspected_by_them(kafka_440, topic):
     config = config_of(
         f"upstream: {{ bootstrap_servers: ['{node.host}:{node.port}'] }}\n" + SMALLEST.partition("\n")[2]
     )
-    cluster = Cluster(config.upstream, None, Clock(), lambda _: None, lambda _: None)
+    cluster = Cluster(config.upstream, None, Clock(), lambda _: None)
     sane = Sane(config, Clock(), connections=cluster.connections, stamped_topics=cluster.stamped_topics)
     tasks = [asyncio.create_task(cluster.run()), asyncio.create_task(committing(kafka_440, topic))]
     try:

@@ -28,6 +28,7 @@ from tsproxy.cluster.admin_connection import (
 from tsproxy.cluster.conversation import Pause, keep_conversing
 from tsproxy.cluster.metadata import all_topics
 from tsproxy.config.settings import Config, Listener, Upstream
+from tsproxy.decisions.text import bounded
 from tsproxy.log_events.catalogue import (
     CLUSTER_CONVERSATION_CRASHED,
     UPSTREAM_MAY_BE_PROXY,
@@ -62,6 +63,8 @@ LISTING_MS: Final = 2_000
 MAX_WANTED: Final = 400
 """The most topics whose limits are read at once for requests that wait."""
 WANTED_EVERY_MS: Final = 20
+MAX_SHOWN: Final = 300
+"""The most characters of an error text in a sentence."""
 
 
 class _Question(Enum):
@@ -80,8 +83,7 @@ class PermissionDeniedError(Exception):
 
 class Cluster:
     """Publishes facts about the cluster. `on_facts` is called with each new `ClusterFacts`; the first one has
-    at least one broker. `on_reachable` is called with the reason why no broker answers, or None when one
-    does.
+    at least one broker.
 
     With `reads_limits` False it reads no limits of topics.
     """
@@ -92,7 +94,6 @@ class Cluster:
         tls: CurrentTls | None,
         clock: Clock,
         on_facts: Callable[[ClusterFacts], None],
-        on_reachable: Callable[[str | None], None],
         *,
         reads_limits: bool = True,
         listeners: Sequence[Listener] = (),
@@ -108,7 +109,7 @@ class Cluster:
         self._may_read_limits = not reads_limits
         self._on_facts = on_facts
         self._retry = RetryWait(FIRST_RETRY_MS)
-        self._reachability = Reachability(clock, on_reachable)
+        self._reachability = Reachability(clock)
         self._reads_limits = reads_limits
         self._read_ms = 0
         """When the brokers were read last."""
@@ -159,6 +160,20 @@ class Cluster:
 
     def knows_topic(self, topic: str) -> bool:
         return topic in self._facts.topics
+
+    @property
+    def is_up(self) -> bool:
+        """True if brokers are known, and one answers."""
+        return bool(self._facts.brokers) and self._reachability.trouble is None
+
+    def not_ready(self) -> list[str]:
+        """A sentence if brokers are not known yet, and one if none answers."""
+        found = [] if self._facts.brokers else ["brokers are not known yet: clients are not let in"]
+        if (trouble := self._reachability.trouble) is not None:
+            found.append(
+                f"the cluster does not answer the proxy's own connection: {bounded(trouble, MAX_SHOWN)}"
+            )
+        return found
 
     def warnings(self) -> list[str]:
         """A sentence for each broker that hangs or has not told its limits, and one if limits of topics in
