@@ -38,6 +38,7 @@ NAMES = {
     "_get_formatter": PAGES,
     # aiokafka
     "_create_reader_task": "tests/attacks/test_hostile_broker.py::test_the_largest_answer_is_read",
+    "_versions": "tests/proxy/test_upstream_lost.py::test_a_controllers_port_is_called_what_it_is",
     "_DefaultRecordBatchBuilderPy": "tests/wire/test_record_batch.py::test_batches_of_other_clients_are_read",
     # pyspark
     "_gateway": "tests/benchmarks/test_benchmarks.py::test_what_needs_a_real_broker_is_measured_with_one",

@@ -65,6 +65,7 @@ OTHER_FILE = name("tsproxy_config_info", sha256="0a")
 HEALTHY = {
     name("up"): steady(1),
     name("tsproxy_upstream_up"): steady(1),
+    name("tsproxy_own_login_up"): steady(1),
     name("tsproxy_brokers", listener="public"): steady(3),
     name("tsproxy_brokers_not_served", listener="public"): steady(0),
     name("tsproxy_address_unmapped_total"): steady(0),
@@ -137,6 +138,7 @@ WORLDS = [
     World("TsproxyDown", {name("up"): then(1, 0)}),
     World("TsproxyMissing", {name("up"): GONE}),
     World("TsproxyUpstreamDown", {name("tsproxy_upstream_up"): then(1, 0)}),
+    World("TsproxyOwnLoginFailed", {name("tsproxy_own_login_up"): then(1, 0)}),
     World("TsproxyAddressUnmapped", {name("tsproxy_address_unmapped_total"): once_more()}, 35),
     World("TsproxyWorkerNotReady", {name("tsproxy_worker_ready", worker="1"): then(1, 0)}),
     World(

@@ -18,6 +18,7 @@ import pytest_asyncio
 from cryptography import x509
 
 from tests.e2e.issuer import Issuer, cluster_for_tokens
+from tests.proxy.running import page, series
 from tests.proxy.world import until
 from tsproxy.cluster import tokens
 from tsproxy.cluster.client_options import security_options
@@ -31,6 +32,7 @@ NEEDED = (x509.BasicConstraints, x509.SubjectAlternativeName)
 """The extensions of an old authority's certificates."""
 SECRET = "planted secret: of/the+proxy"
 SESSION_MS = 3_000
+TROUBLES = {"upstream_unreachable", "own_login_failed"}
 CHUNKED = b"HTTP/1.1 %s\r\nTransfer-Encoding: chunked\r\n\r\n50\r\n{"
 """An answer whose body ends too early."""
 OK, NO = b"HTTP/1.1 200 OK\r\n\r\n", b"HTTP/1.1 400 planted\r\n\r\n"
@@ -90,7 +92,7 @@ async def test_tokens_of_an_issuer_are_asked_for_again_when_a_session_has_ended(
 
     assert {client_id for client_id, _ in issuer.asked} == {"tsproxy"}
     assert issuer.asked[-1][1] == {"grant_type": ["client_credentials"], "scope": ["kafka"]}
-    assert [line for line in proxy.log if line["event"] == "upstream_unreachable"] == []
+    assert [line for line in proxy.log if line["event"] in TROUBLES] == []
     assert SECRET not in str(proxy.log)
 
 
@@ -128,10 +130,15 @@ async def test_a_token_is_read_from_its_file_at_each_login(kafka, issuer, tmp_pa
     async with proxy_of(kafka, settings) as proxy:
         assert isinstance(await sent(kafka, proxy, timestamp_ms=1), Rejected)
         file.write_text("not.a.token")
-        await until(lambda: any("not accept the token" in line.get("error", "") for line in proxy.log))
+        told = "although brokers answer clients: .*the broker does not accept the token"
+        await until_matches(proxy, "/readyz?verbose", told)
+        assert await page(proxy.admin_address, "/readyz") == (200, "ready\n")
+        found = await series(proxy)
+        assert (found["tsproxy_upstream_up"], found["tsproxy_own_login_up"]) == (1, 0)
+        assert isinstance(await sent(kafka, proxy), Acknowledged)
         told = len(proxy.log)
         file.write_text(issuer.token("tsproxy") + "\n")
-        await until(lambda: "upstream_reached" in [line["event"] for line in proxy.log[told:]])
+        await until(lambda: "own_login_works" in [line["event"] for line in proxy.log[told:]])
 
 
 async def test_an_issuer_that_rejects_is_told_without_a_secret(issuer):
@@ -376,6 +383,15 @@ async def test_msk_is_given_a_request_that_awss_own_library_has_signed(monkeypat
     assert query["X-Amz-Expires"] == ["900"]
     assert query["X-Amz-Credential"][0].startswith("AKIDPLANTED/")
     assert "planted-secret" not in token
+
+
+async def until_matches(proxy, path, pattern):
+    """Waits until a line of a page of the admin port has the pattern."""
+
+    async def is_there():
+        return re.search(pattern, (await page(proxy.admin_address, path))[1])
+
+    await until(is_there, f"{path} has {pattern!r}")
 
 
 @contextlib.asynccontextmanager

@@ -430,7 +430,7 @@ async def test_permission_and_authentication_are_told_apart(guarded, topic):
             async with learning(upstream_of(kafka, sasl=sasl)) as learned:
                 await until(lambda: logs)
                 assert learned.logged == []
-        assert logs[0]["event"] == "upstream_unreachable"
+        assert logs[0]["event"] == "own_login_failed"
         assert expected in logs[0]["error"]
         assert "secret" not in str(logs)
 

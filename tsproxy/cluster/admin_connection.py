@@ -25,7 +25,7 @@ from tsproxy.cluster.topic_limits import CONFIG_NAMES
 from tsproxy.cluster.upstream import CONNECT_ERRORS, connect_text
 from tsproxy.config.settings import Kerberos, Sasl
 from tsproxy.model.addresses import Address
-from tsproxy.model.kafka import ErrorCode
+from tsproxy.model.kafka import ApiKey, ErrorCode
 from tsproxy.model.words import many
 from tsproxy.wire.k18_api_versions import BrokerVersions
 from tsproxy.wire.primitives import DecodeError
@@ -102,6 +102,12 @@ class AdminConnection:
         self._connection = connection
         self._has_been_answered = False
         self._sasl = sasl
+
+    @property
+    def serves_clients(self) -> bool:
+        """False at a controller's port. aiokafka has asked for versions before the login, and a broker
+        answers that once (SaslServerAuthenticator)."""
+        return ApiKey.PRODUCE in self._connection._versions
 
     async def cluster(self, *, with_topics: bool = False) -> ClusterAnswer:
         # Metadata v1 and later: null asks for all topics, an empty list for none.

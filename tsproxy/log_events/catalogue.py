@@ -41,6 +41,8 @@ ORDERS_CRASHED: Final = error("orders_crashed", *_CRASHED)
 # The cluster and its brokers
 UPSTREAM_UNREACHABLE: Final = error("upstream_unreachable", "error", "for_s", "advice")
 UPSTREAM_REACHED: Final = info("upstream_reached")
+OWN_LOGIN_FAILED: Final = error("own_login_failed", "error", "for_s", "advice")
+OWN_LOGIN_WORKS: Final = info("own_login_works")
 UPSTREAM_MAY_BE_PROXY: Final = warning("upstream_may_be_proxy", "listener", "brokers", "advice")
 CLUSTER_CONVERSATION_CRASHED: Final = error("cluster_conversation_crashed", *_CRASHED)
 BROKER_SERVED: Final = info("broker_served", "listener", "node_id", "address", "upstream")

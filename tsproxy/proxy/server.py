@@ -175,6 +175,7 @@ class Proxy:
         """Each part of the process once. A reload applies to them in this order, and warnings have it."""
         read_when_scraped = (
             (catalogue.UPSTREAM_UP, lambda: self._cluster.is_up),
+            (catalogue.OWN_LOGIN_UP, lambda: self._cluster.is_logged_in),
             (catalogue.BROKERS_HANGING, lambda: len(self._cluster.hanging())),
             (catalogue.BROKERS_LIMITS_UNKNOWN, lambda: len(self._cluster.limits_unknown())),
             (catalogue.BROKER_NAMES_UNRESOLVED, lambda: len(self._upstream.unresolved)),

@@ -5,7 +5,8 @@ interval it reads the limits of every topic that producers write to. It reads th
 once (`topics`). A topic that is requested while a query is in progress goes into the next query. Limits that
 a topic does not set itself come from each broker, so every broker is queried (`links`), and the loosest
 values are in force (`cluster.limits_of_brokers`). Each change is published as one new set of facts. If the
-cluster is unreachable, the last known facts stay in force, and the connection is retried for ever.
+cluster is unreachable, or rejects the proxy's own user, the last known facts stay in force, and the
+connection is retried for ever. Only in the first case clients cannot be served (`reachability`).
 """
 
 import asyncio
@@ -28,7 +29,6 @@ from tsproxy.cluster.admin_connection import (
 from tsproxy.cluster.conversation import Pause, keep_conversing
 from tsproxy.cluster.metadata import all_topics
 from tsproxy.config.settings import Config, Listener, Upstream
-from tsproxy.decisions.text import bounded
 from tsproxy.log_events.catalogue import (
     CLUSTER_CONVERSATION_CRASHED,
     UPSTREAM_MAY_BE_PROXY,
@@ -39,7 +39,7 @@ from tsproxy.model.produce import TopicKey
 from tsproxy.proxy.brokers.facts import ClusterFacts
 from tsproxy.proxy.brokers.links import BrokerLinks
 from tsproxy.proxy.brokers.own_addresses import listener_at, own_listener
-from tsproxy.proxy.brokers.reachability import Reachability
+from tsproxy.proxy.brokers.reachability import Reachability, answers
 from tsproxy.proxy.brokers.topic_ids import TopicIds
 from tsproxy.proxy.brokers.topics import FIRST_RETRY_MS, Topics
 from tsproxy.proxy.brokers.wanted import Wanted
@@ -63,8 +63,6 @@ LISTING_MS: Final = 2_000
 MAX_WANTED: Final = 400
 """The most topics whose limits are read at once for requests that wait."""
 WANTED_EVERY_MS: Final = 20
-MAX_SHOWN: Final = 300
-"""The most characters of an error text in a sentence."""
 
 
 class _Question(Enum):
@@ -75,6 +73,10 @@ class _Question(Enum):
     CLUSTER = auto()
     TOPICS = auto()
     ABSENT = auto()
+
+
+class OwnLoginError(RejectedError):
+    """Brokers answer, but not the proxy's own login or questions."""
 
 
 class PermissionDeniedError(Exception):
@@ -102,14 +104,16 @@ class Cluster:
         self._brokers_are_requested = False
         self._clock = clock
         self._facts = ClusterFacts(needs_sasl=upstream.sasl is not None)
+        self._is_conversing = False
+        """True from the first answer of a conversation to its end."""
         self._is_own_address_logged = False
         self._listed_ms = clock.monotonic_ms()
         self._listeners = listeners
         self._links = BrokerLinks(lambda: self._upstream, tls, self._publish_limits, self.request_brokers)
         self._may_read_limits = not reads_limits
         self._on_facts = on_facts
-        self._retry = RetryWait(FIRST_RETRY_MS)
         self._reachability = Reachability(clock)
+        self._retry = RetryWait(FIRST_RETRY_MS)
         self._reads_limits = reads_limits
         self._read_ms = 0
         """When the brokers were read last."""
@@ -164,21 +168,23 @@ class Cluster:
     @property
     def is_up(self) -> bool:
         """True if brokers are known, and one answers."""
-        return bool(self._facts.brokers) and self._reachability.trouble is None
+        return bool(self._facts.brokers) and self._reachability.is_up
+
+    @property
+    def is_logged_in(self) -> bool:
+        return self._reachability.is_logged_in
 
     def not_ready(self) -> list[str]:
-        """A sentence if brokers are not known yet, and one if none answers."""
-        found = [] if self._facts.brokers else ["brokers are not known yet: clients are not let in"]
-        if (trouble := self._reachability.trouble) is not None:
-            found.append(
-                f"the cluster does not answer the proxy's own connection: {bounded(trouble, MAX_SHOWN)}"
-            )
-        return found
+        """A sentence if brokers are not known yet, or if none can be reached."""
+        if self.is_up:
+            return []
+        what = "no broker can be reached" if self._facts.brokers else "brokers are not known yet"
+        return [f"{what}{self._reachability.why()}"]
 
     def warnings(self) -> list[str]:
-        """A sentence for each broker that hangs or has not told its limits, and one if limits of topics in
-        use cannot be read."""
-        found = [*self.hanging(), *self.limits_unknown()]
+        """A sentence if the proxy's own login fails, for each broker that hangs or has not told its limits,
+        and one if limits of topics in use cannot be read."""
+        found = [*self._reachability.warnings(), *self.hanging(), *self.limits_unknown()]
         if topics := sorted(self._facts.unreadable_topics):  # as sessions judge
             shown = ", ".join(topics[:3]) + (", …" if len(topics) > 3 else "")
             found.append(
@@ -228,14 +234,18 @@ class Cluster:
     def _conversation_failed(self, error: Exception) -> Pause:
         if isinstance(error, PermissionDeniedError):
             raise error
-        was_reached, self._reachability.is_reached = self._reachability.is_reached, False
+        was_conversing, self._is_conversing = self._is_conversing, False
         if not isinstance(error, ConversationError):
             # An error in our code or in the client library must not stop the data path.
-            self._log_trouble(f"a mistake in tsproxy ({type(error).__name__})")
+            text = f"a mistake in tsproxy ({type(error).__name__})"
+            self._reachability.login_failed(text, self._what_follows())
             CLUSTER_CONVERSATION_CRASHED(error=type(error).__name__, frames=frames_of(error))
             return Pause(self._retry.next_ms(LAST_REJECTED_RETRY_MS))
-        if not was_reached:  # otherwise the error only matters if no broker answers now
-            self._log_trouble(str(error))
+        if not was_conversing:  # otherwise the error only matters if no broker answers now
+            if isinstance(error, OwnLoginError):
+                self._reachability.login_failed(str(error), self._what_follows())
+            else:
+                self._reachability.unreachable(str(error), self._what_follows())
             is_rejected = isinstance(error, RejectedError)
             return Pause(self._retry.next_ms(LAST_REJECTED_RETRY_MS if is_rejected else LAST_RETRY_MS))
         if self._clock.monotonic_ms() - self._began_ms > LAST_RETRY_MS:
@@ -247,18 +257,19 @@ class Cluster:
         """Connect to the first of the configured and known brokers that answers. Ends only with an error."""
         self._began_ms = self._clock.monotonic_ms()
         addresses = dict.fromkeys((*self._upstream.bootstrap_servers, *self._facts.brokers.values()))
-        reasons, kind = [], ConversationError
+        reasons, kinds = [], set[type[ConversationError]]()
         for address in addresses:
             try:
                 tls = self._tls() if self._tls else None
                 async with connected(address, tls, self._upstream.sasl, self._wake.set) as connection:
                     await self._converse(connection)
             except ConversationError as error:
-                if self._reachability.is_reached:
+                if self._is_conversing:
                     raise
-                if isinstance(error, RejectedError):
-                    kind = RejectedError
+                is_served = OwnLoginError in kinds or await answers(address, self._tls)
+                kinds.add(OwnLoginError if is_served else type(error))
                 reasons.append(f"{error}{self._if_own(address)}")
+        kind = next(each for each in (OwnLoginError, RejectedError, ConversationError) if each in kinds)
         raise kind("; ".join(reasons))
 
     async def _converse(self, connection: AdminConnection) -> None:
@@ -332,7 +343,8 @@ class Cluster:
         await self._topic_ids.read_rights(connection)
         if not self._may_read_limits:
             await self._probe(connection, topics)
-        self._reachability.reached()
+        self._is_conversing = True
+        self._reachability.works()
         self._log_if_named_as_ours(answer.brokers)
         self._links.set_brokers(answer.brokers)
         if is_first and self._reads_limits:
@@ -463,9 +475,6 @@ class Cluster:
         back."""
         self._brokers_are_requested = True
         self._wake.set()
-
-    def _log_trouble(self, text: str) -> None:
-        self._reachability.failed(text, self._what_follows())
 
     def _if_own(self, address: Address) -> str:
         listener = own_listener(address, self._listeners)

@@ -149,7 +149,12 @@ SESSION_EVENTS: Final = {
 
 # Brokers
 UPSTREAM_UP: Final = gauge_row(
-    "tsproxy_upstream_up", "1 while the proxy's own connection works", joined=Joined.LOWEST
+    "tsproxy_upstream_up", "1 while brokers are known and one can be reached", joined=Joined.LOWEST
+)
+OWN_LOGIN_UP: Final = gauge_row(
+    "tsproxy_own_login_up",
+    "0 if the proxy's own connection failed the last time, although a broker answers",
+    joined=Joined.LOWEST,
 )
 BROKERS: Final = gauge_row(
     "tsproxy_brokers", "Brokers of the cluster that a listener serves", ("listener",), joined=Joined.LOWEST
