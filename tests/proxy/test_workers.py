@@ -5,7 +5,7 @@ import os
 import signal
 import socket
 from collections import Counter
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from functools import partial
 from pathlib import Path
 
@@ -185,16 +185,26 @@ async def test_counters_do_not_go_back_when_a_worker_is_restarted(kafka_440, top
         assert (await series(proxy))['tsproxy_brokers{listener="default"}'] == 1
 
 
-async def test_readyz_names_the_worker_that_does_not_answer(kafka_440):
+async def test_the_proxy_is_ready_while_one_worker_serves_and_names_the_other(kafka_440):
+    silent = "worker {}: has not answered for 2 s\n"
     async with RunningProxy(kafka_440.bootstrap_servers, arguments=TWO) as proxy:
-        os.kill(pids(proxy)[2], signal.SIGSTOP)
-        try:
-            status, text = await page(proxy.admin_address, "/readyz")
-            assert status == 503
-            assert text == "worker 2: has not answered for 2 s\n"
+        killed = pids(proxy)[2]
+        os.kill(killed, signal.SIGKILL)
+        told = "ready\nwarning: worker 2: ended: killed by SIGKILL, and is started anew\n"
+        await until_page(proxy, "/readyz?verbose", 200, told)
+        while pids(proxy)[2] == killed:
+            assert await page(proxy.admin_address, "/readyz") == (200, "ready\n")
+        await until_page(proxy, "/readyz?verbose", 200, "ready\n")
+
+        with ExitStack() as stopped:
+            for worker, pid in pids(proxy).items():
+                os.kill(pid, signal.SIGSTOP)
+                stopped.callback(os.kill, pid, signal.SIGCONT)
+                if worker == 1:
+                    assert await page(proxy.admin_address, "/readyz") == (200, "ready\n")
+                    await until_page(proxy, "/readyz?verbose", 200, f"ready\nwarning: {silent.format(1)}")
+            await until_page(proxy, "/readyz", 503, silent.format(1) + silent.format(2))
             assert (await page(proxy.admin_address, "/livez"))[0] == 200
-        finally:
-            os.kill(pids(proxy)[2], signal.SIGCONT)
 
         await until_page(proxy, "/readyz", 200, "ready")
 

@@ -108,6 +108,7 @@ class Member:
             except OSError as error:  # no process or descriptor available: perhaps later
                 status, self._failure = 1, f"worker {self.number} cannot be started: {error.strerror}"
             end = self._failure or f"worker {self.number} ended: {_status_text(status)}"
+            self._latest = _not_ready(f"{end.removeprefix(f'worker {self.number} ')}, and is started anew")
             if self._stopping.is_set():
                 if status not in _ORDERLY:
                     raise StartError(end)
@@ -118,14 +119,13 @@ class Member:
                 retry.start_over()
             retry_ms = retry.next_ms(LAST_RETRY_MS)
             WORKER_ENDED(worker=self.number, error=end, restart_in_ms=retry_ms)
-            self._latest = _not_ready(end.removeprefix(f"worker {self.number} "))
             if await wait_at_most(retry_ms / 1000, self._stopping):
                 return
             self.restarts += 1
 
     async def not_ready(self) -> tuple[str, ...]:
         """The reasons why no client should connect to this worker now."""
-        if not self._silence.has_missed:
+        if self._silence.has_begun and not self._silence.has_missed:
             await self._ask("ready")
         return self._with_number(self._latest.not_ready)
 
@@ -139,7 +139,8 @@ class Member:
         try:
             await self._answer_to({"order": order}, REPORT_S)
         except TimeoutError:
-            self._latest = replace(self._latest, not_ready=(f"has not answered for {REPORT_S:g} s",))
+            if self._silence.has_begun:
+                self._latest = replace(self._latest, not_ready=(f"has not answered for {REPORT_S:g} s",))
             return False
         return True
 
@@ -242,7 +243,6 @@ class Member:
         """Run one process from its start to its end. Returns its status, negative for a signal."""
         self._failure, self._started_ms = None, None
         self._silence = Silence()
-        self._latest = _not_ready("does not run yet")
         async with self._changing:
             process, channel = self._process, self._channel = await self._begin()
         try:

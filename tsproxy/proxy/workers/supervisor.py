@@ -1,7 +1,7 @@
 """The process above the workers: it keeps them running, reports for them, and stops them gracefully.
 
 It forwards nothing itself. Its admin port serves the reports of the workers: metrics as one sum, and ready
-while all workers are ready.
+while any worker is ready. Clients of a worker that has ended connect again, to one of the others.
 """
 
 import asyncio
@@ -105,13 +105,22 @@ class Supervisor:
         return [f"worker {member.number} hangs" for member in self._members if member.hangs]
 
     async def not_ready(self) -> list[str]:
-        """A sentence for each reason of a worker why no client should connect here now."""
-        reasons = await asyncio.gather(*(member.not_ready() for member in self._members))
-        return [text for each in reasons for text in each]
+        """A sentence for each reason of a worker why no client should connect here now; none if any worker is
+        ready. The first answer to say so is enough: a worker that hangs delays no probe."""
+        if self._stopping.is_set():
+            return ["the proxy stops"]
+        reasons: list[str] = []
+        for answer in asyncio.as_completed([member.not_ready() for member in self._members]):
+            if not (found := await answer):
+                return []
+            reasons += found
+        return sorted(reasons)
 
     async def report(self) -> Report:
         await asyncio.gather(*(member.report() for member in self._members))
         known = together([member.known for member in self._members])
+        if not self._stopping.is_set() and any(member.is_ready for member in self._members):
+            known = replace(known, not_ready=(), warnings=(*known.not_ready, *known.warnings))
         about = _about(self._members)
         own = (*self._reloader.collect(), *about, *self._process.collect(), *self._tasks.collect())
         return replace(known, families=joined([known.families, families_now(own)]))

@@ -21,17 +21,18 @@ MISSED_AT_START: Final = 20
 class Silence:
     """The requests that one process of a worker has left without an answer since its last message."""
 
-    __slots__ = ("_has_begun", "_missed", "_waited", "_waits")
+    __slots__ = ("_missed", "_waited", "_waits", "has_begun")
 
     def __init__(self) -> None:
-        self._has_begun = False
+        self.has_begun = False
+        """The process has said something. Until then it reads its orders, and answers nothing."""
         self._missed = 0
         self._waited = 0.0
         self._waits: CoreWaits | None = None
 
     @property
     def is_too_long(self) -> bool:
-        most = MISSED_IN_LIFE if self._has_begun else MISSED_AT_START
+        most = MISSED_IN_LIFE if self.has_begun else MISSED_AT_START
         return round(self._missed * (1 - self._waited)) >= most
 
     @property
@@ -40,7 +41,7 @@ class Silence:
         return self._missed > 0
 
     def message_received(self) -> None:
-        self._has_begun = True
+        self.has_begun = True
         self._missed, self._waited, self._waits = 0, 0.0, None
 
     def answer_missed(self, pid: int, now_ms: int) -> None:
