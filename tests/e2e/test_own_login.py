@@ -17,13 +17,16 @@ import pytest
 import pytest_asyncio
 from cryptography import x509
 
+from rigs.incidents.scenes import set_password
 from tests.e2e.issuer import Issuer, cluster_for_tokens
 from tests.proxy.running import page, series
+from tests.proxy.test_cluster import learning, sasl_of, upstream_of
 from tests.proxy.world import until
 from tsproxy.cluster import tokens
 from tsproxy.cluster.client_options import security_options
 from tsproxy.cluster.tokens import Token, TokenError, TokenProvider, token_provider
 from tsproxy.config.settings import ClientCredentials, MskIam, Sasl, SaslMechanism, Secret, TokenFile
+from tsproxy.proxy.brokers import discovery
 from tsproxy.testing.certificates import CertificateAuthority
 from tsproxy.testing.java_producer import Acknowledged, JavaProducer, JavaRecord, Rejected
 from tsproxy.testing.proxy import ProxyError, RunningProxy
@@ -115,6 +118,31 @@ async def test_awss_signer_is_asked_for_the_profile_or_the_role(monkeypatch, mor
     monkeypatch.setattr(signer, f"generate_auth_token_from_{called}", generate)
     assert await token_provider(MskIam("eu-west-1", **more)).token()
     assert asked == [arguments]
+
+
+@pytest.mark.broker
+async def test_a_password_that_was_changed_is_found_while_the_old_connection_stays(kafka, monkeypatch):
+    """Each hour another connection logs in; here it does so more often. The open one answers all the time."""
+    monkeypatch.setattr(discovery, "LOGIN_EVERY_S", 0.1)
+    monkeypatch.setattr(discovery, "LOGIN_RETRY_S", 0.1)
+    alice = sasl_of("alice", "of-alice", SaslMechanism.SCRAM_SHA_512)
+    async with learning(upstream_of(kafka, sasl=alice, refresh_ms=50)) as learned:
+        cluster = learned.cluster
+        logging_in = asyncio.create_task(cluster.log_in_anew())
+        await until(lambda: cluster._conversing_with)
+        await set_password(kafka, "alice", "changed")
+        try:
+            await until(lambda: not cluster.is_logged_in)
+            for _ in range(20):  # refreshes of the old connection do not say that all is well
+                assert not cluster.is_logged_in
+                await asyncio.sleep(0.01)
+            assert cluster.not_ready() == []
+            assert any("although brokers answer clients" in each for each in cluster.warnings())
+            assert cluster._conversing_with
+        finally:
+            await set_password(kafka, "alice", "of-alice")
+        await until(lambda: cluster.is_logged_in)
+        logging_in.cancel()
 
 
 @pytest.mark.broker

@@ -98,7 +98,7 @@ class AdminConnection:
     def __init__(self, connection: AIOKafkaConnection, address: Address, sasl: Sasl | None) -> None:
         self.has_ended = False
         """The broker or the network has closed the connection."""
-        self._address = address
+        self.address = address
         self._connection = connection
         self._has_been_answered = False
         self._sasl = sasl
@@ -113,7 +113,7 @@ class AdminConnection:
         # Metadata v1 and later: null asks for all topics, an empty list for none.
         answer = await self.ask(MetadataRequest(None if with_topics else []), _cluster)
         if not answer.brokers and self._brings_token:
-            raise RejectedError(f"{self._address}: {_NOT_ACCEPTED}")
+            raise RejectedError(f"{self.address}: {_NOT_ACCEPTED}")
         return answer
 
     async def may_describe(self, topic: str) -> bool:
@@ -130,7 +130,7 @@ class AdminConnection:
             resources = [(_TOPIC_RESOURCE, topic, list(names)) for topic in chunk]
             found = await self.ask(DescribeConfigsRequest(resources), _described)
             if {each.topic for each in found} != set(chunk):
-                raise ConversationError(f"{self._address}: an answer about other topics than asked for")
+                raise ConversationError(f"{self.address}: an answer about other topics than asked for")
             answers += found
         return answers
 
@@ -152,7 +152,7 @@ class AdminConnection:
         try:
             return read(answer)
         except (DecodeError, *_UNREADABLE) as error:
-            raise ConversationError(f"{self._address}: {_unreadable_text(error)}") from error
+            raise ConversationError(f"{self.address}: {_unreadable_text(error)}") from error
 
     async def request(self, request: Any) -> Any:  # aiokafka carries no types
         try:
@@ -160,17 +160,17 @@ class AdminConnection:
         except KafkaConnectionError as error:
             raise self._closed() from error
         except TimeoutError as error:
-            raise ConversationError(f"{self._address}: no answer within {REQUEST_TIMEOUT_MS} ms") from error
+            raise ConversationError(f"{self.address}: no answer within {REQUEST_TIMEOUT_MS} ms") from error
         except IncompatibleBrokerVersion as error:
             text = _CONTROLLER if isinstance(request, MetadataRequest) else _error_text(error)
-            raise RejectedError(f"{self._address}: {text}") from error
+            raise RejectedError(f"{self.address}: {text}") from error
         except KafkaError as error:
-            raise RejectedError(f"{self._address}: {_error_text(error)}") from error
+            raise RejectedError(f"{self.address}: {_error_text(error)}") from error
         except NotImplementedError as error:  # aiokafka's sign that no version is supported by both sides
             text = f"the broker does not speak {request}"
-            raise RejectedError(f"{self._address}: {text}") from error
+            raise RejectedError(f"{self.address}: {text}") from error
         except (DecodeError, *_UNREADABLE) as error:
-            raise ConversationError(f"{self._address}: {_unreadable_text(error)}") from error
+            raise ConversationError(f"{self.address}: {_unreadable_text(error)}") from error
         self._has_been_answered = True
         return answer
 
@@ -181,7 +181,7 @@ class AdminConnection:
     def _closed(self) -> ConversationError:
         text = self._why_closed()
         kind = RejectedError if text == _NOT_ACCEPTED else ConversationError
-        return kind(f"{self._address}: {text}")
+        return kind(f"{self.address}: {text}")
 
     def _why_closed(self) -> str:
         if not self._has_been_answered and self._brings_token:

@@ -190,7 +190,12 @@ class Proxy:
             Part(warnings=self._upstream.warnings),
             Part(warnings=self._unserved.warnings, not_ready=self._unserved.not_ready),
             Part(run=clock.run, apply=clock.apply, warnings=clock.warnings, metrics=clock),
-            Part(apply=cluster.apply, warnings=cluster.warnings, not_ready=cluster.not_ready),
+            Part(
+                run=cluster.log_in_anew,
+                apply=cluster.apply,
+                warnings=cluster.warnings,
+                not_ready=cluster.not_ready,
+            ),
             Part(run=recorder.tick, apply=recorder.apply, warnings=recorder.warnings),
             Part(apply=dead_letters.apply, warnings=dead_letters.warnings, metrics=dead_letters),
             Part(run=self._certificates.watch),

@@ -11,6 +11,7 @@ connection is retried for ever. Only in the first case clients cannot be served 
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
 from enum import Enum, auto
 from itertools import islice
@@ -51,6 +52,9 @@ from tsproxy.wire.k03_metadata import VERSION as NAMES_IDS_FROM
 LAST_RETRY_MS: Final = 1_000
 """The longest wait while no broker answers. It is short, so that the proxy notices soon that brokers are
 back."""
+LOGIN_EVERY_S: Final = 3_600.0
+LOGIN_RETRY_S: Final = 30.0
+"""How soon to log in again beside an open connection after a failure. Brokers count failed logins."""
 NODES_EVERY_MS: Final = 1_000
 """Unknown nodes cause a new reading of the brokers at most this often."""
 TOPICS_PROBED: Final = 200
@@ -104,11 +108,12 @@ class Cluster:
         self._brokers_are_requested = False
         self._clock = clock
         self._facts = ClusterFacts(needs_sasl=upstream.sasl is not None)
-        self._is_conversing = False
-        """True from the first answer of a conversation to its end."""
+        self._conversing_with: Address | None = None
+        """The broker of our own connection, from its first answer to its end."""
         self._is_own_address_logged = False
         self._listed_ms = clock.monotonic_ms()
         self._listeners = listeners
+        self._login_wanted = asyncio.Event()
         self._links = BrokerLinks(lambda: self._upstream, tls, self._publish_limits, self.request_brokers)
         self._may_read_limits = not reads_limits
         self._on_facts = on_facts
@@ -137,6 +142,7 @@ class Cluster:
         self._upstream = config.upstream
         self._listeners = config.listeners
         self._reads_limits = config.policy.asks_broker
+        self._login_wanted.set()
         self._wake.set()
 
     def want_topic(self, topic: TopicKey, address: str) -> None:
@@ -234,7 +240,7 @@ class Cluster:
     def _conversation_failed(self, error: Exception) -> Pause:
         if isinstance(error, PermissionDeniedError):
             raise error
-        was_conversing, self._is_conversing = self._is_conversing, False
+        was_conversing, self._conversing_with = self._conversing_with is not None, None
         if not isinstance(error, ConversationError):
             # An error in our code or in the client library must not stop the data path.
             text = f"a mistake in tsproxy ({type(error).__name__})"
@@ -260,17 +266,41 @@ class Cluster:
         reasons, kinds = [], set[type[ConversationError]]()
         for address in addresses:
             try:
-                tls = self._tls() if self._tls else None
-                async with connected(address, tls, self._upstream.sasl, self._wake.set) as connection:
+                async with self._connected(address, self._wake.set) as connection:
                     await self._converse(connection)
             except ConversationError as error:
-                if self._is_conversing:
+                if self._conversing_with is not None:
                     raise
                 is_served = OwnLoginError in kinds or await answers(address, self._tls)
                 kinds.add(OwnLoginError if is_served else type(error))
                 reasons.append(f"{error}{self._if_own(address)}")
         kind = next(each for each in (OwnLoginError, RejectedError, ConversationError) if each in kinds)
         raise kind("; ".join(reasons))
+
+    def _connected(
+        self, address: Address, on_end: Callable[[], None] = lambda: None
+    ) -> AbstractAsyncContextManager[AdminConnection]:
+        return connected(address, self._tls() if self._tls else None, self._upstream.sasl, on_end)
+
+    async def log_in_anew(self) -> None:
+        """Log in every hour and at each reload, beside the connection that is open, for ever. So a password
+        that was changed is found on its day, and not when brokers are restarted."""
+        while True:
+            wait_s = LOGIN_EVERY_S if self.is_logged_in else LOGIN_RETRY_S
+            is_asked = await wait_at_most(wait_s, self._login_wanted)
+            self._login_wanted.clear()
+            address = self._conversing_with
+            if address is None or self._upstream.sasl is None:
+                continue  # the next conversation logs in
+            try:
+                async with self._connected(address) as connection:
+                    await connection.cluster()  # a broker may reject a token only now
+                self._reachability.works(is_asked=is_asked)
+            except ConversationError as error:
+                if await answers(address, self._tls):
+                    self._reachability.login_failed(str(error), self._what_follows())
+            except Exception as error:  # an error in our code: the open connection goes on
+                CLUSTER_CONVERSATION_CRASHED(error=type(error).__name__, frames=frames_of(error))
 
     async def _converse(self, connection: AdminConnection) -> None:
         """Refresh at intervals, and earlier if something is requested. Ends only with an error.
@@ -343,8 +373,9 @@ class Cluster:
         await self._topic_ids.read_rights(connection)
         if not self._may_read_limits:
             await self._probe(connection, topics)
-        self._is_conversing = True
-        self._reachability.works()
+        if self._conversing_with is None:
+            self._conversing_with = connection.address
+            self._reachability.works()  # a connection that stays open says nothing about a login of today
         self._log_if_named_as_ours(answer.brokers)
         self._links.set_brokers(answer.brokers)
         if is_first and self._reads_limits:

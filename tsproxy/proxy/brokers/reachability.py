@@ -60,8 +60,9 @@ class Outage:
         self.text, self._logged_ms = text, now_ms
         self._begun(error=text, for_s=(now_ms - self._since_ms) // 1000, advice=advice)
 
-    def over(self) -> None:
-        if self.text is not None:
+    def over(self, *, is_asked: bool = False) -> None:
+        """Log one line if there was a problem, or if somebody wants to know that there is none."""
+        if self.text is not None or is_asked:
             self.text = None
             self._over()
 
@@ -85,9 +86,9 @@ class Reachability:
         """False if the proxy's own connection failed the last time, although a broker answered."""
         return self._own_login.text is None
 
-    def works(self) -> None:
+    def works(self, *, is_asked: bool = False) -> None:
         self._network.over()
-        self._own_login.over()
+        self._own_login.over(is_asked=is_asked)
 
     def login_failed(self, text: str, advice: str) -> None:
         self._network.over()
