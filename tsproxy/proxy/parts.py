@@ -8,7 +8,7 @@ first, and put into use when nothing can fail any more (`reload.certificates`).
 """
 
 from collections.abc import Callable, Coroutine
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 from prometheus_client.registry import Collector
@@ -24,15 +24,18 @@ def _none() -> list[str]:
     return []
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Part:
     """The things that one part brings to the process, as far as it has them.
 
+    `row`: where operations.md says what happens if the part fails, or a word for a part of the data path.
     `run`: its task. It runs until all connections are closed. `apply`: use this configuration from now on.
     `warnings`: a sentence for each problem that exists while clients are served. `not_ready`: a sentence for
     each reason why no client should connect now. `metrics`: its own metrics.
     """
 
+    row: str
+    _: KW_ONLY
     run: Callable[[], Coroutine[Any, Any, None]] | None = None
     apply: Callable[[Config], None] = lambda _: None
     warnings: Sentences = _none

@@ -187,30 +187,33 @@ class Proxy:
         custom, lag = self._custom_rules, LoopLag()
         waivers = Waivers(self._config, self.metrics, self._clock)
         return (
-            Part(warnings=self._upstream.warnings),
-            Part(warnings=self._unserved.warnings, not_ready=self._unserved.not_ready),
-            Part(run=clock.run, apply=clock.apply, warnings=clock.warnings, metrics=clock),
+            Part("broker names", warnings=self._upstream.warnings),
+            Part("listeners", warnings=self._unserved.warnings, not_ready=self._unserved.not_ready),
+            Part("clock probe", run=clock.run, apply=clock.apply, warnings=clock.warnings, metrics=clock),
             Part(
+                "own login",
                 run=cluster.log_in_anew,
                 apply=cluster.apply,
                 warnings=cluster.warnings,
                 not_ready=cluster.not_ready,
             ),
-            Part(run=recorder.tick, apply=recorder.apply, warnings=recorder.warnings),
-            Part(apply=dead_letters.apply, warnings=dead_letters.warnings, metrics=dead_letters),
-            Part(run=self._certificates.watch),
-            Part(run=self._certificates.keep_no_sessions),
-            Part(run=limits.run, apply=limits.apply),
-            Part(run=self._offers.run, apply=self._offers.apply),
-            Part(run=waivers.watch, apply=waivers.apply),
-            Part(run=custom.watch, apply=custom.apply, metrics=custom.histogram),
-            *(Part(apply=listener.apply) for listener in self._listeners),
-            Part(run=Sampler(self._relays).run),
-            Part(run=lag.run, metrics=lag.histogram),
-            Part(metrics=self._results),
-            Part(metrics=OpenConnections(self._relays)),
-            Part(metrics=ProcessCollector(registry=None)),
-            Part(metrics=Tasks()),
+            Part("decision log", run=recorder.tick, apply=recorder.apply, warnings=recorder.warnings),
+            Part(
+                "dead letters", apply=dead_letters.apply, warnings=dead_letters.warnings, metrics=dead_letters
+            ),
+            Part("certificates", run=self._certificates.watch),
+            Part("certificates", run=self._certificates.keep_no_sessions),
+            Part("connections", run=limits.run, apply=limits.apply),
+            Part("own login", run=self._offers.run, apply=self._offers.apply),
+            Part("metrics", run=waivers.watch, apply=waivers.apply),
+            Part("metrics", run=custom.watch, apply=custom.apply, metrics=custom.histogram),
+            *(Part("listeners", apply=listener.apply) for listener in self._listeners),
+            Part("metrics", run=Sampler(self._relays).run),
+            Part("metrics", run=lag.run, metrics=lag.histogram),
+            Part("metrics", metrics=self._results),
+            Part("metrics", metrics=OpenConnections(self._relays)),
+            Part("metrics", metrics=ProcessCollector(registry=None)),
+            Part("metrics", metrics=Tasks()),
         )
 
     async def run(self) -> None:

@@ -2,6 +2,7 @@
 
 import os
 import subprocess
+from contextlib import contextmanager
 
 import pytest
 
@@ -11,9 +12,15 @@ ROOM_BYTES = 64 * 1024
 @pytest.fixture
 def small_disk(tmp_path):
     """A file system of 64 KiB."""
-    folder = tmp_path / "small"
+    with disk(tmp_path / "small", ROOM_BYTES) as folder:
+        yield folder
+
+
+@contextmanager
+def disk(folder, room_bytes):
+    """A file system of this size."""
     folder.mkdir()
-    mount = ["mount", "-t", "tmpfs", "-o", f"size={ROOM_BYTES}", "tmpfs", str(folder)]
+    mount = ["mount", "-t", "tmpfs", "-o", f"size={room_bytes}", "tmpfs", str(folder)]
     if os.geteuid() != 0 or subprocess.run(mount, capture_output=True).returncode != 0:
         pytest.skip("needs to be root, and allowed to mount a small tmpfs")
     yield folder

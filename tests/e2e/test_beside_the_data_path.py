@@ -1,0 +1,373 @@
+"""Each thing beside the data path fails once. Clients are served meanwhile, and each probe says so.
+
+docs/guide/operations.md has a table with a row for each of these things. A part of the process names its row.
+"""
+
+import asyncio
+import inspect
+import os
+import re
+import shutil
+import signal
+import socket
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from http import HTTPStatus
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+import yaml
+from aiokafka import AIOKafkaProducer
+from aiokafka.errors import InvalidTimestampError
+from confluent_kafka.admin import (
+    AclBinding,
+    AclBindingFilter,
+    AclOperation,
+    AclPermissionType,
+    AdminClient,
+    ResourcePatternType,
+    ResourceType,
+    ScramCredentialInfo,
+    ScramMechanism,
+    UserScramCredentialUpsertion,
+)
+
+from tests.e2e.principals import AUTHORIZER
+from tests.proxy.decision_log.conftest import disk
+from tests.proxy.decision_log.test_in_proxy import fill
+from tests.proxy.running import EVERY_SECOND, TWO, page, pids, series
+from tests.proxy.world import until
+from tsproxy.proxy.server import Proxy
+from tsproxy.testing.kafka_cluster import KafkaCluster
+from tsproxy.testing.proxy import RunningProxy
+
+ROOT = Path(__file__).parents[2]
+
+OWN, CLIENTS = "SCRAM-SHA-256", "SCRAM-SHA-512"
+"""The mechanisms of the proxy's own user and of clients. A session of the first ends after some seconds, so
+that a changed password is soon needed."""
+LISTENER = "listener.name.clients"
+PROPERTIES = {
+    **AUTHORIZER,
+    "allow.everyone.if.no.acl.found": "true",
+    "auto.create.topics.enable": "false",
+    f"{LISTENER}.sasl.enabled.mechanisms": f"{OWN},{CLIENTS}",
+    f"{LISTENER}.scram-sha-256.connections.max.reauth.ms": "3000",
+}
+USERS = {"app": "of-app", "proxy": "planted-own"}
+TOPIC, LETTERS, LOG, PROBE = "orders", "letters", "lines", "probe"
+TOPICS = {TOPIC: {"message.timestamp.after.max.ms": "3600000"}, LETTERS: {}, LOG: {}}
+TOPICS[PROBE] = {"message.timestamp.type": "LogAppendTime"}
+
+
+@dataclass
+class World:
+    kafka: KafkaCluster
+    proxy: RunningProxy
+    folder: Path
+    disk: Path
+
+    async def produce(self, timestamp_ms=None):
+        """Send one record on a new connection."""
+        options = self.kafka.client_options("app", CLIENTS)
+        clients = replace(options, bootstrap_servers=self.proxy.bootstrap_servers)
+        async with AIOKafkaProducer(**clients.aiokafka()) as producer:
+            await producer.send_and_wait(TOPIC, b"x", timestamp_ms=timestamp_ms)
+
+    async def change(self, call, *arguments):
+        """Change something as an administrator."""
+
+        def changed():
+            node = self.kafka.node(1)
+            admin = AdminClient({"bootstrap.servers": f"{node.host}:{node.internal_port}"})
+            for future in getattr(admin, call)(*arguments).values():
+                future.result(20)
+
+        await asyncio.to_thread(changed)
+
+    @property
+    def config(self):
+        return self.folder / "tsproxy.yaml"
+
+
+async def nothing(world):
+    pass
+
+
+@dataclass(frozen=True)
+class Scene:
+    """One thing that fails. `metric` is the series and the value that its alert looks at; None if there is
+    none, or if it is over before a scrape."""
+
+    begin: object
+    end: object = nothing
+    metric: tuple[str, float] | None = None
+
+
+def password(text):
+    async def change(world):
+        info = ScramCredentialInfo(ScramMechanism.SCRAM_SHA_256, 4096)
+        upsertion = UserScramCredentialUpsertion("proxy", info, text.encode())
+        await world.change("alter_user_scram_credentials", [upsertion])
+
+    return change
+
+
+def binding(user, operation, permission):
+    topic = (ResourceType.TOPIC, TOPIC, ResourcePatternType.LITERAL)
+    return AclBinding(*topic, f"User:{user}", "*", operation, permission)
+
+
+RIGHTS = [
+    binding("proxy", AclOperation.DESCRIBE_CONFIGS, AclPermissionType.DENY),
+    binding("*", AclOperation.ALL, AclPermissionType.ALLOW),
+]
+
+
+async def deny(world):
+    await world.change("create_acls", RIGHTS)
+
+
+async def allow(world):
+    every = (
+        ResourceType.ANY,
+        None,
+        ResourcePatternType.ANY,
+        None,
+        None,
+        AclOperation.ANY,
+        AclPermissionType.ANY,
+    )
+    await world.change("delete_acls", [AclBindingFilter(*every)])
+
+
+def deleted(topic, then=nothing):
+    async def delete(world):
+        await world.kafka.delete_topic(topic)
+        await then(world)
+
+    return delete
+
+
+def created(topic):
+    async def create(world):
+        await world.kafka.create_topic(topic, config=TOPICS[topic])
+
+    return create
+
+
+async def one_is_rejected(world):
+    with pytest.raises(InvalidTimestampError):
+        await world.produce(timestamp_ms=4_000_000_000_000)
+
+
+async def fill_disk(world):
+    fill(world.disk / "ballast")
+
+
+async def empty_disk(world):
+    (world.disk / "ballast").unlink()
+
+
+async def spoil_file(world):
+    shutil.copy(world.config, world.folder / "good.yaml")
+    world.config.write_text(world.config.read_text() + "policy: { mode: enforced }\n")
+
+
+async def restore_file(world):
+    (world.folder / "good.yaml").replace(world.config)
+
+
+async def spoil_certificate(world):
+    shutil.copy(world.folder / "listener.pem", world.folder / "good.pem")
+    (world.folder / "listener.pem").write_text("no certificate")
+
+
+async def restore_certificate(world):
+    (world.folder / "good.pem").replace(world.folder / "listener.pem")
+
+
+async def occupy_admin_port(world):
+    """More readers at another address than there is room for, who ask nothing."""
+    world.readers = [reader_of(world.proxy) for _ in range(300)]
+
+
+def reader_of(proxy):
+    host, _, port = proxy.admin_address.rpartition(":")
+    return socket.create_connection((host, int(port)), source_address=("127.0.0.2", 0))
+
+
+async def free_admin_port(world):
+    for each in world.readers:
+        each.close()
+
+
+async def nobody_reads_metrics(world):
+    """A reader goes away in the middle of a page, again and again."""
+    for _ in range(20):
+        with reader_of(world.proxy) as reader:
+            reader.sendall(b"GET /metrics HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
+
+
+async def kill_worker(world):
+    os.kill(pids(world.proxy)[2], signal.SIGKILL)
+
+
+SCENES = {
+    "own login": Scene(password("changed"), password(USERS["proxy"]), ("tsproxy_own_login_up", 0)),
+    "topic limits": Scene(deny, allow, ("tsproxy_topics_unreadable", 1)),
+    "decision log": Scene(fill_disk, empty_disk, ("tsproxy_decision_log_writable", 0)),
+    "decision topic": Scene(deleted(LOG), created(LOG), ("tsproxy_decision_topic_up", 0)),
+    "dead letters": Scene(
+        deleted(LETTERS, one_is_rejected), created(LETTERS), ("tsproxy_dead_letters_up", 0)
+    ),
+    "clock probe": Scene(deleted(PROBE), created(PROBE)),
+    "configuration file": Scene(spoil_file, restore_file, ("tsproxy_config_last_reload_successful", 0)),
+    "certificates": Scene(
+        spoil_certificate,
+        restore_certificate,
+        ('tsproxy_certificates_last_reload_successful{section="listeners.tls.tls"}', 0),
+    ),
+    "admin port": Scene(occupy_admin_port, free_admin_port),
+    "metrics": Scene(nobody_reads_metrics),
+    "a worker": Scene(kill_worker),
+}
+IN_PATH = {"broker names", "listeners", "connections"}
+"""The rows of parts without which clients cannot be served, or not all of them."""
+OPERATIONS, ALERTS = (ROOT / "docs/guide/operations.md", ROOT / "deploy/prometheus/alerts.yaml")
+
+
+@dataclass(frozen=True)
+class Row:
+    """A row of the table: the line of /readyz?verbose has `warning`; None if there is no such line."""
+
+    warning: str | None
+    alert: str | None
+
+
+def rows():
+    _, _, table = OPERATIONS.read_text().partition("| what fails | `/readyz` |")
+    found = {}
+    for line in table.partition("\n\n")[0].splitlines()[2:]:
+        name, status, warning, alert, _ = (cell.strip() for cell in line.strip("|").split("|"))
+        assert status == "200"
+        text = re.fullmatch("`(.*)`", warning)
+        link = re.match(r"\[(\w+)\]", alert)
+        found[name] = Row(text and text[1], link and link[1])
+    return found
+
+
+def test_each_part_of_the_process_has_a_row_and_each_row_a_scene():
+    source = inspect.getsource(Proxy._list_parts)
+    named = re.findall(r"\bPart\(\s*\"([^\"]+)\"", source)
+    assert len(named) == source.count("Part(")
+    assert set(named) - IN_PATH <= rows().keys()
+    assert rows().keys() == SCENES.keys()
+
+
+def test_the_alert_of_a_row_looks_at_the_metric_of_its_scene():
+    groups = yaml.safe_load(ALERTS.read_text())["groups"]
+    alerts = {rule["alert"]: rule["expr"] for group in groups for rule in group["rules"] if "alert" in rule}
+    for name, row in rows().items():
+        assert row.alert is None or row.alert in alerts, name
+        if row.alert is not None and SCENES[name].metric is not None:
+            assert SCENES[name].metric[0].partition("{")[0] in alerts[row.alert], name
+
+
+@pytest.fixture
+async def world(brokers, tmp_path, certificates):
+    own = f"{{ mechanism: {OWN}, username: proxy, password: {USERS['proxy']} }}"
+    identity = certificates.issue("listener", lasts=timedelta(days=60))
+    shutil.copy(identity.certificate, tmp_path / "listener.pem")
+    (tmp_path / "tsproxy.yaml").write_text(
+        f"upstream:\n"
+        f"  bootstrap_servers: ['{brokers.bootstrap_servers}']\n"
+        f"  admin: {{ refresh: 1s, sasl: {own} }}\n"
+        "listeners:\n"
+        "  - { name: default, bind: '127.0.0.1:0', brokers: { ports_from: 0 } }\n"
+        "  - { name: tls, bind: '127.0.0.1:0', brokers: { ports_from: 0 },"
+        f" tls: {{ certificate: {tmp_path / 'listener.pem'}, key: {identity.key} }} }}\n"
+        f"decisions: {{ topic: {{ name: {LOG} }}}}\n"
+        f"dead_letters: {{ topic: {LETTERS} }}\n"
+        "policy: { defaults: { dead_letters: yes } }\n"
+        f"clock: {{ probe: {{ topic: {PROBE}, every: 1s }} }}\n"
+    )
+    file, settings = tmp_path / "tsproxy.yaml", EVERY_SECOND
+    with disk(tmp_path / "disk", 1 << 20) as small:
+        async with RunningProxy(
+            config=file, decisions=small / "log", arguments=TWO, settings=settings
+        ) as proxy:
+            yield World(brokers, proxy, tmp_path, small)
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def brokers():
+    async with KafkaCluster(security="SASL_PLAINTEXT", users=USERS, properties=PROPERTIES) as kafka:
+        for name, config in TOPICS.items():
+            await kafka.create_topic(name, config=config)
+        yield kafka
+
+
+@asynccontextmanager
+async def probed(proxy):
+    """As a load balancer: each answer of /readyz that is not 200, while the block lasts."""
+    failed = []
+
+    async def probe():
+        while True:
+            status, text = await page(proxy.admin_address, "/readyz")
+            if status != HTTPStatus.OK:
+                failed.append((status, text))
+            await asyncio.sleep(0.2)
+
+    probing = asyncio.create_task(probe())
+    try:
+        yield failed
+    finally:
+        probing.cancel()
+        with suppress(asyncio.CancelledError):
+            await probing
+
+
+async def warnings(proxy):
+    _, text = await page(proxy.admin_address, "/readyz?verbose")
+    return text
+
+
+@pytest.mark.broker
+@pytest.mark.timeout(900)  # each wait has its own bound, which says for what
+async def test_clients_are_served_and_no_probe_fails_while_it_fails(world):
+    proxy = world.proxy
+    await world.produce()
+    for name, scene in SCENES.items():
+        warning = rows()[name].warning
+        async with probed(proxy) as failed:
+            await scene.begin(world)
+            if warning is not None:
+                pattern = re.compile(f"^warning: .*{re.escape(warning)}", re.MULTILINE)
+
+                async def is_named(pattern=pattern):
+                    return pattern.search(await warnings(proxy))
+
+                await until(is_named, f"{name}: {warning}")
+            if scene.metric is not None:
+
+                async def is_measured(metric=scene.metric):
+                    return (await series(proxy)).get(metric[0]) == metric[1]
+
+                await until(is_measured, f"{name}: {scene.metric}")
+            for _ in range(4):  # whichever worker the kernel chooses
+                await world.produce()
+            await scene.end(world)
+            if warning is not None:
+                await until_not(is_named, f"{name} is over")
+        assert failed == [], name
+
+
+async def until_not(is_so, what):
+    async def is_over():
+        return not await is_so()
+
+    await until(is_over, what)
