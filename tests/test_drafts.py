@@ -89,6 +89,7 @@ HELD = {
 """Each module that gives a file its name when it is whole -> its maker."""
 
 
+@pytest.mark.filterwarnings("ignore:.*use of fork")  # threads of xdist's hold nothing that the child needs
 @pytest.mark.parametrize("name", MAKERS)
 def test_who_is_killed_before_any_step_leaves_nothing_that_the_next_one_does_not_remove(name, tmp_path):
     make, begin, expected = MAKERS[name]
