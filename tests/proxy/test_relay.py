@@ -242,7 +242,7 @@ async def test_a_broker_connection_that_is_made_and_then_given_up_leaves_nothing
         broker, made = the.relay.broker, RelayProtocol.connection_made
 
         async def connect():
-            address = Address(HOST, server.sockets[0].getsockname()[1])
+            address = Address(*server.getsockname())
             await Upstream(None).connect([address], broker, broker.disown)
 
         def made_too_late(protocol, transport):
@@ -250,7 +250,7 @@ async def test_a_broker_connection_that_is_made_and_then_given_up_leaves_nothing
             connecting.cancel()
 
         monkeypatch.setattr(RelayProtocol, "connection_made", made_too_late)
-        async with await asyncio.start_server(lambda *_: None, HOST, 0) as server:
+        with socket.create_server((HOST, 0)) as server:
             connecting = asyncio.create_task(connect())
             with contextlib.suppress(asyncio.CancelledError):
                 await connecting
