@@ -88,7 +88,14 @@ class Producer:
 
 
 # A record that cannot be delivered within a minute is dropped. The proof then reports it and does not wait.
-_JAVA: Final[dict[str, Any]] = {"acks": "all", "enable.idempotence": True, "delivery.timeout.ms": 60_000}
+# The minute begins when the library takes the record, so the library takes few at a time: a slow machine may
+# need minutes for all of them.
+_JAVA: Final[dict[str, Any]] = {
+    "acks": "all",
+    "enable.idempotence": True,
+    "delivery.timeout.ms": 60_000,
+    "buffer.memory": 65_536,
+}
 _LIBRDKAFKA: Final[dict[str, Any]] = {
     "acks": "all",
     "enable.idempotence": True,

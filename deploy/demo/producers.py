@@ -19,6 +19,7 @@ from aiokafka import AIOKafkaProducer
 from deploy.demo.plan import Family, Message, Share
 from tsproxy.testing.java_producer import Acknowledged, JavaProducer, JavaRecord
 
+_MAX_QUEUED: Final = 1_000
 _POLL_S: Final = 0.1
 _STOP_S: Final = 2
 _ERRORS_ONLY: Final = 3
@@ -134,6 +135,8 @@ def _produce(receipt: Receipt, bootstrap_servers: str, is_cancelled: threading.E
             on_delivery=settle(message.number),
         )
         client.poll(0)
+        while len(client) > _MAX_QUEUED and not is_cancelled.is_set():
+            client.poll(_POLL_S)
         if is_cancelled.is_set():
             return
     while client.flush(_POLL_S) and not is_cancelled.is_set():
