@@ -199,7 +199,7 @@ def test_what_is_wrong_about_the_clock_is_named_with_its_place(sections, problem
 
 
 def test_the_clock_is_only_watched_unless_the_file_says_more():
-    assert config_of(SMALLEST).clock == ClockSettings(1_000, WhenBeyond.WARN, None)
+    assert config_of(SMALLEST).clock == ClockSettings(1_000, WhenBeyond.AUDIT, None)
     assert config_of(SMALLEST + PROBE).clock == ClockSettings(
         5_000, WhenBeyond.AUDIT, ClockProbe("time", 30_000)
     )

@@ -81,6 +81,7 @@ HEALTHY = {
     REJECTED: rising(120),
     name("tsproxy_enforcement_suspended"): steady(0),
     name("tsproxy_clock_suspected", by="brokers"): steady(0),
+    name("tsproxy_clock_suspected", by="step"): steady(0),
     name("tsproxy_clock_suspected", by="kernel"): steady(1),
     name("tsproxy_rule_failures_total"): steady(0),
     name("tsproxy_waiver_expiry_seconds", waiver="backfill"): rising(-60, 864_000),
@@ -156,6 +157,7 @@ WORLDS = [
     World("TsproxyProxiesDiffer", {name("tsproxy_config_info", sha256="5e"): GONE, OTHER_FILE: NEW}, 60),
     World("TsproxyLimitsUnread", {name("tsproxy_topics_unreadable"): then(0, 4)}, 46),
     World("TsproxyLimitsUnread", {name("tsproxy_brokers_limits_unknown"): then(0, 1)}, 46),
+    World("TsproxyClockSuspected", {name("tsproxy_clock_suspected", by="step"): then(0, 1)}),
     World("TsproxyRuleFailures", {name("tsproxy_rule_failures_total"): once_more()}, 35),
     World(
         "TsproxyWaiverEndsSoon",

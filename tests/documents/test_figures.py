@@ -89,7 +89,9 @@ PROMISED = {
         f"After a pause of {word(adaptive.PAUSE_MS / S / MINUTE_S)} minute, on a new connection",
         said("the wall clock against the monotonic clock, each second", monitor.POLL_INTERVAL_S, 1),
         f"for a step of a {word(S / STEP_MS)} of a second or more",
-        f"with `by: step`, for {word(monitor.STEP_REMEMBERED_MS / S / MINUTE_S)} minutes at most",
+        said("second witness for one minute, so that", monitor.TOLD_BEFORE_MS / S, MINUTE_S),
+        f"which are {monitor.RETRY_DELAY_S:g} s and "
+        f"{monitor.RETRY_DELAY_S + monitor.LISTEN_INTERVAL_S:g} s apart",
         f"of up to {STAMPED_TOPICS} topics in use with LogAppendTime",
         f"The proxy writes {word(TRIES)} empty records to each broker",
         said(

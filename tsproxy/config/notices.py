@@ -15,13 +15,11 @@ from tsproxy.config.problems import Problem
 from tsproxy.config.settings import (
     AdminSettings,
     BrokerPorts,
-    ClockSettings,
     Config,
     Listener,
     SaslMechanism,
     Secret,
     Upstream,
-    WhenBeyond,
 )
 from tsproxy.config.settings.policy import AFTER, BEFORE, DIFFERENCE
 from tsproxy.config.values import instant_text
@@ -76,7 +74,6 @@ def notices(config: Config, now_ms: int) -> tuple[Problem, ...]:
             found.append(_allowed_by_claim(parsed, waiver.match, "lets everything pass"))
     found += _password_notices(config.parsed["upstream"])
     found += _token_notices(config.parsed["admin"], config.admin)
-    found += _never_suspended(config.parsed["clock"], config.clock)
     for parsed, listener in zip(config.parsed["listeners"], config.listeners, strict=True):
         found += _anybody_trusted(parsed)
         found += _few_ports(parsed["brokers"], listener, config.upstream)
@@ -102,15 +99,6 @@ def _token_notices(parsed: Parsed, admin: AdminSettings) -> Iterator[Problem]:
     if admin.tls is None and admin.bind is not None and not _is_loopback(admin.bind.host):
         text = f"is sent as it is to {admin.bind}, readable on the way: add admin.tls, or bind to 127.0.0.1"
         yield parsed.problem(text, "token")
-
-
-def _never_suspended(parsed: Parsed, clock: ClockSettings) -> Iterator[Problem]:
-    if clock.when_beyond is WhenBeyond.AUDIT and clock.probe is None:
-        text = (
-            "has no effect without clock.probe: only a measured offset suspends enforcement, since clients "
-            "can write to the topics from which the offset is estimated otherwise; add clock.probe"
-        )
-        yield parsed.problem(text, "when_beyond")
 
 
 def _is_loopback(host: str) -> bool:

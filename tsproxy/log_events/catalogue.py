@@ -104,12 +104,14 @@ CONNECTION_MONITOR_CRASHED: Final = error("connection_monitor_crashed", *_CRASHE
 
 # The clock
 CLOCK_OFFSET_BEYOND: Final = error(
-    "clock_offset_beyond", "offset_ms", "error_ms", "max_offset_ms", "enforced"
+    "clock_offset_beyond", "offset_ms", "error_ms", "max_offset_ms", "enforced", "proven"
 )
-CLOCK_OFFSET_WITHIN: Final = info("clock_offset_within", "offset_ms", "error_ms", "max_offset_ms", "enforced")
+CLOCK_OFFSET_WITHIN: Final = info(
+    "clock_offset_within", "offset_ms", "error_ms", "max_offset_ms", "enforced", "proven"
+)
 CLOCK_NOT_SYNCHRONISED: Final = info("clock_not_synchronised", "text")
 CLOCK_SUSPECTED: Final = warning("clock_suspected", "by", "text")
-CLOCK_SUSPICION_ENDED: Final = info("clock_suspicion_ended", "by")
+CLOCK_SUSPICION_ENDED: Final = info("clock_suspicion_ended", "by", "text")
 CLOCK_STEPPED: Final = warning("clock_stepped", "by_ms")
 BROKER_CLOCK_DIFFERS: Final = warning("broker_clock_differs", "node_id", "offset_ms", "error_ms")
 CLOCK_NOT_MEASURED: Final = error("clock_not_measured", "error")

@@ -9,7 +9,7 @@ import structlog
 from aiokafka import AIOKafkaConsumer, TopicPartition
 
 from tests.config.files import SMALLEST, config_of
-from tests.proxy.clock_check.test_offsets import Sane, Skewed
+from tests.proxy.clock_check.test_offsets import Sane, Skewed, SkewedStill
 from tests.proxy.measured import rendered
 from tests.proxy.world import until
 from tsproxy.clock import Clock
@@ -17,7 +17,7 @@ from tsproxy.proxy import clock_check
 from tsproxy.proxy.brokers.discovery import Cluster
 from tsproxy.proxy.clock_check import system_clock
 from tsproxy.proxy.clock_check.doubts import ClockWarnings, Witness
-from tsproxy.proxy.clock_check.monitor import STEP_REMEMBERED_MS
+from tsproxy.proxy.clock_check.monitor import TOLD_BEFORE_MS
 from tsproxy.proxy.clock_check.offsets import Offset
 from tsproxy.proxy.clock_check.stamps import Look, Newest
 from tsproxy.proxy.clock_check.system_clock import meaning
@@ -28,6 +28,10 @@ HOUR_MS = 3_600_000
 
 def logged_by(logs, event="clock_suspected"):
     return [line["by"] for line in logs if line["event"] == event]
+
+
+def ended(logs):
+    return [f"{line['by']}: {line['text']}" for line in logs if line["event"] == "clock_suspicion_ended"]
 
 
 # -- The kernel --------------------------------------------------------------------------------------
@@ -56,7 +60,7 @@ async def test_a_clock_that_nothing_keeps_is_information_and_told_once_and_so_is
             await until(lambda: logged_by(logs, "clock_suspicion_ended"))
     assert [line["log_level"] for line in logs if line["event"] == "clock_not_synchronised"] == ["info"]
     assert logged_by(logs) == []
-    assert logged_by(logs, "clock_suspicion_ended") == ["kernel"]
+    assert ended(logs) == ["kernel: the kernel says that something keeps this machine's clock right"]
     assert rendered(sane.metrics)['tsproxy_clock_suspected{by="kernel"}'] == 0
     assert sane.suspended == []
 
@@ -91,27 +95,143 @@ def test_a_step_that_no_broker_confirms_is_a_warning_until_one_does(step_ms, sid
     clock.by_ms = step_ms
     with structlog.testing.capture_logs() as logs:
         assert monitor._has_stepped()
-        monitor._check_step()
     assert logged_by(logs) == ["step"]
     text = f"this machine's clock was set {side} by 7,200.0 s, and no broker's time confirms it"
     assert monitor.warnings() == [text]
-    monitor.offsets = {1: Offset(0, 1)}
-    monitor._check_step()
+    with structlog.testing.capture_logs() as logs:
+        monitor._learn({1: Offset(0, 1)})
     assert monitor.warnings() == []
+    assert ended(logs) == ["step: the brokers' times agree with the clock: the step was right"]
 
 
-def test_a_doubt_about_a_step_ends_after_ten_minutes_and_a_small_step_raises_none():
+def test_a_step_that_nobody_confirms_stays_a_doubt_until_the_clock_is_set_back():
+    """The suspicion was over after ten minutes, although nobody had confirmed the clock."""
+    clock = Moved()
+    sane = Sane(config_of(SMALLEST), clock)
+    clock.step(900)
+    assert sane.monitor._has_stepped()
+    assert sane.monitor.warnings() == []
+    clock.step(HOUR_MS)
+    assert sane.monitor._has_stepped()
+    clock.ms += 30 * 86_400_000
+    sane.monitor._judge()
+    assert sane.monitor.warnings()
+    clock.step(-HOUR_MS)
+    with structlog.testing.capture_logs() as logs:
+        assert sane.monitor._has_stepped()
+    assert sane.monitor.warnings() == []
+    assert ended(logs) == ["step: the clock was set back by as much: it was wrong meanwhile"]
+    assert sane.suspended == []
+
+
+# -- Two witnesses -----------------------------------------------------------------------------------
+
+
+class Moved(SkewedStill):
+    """A clock that a test moves (`ms`), and sets."""
+
+    def monotonic_ms(self):
+        return self.ms
+
+    def step(self, ms):
+        self.by_ms += ms
+
+
+KNOWN, UNKNOWN = {1: Offset(0, 2_000)}, {}
+
+
+@pytest.mark.parametrize(
+    ("told", "step_ms", "heard_ms", "suspended"),
+    [
+        (UNKNOWN, 2 * HOUR_MS, None, []),
+        (UNKNOWN, 0, 2 * HOUR_MS, []),
+        (UNKNOWN, 2 * HOUR_MS, HOUR_MS, []),
+        (UNKNOWN, 2 * HOUR_MS, 2 * HOUR_MS + 900, [True]),
+        (UNKNOWN, -2 * HOUR_MS, -2 * HOUR_MS - 900, [True]),
+        (UNKNOWN, 2 * HOUR_MS, 0, []),
+        (KNOWN, 2 * HOUR_MS, None, [True]),
+        (KNOWN, 2 * HOUR_MS, 2 * HOUR_MS, [True]),
+        (KNOWN, 2 * HOUR_MS, 0, [True, False]),
+        ({1: Offset(-2 * HOUR_MS, 2_000)}, 2 * HOUR_MS, 0, []),
+        ({1: Offset(HOUR_MS, 2_000)}, 2 * HOUR_MS, None, []),
+    ],
+)
+def test_a_step_and_brokers_that_are_off_by_as_much_suspend_and_neither_alone(
+    told, step_ms, heard_ms, suspended
+):
+    """A client may write the brokers' times, but it cannot set this clock."""
+    clock = Moved()
+    sane = Sane(config_of(SMALLEST), clock)
+    sane.monitor._learn(told)
+    if step_ms:
+        clock.step(step_ms)
+        assert sane.monitor._has_stepped()
+    if heard_ms is not None:
+        sane.monitor._learn({1: Offset(heard_ms, 1_000)})
+    assert sane.suspended == suspended
+
+    warns = Sane(config_of(SMALLEST + "clock: { when_beyond: warn }\n"), clock)
+    warns.monitor._learn(told)
+    clock.step(step_ms)
+    warns.monitor._has_stepped()
+    assert warns.suspended == []
+
+
+def test_a_suspended_proxy_enforces_again_when_the_clock_is_right_whoever_says_so():
+    """By a step back at once, even if the brokers' times are forged meanwhile; or by brokers' times."""
+    for by_step in (True, False):
+        clock = Moved()
+        sane = Sane(config_of(SMALLEST), clock)
+        sane.monitor._learn(KNOWN)
+        clock.step(2 * HOUR_MS)
+        sane.monitor._has_stepped()
+        sane.monitor._learn({1: Offset(2 * HOUR_MS - 60_000, 1_000)})  # led back, so no longer the same
+        assert sane.suspended == [True]
+        if by_step:
+            clock.step(60_000 - 2 * HOUR_MS)
+            sane.monitor._has_stepped()
+            assert sane.suspended == [True, False]
+            sane.monitor._learn({1: Offset(2 * HOUR_MS, 1_000)})
+        else:
+            sane.monitor._learn({1: Offset(500, 1_000)})
+        assert sane.suspended == [True, False]
+        within = [facts["proven"] for _, facts in sane.logged if facts["what"] == "within"]
+        assert within == [True]
+
+
+def test_times_of_before_a_step_are_a_witness_for_a_minute_and_prove_nothing_to_the_log():
+    """A virtual machine that was stopped for two hours is set right by a step. Its clock is not wrong."""
+    clock = Moved()
+    sane = Sane(config_of(SMALLEST), clock)
+    sane.monitor._learn(KNOWN)
+    clock.step(2 * HOUR_MS)
+    sane.monitor._has_stepped()
+    assert sane.suspended == [True]
+    clock.ms += TOLD_BEFORE_MS + 1
+    sane.monitor._judge()
+    assert sane.suspended == [True, False]
+    assert sane.monitor.warnings()  # nobody has confirmed the step
+    sane.monitor._learn({1: Offset(0, 1_000)})
+    assert sane.monitor.warnings() == []
+    last = sane.logged[-1][1]
+    assert (last["what"], last["proven"]) == ("within", False)
+
+
+async def test_a_step_asks_the_brokers_at_once(monkeypatch):
+    """Half a minute might pass until the next query, and all good records were rejected meanwhile."""
     clock = Skewed()
-    monitor = Sane(config_of(SMALLEST), clock).monitor
-    clock.by_ms = 900
-    assert monitor._has_stepped()
-    assert monitor.warnings() == []
+    listened = Listened(monkeypatch, clock)
+    listened.monitor._listens_left = 0
+    queries = []
+    listened.meanwhile = lambda: queries.append(clock.monotonic_ms())
+    task = asyncio.create_task(listened.monitor._listen())
+    await until(lambda: len(queries) == 2)
+    await asyncio.sleep(1.5)
+    assert len(queries) == 2
     clock.by_ms = HOUR_MS
-    assert monitor._has_stepped()
-    assert monitor.warnings()
-    monitor._step_doubted_ms -= STEP_REMEMBERED_MS + 1
-    monitor._check_step()
-    assert monitor.warnings() == []
+    assert listened.monitor._has_stepped()
+    await until(lambda: len(queries) == 4)
+    task.cancel()
 
 
 def test_a_step_while_a_brokers_time_is_known_raises_no_doubt():
@@ -178,8 +298,9 @@ async def test_offsets_of_before_a_step_are_forgotten_with_it(monkeypatch):
     listened.clock.by_ms = HOUR_MS
     assert listened.monitor._has_stepped()
 
-    listened.monitor.apply(config_of(SMALLEST))
-    assert listened.monitor.offsets == {}
+    assert listened.monitor._stamps.offsets(listened.clock.monotonic_ms()) == {}
+    await listened.listen(now_ms + 2)
+    assert round(listened.monitor.offsets[1].ms, -4) == HOUR_MS  # the one of before, moved with the clock
 
 
 async def test_a_query_during_which_the_clock_was_set_says_nothing(monkeypatch):

@@ -1,16 +1,24 @@
 """A whole proxy by a clock that is wrong, and then right, before a real broker."""
 
 import asyncio
+import time
+from contextlib import asynccontextmanager
 from types import SimpleNamespace
+
+import pytest
+from aiokafka import AIOKafkaConsumer, TopicPartition
 
 from tests.config.files import config_of
 from tests.e2e.test_policy import BAD, HOUR_MS, OK, sent
+from tests.proxy.clock_check.test_doubts import committing
 from tests.proxy.clock_check.test_offsets import APPEND_TIME, Skewed
 from tests.proxy.decision_log.logs import lines
-from tests.proxy.running import page, series
+from tests.proxy.running import events, page, series
 from tests.proxy.world import until
+from tests.spark_reports.machine import FAKETIME
 from tsproxy.clock import Clock
 from tsproxy.proxy.server import Proxy
+from tsproxy.testing.proxy import RunningProxy
 
 CONFIG = """\
 upstream: {{ bootstrap_servers: ['{servers}'] }}
@@ -53,3 +61,98 @@ async def test_good_records_pass_by_a_wrong_clock_and_bad_ones_are_rejected_by_a
         await running
     told = [line["facts"]["what"] for line in lines(tmp_path) if line.get("kind") == "clock"]
     assert told == ["beyond", "stepped", "within"]
+
+
+STEPPING = """\
+upstream: {{ bootstrap_servers: ['{servers}'] }}
+listeners: [{{ bind: 127.0.0.1:0 }}]
+policy:
+  limits_from: config
+  defaults: {{ message.timestamp.before.max.ms: 1h, message.timestamp.after.max.ms: 1h }}
+  rules: [{{ name: stamps, match: {{ topics: ['{topic}-stamped'] }}, on_violation: stamp }}]
+"""
+CALM_AFTER_S = 3.0
+"""From when on no good record may be rejected after a step of the clock."""
+needs_faketime = pytest.mark.skipif(not FAKETIME.exists(), reason=f"needs {FAKETIME}")
+
+
+class Stepping:
+    """A process of the proxy, whose clock `step` sets, and the answers to good records for two topics."""
+
+    def __init__(self, proxy, clock, topic):
+        self.proxy, self._clock, self._topic = proxy, clock, topic
+        self.stepped_s, self.answers, self.sent_ms = 0.0, [], []
+
+    def step(self, by_s):
+        self._clock.write_text(f"{by_s:+}\n")
+        self.stepped_s = time.monotonic()
+
+    async def send_for(self, seconds):
+        ends_s = time.monotonic() + seconds
+        while time.monotonic() < ends_s:
+            began_s, now_ms = time.monotonic() - self.stepped_s, Clock().now_ms()
+            code, _ = await sent(self.proxy, self._topic, now_ms)
+            self.answers.append((began_s, code))
+            code, _ = await sent(self.proxy, f"{self._topic}-stamped", now_ms)
+            self.answers.append((began_s, code))
+            self.sent_ms.append((began_s, now_ms))
+
+    def rejected(self, from_s):
+        return [(began_s, code) for began_s, code in self.answers if began_s >= from_s and code != OK]
+
+
+@asynccontextmanager
+async def stepping(kafka, topic, folder):
+    for name in (topic, f"{topic}-stamped", f"{topic}-committed"):
+        await kafka.create_topic(name)
+    clock, file = folder / "clock", folder / "tsproxy.yaml"
+    clock.write_text("+0\n")
+    file.write_text(STEPPING.format(servers=kafka.bootstrap_servers, topic=topic))
+    faked = {"FAKETIME_TIMESTAMP_FILE": str(clock), "LD_PRELOAD": str(FAKETIME), "FAKETIME_NO_CACHE": "1"}
+    faked |= {"FAKETIME_DONT_FAKE_MONOTONIC": "1", "FAKETIME_FORCE_MONOTONIC_FIX": "0"}
+    group = asyncio.create_task(committing(kafka, f"{topic}-committed"))
+    try:
+        async with RunningProxy(config=file, environment=faked) as proxy:
+            yield Stepping(proxy, clock, topic)
+    finally:
+        group.cancel()
+        await asyncio.gather(group, return_exceptions=True)
+
+
+async def stored_ms(kafka, topic):
+    """The times of all records of a topic."""
+    partition = TopicPartition(topic, 0)
+    async with AIOKafkaConsumer(bootstrap_servers=kafka.bootstrap_servers) as consumer:
+        consumer.assign([partition])
+        await consumer.seek_to_beginning(partition)
+        end, found = (await consumer.end_offsets([partition]))[partition], []
+        while await consumer.position(partition) < end:
+            found += [
+                record.timestamp for record in (await consumer.getmany(timeout_ms=500)).get(partition, [])
+            ]
+    return set(found)
+
+
+@needs_faketime
+@pytest.mark.parametrize("by_s", [-7_200, 20 * 86_400])
+async def test_a_step_rejects_and_stamps_no_good_record_after_three_seconds(kafka_440, topic, tmp_path, by_s):
+    """With the defaults, 44,354 good records were rejected: all, while the clock was wrong."""
+    async with stepping(kafka_440, topic, tmp_path) as stepped:
+
+        async def is_compared():
+            return any(
+                name.startswith("tsproxy_clock_offset_seconds") for name in await series(stepped.proxy)
+            )
+
+        await until(is_compared, "the clock has been compared with the brokers'")
+        stepped.step(by_s)
+        await stepped.send_for(8)
+        assert [answer for answer in stepped.answers if answer[0] >= CALM_AFTER_S]
+        assert stepped.rejected(CALM_AFTER_S) == []
+        stored = await stored_ms(kafka_440, f"{topic}-stamped")
+        assert [one for one in stepped.sent_ms if one[0] >= CALM_AFTER_S and one[1] not in stored] == []
+        assert (await series(stepped.proxy))["tsproxy_enforcement_suspended"] == 1
+        stepped.step(0)
+        await until(lambda: "clock_offset_within" in events(stepped.proxy))
+        assert (await sent(stepped.proxy, topic, Clock().now_ms() + 2 * HOUR_MS))[0] == BAD
+        assert (await sent(stepped.proxy, topic, Clock().now_ms()))[0] == OK

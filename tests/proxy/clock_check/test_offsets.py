@@ -18,7 +18,7 @@ from tsproxy.clock import Clock
 from tsproxy.config.settings import WhenBeyond
 from tsproxy.model.addresses import Address
 from tsproxy.proxy.clock_check.monitor import ClockMonitor
-from tsproxy.proxy.clock_check.offsets import Offset, conclude, middle, offset_text
+from tsproxy.proxy.clock_check.offsets import Conclusion, Offset, conclude, middle, offset_text
 from tsproxy.proxy.clock_check.probe import measure
 from tsproxy.proxy.metrics.registry import Metrics
 
@@ -89,7 +89,7 @@ async def test_a_clock_that_is_off_enforces_nothing_until_it_is_right_again(kafk
 
 async def test_where_it_is_only_to_warn_everything_is_enforced(kafka_440, topic):
     await kafka_440.create_topic(topic, config=APPEND_TIME)
-    sane = Sane(config(kafka_440, topic, "max_offset: 2s"), Skewed(by_ms=-HOUR_MS))
+    sane = Sane(config(kafka_440, topic, "max_offset: 2s, when_beyond: warn"), Skewed(by_ms=-HOUR_MS))
     with structlog.testing.capture_logs() as told:
         async with sane.running():
             await until(lambda: "clock_offset_beyond" in [line["event"] for line in told])
@@ -234,10 +234,11 @@ async def test_what_brokers_wrote_anyway_never_suspends_even_if_a_probe_is_confi
 def test_only_a_measured_offset_suspends(many_ms, error_ms, is_probed, was_beyond):
     offsets = {node: Offset(ms, error_ms) for node, ms in many_ms.items()}
     settings = (WITH_PROBE if is_probed else WITHOUT_PROBE).clock
-    found = conclude(offsets, settings, was_beyond=was_beyond)
+    was = Conclusion(is_beyond=was_beyond)
+    found = conclude(offsets, settings, was)
 
     assert found.is_suspended == (found.is_beyond and is_probed)
-    assert not conclude(offsets, replace(settings, when_beyond=WhenBeyond.WARN), was_beyond=True).is_suspended
+    assert not conclude(offsets, replace(settings, when_beyond=WhenBeyond.WARN), was).is_suspended
 
 
 @pytest.mark.parametrize(
@@ -335,9 +336,7 @@ async def five():
 def test_one_culprit_is_named():
     """A proxy that was two hours slow said that broker 1's clock differs, and then broker 2's."""
     off, settings = offsets_of(-2 * HOUR_MS, -2 * HOUR_MS + 5, 3), WITHOUT_PROBE.clock
-    ours, theirs = (
-        conclude(some, settings, was_beyond=False) for some in (off, offsets_of(-2 * HOUR_MS, 1, 3))
-    )
+    ours, theirs = (conclude(some, settings, Conclusion()) for some in (off, offsets_of(-2 * HOUR_MS, 1, 3)))
 
     assert (ours.is_beyond, ours.brokers_off) == (True, frozenset())
     assert (theirs.is_beyond, theirs.brokers_off) == (False, {0})

@@ -42,10 +42,10 @@ class ClockSettings:
     max_offset_ms: int = live(DURATION, "How far the proxy's clock may be from the brokers'.", default="1s")
     when_beyond: WhenBeyond = live(
         choice(WhenBeyond),
-        "The reaction while it is further: `warn` only logs it, `audit` enforces nothing until the "
-        "clock is right again. `audit` needs `clock.probe`: without it the proxy only warns, because it "
-        "estimates the offset from topics to which clients can write, too.",
-        default="warn",
+        "The reaction while it is further: `audit` enforces and repairs nothing until the clock is right "
+        "again, `warn` only logs it. Without `clock.probe`, `audit` needs two witnesses: a step of the "
+        "clock, and times of brokers that are off by as much.",
+        default="audit",
     )
     probe: ClockProbe | None = section(
         ClockProbe,

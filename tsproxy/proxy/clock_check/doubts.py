@@ -26,15 +26,17 @@ class ClockWarnings:
     def __init__(self) -> None:
         self._texts: dict[Witness, str] = {}
 
-    def put(self, witness: Witness, text: str | None) -> None:
-        """Set the doubt of this witness. `text` is None if it has no doubt."""
-        was = self._texts.pop(witness, None)
-        if text is not None:
-            self._texts[witness] = text
-        if text is not None and was is None:
+    def put(self, witness: Witness, text: str) -> None:
+        """Set the doubt of this witness."""
+        is_new = witness not in self._texts
+        self._texts[witness] = text
+        if is_new:
             _log(witness, text)
-        elif text is None and was is not None:
-            CLOCK_SUSPICION_ENDED(by=witness.value)
+
+    def end(self, witness: Witness, text: str) -> None:
+        """This witness has no doubt. `text` says what ended it, if it had one."""
+        if self._texts.pop(witness, None) is not None:
+            CLOCK_SUSPICION_ENDED(by=witness.value, text=text)
 
     @property
     def warnings(self) -> list[str]:

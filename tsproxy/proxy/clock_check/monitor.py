@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from math import ceil
 from typing import Final
 
@@ -45,11 +46,12 @@ POLL_INTERVAL_S: Final = 1.0
 RETRY_MS: Final = 2_000
 ANSWER_TIMEOUT_S: Final = 10.0
 """How long one measurement of all brokers may take."""
-STEP_REMEMBERED_MS: Final = 10 * 60_000
-"""How long a step is a reason for doubt, if brokers write nothing by which the clock could be compared."""
-RETRY_DELAY_S: Final = 2.0
+TOLD_BEFORE_MS: Final = 60_000
+"""How long brokers' times of before a step are a witness of it. A virtual machine that was stopped and is set
+right makes such a step, too. Brokers that are heard later decide."""
+RETRY_DELAY_S: Final = 1.0
 LISTEN_INTERVAL_S: Final = 30.0
-EAGER_LISTENS: Final = 15
+EAGER_LISTENS: Final = 30
 """How many pairs of queries follow each other quickly: at the start, after a step, and while brokers seem far
 off. Queries come in pairs because only a timestamp that grows between two queries gives an offset."""
 
@@ -60,6 +62,12 @@ _PROBE_TOPIC: Final = (
 _NOT_SYNCHRONISED: Final = (
     "the kernel says that nothing keeps this machine's clock right (adjtimex: not synchronised)"
 )
+_SYNCHRONISED: Final = "the kernel says that something keeps this machine's clock right"
+_IS_WITHIN: Final = "the clock is within clock.max_offset of the brokers' clocks"
+_NOT_KNOWN: Final = "no broker's time is known any more"
+_STEP_CONFIRMED: Final = "the brokers' times are off, too: the clock is wrong"
+_STEP_REFUTED: Final = "the brokers' times agree with the clock: the step was right"
+_SET_BACK: Final = "the clock was set back by as much: it was wrong meanwhile"
 
 Emit = Callable[[LifecycleKind, Mapping[str, object]], None]
 """Writes a lifecycle line to the decision log."""
@@ -98,8 +106,15 @@ class ClockMonitor(Collector):
         self._changed = asyncio.Event()
         """Set at a step of the clock, or at a new configuration."""
         self._steps = Steps(clock)
-        self._step_doubted_ms: int | None = None
-        """Since when a step is a reason for doubt."""
+        self._step_ms = 0
+        """How far the clock was set since brokers' times last agreed with it."""
+        self._stepped_ms = 0
+        """When it was set last, by the monotonic clock."""
+        self._stepped = asyncio.Event()
+        self._was_told_before = False
+        """True while the offsets come from before the last step, and were moved with it."""
+        self._is_confirmed = False
+        """True if brokers that were heard since the step have proven that the clock is wrong."""
         self._suspend = suspend
         self._emit = emit
         self._tls = tls
@@ -107,9 +122,9 @@ class ClockMonitor(Collector):
 
     def apply(self, config: Config) -> None:
         was_probed, self._config = self._config.clock.probe is not None, config
-        if config.clock.probe is None:
+        if config.clock.probe is None and was_probed:
             self.offsets = self._stamps.offsets(self._clock.monotonic_ms())
-        elif not was_probed:
+        elif config.clock.probe is not None and not was_probed:
             self.offsets = {}  # until the probe has measured
         self._judge()
         self._changed.set()
@@ -132,33 +147,33 @@ class ClockMonitor(Collector):
     async def _watch_steps(self) -> None:
         while True:
             await asyncio.sleep(POLL_INTERVAL_S)
-            self._has_stepped()
-            self._check_step()
+            if not self._has_stepped() and self._step_ms:
+                self._judge()
             self._check_kernel()
 
     def _check_kernel(self) -> None:
-        is_doubtful = self._kernel_is_synchronised() is False
-        self._doubts.put(Witness.KERNEL, _NOT_SYNCHRONISED if is_doubtful else None)
+        if self._kernel_is_synchronised() is False:
+            self._doubts.put(Witness.KERNEL, _NOT_SYNCHRONISED)
+        else:
+            self._doubts.end(Witness.KERNEL, _SYNCHRONISED)
 
-    def _check_step(self) -> None:
-        """End the doubt about a step. Without a broker's time nobody can tell whether it was right."""
-        since_ms = self._step_doubted_ms
-        if since_ms is not None and (
-            self.offsets or self._clock.monotonic_ms() - since_ms > STEP_REMEMBERED_MS
-        ):
-            self._step_doubted_ms = None
-            self._doubts.put(Witness.STEP, None)
-
-    def _doubt_step(self, step_ms: int) -> None:
-        """Producers whose clocks are right may all be rejected from now on. Then groups have nothing to
-        commit, and brokers write no time that would show it."""
-        if self.offsets or abs(step_ms) <= self._config.clock.max_offset_ms:
-            return
-        self._step_doubted_ms = self._clock.monotonic_ms()
-        side = "back" if step_ms < 0 else "forward"
-        far = f"{abs(step_ms) / 1000:,.1f} s"
-        text = f"this machine's clock was set {side} by {far}, and no broker's time confirms it"
-        self._doubts.put(Witness.STEP, text)
+    def _judge_step(self, now: Conclusion) -> None:
+        """Doubt our own step until brokers' times decide, or it is undone. Without them, nobody can tell
+        whether it was right: if all producers are rejected, groups have nothing to commit, and brokers write
+        no time that would show it."""
+        step_ms, own = self._step_ms, now.own
+        if abs(step_ms) <= self._config.clock.max_offset_ms:
+            self._doubts.end(Witness.STEP, _SET_BACK)
+        elif now.is_beyond:
+            self._doubts.end(Witness.STEP, _STEP_CONFIRMED)
+        elif own is not None and abs(own.ms) < abs(own.ms - step_ms):
+            self._step_ms = 0
+            self._doubts.end(Witness.STEP, _STEP_REFUTED)
+        else:
+            side = "back" if step_ms < 0 else "forward"
+            far = f"{abs(step_ms) / 1000:,.1f} s"
+            text = f"this machine's clock was set {side} by {far}, and no broker's time confirms it"
+            self._doubts.put(Witness.STEP, text)
 
     def _has_stepped(self) -> bool:
         """True if the clock was set since the last check. Then it logs the step and starts a new
@@ -173,9 +188,12 @@ class ClockMonitor(Collector):
         self.offsets = {
             node_id: Offset(each.ms + step_ms, each.error_ms + 1) for node_id, each in self.offsets.items()
         }
+        self._was_told_before = bool(self.offsets)
+        self._step_ms += step_ms
+        self._stepped_ms = self._clock.monotonic_ms()
         self._judge()
-        self._doubt_step(step_ms)
         self._listens_left = EAGER_LISTENS
+        self._stepped.set()
         self._changed.set()
         return True
 
@@ -203,8 +221,7 @@ class ClockMonitor(Collector):
             offsets = await measure(producer, topic, self._clock)
         self._trouble.over()
         if not self._has_stepped():  # otherwise the clock changed during the measurement
-            self.offsets = offsets
-            self._judge()
+            self._learn(offsets)
 
     async def _listen(self) -> None:
         """Read the times that brokers have written anyway, unless a probe topic gives closer measurements."""
@@ -217,7 +234,8 @@ class ClockMonitor(Collector):
                 CLOCK_LISTENING_CRASHED(error=type(error).__name__, frames=frames_of(error))
             self._listens_left = max(0, self._listens_left - 1)
             if not self._listens_left:
-                await asyncio.sleep(LISTEN_INTERVAL_S)
+                await wait_at_most(LISTEN_INTERVAL_S, self._stepped)
+            self._stepped.clear()
 
     async def _listen_once(self) -> None:
         if self._config.clock.probe is not None:
@@ -231,8 +249,7 @@ class ClockMonitor(Collector):
         self._stamps.record(look, newest)
         offsets = self._stamps.offsets(look.ended_ms)
         if offsets or not self._now.is_beyond:  # if nothing is written any more, the last offsets stay
-            self.offsets = offsets
-            self._judge()
+            self._learn(offsets)
         if self._now.is_beyond:
             self._listens_left = EAGER_LISTENS
 
@@ -242,28 +259,44 @@ class ClockMonitor(Collector):
 
     # -- Consequences --------------------------------------------------------------------------------
 
+    def _learn(self, offsets: Mapping[int, Offset]) -> None:
+        self.offsets, self._was_told_before = offsets, False
+        self._judge()
+
     def _judge(self) -> None:
         was = self._now
-        self._now = now = conclude(self.offsets, self._config.clock, was_beyond=was.is_beyond)
+        since_ms = self._clock.monotonic_ms() - self._stepped_ms
+        step_ms = 0 if self._was_told_before and since_ms > TOLD_BEFORE_MS else self._step_ms
+        self._now = now = conclude(self.offsets, self._config.clock, was, step_ms)
         for node_id in sorted(now.brokers_off - was.brokers_off):
             BROKER_CLOCK_DIFFERS(node_id=node_id, **_facts(self.offsets[node_id]))
-        self._doubts.put(Witness.BROKERS, _text(now.own) if now.own and now.is_beyond else None)
-        if (was.is_beyond, was.is_suspended) != (now.is_beyond, now.is_suspended):
-            self._log_own_offset(now)
+        if now.own and now.is_beyond:
+            self._doubts.put(Witness.BROKERS, _text(now.own))
+        else:
+            self._doubts.end(Witness.BROKERS, _IS_WITHIN if now.own else _NOT_KNOWN)
+        is_undone = was.is_proven and abs(step_ms) <= self._config.clock.max_offset_ms
+        is_proven = now.is_proven if now.is_beyond else is_undone or self._is_confirmed
+        is_witnessed_now = now.is_proven and not self._was_told_before
+        self._is_confirmed = now.is_beyond and (self._is_confirmed or is_witnessed_now)
+        if replace(was, own=None, brokers_off=now.brokers_off) != replace(now, own=None):
+            self._log_own_offset(now, is_proven)
+        self._judge_step(now)
         if was.is_suspended != now.is_suspended:
             self._suspend(now.is_suspended)
 
-    def _log_own_offset(self, now: Conclusion) -> None:
+    def _log_own_offset(self, now: Conclusion, is_proven: bool) -> None:
         facts = {
             **_facts(now.own),
             "max_offset_ms": self._config.clock.max_offset_ms,
             "enforced": not now.is_suspended,
+            "proven": is_proven,
         }
         if now.is_beyond:
             CLOCK_OFFSET_BEYOND(**facts)
         else:
             CLOCK_OFFSET_WITHIN(**facts)
-        self._emit(LifecycleKind.CLOCK, {"what": "beyond" if now.is_beyond else "within", **facts})
+        what = "beyond" if now.is_beyond else "within"
+        self._emit(LifecycleKind.CLOCK, {"what": what, "step_ms": self._step_ms, **facts})
 
     def collect(self) -> Iterable[Metric]:
         yield from self._doubts.collect()

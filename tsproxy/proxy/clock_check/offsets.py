@@ -1,8 +1,9 @@
 """The offset of our clock to each broker's, and what follows from all of them: `conclude`. Pure.
 
 A client may write to the topics from which `stamps` reads brokers' times, directly at a broker. So these
-times may raise a warning, and never suspend enforcement. Only what the proxy has measured itself does
-(`probe`): that time comes from a broker's answer to the proxy's own record.
+times alone may raise a warning, and never suspend enforcement. Two things prove that our clock is wrong. One
+is what the proxy has measured itself (`probe`): that time comes from a broker's answer to the proxy's own
+record. The other is a step of our clock by as much as the brokers' times are off: nobody outside can set it.
 """
 
 from collections.abc import Mapping
@@ -41,29 +42,37 @@ def middle(offsets: Mapping[int, Offset]) -> Offset | None:
 
 @dataclass(frozen=True, slots=True)
 class Conclusion:
-    """`own` is the offset to most brokers, None if none is known. `is_beyond`: our own clock is too far off.
-    `brokers_off` are the brokers whose clocks are. Only one of the two is named: if our own clock is off,
-    all brokers seem to be."""
+    """`own` is the offset to most brokers, None if none is known. `is_beyond`: our own clock is too far off,
+    `is_proven`: and no client can have made it seem so. `brokers_off` are the brokers whose clocks are off.
+    Only one of the two is named: if our own clock is off, all brokers seem to be."""
 
     own: Offset | None = None
     is_beyond: bool = False
+    is_proven: bool = False
     is_suspended: bool = False
     brokers_off: frozenset[int] = frozenset()
 
 
-def conclude(offsets: Mapping[int, Offset], settings: ClockSettings, *, was_beyond: bool) -> Conclusion:
-    """The conclusion. If `settings` have a probe, the offsets must be its measurements."""
+def conclude(
+    offsets: Mapping[int, Offset], settings: ClockSettings, was: Conclusion, step_ms: int = 0
+) -> Conclusion:
+    """The conclusion. If `settings` have a probe, the offsets must be its measurements. `step_ms` is how far
+    our clock was set since the brokers' times last agreed with it."""
     own, most_ms, is_measured = middle(offsets), settings.max_offset_ms, settings.probe is not None
     if own is None:
         return Conclusion()
     is_beyond = own.is_surely_beyond(most_ms)
-    if was_beyond:
+    if was.is_beyond:
         # Times that brokers wrote anyway are exact to a few seconds only, so smaller offsets do not show.
         is_beyond = abs(own.ms) > max(most_ms, 0.0 if is_measured else own.error_ms)
+    # Once proven, it stays proven until the clock is set back, or right: it may be led back slowly.
+    is_same = was.is_proven or abs(own.ms - step_ms) - own.error_ms <= most_ms
+    is_proven = is_beyond and (is_measured or (abs(step_ms) > most_ms and is_same))
     return Conclusion(
         own,
         is_beyond,
-        is_suspended=is_beyond and is_measured and settings.when_beyond is WhenBeyond.AUDIT,
+        is_proven,
+        is_suspended=is_proven and settings.when_beyond is WhenBeyond.AUDIT,
         brokers_off=frozenset(
             node for node, each in offsets.items() if not is_beyond and each.is_surely_beyond(most_ms)
         ),

@@ -8,7 +8,7 @@ ahead. A timestamp that has not grown gives no offset: it may be a week old, or 
 wrong clock then.
 
 Clients can write to these topics, too, and a topic's owner can give it another timestamp type. So an offset
-from here may raise a warning, and no more (`offsets`).
+from here may raise a warning. It suspends enforcement only together with a step of our clock (`offsets`).
 """
 
 from collections.abc import Iterable, Mapping
