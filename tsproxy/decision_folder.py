@@ -156,12 +156,14 @@ def closed_files(directory: Path) -> list[ClosedFile]:
     return sorted(files, key=lambda file: (file.written_ms, file.path))
 
 
-def expired(files: list[ClosedFile], retention: Retention, now_ms: int) -> list[ClosedFile]:
-    """The files that are too old, and the oldest files beyond the limit on total bytes. Pure."""
+def expired(files: list[ClosedFile], retention: Retention, now_ms: int | None) -> list[ClosedFile]:
+    """The files that are too old, and the oldest files beyond the limit on total bytes. No file is too old
+    while nobody knows the time (`now_ms` is None). Pure."""
     too_many_bytes = sum(file.size_bytes for file in files) - (retention.size_bytes or 0)
     gone = []
     for file in files:
-        is_too_old = retention.age_ms is not None and now_ms - file.written_ms > retention.age_ms
+        age_ms = 0 if now_ms is None else now_ms - file.written_ms
+        is_too_old = retention.age_ms is not None and age_ms > retention.age_ms
         is_too_much = retention.size_bytes is not None and too_many_bytes > 0
         if not (is_too_old or is_too_much):
             break  # all later files are newer

@@ -109,7 +109,9 @@ class Proxy:
         self._certificates = certificates = Certificates(config, self.metrics, clock)
         self._custom_rules = CustomRuleWatch(config)
         tls = certificates.upstream.current if certificates.upstream else None
-        self._recorder = recorder_of(config, tls, self.metrics, clock, self._drain_totals)
+        self._recorder = recorder_of(
+            config, tls, self.metrics, clock, self._drain_totals, lambda: self._sanity.time_for_ages()
+        )
         self._dead_letters = DeadLetters(config, tls, self._recorder.privacy, clock)
         self._cluster = Cluster(
             config.upstream,

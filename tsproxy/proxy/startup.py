@@ -41,10 +41,12 @@ def recorder_of(
     metrics: Metrics,
     clock: Clock,
     drain: Callable[[], Iterable[Totals]],
+    time_for_ages: Callable[[], int | None],
 ) -> DecisionRecorder:
-    """The decision log of this boot. The proxy has the name of its machine. The boot has a new name."""
+    """The decision log of this boot. The proxy has the name of its machine. The boot has a new name.
+    `time_for_ages` is the time by which files are too old (`FileRotation`)."""
     proxy, boot, now_ms = socket.gethostname(), f"{clock.now_ms():x}{secrets.token_hex(4)}", clock.now_ms()
-    files = DecisionFiles(config.decisions, proxy, boot, clock)
+    files = DecisionFiles(config.decisions, proxy, boot, clock, time_for_ages)
     decisions = config.decisions
     try:
         privacy = Privacy(decisions.addresses, decisions.principals, salt_of(decisions))

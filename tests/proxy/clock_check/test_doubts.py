@@ -17,13 +17,14 @@ from tsproxy.proxy import clock_check
 from tsproxy.proxy.brokers.discovery import Cluster
 from tsproxy.proxy.clock_check import system_clock
 from tsproxy.proxy.clock_check.doubts import ClockWarnings, Witness
-from tsproxy.proxy.clock_check.monitor import TOLD_BEFORE_MS
+from tsproxy.proxy.clock_check.monitor import TOLD_BEFORE_MS, UNCONFIRMED_MS
 from tsproxy.proxy.clock_check.offsets import Offset
 from tsproxy.proxy.clock_check.stamps import Look, Newest
 from tsproxy.proxy.clock_check.system_clock import meaning
 from tsproxy.proxy.server import Proxy
 
 HOUR_MS = 3_600_000
+DAY_MS = 24 * HOUR_MS
 
 
 def logged_by(logs, event="clock_suspected"):
@@ -215,6 +216,37 @@ def test_times_of_before_a_step_are_a_witness_for_a_minute_and_prove_nothing_to_
     assert sane.monitor.warnings() == []
     last = sane.logged[-1][1]
     assert (last["what"], last["proven"]) == ("within", False)
+
+
+YOUNG_MS, OLD_MS = UNCONFIRMED_MS - 1, UNCONFIRMED_MS
+
+
+@pytest.mark.parametrize(
+    ("age_ms", "step_ms", "heard", "off_ms"),
+    [
+        (YOUNG_MS, 0, UNKNOWN, None),
+        (OLD_MS, 0, UNKNOWN, 0),
+        (YOUNG_MS, 0, {1: Offset(700, 10)}, 700),
+        (OLD_MS, 0, {1: Offset(-700, 10)}, -700),
+        (OLD_MS, 0, {1: Offset(20 * DAY_MS, 10)}, None),
+        (OLD_MS, 20 * DAY_MS, UNKNOWN, None),
+        (OLD_MS, 20 * DAY_MS, {1: Offset(20 * DAY_MS, 10)}, None),
+        (OLD_MS, 20 * DAY_MS, {1: Offset(0, 10)}, 0),
+    ],
+)
+def test_files_age_by_the_brokers_time_and_not_at_all_while_the_clock_is_in_doubt(
+    age_ms, step_ms, heard, off_ms
+):
+    """A process that begins with a wrong clock sees no step."""
+    clock = Moved()
+    monitor = Sane(config_of(SMALLEST), clock).monitor
+    clock.ms += age_ms
+    if step_ms:
+        clock.step(step_ms)
+        assert monitor.time_for_ages() is None  # nobody has looked for a step since
+        monitor._has_stepped()
+    monitor._learn(heard)
+    assert monitor.time_for_ages() == (None if off_ms is None else clock.now_ms() - off_ms)
 
 
 async def test_a_step_asks_the_brokers_at_once(monkeypatch):

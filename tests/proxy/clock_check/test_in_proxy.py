@@ -66,6 +66,7 @@ async def test_good_records_pass_by_a_wrong_clock_and_bad_ones_are_rejected_by_a
 STEPPING = """\
 upstream: {{ bootstrap_servers: ['{servers}'] }}
 listeners: [{{ bind: 127.0.0.1:0 }}]
+decisions: {{ directory: '{folder}/decisions', retention: {{ age: 7d }} }}
 policy:
   limits_from: config
   defaults: {{ message.timestamp.before.max.ms: 1h, message.timestamp.after.max.ms: 1h }}
@@ -102,14 +103,14 @@ class Stepping:
 
 
 @asynccontextmanager
-async def stepping(kafka, topic, folder):
+async def stepping(kafka, topic, folder, begins="+0"):
     for name in (topic, f"{topic}-stamped", f"{topic}-committed"):
         await kafka.create_topic(name)
     clock, file = folder / "clock", folder / "tsproxy.yaml"
-    clock.write_text("+0\n")
-    file.write_text(STEPPING.format(servers=kafka.bootstrap_servers, topic=topic))
+    clock.write_text(f"{begins}\n")
+    file.write_text(STEPPING.format(servers=kafka.bootstrap_servers, topic=topic, folder=folder))
     faked = {"FAKETIME_TIMESTAMP_FILE": str(clock), "LD_PRELOAD": str(FAKETIME), "FAKETIME_NO_CACHE": "1"}
-    faked |= {"FAKETIME_DONT_FAKE_MONOTONIC": "1", "FAKETIME_FORCE_MONOTONIC_FIX": "0"}
+    faked |= {"FAKETIME_DONT_FAKE_MONOTONIC": "1", "FAKETIME_FORCE_MONOTONIC_FIX": "0", "NO_FAKE_STAT": "1"}
     group = asyncio.create_task(committing(kafka, f"{topic}-committed"))
     try:
         async with RunningProxy(config=file, environment=faked) as proxy:
@@ -156,3 +157,15 @@ async def test_a_step_rejects_and_stamps_no_good_record_after_three_seconds(kafk
         await until(lambda: "clock_offset_within" in events(stepped.proxy))
         assert (await sent(stepped.proxy, topic, Clock().now_ms() + 2 * HOUR_MS))[0] == BAD
         assert (await sent(stepped.proxy, topic, Clock().now_ms()))[0] == OK
+
+
+@needs_faketime
+async def test_a_proxy_that_begins_20_days_ahead_deletes_no_decision_file(kafka_440, topic, tmp_path):
+    """It sees no step. It deleted the whole log while it tidied the folder for the first time."""
+    old = tmp_path / "decisions" / "decisions-20261120T100000Z-proxy-1-0001.jsonl"
+    old.parent.mkdir()
+    old.write_text("{}\n")
+    async with stepping(kafka_440, topic, tmp_path, begins="+20d") as began:
+        await until(lambda: "clock_offset_beyond" in events(began.proxy))
+    assert old.exists()
+    assert "decision_files_deleted" not in events(began.proxy)

@@ -33,8 +33,9 @@ def settings_of(folder, *, every_ms=HOUR_MS, size_bytes=1 << 20, sync_every_ms=N
     )
 
 
-def files_in(folder, *, clock=None, boot="boot.9", **settings):
-    return DecisionFiles(settings_of(folder, **settings), "proxy/1", boot, clock or HandClock())
+def files_in(folder, *, clock=None, boot="boot.9", ages_by=None, **settings):
+    clock = clock or HandClock()
+    return DecisionFiles(settings_of(folder, **settings), "proxy/1", boot, clock, ages_by or clock.now_ms)
 
 
 def names(folder):

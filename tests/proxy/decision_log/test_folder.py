@@ -211,6 +211,35 @@ async def test_old_files_are_deleted_at_the_start_and_every_minute_and_counted(t
     assert lines(tmp_path) == [{"n": 1}]
 
 
+async def test_no_file_is_too_old_while_nobody_knows_the_time_and_the_room_is_kept_all_the_same(tmp_path):
+    """A clock that was set 20 days ahead deleted the whole log within a minute."""
+    clock, known = HandClock(), []
+    for number in range(1, 4):
+        closed(tmp_path, number, written_ms=number)
+    rotation = files_in(
+        tmp_path, clock=clock, retention=Retention(1, 250), ages_by=lambda: known[0] if known else None
+    )._rotation
+    rotation.tidy()
+    assert [name[-10:] for name in names(tmp_path)] == ["0002.jsonl", "0003.jsonl"]
+    known.append(clock.ms)
+    rotation.tidy()
+    assert names(tmp_path) == []
+
+
+async def test_a_file_written_while_the_clock_was_slow_is_as_old_as_it_is(tmp_path):
+    """Its time was that of 20 days ago: when the clock was right again, it was deleted at once."""
+    clock = HandClock()
+    rotation = files_in(tmp_path, clock=clock, retention=Retention(DAY_MS, None))._rotation
+    rotation.tidy()
+    closed(tmp_path, 1, written_ms=clock.ms - 20 * DAY_MS)
+    for passed_ms, left in ((MINUTE_MS, 1), (DAY_MS - 2 * MINUTE_MS, 1), (MINUTE_MS, 0)):
+        rotation.tidy()
+        assert len(names(tmp_path)) == 1
+        clock.ms += passed_ms
+        rotation.tidy()
+        assert len(names(tmp_path)) == left
+
+
 async def test_the_oldest_files_are_deleted_where_all_are_too_large_together(tmp_path):
     clock = HandClock()
     for number in range(1, 6):

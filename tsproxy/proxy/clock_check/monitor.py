@@ -51,6 +51,8 @@ TOLD_BEFORE_MS: Final = 60_000
 right makes such a step, too. Brokers that are heard later decide."""
 RETRY_DELAY_S: Final = 1.0
 LISTEN_INTERVAL_S: Final = 30.0
+UNCONFIRMED_MS: Final = 3_600_000
+"""How old a process must be to believe its clock without brokers' times: it did not see its own start."""
 EAGER_LISTENS: Final = 30
 """How many pairs of queries follow each other quickly: at the start, after a step, and while brokers seem far
 off. Queries come in pairs because only a timestamp that grows between two queries gives an offset."""
@@ -106,6 +108,7 @@ class ClockMonitor(Collector):
         self._changed = asyncio.Event()
         """Set at a step of the clock, or at a new configuration."""
         self._steps = Steps(clock)
+        self._began_ms = clock.monotonic_ms()
         self._step_ms = 0
         """How far the clock was set since brokers' times last agreed with it."""
         self._stepped_ms = 0
@@ -141,6 +144,15 @@ class ClockMonitor(Collector):
     def is_suspended(self) -> bool:
         """True while nothing is enforced because of the clock."""
         return self._now.is_suspended
+
+    def time_for_ages(self) -> int | None:
+        """The time by which a file is too old, ms since the epoch: the brokers', if it is known. None while
+        the clock is in doubt, or nobody has confirmed it yet. Any thread may call it."""
+        now_ms, own = self._clock.now_ms(), self._now.own
+        is_young = self._clock.monotonic_ms() - self._began_ms < UNCONFIRMED_MS
+        if self._steps.has_news or self._doubts.warnings or (own is None and is_young):
+            return None
+        return now_ms - (round(own.ms) if own else 0)
 
     # -- Steps ---------------------------------------------------------------------------------------
 

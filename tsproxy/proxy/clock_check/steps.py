@@ -27,5 +27,10 @@ class Steps:
         self.count += 1
         return step_ms
 
+    @property
+    def has_news(self) -> bool:
+        """True if the clock was set since the last check."""
+        return abs(self._now_gap_ms() - self._gap_ms) >= STEP_MS
+
     def _now_gap_ms(self) -> int:
         return self._clock.now_ms() - self._clock.monotonic_ms()

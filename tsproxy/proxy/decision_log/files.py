@@ -8,7 +8,7 @@ reports the failure while it lasts, and the operators' log has one line about it
 
 import os
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from errno import ENOSPC
 from pathlib import Path
@@ -52,7 +52,14 @@ class DecisionFiles:
     The event loop reads the counts; only one side writes each of them.
     """
 
-    def __init__(self, settings: Decisions, proxy: str, boot: str, clock: Clock) -> None:
+    def __init__(
+        self,
+        settings: Decisions,
+        proxy: str,
+        boot: str,
+        clock: Clock,
+        time_for_ages: Callable[[], int | None],
+    ) -> None:
         self.high_water = 0
         """The most lines that ever waited."""
         self.written = 0
@@ -64,7 +71,7 @@ class DecisionFiles:
         self._overflowed = 0
         self._queue: SimpleQueue[Lines | None] = SimpleQueue()
         self._rejected = 0
-        self._rotation = FileRotation(settings, name_of(proxy, boot), clock)
+        self._rotation = FileRotation(settings, name_of(proxy, boot), clock, time_for_ages)
         self._stopping = threading.Event()
         self._taken = 0
         self._taken_bytes = 0

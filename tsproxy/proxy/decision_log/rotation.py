@@ -1,12 +1,22 @@
 """One decision file after another: when to rotate, when to flush to the disk, when to tidy the folder."""
 
 import errno
+from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
 from typing import Final
 
 from tsproxy.clock import Clock
 from tsproxy.config.settings import Decisions
-from tsproxy.decision_folder import close_abandoned, closed_files, delete, expired, open_path
+from tsproxy.decision_folder import (
+    ClosedFile,
+    close_abandoned,
+    closed_files,
+    delete,
+    expired,
+    open_path,
+)
 from tsproxy.log_events.catalogue import (
     DECISION_FILE_NOT_CLOSED,
     DECISION_FILE_RECOVERED,
@@ -23,13 +33,21 @@ _NO_SPACE: Final = frozenset({errno.ENOSPC, errno.EDQUOT})
 
 
 class FileRotation:
-    """Writes to one file after another. Used by one thread at a time."""
+    """Writes to one file after another. Used by one thread at a time.
 
-    def __init__(self, settings: Decisions, name: str, clock: Clock) -> None:
+    `time_for_ages` is the time by which files are too old (ms since the epoch), None while nobody knows it.
+    """
+
+    def __init__(
+        self, settings: Decisions, name: str, clock: Clock, time_for_ages: Callable[[], int | None]
+    ) -> None:
         self.files_deleted = 0
         self.name = name
         self.settings = settings
         self._clock = clock
+        self._time_for_ages = time_for_ages
+        self._seen_ms: dict[Path, int] | None = None
+        """When each closed file was seen first, by the monotonic clock; None before the first look."""
         self._file: OpenFile | None = None
         self._number = 0
         self._opened_ms = self._synced_ms = clock.monotonic_ms()
@@ -127,7 +145,9 @@ class FileRotation:
                 bytes_kept=abandoned.size_bytes,
                 bytes_cut=abandoned.cut_bytes,
             )
-        old = expired(closed_files(directory), self.settings.retention, self._clock.now_ms())
+        now_ms = self._time_for_ages()
+        files = self._no_older_than_seen(closed_files(directory), now_ms)
+        old = expired(files, self.settings.retention, now_ms)
         try:
             deleted = delete(old)
         except OSError as error:
@@ -137,6 +157,20 @@ class FileRotation:
             self.files_deleted += len(deleted)
             freed_bytes = sum(file.size_bytes for file in deleted)
             DECISION_FILES_DELETED(files=len(deleted), bytes=freed_bytes)
+
+    def _no_older_than_seen(self, files: list[ClosedFile], now_ms: int | None) -> list[ClosedFile]:
+        """The files, the oldest first. A file that came after the first look is no older than that, even if
+        it was written while the clock was slow."""
+        monotonic_ms, seen_ms = self._clock.monotonic_ms(), self._seen_ms
+        new_ms = monotonic_ms if seen_ms is not None else 0
+        self._seen_ms = {file.path: (seen_ms or {}).get(file.path, new_ms) for file in files}
+        if now_ms is None:
+            return files
+        for place, file in enumerate(files):
+            if first_ms := self._seen_ms[file.path]:
+                least_ms = now_ms - (monotonic_ms - first_ms) - TIDY_EVERY_MS
+                files[place] = replace(file, written_ms=max(file.written_ms, least_ms))
+        return sorted(files, key=lambda file: (file.written_ms, file.path))
 
     def _let_go_if_gone(self) -> None:
         """Drop a file that somebody has removed. It would still accept lines, and lose them."""
