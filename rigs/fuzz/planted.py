@@ -12,9 +12,9 @@ import orjson
 
 from tests.config.files import config_of
 from tests.planted import traces
-from tests.session import test_sasl as sasl
+from tests.session import logins as sasl
 from tests.session.conversation import NOW_MS, PEER, Session
-from tests.session.messages import ALL_VERSIONS, frame, produce, request
+from tests.session.messages import ALL_VERSIONS, produce, request
 from tests.wire.batches import CODECS, batch, record
 from tsproxy.config import ConfigError
 from tsproxy.decisions import DecisionLog
@@ -92,16 +92,13 @@ def _configured(text: bytes) -> str:
 
 def _conversed(choice: int, kind: int, damage: bytes) -> list[object]:
     """The effects of a whole conversation but for what goes to the broker, and lines of the decision log."""
-    mechanism, steps, _ = _EXCHANGES[kind // 2 % len(_EXCHANGES)]
-    version = kind % 2
+    exchange = _EXCHANGES[kind // 2 % len(_EXCHANGES)]
+    shake, *tokens = sasl.login(*exchange, sasl.RAW if kind % 2 == 0 else 1)
     session = Session(PEER, sasl.locked(), uses_fast_path=bool(choice & 64))
     effects: list[Effect] = []
-    effects += session.client_bytes(sasl.handshake(mechanism, version), NOW_MS)
-    effects += session.broker_bytes(sasl.shaken(version=version), NOW_MS)
-    for token, told in steps:
-        sent = _damaged(sasl.authenticate(token) if version else frame(token), damage)
+    for sent, said in (shake, *((_damaged(sent, damage), said) for sent, said in tokens)):
         effects += session.client_bytes(sent, NOW_MS)
-        effects += session.broker_bytes(sasl.authenticated(told) if version else frame(told), NOW_MS)
+        effects += session.broker_bytes(said, NOW_MS)
     for partitions in ((BAD,), (GOOD, BAD)):
         effects += session.client_bytes(_produced(choice, partitions), NOW_MS)
     effects += session.client_bytes(request(9999), NOW_MS) + session.client_lost()

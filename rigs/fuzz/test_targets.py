@@ -11,7 +11,7 @@ from rigs.fuzz.native import build
 from rigs.fuzz.native.seeds import NATIVE, NOT_FED
 from rigs.fuzz.planted import secrets
 from rigs.fuzz.targets import TARGETS
-from tests.session.test_sasl import SECRET
+from tests.session.logins import SECRET
 from tsproxy import fastpath
 from tsproxy.config.settings import Secret
 from tsproxy.session import sasl

@@ -5,8 +5,8 @@ import struct
 import pytest
 
 from tests.session.conversation import NOW_MS, PEER, Conversation, Session, client, closed, noted, view_of
+from tests.session.logins import PLAIN, handshake, log_in, shaken
 from tests.session.messages import API_VERSIONS, METADATA, PRODUCE, SASL_AUTHENTICATE, SASL_HANDSHAKE, frame
-from tests.session.test_sasl import authenticate, authenticated, handshake, shaken
 from tsproxy.session.effects import CloseReason, CloseSession, PauseClient, SendToBroker
 
 MIB = 1024 * 1024
@@ -21,10 +21,7 @@ def stranger(**limits):
 
 def accepted():
     session = stranger()
-    session.client_bytes(handshake("PLAIN"), NOW_MS)
-    session.broker_bytes(shaken(), NOW_MS)
-    session.client_bytes(authenticate(b"\x00alice\x00secret"), NOW_MS)
-    session.broker_bytes(authenticated(), NOW_MS)
+    log_in(session, *PLAIN)
     return session
 
 

@@ -8,8 +8,8 @@ import pytest
 
 from tests.fastpath.conversations import RejectsOdd
 from tests.session.conversation import DAY_MS, HOUR_MS, LIMITS, NOW_MS, PEER, Session, view_by, view_of
+from tests.session.logins import login
 from tests.session.messages import accepted, produce, produced
-from tests.session.test_sasl import authenticate, authenticated, handshake, shaken
 from tests.wire.batches import CODECS, LZ4, NONE, ZSTD, batch
 from tsproxy import fastpath
 from tsproxy.decisions import Privacy
@@ -85,9 +85,7 @@ class Producer:
 
     def logs_in(self, mechanism, *steps):
         """A login, or its renewal. The broker accepts it."""
-        asked = [(handshake(mechanism), shaken())]
-        asked += [(authenticate(token), authenticated(told)) for token, told in steps]
-        for sent, said in asked:
+        for sent, said in login(mechanism, steps):
             assert self._done(self.session.client_bytes(sent, self.now_ms))[0] == sent
             assert self._done(self.session.broker_bytes(said, self.now_ms))[1] == said
 

@@ -175,6 +175,17 @@ class Conversation:
         self._said.append(expected)
         return self
 
+    def relays(self, asked, said):
+        """A request goes on as it came, and so does its answer."""
+        return self >> client(asked) << to_broker(asked) >> broker(said) << to_client(said)
+
+    def in_step(self, asked, said, *told):
+        """The same, and the client is not read meanwhile; behind the answer comes `told`."""
+        conversation = self >> client(asked) << to_broker(asked) << paused >> broker(said) << to_client(said)
+        for expected in told:
+            conversation = conversation << expected
+        return conversation
+
     def __bool__(self):
         self._nothing_is_left()
         return True

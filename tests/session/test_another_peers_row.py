@@ -6,8 +6,8 @@ import struct
 import pytest
 
 from tests.session.conversation import HOUR_MS, NOW_MS, PEER, Session, view_of
-from tests.session.messages import API_VERSIONS, accepted, answer, frame, produce, produced, request
-from tests.session.test_sasl import authenticate, authenticated, handshake, shaken
+from tests.session.logins import RAW, log_in
+from tests.session.messages import API_VERSIONS, accepted, answer, produce, produced, request
 from tests.wire.batches import batch
 from tsproxy.model.policy import Choice, Match, Mode, NamePattern, Policy, Rule, RuleSettings
 from tsproxy.session.effects import Emit, ReadAnswer, SendToBroker
@@ -63,15 +63,7 @@ def test_after_another_library_nothing_is_forwarded_that_was_learnt_of_the_first
     assert sent == [True] * 4 + [False] * 2
 
 
-def log_in(session, name, version):
-    token = b"\x00" + name + b"\x00secret"
-    session.client_bytes(handshake("PLAIN", version), NOW_MS)
-    session.broker_bytes(shaken(version=version), NOW_MS)
-    session.client_bytes(authenticate(token) if version else frame(token), NOW_MS)
-    session.broker_bytes(authenticated() if version else frame(b""), NOW_MS)
-
-
-@pytest.mark.parametrize("version", [0, 1])
+@pytest.mark.parametrize("version", [RAW, 1])
 def test_after_another_login_nothing_is_forwarded_that_was_learnt_of_the_first_user(version):
     """A name that differs from the first one is nobody's (KIP-368), so no rule of his holds."""
     free = Rule(
@@ -79,10 +71,10 @@ def test_after_another_login_nothing_is_forwarded_that_was_learnt_of_the_first_u
     )
     view = view_of(broker_needs_sasl=True, policy=Policy(rules=(free,)))
     session = Session(PEER, view, uses_fast_path=True)
-    log_in(session, b"bob", version)
+    log_in(session, "PLAIN", [(b"\x00bob\x00secret", b"")], version)
     session.client_bytes(produce({"t": {0: BAD}}, correlation_id=1), NOW_MS)
     session.broker_bytes(produced({"t": {0: accepted()}}, correlation_id=1), NOW_MS)
-    log_in(session, b"alice", version)
+    log_in(session, "PLAIN", [(b"\x00alice\x00secret", b"")], version)
     effects = session.client_bytes(produce({"t": {0: BAD}}, correlation_id=2), NOW_MS)
 
     assert not [each for each in effects if isinstance(each, SendToBroker)]

@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 
 from tests.session.conversation import HOUR_MS, NOW_MS, PEER, Session, view_of
+from tests.session.logins import handshake, shaken
 from tests.session.messages import HEARTBEAT, accepted, produce, produced, request
-from tests.session.test_sasl import handshake, shaken
 from tests.wire.batches import batch
 from tsproxy.model.outcome import VerdictName
 from tsproxy.session.effects import Judge, SendToClient

@@ -1,36 +1,61 @@
-"""SASL passes through; before the broker has accepted the peer nothing is judged and nothing slips by."""
+"""SASL passes through. Before the broker has accepted the peer, nothing is judged and nothing slips by; then
+its principal is who the broker authenticated, or nobody.
 
-import base64
-import json
+Source of the names: `ScramMessages.ClientFirstMessage`, `ScramExtensions`, `Utils.parseMap`,
+`ScramFormatter.username`, `PlainSaslServer`, `OAuthBearerClientInitialResponse`, `SaslServerAuthenticator`.
+`tests/e2e/test_principals.py` asks a real broker.
+"""
+
 import re
 import struct
+import tracemalloc
+from dataclasses import replace
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tests.planted import traces
 from tests.session.conversation import (
     NOW_MS,
     PEER,
     Conversation,
+    Expected,
     Session,
     booked,
     broker,
+    broker_is_lost,
     client,
+    client_is_lost,
     closed,
     noted,
     paused,
     resumed,
-    sasl_failed,
     to_broker,
     to_client,
     view_of,
+)
+from tests.session.logins import (
+    DASHED,
+    EXCHANGES,
+    PLAIN,
+    RAW,
+    SECRET,
+    authenticate,
+    authenticated,
+    handshake,
+    initial,
+    jwt,
+    locked,
+    log_in,
+    login,
+    scram,
+    shaken,
 )
 from tests.session.messages import (
     API_VERSIONS,
     HEARTBEAT,
     METADATA,
-    SASL_AUTHENTICATE,
-    SASL_HANDSHAKE,
     accepted,
     answer,
     frame,
@@ -38,187 +63,54 @@ from tests.session.messages import (
     produced,
     request,
 )
-from tests.wire.batches import batch, unsigned
+from tests.wire.batches import batch
 from tsproxy.model.kafka import ErrorCode
-from tsproxy.session.effects import CloseReason, SendToBroker, SendToClient
+from tsproxy.session.effects import CloseReason, Emit, SaslFailed, SendToBroker, SendToClient
+from tsproxy.session.sasl_names import bearer_name, plain_name, scram_name
 
 GOOD, BAD = batch([NOW_MS]), batch([0])
-
-SECRET = b"correct horse battery staple"
-DASHED = SECRET.replace(b" ", b"-")
-
-
-def locked():
-    """A session whose broker wants SASL first."""
-    return view_of(broker_needs_sasl=True)
+REJECTED = 58
+INVALID_TOKEN = b'{"status":"invalid_token"}'
+JAVAS_BLANKS = "".join(map(chr, range(33)))
 
 
-def handshake(mechanism, version=1, correlation_id=10):
-    body = struct.pack(">h", len(mechanism)) + mechanism.encode()
-    return request(SASL_HANDSHAKE, version, body, correlation_id)
+def failed(mechanism="PLAIN", error="SASL_AUTHENTICATION_FAILED"):
+    return Expected(SaslFailed, {"mechanism": mechanism, "error": error})
 
 
-def shaken(error_code=0, version=1, correlation_id=10):
-    return answer(SASL_HANDSHAKE, version, struct.pack(">hi", error_code, 0), correlation_id)
+UNSUPPORTED = failed("other", "UNSUPPORTED_SASL_MECHANISM")
 
 
-def authenticate(token, version=1, correlation_id=11):
-    if version < 2:
-        body = struct.pack(">i", len(token)) + token
-    else:
-        body = unsigned(len(token) + 1) + token + b"\x00"
-    return request(SASL_AUTHENTICATE, version, body, correlation_id)
-
-
-def authenticated(token=b"", error_code=0, version=1, correlation_id=11, text=b""):
-    """The broker's answer to a token, with this error text (null if it is empty)."""
-    code, lifetime = struct.pack(">h", error_code), struct.pack(">q", 60_000)
-    if version < 2:
-        said = struct.pack(">h", len(text) or -1) + text
-        body = code + said + struct.pack(">i", len(token)) + token + (lifetime if version else b"")
-    else:
-        said = unsigned(len(text) + 1 if text else 0) + text
-        body = code + said + unsigned(len(token) + 1) + token + lifetime + b"\x00"
-    return answer(SASL_AUTHENTICATE, version, body, correlation_id)
-
-
-def bearer(claims):
-    """A token as OAUTHBEARER carries it; its signature is the broker's to check."""
-    encoded = base64.urlsafe_b64encode(json.dumps(claims).encode()).rstrip(b"=")
-    return b"n,,\x01auth=Bearer e30." + encoded + b"." + DASHED + b"\x01\x01"
-
-
-EXCHANGES = {
-    "PLAIN": ("PLAIN", [(b"\x00alice\x00" + SECRET, b"")], "User:alice"),
-    "SCRAM-SHA-256": (
-        "SCRAM-SHA-256",
-        [(b"n,,n=alice,r=fyko", b"r=fyko3r,s=QSXC,i=4096"), (b"c=biws,r=fyko3r,p=" + SECRET, b"v=rmF9")],
-        "User:alice",
-    ),
-    "SCRAM with an escaped name": (
-        "SCRAM-SHA-512",
-        [(b"n,,n=a=2Cb=3Dc,r=fyko", b"r=fyko3r,s=QSXC,i=4096"), (b"c=biws,p=" + SECRET, b"v=rmF9")],
-        "User:a,b=c",
-    ),
-    "OAUTHBEARER": ("OAUTHBEARER", [(bearer({"sub": "alice"}), b"")], "User:alice"),
-    "OAUTHBEARER with somebody else's token before it": (
-        "OAUTHBEARER",
-        [(bearer({"sub": "root"}).rstrip(b"\x01") + bearer({"sub": "alice"})[3:], b"")],
-        "User:alice",
-    ),
-    "OAUTHBEARER with somebody else's token under another key": (
-        "OAUTHBEARER",
-        [
-            (
-                bearer({"sub": "root"}).rstrip(b"\x01").replace(b"auth", b"AUTH")
-                + bearer({"sub": "alice"})[3:],
-                b"",
-            )
-        ],
-        "User:alice",
-    ),
-    "a delegation token, by its id": (
-        "SCRAM-SHA-256",
-        [
-            (b"n,,n=c2VjcmV0,r=fyko,tokenauth=true", b"r=fyko3r,s=QSXC,i=4096"),
-            (b"c=biws,r=fyko3r,p=" + SECRET, b"v=rmF9"),
-        ],
-        None,
-    ),
-    "OAUTHBEARER without a subject": ("OAUTHBEARER", [(bearer({"scope": "x"}), b"")], None),
-    "OAUTHBEARER with claims that are none": ("OAUTHBEARER", [(bearer(["sub"]), b"")], None),
-    "OAUTHBEARER that is no JWT": (
-        "OAUTHBEARER",
-        [(b"n,,\x01auth=Bearer " + DASHED + b"\x01\x01", b"")],
-        None,
-    ),
-    "OAUTHBEARER with claims nested without end": (
-        "OAUTHBEARER",
-        [
-            (
-                b"n,,\x01auth=Bearer e30."
-                + base64.urlsafe_b64encode(b"[" * 99_999)
-                + b"."
-                + DASHED
-                + b"\x01",
-                b"",
-            )
-        ],
-        None,
-    ),
-    "GSSAPI": ("GSSAPI", [(b"\x60\x01", b"\x60\x02"), (b"", b"\x05\x04"), (SECRET, b"")], None),
-}
-"""mechanism, (the client's token, the broker's answer) step by step, the principal that is booked"""
-
-
-BY_RAW_TOKENS = {name: each for name, each in EXCHANGES.items() if name != "GSSAPI"}
-"""The exchanges after SaslHandshake v0. GSSAPI's would never end."""
-
-
-def accept(conversation, mechanism, steps, version):
-    """Walk through an exchange; every step goes in lockstep."""
-    conversation = (
-        conversation
-        >> client(handshake(mechanism))
-        << to_broker(handshake(mechanism))
-        << paused
-        >> broker(shaken())
-        << to_client(shaken())
-        << resumed
-    )
-    for token, told in steps:
-        sent, said = authenticate(token, version), authenticated(told, version=version)
-        conversation = (
-            conversation
-            >> client(sent)
-            << to_broker(sent)
-            << paused
-            >> broker(said)
-            << to_client(said)
-            << resumed
-        )
+def logged_in(exchange=PLAIN, version=1):
+    """Each step goes on as it came, and so does its answer. The client is not read meanwhile."""
+    conversation = Conversation(locked())
+    for sent, said in login(*exchange, version):
+        conversation = conversation.in_step(sent, said, resumed)
     return conversation
 
 
-@pytest.mark.parametrize("version", range(3))
-@pytest.mark.parametrize(("mechanism", "steps", "principal"), EXCHANGES.values(), ids=EXCHANGES)
-def test_an_accepted_peer_is_judged_under_its_name(mechanism, steps, principal, version):
-    conversation = accept(Conversation(locked()), mechanism, steps, version)
-    asked = produce({"t": {0: GOOD, 1: BAD}})
-    own = produced({"t": {0: accepted()}})
-    conversation = (
-        conversation
-        >> client(asked)
-        << to_broker(produce({"t": {0: GOOD}}))
-        << booked("rejected", partition=1)
-    )
-    _, emitted = conversation.session.broker_bytes(own, NOW_MS)
-    assert emitted.outcome.peer.principal == principal
+def shook(mechanism, version=1):
+    return logged_in((mechanism, []), version)
 
 
-@pytest.mark.parametrize(("mechanism", "steps", "principal"), BY_RAW_TOKENS.values(), ids=BY_RAW_TOKENS)
-def test_raw_tokens_of_handshake_v0_pass_without_a_header(mechanism, steps, principal):
-    conversation = (
-        Conversation(locked())
-        >> client(handshake(mechanism, 0))
-        << to_broker(handshake(mechanism, 0))
-        << paused
-        >> broker(shaken(version=0))
-        << to_client(shaken(version=0))
-        << resumed
-    )
-    for token, told in steps:
-        conversation = (
-            conversation
-            >> client(frame(token))
-            << to_broker(frame(token))
-            << paused
-            >> broker(frame(told))
-            << to_client(frame(told))
-            << resumed
-        )
-    *_, emitted = conversation.session.client_bytes(produce({"t": {0: BAD}}), NOW_MS)
-    assert emitted.outcome.peer.principal == principal
+def rejects(conversation, asked):
+    """No answer, no decision, no topic is asked for: a broker closes without a word."""
+    rejected = conversation >> client(asked) << noted("client_rejected")
+    return rejected << closed(CloseReason.UNSUPPORTED_REQUEST)
+
+
+def principal_of(session):
+    """Under which it books a batch that it rejects."""
+    effects = session.client_bytes(produce({"t": {0: BAD}}), NOW_MS)
+    [outcome] = [effect.outcome for effect in effects if isinstance(effect, Emit)]
+    return outcome.peer.principal
+
+
+def principal_after(*exchanges, version=1, peer=PEER, view=None):
+    session = Session(peer, view or locked())
+    for exchange in exchanges:
+        log_in(session, *exchange, version)
+    return principal_of(session)
 
 
 # -- Before acceptance ------------------------------------------------------------------------------
@@ -231,53 +123,42 @@ def test_raw_tokens_of_handshake_v0_pass_without_a_header(mechanism, steps, prin
 )
 @pytest.mark.parametrize("is_shaken", [False, True])
 def test_nothing_but_sasl_passes_before_the_peer_is_accepted(asked, is_shaken):
-    """No answer, no decision, no topic asked for: a broker closes without a word."""
-    conversation = accept(Conversation(locked()), "PLAIN", [], 1) if is_shaken else Conversation(locked())
-    assert (
-        conversation >> client(asked) << noted("client_rejected") << closed(CloseReason.UNSUPPORTED_REQUEST)
-    )
+    assert rejects(shook("PLAIN") if is_shaken else Conversation(locked()), asked)
 
 
 def test_api_versions_passes_before_the_peer_is_accepted():
     asked = request(API_VERSIONS, 0)
     said = answer(API_VERSIONS, 0, struct.pack(">hi3h", 0, 1, 17, 0, 1))
-    conversation = Conversation(locked()) >> client(asked) << to_broker(asked)
-    assert accept(conversation >> broker(said) << to_client(said), *EXCHANGES["PLAIN"][:2], 1)
-
-
-FAILED = (sasl_failed,)
-STEPS = {
-    "handshake": (handshake("PLAIN"), shaken(), ()),
-    "rejected handshake": (handshake("NONE"), shaken(33), FAILED),
-    "challenged token": (authenticate(b"\x60\x01"), authenticated(b"\x60\x02"), ()),
-    "rejected token": (authenticate(b"\x00alice\x00no"), authenticated(error_code=58), FAILED),
-}
+    conversation = Conversation(locked()).relays(asked, said)
+    for step in login(*PLAIN):
+        conversation = conversation.in_step(*step, resumed)
+    assert conversation
 
 
 def test_gssapi_by_raw_tokens_is_rejected_at_once_and_not_left_hanging():
     """The broker does not answer its last token, and the proxy would wait for that."""
-    asked = handshake("GSSAPI", version=0)
     text = "GSSAPI by SaslHandshake version 0: use a client that sends SaslAuthenticate (Kafka 1.0)"
     assert (
         Conversation(locked())
-        >> client(asked)
+        >> client(handshake("GSSAPI", version=0))
         << noted("client_rejected")
         << closed(CloseReason.UNSUPPORTED_REQUEST, text=text)
     )
 
 
-@pytest.mark.parametrize(("asked", "said", "told"), STEPS.values(), ids=STEPS)
-def test_no_request_slips_by_behind_a_step_that_has_not_accepted_the_peer(asked, said, told):
-    conversation = accept(Conversation(locked()), "GSSAPI", [], 1)
-    conversation = (
-        conversation
-        >> client(asked, produce({"t": {0: BAD}}))
-        << to_broker(asked)
-        << paused
-        >> client(produce({"t": {0: GOOD}}))
-        >> broker(said)
-        << to_client(said)
-    )
+STEPS = {
+    "handshake": (handshake("PLAIN"), shaken()),
+    "rejected handshake": (handshake("NONE"), shaken(33), UNSUPPORTED),
+    "challenged token": (authenticate(b"\x60\x01"), authenticated(b"\x60\x02")),
+    "rejected token": (authenticate(b"\x60\x01"), authenticated(error_code=REJECTED), failed("GSSAPI")),
+}
+
+
+@pytest.mark.parametrize("step", STEPS.values(), ids=STEPS)
+def test_no_request_slips_by_behind_a_step_that_has_not_accepted_the_peer(step):
+    asked, said, *told = step
+    conversation = shook("GSSAPI") >> client(asked, produce({"t": {0: BAD}})) << to_broker(asked) << paused
+    conversation = conversation >> client(produce({"t": {0: GOOD}})) >> broker(said) << to_client(said)
     for expected in told:
         conversation = conversation << expected
     assert conversation << noted("client_rejected") << closed(CloseReason.UNSUPPORTED_REQUEST)
@@ -285,9 +166,8 @@ def test_no_request_slips_by_behind_a_step_that_has_not_accepted_the_peer(asked,
 
 def test_a_request_behind_the_last_step_is_judged_when_the_peer_is_accepted():
     last, said = authenticate(b"\x00alice\x00pw"), authenticated()
-    conversation = accept(Conversation(locked()), "PLAIN", [], 1)
     assert (
-        conversation
+        shook("PLAIN")
         >> client(last, produce({"t": {0: GOOD}}))
         << to_broker(last)
         << paused
@@ -298,78 +178,35 @@ def test_a_request_behind_the_last_step_is_judged_when_the_peer_is_accepted():
     )
 
 
-@pytest.mark.parametrize(
-    ("mechanism", "told"),
-    [
-        ("PLAIN", b"more"),
-        ("SCRAM-SHA-256", b"r=fyko3r,s=QSXC,i=4096"),
-        ("SCRAM-SHA-512", b"e=other-error"),
-        ("OAUTHBEARER", b'{"status":"invalid_token"}'),
-        ("GSSAPI", b"\x60\x02"),
-    ],
-)
+CHALLENGES = {
+    "PLAIN": b"more",
+    "SCRAM-SHA-256": b"r=fyko3r,s=QSXC,i=4096",
+    "SCRAM-SHA-512": b"e=other-error",
+    "OAUTHBEARER": INVALID_TOKEN,
+    "GSSAPI": b"\x60\x02",
+}
+
+
+@pytest.mark.parametrize(("mechanism", "told"), CHALLENGES.items())
 def test_a_challenge_is_no_acceptance(mechanism, told):
-    steps = [(b"n,,n=alice,r=fyko", told)]
-    conversation = accept(Conversation(locked()), mechanism, steps, 1)
-    assert (
-        conversation
-        >> client(produce({"t": {0: BAD}}))
-        << noted("client_rejected")
-        << closed(CloseReason.UNSUPPORTED_REQUEST)
-    )
-
-
-def test_the_first_answer_without_error_accepts_a_peer_whose_mechanism_nobody_knows():
-    """Nothing says how many steps it has; AWS_MSK_IAM, for one, has a single one and a long answer."""
-    steps = [(b"signed", b'{"version":"2020_10_22"}')]
-    asked = request(HEARTBEAT)
-    assert accept(Conversation(locked()), "AWS_MSK_IAM", steps, 1) >> client(asked) << to_broker(asked)
+    assert rejects(logged_in((mechanism, [(b"n,,n=alice,r=fyko", told)])), produce({"t": {0: BAD}}))
 
 
 def test_a_rejected_peer_is_not_accepted():
-    sent, said = authenticate(b"\x00alice\x00wrong"), authenticated(error_code=58)
-    conversation = (
-        accept(Conversation(locked()), "PLAIN", [], 1)
-        >> client(sent)
-        << to_broker(sent)
-        << paused
-        >> broker(said)
-        << to_client(said)
-        << sasl_failed
-        << resumed
-    )
-    assert (
-        conversation
-        >> client(produce({"t": {0: BAD}}))
-        << noted("client_rejected")
-        << closed(CloseReason.UNSUPPORTED_REQUEST)
-    )
+    step = authenticate(b"\x00alice\x00wrong"), authenticated(error_code=REJECTED)
+    assert rejects(shook("PLAIN").in_step(*step, failed(), resumed), produce({"t": {0: BAD}}))
 
 
 def test_a_rejected_handshake_v0_takes_no_raw_tokens():
-    asked, said = handshake("NONE", 0), shaken(33, 0)
-    again = handshake("PLAIN", 1)
-    assert (
-        Conversation(locked())
-        >> client(asked)
-        << to_broker(asked)
-        << paused
-        >> broker(said)
-        << to_client(said)
-        << sasl_failed
-        << resumed
-        >> client(again)
-        << to_broker(again)
-        << paused
-    )
+    conversation = Conversation(locked()).in_step(handshake("NONE", 0), shaken(33, 0), UNSUPPORTED, resumed)
+    assert conversation.in_step(handshake("PLAIN"), shaken(), resumed)
 
 
 # -- After acceptance -------------------------------------------------------------------------------
 
 
 def test_where_the_broker_needs_no_sasl_everybody_is_accepted():
-    asked = request(HEARTBEAT)
-    assert Conversation(view_of()) >> client(asked) << to_broker(asked)
+    assert Conversation(view_of()) >> client(request(HEARTBEAT)) << to_broker(request(HEARTBEAT))
 
 
 def test_a_peer_may_authenticate_again_between_its_requests():
@@ -377,9 +214,8 @@ def test_a_peer_may_authenticate_again_between_its_requests():
     asked = produce({"t": {0: GOOD}}, correlation_id=1)
     own = produced({"t": {0: accepted()}}, correlation_id=1)
     later = request(HEARTBEAT, correlation_id=20)
-    conversation = accept(Conversation(locked()), *EXCHANGES["PLAIN"][:2], 1)
     assert (
-        conversation
+        logged_in()
         >> client(asked, handshake("PLAIN"), later)
         << to_broker(asked, handshake("PLAIN"))
         << paused
@@ -392,47 +228,31 @@ def test_a_peer_may_authenticate_again_between_its_requests():
 
 
 RENEWALS_THAT_FAIL = {
-    "the handshake": ([], handshake("NONE"), shaken(33)),
+    "the handshake": ([], handshake("NONE"), shaken(33), UNSUPPORTED),
     "the token": (
         [(handshake("PLAIN"), shaken())],
         authenticate(b"\0bob\0password"),
-        authenticated(error_code=58),
+        authenticated(error_code=REJECTED),
+        failed(),
     ),
 }
 
 
 @pytest.mark.parametrize("behind", [produce({"t": {0: BAD}}), produce({"t": {0: GOOD}}), request(HEARTBEAT)])
-@pytest.mark.parametrize(("steps", "sent", "said"), RENEWALS_THAT_FAIL.values(), ids=RENEWALS_THAT_FAIL)
-def test_behind_a_renewal_that_fails_nothing_is_forwarded_judged_or_booked(steps, sent, said, behind):
+@pytest.mark.parametrize("renewal", RENEWALS_THAT_FAIL.values(), ids=RENEWALS_THAT_FAIL)
+def test_behind_a_renewal_that_fails_nothing_is_forwarded_judged_or_booked(renewal, behind):
     """KIP-368: the broker closes. Until it does, no request of that client counts any more."""
-    conversation = accept(Conversation(locked()), *EXCHANGES["PLAIN"][:2], 1)
-    for asked, answered in steps:
-        conversation = (
-            conversation
-            >> client(asked)
-            << to_broker(asked)
-            << paused
-            >> broker(answered)
-            << to_client(answered)
-            << resumed
-        )
-    assert (
-        conversation
-        >> client(sent, behind)
-        << to_broker(sent)
-        << paused
-        >> broker(said)
-        << to_client(said)
-        << sasl_failed
-        << closed(CloseReason.SASL_FAILED)
-    )
+    conversation, (steps, sent, said, told) = logged_in(), renewal
+    for step in steps:
+        conversation = conversation.in_step(*step, resumed)
+    conversation = conversation >> client(sent, behind) << to_broker(sent) << paused
+    assert conversation >> broker(said) << to_client(said) << told << closed(CloseReason.SASL_FAILED)
 
 
 def test_a_broker_without_renewals_says_so_and_the_session_goes_on():
     later, said = request(HEARTBEAT, correlation_id=20), shaken(ErrorCode.ILLEGAL_SASL_STATE)
-    conversation = accept(Conversation(locked()), *EXCHANGES["PLAIN"][:2], 1)
     assert (
-        conversation
+        logged_in()
         >> client(handshake("PLAIN"), later)
         << to_broker(handshake("PLAIN"))
         << paused
@@ -440,7 +260,88 @@ def test_a_broker_without_renewals_says_so_and_the_session_goes_on():
         << to_broker(later)
         << to_client(said)
         << resumed
+        >> client_is_lost
+        << closed(CloseReason.PEER_CLOSED)
     )
+
+
+# -- Logins that fail: each is told once, by its mechanism and the broker's error ------------------------
+
+WRONG = {
+    "PLAIN": b"\x00alice\x00" + SECRET,
+    "SCRAM-SHA-256": b"n,,n=alice,r=abc",
+    "SCRAM-SHA-512": b"n,,n=alice,r=abc",
+    "OAUTHBEARER": b"\x01",
+    "GSSAPI": b"\x60\x01",
+    "AWS_MSK_IAM": SECRET,
+}
+
+each_end = pytest.mark.parametrize("ends", [broker_is_lost, client_is_lost])
+
+
+@each_end
+@pytest.mark.parametrize(("mechanism", "token"), WRONG.items(), ids=WRONG)
+def test_a_rejected_token_is_told_with_its_answer_and_is_why_the_session_ends(mechanism, token, ends):
+    step = authenticate(token), authenticated(error_code=REJECTED)
+    conversation = shook(mechanism).in_step(*step, failed(mechanism), resumed)
+    assert conversation >> ends << closed(CloseReason.SASL_FAILED)
+
+
+@pytest.mark.parametrize("version", [0, 1, 2])
+@pytest.mark.parametrize("mechanism", WRONG)
+def test_the_brokers_text_about_a_rejected_login_reaches_the_client_alone(mechanism, version):
+    """It may quote what the client sent: a validator of tokens is the cluster's own code."""
+    said = authenticated(b"quoted: " + SECRET, REJECTED, version, text=b"invalid: " + SECRET)
+    session = shook(mechanism).session
+    effects = session.client_bytes(authenticate(WRONG[mechanism] + SECRET, version), NOW_MS)
+    effects += session.broker_bytes(said, NOW_MS) + session.client_lost()
+    passed = [each for each in effects if isinstance(each, SendToClient)]
+    assert b"".join(each.data for each in passed) == said
+    assert [each.error for each in effects if isinstance(each, SaslFailed)] == ["SASL_AUTHENTICATION_FAILED"]
+    told = b"".join(told_of(each) for each in effects if each not in passed)
+    assert traces(told, {"secret": SECRET}) == []
+
+
+@pytest.mark.parametrize("version", [0, 1])
+@pytest.mark.parametrize(("name", "told"), [("SCRAM-SHA-512", "SCRAM-SHA-512"), ("a password", "other")])
+def test_a_rejected_mechanism_is_told_each_time_by_a_name_of_a_closed_list(version, name, told):
+    conversation, error = Conversation(locked()), failed(told, "UNSUPPORTED_SASL_MECHANISM")
+    for _ in range(2):
+        conversation = conversation.in_step(handshake(name, version), shaken(33, version), error, resumed)
+    assert conversation >> broker_is_lost << closed(CloseReason.SASL_FAILED)
+
+
+@pytest.mark.parametrize("mechanism", ["PLAIN", "SCRAM-SHA-256"])
+def test_a_raw_token_that_a_broker_answers_by_closing_is_told(mechanism):
+    """Handshake v0: a broker has no other way to reject. A client that goes meanwhile has not failed."""
+    token, error = frame(WRONG[mechanism]), failed(mechanism, "the broker closed instead of an answer")
+    for end, told in (
+        (broker_is_lost, (error, closed(CloseReason.SASL_FAILED))),
+        (client_is_lost, (closed(CloseReason.PEER_CLOSED),)),
+    ):
+        conversation = shook(mechanism, RAW) >> client(token) << to_broker(token) << paused >> end
+        for expected in told:
+            conversation = conversation << expected
+        assert conversation
+
+
+@each_end
+def test_an_exchange_that_nobody_goes_on_with_has_not_failed(ends):
+    mechanism, tokens = EXCHANGES["SCRAM-SHA-256"]
+    assert logged_in((mechanism, tokens[:1])) >> ends << closed(CloseReason.PEER_CLOSED)
+
+
+@each_end
+def test_a_bearer_that_goes_after_the_text_that_rejects_its_token_has_failed(ends):
+    """RFC 7628: the answer has no error code; clients need not ask for one."""
+    told = failed("OAUTHBEARER", "the broker rejected the token")
+    conversation = logged_in(("OAUTHBEARER", [(b"forged", INVALID_TOKEN)]))
+    assert conversation >> ends << told << closed(CloseReason.SASL_FAILED)
+
+
+def test_a_bearer_with_a_second_and_better_token_has_not_failed():
+    tokens = [(b"forged", INVALID_TOKEN), *EXCHANGES["OAUTHBEARER"][1]]
+    assert logged_in(("OAUTHBEARER", tokens)) >> client_is_lost << closed(CloseReason.PEER_CLOSED)
 
 
 # -- Secrets ----------------------------------------------------------------------------------------
@@ -451,20 +352,16 @@ def told_of(effect):
     return b"" if isinstance(effect, SendToBroker) else repr(effect).encode()
 
 
-@pytest.mark.parametrize("version", [0, 1])
-@pytest.mark.parametrize(("mechanism", "steps", "principal"), EXCHANGES.values(), ids=EXCHANGES)
-def test_a_secret_is_in_nothing_but_what_goes_to_the_broker(mechanism, steps, principal, version):
+@pytest.mark.parametrize("version", [RAW, 1])
+@pytest.mark.parametrize("exchange", EXCHANGES.values(), ids=EXCHANGES)
+def test_a_secret_is_in_nothing_but_what_goes_to_the_broker(exchange, version):
     session = Session(PEER, locked())
-    effects = session.client_bytes(handshake(mechanism, version), NOW_MS)
-    effects += session.broker_bytes(shaken(version=version), NOW_MS)
-    for token, told in steps:
-        effects += session.client_bytes(authenticate(token) if version else frame(token), NOW_MS)
-        effects += session.broker_bytes(authenticated(told) if version else frame(told), NOW_MS)
+    effects = log_in(session, *exchange, version)
     effects += session.client_bytes(produce({"t": {0: BAD}, "new": {0: GOOD}}), NOW_MS)
     effects += session.client_bytes(request(9999), NOW_MS) + session.client_lost()
     sent = b"".join(effect.data for effect in effects if isinstance(effect, SendToBroker))
     told = b"".join(told_of(effect) for effect in effects)
-    assert (SECRET in sent or DASHED in sent) == (version == 1 or mechanism != "GSSAPI")
+    assert (SECRET in sent or DASHED in sent) == (version == 1 or exchange[0] != "GSSAPI")
     assert traces(told, {"password": SECRET, "token": DASHED}) == []
 
 
@@ -502,3 +399,283 @@ def test_a_token_where_a_request_is_due_is_rejected_without_a_number_made_of_it(
         "an unknown API before authentication",
     )
     assert shown == []
+
+
+# -- Names: a token's, as the broker reads it, or none ------------------------------------------------
+
+SCRAM_FIRSTS = {
+    b"n,,n=alice,r=abc": "alice",
+    b"n,a=alice,n=alice,r=abc": "alice",
+    b"n,a=a=2Cb,n=a=2Cb,r=abc": None,  # the broker compares it as it came: it rejects this
+    b"n,a=bob,n=alice,r=abc": None,  # rejected as well
+    b"n,,m=ext,n=alice,r=abc": "alice",
+    b"n,,n=a=2Cb=3Dc,r=abc": "a,b=c",
+    b"n,,n=a=3D2Cb,r=abc": "a=2Cb",
+    b"n,,n=a=2cb,r=abc": None,
+    b"n,,n=a=,r=abc": None,
+    b"n,,n=a=3,r=abc": None,
+    b"n,,n=al ice,r=abc": "al ice",
+    b"n,,n=al\nice,r=abc": "al\nice",
+    b"n,,n=alice,r=abc,ext=x=y": "alice",
+    b"n,,n=alice,r=abc,n=bob": "alice",
+    b"n,,n=alice,r=abc,TOKENAUTH=true": "alice",
+    b"n,,n=alice,r=abc,tokenauth=false": "alice",
+    b"n,,n=alice,r=abc,tokenauth=yes": "alice",
+    b"n,,n=alice,r=abc,tokenauth=true": None,
+    b"n,,n=alice,r=abc,tokenauth=TRUE": None,
+    b"n,,n=alice,r=abc,tokenauth=true,tokenauth=false": "alice",
+    b"n,,n=alice,r=abc,tokenauth=false,tokenauth=tRue": None,
+    b"n,,n=alice,r=abc,tokenauth=true,x=tokenauth=false": None,
+    b"n,,n=alice,r=abc,xtokenauth=true": "alice",
+    b"n,,n=alice,r=abc,tokenauth=true ": "alice",  # `Boolean.parseBoolean` knows no blanks
+    b"n,,n=tokenauth=true,r=abc": None,
+    b"n,,n=alice,r=tokenauth=true": "alice",
+    b"n,,n=alice,r=abc,": None,
+    b"n,,n=alice,r=abc,tokenauth=": None,
+    b"n,,n=alice,r=abc,=true": None,
+    b"n,,n=alice,r=abc,e1=true": None,
+    b"n,,n=alice,r=": None,
+    b"n,,n=,r=abc": None,
+    b"n,,n=alice": None,
+    b"n,,r=abc,n=alice": None,
+    b"y,,n=alice,r=abc": None,
+    b"p=tls-unique,,n=alice,r=abc": None,
+    b"n=alice,r=abc": None,
+    b"n,,n=al\x00ice,r=abc": None,
+    b"n,,n=alic\xc3\xa9,r=abc": None,
+    b"n,,n=alice,r=a c": None,
+    b"n,,n=alice,r=abc\n": None,
+    b"": None,
+}
+"""The broker's reading of them: pattern by pattern, by its own classes."""
+
+PLAIN_TOKENS = {
+    b"\x00alice\x00secret": "alice",
+    b"alice\x00alice\x00secret": "alice",
+    b"root\x00alice\x00secret": None,
+    b"\x00alice\x00secret\x00": None,
+    b"\x00alice\x00": None,
+    b"\x00\x00secret": None,
+    b"alice\x00secret": None,
+    "\x00älice\x00secret".encode(): "älice",
+    b"\x00al\xffice\x00secret": None,
+    b"\x00al\xed\xa0\x80ice\x00secret": None,
+}
+
+ALICES, ROOTS = jwt({"sub": "alice"}), jwt({"sub": "root"})
+BEARER_TOKENS = {
+    initial(ALICES): "alice",
+    initial(ALICES, b"n,a=alice,"): "alice",
+    initial(ALICES, b"n,a=root,"): None,  # another claim tells whom the broker takes it for
+    initial(ALICES).replace(b"Bearer ", b"bEARER   "): "alice",
+    initial(ALICES).replace(b"Bearer ", b"Bearer\t"): None,
+    initial(ALICES).replace(b"Bearer ", b"Basic "): None,
+    initial(ALICES).replace(b"auth", b"Auth"): None,
+    initial(ALICES, tail=b""): None,
+    initial(ALICES, b"n,"): None,
+    initial(ALICES, b"y,,"): None,
+    initial(ALICES, b""): None,
+    initial(ALICES, tail=b"traceId=1\x01\x01"): "alice",
+    initial(ALICES, tail=b"trace-id=1\x01\x01"): None,
+    initial(ALICES, tail=b"traceId=\x01\x01"): None,
+    initial(ALICES, tail=b"traceId=\xc3\xa9\x01\x01"): None,
+    initial(ROOTS, tail=b"auth=Bearer " + ALICES + b"\x01\x01"): "alice",
+    initial(ROOTS, tail=b"auth=Bearer " + ALICES + b"\x01\x01").replace(b"auth", b"AUTH", 1): "alice",
+    initial(ALICES, tail=b"auth=nothing\x01\x01"): None,
+    initial(ALICES + b"="): None,
+    initial(ALICES + b".more"): None,
+    initial(ALICES.rpartition(b".")[0]): None,
+    initial(b"opaque"): None,
+    initial(jwt({"sub": "alice"}, b"")): "alice",  # unsecured: the broker's own business
+    initial(jwt({"sub": ""})): None,
+    initial(jwt({"sub": " alice"})): None,  # one of Kafka's validators trims it, the other does not
+    initial(jwt({"sub": "!alice!"})): "!alice!",  # the first character that is no blank of Java's
+    initial(jwt({"sub": "alice\n"})): None,
+    initial(jwt({"sub": True})): None,
+    initial(jwt({"sub": None})): None,
+    initial(jwt({"sub": ["alice"]})): None,
+    initial(jwt({"sub": "älice"})): "älice",
+    initial(jwt(b'{"\\u0073ub":"alice"}')): "alice",
+    initial(jwt(b'{"sub":"root","sub":"alice"}')): None,
+    initial(jwt(b'{"sub":"root","\\u0073ub":"alice"}')): None,
+    initial(jwt(b'{"sub":"alice"}{"sub":"root"}')): None,
+    initial(jwt(b'{"sub":"\\ud800"}')): None,
+    initial(jwt(b'{"sub":"\xff"}')): None,
+    initial(jwt('{"sub":"alice"}'.encode("utf-16"))): None,
+    initial(jwt(b"\xef\xbb\xbf" + b'{"sub":"alice"}')): None,
+    initial(jwt(b'["sub"]')): None,
+    initial(jwt({"scope": "x"})): None,
+    initial(jwt(b"[" * 40_000)): None,
+    initial(jwt(b"")): None,
+    initial(b"e30.A.c2ln"): None,
+    initial(jwt({"sub": "alice", "padding": "x" * 100_000})): None,
+}
+
+
+NAMES = {"SCRAM-SHA-256": SCRAM_FIRSTS, "PLAIN": PLAIN_TOKENS, "OAUTHBEARER": BEARER_TOKENS}
+
+
+@pytest.mark.parametrize("mechanism", NAMES)
+def test_a_name_is_read_as_the_broker_reads_it_or_not_at_all(mechanism):
+    for token, name in NAMES[mechanism].items():
+        exchange = scram(token) if mechanism.startswith("SCRAM") else (mechanism, [(token, b"")])
+        assert principal_after(exchange) == (name and f"User:{name}"), token[:200]
+
+
+LOGINS = [(name, v) for name in EXCHANGES for v in (RAW, 0, 1, 2) if (name, v) != ("GSSAPI", RAW)]
+
+
+@pytest.mark.parametrize(("name", "version"), LOGINS)
+def test_an_accepted_peer_is_judged_under_its_name(name, version):
+    is_named = name in ("PLAIN", "SCRAM-SHA-256", "OAUTHBEARER")
+    session = logged_in(EXCHANGES[name], version).session
+    assert principal_of(session) == ("User:alice" if is_named else None)
+
+
+SECOND_MESSAGES = [
+    b"c=biws,r=abcdef,n=admin,p=cHJvb2Y=",
+    b"n,,n=admin,r=abcdef",
+    b"n=admin",
+    b"c=biws,r=abcdef,tokenauth=true,p=cHJvb2Y=",
+]
+FIRST_MESSAGES = {
+    b"n,,n=mallory,r=abc,TOKENAUTH=true": "User:mallory",
+    b"n,,n=mallory,r=abc,tokenauth=true,tokenauth=false": "User:mallory",
+    b"n,,n=dG9rZW4,r=abc,tokenauth=true": None,
+    b"n,,n=mallory,r=abc": "User:mallory",
+    b"not a first message": None,
+}
+
+
+@pytest.mark.parametrize("version", [RAW, 1])
+@pytest.mark.parametrize("final", SECOND_MESSAGES)
+@pytest.mark.parametrize(("first", "principal"), FIRST_MESSAGES.items())
+def test_scrams_second_message_names_nobody(first, principal, final, version):
+    """Its extensions are no part of what is signed: whoever writes them would choose the principal."""
+    assert principal_after(scram(first, final, "SCRAM-SHA-512"), version=version) == principal
+
+
+FORGED = initial(ROOTS), INVALID_TOKEN
+
+
+@pytest.mark.parametrize("version", [RAW, 1])
+@pytest.mark.parametrize(
+    ("token", "principal"), [(initial(jwt({"sub": "mallory"})), "User:mallory"), (initial(b"opaque"), None)]
+)
+def test_a_bearers_name_is_that_of_the_token_which_was_accepted(token, principal, version):
+    """RFC 7628: a token that will not do is answered with a text, and the server takes another one."""
+    assert principal_after(("OAUTHBEARER", [FORGED, (token, b"")]), version=version) == principal
+
+
+@pytest.mark.parametrize(("claim", "name"), [("sub", "root"), ("client_id", "mallory"), ("none", None)])
+def test_a_bearers_name_is_in_the_claim_that_brokers_go_by(claim, name):
+    exchange = "OAUTHBEARER", [(initial(jwt({"sub": "root", "client_id": "mallory"})), b"")]
+    view = replace(locked(), bearer_claim=claim)
+    assert principal_after(exchange, view=view) == (name and f"User:{name}")
+
+
+# -- Whose certificate was shown, and who was somebody before ----------------------------------------
+
+SHOWN = replace(PEER, principal="User:CN=gateway")
+TOKEN = EXCHANGES["a delegation token, by its id"]
+
+
+@pytest.mark.parametrize("name", ["GSSAPI", "a delegation token, by its id", "a mechanism that nobody knows"])
+def test_who_logged_in_without_a_name_that_can_be_read_is_not_its_certificate(name):
+    """`DefaultKafkaPrincipalBuilder`: after SASL the principal is SASL's, whatever certificate was shown."""
+    assert principal_after(EXCHANGES[name], peer=SHOWN) is None
+
+
+def test_a_certificate_names_who_has_not_logged_in_where_no_login_is_wanted():
+    assert principal_after(peer=SHOWN, view=view_of()) == "User:CN=gateway"
+
+
+ALICE, BOB = scram(b"n,,n=alice,r=abc"), scram(b"n,,n=bob,r=abc")
+RENEWALS = {
+    "as itself": (ALICE, ALICE, "User:alice"),
+    "by a token": (ALICE, TOKEN, None),
+    "after a token": (TOKEN, ALICE, "User:alice"),
+    "as another, which no broker takes": (ALICE, BOB, None),
+    "as another by another mechanism": (ALICE, ("PLAIN", [(b"\x00bob\x00pw", b"")]), None),
+    "after half an exchange": (("SCRAM-SHA-256", BOB[1][:1]), PLAIN, "User:alice"),
+}
+
+
+@pytest.mark.parametrize(("first", "second", "principal"), RENEWALS.values(), ids=RENEWALS)
+def test_a_session_that_is_renewed_has_no_name_of_before(first, second, principal):
+    """KIP-368: a broker takes the same principal by the same mechanism, or closes."""
+    assert principal_after(first, second) == principal
+
+
+# -- Whatever comes ----------------------------------------------------------------------------------
+
+PIECES = [
+    b"n,",
+    b",",
+    b"=",
+    b"n=alice",
+    b"a=alice",
+    b"r=abc",
+    b"m=x",
+    b",tokenauth=",
+    b"true",
+    b"=2C",
+    b"=3D",
+    b"\x00",
+    b"\x01",
+    b"auth=",
+    b"Bearer ",
+    ALICES,
+    b".",
+    b"\xff",
+    b"\xed\xa0\x80",
+]
+TOKENS = st.lists(st.sampled_from(PIECES) | st.binary(max_size=3), max_size=12).map(b"".join)
+
+
+@given(token=TOKENS)
+def test_any_token_has_a_name_that_can_be_written_down_or_none(token):
+    for read in (plain_name, scram_name, bearer_name):
+        name = read(token)
+        assert name is None or name.encode()
+
+
+CLAIMS = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3),
+)
+
+
+@given(claims=st.dictionaries(st.sampled_from(["sub", "Sub", "x"]) | st.text(max_size=3), CLAIMS))
+def test_a_bearer_is_whom_its_subject_says_without_blanks_or_nobody(claims):
+    subject = claims.get("sub")
+    is_name = isinstance(subject, str) and subject and subject == subject.strip(JAVAS_BLANKS)
+    assert bearer_name(initial(jwt(claims))) == (subject if is_name else None)
+
+
+# -- Before authentication, nobody may make the proxy work or remember ---------------------------------
+
+MIB = 1 << 20
+LARGE = {
+    "bearer: nothing but separators": (bearer_name, b"n,,\x01" + b"\x01" * MIB),
+    "bearer: pairs": (bearer_name, b"n,,\x01" + b"a=b\x01" * (MIB // 4) + b"\x01"),
+    "bearer: tokens": (bearer_name, b"n,,\x01" + b"auth=Bearer a.b.c\x01" * (MIB // 18) + b"\x01"),
+    "bearer: dots": (bearer_name, b"n,,\x01auth=Bearer " + b"." * MIB + b"\x01\x01"),
+    "bearer: claims": (bearer_name, initial(jwt(b'{"sub":"alice","x":[' + b"{}," * (MIB // 4) + b"1]}"))),
+    "scram: commas": (scram_name, b"n,,n=a,r=a" + b"," * MIB),
+    "scram: extensions": (scram_name, b"n,,n=a,r=a" + b",a=b" * (MIB // 4)),
+    "scram: tokens": (scram_name, b"n,,n=a,r=a" + b",tokenauth=true" * (MIB // 15)),
+    "scram: escapes": (scram_name, b"n,,n=" + b"=2C" * (MIB // 3) + b",r=a"),
+    "plain: separators": (plain_name, b"\x00" * MIB),
+}
+
+
+@pytest.mark.parametrize(("read", "token"), LARGE.values(), ids=LARGE)
+def test_no_object_is_made_for_each_piece_of_a_token(read, token):
+    """8 MiB of separators were 578 MiB of tuples."""
+    tracemalloc.start()
+    try:
+        read(token)
+        assert tracemalloc.get_traced_memory()[1] <= 8 * len(token)
+    finally:
+        tracemalloc.stop()

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.session.conversation import HOUR_MS, NOW_MS, PEER, Session, view_of
+from tests.session.logins import authenticate, authenticated, handshake, shaken
 from tests.session.messages import API_VERSIONS, HEARTBEAT, answer, produce, produced, request
-from tests.session.test_sasl import authenticate, authenticated, handshake, shaken
 from tests.wire.batches import batch
 from tsproxy.session.effects import CloseSession, Judge, ReadAnswer, SendToBroker
 from tsproxy.session.produce import cost
