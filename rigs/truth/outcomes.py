@@ -19,7 +19,7 @@ Clients in Go and JavaScript try 10 and 87 (`tests/clients/test_counts.py`).
 
 By which code a broker answers while a leader is killed (6, 7, 20 or none) is chance. Not tried with clients:
 56 KAFKA_STORAGE_ERROR (a disk that fails). Unit tests hold what is booked for a code
-(`tests/session/test_sent_again.py`, `tests/model/test_sent_again.py`).
+(`tests/session/test_produce.py`, `tests/model/test_sent_again.py`).
 
 These clients cannot bring a broker to:
 

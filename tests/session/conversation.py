@@ -169,22 +169,19 @@ class Conversation:
         return self
 
     def __lshift__(self, expected):
+        if isinstance(expected, tuple):
+            for each in expected:
+                self << each
+            return self
         assert self._effects, f"nothing where {expected} is due, after: {self._said}"
         effect = self._effects.popleft()
         assert expected.fits(effect), f"{effect}\n where {expected} is due, after: {self._said}"
         self._said.append(expected)
         return self
 
-    def relays(self, asked, said):
-        """A request goes on as it came, and so does its answer."""
-        return self >> client(asked) << to_broker(asked) >> broker(said) << to_client(said)
-
     def in_step(self, asked, said, *told):
-        """The same, and the client is not read meanwhile; behind the answer comes `told`."""
-        conversation = self >> client(asked) << to_broker(asked) << paused >> broker(said) << to_client(said)
-        for expected in told:
-            conversation = conversation << expected
-        return conversation
+        """A request goes on, and the client is not read until its answer; behind the answer comes `told`."""
+        return self >> client(asked) << to_broker(asked) << paused >> broker(said) << to_client(said) << told
 
     def __bool__(self):
         self._nothing_is_left()
@@ -203,6 +200,18 @@ def client(*frames):
 
 def broker(*frames):
     return lambda conversation: conversation.session.broker_bytes(b"".join(frames), conversation.now_ms)
+
+
+def relayed(asked, said):
+    """A request goes on as it came, and so does its answer. The other effects are those of the answer."""
+
+    def happens(conversation):
+        conversation >> client(asked) << to_broker(asked)
+        first, *others = broker(said)(conversation)
+        assert to_client(said).fits(first), first
+        return others
+
+    return happens
 
 
 def happens(event):

@@ -24,6 +24,7 @@ from tests.session.conversation import (
     later,
     node_wanted,
     noted,
+    relayed,
     to_broker,
     to_client,
     view_becomes,
@@ -201,22 +202,14 @@ def test_no_byte_of_a_controllers_address_reaches_a_client(entity, data):
 
 def test_an_older_quorum_streams_through():
     asked, told = request(55, 1, b"\x01\x00"), answer(55, 1, b"whatever it says")
-    assert Conversation() >> client(asked) << to_broker(asked) >> broker(told) << to_client(told)
+    assert Conversation() >> relayed(asked, told)
 
 
 def test_the_configurations_of_topics_alone_stream_through():
     """Two thousand topics, as a user interface asks for them, once held the loop for 0.6 s."""
     asked = request(32, 0, struct.pack(">ibh", 1, 2, 1) + b"t" + b"\xff\xff\xff\xff")
     told = configs_told(b"\x00\x01v")
-    assert (
-        Conversation()
-        >> client(asked)
-        << to_broker(asked)
-        >> broker(told[:20])
-        << to_client(told[:20])
-        >> broker(told[20:])
-        << to_client(told[20:])
-    )
+    assert Conversation() >> relayed(asked, told[:20]) >> broker(told[20:]) << to_client(told[20:])
 
 
 # -- An unmapped node -------------------------------------------------------------------------------

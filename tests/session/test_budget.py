@@ -1,17 +1,23 @@
-"""One request has a budget over all its partitions, and a judge that nobody waits for any more stops."""
+"""One request has a budget over all its partitions, and a judge that nobody waits for any more stops. The
+possible cost of a request decides where it is judged. A bomb costs little."""
 
 import gzip
 import struct
+import subprocess
+import sys
 import zlib
 from dataclasses import replace
+from pathlib import Path
 
+import lz4.frame
 import pytest
+import zstandard
 from isal import isal_zlib
 
 from tests.fastpath.conversations import RejectsOdd
 from tests.session.conversation import HOUR_MS, LIMITS, NOW_MS
-from tests.session.test_bombs import MIB
-from tests.wire.batches import GZIP, LZ4, SNAPPY, ZSTD, batch, record
+from tests.session.messages import produce
+from tests.wire.batches import GZIP, LZ4, NONE, SNAPPY, XERIAL_HEADER, ZSTD, batch, raw_snappy, record
 from tests.wire.blobs import gzip_of_empty_blocks
 from tests.wire.gzip_calls import noted
 from tsproxy.model.custom_rule import CustomRule
@@ -22,14 +28,16 @@ from tsproxy.model.verdict import Accept, TopicLimits
 from tsproxy.model.view import SessionLimits, View
 from tsproxy.session.job import A_STEP, AN_ODD_BATCH, BYTES_A_RECORD, StoppedError, Work
 from tsproxy.session.policies import of_anybody
-from tsproxy.session.produce import bare_messages
+from tsproxy.session.produce import bare_messages, cost
 from tsproxy.session.produce.judge_partitions import judge_all, judge_steps
-from tsproxy.wire import codecs, record_set
+from tsproxy.wire import codecs, k00_produce, record_set
 from tsproxy.wire.headers import RequestHeader
 from tsproxy.wire.record_batch import SHELLS
+from tsproxy.wire.record_set import MAGIC_OFFSET
 
 HEADER = RequestHeader(0, 9, 1, None, 0)
 UNLIMITED = TopicLimits()
+MIB = 1 << 20
 
 
 def request_of(*records):
@@ -270,3 +278,148 @@ def test_bare_messages_that_only_python_can_judge_are_not_rejected_for_their_num
 
     assert isinstance(one.verdict, Accept)
     assert one.batch.records == 2_000
+
+
+# -- Where a request is judged ------------------------------------------------------------------------
+
+
+PACKED, PLAIN = batch([NOW_MS], GZIP), batch([NOW_MS], NONE)
+
+
+def header(version):
+    return RequestHeader(0, version, 1, "app", 0)
+
+
+def asking(*sets):
+    """A request with these records in its partitions."""
+    partitions = (PartitionProduceData(n, s and memoryview(s)) for n, s in enumerate(sets))
+    return ProduceRequest(None, -1, 30_000, (TopicProduceData("t", tuple(partitions)),))
+
+
+def long(records, size):
+    """The first batch stays as it is."""
+    return records + bytes(size - len(records))
+
+
+COSTS = {
+    "by the counts that batches state": (9, [batch([NOW_MS]), batch([NOW_MS] * 3)], 2 * 20 + 4),
+    "null records cost their partition": (9, [None], 20),
+    "no less than nothing": (9, [batch([NOW_MS], records_count=-5), batch([NOW_MS] * 2)], 2 * 20 + 2),
+    "by size below v3": (2, [bytes(100)], 20 + 30 * 100),
+    "by size where a message of old magic stands": (9, [bytes(MAGIC_OFFSET) + b"\x01"], 20 + 30 * 17),
+    "marked as the broker's time": (9, [batch([NOW_MS] * 3, attributes=8)], 20 + 3 * cost.A_MARKED_RECORD),
+    "magic 2 is not old": (9, [bytes(MAGIC_OFFSET) + b"\x02"], 20),
+    "no magic": (9, [bytes(MAGIC_OFFSET)], 20),
+}
+
+
+@pytest.mark.parametrize(("version", "sets", "most"), COSTS.values(), ids=COSTS)
+def test_so_many_records_a_request_may_cost(version, sets, most):
+    assert cost.records_at_most(header(version), asking(*sets)) == most
+
+
+HALF = cost.OFFLOAD_BYTES // 2
+OFFLOADED = {
+    "just enough": (3, [long(PACKED, 2 * HALF)], True),
+    "one byte less": (3, [long(PACKED, 2 * HALF - 1)], False),
+    "in several partitions": (3, [long(PACKED, HALF), None, long(PACKED, HALF)], True),
+    "half of it is not compressed": (3, [long(PACKED, HALF), long(PLAIN, HALF)], False),
+    "nothing is compressed": (3, [long(PLAIN, 2 * HALF)], False),
+    "below v3 a later batch may be": (2, [long(PLAIN, 2 * HALF)], True),
+    "there is no batch": (3, [bytes(2 * HALF)], False),
+}
+
+
+@pytest.mark.parametrize(("version", "sets", "is_offloaded"), OFFLOADED.values(), ids=OFFLOADED)
+def test_a_thread_judges_where_much_may_have_to_be_decompressed(version, sets, is_offloaded):
+    assert cost.must_offload(header(version), asking(*sets)) is is_offloaded
+
+
+@pytest.mark.parametrize(
+    ("size", "most"), [(0, 16), (63, 16), (64, 17), (64 * 1984, 2_000), (1 << 20, 2_000)]
+)
+def test_so_many_partitions_are_read_on_the_loop(size, most):
+    assert cost.most_partitions_here(size) == most
+
+
+def test_partitions_beyond_a_few_are_counted_while_they_are_judged():
+    assert cost.kept_while_judged(100, 16) == 100
+    assert cost.kept_while_judged(100, 18) == 100 + 2 * (5 << 10)
+
+
+def test_a_request_that_nobody_has_read_counts_as_many_partitions_as_fit_into_it():
+    assert cost.kept_while_judged(6_000, None) == cost.kept_while_judged(
+        6_000, 6_000 // k00_produce.SMALLEST_PARTITION
+    )
+    huge = 100 << 20
+    assert cost.kept_while_judged(huge, None) == cost.kept_while_judged(huge, k00_produce.MAX_PARTITIONS)
+
+
+# -- Bombs --------------------------------------------------------------------------------------------
+
+
+UNFOLDED_MIB = 1024
+ZEROS = bytes(MIB)
+
+
+def one_stream(compressor):
+    return b"".join(compressor.compress(ZEROS) for _ in range(UNFOLDED_MIB)) + compressor.flush()
+
+
+def lz4_frame():
+    compressor = lz4.frame.LZ4FrameCompressor(block_linked=False)
+    return compressor.begin() + one_stream(compressor)
+
+
+def xerial_blocks():
+    block = raw_snappy(ZEROS)
+    return XERIAL_HEADER + (len(block).to_bytes(4, "big") + block) * UNFOLDED_MIB
+
+
+BOMBS = {
+    "gzip": (GZIP, lambda: one_stream(isal_zlib.compressobj(1, wbits=31))),
+    "gzip, many members": (GZIP, lambda: isal_zlib.compress(ZEROS, 1, 31) * UNFOLDED_MIB),
+    "xerial": (SNAPPY, xerial_blocks),
+    "raw snappy": (SNAPPY, lambda: b"\x80\x80\x80\x80\x04" + raw_snappy(ZEROS)[3:]),
+    "lz4": (LZ4, lz4_frame),
+    "zstd": (ZSTD, lambda: one_stream(zstandard.ZstdCompressor().compressobj())),
+    "zstd in one frame of known size": (
+        ZSTD,
+        lambda: one_stream(zstandard.ZstdCompressor().compressobj(size=UNFOLDED_MIB * MIB)),
+    ),
+}
+
+JUDGE = """
+import re, sys
+from pathlib import Path
+from tsproxy.model.verdict import TopicLimits
+from tsproxy.model.view import View
+from tsproxy.session.produce.judge_partitions import judge_all
+from tsproxy.wire.headers import read_request_header
+from tsproxy.wire.k00_produce import read_request
+
+def most_resident_kib():
+    return int(re.search(r"VmHWM:\\s+(\\d+)", Path("/proc/self/status").read_text())[1])
+
+asked = memoryview(sys.stdin.buffer.read())[4:]
+header = read_request_header(asked)
+request = read_request(header.api_version, asked[header.body_start:])
+view = View(topics={"t": TopicLimits(after_max_ms=0, max_message_bytes=1 << 30)})
+before = most_resident_kib()
+(judged,) = judge_all(header, request, view, 0)
+print((most_resident_kib() - before) // 1024)
+print(judged.verdict.error_code, len(judged.verdict.record_errors))
+print(judged.verdict.error_message)
+"""
+"""In a process of its own: the codecs' memory is not Python's, and only its highest mark is told."""
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="only Linux tells a process's peak memory")
+@pytest.mark.parametrize(("codec", "bomb"), BOMBS.values(), ids=BOMBS)
+def test_a_bomb_is_rejected_by_name_and_costs_little(codec, bomb):
+    asked = produce({"t": {0: batch(codec=codec, body=bomb(), records_count=1)}})
+    told = subprocess.run([sys.executable, "-c", JUDGE], input=asked, capture_output=True, check=True)
+    grown_mib, code, text = told.stdout.decode().splitlines()
+    assert int(grown_mib) <= 16
+    assert code == "87 0"
+    assert "limits.decompressed_batch" in text

@@ -16,8 +16,8 @@ from tests.session.conversation import (
     broker,
     client,
     closed,
+    relayed,
     to_broker,
-    to_client,
     view_of,
 )
 from tests.session.messages import FETCH, HEARTBEAT, METADATA, SHARE_FETCH, answer, produce, produced, request
@@ -268,7 +268,7 @@ def test_what_is_held_of_the_end_counts():
 def test_below_16_nothing_is_read():
     for version in (4, 12, 15):
         asked, said = request(FETCH, version), answer(FETCH, version, b"\xff" * 40)
-        assert Conversation() >> client(asked) << to_broker(asked) >> broker(said) << to_client(said)
+        assert Conversation() >> relayed(asked, said)
 
 
 def test_metadata_behind_it_is_read():

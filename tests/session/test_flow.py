@@ -15,6 +15,7 @@ from tests.session.conversation import (
     client,
     closed,
     paused,
+    relayed,
     resumed,
     to_broker,
     to_client,
@@ -102,10 +103,7 @@ def test_a_local_answer_never_cuts_into_an_answer_that_streams():
     fetched = answer(FETCH, 4, bytes(100))
     assert (
         Conversation()
-        >> client(first)
-        << to_broker(first)
-        >> broker(fetched[:50])
-        << to_client(fetched[:50])
+        >> relayed(first, fetched[:50])
         >> client(second)
         << booked("rejected")
         >> broker(fetched[50:])
@@ -328,7 +326,7 @@ def test_which_cluster_and_node_a_client_believes_in_goes_by_as_it_came():
     """KIP-1242: the broker compares; here it is another one, and says so (129, no offers)."""
     asked = request(API_VERSIONS, 5, VERSIONS_ASKED[:-1] + b"\x06abcde" + struct.pack(">i", 2) + b"\x00")
     said = answer(API_VERSIONS, 5, b"\x00\x81" + b"\x01" + bytes(4) + b"\x00")
-    assert Conversation() >> client(asked) << to_broker(asked) >> broker(said) << to_client(said)
+    assert Conversation() >> relayed(asked, said)
 
 
 @pytest.mark.parametrize("version", [4, 5])
@@ -336,7 +334,7 @@ def test_an_older_broker_may_reject_a_version_in_the_oldest_form(version):
     """Error 35 comes as v0 whatever was asked, and passes as it came. No released broker speaks v5."""
     asked = request(API_VERSIONS, version, VERSIONS_ASKED)
     said = answer(API_VERSIONS, 0, UNSUPPORTED)
-    assert Conversation() >> client(asked) << to_broker(asked) >> broker(said) << to_client(said)
+    assert Conversation() >> relayed(asked, said)
 
 
 def test_the_client_software_is_remembered_with_each_batch():

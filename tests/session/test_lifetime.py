@@ -1,9 +1,11 @@
-"""How a connection ends: one end is over, and the session goes on until nothing is left to do for it."""
+"""How a connection ends: one end is over, and the session goes on until nothing is left to do for it. By the
+bytes that it holds, the shell finds who stalls."""
 
 from dataclasses import replace
 
 import pytest
 
+from tests.documents.tables import rows_of
 from tests.session.conversation import (
     HOUR_MS,
     NOW_MS,
@@ -11,6 +13,7 @@ from tests.session.conversation import (
     SECOND_MS,
     Conversation,
     Expected,
+    Session,
     at,
     booked,
     broker,
@@ -30,6 +33,7 @@ from tests.session.conversation import (
     proxy_cuts,
     proxy_drains,
     read_beside,
+    relayed,
     resumed,
     thread_judges,
     thread_reads,
@@ -38,12 +42,15 @@ from tests.session.conversation import (
     topic_wanted,
     view_of,
 )
-from tests.session.messages import HEARTBEAT, answer, produce, produced, request
+from tests.session.messages import HEARTBEAT, METADATA, answer, produce, produced, request
 from tests.wire.batches import CODECS, batch
-from tsproxy.session.effects import CloseReason, Count, SessionCounter
+from tsproxy.proxy.connections.reasons import ProxyReason
+from tsproxy.proxy.limits.limit import Limit
+from tsproxy.session.effects import CloseReason, Count, ReasonToClose, SessionCounter
 from tsproxy.session.events import ClientIdentified
 from tsproxy.session.lifetime import HALF_CLOSED_MS, Stage
 from tsproxy.session.produce import cost
+from tsproxy.wire.frames import Unfinished
 
 ONE, TWO = request(HEARTBEAT, 4, correlation_id=1), request(HEARTBEAT, 4, correlation_id=2)
 ANSWER, SECOND = answer(HEARTBEAT, 4, bytes(7), 1), answer(HEARTBEAT, 4, bytes(7), 2)
@@ -83,9 +90,7 @@ def test_a_client_that_sends_no_more_gets_all_its_answers():
 @pytest.mark.parametrize("end", [client_ends, proxy_drains, client_is_lost, broker_ends, broker_is_lost])
 def test_an_end_that_nothing_is_owed_to_ends_the_connection(end):
     assert Conversation() >> end << OVER
-    assert (
-        Conversation() >> client(ONE) << to_broker(ONE) >> broker(ANSWER) << to_client(ANSWER) >> end << OVER
-    )
+    assert Conversation() >> relayed(ONE, ANSWER) >> end << OVER
 
 
 def test_a_client_that_sends_no_more_does_not_wait_for_ever():
@@ -373,3 +378,79 @@ def test_without_a_broker_an_early_request_ends_with_the_connection(end):
 
 def test_a_broker_that_speaks_before_it_is_connected_is_not_heard():
     assert Conversation(is_connected=False) >> broker(ANSWER) >> broker_connects << enters(Stage.RELAYING)
+
+
+# -- The bytes that are held --------------------------------------------------------------------------
+
+
+FRAME = request(HEARTBEAT, correlation_id=1)
+
+
+@pytest.fixture
+def session():
+    return Session(PEER, view_of(), uses_fast_path=True)
+
+
+def test_between_two_requests_nothing_is_unfinished(session):
+    session.client_bytes(FRAME, NOW_MS)
+
+    assert session.unfinished is None
+    assert session.held_bytes == 0
+
+
+@pytest.mark.parametrize(
+    ("received", "announced"), [(3, None), (4, len(FRAME)), (len(FRAME) - 1, len(FRAME))]
+)
+def test_the_beginning_of_a_request_is_held_and_told(session, received, announced):
+    session.client_bytes(FRAME[:received], NOW_MS)
+
+    assert session.unfinished == Unfinished(0, received, announced)
+    assert session.held_bytes == received
+
+
+def test_the_next_unfinished_request_has_another_number(session):
+    session.client_bytes(FRAME[:7], NOW_MS)
+    first = session.unfinished
+    session.client_bytes(FRAME[7:] + FRAME[:7], NOW_MS)
+
+    assert session.unfinished.number != first.number
+
+
+def test_a_request_that_drips_keeps_its_number(session):
+    session.client_bytes(FRAME[:7], NOW_MS)
+    first = session.unfinished
+    session.client_bytes(FRAME[7:9], NOW_MS)
+
+    assert session.unfinished == Unfinished(first.number, 9, len(FRAME))
+
+
+def test_before_the_peer_is_accepted_no_number_out_of_its_bytes_is_told():
+    session = Session(PEER, view_of(broker_needs_sasl=True))
+    session.client_bytes(FRAME[:9], NOW_MS)
+
+    assert session.unfinished == Unfinished(0, 9, None)
+
+
+def test_an_answer_that_is_read_whole_is_held_until_its_end(session):
+    session.client_bytes(request(METADATA, correlation_id=1), NOW_MS)
+    session.broker_bytes(answer(METADATA, correlation_id=1)[:7], NOW_MS)
+
+    assert session.held_bytes == 7
+
+
+# -- Reasons ------------------------------------------------------------------------------------------
+
+
+REASONS = [reason for kind in (CloseReason, ProxyReason, Limit) for reason in kind]
+
+
+def test_the_page_says_who_loses_what_and_why_once_for_each_reason():
+    rows = rows_of(
+        "evidence/transparency.md", "reason", "what happened", "without an answer", "why no answer"
+    )
+    assert sorted(reason for reason, *_ in rows) == sorted(f"`{reason}`" for reason in REASONS)
+    assert [row for row in rows if not all(row)] == []
+
+
+def test_each_kind_of_reason_is_compared():
+    assert len({*REASONS}) == sum(map(len, ReasonToClose.__subclasses__()))

@@ -15,7 +15,9 @@ from tests.session.conversation import (
     at,
     booked,
     broker,
+    buried,
     client,
+    relayed,
     to_broker,
     to_client,
     view_becomes,
@@ -25,6 +27,7 @@ from tests.session.conversation import (
 )
 from tests.session.messages import accepted, produce, produced, rejected
 from tests.wire.batches import batch
+from tsproxy.model.kafka import ErrorCode
 from tsproxy.model.outcome import Culprit
 from tsproxy.model.policy import (
     Choice,
@@ -39,6 +42,9 @@ from tsproxy.model.policy import (
     Waiver,
 )
 from tsproxy.model.verdict import Reason, TopicLimits, UnitGuess
+from tsproxy.policy.fast_path import fast_path_bounds
+from tsproxy.session.effects import Emit, EmitDead, SendToClient
+from tsproxy.session.policies import of_anybody
 
 AHEAD_MS = NOW_MS + 2 * HOUR_MS
 BAD = batch([NOW_MS, AHEAD_MS])
@@ -63,10 +69,7 @@ def test_a_wrong_maximum_is_booked_unless_something_else_would_reject_the_batch(
 def test_audit_forwards_untouched_and_counts_what_it_would_have_rejected():
     assert (
         Conversation(by_rule(mode=Mode.AUDIT))
-        >> client(ASKED)
-        << to_broker(ASKED)
-        >> broker(SAID)
-        << to_client(SAID)
+        >> relayed(ASKED, SAID)
         << booked(
             "accepted",
             would_reject=True,
@@ -97,10 +100,7 @@ def test_a_broker_that_rejects_what_audit_let_pass_is_told_of_by_its_own_reason(
     )
     assert (
         Conversation(by_rule(mode=Mode.AUDIT))
-        >> client(ASKED)
-        << to_broker(ASKED)
-        >> broker(said)
-        << to_client(said)
+        >> relayed(ASKED, said)
         << booked("broker_rejected", would_reject=False, rule=None)
     )
 
@@ -187,10 +187,7 @@ def test_a_candidate_for_the_past_alone_warns_of_nothing_ahead(times_ms):
     asked = produce({"t": {0: batch(times_ms)}})
     assert (
         Conversation(view_of(policy=policy, limits=TopicLimits()))
-        >> client(asked)
-        << to_broker(asked)
-        >> broker(SAID)
-        << to_client(SAID)
+        >> relayed(asked, SAID)
         << booked("accepted", would_reject=True, bad_records=1, reason=Reason.TOO_OLD)
     )
 
@@ -215,10 +212,7 @@ def test_a_waiver_lets_pass_until_it_ends_and_then_no_more():
     first, second = ASKED, produce({"t": {0: BAD}}, correlation_id=2)
     conversation = (
         Conversation(view_of(policy=Policy(waivers=(waiver,))))
-        >> client(first)
-        << to_broker(first)
-        >> broker(SAID)
-        << to_client(SAID)
+        >> relayed(first, SAID)
         << booked("accepted", would_reject=True, waiver="backfill", mode=Mode.AUDIT)
     )
     said = out_of_range(correlation_id=2, now_ms=NOW_MS + 1)
@@ -229,7 +223,7 @@ def test_under_a_waiver_the_fast_path_forwards_what_needs_none_and_nothing_else_
     waiver = Waiver("backfill", Match(), NOW_MS + 1, "data-platform", "OPS-123")
     good = produce({"t": {0: GOOD}})
     conversation = Conversation(view_of(policy=Policy(waivers=(waiver,))), uses_fast_path=True)
-    conversation >> client(good) << to_broker(good) >> broker(SAID) << to_client(SAID) << booked("accepted")
+    conversation >> relayed(good, SAID) << booked("accepted")
     requests, answers = conversation.session.fast_path.requests, conversation.session.fast_path.answers
     for now_ms in (NOW_MS, NOW_MS + 1):
         assert requests.forward_read(good, now_ms) == len(good)
@@ -337,10 +331,7 @@ def test_while_the_clock_is_not_one_to_judge_by_nothing_is_rejected_and_all_is_c
         << to_client(out_of_range())
         << booked("rejected", mode=Mode.ENFORCE)
         >> view_becomes(suspended)
-        >> client(bad)
-        << to_broker(bad)
-        >> broker(produced({"t": {0: accepted()}}))
-        << to_client(produced({"t": {0: accepted()}}))
+        >> relayed(bad, produced({"t": {0: accepted()}}))
         << booked("accepted", would_reject=True, mode=Mode.AUDIT, rule="topic-limits")
         >> view_becomes(view_of())
         >> client(bad)
@@ -355,5 +346,106 @@ def test_the_fast_path_can_learn_the_widest_limits(bound_ms):
     around = view_of(limits=widest, policy=Policy(clock_tolerance_ms=1))
     conversation = Conversation(around, uses_fast_path=True)
     asked = produce({"t": {0: batch([0, NOW_MS, -5])}})
-    conversation >> client(asked) << to_broker(asked) >> broker(SAID) << to_client(SAID)
+    conversation >> relayed(asked, SAID)
     assert conversation << booked("accepted")
+
+
+# -- Dead letters -------------------------------------------------------------------------------------
+
+
+BAD_MS = NOW_MS + DAY_MS
+
+view = partial(view_by, "keep", dead_letters=True)
+
+
+def dead_of(effects):
+    return [effect.batch for effect in effects if isinstance(effect, EmitDead)]
+
+
+def test_a_rejected_batch_is_handed_on_as_it_came_with_what_it_was_rejected_for():
+    data = batch([NOW_MS, BAD_MS, NOW_MS, BAD_MS + 1])
+    [dead] = dead_of(client(produce({"t": {3: data}}))(Conversation(view())))
+
+    assert (dead.records, dead.topic, dead.partition, dead.now_ms) == (data, "t", 3, NOW_MS)
+    assert (dead.rule, dead.bad_records, dead.peer.client_id) == ("keep", 2, "app")
+    assert [violation.batch_index for violation in dead.rejection.violations] == [1, 3]
+
+
+def test_what_the_client_is_told_is_what_it_is_told_without():
+    request = produce({"t": {0: batch([BAD_MS])}})
+    told = client(request)(Conversation(view()))
+    otherwise = client(request)(Conversation(view_of()))
+
+    assert [each for each in told if isinstance(each, SendToClient)] == [
+        each for each in otherwise if isinstance(each, SendToClient)
+    ]
+
+
+def test_beside_a_good_partition_only_the_bad_one_is_handed_on():
+    good, bad = batch([NOW_MS]), batch([BAD_MS])
+    assert (
+        Conversation(view())
+        >> client(produce({"t": {0: good, 1: bad}}))
+        << to_broker(produce({"t": {0: good}}))
+        << booked("rejected", partition=1, rule="keep")
+        << buried(partition=1, records=bad)
+    )
+
+
+def test_nothing_of_it_is_kept_until_the_broker_answers():
+    conversation = Conversation(view())
+    client(produce({"t": {0: batch([NOW_MS]), 1: batch([BAD_MS])}}))(conversation)
+
+    [slot] = conversation.session._state.slots.clear()
+    assert [partition.dead for partition in slot.verdict.rejected] == [None]
+
+
+def test_no_copies_without_a_rule_that_asks_nor_of_what_is_forwarded():
+    request = produce({"t": {0: batch([BAD_MS])}})
+
+    assert dead_of(client(request)(Conversation())) == []
+    assert dead_of(client(request)(Conversation(view(mode=Mode.AUDIT)))) == []
+
+
+def test_a_batch_that_only_the_broker_rejects_is_not_copied():
+    """The proxy has forwarded it, and keeps no bytes of it."""
+    session = Conversation(view()).session
+    effects = session.client_bytes(produce({"t": {0: batch([NOW_MS])}}), NOW_MS)
+    effects += session.broker_bytes(produced({"t": {0: {"error_code": ErrorCode.INVALID_TIMESTAMP}}}), NOW_MS)
+    assert [each.outcome.verdict for each in effects if isinstance(each, Emit)] == ["broker_rejected"]
+    assert dead_of(effects) == []
+
+
+def test_a_batch_rejected_as_a_whole_is_handed_on_without_its_bytes():
+    [dead] = dead_of(client(produce({"t": {0: batch([BAD_MS] * 2, crc=1)}}))(Conversation(view())))
+
+    assert (dead.records, dead.bad_records, dead.rejection.bad_records) == (b"", 2, None)
+
+
+def test_defaults_may_ask_for_everybody_and_a_rule_may_not_want_it():
+    everybody = Policy(
+        defaults=RuleSettings(dead_letters=True), rules=(Rule("not", Match(), RuleSettings()),)
+    )
+    nobody = replace(everybody, rules=(Rule("not", Match(), RuleSettings(dead_letters=False)),))
+    request = produce({"t": {0: batch([BAD_MS])}})
+
+    assert dead_of(client(request)(Conversation(replace(view_of(), policy=everybody))))
+    assert not dead_of(client(request)(Conversation(replace(view_of(), policy=nobody))))
+
+
+def test_the_kernel_may_pass_what_it_may_pass_without():
+    """Only rejected batches are copied, and none of them ever passes."""
+    kept, bare = (of_anybody(v).of("t", NOW_MS) for v in (view(), view_of()))
+
+    assert fast_path_bounds(kept) == fast_path_bounds(bare)
+    assert Reason.TOO_FAR_AHEAD in {dead.rejection.reason for dead in dead_of(passed_and_rejected())}
+
+
+def passed_and_rejected():
+    """With the kernel, after it has learnt the topic: a bad batch still comes to the session."""
+    conversation = Conversation(view(), uses_fast_path=True)
+    session, now_ms = conversation.session, NOW_MS
+    for data in (batch([NOW_MS]), batch([NOW_MS])):
+        session.client_bytes(produce({"t": {0: data}}), now_ms)
+        session.broker_bytes(produced({"t": {0: accepted()}}), now_ms)
+    return session.client_bytes(produce({"t": {0: batch([BAD_MS])}}), now_ms)

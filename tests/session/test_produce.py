@@ -1,20 +1,26 @@
-"""A ProduceRequest is forwarded or rejected; its answer is the broker's or ours."""
+"""A ProduceRequest is forwarded, rejected or split. Its answer is the broker's, ours, or both merged."""
+
+from dataclasses import replace
 
 import pytest
 
+from tests.fastpath.test_filters import Filters
 from tests.session.conversation import (
     DAY_MS,
     HOUR_MS,
     LIMITS,
     NOW_MS,
+    PEER,
     SECOND_MS,
     Conversation,
+    Session,
     booked,
     broker,
     broker_is_lost,
     client,
     client_is_lost,
     closed,
+    relayed,
     to_broker,
     to_client,
     topic_wanted,
@@ -24,14 +30,18 @@ from tests.session.conversation import (
 )
 from tests.session.messages import (
     ALL_VERSIONS,
+    HEARTBEAT,
     REJECTED_TEXT,
     accepted,
+    answer,
     out_of_range,
     produce,
+    produce_entries,
     produced,
     rejected,
+    request,
 )
-from tests.wire.batches import CODECS, batch
+from tests.wire.batches import CODECS, batch, unsigned
 from tsproxy.decisions.totals import culprit_times_ms
 from tsproxy.model.kafka import TimestampType
 from tsproxy.model.outcome import Culprit
@@ -39,7 +49,7 @@ from tsproxy.model.policy import Choice, Mode, Policy
 from tsproxy.model.records import BatchFacts
 from tsproxy.model.verdict import Reason, TopicLimits, UnitGuess
 from tsproxy.model.view import View
-from tsproxy.session.effects import CloseReason, Emit
+from tsproxy.session.effects import CloseReason, CloseSession, Emit, SendToBroker
 
 GOOD = batch([NOW_MS, NOW_MS - SECOND_MS])
 AHEAD_MS = NOW_MS + 2 * HOUR_MS
@@ -56,10 +66,7 @@ def test_an_accepted_request_and_its_answer_pass_as_they_came(version, acks):
     said = produced({"u": {0: accepted(9)}, "t": {1: accepted(8), 0: accepted(7)}}, version)
     assert (
         Conversation()
-        >> client(asked)
-        << to_broker(asked)
-        >> broker(said)
-        << to_client(said)
+        >> relayed(asked, said)
         << booked("accepted", topic="t", partition=0, acks=acks, api_version=version)
         << booked("accepted", topic="t", partition=1)
         << booked("accepted", topic="u", partition=0)
@@ -91,7 +98,7 @@ def test_what_is_odd_but_not_ours_to_judge_passes_as_it_came():
 
 def test_a_request_without_topics_is_the_brokers_to_answer():
     asked, said = produce({}), produced({})
-    assert Conversation() >> client(asked) << to_broker(asked) >> broker(said) << to_client(said)
+    assert Conversation() >> relayed(asked, said)
 
 
 def test_the_facts_of_an_accepted_batch_are_booked():
@@ -110,10 +117,7 @@ def test_the_facts_of_an_accepted_batch_are_booked():
     conversation = Conversation()
     assert (
         conversation
-        >> client(asked)
-        << to_broker(asked)
-        >> broker(said)
-        << to_client(said)
+        >> relayed(asked, said)
         << booked(
             "accepted",
             batch=facts,
@@ -275,10 +279,7 @@ def test_what_the_broker_says_of_each_partition_is_booked_alike_whoever_let_it_p
     for _ in range(2):
         assert (
             conversation
-            >> client(asked)
-            << to_broker(asked)
-            >> broker(said)
-            << to_client(said)
+            >> relayed(asked, said)
             << booked("accepted", partition=0, reason=None)
             << booked("broker_rejected", partition=1, reason=Reason.OTHER)
         )
@@ -302,10 +303,7 @@ def test_the_brokers_rejection_is_booked_as_its_own(code, reason, is_final):
     said = produced({"t": {0: {"error_code": code, "error_message": "no"}}})
     assert (
         Conversation()
-        >> client(asked)
-        << to_broker(asked)
-        >> broker(said)
-        << to_client(said)
+        >> relayed(asked, said)
         << booked(
             "broker_rejected",
             error_code=code,
@@ -325,10 +323,7 @@ def test_the_brokers_culprits_are_booked_with_the_times_its_texts_name():
     said = produced({"t": {0: rejected((0, out_of_range(NOW_MS + 1, 0)[1]), (1, None))}})
     assert (
         Conversation()
-        >> client(asked)
-        << to_broker(asked)
-        >> broker(said)
-        << to_client(said)
+        >> relayed(asked, said)
         << booked(
             "broker_rejected",
             reason=Reason.TOO_FAR_AHEAD,
@@ -368,14 +363,7 @@ def test_below_v8_the_reason_of_a_rejected_time_is_read_from_the_batch(times, re
 def test_a_partition_that_the_broker_forgot_is_unconfirmed():
     asked = produce({"t": {0: GOOD}})
     said = produced({})
-    assert (
-        Conversation()
-        >> client(asked)
-        << to_broker(asked)
-        >> broker(said)
-        << to_client(said)
-        << booked("unconfirmed")
-    )
+    assert Conversation() >> relayed(asked, said) << booked("unconfirmed")
 
 
 @pytest.mark.parametrize("end", [client_is_lost, broker_is_lost])
@@ -393,3 +381,250 @@ def test_what_was_forwarded_and_not_answered_when_the_connection_ends_is_unconfi
         << closed(CloseReason.PEER_CLOSED)
         >> end
     )
+
+
+# -- A part of a request is rejected ------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("version", ALL_VERSIONS)
+def test_a_split_request_carries_the_good_partitions_and_its_answer_both(version):
+    asked = produce({"t": {0: BAD, 1: GOOD}, "u": {0: BAD}}, version, transactional_id="tx")
+    carried = produce({"t": {1: GOOD}}, version, transactional_id="tx")
+    own = produced({"t": {1: accepted(42)}}, version, throttle_time_ms=17)
+    both = produced(
+        {
+            "t": {1: accepted(42), 0: rejected(out_of_range(AHEAD_MS, 1))},
+            "u": {0: rejected(out_of_range(AHEAD_MS, 1))},
+        },
+        version,
+        throttle_time_ms=17,
+    )
+    assert (
+        Conversation()
+        >> client(asked)
+        << to_broker(carried)
+        << booked("rejected", topic="t", partition=0)
+        << booked("rejected", topic="u", partition=0)
+        >> broker(own)
+        << to_client(both)
+        << booked("accepted", topic="t", partition=1)
+    )
+
+
+def test_a_split_keeps_what_the_request_carries_besides():
+    """Acks, timeout, transactional id, client id and unknown tags of request, topic and partition."""
+    partitions = [b"\x00\x00\x00\x00" + compact(BAD) + b"\x00", b"\x00\x00\x00\x01" + compact(GOOD)]
+    partitions[1] += b"\x01\x63\x01p"
+    head = b"\x03tx" + b"\x00\x01" + b"\x00\x00\x00\x2a" + b"\x02" + b"\x02t"
+    tail = b"\x01\x61\x01t" + b"\x01\x62\x01r"
+    asked = request(0, 9, head + b"\x03" + b"".join(partitions) + tail, client_id="orders")
+    carried = request(0, 9, head + b"\x02" + partitions[1] + tail, client_id="orders")
+    assert Conversation() >> client(asked) << to_broker(carried) << booked("rejected", partition=0)
+
+
+def test_a_merged_answer_keeps_what_the_broker_said_besides():
+    """CurrentLeader, unknown tags of partition, topic, body and header; our partition comes behind."""
+    asked = produce({"t": {0: BAD, 1: GOOD}}, version=10)
+    current_leader = b"\x02" + b"\x00\x09" + b"\x00\x00\x00\x02\x00\x00\x00\x05\x00" + b"\x63\x01p"
+    told = b"\x00\x00\x00\x01" + b"\x00\x06" + b"\xff" * 24 + b"\x01" + b"\x00" + current_leader
+    code, text = out_of_range(AHEAD_MS, 1)
+    ours = (
+        b"\x00\x00\x00\x00" + b"\x00\x20" + b"\xff" * 24
+        + b"\x02" + code.to_bytes(4, "big") + compact(text.encode()) + b"\x00"
+        + compact(REJECTED_TEXT.encode()) + b"\x00"
+    )  # fmt: skip
+    tail = b"\x01\x61\x01t" + b"\x00\x00\x00\x07" + b"\x01\x62\x01r"
+    header = b"\x00\x00\x00\x01" + b"\x01\x64\x01h"
+
+    def said(partitions):
+        payload = header + b"\x02" + b"\x02t" + partitions + tail
+        return len(payload).to_bytes(4, "big") + payload
+
+    assert (
+        Conversation()
+        >> client(asked)
+        << to_broker(produce({"t": {1: GOOD}}, version=10))
+        << booked("rejected", partition=0)
+        >> broker(said(b"\x02" + told))
+        << to_client(said(b"\x03" + told + ours))
+        << booked("broker_rejected", partition=1, error_code=6, is_final=False)
+    )
+
+
+def compact(data):
+    return unsigned(len(data) + 1) + data
+
+
+# -- acks=0 -----------------------------------------------------------------------------------------
+
+
+def test_with_acks_0_a_good_request_passes_and_no_answer_is_due():
+    asked = produce({"t": {0: GOOD}}, acks=0)
+    heartbeat = request(HEARTBEAT, correlation_id=2)
+    beat = answer(HEARTBEAT, correlation_id=2)
+    assert (
+        Conversation()
+        >> client(asked, heartbeat)
+        << to_broker(asked, heartbeat)
+        << booked("unconfirmed", acks=0)
+        >> broker(beat)
+        << to_client(beat)
+    )
+
+
+def test_with_acks_0_the_good_partitions_go_on_and_the_connection_closes():
+    assert (
+        Conversation()
+        >> client(produce({"t": {0: BAD, 1: GOOD}}, acks=0))
+        << to_broker(produce({"t": {1: GOOD}}, acks=0))
+        << booked("rejected", partition=0)
+        << booked("unconfirmed", partition=1)
+        << closed(CloseReason.ACKS_ZERO_REJECTED)
+    )
+
+
+def test_with_acks_0_and_nothing_good_the_connection_closes_without_a_word():
+    assert (
+        Conversation()
+        >> client(produce({"t": {0: BAD}}, acks=0))
+        << booked("rejected")
+        << closed(CloseReason.ACKS_ZERO_REJECTED)
+    )
+
+
+# -- What the client does about an error --------------------------------------------------------------
+
+
+SEVERAL = batch([NOW_MS, NOW_MS - SECOND_MS])
+ONE = batch([NOW_MS])
+JAVA = "apache-kafka-java/4.3.1"
+LIBRDKAFKA = "librdkafka/2.16.1"
+
+
+def the_booking_of(code, records=SEVERAL, software=None, transactional_id=None, **facts):
+    """A forwarded batch that the broker answers with `code`: whether it is booked with these facts."""
+    asked = produce({"t": {0: records}}, transactional_id=transactional_id)
+    said = produced({"t": {0: {"error_code": code}}})
+    return (
+        Conversation(peer=replace(PEER, client_software=software))
+        >> relayed(asked, said)
+        << booked(facts.pop("verdict"), error_code=code, **facts)
+    )
+
+
+def test_java_splits_a_batch_that_is_too_large_and_sends_its_records_again():
+    assert the_booking_of(10, software=JAVA, verdict="broker_rejected", is_final=False)
+
+
+@pytest.mark.parametrize("software", ["kafka-python/3.0.12", "kafka-python/12.0"])
+def test_kafka_python_splits_it_as_well(software):
+    assert the_booking_of(10, software=software, verdict="broker_rejected", is_final=False)
+
+
+@pytest.mark.parametrize("software", [JAVA, LIBRDKAFKA, None])
+def test_one_record_that_is_too_large_is_rejected_for_good(software):
+    """`Sender.completeBatch`: only a batch of more than one record can be split."""
+    assert the_booking_of(10, ONE, software, verdict="broker_rejected", is_final=True)
+
+
+@pytest.mark.parametrize("software", [LIBRDKAFKA, "confluent-kafka-python/2.16.1-librdkafka-2.16.1"])
+def test_librdkafka_gives_up_each_record_of_a_batch_that_is_too_large(software):
+    assert the_booking_of(10, software=software, verdict="broker_rejected", is_final=True)
+
+
+@pytest.mark.parametrize("software", [None, "somebody/1.0", "kafka-python/2.0.2", "kafka-python/x"])
+def test_of_a_client_that_may_split_or_not_neither_is_said(software):
+    """A Java client before 2.4 says nothing of itself, and splits; aiokafka says nothing, and does not."""
+    assert the_booking_of(
+        10, software=software, verdict="unconfirmed", is_final=True, reason=Reason.BAD_RECORD
+    )
+
+
+@pytest.mark.parametrize("code", [45, 59])
+def test_an_idempotent_producer_sends_again_what_is_out_of_order(code):
+    assert the_booking_of(code, verdict="broker_rejected", is_final=False)
+
+
+@pytest.mark.parametrize("code", [45, 59])
+def test_of_a_transactional_producer_nobody_can_tell(code):
+    """`TransactionManager.canRetry`: the next batch in order fails for good, another is sent again."""
+    assert the_booking_of(code, transactional_id="tx", verdict="unconfirmed", is_final=True)
+
+
+@pytest.mark.parametrize("code", [5, 13, 51, 100])
+@pytest.mark.parametrize("transactional_id", [None, "tx"])
+def test_a_retriable_error_is_a_repetition(code, transactional_id):
+    assert the_booking_of(code, transactional_id=transactional_id, verdict="broker_rejected", is_final=False)
+
+
+def test_what_the_broker_has_already_is_a_repetition():
+    """`Sender.completeBatch`: DUPLICATE_SEQUENCE_NUMBER is a success without an offset."""
+    assert the_booking_of(46, verdict="broker_rejected", is_final=False)
+
+
+@pytest.mark.parametrize("code", [-1, 17, 18, 29, 32, 47, 48, 49, 53, 76, 87, 200])
+def test_any_other_error_is_final(code):
+    assert the_booking_of(code, verdict="broker_rejected", is_final=True)
+
+
+# -- A partition named twice ---------------------------------------------------------------------------
+
+
+OTHER = batch([NOW_MS], value=b"w")
+
+# A broker stores the last of its batches and answers once (`tests/verdicts/test_named_twice.py`).
+TWICE = {
+    "both right": [("t", [(0, GOOD), (0, OTHER)])],
+    "the same batch": [("t", [(0, GOOD), (0, GOOD)])],
+    "one wrong": [("t", [(0, BAD), (1, GOOD), (0, GOOD)])],
+    "both wrong": [("t", [(0, BAD), (0, BAD)])],
+    "in two entries of its topic": [("t", [(0, GOOD)]), ("u", [(0, GOOD)]), ("t", [(1, GOOD), (0, OTHER)])],
+    "among many": [("t", [(n % 40, GOOD) for n in range(41)])],
+    "of a topic that nobody knows": [("unknown", [(7, GOOD), (7, GOOD)])],
+}
+
+
+@pytest.mark.parametrize("entries", TWICE.values(), ids=TWICE)
+@pytest.mark.parametrize("version", [2, 3, 9, 12])
+@pytest.mark.parametrize("acks", [-1, 0])
+def test_the_connection_closes_and_nothing_goes_on(entries, version, acks):
+    session = Session(PEER, view_of(), uses_fast_path=True)
+    session.client_bytes(produce_entries([("t", [(0, GOOD)])]), NOW_MS)
+    session.broker_bytes(produced({"t": {0: {}}}), NOW_MS)  # the fast path knows its topic from here on
+
+    effects = session.client_bytes(produce_entries(entries, version, acks), NOW_MS)
+
+    (closed,) = [each for each in effects if isinstance(each, CloseSession)]
+    assert closed.reason is CloseReason.BAD_FRAME
+    name, number = entries[0][0], 7 if entries[0][0] == "unknown" else 0
+    assert f"names {name}-{number} twice" in closed.text
+    assert not [each for each in effects if isinstance(each, SendToBroker | Emit)]
+
+
+def passes(entries):
+    """True if the fast path forwards the request; it knows the topics."""
+    asked = produce_entries(entries)
+    return Filters().passes(asked) == len(asked)
+
+
+MANY = {
+    "ascending": list(range(100)),
+    "descending": list(range(100))[::-1],
+    "in turn": [*range(50, 100), *range(50)],
+    "few": [3, 1, 2],
+}
+"""Partitions, each once, in an order that a client may write them in."""
+
+
+@pytest.mark.parametrize("order", MANY.values(), ids=MANY)
+def test_in_whichever_order_each_once_passes_and_one_twice_does_not(order):
+    once = [("t", [(n, GOOD) for n in order])]
+    assert passes(once)
+    for double in (order[0], order[-1], order[len(order) // 2]):
+        assert not passes([("t", [*once[0][1], (double, OTHER)])])
+        assert not passes([*once, ("t", [(double, OTHER)])])
+
+
+def test_a_topic_named_twice_with_other_partitions_passes():
+    assert passes([("t", [(0, GOOD)]), ("u", [(0, GOOD), (1, GOOD)]), ("t", [(1, GOOD)])])
+    assert passes([("t", [(n, GOOD) for n in range(40)]), ("t", [(n, GOOD) for n in range(40, 80)])])

@@ -30,6 +30,7 @@ from tests.session.conversation import (
     closed,
     noted,
     paused,
+    relayed,
     resumed,
     to_broker,
     to_client,
@@ -129,7 +130,7 @@ def test_nothing_but_sasl_passes_before_the_peer_is_accepted(asked, is_shaken):
 def test_api_versions_passes_before_the_peer_is_accepted():
     asked = request(API_VERSIONS, 0)
     said = answer(API_VERSIONS, 0, struct.pack(">hi3h", 0, 1, 17, 0, 1))
-    conversation = Conversation(locked()).relays(asked, said)
+    conversation = Conversation(locked()) >> relayed(asked, said)
     for step in login(*PLAIN):
         conversation = conversation.in_step(*step, resumed)
     assert conversation
@@ -159,9 +160,7 @@ def test_no_request_slips_by_behind_a_step_that_has_not_accepted_the_peer(step):
     asked, said, *told = step
     conversation = shook("GSSAPI") >> client(asked, produce({"t": {0: BAD}})) << to_broker(asked) << paused
     conversation = conversation >> client(produce({"t": {0: GOOD}})) >> broker(said) << to_client(said)
-    for expected in told:
-        conversation = conversation << expected
-    assert conversation << noted("client_rejected") << closed(CloseReason.UNSUPPORTED_REQUEST)
+    assert conversation << tuple(told) << noted("client_rejected") << closed(CloseReason.UNSUPPORTED_REQUEST)
 
 
 def test_a_request_behind_the_last_step_is_judged_when_the_peer_is_accepted():
@@ -319,10 +318,7 @@ def test_a_raw_token_that_a_broker_answers_by_closing_is_told(mechanism):
         (broker_is_lost, (error, closed(CloseReason.SASL_FAILED))),
         (client_is_lost, (closed(CloseReason.PEER_CLOSED),)),
     ):
-        conversation = shook(mechanism, RAW) >> client(token) << to_broker(token) << paused >> end
-        for expected in told:
-            conversation = conversation << expected
-        assert conversation
+        assert shook(mechanism, RAW) >> client(token) << to_broker(token) << paused >> end << told
 
 
 @each_end

@@ -80,7 +80,7 @@ def requests(version):
 
 
 def names_each_partition_once(request):
-    """One that does not is rejected (tests/session/test_named_twice.py)."""
+    """One that does not is rejected (tests/session/test_produce.py)."""
     named = [(topic.key, partition.index) for topic in request.topics for partition in topic.partitions]
     return len(set(named)) == len(named)
 

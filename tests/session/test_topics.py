@@ -1,5 +1,7 @@
-"""Produce 13 names topics by id (KIP-516): rules and limits are by name, so the name comes first."""
+"""Produce 13 names topics by id (KIP-516): rules and limits are by name, so the name comes first. The first
+request to a topic waits for the topic's limits, too."""
 
+import gc
 import re
 import struct
 from dataclasses import replace
@@ -23,6 +25,7 @@ from tests.session.conversation import (
     noted,
     paused,
     proxy_cuts,
+    relayed,
     resumed,
     to_broker,
     to_client,
@@ -44,9 +47,21 @@ from tests.session.messages import (
 )
 from tests.wire.batches import batch
 from tsproxy.model.kafka import unnamed_topic
-from tsproxy.model.policy import NO_POLICY, Match, Mode, NamePattern, Policy, Rule, RuleSettings, TimeLimit
+from tsproxy.model.policy import (
+    NO_POLICY,
+    LimitsFrom,
+    Match,
+    Mode,
+    NamePattern,
+    Policy,
+    Rule,
+    RuleSettings,
+    TimeLimit,
+)
 from tsproxy.model.verdict import Reason
 from tsproxy.session.effects import CloseReason, Count, Emit, SendToBroker, SessionCounter, TopicWanted
+from tsproxy.session.events import ViewChanged
+from tsproxy.session.request import Request
 from tsproxy.session.topic_names import (
     ADDRESSES,
     GIVEN_UP_IDS,
@@ -55,9 +70,11 @@ from tsproxy.session.topic_names import (
     SETTLE_MS,
     IdsGivenUp,
     NamesOnly,
+    TopicsGivenUp,
 )
 
-NAME_WAITED_FOR = Expected(Count, {"counter": SessionCounter.TOPIC_NAME_WAITS})
+WANTED = topic_wanted(id_of("new"))
+WAITS = WANTED, Expected(Count, {"counter": SessionCounter.TOPIC_NAME_WAITS}), paused
 GOOD, AHEAD_MS = batch([NOW_MS]), NOW_MS + 2 * HOUR_MS
 BAD = batch([AHEAD_MS])
 BY_ID = {"version": 13}
@@ -76,12 +93,7 @@ def answered(topics, **more):
 def test_a_good_batch_is_forwarded_to_the_byte_and_counted_by_the_topics_name(uses_fast_path):
     frame, said = asked({"t": {0: GOOD}}), answered({"t": {0: accepted()}})
     assert (
-        Conversation(uses_fast_path=uses_fast_path)
-        >> client(frame)
-        << to_broker(frame)
-        >> broker(said)
-        << to_client(said)
-        << booked("accepted", topic="t")
+        Conversation(uses_fast_path=uses_fast_path) >> relayed(frame, said) << booked("accepted", topic="t")
     )
 
 
@@ -152,9 +164,7 @@ def test_a_request_waits_for_the_name_and_is_then_judged_by_the_topics_own_rule(
     assert (
         Conversation(view, uses_fast_path=uses_fast_path)
         >> client(frame)
-        << topic_wanted(id_of("new"))
-        << NAME_WAITED_FOR
-        << paused
+        << WAITS
         >> later(NAME_WAIT_MS - 1)
         >> view_becomes(with_new(view))
         << to_broker(frame)
@@ -167,9 +177,7 @@ def test_a_view_without_the_name_does_not_end_the_wait():
     assert (
         Conversation(view)
         >> client(frame)
-        << topic_wanted(id_of("new"))
-        << NAME_WAITED_FOR
-        << paused
+        << WAITS
         >> view_becomes(replace(view, policy=LENIENT))
         >> view_becomes(with_new(view))
         << to_broker(frame)
@@ -182,9 +190,7 @@ def test_requests_behind_it_keep_their_order():
     assert (
         Conversation(view)
         >> client(first, second)
-        << topic_wanted(id_of("new"))
-        << NAME_WAITED_FOR
-        << paused
+        << WAITS
         >> view_becomes(with_new(view))
         << to_broker(first, second)
         << resumed
@@ -197,9 +203,7 @@ def test_answers_to_earlier_requests_pass_meanwhile():
         Conversation(view)
         >> client(first, asked({"new": {0: GOOD}}, correlation_id=2))
         << to_broker(first)
-        << topic_wanted(id_of("new"))
-        << NAME_WAITED_FOR
-        << paused
+        << WAITS
         >> broker(said)
         << to_client(said)
         << booked("accepted", topic="t")
@@ -207,8 +211,11 @@ def test_answers_to_earlier_requests_pass_meanwhile():
 
 
 NOT_KNOWN = {"error_code": 100}
-REFUSED = booked(
-    "rejected", topic=UNNAMED, reason=Reason.UNKNOWN_TOPIC_ID, error_code=100, is_final=False, limits=None
+REFUSED = (
+    WANTED,
+    booked(
+        "rejected", topic=UNNAMED, reason=Reason.UNKNOWN_TOPIC_ID, error_code=100, is_final=False, limits=None
+    ),
 )
 
 
@@ -221,12 +228,9 @@ def test_without_a_name_it_is_never_forwarded_but_answered_as_while_a_broker_doe
     assert (
         Conversation(view_of(policy=policy), uses_fast_path=uses_fast_path)
         >> client(asked({"new": {0: GOOD}}))
-        << topic_wanted(id_of("new"))
-        << NAME_WAITED_FOR
-        << paused
+        << WAITS
         >> later(NAME_WAIT_MS)
         << to_client(answered({"new": {0: NOT_KNOWN}}))
-        << topic_wanted(id_of("new"))
         << REFUSED
         << resumed
     )
@@ -236,12 +240,9 @@ def test_the_other_topics_of_the_request_go_on():
     assert (
         Conversation()
         >> client(asked({"t": {0: GOOD}, "new": {0: GOOD, 1: BAD}, "u": {0: BAD}}))
-        << topic_wanted(id_of("new"))
-        << NAME_WAITED_FOR
-        << paused
+        << WAITS
         >> later(NAME_WAIT_MS)
         << to_broker(asked({"t": {0: GOOD}}))
-        << topic_wanted(id_of("new"))
         << REFUSED
         << booked("rejected", topic=UNNAMED, partition=1)
         << booked("rejected", topic="u", error_code=32)
@@ -264,12 +265,9 @@ def test_without_an_answer_the_connection_closes_as_after_any_rejection():
     assert (
         Conversation()
         >> client(asked({"t": {0: GOOD}, "new": {0: GOOD}}, acks=0))
-        << topic_wanted(id_of("new"))
-        << NAME_WAITED_FOR
-        << paused
+        << WAITS
         >> later(NAME_WAIT_MS)
         << to_broker(asked({"t": {0: GOOD}}, acks=0))
-        << topic_wanted(id_of("new"))
         << REFUSED
         << booked("unconfirmed", topic="t")
         << closed(CloseReason.ACKS_ZERO_REJECTED)
@@ -288,19 +286,15 @@ def test_batches_that_were_sent_behind_it_do_not_overtake_it_when_the_name_comes
     assert (
         Conversation(view)
         >> client(asked({"new": {0: GOOD}}, correlation_id=1))
-        << topic_wanted(id_of("new"))
-        << NAME_WAITED_FOR
-        << paused
+        << WAITS
         >> later(NAME_WAIT_MS)
         << not_known_at_once(1)
-        << topic_wanted(id_of("new"))
         << REFUSED
         << resumed
         >> view_becomes(with_new(view))
         >> later(SETTLE_MS - 1)
         >> client(asked({"new": {0: GOOD}}, correlation_id=2))
         << not_known_at_once(2)
-        << topic_wanted(id_of("new"))
         << REFUSED
         >> later(1)
         >> client(again)
@@ -313,19 +307,14 @@ def test_the_next_try_waits_again():
     assert (
         Conversation(view)
         >> client(asked({"new": {0: GOOD}}, correlation_id=1))
-        << topic_wanted(id_of("new"))
-        << NAME_WAITED_FOR
-        << paused
+        << WAITS
         >> later(NAME_WAIT_MS)
         << not_known_at_once(1)
-        << topic_wanted(id_of("new"))
         << REFUSED
         << resumed
         >> later(SETTLE_MS)
         >> client(again := asked({"new": {0: GOOD}}, correlation_id=2))
-        << topic_wanted(id_of("new"))
-        << NAME_WAITED_FOR
-        << paused
+        << WAITS
         >> view_becomes(with_new(view))
         << to_broker(again)
         << resumed
@@ -358,9 +347,7 @@ def test_a_connection_that_is_cut_while_its_request_waits_leaves_nothing():
     conversation = (
         Conversation()
         >> client(asked({"new": {0: GOOD}}))
-        << topic_wanted(id_of("new"))
-        << NAME_WAITED_FOR
-        << paused
+        << WAITS
         >> proxy_cuts
         << closed(CloseReason.PEER_CLOSED)
     )
@@ -413,7 +400,6 @@ def test_an_id_that_may_not_be_described_waits_for_nothing_and_its_client_then_u
         Conversation(replace(view, **lost), names_only=names_only)
         >> client(asked({"t": {0: GOOD}, "new": {0: GOOD}}))
         << to_broker(asked({"t": {0: GOOD}}))
-        << topic_wanted(id_of("new"))
         << REFUSED
         << paused
         >> broker(answered({"t": {0: accepted()}}))
@@ -439,12 +425,9 @@ def test_the_wait_ends_when_the_id_turns_out_to_be_denied():
     assert (
         Conversation(view)
         >> client(asked({"new": {0: GOOD}}))
-        << topic_wanted(id_of("new"))
-        << NAME_WAITED_FOR
-        << paused
+        << WAITS
         >> view_becomes(replace(view, denied_ids=frozenset([id_of("new")])))
         << to_client(answered({"new": {0: NOT_KNOWN}}))
-        << topic_wanted(id_of("new"))
         << REFUSED
         << closed(CloseReason.UNSUPPORTED_REQUEST)
     )
@@ -455,3 +438,151 @@ def test_the_addresses_that_use_names_only_are_bounded():
     for number in range(ADDRESSES.most + 10):
         names_only.add(f"2001:db8:{number:x}::1")
     assert len(names_only) == ADDRESSES.most
+
+
+# -- Limits that are not known yet --------------------------------------------------------------------
+
+
+IN_SECONDS = batch([NOW_MS // 1_000])
+LIMITS_WAIT = (
+    topic_wanted("new"),
+    Expected(Count, {"counter": SessionCounter.TOPIC_LIMITS_WAITS}),
+    paused,
+)
+VIEW = replace(view_of(), reads_limits=True)
+
+
+def with_limits(view):
+    return replace(view, topics={**view.topics, "new": LIMITS})
+
+
+@pytest.mark.parametrize("uses_fast_path", [True, False])
+def test_the_first_batch_is_judged_by_the_topics_limits(uses_fast_path):
+    """A job that sends one batch a night has no second one."""
+    frame = produce({"new": {0: IN_SECONDS}})
+    said = produced({"new": {0: rejected(out_of_range(NOW_MS // 1_000))}})
+    assert (
+        Conversation(VIEW, uses_fast_path=uses_fast_path)
+        >> client(frame)
+        << LIMITS_WAIT
+        >> view_becomes(with_limits(VIEW))
+        << to_client(said)
+        << booked("rejected", topic="new", reason=Reason.TOO_OLD, limits=LIMITS)
+        << resumed
+    )
+
+
+def test_limits_that_do_not_come_are_waited_for_once():
+    """Perhaps the topic does not exist. Its broker judges the batch."""
+    frame, again = produce({"new": {0: GOOD}}), produce({"new": {0: GOOD}}, correlation_id=2)
+    assert (
+        Conversation(VIEW)
+        >> client(frame)
+        << LIMITS_WAIT
+        >> later(NAME_WAIT_MS - 1)
+        >> later(1)
+        << to_broker(frame)
+        << topic_wanted("new")
+        << resumed
+        >> client(again)
+        << to_broker(again)
+        << topic_wanted("new")
+        >> broker(produced({"new": {0: accepted()}}))
+        << to_client(produced({"new": {0: accepted()}}))
+        << booked("accepted", topic="new", limits=None, limits_unknown=True)
+    )
+
+
+@pytest.mark.parametrize(
+    "wait_ends",
+    [with_limits(VIEW), replace(VIEW, unreadable_topics=frozenset(["new"]))],
+    ids=["known", "denied"],
+)
+def test_limits_that_came_and_are_forgotten_are_waited_for_again(wait_ends):
+    """They are forgotten after some minutes without a batch. A connection may live longer than that."""
+    frame, again = produce({"new": {0: GOOD}}), produce({"new": {0: GOOD}}, correlation_id=2)
+    session = Session(PEER, VIEW)
+    session.client_bytes(frame, NOW_MS)
+    session.feed(ViewChanged(wait_ends), NOW_MS)
+    assert (session.is_judging, session.next_deadline_ms) == (False, None)
+    session.feed(ViewChanged(VIEW), NOW_MS)
+    session.client_bytes(again, NOW_MS)
+    assert session.is_judging
+
+
+@pytest.mark.parametrize(
+    ("policy", "is_unknown"),
+    [
+        (Policy(defaults=RuleSettings(after=TimeLimit(3_600_000)), limits_from=LimitsFrom.STRICTER), True),
+        (Policy(mode=Mode.OFF), False),
+    ],
+    ids=["some limits are known, the topic's are not", "nothing was to be judged"],
+)
+def test_a_batch_is_booked_as_judged_without_the_limits_of_its_topic(policy, is_unknown):
+    conversation = Conversation(replace(VIEW, reads_limits=False, policy=policy), uses_fast_path=False)
+    frame, said = produce({"new": {0: GOOD}}), produced({"new": {0: accepted()}})
+    conversation >> client(frame) << to_broker(frame)
+    if is_unknown:
+        conversation << topic_wanted("new")
+    conversation >> broker(said) << to_client(said) << booked("accepted", limits_unknown=is_unknown)
+
+
+@pytest.mark.parametrize(
+    "view",
+    [
+        replace(VIEW, reads_limits=False),
+        replace(VIEW, unreadable_topics=frozenset(["new"])),
+        replace(VIEW, policy=Policy(limits_from=LimitsFrom.CONFIG)),
+    ],
+    ids=["nobody reads limits", "they may not be read", "no rule needs them"],
+)
+def test_nothing_waits_for_limits_that_will_not_come(view):
+    conversation, frame = Conversation(view), produce({"new": {0: GOOD}})
+    sent = conversation.session.client_bytes(frame, NOW_MS)[0]
+    assert sent.data == frame
+    assert not conversation.session.is_judging
+
+
+def test_the_wait_ends_when_it_turns_out_that_they_may_not_be_read():
+    frame = produce({"new": {0: GOOD}})
+    assert (
+        Conversation(VIEW)
+        >> client(frame)
+        << LIMITS_WAIT
+        >> view_becomes(replace(VIEW, unreadable_topics=frozenset(["new"])))
+        << to_broker(frame)
+        << topic_wanted("new")
+        << resumed
+    )
+
+
+def test_names_that_no_topic_can_have_are_not_waited_for():
+    conversation, frame = Conversation(VIEW), produce({"no topic": {0: GOOD}, "x" * 300: {0: GOOD}})
+    assert conversation.session.client_bytes(frame, NOW_MS)[0].data == frame
+
+
+def test_a_request_for_many_topics_asks_for_a_few():
+    conversation = Conversation(VIEW)
+    frame = produce({f"invented-{number}": {0: GOOD} for number in range(2 * MAX_WAITED_FOR)})
+    effects = conversation.session.client_bytes(frame, NOW_MS)
+    assert len([each for each in effects if hasattr(each, "topic")]) == MAX_WAITED_FOR
+
+
+def test_a_session_remembers_a_few_topics_without_limits():
+    given_up = TopicsGivenUp()
+    given_up.add(f"invented-{number}" for number in range(10 * MAX_WAITED_FOR))
+    assert len(given_up) == MAX_WAITED_FOR
+
+
+def test_a_held_request_is_released_when_the_session_ends():
+    """Its frame may have 100 MiB, and the session's objects may live until the next collection."""
+    session, frame = Session(PEER, VIEW), produce({"new": {0: GOOD}})
+
+    def holders():
+        return [type(each) for each in gc.get_objects() if isinstance(each, Request) and each.frame == frame]
+
+    session.client_bytes(frame, NOW_MS)
+    assert session.is_judging
+    assert len(holders()) == 1
+    session.abort()
+    assert holders() == []
