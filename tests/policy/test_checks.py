@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from tests.policy.test_repeatable_rejections import AHEAD
+from tests.policy.test_fast_path import AHEAD
 from tests.policy.verdicts import DAY_MS, HOUR_MS, LIMITS, NOW_MS, judged
 from tests.session.conversation import PEER, Conversation, booked, broker, client, to_broker, to_client
 from tests.session.messages import accepted, produce, produced
@@ -113,13 +113,6 @@ def test_of_a_batch_that_is_only_counted_twenty_culprits_are_listed():
     audit = replace(KNOWN, mode=Mode.AUDIT)
     would = decide(of_times(*[NOW_MS + 2 * HOUR_MS] * 25, policy=audit)).would
     assert (len(would.violations), would.bad_records) == (20, 25)
-
-
-def test_an_unknown_codec_is_left_to_the_broker_below_v7_only():
-    """Up to v6 a broker reads the codec of each partition before all else, and rejects the whole request."""
-    data = batch([NOW_MS + 2 * HOUR_MS], attributes=5)
-    assert judged(data, version=6).verdict == Accept()
-    assert judged(data, version=7).verdict.error_code == ErrorCode.UNKNOWN_SERVER_ERROR
 
 
 WITHOUT_THE_REJECTED_VALUE = {

@@ -1,7 +1,7 @@
 """An acceptable batch is forwarded; any other is rejected in the broker's words, by its first failing check.
 
-The same verdicts are held against real brokers in tests/verdicts and rigs/differential; here each rule
-stands alone, and the order between any two.
+The rows of tests/verdicts and rigs/differential hold the verdicts against real brokers. Here is what no row
+has: the words, and the order between any two checks.
 """
 
 import tracemalloc
@@ -9,11 +9,21 @@ from dataclasses import replace
 from itertools import combinations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from tests.policy.verdicts import DAY_MS, HOUR_MS, LIMITS, NOW_MS, judged, verdict
-from tests.wire.batches import GZIP, ZSTD, batch, record, varint
-from tsproxy.model.kafka import ErrorCode, TimestampType
-from tsproxy.model.verdict import Accept, Reason, RecordError, Reject, TopicLimits, UnitGuess
+from rigs.differential.message_sets import Message, wrapper, write_message, write_messages
+from tests.policy.verdicts import DAY_MS, HOUR_MS, LIMITS, NOW_MS, judged, judged_by, verdict
+from tests.session.conversation import view_of
+from tests.verdicts.rows import legacy, v2, v2_at
+from tests.wire.batches import CODECS, GZIP, ZSTD, batch, record, varint, wrap
+from tsproxy.model.kafka import LONG_MAX, LONG_MIN, Codec, ErrorCode, TimestampType
+from tsproxy.model.policy import Policy, RuleSettings, TimeLimit
+from tsproxy.model.records import BatchFacts
+from tsproxy.model.verdict import Accept, OutOfRange, Reason, RecordError, Reject, TopicLimits, UnitGuess
+from tsproxy.model.view import View
+from tsproxy.policy.checks import record as record_checks
+from tsproxy.policy.checks.request import CODEC_READ_BELOW
 
 ACCEPT = Accept()
 
@@ -35,38 +45,6 @@ def range_text(timestamp_ms, offset):
 # -- The rule ---------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("timestamp_ms", "is_accepted"),
-    [
-        (NOW_MS + HOUR_MS, True),
-        (NOW_MS + HOUR_MS + 1, False),
-        (NOW_MS - DAY_MS, True),
-        (NOW_MS - DAY_MS - 1, False),
-        (-1, True),
-        (-2, False),
-        (0, False),
-    ],
-)
-@pytest.mark.parametrize("codec", range(5))
-def test_a_batch_is_accepted_up_to_the_millisecond_of_its_limits(timestamp_ms, is_accepted, codec):
-    found = verdict(batch([NOW_MS, timestamp_ms], codec))
-    assert (found == ACCEPT) is is_accepted
-
-
-def test_one_bad_record_rejects_the_whole_batch():
-    """KIP-937: a batch is rejected as a whole, even for a single record."""
-    found = verdict(batch([NOW_MS] * 99 + [AHEAD_MS]))
-    assert found == Reject(
-        ErrorCode.INVALID_TIMESTAMP,
-        REJECTED,
-        Reason.TOO_FAR_AHEAD,
-        found.violations,
-        bad_records=1,
-        unit_guess=None,
-    )
-    assert found.record_errors == (RecordError(99, range_text(AHEAD_MS, 99)),)
-
-
 def test_the_offset_in_the_text_is_the_one_on_the_wire_not_the_index():
     """Brokers do not compare offset deltas of uncompressed records, and print them as they are."""
     records = [record(offset_delta=3), record(AHEAD_MS - NOW_MS, offset_delta=9)]
@@ -74,28 +52,10 @@ def test_the_offset_in_the_text_is_the_one_on_the_wire_not_the_index():
     assert found.record_errors == (RecordError(1, range_text(AHEAD_MS, 9)),)
 
 
-def test_a_topic_whose_limits_are_not_known_is_left_to_the_broker():
-    assert verdict(batch([AHEAD_MS]), limits=None) == ACCEPT
-
-
-def test_a_topic_without_limits_takes_any_time():
-    assert verdict(batch([AHEAD_MS, 0, -2, 2**63 - 1]), limits=TopicLimits()) == ACCEPT
-
-
-def test_a_log_append_time_topic_takes_any_time():
-    limited = replace(APPEND_TIME, before_max_ms=0, after_max_ms=0)
-    assert verdict(batch([AHEAD_MS, 0]), limits=limited) == ACCEPT
-
-
 def test_the_unit_is_guessed_from_the_first_record_out_of_range():
     assert verdict(batch([NOW_MS, NOW_MS // 1000, AHEAD_MS])).unit_guess is UnitGuess.SECONDS
     assert verdict(batch([NOW_MS, NOW_MS * 1000])).unit_guess is UnitGuess.MICROSECONDS
     assert verdict(batch([AHEAD_MS])).unit_guess is None
-
-
-def test_no_more_culprits_are_listed_than_the_limit_and_all_are_counted():
-    found = verdict(batch([AHEAD_MS] * 10), culprits_listed=4)
-    assert ([e.batch_index for e in found.record_errors], found.bad_records) == ([0, 1, 2, 3], 10)
 
 
 @pytest.mark.parametrize(
@@ -128,20 +88,6 @@ def test_culprits_that_are_not_listed_cost_no_memory():
 
 
 NO_KEY_TEXT = "Compacted topic cannot accept message without key in topic partition t-3"
-
-
-def test_a_bad_time_in_a_compacted_topic_brings_the_missing_keys_to_light_too():
-    """Every record is looked at; a record without a key is not asked for its time; one bad time makes
-    the whole INVALID_TIMESTAMP."""
-    rows = [(GOOD_MS, None), (AHEAD_MS, None), (AHEAD_MS, b"k"), (GOOD_MS, b"k")]
-    records = [record(t - NOW_MS, i, key) for i, (t, key) in enumerate(rows)]
-    found = verdict(batch(records=records, base_timestamp=NOW_MS), COMPACTED)
-    assert (found.error_code, found.error_message) == (ErrorCode.INVALID_TIMESTAMP, REJECTED)
-    assert found.record_errors == (
-        RecordError(0, NO_KEY_TEXT),
-        RecordError(1, NO_KEY_TEXT),
-        RecordError(2, range_text(AHEAD_MS, 2)),
-    )
 
 
 def test_missing_keys_alone_are_invalid_records_and_the_first_three_stand_in_the_text():
@@ -200,12 +146,6 @@ def test_any_negative_size_is_null_and_shown_as_a_broker_shows_it(codec, topics_
     )
     found = verdict(data, replace(APPEND_TIME, codec=topics_codec))
     assert shown in found.record_errors[0].message
-
-
-def test_under_bit_3_each_record_is_judged_by_its_own_time():
-    found = verdict(batch([GOOD_MS, AHEAD_MS], attributes=0x08))
-    assert found.record_errors[1] == RecordError(1, range_text(AHEAD_MS, 1))
-    assert "Invalid timestamp type" in found.record_errors[0].message
 
 
 @pytest.mark.parametrize("limits", [LIMITS, TopicLimits(), APPEND_TIME, None])
@@ -343,11 +283,6 @@ def test_acks_that_brokers_know_are_no_reason(acks):
     assert verdict(batch([AHEAD_MS]), acks=acks).error_code == ErrorCode.INVALID_TIMESTAMP
 
 
-@pytest.mark.parametrize("acks", [-2, 2, 3])
-def test_acks_that_nobody_knows_are_told_before_times(acks):
-    assert verdict(batch([AHEAD_MS]), acks=acks).error_code == ErrorCode.INVALID_REQUIRED_ACKS
-
-
 READABLE = ["acks", "base offset", "size", "crc", "offset range", "count and offsets", "control", "sequence"]
 
 
@@ -373,13 +308,6 @@ def test_what_cannot_be_read_is_rejected_where_times_are_limited_and_passed_on_w
     assert verdict(data, limits=TopicLimits()) == ACCEPT
 
 
-def test_two_batches_are_one_too_many():
-    data = batch([AHEAD_MS])
-    found = verdict(data + data)
-    assert (found.error_code, found.error_message) == (ErrorCode.INVALID_RECORD, None)
-    assert "exactly one record batch per partition" in found.detail
-
-
 @pytest.mark.parametrize("version", [3, 11])
 def test_a_second_batch_is_one_too_many_even_where_both_are_good(version):
     """Nobody has looked at the second one: it may not go on."""
@@ -393,24 +321,11 @@ def test_a_second_batch_with_a_bit_that_no_producer_may_set_does_not_go_on(bit):
     assert "exactly one record batch per partition" in found.detail
 
 
-def test_zstd_is_rejected_below_v7():
-    data = batch([AHEAD_MS], ZSTD)
-    assert verdict(data, version=6).error_code == ErrorCode.UNSUPPORTED_COMPRESSION_TYPE
-    assert verdict(data, version=7).error_code == ErrorCode.INVALID_TIMESTAMP
-
-
 @pytest.mark.parametrize("limits", [LIMITS, TopicLimits(), None])
 def test_null_records_are_rejected_whatever_the_topic(limits):
     """A broker that meets them sends nothing and stays mute for ever."""
     found = verdict(None, limits)
     assert (found.error_code, found.error_message) == (ErrorCode.INVALID_RECORD, None)
-
-
-def test_a_transactional_batch_needs_a_transactional_id():
-    data = batch([AHEAD_MS], attributes=0x10, producer_id=1, producer_epoch=0, base_sequence=0)
-    unauthorized = ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
-    assert verdict(data).error_code == unauthorized
-    assert verdict(data, transactional_id="tx").error_code == ErrorCode.INVALID_TIMESTAMP
 
 
 # -- Limits of our own ------------------------------------------------------------------------------
@@ -432,18 +347,231 @@ def test_a_limit_of_our_own_is_named_to_the_client_with_its_key(key):
     assert f"limits.{key}" in found.error_message
 
 
-# -- Facts ------------------------------------------------------------------------------------------
+# -- All partitions of a request together -------------------------------------------------------------
 
 
-def test_the_facts_of_a_batch_are_what_its_records_say():
-    found = judged(batch([GOOD_MS, -1, NOW_MS], GZIP, producer_id=4, producer_epoch=2, base_sequence=0))
-    facts = found.batch
-    assert (facts.magic, facts.codec, facts.records) == (2, "gzip", 3)
-    assert (facts.producer_id, facts.producer_epoch) == (4, 2)
-    assert (facts.min_timestamp_ms, facts.max_timestamp_ms) == (GOOD_MS, NOW_MS)
+NEWER_CODEC = 5
 
 
-@pytest.mark.parametrize("data", [None, b"", batch([-1, -1])])
-def test_records_without_a_time_have_no_span(data):
-    facts = judged(data).batch
-    assert (facts.min_timestamp_ms, facts.max_timestamp_ms) == (None, None)
+def transactional(producer_id):
+    return batch([AHEAD_MS], attributes=0x10, producer_id=producer_id, producer_epoch=0, base_sequence=0)
+
+
+def codes(*records):
+    return [one.verdict.error_code for one in judged_by(view_of(), *records, transactional_id="tx")]
+
+
+def test_two_producers_in_one_transactional_request_are_rejected():
+    assert codes(transactional(7), transactional(8)) == [ErrorCode.INVALID_PRODUCER_ID_MAPPING] * 2
+
+
+def test_the_producer_of_a_partition_that_failed_its_validation_does_not_count():
+    """`ProduceRequest.validateRecords` fails for its two batches."""
+    two = transactional(8) * 2
+    assert codes(transactional(7), two) == [ErrorCode.INVALID_TIMESTAMP, ErrorCode.INVALID_RECORD]
+
+
+@pytest.mark.parametrize(
+    ("version", "kind"),
+    [(2, Reject), (3, Accept), (CODEC_READ_BELOW - 1, Accept), (CODEC_READ_BELOW, Reject)],
+)
+def test_an_unknown_codec_is_left_to_the_broker_where_no_validation_finds_it(version, kind):
+    assert isinstance(verdict(batch([AHEAD_MS], body=b"?", attributes=NEWER_CODEC), version=version), kind)
+
+
+def test_a_set_that_cannot_be_read_below_v3_has_its_whole_transactional_request_rejected_with_the_text():
+    too_small = bytes(8) + b"\x00\x00\x00\x05" + bytes(30)
+    found = judged_by(
+        view_of(), transactional(7) + too_small, transactional(7), version=2, transactional_id="tx"
+    )
+    text = "Record size 5 is less than the minimum record overhead (14)"
+    assert [(one.verdict.error_code, one.verdict.error_message) for one in found] == [
+        (ErrorCode.CORRUPT_MESSAGE, text)
+    ] * 2
+
+
+# -- Messages of magic 0 and 1, which are read one by one to find the culprits ------------------------
+
+
+def test_the_first_culprit_gives_the_reason_where_no_time_is_at_fault():
+    inner = Message(0), Message(1, AHEAD_MS, key=None, offset=1)
+    found = verdict(write_message(wrapper(inner, Codec.GZIP)), COMPACTED, version=2)
+    assert [each.reason for each in found.violations] == [Reason.INVALID_MAGIC, Reason.NO_KEY]
+    assert (found.error_code, found.reason) == (ErrorCode.INVALID_RECORD, Reason.INVALID_MAGIC)
+
+
+@pytest.mark.parametrize("listed", [1, 2, 3, 4, 5])
+def test_a_bad_time_behind_the_culprits_that_are_listed_still_makes_it_a_bad_time(listed):
+    inner = [Message(1, AHEAD_MS, key=key, offset=at) for at, key in enumerate([None, None, b"k", b"k"])]
+    found = verdict(
+        write_message(wrapper(tuple(inner), Codec.GZIP)), COMPACTED, version=2, culprits_listed=listed
+    )
+    assert (found.error_code, found.reason) == (ErrorCode.INVALID_TIMESTAMP, Reason.TOO_FAR_AHEAD)
+    assert [each.batch_index for each in found.violations] == [0, 1, 2, 3][:listed]
+    assert found.bad_records == 4
+
+
+def test_a_log_append_time_topic_takes_any_time_beside_a_message_that_is_rejected():
+    """Here Kafka's arithmetic wraps, and only the second message claims log-append time."""
+    limited = replace(LIMITS, timestamp_type=TimestampType.LOG_APPEND_TIME, codec=Codec.GZIP)
+    messages = Message(1, LONG_MIN + 5), Message(1, GOOD_MS, attributes=0x08, offset=1)
+    found = verdict(write_messages(messages), limited, version=2)
+    assert [each.timestamp_ms for each in found.violations] == [GOOD_MS]
+
+
+BARE = write_message(Message(1, AHEAD_MS))
+WRAPPED = write_message(
+    wrapper((Message(1, GOOD_MS), Message(1, AHEAD_MS, offset=1), Message(1, AHEAD_MS, offset=2)), Codec.GZIP)
+)
+
+
+@pytest.mark.parametrize(("data", "bad"), [(BARE, [0]), (WRAPPED, [1, 2])], ids=["bare", "wrapped"])
+def test_the_candidate_counts_messages(data, bad):
+    policy = Policy(candidate=RuleSettings(after=TimeLimit(HOUR_MS)))
+    view = View(topics={"t": TopicLimits()}, policy=policy)
+    (found,) = judged_by(view, data, version=2)
+    assert isinstance(found.verdict, Accept)
+    assert [each.batch_index for each in found.would.violations] == bad
+    assert found.would.bad_records == len(bad)
+
+
+def test_two_batches_of_magic_2_are_rejected_even_where_messages_may_be_many():
+    """`LogValidator.getFirstBatchAndMaybeValidateNoMoreBatches`; from v3 on, another check comes first."""
+    found = verdict(batch([AHEAD_MS]) + batch([GOOD_MS]), version=2)
+    assert found.error_code == ErrorCode.INVALID_RECORD
+    assert found.detail == "Compressed outer record has more than one batch"
+
+
+def test_an_empty_key_is_a_key():
+    inner = Message(1, GOOD_MS, key=b""), Message(1, AHEAD_MS, key=None, offset=1)
+    found = verdict(write_message(wrapper(inner, Codec.GZIP)), COMPACTED, version=2)
+    assert [each.batch_index for each in found.violations] == [1]
+
+
+# -- Culprits are columns if only the range matters ---------------------------------------------------
+
+
+ahead_or_not = st.sampled_from(
+    [
+        NOW_MS,
+        NOW_MS + HOUR_MS,
+        NOW_MS + HOUR_MS + 1,
+        NOW_MS - DAY_MS,
+        NOW_MS - DAY_MS - 1,
+        -1,
+        0,
+        NOW_MS * 1000,
+    ]
+)
+edges = st.sampled_from([LONG_MIN, LONG_MIN + NOW_MS, LONG_MIN + NOW_MS + 1, LONG_MAX, -2])
+spans = st.sampled_from([None, 0, 5, HOUR_MS, DAY_MS, LONG_MAX - 1])
+
+
+@given(
+    times=st.lists(ahead_or_not | edges, min_size=1, max_size=6),
+    before_ms=spans,
+    after_ms=spans,
+    codec=st.sampled_from([0, *CODECS.values()]),
+    base_offset_delta=st.integers(0, 3),
+    listed=st.integers(0, 7),
+    version=st.sampled_from([3, 7, 8, 9, 12]),
+)
+def test_the_verdict_is_the_one_that_is_come_to_record_by_record(
+    times, before_ms, after_ms, codec, base_offset_delta, listed, version
+):
+    records = [record(wrap(time - times[0]), base_offset_delta + n) for n, time in enumerate(times)]
+    data = batch(codec=codec, records=records, base_timestamp=times[0])
+    limits = TopicLimits(before_max_ms=before_ms, after_max_ms=after_ms)
+
+    def found():
+        return verdict(data, limits, version, culprits_listed=listed)
+
+    by_columns = found()
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(record_checks, "_only_their_range_matters", lambda case: False)
+        assert found() == by_columns
+
+
+def test_a_usual_rejection_makes_no_object_of_a_record():
+    found = verdict(batch([NOW_MS, NOW_MS * 1000, NOW_MS * 1000]))
+    assert isinstance(found.violations, OutOfRange)
+    assert [violation.batch_index for violation in found.violations[:9]] == [1, 2]
+
+
+def test_keys_are_looked_at_where_they_must_be_there():
+    found = verdict(batch([NOW_MS * 1000] * 2, key=None), replace(LIMITS, is_compacted=True))
+    assert "without key" in found.violations[0].message
+
+
+def test_an_empty_key_of_a_column_is_a_key():
+    found = verdict(batch([NOW_MS * 1000] * 2, key=b""), replace(LIMITS, is_compacted=True))
+    assert [violation.reason for violation in found.violations] == [Reason.TOO_FAR_AHEAD] * 2
+
+
+# -- The facts that are counted of a partition's records ----------------------------------------------
+
+
+GOOD = v2(0)(NOW_MS)
+
+
+@pytest.mark.parametrize("data", [None, b"", b"too short", bytes(40)])
+def test_where_no_batch_is_found_there_is_only_a_size(data: bytes | None):
+    assert judged(data).batch == BatchFacts(2, "none", len(data or b""), 0, -1, -1, None, None)
+
+
+def test_a_batch_is_booked_with_its_producer():
+    found = judged(batch([NOW_MS], producer_id=4, producer_epoch=2, base_sequence=0)).batch
+    assert (found.producer_id, found.producer_epoch) == (4, 2)
+
+
+def test_a_batch_that_does_not_decompress_counts_for_no_record():
+    found = judged(batch(codec=GZIP, body=b"no gzip", records_count=3)).batch
+    assert (found.codec, found.records, found.min_timestamp_ms) == ("gzip", 0, None)
+
+
+def test_below_v3_the_records_of_all_batches_count():
+    found = judged(GOOD + v2(-5, -7)(NOW_MS), version=2).batch
+    assert (found.records, found.min_timestamp_ms, found.max_timestamp_ms) == (3, NOW_MS - 7, NOW_MS)
+
+
+def test_below_v3_a_later_record_without_a_time_has_none():
+    found = judged(GOOD + batch([-1]), version=2).batch
+    assert (found.records, found.min_timestamp_ms, found.max_timestamp_ms) == (2, NOW_MS, NOW_MS)
+
+
+@pytest.mark.parametrize(("count", "records"), [(7, 7), (0, 0), (-5, 0)])
+def test_beyond_the_records_of_one_request_a_later_batch_is_counted_and_not_read(count: int, records: int):
+    later = batch([NOW_MS], records_count=count)
+    found = judged(batch([NOW_MS]) + later, version=2, records_per_request=1).batch
+    assert (found.records, found.max_timestamp_ms) == (1 + records, NOW_MS)
+
+
+def test_from_v3_on_those_of_the_first_one():
+    """A second one is rejected unread."""
+    found = judged(GOOD + v2(-5, -7)(NOW_MS), version=3).batch
+    assert (found.records, found.min_timestamp_ms) == (1, NOW_MS)
+
+
+@pytest.mark.parametrize(
+    ("records", "is_wrong"),
+    [
+        (v2(0, -5), False),
+        (v2(-5, 0), False),
+        (v2(0, -5, max_timestamp=NOW_MS - 1), True),
+        (v2(0, -5, max_timestamp=NOW_MS + 1), True),
+        (v2_at(-1, -1), False),
+        (v2_at(-1, -1, max_timestamp=NOW_MS), True),
+        (v2_at(-1, NOW_MS), False),
+        (v2_at(-2, -1), False),
+        (v2_at(-2), True),
+        (v2_at(-2, max_timestamp=-1), False),
+        (v2_at(LONG_MAX), False),
+        (v2_at(0, max_timestamp=9, codec=GZIP, dialect=lambda data: b"no gzip"), False),
+        (legacy(1, 0), False),
+        (legacy(1, 0, codec=GZIP, timestamp_ms=9), False),
+        (lambda now_ms: b"", False),
+    ],
+)
+def test_a_header_is_wrong_where_its_maximum_is_not_the_records(records, is_wrong: bool):
+    """Only batches of magic 2 that could be read: a message's header is a record's own."""
+    assert judged(records(NOW_MS)).has_header_mismatch is is_wrong

@@ -1,4 +1,4 @@
-"""The timestamp rule, sentence by sentence (KIP-32, KIP-937), and at the edges of Java's longs."""
+"""The timestamp rule in Java's longs. `tests/verdicts/beyond.py` has its bounds (KIP-32, KIP-937)."""
 
 from ctypes import c_int64
 
@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.policy.verdicts import DAY_MS, HOUR_MS, LIMITS, NOW_MS
 from tsproxy.model.kafka import LONG_MAX, LONG_MIN, NO_TIMESTAMP, TimestampType, wrap64
 from tsproxy.model.verdict import Reason, TopicLimits, reason_out_of_range
 from tsproxy.policy.timestamps import (
@@ -13,12 +14,6 @@ from tsproxy.policy.timestamps import (
     log_append_time_text,
     out_of_range_text,
 )
-
-NOW_MS = 1_767_225_600_000
-HOUR_MS = 3_600_000
-DAY_MS = 24 * HOUR_MS
-
-LIMITS = TopicLimits(before_max_ms=DAY_MS, after_max_ms=HOUR_MS)
 
 longs = st.one_of(
     st.integers(LONG_MIN, LONG_MAX),
@@ -29,52 +24,6 @@ longs = st.one_of(
     st.integers(LONG_MIN + NOW_MS - 3, LONG_MIN + NOW_MS + 3),
 )
 limits_ms = st.one_of(st.none(), st.integers(0, LONG_MAX), st.integers(0, 3), st.integers(0, 10**6))
-
-
-# -- KIP-937, "Timestamp Validation Logic" ----------------------------------------------------------
-
-ON_THE_BOUND = {
-    "the limit before now is in range": (NOW_MS - DAY_MS, False),
-    "one ms more before now is out of range": (NOW_MS - DAY_MS - 1, True),
-    "one ms less before now is in range": (NOW_MS - DAY_MS + 1, False),
-    "now is in range": (NOW_MS, False),
-    "the limit after now is in range": (NOW_MS + HOUR_MS, False),
-    "one ms more after now is out of range": (NOW_MS + HOUR_MS + 1, True),
-    "one ms less after now is in range": (NOW_MS + HOUR_MS - 1, False),
-}
-
-
-@pytest.mark.parametrize(("timestamp_ms", "is_out"), ON_THE_BOUND.values(), ids=ON_THE_BOUND)
-def test_the_difference_may_be_as_large_as_the_limit_and_no_larger(timestamp_ms, is_out):
-    """`time_difference <= ….before.max.ms` passes, and so does `<= ….after.max.ms`."""
-    assert is_out_of_range(timestamp_ms, LIMITS, NOW_MS) is is_out
-
-
-def test_before_and_after_are_limits_of_their_own():
-    """Past and future may differ from each other, where KIP-32 had one difference for both."""
-    assert not is_out_of_range(NOW_MS - DAY_MS, LIMITS, NOW_MS)
-    assert is_out_of_range(NOW_MS + DAY_MS, LIMITS, NOW_MS)
-
-
-@pytest.mark.parametrize(
-    ("before", "after", "passing", "failing"),
-    [
-        (0, 0, [NOW_MS], [NOW_MS - 1, NOW_MS + 1]),
-        (None, 0, [NOW_MS, 0, -2, LONG_MIN + NOW_MS + 1], [NOW_MS + 1, LONG_MAX]),
-        (0, None, [NOW_MS, NOW_MS + 1, LONG_MAX], [NOW_MS - 1, 0]),
-        (None, None, [0, NOW_MS, -2, LONG_MAX, LONG_MIN, LONG_MIN + NOW_MS], []),
-    ],
-)
-def test_a_side_may_have_no_tolerance_or_no_limit(before, after, passing, failing):
-    limits = TopicLimits(before_max_ms=before, after_max_ms=after)
-    assert [t for t in passing if is_out_of_range(t, limits, NOW_MS)] == []
-    assert [t for t in failing if not is_out_of_range(t, limits, NOW_MS)] == []
-
-
-def test_negative_times_are_times_before_1970():
-    """Only -1 is special; what KIP-228 wished for holds as far as a broker's check goes."""
-    assert is_out_of_range(-2, LIMITS, NOW_MS)
-    assert not is_out_of_range(-2, TopicLimits(before_max_ms=DAY_MS), now_ms=5)
 
 
 # -- KIP-32 -----------------------------------------------------------------------------------------

@@ -43,11 +43,10 @@ from tests.session.messages import (
 )
 from tests.wire.batches import CODECS, batch, unsigned
 from tsproxy.decisions.totals import culprit_times_ms
-from tsproxy.model.kafka import TimestampType
 from tsproxy.model.outcome import Culprit
 from tsproxy.model.policy import Choice, Mode, Policy
 from tsproxy.model.records import BatchFacts
-from tsproxy.model.verdict import Reason, TopicLimits, UnitGuess
+from tsproxy.model.verdict import Reason, UnitGuess
 from tsproxy.model.view import View
 from tsproxy.session.effects import CloseReason, CloseSession, Emit, SendToBroker
 
@@ -209,27 +208,6 @@ def test_the_limit_on_culprits_holds_for_all_partitions_of_one_answer_together()
         << booked("rejected", bad_records=2)
         << booked("rejected", bad_records=2)
     )
-
-
-def test_a_rejection_guesses_the_unit_mistake():
-    assert (
-        Conversation()
-        >> client(produce({"t": {0: batch([NOW_MS * 1000])}}))
-        << to_client(produced({"t": {0: rejected(out_of_range(NOW_MS * 1000, 0))}}))
-        << booked("rejected", unit_guess=UnitGuess.MICROSECONDS)
-    )
-
-
-def test_a_record_without_a_timestamp_passes_any_limits():
-    asked = produce({"t": {0: batch([-1, -1])}})
-    strictest = view_of(limits=TopicLimits(before_max_ms=0, after_max_ms=0))
-    assert Conversation(strictest) >> client(asked) << to_broker(asked)
-
-
-def test_a_topic_with_log_append_time_takes_any_timestamp():
-    asked = produce({"t": {0: batch([0, AHEAD_MS])}})
-    sets_its_own = TopicLimits(TimestampType.LOG_APPEND_TIME, before_max_ms=0, after_max_ms=0)
-    assert Conversation(view_of(limits=sets_its_own)) >> client(asked) << to_broker(asked)
 
 
 def test_mode_off_looks_at_nothing():

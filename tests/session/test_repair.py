@@ -53,7 +53,6 @@ from tsproxy.wire import record_batch, record_set
 
 US, NS = NOW_MS * 1_000, NOW_MS * 1_000_000
 SECONDS = NOW_MS // 1_000
-SAID = produced({"t": {0: accepted()}})
 
 view = partial(view_by, "mend")
 
@@ -503,10 +502,6 @@ def test_an_answer_names_no_more_culprits_than_any_other():
     verdict = judged_odd(marked([-1] * 10), seen=seen).verdict
 
     assert (len(verdict.violations), verdict.bad_records) == (3, 10)
-
-
-def test_batches_without_the_bit_still_take_the_fast_path():
-    assert fast_path_bounds(of_anybody(odd_view(limits=LIMITS)).of("t", NOW_MS)) is not None
 
 
 EDGES = (-1, -2, 0, 1, LONG_MIN, LONG_MIN + 1, LONG_MAX, NOW_MS, NOW_MS + HOUR_MS + 1)

@@ -1,4 +1,5 @@
-"""A rejection is repeated for batches with the same limits and words, and for no others."""
+"""The bounds of the fast path are never wider than any limit that holds. A rejection is repeated for batches
+with the same limits and words, and for no others."""
 
 from array import array
 from dataclasses import replace
@@ -7,27 +8,112 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tsproxy.model.custom_rule import CustomRule
+from tests.policy.verdicts import HOUR_MS, NOW_MS
+from tsproxy.model.custom_rule import CustomRule, OnError
 from tsproxy.model.kafka import ErrorCode, TimestampType
-from tsproxy.model.policy import Choice, Mode, OnViolation, TopicPolicy
+from tsproxy.model.policy import Choice, Inspect, Mode, OnViolation, TopicPolicy
 from tsproxy.model.records import Outside
 from tsproxy.model.verdict import OutOfRange, Reject, TopicLimits, UnitGuess, reason_out_of_range
 from tsproxy.policy import timestamps
-from tsproxy.policy.fast_path import repeatable_rejection
+from tsproxy.policy.fast_path import FastPathBounds, fast_path_bounds, may_stay_unread, repeatable_rejection
 from tsproxy.policy.units import guess_unit, values_of_one_unit
 
-NOW_MS = 1_767_225_600_000
-HOUR_MS = 3_600_000
+LIMITS = TopicLimits(before_max_ms=5, after_max_ms=7)
+KNOWN = TopicPolicy(limits=LIMITS)
+ANY = FastPathBounds(None, None)
+
+
+class Bounded:
+    """A rule of an operator's own that says what it takes."""
+
+    def __init__(self, *said):
+        self.said = said
+
+    def culprits(self, timestamps_ms, context):
+        return ()
+
+    def bounds(self):
+        if not self.said:
+            raise RuntimeError("no bounds")
+        return self.said
+
+
+class Unbounded:
+    def culprits(self, timestamps_ms, context):
+        return ()
+
+
+def own(rule):
+    return replace(KNOWN, custom_rules=(CustomRule("own", rule, OnError.OPEN),))
+
+
+ROWS = {
+    "the limits": (KNOWN, FastPathBounds(5, 7)),
+    "in audit as well": (replace(KNOWN, mode=Mode.AUDIT), FastPathBounds(5, 7)),
+    "one side": (replace(KNOWN, limits=TopicLimits(after_max_ms=7)), FastPathBounds(None, 7)),
+    "no limits": (replace(KNOWN, limits=TopicLimits()), ANY),
+    "the broker's own time": (
+        replace(KNOWN, limits=replace(LIMITS, timestamp_type=TimestampType.LOG_APPEND_TIME)),
+        ANY,
+    ),
+    "off": (replace(KNOWN, mode=Mode.OFF, limits=None, is_known=False), ANY),
+    "a topic that is not known, with limits of the file": (replace(KNOWN, is_known=False), None),
+    "limits that are not known": (replace(KNOWN, limits=None), None),
+    "a candidate": (
+        replace(KNOWN, candidate=TopicLimits(before_max_ms=9, after_max_ms=3)),
+        FastPathBounds(5, 3),
+    ),
+    "a value rejected": (replace(KNOWN, zero=Choice.REJECT), None),
+    "a repair": (replace(KNOWN, on_violation=OnViolation.REPAIR), None),
+    "the other reading of bit 6": (replace(KNOWN, extended_timestamps=True), FastPathBounds(5, 7)),
+    "under a waiver no more than after it": (
+        replace(KNOWN, mode=Mode.AUDIT, until_ms=1),
+        FastPathBounds(5, 7),
+    ),
+    "nor what will then be written anew": (
+        replace(KNOWN, mode=Mode.AUDIT, until_ms=1, keep_both_times=True),
+        None,
+    ),
+    "a rule of one's own": (own(Unbounded()), None),
+    "with bounds": (own(Bounded(3, 8)), FastPathBounds(3, 7)),
+    "with bounds on one side": (own(Bounded(None, 6)), FastPathBounds(5, 6)),
+    "with bounds of 0": (own(Bounded(0, 0)), FastPathBounds(0, 0)),
+    "with bounds that are none": (own(Bounded("1", 2)), None),
+    "with bounds below 0": (own(Bounded(3, -1)), None),
+    "with bounds that raise": (own(Bounded()), None),
+}
+
+
+@pytest.mark.parametrize(("policy", "passes"), ROWS.values(), ids=ROWS)
+def test_what_passes(policy, passes):
+    assert fast_path_bounds(policy) == passes
+
+
+@pytest.mark.parametrize(
+    ("policy", "may"),
+    [
+        (replace(KNOWN, inspect_compressed=Inspect.ADAPTIVE), True),
+        (replace(KNOWN, inspect_compressed=Inspect.ADAPTIVE, dead_letters=True), False),
+        (replace(KNOWN, inspect_compressed=Inspect.ALL), False),
+    ],
+    ids=["adaptive", "with copies of culprits", "all"],
+)
+def test_a_compressed_batch_may_stay_unread_only_where_no_culprit_is_copied(policy, may):
+    assert may_stay_unread(policy) is may
+
+
+# -- Rejections that are repeated ---------------------------------------------------------------------
+
 FOR_MS = 5_000
-LIMITS = TopicLimits(before_max_ms=24 * HOUR_MS, after_max_ms=HOUR_MS)
-POLICY = TopicPolicy(limits=LIMITS)
+WIDE_LIMITS = TopicLimits(before_max_ms=24 * HOUR_MS, after_max_ms=HOUR_MS)
+POLICY = TopicPolicy(limits=WIDE_LIMITS)
 
 
 def rejected(first_ms, *more_ms):
     times_ms = [first_ms, *more_ms]
     places = range(len(times_ms))
     outside = Outside(len(times_ms), array("i", places), array("q", times_ms), array("q", places))
-    pieces = timestamps.out_of_range_pieces(LIMITS, NOW_MS)
+    pieces = timestamps.out_of_range_pieces(WIDE_LIMITS, NOW_MS)
     violations = OutOfRange(outside, 0, pieces, NOW_MS)
     return Reject(ErrorCode.INVALID_TIMESTAMP, "text", reason_out_of_range(first_ms, NOW_MS), violations, 1)
 
@@ -65,8 +151,8 @@ def test_the_first_culprit_decides():
     [
         {"mode": Mode.AUDIT},
         {"limits": None},
-        {"limits": replace(LIMITS, is_compacted=True)},
-        {"limits": replace(LIMITS, timestamp_type=TimestampType.LOG_APPEND_TIME)},
+        {"limits": replace(WIDE_LIMITS, is_compacted=True)},
+        {"limits": replace(WIDE_LIMITS, timestamp_type=TimestampType.LOG_APPEND_TIME)},
         {"no_timestamp": Choice.REJECT},
         {"zero": Choice.REJECT},
         {"negative": Choice.REJECT},
