@@ -74,12 +74,6 @@ def test_requests_that_are_cheap_one_by_one_are_judged_beside_the_loop_once_they
     assert kinds(effects).count(Judge) == 1
 
 
-def test_a_request_of_many_partitions_is_judged_beside_the_loop():
-    many = asked({"t": dict.fromkeys(range(OFFLOAD_RECORDS // 10 + 1))})
-
-    assert Judge in kinds(Conversation().session.client_bytes(many, NOW_MS))
-
-
 def unfolding(size, noise=0):
     """One innocent record of `size` bytes, in a few and `noise`."""
     value = Random(1).randbytes(noise) + bytes(size - noise)

@@ -274,21 +274,6 @@ UNSUPPORTED = b"\x00\x23" + b"\x00\x00\x00\x01" + b"\x00\x12\x00\x00\x00\x05"
 """Error 35 and the versions of key 18, as Kafka's own classes write it."""
 
 
-@pytest.mark.parametrize("version", range(3))
-def test_old_api_versions_offers_only_what_is_understood(version):
-    asked = request(API_VERSIONS, version)
-    throttle = b"\x00\x00\x00\x07" if version else b""
-    told = b"\x00\x00\x00\x03" + struct.pack(">9h", 0, 0, 14, 18, 0, 4, 9999, 0, 1)
-    kept = b"\x00\x00\x00\x02" + struct.pack(">6h", 0, 0, 13, 18, 0, 4)
-    assert (
-        Conversation()
-        >> client(asked)
-        << to_broker(asked)
-        >> broker(answer(API_VERSIONS, version, b"\x00\x00" + told + throttle))
-        << to_client(answer(API_VERSIONS, version, b"\x00\x00" + kept + throttle))
-    )
-
-
 @pytest.mark.parametrize("version", [3, 4])
 def test_flexible_api_versions_keeps_tags_and_features(version):
     asked = request(API_VERSIONS, version, VERSIONS_ASKED)
@@ -320,21 +305,6 @@ def test_an_api_versions_that_we_do_not_speak_is_answered_here(version):
         >> client(again)
         << to_broker(again)
     )
-
-
-def test_which_cluster_and_node_a_client_believes_in_goes_by_as_it_came():
-    """KIP-1242: the broker compares; here it is another one, and says so (129, no offers)."""
-    asked = request(API_VERSIONS, 5, VERSIONS_ASKED[:-1] + b"\x06abcde" + struct.pack(">i", 2) + b"\x00")
-    said = answer(API_VERSIONS, 5, b"\x00\x81" + b"\x01" + bytes(4) + b"\x00")
-    assert Conversation() >> relayed(asked, said)
-
-
-@pytest.mark.parametrize("version", [4, 5])
-def test_an_older_broker_may_reject_a_version_in_the_oldest_form(version):
-    """Error 35 comes as v0 whatever was asked, and passes as it came. No released broker speaks v5."""
-    asked = request(API_VERSIONS, version, VERSIONS_ASKED)
-    said = answer(API_VERSIONS, 0, UNSUPPORTED)
-    assert Conversation() >> relayed(asked, said)
 
 
 def test_the_client_software_is_remembered_with_each_batch():

@@ -55,6 +55,7 @@ HTTP = b"GET / HTTP/1.1\r\nHost: kafka\r\n\r\n"
 
 BAD_INPUT = {
     "TLS hello": (TLS_HELLO, CloseReason.NOT_KAFKA, "TLS"),
+    "TLS alert": (b"\x15\x03\x03\x00\x02", CloseReason.NOT_KAFKA, "TLS"),
     "HTTP request": (HTTP, CloseReason.NOT_KAFKA, "HTTP"),
     "HTTP post": (b"POST /topics HTTP/1.1\r\n", CloseReason.NOT_KAFKA, "HTTP"),
     "HTTP/2": (b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", CloseReason.NOT_KAFKA, "HTTP/2"),

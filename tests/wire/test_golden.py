@@ -21,13 +21,7 @@ from tsproxy.model.verdict import RecordError
 from tsproxy.model.view import Endpoint, SessionLimits
 from tsproxy.testing.jars import fetch_kafka_jars
 from tsproxy.testing.java import find_java
-from tsproxy.wire import addresses, k00_produce, k17_k36_sasl, k18_api_versions
-from tsproxy.wire.headers import (
-    RequestHeader,
-    read_request_header,
-    response_body_start,
-    response_header,
-)
+from tsproxy.wire import addresses, k00_produce, k18_api_versions
 from tsproxy.wire.k01_k78_fetch import blank_tail
 from tsproxy.wire.primitives import DecodeError, Reader
 from tsproxy.wire.readers import FetchWalk, Layout
@@ -129,43 +123,6 @@ def test_kafkas_bytes_are_read_as_the_noun(name, version, data):
         assert write(12, noun) == write(12, NOUNS[name])
 
 
-@each_produce
-def test_a_produce_message_cut_short_is_a_decode_error(name, version, data):
-    read, _ = reader_and_writer(name)
-    for cut in range(len(data)):
-        with pytest.raises(DecodeError):
-            read(version, data[:cut])
-
-
-@each_produce
-def test_what_stands_behind_a_produce_message_is_ignored(name, version, data):
-    read, write = reader_and_writer(name)
-    assert write(version, read(version, data + b"\x00more")) == data
-
-
-# -- Headers ----------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(("version", "api_version"), [(1, 8), (2, 9)])
-def test_request_headers_are_read(version, api_version):
-    """Produce has a header with tags from v9 on."""
-    data = GOLDEN[f"request_header v{version}"].replace(b"\x00\x09", bytes([0, api_version]), 1)
-    assert read_request_header(data + b"body") == RequestHeader(0, api_version, 7, "c", len(data))
-    for cut in range(len(data)):
-        with pytest.raises(DecodeError):
-            read_request_header(data[:cut])
-
-
-@pytest.mark.parametrize(("version", "api_version"), [(0, 8), (1, 9)])
-def test_response_headers_are_read_and_written(version, api_version):
-    data = GOLDEN[f"response_header v{version}"]
-    assert response_header(0, api_version, 7) == data
-    assert response_body_start(0, api_version, data + b"body") == len(data)
-    for cut in range(len(data)):
-        with pytest.raises(DecodeError):
-            response_body_start(0, api_version, data[:cut])
-
-
 # -- ApiVersions and SASL ---------------------------------------------------------------------------
 
 
@@ -192,14 +149,6 @@ def test_our_answer_to_an_unsupported_api_versions_is_kafkas():
 @table("api_versions_request")
 def test_the_clients_software_is_read(name, version, data):
     assert k18_api_versions.read_client_software(version, data) == ("x/1" if version >= 3 else None)
-
-
-@table("sasl_authenticate_response")
-def test_a_brokers_token_is_read(name, version, data):
-    assert k17_k36_sasl.read_authenticate_response(version, data) == (0, b"\xaa")
-    for cut in range(data.index(b"\xaa") + 1):
-        with pytest.raises(DecodeError):
-            k17_k36_sasl.read_authenticate_response(version, data[:cut])
 
 
 # -- Addresses --------------------------------------------------------------------------------------
