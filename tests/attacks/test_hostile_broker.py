@@ -39,15 +39,6 @@ async def test_no_answer_makes_the_proxy_raise_or_stop_or_keep_what_comes():
     assert result.most_mib < MAX_MIB
 
 
-@pytest.mark.full_only("two minutes of the same, by other seeds")
-@pytest.mark.parametrize("is_valid", [True, False])
-async def test_no_answer_does_so_in_a_minute(is_valid):
-    result = await run(60, seed=3, is_valid=is_valid)
-    assert result.wrong == []
-    assert result.most_mib < MAX_MIB
-    assert not (is_valid and result.leaks)
-
-
 QUESTIONS = {
     "brokers": lambda own: own.cluster(),
     "topics": lambda own: own.cluster(with_topics=True),

@@ -1,6 +1,6 @@
 """With 512 MiB the proxy survives expensive batches and abandoned connections, and serves good clients.
 
-Each row of ATTACKS was found to hold a judge for hours, each of ANSWERED and BEFORE_LOGIN the loop for
+Each row of ATTACKS was found to hold a judge for hours, each of ANSWERED the loop for
 seconds, or to take more memory than any limit said. A sample runs always, all with `TSPROXY_TEST=full`.
 
 The peak of resident memory counts, as in a cgroup. RLIMIT_AS (`ulimit -v`) would count addresses: an idle
@@ -9,9 +9,7 @@ proxy has 390 MiB of them, and each thread 64 MiB more for its arena of malloc, 
 
 import asyncio
 import contextlib
-import os
 import re
-import struct
 from functools import partial
 from pathlib import Path
 
@@ -22,21 +20,18 @@ import zstandard
 from tests.attacks.attacker import PATIENCE_S, answer_to, attackers, port_of, proxy_that_knows
 from tests.attacks.attacker import produce as one_batch
 from tests.attacks.test_work import DESCRIBE_CONFIGS, SHELLS, headed
-from tests.e2e.sasl import connect, plain
 from tests.full_only import IS_FULL, variations
-from tests.session.messages import SASL_AUTHENTICATE, SASL_HANDSHAKE, frame, produce, request
+from tests.session.messages import SASL_AUTHENTICATE, produce, request
 from tests.wire.batches import ZSTD, batch, record, unsigned
 from tests.wire.readers.byte_strings import varint
 from tsproxy.clock import Clock
 from tsproxy.testing.kafka_cluster import KafkaCluster
-from tsproxy.testing.proxy import RunningProxy
 
 pytestmark = [
     pytest.mark.broker,
     pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="only Linux tells peak memory"),
 ]
 
-FULL = os.environ.get("TSPROXY_TEST") == "full"
 MIB = 1 << 20
 MAX_MIB = 512
 MILLION = 1_000_000
@@ -245,38 +240,3 @@ async def test_the_process_ends_in_its_time_while_judges_are_busy(kafka, topic):
     async with proxy_that_knows(kafka, topic, settings) as proxy, attackers(port_of(proxy), attack, 4):
         await good_client_is_served(proxy, topic)
         assert await proxy.stop() == 0
-
-
-def shaken(mechanism, version):
-    name = struct.pack(">h", len(mechanism)) + mechanism.encode()
-    return request(SASL_HANDSHAKE, version, name)
-
-
-BEFORE_LOGIN = {
-    "5: fifty million tagged fields in a header": lambda: [tagged_header(100 * MIB)],
-    "6: a token of OAUTHBEARER's separators": lambda: [shaken("PLAIN", 1), sasl_token(8, b"\x01")],
-    "6: a token of SCRAM's separators": lambda: [shaken("SCRAM-SHA-256", 1), sasl_token(8, b",")],
-    "6: a token without a header": lambda: [shaken("PLAIN", 0), frame(b"\x00" * (8 * MIB))],
-}
-LOGINS = {"alice": "secret-of-alice", "proxy": "secret-of-proxy"}
-
-
-@pytest.mark.full_only("a cluster of its own; findings 5 and 6 above need no login either")
-async def test_who_has_not_logged_in_takes_no_memory_from_who_has():
-    """Findings 5 and 6: one connection without credentials took 578 MiB, or 35 s of the loop."""
-    settings = {"mechanism": "PLAIN", "username": "proxy", "password": LOGINS["proxy"]}
-    settings = SETTINGS | {f"upstream.admin.sasl.{key}": value for key, value in settings.items()}
-    async with (
-        KafkaCluster(security="SASL_PLAINTEXT", users=LOGINS) as kafka,
-        RunningProxy(kafka.bootstrap_servers, settings=settings) as proxy,
-    ):
-        for made in BEFORE_LOGIN.values():
-            requests = made()
-            async with attackers(port_of(proxy), b"".join(requests), 16) as ends:
-                await ended(ends, len(requests))
-                good = await connect(proxy.bootstrap_servers)
-                await good.handshake("PLAIN")
-                assert (await good.authenticate(plain("alice", LOGINS["alice"])))[0] == 0
-                assert await good.is_served()
-                good.close()
-        assert peak_mib(proxy) < MAX_MIB

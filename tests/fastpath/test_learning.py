@@ -7,7 +7,6 @@ with and without bounds; the judge judges the same request.
 from dataclasses import replace
 from functools import partial
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -119,28 +118,3 @@ def test_no_rule_has_an_effect_on_what_is_forwarded(settings, candidate, known, 
     if is_forwarded(asked, policies):
         assert has_no_effect(judged(asked, policies))
         assert attributes == 0
-
-
-ROWS = {
-    "inside both": (SETTINGS[0], CANDIDATES[3], [NOW_MS + 1_000, NOW_MS - 1_000], 0, True),
-    "ahead of the candidate": (SETTINGS[0], CANDIDATES[3], [NOW_MS + 1_001], 0, False),
-    "behind the candidate": (SETTINGS[0], CANDIDATES[3], [NOW_MS - 1_001], 0, False),
-    "the candidate under audit": (SETTINGS[1], CANDIDATES[1], [NOW_MS + 1], 0, False),
-    "bit 6 where it is read": (SETTINGS[3], None, [NOW_MS], 0x40, False),
-    "no bit 6 where it is read": (SETTINGS[3], None, [NOW_MS], 0, True),
-    "bit 6 in audit": (SETTINGS[5], None, [NOW_MS], 0x40, False),
-    "no bit 6, and outside the candidate": (SETTINGS[3], CANDIDATES[1], [NOW_MS + 1], 0, False),
-    "a stream that is followed": (SETTINGS[6], None, [NOW_MS], 0, False),
-    "a stream that is only watched": (SETTINGS[7], None, [NOW_MS], 0, False),
-    "a rule with bounds": (SETTINGS[8], None, [NOW_MS + 1], 0, True),
-    "beside one without": (SETTINGS[9], None, [NOW_MS], 0, False),
-}
-
-
-@pytest.mark.parametrize(
-    ("settings", "candidate", "times", "attributes", "expected"), ROWS.values(), ids=ROWS
-)
-def test_what_is_forwarded_and_what_is_not(settings, candidate, times, attributes, expected):
-    asked = produce({"t": {0: batch(times, attributes=attributes)}})
-
-    assert is_forwarded(asked, policies_of(settings, candidate, LIMITS)) is expected

@@ -283,6 +283,11 @@ def test_acks_that_brokers_know_are_no_reason(acks):
     assert verdict(batch([AHEAD_MS]), acks=acks).error_code == ErrorCode.INVALID_TIMESTAMP
 
 
+@pytest.mark.parametrize("acks", [-2, 2, 3])
+def test_acks_that_nobody_knows_are_told_before_times(acks):
+    assert verdict(batch([AHEAD_MS]), acks=acks).error_code == ErrorCode.INVALID_REQUIRED_ACKS
+
+
 READABLE = ["acks", "base offset", "size", "crc", "offset range", "count and offsets", "control", "sequence"]
 
 
