@@ -7,16 +7,11 @@ So a module's fixtures are set up once, and its tests keep their order. Tests th
 expensive than a module's fixtures stay together as well: a Spark session, or three brokers. Each process has
 its own session fixtures; the plain brokers alone are the run's (`shared_brokers.py`).
 
-The longest units start first, since a long one that started last would be waited for. `durations.json` says
-how long they take, and `TSPROXY_DURATIONS=write make test` measures them again. A unit that is not in the
-table starts after those that are.
+The longest units start first, since a long one that started last would be waited for (`LONGEST`).
 """
 
 import importlib
-import json
-import os
 import sys
-from collections import Counter
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -48,11 +43,21 @@ TOGETHER = {
 APART = ("tests/spark_reports/pure/", "tests/spark_reports/test_submit.py")
 """The parts of those of `TOGETHER` that need nothing of them. The last one starts Sparks of its own."""
 
-TABLE = Path(__file__).with_name("durations.json")
-"""Unit -> seconds, of the units that take LONG_S or more."""
-LONG_S = 5
+LONGEST = (
+    SPARK_TABLES,
+    SPARK,
+    CLUSTER,
+    "tests/demo/test_demo.py",
+    "tests/testing/test_kafka_cluster.py",
+    "tests/doctor/test_cluster.py",
+    "tests/proxy/test_mixed_cluster.py",
+    "tests/proxy/test_process.py",
+    "rigs/chaos/test_short.py",
+    "tests/e2e/test_principals.py",
+    "tests/attacks/test_memory_limit.py",
+)
+"""The units that start first, in this order."""
 
-_measured: Counter[str] = Counter()
 _folder = pytest.StashKey[Path]()
 """The file that names the brokers which the processes share."""
 
@@ -94,8 +99,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if "spark" in getattr(item, "fixturenames", ()) and unit_of(item.nodeid) not in WITH_SPARK:
             raise pytest.UsageError(f"{item.nodeid} asks for Spark: add its file to TOGETHER")
-    known = json.loads(TABLE.read_text())
-    items.sort(key=lambda item: -known.get(unit_of(item.nodeid), 0))
+    turns = {unit: turn for turn, unit in enumerate(LONGEST)}
+    items.sort(key=lambda item: turns.get(unit_of(item.nodeid), len(turns)))
 
 
 @pytest.hookimpl(wrapper=True)
@@ -146,20 +151,6 @@ def _sendable(told: Any) -> Any:
     if isinstance(told, list | tuple):
         return type(told)(map(_sendable, told))
     return told if isinstance(told, bool | int | float | bytes | None) else repr(told)
-
-
-def pytest_runtest_logreport(report: pytest.TestReport) -> None:
-    """Counts setup and teardown too: brokers start in them."""
-    _measured[unit_of(report.nodeid)] += report.duration
-
-
-@pytest.hookimpl(trylast=True)
-def pytest_sessionfinish(session: pytest.Session) -> None:
-    """The process that gives out the units hears of every test."""
-    is_sharing = not hasattr(session.config, "workerinput")
-    if is_sharing and os.environ.get("TSPROXY_DURATIONS") == "write":
-        long = {unit: round(seconds) for unit, seconds in _measured.most_common() if seconds >= LONG_S}
-        TABLE.write_text(json.dumps(long, indent=2) + "\n")
 
 
 class ByFile(LoadScopeScheduling):
