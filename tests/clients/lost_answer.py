@@ -13,8 +13,6 @@ the same time, and neither would ever come through.
 import asyncio
 from contextlib import AsyncExitStack
 
-from tests.clients.two_ways import until_either_ends
-
 HERE = "127.0.0.1"
 DELIVERED, REFUSED = b"delivered-record", b"refused-record"
 _SIZE_BYTES = 4
@@ -50,10 +48,9 @@ class LostAnswer:
         answers, requests = await asyncio.open_connection(HERE, port)
         waiting = []
         try:
-            await until_either_ends(
+            await _until_either_ends(
                 self._carry_requests(reader, requests, waiting),
                 self._carry_answers(answers, writer, waiting),
-                ended_by=(OSError, asyncio.IncompleteReadError),
             )
         finally:
             for end in (writer, requests):
@@ -83,6 +80,23 @@ class LostAnswer:
             if record == REFUSED:
                 self.is_refused.set()
             writer.write(frame.replace(HERE.encode(), self._face.encode()))
+
+
+async def _until_either_ends(*directions):
+    """Run these coroutines until one of them returns or fails; then cancel the other.
+
+    Raises any error but those of a connection that ends.
+    """
+    tasks = [asyncio.ensure_future(each) for each in directions]
+    try:
+        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for task in tasks:
+            task.cancel()
+        ended = await asyncio.gather(*tasks, return_exceptions=True)
+    for error in ended:
+        if isinstance(error, Exception) and not isinstance(error, OSError | asyncio.IncompleteReadError):
+            raise error
 
 
 async def _frame(reader):

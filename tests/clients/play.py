@@ -19,11 +19,10 @@ from pathlib import Path
 
 import yaml
 
-from tests.clients.capture import Asked, Capture
 from tests.clients.connections import Watch
 from tests.clients.leaders import lead_elsewhere
 from tests.clients.program import Program, ProgramError, running
-from tests.clients.stages import PLAIN, client_options, cluster_arguments, host_of, proxy_config
+from tests.clients.stages import client_options, cluster_arguments, proxy_config
 from tsproxy.testing.certificates import CertificateAuthority
 from tsproxy.testing.kafka_cluster import KafkaCluster
 from tsproxy.testing.proxy import RunningProxy
@@ -49,8 +48,6 @@ class Story:
     committed: set[str] | None = None
     direct: set[int] = field(default_factory=set)
     """Brokers' own ports that it had a socket towards."""
-    asked: Asked | None = None
-    """Its requests, where they are captured."""
 
     @property
     def sent(self):
@@ -67,25 +64,18 @@ async def perform(stage):
         config.write_text(yaml.safe_dump(proxy_config(stage, kafka, authority)))
         proxy = await stack.enter_async_context(RunningProxy(config=config))
         watch = stack.enter_context(Watch(ports_of(kafka)))
-        capture = Capture()
-        if PLAIN in stage.cast:
-            await stack.enter_async_context(capture.on(_ports_of_listener(proxy, PLAIN)))
         actors = []
         for role in stage.roles:
-            servers = _bootstrap(proxy, role.security)
-            options = client_options(role, servers, authority)
+            options = client_options(role, proxy.facts["listeners"][role.security.name], authority)
             program = await stack.enter_async_context(running(role.family, stage.version, options))
             watch.follow(str(role), program.pid)
             served = proxy.facts["brokers"][role.security.name].items()
-            host = host_of(role.security)
-            story = Story(served={f"{node_id}={host}:{port}" for node_id, port in served})
+            story = Story(served={f"{node_id}=127.0.0.1:{port}" for node_id, port in served})
             actors.append(Actor(role, program, story))
         await _scenes(stage, kafka, actors)
         assert watch.looks > 0
         for actor in actors:
             actor.story.direct = {port for name, port in watch.seen if name == str(actor.role)}
-            if actor.role.is_captured:
-                actor.story.asked = capture.by_client[actor.role.family.name]
             with suppress(LookupError):  # it could not even create its topic
                 actor.story.log_ends = await kafka.end_offsets(actor.role.topic)
         return {actor.role: actor.story for actor in actors}
@@ -183,17 +173,6 @@ class Actor:
         pairs = [each.split("=") for each in await self.program.do("offsets", self.role.topic)]
         self.story.offsets = {int(partition): int(end) for partition, end in pairs}
         self.story.brokers |= set(await self.program.do("brokers"))
-
-
-def _bootstrap(proxy, security):
-    port = proxy.facts["listeners"][security.name].rpartition(":")[2]
-    return f"{host_of(security)}:{port}"
-
-
-def _ports_of_listener(proxy, security):
-    """Every port of the proxy that clients of this listener use."""
-    bootstrap = int(_bootstrap(proxy, security).rpartition(":")[2])
-    return {bootstrap, *proxy.facts["brokers"][security.name].values()}
 
 
 def ports_of(kafka):

@@ -8,7 +8,6 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from tests.clients import capture
 from tests.clients.families import Family, chosen
 from tsproxy.testing.client_options import ClientOptions, Login
 
@@ -66,11 +65,6 @@ class Role:
         return f"{self.stage.version}-{self.security}-{self.family}"
 
     @property
-    def is_captured(self):
-        """Whether its requests are read on their way to the proxy."""
-        return self.security is PLAIN
-
-    @property
     def topic(self):
         return f"{self.security}.{self.family}"
 
@@ -124,14 +118,8 @@ def proxy_config(stage, kafka, authority):
     return {"upstream": upstream, "listeners": listeners}
 
 
-def host_of(security):
-    """The address that clients of this listener use: the proxy's, or that of the capture in front of it."""
-    return capture.HOST if security is PLAIN else capture.PROXY
-
-
 def _listener(security, authority):
     listener = {"name": security.name, "bind": "127.0.0.1:0", "brokers": {"ports_from": 0, "count": 10}}
-    listener["advertised_host"] = host_of(security)
     if security.has_tls:
         listener["tls"] = _files(authority.issue(f"proxy-{security}"))
     if security.has_certificates:

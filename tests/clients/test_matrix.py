@@ -4,7 +4,6 @@ import asyncio
 
 import pytest
 
-from tests.clients import versions
 from tests.clients.play import perform
 from tests.clients.stages import ROLES
 
@@ -68,10 +67,3 @@ def test_a_reader_of_its_transactions_sees_what_was_committed(role, story):
         assert story.committed == {"kept"}
     else:
         assert story.committed is None
-
-
-@pytest.mark.parametrize("role", [role for role in ROLES if role.is_captured], ids=str)
-def test_it_asks_in_the_versions_that_the_document_has(role, story):
-    """`python -m tests.clients.versions` writes the rows."""
-    cells = versions.row(role, story.asked)
-    assert cells == versions.documented()[cells[:2]]

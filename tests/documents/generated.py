@@ -1,8 +1,8 @@
 """`make generated` writes the parts of pages, and the files, that are made from tables in the code.
 
 A part stands between `<!-- made by make generated: NAME -->` and `<!-- end of NAME -->`. `PARTS` says how
-each is made, `FILES` the same for whole files. Figures that must be measured are written by other commands:
-`python -m tests.clients.versions` and `make bench`, for example.
+each is made, `FILES` the same for whole files. Figures that must be measured are written by other commands,
+such as `make bench`.
 """
 
 import json
