@@ -19,7 +19,7 @@ from benchmarks.frames import TWO_HOURS_MS, Shape, build_batch, metadata_of_all
 from benchmarks.loads import B200, KB1, Load
 from benchmarks.measurements import MEASUREMENTS
 from benchmarks.processes import ProgramError, Workshop, workshop
-from benchmarks.proxies import TSPROXY, TSPROXY_ASYNCIO
+from benchmarks.proxies import TSPROXY, TSPROXY_ASYNCIO, nginx_stream_module
 from benchmarks.records import NOW_MS, OnFastPath
 from benchmarks.relay import settle
 from benchmarks.report import Circumstances, write
@@ -270,3 +270,23 @@ class _always_answering:  # noqa: N801 - reads as a statement where it is used
         with connection:
             while connection.recv(65_536):
                 connection.sendall(self._answer)
+
+
+def nginx_that_says(tmp_path: Path, options: str) -> Path:
+    program = tmp_path / "nginx"
+    program.write_text(f"#!/bin/sh\necho 'configure arguments: {options}' >&2\n")
+    program.chmod(0o755)
+    return program
+
+
+def test_the_module_is_in_the_folder_that_nginx_names(tmp_path):
+    nginx = nginx_that_says(tmp_path, f"--with-stream=dynamic --modules-path={tmp_path} --with-x")
+    with pytest.raises(MissingError, match="libnginx-mod-stream"):
+        nginx_stream_module(nginx)
+    (tmp_path / "ngx_stream_module.so").touch()
+    assert nginx_stream_module(nginx) == tmp_path / "ngx_stream_module.so"
+
+
+def test_without_such_a_folder_it_is_relative_to_the_prefix(tmp_path):
+    nginx = nginx_that_says(tmp_path, "--with-stream=dynamic")
+    assert nginx_stream_module(nginx) == Path("modules/ngx_stream_module.so")

@@ -1,11 +1,17 @@
 """docs/evidence/benchmarks.md begins with answers, and they are those of its sections."""
 
 import re
+from pathlib import Path
 
 import pytest
 
+from benchmarks.bench import FULL, Bench
+from benchmarks.measurements import MEASUREMENTS
 from benchmarks.opening import QUESTIONS, with_opening
-from benchmarks.page import PAGE, MissingFigureError
+from benchmarks.page import PAGE, MissingFigureError, with_proxy, with_reports, wrapped
+from benchmarks.processes import Workshop
+from benchmarks.report import Circumstances, markdown
+from benchmarks.sections import Section
 from benchmarks.targets import TARGETS, Target, counted, lines
 
 TEXT = PAGE.read_text(encoding="utf-8")
@@ -56,3 +62,39 @@ def test_the_worst_row_of_a_table_is_held_to_the_target():
     assert not target.is_met(PARTLY)
     with pytest.raises(MissingFigureError, match="CPU for relaying: no 'nginx'"):
         Target("relay", "1 KB, 8×5", "nginx", 1).measured(PARTLY)
+
+
+def test_each_part_is_replaced_and_the_other_stays():
+    page = with_reports(with_proxy("", "# Proxy\n\nold\n"), "# Reports\n\nold\n")
+    page = with_proxy(page, "# Proxy\n\nnew\n")
+    assert "# Proxy\n\nnew\n" in page
+    assert "# Reports\n\nold\n" in page
+    page = with_reports(page, "# Reports\n\nnew\n")
+    assert "# Proxy\n\nnew\n" in page
+    assert "# Reports\n\nnew\n" in page
+    assert "old" not in page
+
+
+def test_writing_the_same_again_changes_nothing():
+    page = with_reports(with_proxy("", "# Proxy\n"), "# Reports\n")
+    assert with_proxy(page, "# Proxy\n") == page
+    assert with_reports(page, "# Reports\n") == page
+
+
+def test_the_reports_may_be_written_first():
+    page = with_proxy(with_reports("", "# Reports\n"), "# Proxy\n")
+    assert page.index("# Proxy") < page.index("# Reports")
+
+
+def test_a_list_item_is_wrapped_and_its_code_is_not():
+    text = " ".join(["twenty-two"] * 9 + ["`some code that is not broken`", "end"])
+    assert wrapped(text, begin="- ") == (
+        "- " + " ".join(["twenty-two"] * 9) + "\n  `some code that is not broken` end"
+    )
+
+
+def test_what_failed_is_told_and_takes_nothing_else_with_it():
+    bench = Bench(Workshop(Path(), 0), FULL, failed={"1 KB, 8×5: a proxy died": None})
+    text = markdown(bench, Circumstances.now(), {MEASUREMENTS[1]: Section("Text.", ("load",), [("1 KB",)])})
+    assert "## Failed\n\n- 1 KB, 8×5: a proxy died\n" in text
+    assert "| 1 KB |" in text

@@ -8,7 +8,9 @@ import pytest
 from tests.config.files import SMALLEST, config_of
 from tsproxy.config import load, put_setting
 from tsproxy.config.document import parse_yaml
+from tsproxy.config.kinds import HIDDEN, SECRET
 from tsproxy.config.settings import BrokerPorts, ClientAuth, ConnectionLimits, SaslMechanism, Secret
+from tsproxy.config.tree import KEYS
 from tsproxy.model.addresses import Address
 from tsproxy.model.policy import Mode, TimeLimit
 from tsproxy.model.view import SessionLimits
@@ -169,3 +171,17 @@ def test_settings_lie_over_the_file():
 @pytest.mark.parametrize("example", re.findall(r"```yaml\n(.*?)```", DOCS.read_text("utf-8"), re.DOTALL))
 def test_an_example_in_the_documentation_is_a_right_configuration(example):
     assert config_of(example, {"TSPROXY_PASSWORD": "x"}).upstream.bootstrap_servers
+
+
+WITH_DEFAULT = [key for key in KEYS if key.default is not None]
+
+
+@pytest.mark.parametrize("key", WITH_DEFAULT, ids=[key.path for key in WITH_DEFAULT])
+def test_a_default_is_written_as_a_text_that_reads_the_same(key):
+    value = key.kind.parse(key.default)
+
+    assert key.kind.parse(str(key.kind.write(value))) == value
+
+
+def test_a_secret_is_never_written():
+    assert SECRET.write(SECRET.parse("hunter2")) == HIDDEN

@@ -1,4 +1,4 @@
-"""Links between the documents: each leads to a file that exists, and to a heading in it."""
+"""Links between the documents lead to files and headings that exist, and tests that they name exist."""
 
 import re
 from pathlib import Path
@@ -36,7 +36,27 @@ def test_every_link_leads_to_a_heading_that_exists(document: Path):
     assert [link for link in links if leads_nowhere(document, link)] == []
 
 
-@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
-def test_every_test_that_a_document_names_exists(document: Path):
-    named = set(re.findall(r"`((?:tests|rigs)/[\w/.-]+)`", prose(document)))
-    assert [each for each in sorted(named) if not (ROOT / each).exists()] == []
+TEST = re.compile(r"`((?:tests|rigs)/[\w./-]+)(?:::(\w+))?`")
+
+
+def missing(text):
+    """The files, folders and functions of `tests` and `rigs` that the text names and that are not there."""
+    return sorted(
+        {f"{path}::{name}" if name else path for path, name in TEST.findall(text) if not there(path, name)}
+    )
+
+
+def there(path, name):
+    place = ROOT / path
+    return place.exists() and (not name or f"def {name}(" in place.read_text("utf-8"))
+
+
+def test_each_test_that_a_document_names_exists():
+    named = {page.name: missing(page.read_text("utf-8")) for page in DOCUMENTS}
+    assert {page: names for page, names in named.items() if names} == {}
+
+
+def test_a_test_that_is_gone_is_found():
+    here = "tests/deploy/test_links.py"
+    assert missing(f"`{here}` `tests/documents` `tests/gone.py`") == ["tests/gone.py"]
+    assert missing(f"`{here}::missing` `{here}::gone`") == [f"{here}::gone"]

@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import pytest
 
-from tests.config.files import config_of
+from tests.config.files import SMALLEST, config_of
 from tests.offline.commands import tsproxy
 from tsproxy.cluster.admin_connection import TopicAnswer
 from tsproxy.cluster.limits_of_brokers import given_by
@@ -13,9 +13,11 @@ from tsproxy.doctor import security, topics
 from tsproxy.doctor.clock_offset import by_offset
 from tsproxy.doctor.findings import Finding, Grade, as_json, as_text, has_problem
 from tsproxy.doctor.permissions import Rights
+from tsproxy.doctor.permissions import examine as examine_rights
 from tsproxy.doctor.ports import examine as examine_ports
 from tsproxy.doctor.topics import Described
 from tsproxy.model.addresses import Address
+from tsproxy.model.kafka import ErrorCode
 from tsproxy.proxy.clock_check.offsets import Offset
 from tsproxy.testing.ports import free_ports
 
@@ -285,3 +287,23 @@ async def test_a_cluster_that_does_not_answer_is_status_1_and_the_listeners_are_
     assert "problem  cluster        no-such-host.invalid:9092: Name or service not known" in result.out
     assert "skipped  permissions    no broker answers" in result.out
     assert "skipped  ports          no fixed port is configured" in result.out
+
+
+NO_SUCH_TOPIC = TopicAnswer("probe", ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, {})
+DESCRIBED = TopicAnswer("t", ErrorCode.NONE, {})
+
+
+@pytest.mark.parametrize(
+    ("visible", "sees_all", "described", "of_limits", "of_names"),
+    [
+        ((), True, NO_SUCH_TOPIC, "skipped", "ok"),
+        ((), False, NO_SUCH_TOPIC, "skipped", "warning"),
+        (("t",), True, DESCRIBED, "ok", "ok"),
+        (("t",), False, DESCRIBED, "ok", "warning"),
+    ],
+)
+def test_a_right_that_was_not_tried_is_not_called_granted(visible, sees_all, described, of_limits, of_names):
+    limits, names, *_ = examine_rights(config_of(SMALLEST), Rights(visible, sees_all, [described]))
+    assert (limits.grade.value, names.grade.value) == (of_limits, of_names)
+    assert ("none was asked" in limits.text) is not visible
+    assert ("Produce 12 at most" in names.text) is not sees_all

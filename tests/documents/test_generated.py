@@ -2,8 +2,10 @@
 
 import pytest
 
+from spark_reports.log.schema import OWN_COLUMNS
 from tests.documents import generated as made
 from tests.documents.generated import FILES, PARTS, ROOT, generated, grown, pages, with_parts
+from tests.documents.tables import rows_of
 
 FILES_NOW = {file.relative_to(ROOT).as_posix(): text for file, text in generated().items()}
 
@@ -32,3 +34,9 @@ def test_a_file_that_only_grows_keeps_what_the_code_lacks(tmp_path, monkeypatch)
     monkeypatch.setattr(made, "ROOT", tmp_path)
     (tmp_path / "words.txt").write_text("gone\nkept\n")
     assert grown("words.txt", ["new", "kept"])() == "gone\nkept\nnew\n"
+
+
+def test_the_page_has_each_column_of_the_table_that_is_no_field_of_the_log():
+    rows = rows_of("reference/decision-log.md", "column", "type", "meaning")
+    assert [(name.strip("`"), type_) for name, type_, _ in rows] == [*OWN_COLUMNS]
+    assert all(meaning for *_, meaning in rows)

@@ -2,6 +2,8 @@
 
 import asyncio
 import contextlib
+import subprocess
+import sys
 import tracemalloc
 
 import pytest
@@ -81,3 +83,29 @@ async def test_what_a_connection_takes_before_a_stuck_broker_is_bounded_by_confi
         assert peak[0] <= CONNECTIONS * (HIGH_WATER_BYTES + READ_BYTES + 2 * produce_frame) + ready
         for blast in blasts:
             blast.cancel()
+
+
+FAULTS = """
+import random, resource, sys
+import lz4.frame
+from tsproxy.proxy.malloc import keep_freed_memory
+from tsproxy.wire import one_shot
+
+if sys.argv[1] == "kept":
+    keep_freed_memory()
+batch = lz4.frame.compress(random.Random(0).randbytes(40_000) * 25, block_linked=False)
+read = lambda: one_shot.decompressed(3, batch, 1 << 20, 8 << 20)
+assert len(read()) == len(read()) == 1_000_000
+before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+for _ in range(50):
+    read()
+print(resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("memory", "is_kept"), [("kept", True), ("given back", False)])
+def test_a_batch_of_a_megabyte_costs_no_page_faults(memory, is_kept):
+    """Fewer than a hundred in fifty batches may be Python's own."""
+    told = subprocess.run([sys.executable, "-c", FAULTS, memory], capture_output=True, check=True, text=True)
+    assert (int(told.stdout) < 100) == is_kept
