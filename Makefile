@@ -120,7 +120,7 @@ incidents: machine .venv/stamp ## incidents with real brokers: the seconds until
 availability: machine .venv/stamp ## several proxies, stopped, killed, lost, upgraded: what clients of each family see (an hour)
 	$(BIN)/python -m rigs.availability
 
-truth: machine .venv/stamp ## clients, topics, log and report agree on every record, while proxies and brokers are killed
+truth: machine .venv/stamp ## clients, topics, log and report agree on every record, however a broker ends it
 	TSPROXY_TEST=full $(BIN)/python -m pytest rigs/truth
 
 schedules: machine .venv/stamp ## each shipped schedule runs three nights with its real program: systemd, cron (root), Airflow of five versions, Spark, Helm

@@ -1,7 +1,7 @@
 """Tests that only `make test-full` runs: each varies something that another test shows in `make test`.
 
 A test says so with the reason, which names the test or the value that stays:
-`@pytest.mark.full_only("takes a minute; test_kills.py kills proxies, too")`. `make test` does not collect
+`@pytest.mark.full_only("takes a minute; test_workers.py kills one, too")`. `make test` does not collect
 such a test: it is no skip. The summary of a run tells how many there are.
 """
 

@@ -36,6 +36,7 @@ TOGETHER = {
     SPARK: SPARK,
     "tests/e2e/test_seconds.py": SPARK_TABLES,
     "rigs/truth/": SPARK_TABLES,
+    "rigs/chaos/test_short.py": SPARK_TABLES,
     "rigs/incidents/test_ways_back.py": SPARK_TABLES,
     CLUSTER: CLUSTER,
 }
@@ -52,7 +53,6 @@ LONGEST = (
     "tests/doctor/test_cluster.py",
     "tests/proxy/test_mixed_cluster.py",
     "tests/proxy/test_process.py",
-    "rigs/chaos/test_short.py",
     "tests/e2e/test_principals.py",
     "tests/attacks/test_memory_limit.py",
 )

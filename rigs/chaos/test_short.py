@@ -1,23 +1,44 @@
-"""The short form of `make chaos`: two rounds with an attacker, and one without rules."""
+"""The short form of `make chaos`: three rounds with an attacker and a report, and one without rules."""
 
 import pytest
 
 from rigs.chaos import world as worlds
+from rigs.chaos.attackers import WORKERS
 from rigs.chaos.rounds import live
 from rigs.chaos.world import World
+from rigs.truth.books import Books, lines_of, report_of
+from tsproxy.clock import Clock
 
-pytestmark = pytest.mark.broker
+pytestmark = [pytest.mark.broker, pytest.mark.timeout(1_800)]
 
-FAULTS = ["cut_clients", "kill_worker"]
+FAULTS = ["cut_clients", "kill_worker", "kill_proxy", "kill_supervisor"]
+SEEDS = range(9, 12)
+"""The whole proxy is killed, then a worker while connections are cut, then the supervisor."""
 
 
-async def test_clients_are_cut_and_workers_killed_while_others_attack(tmp_path):
+async def test_processes_are_killed_while_others_attack_and_the_report_names_them_and_no_other(
+    spark, tmp_path
+):
+    """A process that is killed loses its counts since its last heartbeat."""
+    began_ms = Clock().now_ms()
     async with World(tmp_path) as world:
-        life = await live(world, "short", range(2), FAULTS, attackers=1)
+        life = await live(world, "short", SEEDS, FAULTS, attackers=1)
     assert life.is_clean, life.as_line()
     assert life.acknowledged
     assert life.stored
     assert life.attacks
+    assert {fault for each in life.rounds for fault in each.faults} == set(FAULTS)
+
+    lines = lines_of(world.kept / life.topic)
+    report = report_of(world.kept / life.topic, tmp_path, began_ms, days_later=2)
+    stopped = {line["boot"] for line in lines if line.get("kind") == "stop"}
+    killed = {line["boot"] for line in lines} - stopped
+    log = report["log"]
+    assert {boot["boot"] for boot in log["silent"]} == killed
+    assert len(killed) >= WORKERS + 1
+    assert (log["state"], log["lost_lines"], log["lines_unusable"]) == ("incomplete", 0, 0)
+    counters = [line for line in lines if line["event"] == "counters"]
+    Books({}, {}, counters, report).says_the_same(life.topic)
 
 
 @pytest.mark.full_only("starts a cluster again; test_verdict.py plants each violation")
