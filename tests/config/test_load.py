@@ -1,6 +1,5 @@
 """A right configuration file is understood whole."""
 
-import re
 from pathlib import Path
 
 import pytest
@@ -14,8 +13,6 @@ from tsproxy.config.tree import KEYS
 from tsproxy.model.addresses import Address
 from tsproxy.model.policy import Mode, TimeLimit
 from tsproxy.model.view import SessionLimits
-
-DOCS = Path(__file__).parents[2] / "docs" / "reference" / "configuration.md"
 
 
 def test_the_smallest_file_gets_every_default():
@@ -166,11 +163,6 @@ def test_settings_lie_over_the_file():
     config = load(document, {})
     assert config.policy.mode is Mode.ENFORCE
     assert config.upstream.bootstrap_servers == (Address("a", 1), Address("b", 2))
-
-
-@pytest.mark.parametrize("example", re.findall(r"```yaml\n(.*?)```", DOCS.read_text("utf-8"), re.DOTALL))
-def test_an_example_in_the_documentation_is_a_right_configuration(example):
-    assert config_of(example, {"TSPROXY_PASSWORD": "x"}).upstream.bootstrap_servers
 
 
 WITH_DEFAULT = [key for key in KEYS if key.default is not None]

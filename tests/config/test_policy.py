@@ -130,11 +130,6 @@ BY_ALL = "policy: { defaults: { dead_letters: yes } }\n"
     ("sections", "problem"),
     [
         (
-            "dead_letters: { topic: dead }\n",
-            "tsproxy.yaml:4: dead_letters: no rule asks for copies: say dead_letters: yes in one, or in "
-            "policy.defaults",
-        ),
-        (
             BY_ALL + "dead_letters: { topic: both }\ndecisions: { topic: { name: both } }\n",
             "tsproxy.yaml:5: dead_letters.topic: is decisions.topic.name as well; give them a topic each",
         ),

@@ -65,6 +65,9 @@ def hostile(text):
         row |= {"proxy": text, "mode": text, "limits_from": text, "rules": [text], "waivers": [text]}
     for topic in [*report["topics"], *report["topic_hours"], *report["limits"], *report["out_of_order"]]:
         topic["topic"] = text
+    report["history"] |= {"sentence": text, "direction": text}
+    for day in report["history"]["days"]:
+        day |= {"day": text, "state": text}
     report["log"]["quarantined_lines"] = {"not_json": 1}
     report["log"]["quarantined_examples"] = [f"{text}: not_json: {text}"]
     return report

@@ -9,7 +9,7 @@ import pytest
 from spark_reports.render import html, markdown
 from spark_reports.report import history
 from tests.spark_reports import reports
-from tests.spark_reports.pure.test_html import TAGS, Page
+from tests.spark_reports.pure.test_html import Page
 
 FRIDAY = date(2026, 11, 20)
 
@@ -246,19 +246,6 @@ def test_a_day_that_is_missing_is_a_dash_and_one_that_is_not_compared_is_pale():
     assert drawing.count('class="pale"') == 2
     assert 'title="2026-11-15 missing" class="pale"><b>–</b>' in drawing
     assert 'title="2026-11-17 incomplete" class="pale"><b>0 %</b>' in drawing
-
-
-@pytest.mark.parametrize("text", reports.HOSTILE)
-def test_hostile_text_in_a_history_is_text(text):
-    report = reports.complete()
-    report["history"] |= {"sentence": text, "direction": text}
-    for day in report["history"]["days"]:
-        day |= {"day": text, "state": text}
-    page = Page(html.render(report))
-    assert page.tags <= TAGS
-    assert (page.open, page.crossed) == ([], [])
-    for rendered in (html.render(report), markdown.render(report)):
-        assert {character for character in rendered if not character.isprintable()} <= {"\n"}
 
 
 def test_days_that_the_rollup_lacks_between_others_are_missing_days():

@@ -86,15 +86,6 @@ def test_the_page_asks_nobody_for_anything():
     assert not re.search(r"https?:|//[a-z]|url\(|@import|<script|<link|<img|<iframe|src=|href=(?!\"#)", text)
 
 
-@pytest.mark.parametrize("text", reports.HOSTILE)
-def test_hostile_text_is_text(text):
-    page = Page(html.render(reports.hostile(text)))
-    assert page.tags <= TAGS
-    assert (page.open, page.crossed) == ([], [])
-    assert not [name for name in page.attributes if name.startswith("on")]
-    assert page.attributes == Page(html.render(reports.hostile("harmless"))).attributes
-
-
 def test_a_page_is_small_even_where_a_report_is_large():
     report = reports.large()
     page = html.render(report)

@@ -103,6 +103,7 @@ def test_hostile_text_is_text_on_every_page(text):
         row["cause"] = text
     found = [html.render(report), *pages_of(report).values()]
     assert len(found) >= 3
+    assert Page(found[0]).attributes == Page(html.render(reports.hostile("harmless"))).attributes
     for page in map(Page, found):
         assert page.tags <= TAGS
         assert (page.open, page.crossed) == ([], [])
