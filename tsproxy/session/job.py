@@ -11,7 +11,7 @@ from typing import Final, Generic, TypeVar
 
 from tsproxy.model.records import Fault, RecordFacts
 from tsproxy.model.view import SessionLimits
-from tsproxy.session.budget import MAX_BYTES, DecompressionBudget
+from tsproxy.session.budget import AGAIN_BYTES, MAX_BYTES, BudgetExceededError, DecompressionBudget
 from tsproxy.wire.record_batch import SHELLS
 
 BYTES_A_RECORD: Final = 64
@@ -47,12 +47,13 @@ class Work:
     but any other thread may call `stop`.
     """
 
-    __slots__ = ("_budget", "_bytes_left", "_is_stopped", "_records_left", "done")
+    __slots__ = ("_budget", "_bytes_left", "_charged", "_is_stopped", "_records_left", "done")
 
     def __init__(self, limits: SessionLimits, budget: DecompressionBudget | None = None) -> None:
         self._bytes_left = limits.decompressed_request
         self._is_stopped = False
         self._budget = budget
+        self._charged = 0
         self._records_left = limits.records_per_request
         self.done = 0
 
@@ -72,11 +73,19 @@ class Work:
         looks between pieces."""
         if self._budget is not None:
             self._budget.charge(size, weight)
+            self._charged += size * weight
         if size == SHELLS:
             self.look()
             return
         self._bytes_left -= size
         self.look(size // BYTES_A_RECORD)
+
+    def read_again(self, records: int) -> None:
+        """Count a batch of so many records that is read once more. Raises BudgetExceededError if the event
+        loop has decompressed much for the request, and StoppedError like `look`."""
+        if self._charged > AGAIN_BYTES:
+            raise BudgetExceededError
+        self.look(max(0, records))
 
     def charge_again(self, size: int, _weight: int = 1) -> None:
         """The same as `charge`, for bytes that were charged to the budget before."""

@@ -53,11 +53,19 @@ class Requests:
         self._produce = produce
         self.frames = RequestFrames(limits.produce_frame, limits.other_frame)
         self.is_paused = False
+        self._budget: DecompressionBudget | None = None
+
+    def feed(self, data: bytes) -> None:
+        """Add one read of the client. The fast path may have spent some of its budget."""
+        self.frames.feed(data)
+        self._budget = None
 
     def take(self, now_ms: int) -> None:
         """Take all requests that are whole and may be taken now."""
-        state = self._state
-        budget = DecompressionBudget() if state.fast_path is None else state.fast_path.take_budget()
+        state, budget = self._state, self._budget
+        if budget is None or not budget.has_refused:
+            budget = DecompressionBudget() if state.fast_path is None else state.fast_path.take_budget()
+            self._budget = budget
         self._produce.read_begins()
         has_repeated = False
         try:

@@ -219,7 +219,7 @@ class Session:
 
     def _client_bytes(self, data: bytes, now_ms: int) -> None:
         if not self._state.is_closed and self._lifetime.client is ClientEnd.OPEN:
-            self._requests.frames.feed(data)
+            self._requests.feed(data)
             if self._lifetime.broker is not BrokerEnd.CONNECTING:
                 self._requests.take(now_ms)
 

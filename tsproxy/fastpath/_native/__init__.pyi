@@ -119,7 +119,7 @@ class RequestFilter:
     """Finds the requests that may be forwarded as they came, and adds them to the queue.
 
     `relayed`: by API key, 1 + the newest version that is forwarded unread, 0 for none. Sizes in bytes.
-    `new_budget` returns the budget of one read for decompression.
+    `new_budget` returns the budget of one read (`session.budget`).
     """
 
     table: Table | None

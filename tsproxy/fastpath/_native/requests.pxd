@@ -27,6 +27,7 @@ cdef class RequestFilter:
     cdef object new_budget
     cdef object budget     # of the current read; None until one of its batches is decompressed
     cdef bint may_draw     # the current request has a batch that a draw decides about
+    cdef bint has_decompressed  # a batch of the current request was decompressed
     cdef int64_t refused   # the number of the last such request that may not be forwarded; -1 for none
 
     cdef Py_ssize_t run(self, const uint8_t* data, Py_ssize_t size, int64_t now_ms) except -1

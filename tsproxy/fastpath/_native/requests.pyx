@@ -215,7 +215,7 @@ cdef class RequestFilter:
         # A batch that was drawn and found bad must not be drawn again, when the session asks about its request.
         if number == self.refused or not self.begins_produce(body, now_ms, &head):
             return 0
-        self.may_draw = False
+        self.may_draw = self.has_decompressed = False
         topics = head.topics
         while topics > 0 and not body.is_bad:
             row = self.stage_topic(body, &head, row + 1, now_ms)
@@ -227,6 +227,8 @@ cdef class RequestFilter:
             self.in_flight.unstage(staged_before)
             if self.may_draw:
                 self.refused = number
+            if self.has_decompressed:
+                self.budget.refuse()
             return 0
         self.in_flight.add(
             Entry(
@@ -351,6 +353,7 @@ cdef class RequestFilter:
             return False
         if self.budget is None:
             self.budget = self.new_budget()
+        self.has_decompressed = True
         # Not copied here: large ones are not read.
         body = PyMemoryView_FromMemory(<char*>at + BATCH_HEADER, size - BATCH_HEADER, PyBUF_READ)
         limits = table.limits[batch.row]

@@ -142,7 +142,7 @@ class _Opened:
 
     def read_records(self) -> Records:
         assert self.batch is not None, "asked only for what was found"
-        self.work.look(max(0, self.batch.records_count))
+        self.work.read_again(self.batch.records_count)
         self.work.charge_objects(max(0, self.batch.records_count))
         if self.batch.magic == 2:
             recompressed = is_recompressed(self.batch.codec_id, self.limits)
@@ -153,7 +153,7 @@ class _Opened:
     def find_culprits(self, suspects: Suspects, most: int) -> Culprits | None:
         if self.batch is None or self.batch.magic != 2 or self.is_extended:
             return None
-        self.work.look(max(0, self.batch.records_count))
+        self.work.read_again(self.batch.records_count)
         again = self.work.charge_again
         found = record_batch.find_culprits(self.batch, self.bounds, suspects, most, again)
         self.work.charge_objects(len(found.positions))
@@ -162,7 +162,7 @@ class _Opened:
     def find_outside(self, lowest_ms: int, highest_ms: int, most: int) -> Outside:
         assert self.batch is not None, "asked only for what was found"
         if self.batch.magic == 2 and not self.is_extended:
-            self.work.look(self.batch.records_count)
+            self.work.read_again(self.batch.records_count)
             again = self.work.charge_again
             return record_batch.find_outside(self.batch, self.bounds, lowest_ms, highest_ms, most, again)
         found = self.read_records()
