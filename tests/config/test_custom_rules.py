@@ -2,7 +2,7 @@
 
 import pytest
 
-from tsproxy.config.custom_rules import RuleError, load_rule
+from tsproxy.config.build_policy import RuleError, load_rule
 
 
 class Rule:

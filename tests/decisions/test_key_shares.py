@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 from tests.decisions.outcomes import NOON_MS, named, outcomes, rejected
 from tests.decisions.test_ledger import drained
 from tsproxy.decisions import DecisionLog
-from tsproxy.decisions.key_shares import KeyShares
-from tsproxy.decisions.ledger import Ledger, Tally
+from tsproxy.decisions.ledger import KeyShares, Ledger, Tally
 from tsproxy.decisions.totals import Totals
 
 ATTACKER = "10.6.6.6"

@@ -16,7 +16,7 @@ from tests.proxy.test_reload import replace, text_of
 from tests.proxy.world import until
 from tsproxy.clock import Clock
 from tsproxy.proxy.metrics.catalogue import ALL, TOPIC_RECORDS
-from tsproxy.proxy.metrics.event_loop import LoopLag, Tasks
+from tsproxy.proxy.metrics.stopwatch import LoopLag, Tasks
 from tsproxy.proxy.metrics.topics import ACCEPTED, MAX_SHOWN, OTHER, BusiestTopics
 from tsproxy.proxy.metrics.totals import families_now, joined
 from tsproxy.testing.proxy import RunningProxy

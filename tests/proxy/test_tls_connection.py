@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tsproxy.config.settings import ListenerTls, TlsVersion, UpstreamTls
-from tsproxy.tls.connection import TlsConnection
-from tsproxy.tls.contexts import server_context, upstream_context
+from tsproxy.tls.contexts import TlsConnection, server_context, upstream_context
 
 
 @pytest.fixture(scope="module", params=TlsVersion)

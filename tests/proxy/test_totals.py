@@ -8,10 +8,10 @@ from prometheus_client.parser import text_string_to_metric_families
 from tsproxy.proxy.metrics.catalogue import ALL
 from tsproxy.proxy.metrics.described import Joined
 from tsproxy.proxy.metrics.registry import Metrics
-from tsproxy.proxy.metrics.text import as_text
 from tsproxy.proxy.metrics.totals import (
     Family,
     as_lines,
+    as_text,
     counts,
     families_now,
     families_of,

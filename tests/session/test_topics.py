@@ -59,9 +59,9 @@ from tsproxy.model.policy import (
     TimeLimit,
 )
 from tsproxy.model.verdict import Reason
+from tsproxy.session.budget import Request
 from tsproxy.session.effects import CloseReason, Count, Emit, SendToBroker, SessionCounter, TopicWanted
 from tsproxy.session.events import ViewChanged
-from tsproxy.session.request import Request
 from tsproxy.session.topic_names import (
     ADDRESSES,
     GIVEN_UP_IDS,

@@ -53,10 +53,9 @@ def _run(parser: argparse.ArgumentParser, options: argparse.Namespace) -> int:
     from tsproxy.proxy import summary
     from tsproxy.proxy.logging import LogFormat, configure_logging
     from tsproxy.proxy.loop import LoopName, run
-    from tsproxy.proxy.malloc import keep_freed_memory
     from tsproxy.proxy.process import serve
     from tsproxy.proxy.service_manager import ServiceManager
-    from tsproxy.proxy.startup import StartError
+    from tsproxy.proxy.startup import StartError, keep_freed_memory
     from tsproxy.proxy.workers.channel import inherited_orders
     from tsproxy.proxy.workers.supervisor import supervise
     from tsproxy.proxy.workers.worker import serve_as_worker

@@ -2,24 +2,26 @@
 
 `book` adds totals. `take` returns the tally of each key and starts again from zero. `counters` makes
 the event of one key. The sum over all events is the sum over all booked outcomes. The number of keys is
-bounded, and so is their memory (`KEYS`). Both are shared out by address (`key_shares`). Beyond the bound,
+bounded, and so is their memory (`KEYS`). Both are shared out by address (`KeyShares`). Beyond the bound,
 the client and the topic of a batch are folded into `other` (with `folded` true). The outcome is kept, so
 totals by verdict and reason stay exact however many names clients use.
 """
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field, replace
 from sys import getsizeof
-from typing import Final
+from typing import Final, Generic, TypeVar
 
 from tsproxy.decisions.drift import HISTOGRAM_NAME
 from tsproxy.decisions.events import Event, fit
-from tsproxy.decisions.key_shares import KeyShares
 from tsproxy.decisions.privacy import Privacy
 from tsproxy.decisions.text import instant
 from tsproxy.decisions.totals import Histogram, Key, Sums, Totals, batches_and_records
 from tsproxy.model.addresses import counted_as
 from tsproxy.model.bounded import A_PLACE, Ceiling, Room
+
+K = TypeVar("K", bound=Hashable)
+
 
 OTHER: Final = "other"
 KEYS: Final = Ceiling(
@@ -187,3 +189,41 @@ def counters(key: Key, tally: Tally, interval: Mapping[str, object], privacy: Pr
     """The `counters` event of one key. `interval` has the start and the length of the interval."""
     shown = {"principal": privacy.principal(key.principal)}
     return fit({**key._asdict(), **shown, **interval, **tally.facts(privacy)})
+
+
+class KeyShares(Generic[K]):
+    """The keys of each address (`counted_as`), oldest first.
+
+    A client chooses its client id and its topics, so one client may bring a new key with each batch. While
+    there is room, each key is kept, whoever brings it. If there is none, the address with the most keys gives
+    one up to an address with fewer. So the addresses share the keys evenly, and an address that brings few
+    keys keeps all of them.
+    """
+
+    __slots__ = ("_keys_of", "_largest")
+
+    def __init__(self) -> None:
+        self._keys_of: dict[str, list[K]] = {}
+        self._largest = ""
+
+    def add(self, key: K, address: str) -> None:
+        self._keys_of.setdefault(address, []).append(key)
+
+    def give_up_for(self, address: str) -> K | None:
+        """Remove the newest key of the address with the most keys, in favour of `address`. None if `address`
+        has about as many."""
+        return self._give_up(self._number_of(address) + 1)
+
+    def give_up(self) -> K | None:
+        """Remove the newest key of the address with the most keys. None if there is no key."""
+        return self._give_up(0)
+
+    def _give_up(self, enough: int) -> K | None:
+        if self._number_of(self._largest) <= enough:  # it has given up keys since it was the largest
+            self._largest = max(self._keys_of, key=self._number_of, default="")
+        if self._number_of(self._largest) <= enough:
+            return None
+        return self._keys_of[self._largest].pop()
+
+    def _number_of(self, address: str) -> int:
+        return len(self._keys_of.get(address, ()))

@@ -8,7 +8,7 @@ from typing import overload
 from tsproxy.model.kafka import ErrorCode
 from tsproxy.model.policy import Mode
 from tsproxy.model.records import BatchFacts
-from tsproxy.model.verdict import Reason, TopicLimits, UnitGuess
+from tsproxy.model.verdict import Reason, Reject, TopicLimits, UnitGuess
 
 
 class VerdictName(StrEnum):
@@ -112,3 +112,22 @@ class Outcome:
     request: object = field(default_factory=object, repr=False, compare=False)
     """One object for all batches of a request. A correlation id does not distinguish requests, since a client
     may send the same id twice."""
+
+
+@dataclass(frozen=True, slots=True)
+class RejectedBatch:
+    """A rejected batch. `records` are unchanged, and empty if `rejection` names no culprit.
+
+    `bad_records` counts the culprits, named or not. It counts all records if the batch was rejected as a
+    whole (`rejection.bad_records` is None). `rule` rejected the batch, and `now_ms` is the clock by which it
+    was judged.
+    """
+
+    now_ms: int
+    peer: Peer
+    topic: str
+    partition: int
+    rule: str
+    rejection: Reject
+    bad_records: int
+    records: bytes = field(repr=False)

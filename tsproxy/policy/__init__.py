@@ -6,9 +6,9 @@ rejects the batch. `checks` has the checks, in a broker's order. `units` guesses
 `broker_reasons` explains why a broker rejected a batch that the proxy forwarded.
 
 Beyond a broker's rules: `resolve` finds the rule for a topic and client, `special_timestamps` rejects
-timestamps that brokers accept, `custom_rules` calls an operator's code, `candidate` counts what other limits
-would reject, `repair` corrects timestamps, `fast_path` says what native code may do without the session.
-`explain` judges one timestamp.
+timestamps that brokers accept, `custom_rules` calls an operator's code, `judge_candidate` finds what other
+limits would reject, `repair` corrects timestamps, `fast_path` says what native code may do without the
+session. `explain` judges one timestamp.
 
 Non-goals: no bytes (`wire` reads them), no answers (`session` makes them), no facts that only a broker knows
 (authorization, leadership, producer state).

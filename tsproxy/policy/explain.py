@@ -11,9 +11,8 @@ from tsproxy.model.policy import Mode, Policy, Rule, TopicPolicy, Waiver
 from tsproxy.model.records import DELETE_HORIZON
 from tsproxy.model.verdict import Reject, TopicLimits
 from tsproxy.policy.batch_of_times import batch_of_times
-from tsproxy.policy.candidate import judge_candidate
 from tsproxy.policy.context import BatchContext
-from tsproxy.policy.judge import judge
+from tsproxy.policy.judge import judge, judge_candidate
 from tsproxy.policy.repair import repaired_times
 from tsproxy.policy.resolve import ClientPolicy
 from tsproxy.policy.units import unit_hint

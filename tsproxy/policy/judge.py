@@ -14,11 +14,12 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
+from tsproxy.model.kafka import LONG_MAX, LONG_MIN
 from tsproxy.model.policy import CANDIDATE, Mode, TopicPolicy
-from tsproxy.model.verdict import Accept, Reject, Verdict
-from tsproxy.policy.candidate import judge_candidate
+from tsproxy.model.verdict import Accept, Bounds, Reject, Verdict
 from tsproxy.policy.checks import record, request, tables
 from tsproxy.policy.checks.check import ANY_TIME, Check
+from tsproxy.policy.checks.record import reject_out_of_range
 from tsproxy.policy.context import BatchContext
 
 ACCEPT: Final = Accept()
@@ -98,3 +99,29 @@ def decide(context: BatchContext) -> Decision:
         return Decision(ACCEPT, would, context.policy.rule)
     by_candidate = judge_candidate(counted)
     return Decision(ACCEPT, by_candidate, CANDIDATE if by_candidate else None)
+
+
+def judge_candidate(context: BatchContext) -> Reject | None:
+    """The rejection that the candidate limits would give an accepted batch; None if there are no candidate
+    limits, or if they would accept the batch too. Faults that are not about timestamps do not count. No
+    client gets this rejection, so no text is made.
+
+    Each side of the clock is judged separately: first timestamps ahead, then timestamps behind. A record
+    ahead shows that a newer broker would reject the batch. A record far behind is probably a mistake. No
+    count mixes the two sides. A batch with such records on both sides is counted as ahead, since a broker
+    would reject it for that side.
+    """
+    limits = context.policy.candidate
+    if limits is None or not context.record_set.batches:
+        return None
+    bounds = limits.bounds(context.now_ms)
+    assert bounds is not None, "a candidate limits something"
+    for side in (Bounds(LONG_MIN, bounds.highest), Bounds(bounds.lowest, LONG_MAX)):
+        for one in context.each_batch():
+            facts = one.facts
+            if facts is None or facts.fault or facts.lowest_ms is None or facts.highest_ms is None:
+                continue
+            if facts.lowest_ms < side.lowest or facts.highest_ms > side.highest:
+                outside = one.reader.find_outside(side.lowest, side.highest, one.culprits_listed)
+                return reject_out_of_range(one, outside, limits) if outside.timestamps_ms else None
+    return None

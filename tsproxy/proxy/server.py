@@ -50,10 +50,9 @@ from tsproxy.proxy.limits import descriptors
 from tsproxy.proxy.limits.process import ProcessLimits
 from tsproxy.proxy.logging import set_level
 from tsproxy.proxy.metrics import catalogue
-from tsproxy.proxy.metrics.event_loop import LoopLag, Tasks
 from tsproxy.proxy.metrics.registry import Metrics
 from tsproxy.proxy.metrics.results import ConnectionResults, OpenConnections
-from tsproxy.proxy.metrics.stopwatch import Sampler
+from tsproxy.proxy.metrics.stopwatch import LoopLag, Sampler, Tasks
 from tsproxy.proxy.metrics.totals import families_now
 from tsproxy.proxy.notes import Notes
 from tsproxy.proxy.parts import Commit, Part

@@ -8,14 +8,18 @@ beginning. Bytes that go into a decompressor are charged as well as bytes that c
 A request may have to be decompressed more than once: the fast path reads it, then the session, which reads it
 again for its culprits. Only what is cheap is decompressed again on the event loop (`AGAIN_BYTES`)."""
 
+from dataclasses import dataclass
 from typing import Final
+
+from tsproxy.wire.frames import SIZE_BYTES
+from tsproxy.wire.headers import RequestHeader
 
 MAX_BYTES: Final = 4 << 20
 """The maximum of input and output bytes for one read: some milliseconds. A byte of gzip weighs as
 much as many others (`one_shot.input_weight`)."""
 
 AGAIN_BYTES: Final = 32 << 10
-"""From this charge on, a thread decompresses again. For less, the way to the thread costs more: 50 to 70 us."""
+"""From this charge on, a thread decompresses again. For less, the way there costs more: 50 to 70 us."""
 
 
 class BudgetExceededError(Exception):
@@ -44,3 +48,17 @@ class DecompressionBudget:
         refused for what it holds."""
         if 0 <= self.left < MAX_BYTES - AGAIN_BYTES:
             self.left, self.has_refused = 0, True
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """A whole request. `frame` is as it came, with its size prefix. `now_ms` is the time of its judgement."""
+
+    frame: bytes
+    header: RequestHeader
+    now_ms: int
+    budget: DecompressionBudget
+
+    @property
+    def body(self) -> memoryview:
+        return memoryview(self.frame)[SIZE_BYTES + self.header.body_start :]

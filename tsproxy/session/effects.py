@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
-from tsproxy.model.dead_letter import RejectedBatch
+from tsproxy.model.outcome import RejectedBatch
 from tsproxy.model.produce import TopicKey
 from tsproxy.session.job import Job
 from tsproxy.session.lifetime import Stage

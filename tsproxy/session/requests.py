@@ -10,11 +10,10 @@ from typing import Final
 
 from tsproxy.model.kafka import ApiKey
 from tsproxy.model.view import SessionLimits
-from tsproxy.session.budget import DecompressionBudget
+from tsproxy.session.budget import DecompressionBudget, Request
 from tsproxy.session.effects import CloseReason, PauseClient, ResumeClient
 from tsproxy.session.fast_path import relayed_but
 from tsproxy.session.produce.flow import ProduceFlow
-from tsproxy.session.request import Request
 from tsproxy.session.sasl import NEVER_ENDS_BY_RAW_TOKENS
 from tsproxy.session.slots import (
     BlankNodes,

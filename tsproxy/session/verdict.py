@@ -7,9 +7,8 @@ until the broker has answered.
 from dataclasses import dataclass
 
 from tsproxy.model.custom_rule import RuleAnswer
-from tsproxy.model.dead_letter import RejectedBatch
 from tsproxy.model.kafka import is_unnamed
-from tsproxy.model.outcome import Outcome, Peer
+from tsproxy.model.outcome import Outcome, Peer, RejectedBatch
 from tsproxy.model.policy import NO_TOPIC_POLICY, TopicPolicy
 from tsproxy.model.produce import TopicKey, TopicProduceResponse
 from tsproxy.model.records import BatchFacts

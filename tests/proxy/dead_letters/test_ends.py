@@ -10,9 +10,8 @@ from tests.proxy.world import PATIENCE_S
 from tsproxy.clock import Clock
 from tsproxy.decisions import Privacy
 from tsproxy.model.addresses import Address
-from tsproxy.model.dead_letter import RejectedBatch
 from tsproxy.model.kafka import ErrorCode
-from tsproxy.model.outcome import Peer
+from tsproxy.model.outcome import Peer, RejectedBatch
 from tsproxy.model.verdict import Reason, Reject, Violation
 from tsproxy.proxy.dead_letters.drops import DropReason
 from tsproxy.proxy.dead_letters.sender import DeadLetters

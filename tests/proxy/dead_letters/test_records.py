@@ -22,8 +22,7 @@ from tsproxy.model.view import SessionLimits
 from tsproxy.proxy.dead_letters import sender as of_sender
 from tsproxy.proxy.dead_letters.drops import DropReason
 from tsproxy.proxy.dead_letters.records import CHUNK_BYTES, chunks_of
-from tsproxy.proxy.dead_letters.sender import REJECTIONS, REST, DeadLetters
-from tsproxy.proxy.dead_letters.waiting import Waiting
+from tsproxy.proxy.dead_letters.sender import REJECTIONS, REST, DeadLetters, Waiting
 from tsproxy.session.effects import EmitDead
 
 ALICE = replace(PEER, principal="User:alice-planted")

@@ -26,7 +26,7 @@ from tsproxy.proxy.admin import live
 from tsproxy.proxy.admin.http import Answer, Document, Page
 from tsproxy.proxy.admin.report import Report
 from tsproxy.proxy.admin.troubles import troubles
-from tsproxy.proxy.metrics.text import as_text
+from tsproxy.proxy.metrics.totals import as_text
 
 METRICS: Final = "text/plain; version=0.0.4; charset=utf-8"
 JSON: Final = "application/json"

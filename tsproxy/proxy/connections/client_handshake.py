@@ -24,10 +24,8 @@ from tsproxy.model.addresses import is_in
 from tsproxy.model.outcome import Peer
 from tsproxy.model.principals import MAX_SUBJECT, principal_of
 from tsproxy.proxy.connections.proxy_protocol import HEAD_BYTES, read_head, read_source
-from tsproxy.proxy.connections.reasons import ProxyReason
-from tsproxy.proxy.limits.limit import Limit
-from tsproxy.tls.connection import TlsConnection
-from tsproxy.tls.contexts import CurrentTls, handshake_text
+from tsproxy.proxy.limits.limit import Limit, ProxyReason
+from tsproxy.tls.contexts import CurrentTls, TlsConnection, handshake_text
 from tsproxy.tls.x509 import read_certificate
 from tsproxy.wire.primitives import DecodeError
 

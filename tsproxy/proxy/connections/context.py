@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 from tsproxy.clock import Clock
 from tsproxy.decisions.totals import Totals
 from tsproxy.model.addresses import Address
-from tsproxy.model.dead_letter import RejectedBatch
-from tsproxy.model.outcome import Outcome
+from tsproxy.model.outcome import Outcome, RejectedBatch
 from tsproxy.model.policy import Policy
 from tsproxy.model.produce import TopicKey
 from tsproxy.proxy.connections.judge_pool import JudgePool

@@ -35,9 +35,8 @@ from tsproxy.proxy.connections.client_handshake import (
     shake_hands,
 )
 from tsproxy.proxy.connections.context import ConnectionContext
-from tsproxy.proxy.connections.reasons import ProxyReason
 from tsproxy.proxy.connections.relay import Relay
-from tsproxy.proxy.limits.limit import Limit
+from tsproxy.proxy.limits.limit import Limit, ProxyReason
 from tsproxy.proxy.metrics.results import BOOTSTRAP, NO_BROKER, Result
 from tsproxy.proxy.ports import Accepted, ListenError, Port
 from tsproxy.proxy.wait import cancelled

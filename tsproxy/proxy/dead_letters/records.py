@@ -11,7 +11,7 @@ from typing import Final
 
 from tsproxy.decisions.privacy import Privacy
 from tsproxy.decisions.text import bounded
-from tsproxy.model.dead_letter import RejectedBatch
+from tsproxy.model.outcome import RejectedBatch
 from tsproxy.model.verdict import Trait, Violation, ViolationColumns
 from tsproxy.model.view import SessionLimits
 from tsproxy.policy.units import guess_unit

@@ -5,6 +5,7 @@ partition keep their order. Delivery is at least once: after a failure the last 
 """
 
 import asyncio
+from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final
@@ -21,12 +22,11 @@ from tsproxy.cluster.kafka_producer import connected_producer, partitions_of
 from tsproxy.config.settings import Config
 from tsproxy.decisions.privacy import Privacy
 from tsproxy.log_events.catalogue import DEAD_LETTERS_FAILED, DEAD_LETTERS_RESUMED
-from tsproxy.model.dead_letter import RejectedBatch
+from tsproxy.model.outcome import RejectedBatch
 from tsproxy.proxy.daemon_threads import DaemonThreads
 from tsproxy.proxy.dead_letters.drops import DropReason, Drops
 from tsproxy.proxy.dead_letters.records import CHUNK_BYTES, DeadLetterRecord, chunks_of
 from tsproxy.proxy.dead_letters.remembered import Remembered, Waited
-from tsproxy.proxy.dead_letters.waiting import Waiting
 from tsproxy.proxy.metrics.catalogue import (
     DEAD_LETTERS,
     DEAD_LETTERS_LOST,
@@ -303,3 +303,31 @@ def _read_error(future: "asyncio.Future[object]") -> None:
     """Read the error, so that asyncio does not log it: at the stop nobody waits for this future any more."""
     if not future.cancelled():
         future.exception()
+
+
+class Waiting:
+    """A bounded queue. The first batch stays, and counts, until `done`."""
+
+    def __init__(self) -> None:
+        self.bytes = 0
+        self.records = 0
+        self._batches: deque[RejectedBatch] = deque()
+
+    @property
+    def first(self) -> RejectedBatch | None:
+        return self._batches[0] if self._batches else None
+
+    def put(self, batch: RejectedBatch, most_bytes: int, most_records: int) -> bool:
+        """Add a batch. False if the queue is full."""
+        size, records = len(batch.records), len(batch.rejection.violations)
+        if self.bytes + size > most_bytes or self.records + records > most_records:
+            return False
+        self.bytes += size
+        self.records += records
+        self._batches.append(batch)
+        return True
+
+    def done(self) -> None:
+        batch = self._batches.popleft()
+        self.bytes -= len(batch.records)
+        self.records -= len(batch.rejection.violations)

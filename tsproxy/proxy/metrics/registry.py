@@ -21,15 +21,12 @@ from tsproxy.proxy.limits.limit import Limit
 from tsproxy.proxy.metrics import catalogue
 from tsproxy.proxy.metrics.drift import DriftMetric
 from tsproxy.proxy.metrics.rules import RuleMetric
-from tsproxy.proxy.metrics.text import as_text
 from tsproxy.proxy.metrics.timings import Timings
 from tsproxy.proxy.metrics.topics import BusiestTopics, TopicMetric
-from tsproxy.proxy.metrics.totals import families_now
+from tsproxy.proxy.metrics.totals import as_text, families_now
 from tsproxy.proxy.pipe import Tally
 from tsproxy.session.effects import ReasonToClose, SessionCounter
 
-_OUTCOME_LABELS: Final = ("listener", "verdict", "reason")
-_FAULT_LABELS: Final = ("reason", "unit")
 _TAKEN: Final = frozenset({VerdictName.ACCEPTED, VerdictName.REPAIRED})
 
 

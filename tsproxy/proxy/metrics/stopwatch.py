@@ -15,8 +15,11 @@ from enum import Enum, auto
 from itertools import islice
 from typing import Final, Protocol
 
+from prometheus_client.metrics_core import Metric
+from prometheus_client.registry import Collector
+
 from tsproxy.clock import Clock
-from tsproxy.proxy.metrics.event_loop import POLL_INTERVAL_S
+from tsproxy.proxy.metrics.catalogue import EVENT_LOOP_LAG, TASKS
 from tsproxy.proxy.metrics.timings import Timings
 from tsproxy.proxy.pipe import Pipe
 from tsproxy.session.session import Session
@@ -147,3 +150,32 @@ class Sampler:
         for each in islice(self._turn, AT_ONCE):
             each.time_next()
         del self._turn[:AT_ONCE]
+
+
+POLL_INTERVAL_S: Final = 0.25
+_BUCKETS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
+
+
+class LoopLag:
+    """How late the event loop runs a task that is due four times a second. So long does every connection of
+    this process wait, because the core is busy or one step took long."""
+
+    def __init__(self) -> None:
+        self.histogram = EVENT_LOOP_LAG.histogram(_BUCKETS)
+
+    async def run(self) -> None:
+        loop = asyncio.get_running_loop()
+        while True:
+            due_s = loop.time() + POLL_INTERVAL_S
+            await asyncio.sleep(POLL_INTERVAL_S)
+            self.histogram.observe(max(0.0, loop.time() - due_s))
+
+
+class Tasks(Collector):
+    """Counts the tasks of the running event loop at each scrape, as `go_goroutines` does in Go."""
+
+    def __init__(self) -> None:
+        self._loop = asyncio.get_running_loop()
+
+    def collect(self) -> Iterable[Metric]:
+        yield TASKS.levels(len(asyncio.all_tasks(self._loop)))

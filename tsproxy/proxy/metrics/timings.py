@@ -16,9 +16,7 @@ from tsproxy.proxy.metrics.catalogue import (
 )
 from tsproxy.wire.apis import APIS
 
-INSIDE: Final = REQUEST_SECONDS.name
 UPSTREAM: Final = UPSTREAM_SECONDS.name
-CONNECT: Final = BROKER_CONNECT_SECONDS.name
 PRODUCE: Final = BROKER_PRODUCE_SECONDS.name
 
 _UPPER_US: Final = (

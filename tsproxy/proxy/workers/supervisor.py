@@ -27,7 +27,7 @@ from tsproxy.proxy.admin.report import Report, together
 from tsproxy.proxy.complaints import Complaints
 from tsproxy.proxy.logging import set_level
 from tsproxy.proxy.metrics.catalogue import WORKER_READY, WORKER_RESTARTS
-from tsproxy.proxy.metrics.event_loop import Tasks
+from tsproxy.proxy.metrics.stopwatch import Tasks
 from tsproxy.proxy.metrics.totals import families_now, joined
 from tsproxy.proxy.notes import frames_of
 from tsproxy.proxy.ports import ListenError

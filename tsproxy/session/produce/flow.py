@@ -16,7 +16,7 @@ from functools import partial
 
 from tsproxy.model.produce import ProduceRequest
 from tsproxy.session import outcomes, produce_answer
-from tsproxy.session.budget import BudgetExceededError
+from tsproxy.session.budget import BudgetExceededError, Request
 from tsproxy.session.deadlines import Wait
 from tsproxy.session.effects import CloseReason, DelayRequest, EmitDead, Judge, TopicWanted
 from tsproxy.session.job import Job, Work, all_steps
@@ -26,7 +26,6 @@ from tsproxy.session.produce.judge_request import (
     judge_request_steps,
     judge_unread_request_steps,
 )
-from tsproxy.session.request import Request
 from tsproxy.session.slots import BookProduce
 from tsproxy.session.state import State
 from tsproxy.session.states import Cause

@@ -6,8 +6,8 @@
 from collections.abc import Generator
 from dataclasses import dataclass, replace
 
-from tsproxy.model.dead_letter import RejectedBatch
 from tsproxy.model.kafka import NO_TIMESTAMP, Codec, is_unnamed
+from tsproxy.model.outcome import RejectedBatch
 from tsproxy.model.policy import NO_TOPIC_POLICY
 from tsproxy.model.produce import ProduceRequest
 from tsproxy.model.records import BatchFacts, Fault
