@@ -88,7 +88,7 @@ async def test_what_a_connection_takes_before_a_stuck_broker_is_bounded_by_confi
 FAULTS = """
 import random, resource, sys
 import lz4.frame
-from tsproxy.proxy.malloc import keep_freed_memory
+from tsproxy.proxy.startup import keep_freed_memory
 from tsproxy.wire import one_shot
 
 if sys.argv[1] == "kept":
