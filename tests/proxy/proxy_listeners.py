@@ -16,11 +16,10 @@ from tsproxy.proxy.connections.listener import ProxyListener
 HOST = "127.0.0.1"
 
 
-def config_of(upstreams, listener="{ bind: '127.0.0.1:0' }"):
+def config_of(upstreams, listener="{ bind: '127.0.0.1:0' }", limits="{}"):
     servers = ", ".join(f"'{each}'" for each in upstreams)
-    return load(
-        parse_yaml(f"upstream: {{ bootstrap_servers: [{servers}] }}\nlisteners: [{listener}]\n", "test"), {}
-    )
+    text = f"upstream: {{ bootstrap_servers: [{servers}] }}\nlisteners: [{listener}]\nlimits: {limits}\n"
+    return load(parse_yaml(text, "test"), {})
 
 
 def facts_of(brokers):

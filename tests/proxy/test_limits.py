@@ -41,6 +41,7 @@ class Connection:
     stats: ConnectionStats = field(default_factory=ConnectionStats)
     ended: list[Limit] = field(default_factory=list)
     silences: int = 0
+    retirements: int = 0
     late_answers: int = 0
     text: str = ""
 
@@ -49,6 +50,9 @@ class Connection:
 
     def answers_are_late(self):
         self.late_answers += 1
+
+    def is_too_old(self):
+        self.retirements += 1
 
     def exceeded(self, limit, text):
         self.ended.append(limit)
@@ -236,6 +240,41 @@ def test_a_connection_on_which_nothing_comes_ends_and_one_that_is_owed_an_answer
     assert idle.ended == [Limit.IDLE]
     assert not waiting.ended
     assert not busy.ended
+
+
+# -- Age --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("age_ms", "ended"), [(None, 0), (100 * SECOND, 20)])
+def test_connections_that_began_together_are_too_old_one_after_the_other(age_ms, ended):
+    connections = [Connection() for _ in range(20)]
+    monitor = patrol_over(*connections, limits=replace(LIMITS, connection_age_ms=age_ms))
+    counts = []
+    for second in (0, 89, 100, 111):
+        monitor.check(second * SECOND)
+        counts.append(sum(bool(each.retirements) for each in connections))
+
+    assert counts[0] == counts[1] == 0
+    assert counts[3] == ended
+    assert counts[2] < ended or not ended
+
+
+@on_both_loops
+async def test_a_connection_that_is_too_old_gets_the_answers_that_are_missing_and_nothing_more_is_taken():
+    async with wire() as the:
+        await the.client_sends(request(1))
+        await the.broker_gets(len(request(1)))
+        for _ in range(2):  # each second
+            the.relay.is_too_old()
+        await the.client_sends(request(2))
+        await the.broker_sends(answer(1))
+
+        assert await the.client_gets(len(answer(1))) == answer(1)
+        assert await the.client_sees_end()
+        assert await the.broker_sees_end()
+    assert the.world.metric('tsproxy_limits_total{limit="connection_age"}') == 1
+    assert the.world.metric('tsproxy_sessions_closed_total{listener="default",reason="connection_age"}') == 1
+    assert not the.world.logged.of("session_closed")
 
 
 # -- Memory -----------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ from unittest.mock import Mock
 import pytest
 import structlog
 
-from tests.proxy.frames import answer
+from tests.proxy.frames import answer, request
 from tests.proxy.loops import on_both_loops
 from tests.proxy.proxy_listeners import HOST, ask, config_of, connections, echoing_broker, facts_of, front_of
 from tests.proxy.running import rejects
@@ -61,6 +61,30 @@ async def test_a_brokers_port_leads_to_where_the_broker_is_now():
 
         assert proxy_listener.endpoints == before
         assert await ask(Address(HOST, before[1].port)) == answer(5)
+
+
+@on_both_loops
+async def test_a_client_that_vanishes_is_noticed_within_two_minutes():
+    """NAT and load balancers forget a silent connection after four minutes or more, without a word."""
+    async with echoing_broker() as broker, front_of(config_of([broker]), World()) as proxy_listener:
+        proxy_listener.apply_facts(facts_of({1: broker}))
+        proxy_listener.open()
+        options = [(socket.SOL_SOCKET, socket.SO_KEEPALIVE)]
+        options += [
+            (socket.IPPROTO_TCP, getattr(socket, f"TCP_KEEP{name}")) for name in ("IDLE", "INTVL", "CNT")
+        ]
+        reader, writer = await asyncio.open_connection(
+            proxy_listener.address.host, proxy_listener.address.port
+        )
+        writer.write(request(5))
+        await reader.readexactly(len(answer(5)))
+        [relay] = proxy_listener.relays
+        inside = relay.client.transport.get_extra_info("socket")
+        is_on, idle_s, every_s, most = (inside.getsockopt(*each) for each in options)
+        writer.close()
+
+    assert is_on
+    assert idle_s + every_s * most <= 120
 
 
 @on_both_loops

@@ -122,9 +122,12 @@ async def test_an_authority_without_a_list_lets_nobody_in_and_says_so(certificat
 
 
 @on_both_loops
-async def test_a_connection_of_a_client_that_is_revoked_later_stays_open(certificates, crl, impatient):
+async def test_a_connection_of_a_client_that_is_revoked_later_stays_open_until_it_is_too_old(
+    certificates, crl, impatient
+):
     identity, context = client(certificates, "connected")
-    async with watched_front(listener(certificates, crl)) as (address, watched):
+    world = World()
+    async with watched_front(listener(certificates, crl), world) as (address, watched):
         reader, writer = await asyncio.open_connection(
             HOST, address.port, ssl=context, server_hostname="localhost"
         )
@@ -135,6 +138,12 @@ async def test_a_connection_of_a_client_that_is_revoked_later_stays_open(certifi
 
         writer.write(request(5))
         assert await reader.readexactly(len(answer(5))) == answer(5)
+
+        world.limits.apply(config_of([f"{HOST}:9"], limits="{ connection_age: 1ms }"))
+        patrol = asyncio.create_task(world.limits.run())
+        assert await reader.read() == b""
+        assert not await is_let_in(address, context)
+        patrol.cancel()
         writer.close()
 
 

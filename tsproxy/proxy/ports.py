@@ -29,6 +29,14 @@ MAX_A_TICK: Final = 64
 places of others, one address with too many connections would keep all new clients of a busy proxy waiting. A
 full queue of such clients takes 10 s, at 4 a turn of 10 ms."""
 RETRY_DELAY_S: Final = 1.0
+KEEPALIVE: Final = {
+    getattr(socket, name): value
+    for name, value in (("TCP_KEEPIDLE", 60), ("TCP_KEEPINTVL", 15), ("TCP_KEEPCNT", 4))
+    if hasattr(socket, name)
+}
+"""Probes of a silent connection: the first one after 60 s, then each 15 s, and 4 without an answer end it.
+NAT and load balancers forget silent connections after 240 s (Azure) or 350 s (AWS), and Linux waits for two
+hours. Accepted sockets inherit these options."""
 
 _OUT_OF_RESOURCES: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
 
@@ -129,6 +137,8 @@ def bind(address: Address, *, is_shared: bool = False) -> socket.socket:
         raise ListenError(listen_text(address, error)) from None
     try:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        for option, value in KEEPALIVE.items():
+            listening.setsockopt(socket.IPPROTO_TCP, option, value)
         if is_shared:
             listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
         if family == socket.AF_INET6:

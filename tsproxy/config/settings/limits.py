@@ -83,6 +83,12 @@ class ConnectionLimits:
         "outstanding. Longer than the brokers' own `connections.max.idle.ms` (10 minutes).",
         default="12m",
     )
+    connection_age_ms: int | None = live(
+        or_word(DURATION, "off"),
+        "A connection that is older, by 10 % more or less, is closed when no answer is outstanding, so that "
+        "its client logs in anew: a revoked certificate ends there.",
+        default="off",
+    )
     handshake_ms: int = live(
         DURATION,
         "How long the PROXY protocol's header and the TLS handshake may take together.",

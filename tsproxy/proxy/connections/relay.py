@@ -40,8 +40,8 @@ from tsproxy.session.lifetime import Stage
 from tsproxy.session.session import Session
 from tsproxy.wire.frames import Unfinished
 
-_NEEDS_NO_LINE: Final = frozenset({CloseReason.PEER_CLOSED, CloseReason.SASL_FAILED})
-"""The reasons that need no line in the log: the ordinary end, and a rejected login, which already has one."""
+_NEEDS_NO_LINE: Final = frozenset({CloseReason.PEER_CLOSED, CloseReason.SASL_FAILED, Limit.CONNECTION_AGE})
+"""The reasons that need no line in the log: ordinary ends, and a rejected login, which already has one."""
 
 
 class Relay:
@@ -55,6 +55,7 @@ class Relay:
         "_has_answer",
         "_is_booked",
         "_is_connecting",
+        "_is_retired",
         "_on_end",
         "broker",
         "broker_address",
@@ -73,6 +74,7 @@ class Relay:
         self._has_answer = False
         self._is_booked = False
         self._is_connecting = True
+        self._is_retired = False
         self._on_end: Callable[[Relay], None] | None = on_end
         self.broker_address = ""
         """The address at which the broker was reached."""
@@ -306,6 +308,12 @@ class Relay:
         """Accept nothing more from the client, and close when it has all its answers."""
         self.client_over(Drained())
 
+    def is_too_old(self) -> None:
+        if not (self._is_retired or self._is_closing):
+            self._is_retired = True
+            self._context.metrics.limit_reached(Limit.CONNECTION_AGE)
+            self.drain()
+
     def abort(self) -> None:
         """Close both ends at once: the time for an orderly end is over."""
         self.client_over(Aborted())
@@ -330,7 +338,9 @@ class Relay:
             self._close(ending)
 
     def _close(self, ending: Ending) -> None:
-        self.close(ending.reason, ending.text, is_logged=ending.is_logged)
+        is_end = self._is_retired and ending.reason is CloseReason.PEER_CLOSED
+        reason = Limit.CONNECTION_AGE if is_end else ending.reason
+        self.close(reason, ending.text, is_logged=ending.is_logged)
 
     def close(self, reason: ReasonToClose, text: str, *, is_logged: bool = False) -> None:
         """Flush and close both ends. Further calls do nothing. `is_logged` is True if the log already has the

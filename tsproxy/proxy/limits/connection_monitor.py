@@ -8,6 +8,9 @@ second, and costs nothing per byte.
   which the proxy itself does not read, because the broker accepts no more, does not count.
 * *Idle*: no byte from either end for `idle`, and no missing answer. The proxy does not limit how long a
   broker may take for an answer.
+* *Age*: the connection was accepted `connection_age` ago, 10 % more or less, so that connections that began
+  together end apart. The proxy takes nothing more from it, and closes it when no answer is missing. So a
+  client whose certificate was revoked must log in anew.
 * *Silent broker*: it has a request and has not sent a byte for SILENT_MS since it was connected. This closes
   nothing; it is counted among the results of new connections.
 * *Buffered*: all connections together hold more than `buffered`, counted while bytes arrive, when a thread
@@ -16,8 +19,10 @@ second, and costs nothing per byte.
 """
 
 import asyncio
+import math
+import random
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final, Protocol
 
 from tsproxy.clock import Clock
@@ -39,12 +44,14 @@ SLOWEST_BYTES_PER_MS: Final = (1 << 20) / 1000
 class ConnectionStats:
     """The state of a connection between two checks. Times are monotonic ms."""
 
+    age_factor: float = field(default_factory=lambda: 0.9 + 0.2 * random.random())  # noqa: S311  # no secret
     asked_ms: int | None = None
     """Since when the first answer of the broker is missing."""
     heard_ms: int | None = None
     frame: int | None = None
     frame_since_ms: int = 0
     held_bytes: int = 0
+    opened_ms: int | None = None
     was_moving: bool = True
 
 
@@ -75,6 +82,9 @@ class MonitoredConnection(Protocol):
     def answers_are_late(self) -> None:
         """The broker owes answers, and nothing came from either end for SILENT_MS. Called again each
         second."""
+
+    def is_too_old(self) -> None:
+        """The connection is older than `connection_age`. Called again each second."""
 
     def exceeded(self, limit: Limit, text: str) -> None:
         """Close the connection, which has exceeded `limit`. `text` is for the log."""
@@ -166,6 +176,10 @@ class ConnectionMonitor:
         self._memory.enforce()
         for connection in tuple(self._connections()):  # a closed connection is removed from the original
             stats = connection.stats
+            if stats.opened_ms is None:
+                stats.opened_ms = now_ms
+            elif now_ms - stats.opened_ms >= (self.limits.connection_age_ms or math.inf) * stats.age_factor:
+                connection.is_too_old()
             stats.was_moving = connection.was_heard
             if connection.was_heard or stats.heard_ms is None:
                 connection.was_heard = False

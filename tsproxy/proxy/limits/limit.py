@@ -17,6 +17,7 @@ class Limit(ReasonToClose):
     """The limits. Each value is the configuration key after `limits.`."""
 
     BUFFERED = "buffered"
+    CONNECTION_AGE = "connection_age"
     CONNECTIONS = "connections"
     CONNECTIONS_PER_ADDRESS = "connections_per_address"
     HANDSHAKE = "handshake"
