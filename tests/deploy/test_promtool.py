@@ -87,6 +87,7 @@ HEALTHY = {
     name("tsproxy_waiver_expiry_seconds", waiver="backfill"): rising(-60, 864_000),
     name("tsproxy_waiver_expiry_seconds", waiver="over"): rising(-60, -5),
     name("tsproxy_decision_log_writable"): steady(1),
+    name("tsproxy_decision_log_write_seconds"): steady(0.001),
     name("tsproxy_decisions_dropped_total"): steady(0),
     name("tsproxy_decision_topic_up"): steady(1),
     name("tsproxy_dead_letters_up"): steady(1),
@@ -164,6 +165,7 @@ WORLDS = [
         {name("tsproxy_waiver_expiry_seconds", waiver="backfill"): rising(-60, 172_800 + 60 * FROM)},
     ),
     World("TsproxyDecisionsDropped", {name("tsproxy_decisions_dropped_total"): once_more()}, 35),
+    World("TsproxyDecisionLogSlow", {name("tsproxy_decision_log_write_seconds"): then(0.001, 3)}),
     World("TsproxyDeadLettersDown", {name("tsproxy_dead_letters_up"): then(1, 0)}),
     World(
         "TsproxyDeadLettersLost",
@@ -243,10 +245,14 @@ def group(series, looks):
 
 
 def test(tmp_path, *groups):
-    """Let promtool play these worlds."""
+    """Let promtool play these worlds. The rules look as often as there are samples."""
     file = tmp_path / "worlds.yaml"
     files = [str(PROMETHEUS / each) for each in ("recording.yaml", "alerts.yaml")]
-    file.write_text(yaml.safe_dump({"rule_files": files, "evaluation_interval": "1m", "tests": list(groups)}))
+    file.write_text(
+        yaml.safe_dump(
+            {"rule_files": files, "evaluation_interval": groups[0]["interval"], "tests": list(groups)}
+        )
+    )
     return PROMTOOL.run("test", "rules", file)
 
 
@@ -280,6 +286,15 @@ def test_an_error_soon_after_a_restart_fires_although_there_were_more_before(tmp
     """A proxy that starts again has no series until its first error."""
     series = HEALTHY | {OLD_ERRORS: "2x29 stale _x3 1x100"}
     test(tmp_path, group(series, [firing(33, []), firing(36, ["TsproxyInternalError"]), firing(60, [])]))
+
+
+def test_a_broker_that_is_back_after_six_seconds_pages_nobody(tmp_path):
+    """Four clients fail meanwhile. Prometheus scrapes and looks every 15 s."""
+    failed = clients("broker_unreachable", "2")
+    series = {name("up"): "1x60", clients("served", "2"): "0+30x60", failed: "_x10 4x50"}
+    looks = [{**firing(0, []), "eval_time": f"{seconds}s"} for seconds in range(150, 600, 15)]
+    for value in ("_x10 4x50", "0x10 4x50"):
+        test(tmp_path, {**group(series | {failed: value}, looks), "interval": "15s"})
 
 
 def test_a_share_of_rejections_that_is_usual_does_not_fire(tmp_path):

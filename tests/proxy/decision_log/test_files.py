@@ -223,6 +223,9 @@ async def test_a_full_queue_drops_lines_and_counts_them(tmp_path, monkeypatch):
         ("decision_lines_lost", 1),
         ("decision_lines_lost", 10),
     ]
+    assert (files.problem(), files.slowness()) == (None, None)
+    clock.ms += 3_000
+    assert "the decision log's disk is slow: 3.0 s a line, 10 wait" in files.slowness()
     assert files.problem() is None
     clock.ms += files_room.PATIENCE_MS + 1
     assert "the disk does not answer" in files.problem()
@@ -231,7 +234,7 @@ async def test_a_full_queue_drops_lines_and_counts_them(tmp_path, monkeypatch):
     await until(lambda: lines(tmp_path))
 
     assert [line["n"] for line in lines(tmp_path)] == list(range(10))
-    assert (files.written, files.problem()) == (10, None)
+    assert (files.written, files.problem(), files.slowness()) == (10, None, None)
 
 
 async def test_lines_that_come_together_are_handed_over_together_or_not_at_all(tmp_path, monkeypatch):

@@ -42,6 +42,8 @@ QUEUE: Final = Ceiling(
 RETRY_DELAY_S: Final = 1.0
 POLL_INTERVAL_S: Final = 5.0
 """How often to see whether the disk is full. Lines may be a minute apart."""
+SLOW_S: Final = 1.0
+"""A disk that takes longer than this for one line is a warning. Clients do not wait for it."""
 PATIENCE_MS: Final = 10_000
 """A disk that takes longer than this for one line counts as hanging."""
 
@@ -75,6 +77,8 @@ class DecisionFiles:
         self._stopping = threading.Event()
         self._taken = 0
         self._taken_bytes = 0
+        self._took_ms = 0
+        """The time that the last line took."""
         self._thread = threading.Thread(target=self._run, name="decision-files", daemon=True)
         self._trouble = Trouble(DECISION_LOG_STOPPED, DECISION_LOG_RESUMED)
 
@@ -95,6 +99,20 @@ class DecisionFiles:
         if busy_since_ms is not None and self._clock.monotonic_ms() - busy_since_ms > PATIENCE_MS:
             return f"the decision log cannot be written: the disk does not answer ({directory})"
         return None
+
+    @property
+    def write_s(self) -> float:
+        """The time that the last line took, or that the current one takes if that is longer."""
+        busy_since_ms = self._busy_since_ms
+        busy_ms = 0 if busy_since_ms is None else self._clock.monotonic_ms() - busy_since_ms
+        return max(self._took_ms, busy_ms) / 1000
+
+    def slowness(self) -> str | None:
+        """A sentence if the disk is slow."""
+        if (write_s := self.write_s) <= SLOW_S:
+            return None
+        directory, waiting = self._rotation.settings.directory, self._handed_over - self._taken
+        return f"the decision log's disk is slow: {write_s:.1f} s a line, {waiting:,} wait ({directory})"
 
     @property
     def name(self) -> str:
@@ -177,6 +195,7 @@ class DecisionFiles:
                     self._trouble.over(lines_lost=self.dropped)
                 return
             finally:
+                self._took_ms = self._clock.monotonic_ms() - self._busy_since_ms
                 self._busy_since_ms = None
             if self._stopping.is_set():
                 self._rejected += 1

@@ -164,13 +164,14 @@ class DecisionRecorder:
     def warnings(self) -> list[str]:
         """A sentence for each reason why the decision log cannot be written or sent now; empty if there is
         none."""
-        problem = self._files.problem()
+        problem = self._files.problem() or self._files.slowness()
         return [*([] if problem is None else [problem]), *(self._topic.warnings() if self._topic else [])]
 
     async def measure(self) -> None:
         self._record_all_totals()
         await self._caught_up()
         self._metrics.decision_log_writable = self._files.problem() is None
+        self._metrics.decision_write_s = self._files.write_s
         self._metrics.decision_files_deleted = self._files.files_deleted
         self._metrics.decisions_written = self._files.written
         self._metrics.decisions_dropped = self._files.dropped

@@ -193,6 +193,11 @@ DECISIONS_DROPPED: Final = counter_row(
 DECISION_LOG_WRITABLE: Final = gauge_row(
     "tsproxy_decision_log_writable", "1 while lines reach the files of the decision log", joined=Joined.LOWEST
 )
+DECISION_LOG_WRITE_SECONDS: Final = gauge_row(
+    "tsproxy_decision_log_write_seconds",
+    "Time that the last line took to reach the decision log's file",
+    joined=Joined.HIGHEST,
+)
 DECISION_FILES_DELETED: Final = counter_row(
     "tsproxy_decision_files_deleted_total",
     "Files of the decision log that were deleted because of age or size",
