@@ -347,7 +347,14 @@ async def test_brokers_and_offenders_are_json_with_the_names_of_the_decision_log
     assert json.loads((await page("/brokers", report)).body) == {
         "cluster_id": "c1",
         "brokers": [
-            {"listener": "public", "node_id": 1, "upstream": "kafka-1:9092", "served_at": "proxy:9193"}
+            {
+                "listener": "public",
+                "node_id": 1,
+                "upstream": "kafka-1:9092",
+                "served_at": "proxy:9193",
+                "gone_since": None,
+                "port_is_free_after": None,
+            }
         ],
     }
     [first, *_] = json.loads((await page("/decisions/top", report)).body)["offenders"]

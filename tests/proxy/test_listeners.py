@@ -3,6 +3,9 @@
 import asyncio
 import contextlib
 import socket
+import time
+from dataclasses import replace
+from datetime import datetime
 from pathlib import Path
 from unittest.mock import Mock
 
@@ -61,6 +64,30 @@ async def test_a_brokers_port_leads_to_where_the_broker_is_now():
 
         assert proxy_listener.endpoints == before
         assert await ask(Address(HOST, before[1].port)) == answer(5)
+
+
+@on_both_loops
+async def test_a_broker_that_is_gone_says_since_when_and_is_forgotten_with_its_cluster():
+    async with echoing_broker() as broker, front_of(config_of([broker]), World()) as proxy_listener:
+
+        def gone():
+            return {
+                each.node_id: (each.gone_since, each.port_is_free_after) for each in proxy_listener.brokers
+            }
+
+        proxy_listener.apply_facts(facts_of({1: broker, 2: broker}))
+        assert gone() == {1: (None, None), 2: (None, None)}
+        proxy_listener.apply_facts(facts_of({1: broker}))
+        since, free_after = gone()[2]
+        assert datetime.fromisoformat(since).timestamp() == pytest.approx(time.time(), abs=60)
+        assert free_after == "a restart of the proxy"
+
+        proxy_listener.apply_facts(facts_of({1: broker, 2: broker}))
+        assert gone() == {1: (None, None), 2: (None, None)}
+
+        proxy_listener.apply_facts(replace(facts_of({3: broker}), cluster_id="another"))
+        assert gone() == {3: (None, None)}
+        assert proxy_listener.endpoints.keys() == {3}
 
 
 @on_both_loops

@@ -1,6 +1,7 @@
 """All brokers go and come back; upstreams that can never answer. The proxy says so, and soon."""
 
 import asyncio
+import socket
 from contextlib import asynccontextmanager, suppress
 from itertools import pairwise
 
@@ -13,7 +14,7 @@ from tests.proxy.world import until
 from tsproxy.clock import Clock
 from tsproxy.config.settings import Upstream
 from tsproxy.model.addresses import Address
-from tsproxy.proxy.brokers.discovery import Cluster
+from tsproxy.proxy.brokers.discovery import CHANGED_LATELY_MS, Cluster
 from tsproxy.proxy.brokers.own_addresses import listener_at, own_listener
 from tsproxy.proxy.brokers.reachability import AGAIN_MS, answers
 from tsproxy.testing.kafka_cluster import KafkaCluster
@@ -84,6 +85,74 @@ async def test_an_upstream_that_does_not_answer_is_told_of_again_every_five_minu
     assert {line["advice"].rpartition("; ")[2] for line in logs} == {
         "clients are not let in before a broker has answered"
     }
+
+
+async def test_a_first_server_that_accepts_and_never_answers_has_a_line_before_the_next_one_answers(
+    kafka_391,
+):
+    node, told = kafka_391.node(1), []
+    with socket.create_server(("127.0.0.1", 0)) as silent, structlog.testing.capture_logs() as logs:
+        servers = (Address(*silent.getsockname()), Address(node.host, node.port))
+        async with conversing(Cluster(Upstream(servers), None, Clock(), told.append)):
+            [line] = await until(lambda: logs)
+            assert (line["event"], told) == ("upstream_unreachable", [])
+            assert line["error"] == f"{servers[0]}: no answer for 2 s so far"
+            await until(lambda: told)
+    assert [line["event"] for line in logs] == ["upstream_unreachable", "upstream_reached"]
+
+
+# -- Another cluster ---------------------------------------------------------------------------------
+
+
+@asynccontextmanager
+async def switch(target):
+    """A port that leads to the broker of `target`, a list of one, as a name in DNS would."""
+
+    async def serve(reader, writer):
+        broker = await asyncio.open_connection(target[0].host, target[0].port)
+        await asyncio.gather(copied(reader, broker[1]), copied(broker[0], writer), return_exceptions=True)
+
+    async def copied(reader, writer):
+        ends.append(writer)
+        while data := await reader.read(1 << 16):
+            writer.write(data)
+        writer.close()
+
+    ends = []
+    server = await asyncio.start_server(serve, "127.0.0.1", 0)
+    try:
+        yield Address(*server.sockets[0].getsockname()), ends
+    finally:
+        server.close()
+        for each in ends:
+            each.close()
+
+
+async def test_another_cluster_at_the_same_address_drops_what_was_known_of_the_former_one(
+    kafka_391, kafka_440, topic
+):
+    """A name in DNS moves. The former cluster's limits, and its further brokers, are not the new one's."""
+    one, other = (kafka.node(1) for kafka in (kafka_391, kafka_440))
+    await kafka_391.create_topic(topic, config={"message.timestamp.after.max.ms": "60000"})
+    clock, told, target = Hasty(), [], [one]
+    with structlog.testing.capture_logs() as logs:
+        async with switch(target) as (address, ends):
+            cluster = Cluster(Upstream((address,)), None, clock, told.append)
+            async with conversing(cluster):
+                await until(lambda: told and topic in told[-1].topics)
+                former = told[-1]
+                target[0] = other
+                for each in ends:
+                    each.close()
+                await until(lambda: told[-1].cluster_id != former.cluster_id)
+
+                assert told[-1].brokers == {1: Address(other.host, other.port)}
+                assert topic not in told[-1].topics
+                [line] = [each for each in logs if each["event"] == "cluster_changed"]
+                assert former.cluster_id in line["text"]
+                assert [line["text"] in each for each in cluster.warnings()] == [True]
+                clock.by_ms += CHANGED_LATELY_MS
+                assert cluster.warnings() == []
 
 
 # -- Upstreams that are none -------------------------------------------------------------------------

@@ -13,12 +13,14 @@ from tsproxy.proxy.metrics.totals import joined as joined_families
 @dataclass(frozen=True, slots=True)
 class Broker:
     """A broker as one listener serves it. `served_at` is None if the listener does not serve the broker; then
-    no client gets its address."""
+    no client gets its address. `gone_since` is the time since which the cluster has not named the broker."""
 
     listener: str
     node_id: int
     upstream: str
     served_at: str | None
+    gone_since: str | None = None
+    port_is_free_after: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

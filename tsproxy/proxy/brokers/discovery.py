@@ -31,6 +31,7 @@ from tsproxy.cluster.conversation import Pause, keep_conversing
 from tsproxy.cluster.metadata import all_topics
 from tsproxy.config.settings import Config, Listener, Upstream
 from tsproxy.log_events.catalogue import (
+    CLUSTER_CHANGED,
     CLUSTER_CONVERSATION_CRASHED,
     UPSTREAM_MAY_BE_PROXY,
 )
@@ -67,6 +68,10 @@ LISTING_MS: Final = 2_000
 MAX_WANTED: Final = 400
 """The most topics whose limits are read at once for requests that wait."""
 WANTED_EVERY_MS: Final = 20
+SILENT_S: Final = 2.0
+"""After this time without an answer, the log names the broker that is asked first. It has 10 s to answer."""
+CHANGED_LATELY_MS: Final = 3_600_000
+"""How long a change of the cluster is a warning."""
 
 
 class _Question(Enum):
@@ -106,6 +111,8 @@ class Cluster:
     ) -> None:
         self._began_ms = 0
         self._brokers_are_requested = False
+        self._changed: tuple[int, str] | None = None
+        """When another cluster answered (monotonic ms), and the sentence about it."""
         self._clock = clock
         self._facts = ClusterFacts(needs_sasl=upstream.sasl is not None)
         self._conversing_with: Address | None = None
@@ -122,6 +129,9 @@ class Cluster:
         self._reads_limits = reads_limits
         self._read_ms = 0
         """When the brokers were read last."""
+        self._silence: asyncio.TimerHandle | None = None
+        """Runs while the first answer of a broker is missing."""
+        self._silence_is_logged = False
         self._tls = tls
         self._topic_ids = TopicIds()
         self._topics = Topics()
@@ -191,6 +201,8 @@ class Cluster:
         """A sentence if the proxy's own login fails, for each broker that hangs or has not told its limits,
         and one if limits of topics in use cannot be read."""
         found = [*self._reachability.warnings(), *self.hanging(), *self.limits_unknown()]
+        if self._changed and self._clock.monotonic_ms() - self._changed[0] < CHANGED_LATELY_MS:
+            found.append(self._changed[1])
         if topics := sorted(self._facts.unreadable_topics):  # as sessions judge
             shown = ", ".join(topics[:3]) + (", …" if len(topics) > 3 else "")
             found.append(
@@ -265,6 +277,7 @@ class Cluster:
         addresses = dict.fromkeys((*self._upstream.bootstrap_servers, *self._facts.brokers.values()))
         reasons, kinds = [], set[type[ConversationError]]()
         for address in addresses:
+            self._silence = asyncio.get_running_loop().call_later(SILENT_S, self._is_silent, address)
             try:
                 async with self._connected(address, self._wake.set) as connection:
                     await self._converse(connection)
@@ -274,6 +287,8 @@ class Cluster:
                 is_served = OwnLoginError in kinds or await answers(address, self._tls)
                 kinds.add(OwnLoginError if is_served else type(error))
                 reasons.append(f"{error}{self._if_own(address)}")
+            finally:
+                self._silence.cancel()
         kind = next(each for each in (OwnLoginError, RejectedError, ConversationError) if each in kinds)
         raise kind("; ".join(reasons))
 
@@ -366,9 +381,15 @@ class Cluster:
         reads_topics = self._clock.monotonic_ms() >= self._topics_due_ms
         self._brokers_are_requested = False
         answer = await connection.cluster()
+        if self._silence is not None:
+            self._silence.cancel()
         if not answer.brokers:
             raise ConversationError("the cluster has no brokers yet")
-        is_first = not self._facts.brokers
+        before, now = self._facts.cluster_id, answer.cluster_id
+        is_another = None not in (before, now) and before != now
+        if is_another:
+            self._forget(f"cluster {now} answers at upstream.bootstrap_servers, {before} did before")
+        is_first = is_another or not self._facts.brokers
         topics = await self._list_topics(connection) if is_first else ()
         await self._topic_ids.read_rights(connection)
         if not self._may_read_limits:
@@ -392,6 +413,13 @@ class Cluster:
         self._read_ms = self._clock.monotonic_ms()
         if reads_topics:
             self._unread, self._topics_read_ms = self._topics.names, self._read_ms
+
+    def _forget(self, why: str) -> None:
+        """Another cluster answers: limits and ids of topics are the former one's. Read all of them anew."""
+        self._changed = (self._clock.monotonic_ms(), f"{why}: see whether somebody meant that")
+        CLUSTER_CHANGED(text=why, advice="clients that are connected to the former one stay there")
+        self._links.set_brokers({})
+        self._topics, self._topic_ids = Topics(), TopicIds()
 
     async def _read_some_topics(self, connection: AdminConnection) -> None:
         """Read the limits of the next topics. A client that waits for another topic waits for one such piece,
@@ -506,6 +534,13 @@ class Cluster:
         back."""
         self._brokers_are_requested = True
         self._wake.set()
+
+    def _is_silent(self, address: Address) -> None:
+        """At the start nobody has been let in yet, and there is nothing but this line to see."""
+        if not (self._facts.brokers or self._silence_is_logged):
+            self._silence_is_logged = True
+            text = f"{address}: no answer for {SILENT_S:g} s so far"
+            self._reachability.unreachable(text, self._what_follows())
 
     def _if_own(self, address: Address) -> str:
         listener = own_listener(address, self._listeners)

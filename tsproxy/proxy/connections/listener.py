@@ -15,6 +15,7 @@ from types import MappingProxyType
 
 from tsproxy.cluster.upstream import Upstream, UpstreamError
 from tsproxy.config.settings import AddressesInConfigs, BrokerHosts, Config, Listener
+from tsproxy.decisions.text import instant
 from tsproxy.log_events.catalogue import (
     BROKER_NOT_SERVED,
     BROKER_SERVED,
@@ -71,6 +72,8 @@ class ProxyListener:
         self._brokers: dict[int, Address] = {}
         self._config = config
         self._facts = ClusterFacts()
+        self._gone_ms: dict[int, int] = {}
+        """Since when the cluster has not named a broker, by its node id."""
         self._is_shared = config.workers > 1
         self._listener = listener
         self._next_bootstrap = 0
@@ -102,9 +105,17 @@ class ProxyListener:
     @property
     def brokers(self) -> list[Broker]:
         """The brokers of the cluster, with their state on this listener."""
-        served = self._view.endpoints
+        served, gone_ms = self._view.endpoints, self._gone_ms
+        keeps_port = isinstance(self._served, EndpointsByPort)
         return [
-            Broker(self.name, node_id, str(upstream), _text(served.get(node_id)))
+            Broker(
+                self.name,
+                node_id,
+                str(upstream),
+                _text(served.get(node_id)),
+                gone_since=instant(gone_ms[node_id]) if node_id in gone_ms else None,
+                port_is_free_after="a restart of the proxy" if keeps_port and node_id in gone_ms else None,
+            )
             for node_id, upstream in sorted(self._brokers.items())
         ]
 
@@ -132,8 +143,14 @@ class ProxyListener:
         """Serve the current brokers, and give every session the current facts.
 
         A broker that is gone is still served, since it may come back. Connections to it fail until then.
+        Brokers of another cluster do not come back.
         """
+        if self._facts.cluster_id not in (None, facts.cluster_id):
+            self._brokers.clear()
+            self._unserved.clear()
         self._brokers.update(facts.brokers)
+        now_ms = self._context.clock.now_ms()
+        self._gone_ms = {n: self._gone_ms.get(n, now_ms) for n in self._brokers.keys() - facts.brokers.keys()}
         self._facts = facts
         for node_id in sorted(facts.brokers.keys() - self._served.node_ids):
             self._serve(node_id)
@@ -170,8 +187,9 @@ class ProxyListener:
 
     def _renew_view(self) -> None:
         config, facts, before = self._config, self._facts, self._view
+        served = self._served.endpoints(self._listener.advertised_host)
         self._view = View(
-            endpoints=MappingProxyType(self._served.endpoints(self._listener.advertised_host)),
+            endpoints=MappingProxyType({n: at for n, at in served.items() if n in self._brokers}),
             unserved=frozenset(self._unserved),
             brokers=MappingProxyType({n: Endpoint(at.host, at.port) for n, at in self._brokers.items()}),
             topics=facts.topics,
