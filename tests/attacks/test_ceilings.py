@@ -31,6 +31,7 @@ from tsproxy.proxy.metrics.offenders import Offenders
 from tsproxy.proxy.metrics.topics import BusiestTopics, TopicMetric
 from tsproxy.proxy.notes import Notes
 from tsproxy.proxy.pipe.buffers import Buffers
+from tsproxy.session.fresh_limits import FreshLimits
 from tsproxy.session.penalties import MAX_TOPICS, Penalties
 from tsproxy.session.throttle import Throttle
 from tsproxy.session.topic_names import IdsGivenUp, NamesOnly, TopicsGivenUp
@@ -183,7 +184,7 @@ FILLED = {
         [
             answers_of(2 * most, ErrorCode.NONE),
             lambda topics: [topics.used(topic(n), 1 << 40 | n) for n in range(2 * most)],
-            lambda topics: topics.limits({}),
+            lambda topics: topics.limits({}, "refresh"),
         ],
     ),
     "proxy/brokers/topics.py: LOGGED": lambda most: called(
@@ -207,6 +208,9 @@ FILLED = {
         (lambda notes, n=n: notes.write(address(n), CLIENT_REJECTED, {}) for n in range(2 * most)),
     ),
     "proxy/pipe/buffers.py: SPARE": spare,
+    "session/fresh_limits.py: ASKED": lambda most: called(
+        FreshLimits(), (lambda f, n=n: f.asked([topic(n)], NOON_MS) for n in range(2 * most))
+    ),
     "session/penalties.py: KEPT": penalties,
     "session/topic_names.py: ADDRESSES": lambda most: called(
         NamesOnly(), (lambda b, n=n: b.add(address(n)) for n in range(2 * most))

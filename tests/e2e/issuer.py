@@ -5,7 +5,7 @@ import json
 import os
 import threading
 import time
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import parse_qs, unquote_plus
 
@@ -46,6 +46,15 @@ class Issuer:
     def __exit__(self, *_):
         self._server.shutdown()
         self._server.server_close()
+
+    @contextmanager
+    def rejecting(self, client_id):
+        """A function from whose call on this client gets no token, until the block ends."""
+        secret = self._clients[client_id]
+        try:
+            yield lambda: self._clients.pop(client_id)
+        finally:
+            self._clients[client_id] = secret
 
     def token(self, subject):
         """A signed JWT."""

@@ -74,11 +74,11 @@ def proxy_of(kafka, settings, secret=SECRET):
     )
 
 
-async def sent(kafka, proxy, **record):
+async def sent(kafka, proxy, topic="orders", **record):
     """The answer to one record of alice's client."""
     options = kafka.client_options("alice", mechanism="SCRAM-SHA-512").java()
     async with JavaProducer({**options, "bootstrap.servers": proxy.bootstrap_servers}) as producer:
-        [result] = await producer.send_all([JavaRecord("orders", b"value", **record)])
+        [result] = await producer.send_all([JavaRecord(topic, b"value", **record)])
     return result
 
 
@@ -97,6 +97,23 @@ async def test_tokens_of_an_issuer_are_asked_for_again_when_a_session_has_ended(
     assert issuer.asked[-1][1] == {"grant_type": ["client_credentials"], "scope": ["kafka"]}
     assert [line for line in proxy.log if line["event"] in TROUBLES] == []
     assert SECRET not in str(proxy.log)
+
+
+@pytest.mark.broker
+async def test_limits_that_the_proxy_cannot_read_again_reject_nothing(kafka, issuer):
+    """The broker rejects by them, and clients reach it."""
+    settings, old = settings_of(token_endpoint=f"{issuer.url}/token", **BY_ENDPOINT), {"timestamp_ms": 1}
+    await kafka.create_topic("backfill", config={"message.timestamp.before.max.ms": "60000"})
+    with issuer.rejecting("tsproxy") as reject:
+        async with proxy_of(kafka, settings) as proxy:
+            assert isinstance(await sent(kafka, proxy, "backfill", **old), Rejected)
+            reject()
+            await until(lambda: "own_login_failed" in [line["event"] for line in proxy.log])
+            assert isinstance(await sent(kafka, proxy, "backfill", **old), Rejected)
+            await kafka.alter_topic("backfill", {"message.timestamp.before.max.ms": None})
+            assert isinstance(await sent(kafka, proxy, "backfill", **old), Acknowledged)
+    verdicts = [line["verdict"] for line in proxy.decisions() if line["event"] == "decision"]
+    assert verdicts[-1] == "broker_rejected"
 
 
 @pytest.mark.parametrize(

@@ -54,9 +54,11 @@ from tsproxy.session.events import (
     ClientLost,
     DeadlinePassed,
     Drained,
+    LimitsRead,
     RequestJudged,
     ViewChanged,
 )
+from tsproxy.session.fresh_limits import FreshLimits
 from tsproxy.session.session import Session as CoreSession
 from tsproxy.session.states import SessionState
 
@@ -100,6 +102,14 @@ def view_by(rule, *, limits=LIMITS, waivers=(), **settings):
     """The same proxy, where the rule of that name matches everything and sets `settings`."""
     rules = (Rule(rule, Match(), RuleSettings(**settings)),)
     return view_of(limits=limits, policy=Policy(rules=rules, waivers=waivers))
+
+
+def read(asked_ms, *topics):
+    """The limits of these topics are those that brokers were asked for at that time."""
+    fresh_limits = FreshLimits()
+    fresh_limits.asked(topics, asked_ms)
+    fresh_limits.answered(topics)
+    return fresh_limits
 
 
 class Session(CoreSession):
@@ -153,8 +163,14 @@ class Conversation:
     """One session, its clock standing still at NOW_MS unless `at` moves it."""
 
     def __init__(self, view=None, peer=PEER, *, uses_fast_path=False, throttle=None, **more):
+        self.fresh_limits = more.pop("fresh_limits", FreshLimits())
         self.session = Session(
-            peer, view or view_of(), uses_fast_path=uses_fast_path, throttle=throttle, **more
+            peer,
+            view or view_of(),
+            uses_fast_path=uses_fast_path,
+            throttle=throttle,
+            fresh_limits=self.fresh_limits,
+            **more,
         )
         self.now_ms = NOW_MS
         self.jobs = deque()
@@ -263,6 +279,19 @@ def later(by_ms):
 def view_becomes(view):
     def happens(conversation):
         return conversation.session.apply_view(view, conversation.now_ms)
+
+    return happens
+
+
+def limits_are_read(*topics, view=None):
+    """Brokers were asked for the limits of these topics now, and have answered: with those of `view`."""
+
+    def happens(conversation):
+        session, now_ms = conversation.session, conversation.now_ms
+        conversation.fresh_limits.asked(topics, now_ms)
+        conversation.fresh_limits.answered(topics)
+        effects = session.apply_view(view, now_ms) if view is not None else []
+        return [*effects, *session.feed(LimitsRead(), now_ms)]
 
     return happens
 

@@ -25,6 +25,7 @@ from tests.session.conversation import (
     noted,
     paused,
     proxy_cuts,
+    read,
     relayed,
     resumed,
     to_broker,
@@ -462,7 +463,7 @@ def test_the_first_batch_is_judged_by_the_topics_limits(uses_fast_path):
     frame = produce({"new": {0: IN_SECONDS}})
     said = produced({"new": {0: rejected(out_of_range(NOW_MS // 1_000))}})
     assert (
-        Conversation(VIEW, uses_fast_path=uses_fast_path)
+        Conversation(VIEW, uses_fast_path=uses_fast_path, fresh_limits=read(NOW_MS, "new"))
         >> client(frame)
         << LIMITS_WAIT
         >> view_becomes(with_limits(VIEW))

@@ -160,6 +160,15 @@ def differences(found: Together) -> Iterator[Difference]:
             yield Difference(key, by_node, text(getattr(found.limits, field)))
 
 
+def changes(old: TopicLimits, new: TopicLimits) -> tuple[dict[str, str], dict[str, str]] | None:
+    """The settings that differ, as in the old limits and as in the new ones; None if none does."""
+    found = [(key, text(getattr(old, field)), text(getattr(new, field))) for key, field, text in _SHOWN]
+    differing = [each for each in found if each[1] != each[2]]
+    if not differing:
+        return None
+    return {key: was for key, was, _ in differing}, {key: now for key, _, now in differing}
+
+
 _SHOWN: Final = (
     (TIMESTAMP_TYPE, "timestamp_type", lambda of: of.name),
     (BEFORE, "before_max_ms", lambda of: bound_text(TimeLimit(of))),

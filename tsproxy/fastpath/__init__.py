@@ -30,7 +30,7 @@ to get the words of a rejection (once a millisecond), and to make a slot of a fo
 Not here: buffers, decompression, first decisions. No bytes that are read here raise an error.
 """
 
-from tsproxy.fastpath._native import AnswerFilter, InFlight, Rejecter, RequestFilter, Table
+from tsproxy.fastpath._native import AnswerFilter, Freshness, InFlight, Rejecter, RequestFilter, Table
 from tsproxy.fastpath.forwarded import ForwardedBatch, ForwardedFetch, ForwardedProduce, ForwardedRelay
 from tsproxy.fastpath.rejection import Rejection
 
@@ -40,6 +40,7 @@ __all__ = [
     "ForwardedFetch",
     "ForwardedProduce",
     "ForwardedRelay",
+    "Freshness",
     "InFlight",
     "Rejecter",
     "Rejection",

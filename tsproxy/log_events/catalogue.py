@@ -56,6 +56,7 @@ OFFERS_CRASHED: Final = error("offers_crashed", *_CRASHED)
 LOOP_COMPLAINED: Final = error("loop_complained", "text", "error", "frames", "not_logged")
 
 # Limits and rules
+TOPIC_LIMITS_CHANGED: Final = info("topic_limits_changed", "topic", "old", "new", "learnt_by")
 TOPIC_LIMITS_DENIED: Final = warning("topic_limits_denied", "topic", "needs")
 TOPIC_LIMITS_NOT_UNDERSTOOD: Final = warning("topic_limits_not_understood", "topic", "error")
 TOPIC_LIMITS_DIFFER: Final = warning("topic_limits_differ", "topic", "key", "brokers", "here", "advice")

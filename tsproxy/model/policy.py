@@ -282,13 +282,15 @@ class TopicPolicy(Settings):
     """The rules for the records of one client for one topic.
 
     `limits` are the limits in force. If they are None, they are not known, and the broker judges the range.
-    The limits in `candidate` are judged as well, but never enforced. `candidate` is None if the policy has
-    none, or if it would reject nothing that `limits` allow. The policy holds until the clock shows
-    `until_ms`, or, if that is None, until the next reload.
+    `file_limits` are those that hold if nobody knows whether the topic has still the same ones: the limits of
+    rules, defaults and presets. The limits in `candidate` are judged as well, but never enforced. `candidate`
+    is None if the policy has none, or if it would reject nothing that `limits` allow. The policy holds until
+    the clock shows `until_ms`, or, if that is None, until the next reload.
     """
 
     mode: Mode = Mode.ENFORCE
     limits: TopicLimits | None = None
+    file_limits: TopicLimits | None = None
     candidate: TopicLimits | None = None
     speaks_as_draft: bool = False
     """Error texts are those of KIP-937's first draft."""
@@ -301,6 +303,12 @@ class TopicPolicy(Settings):
     """False if the topic's own limits are not known yet."""
     only_brokers_write: bool = False
     """True for a topic that only brokers write (`TOPICS_OF_BROKERS`): every batch of a client is rejected."""
+
+    @property
+    def needs_fresh_limits(self) -> bool:
+        """True if some timestamp is out of range by the topic's own limits alone, which may be old."""
+        now, anyway = self.limits or TopicLimits(), self.file_limits or TopicLimits()
+        return (now.before_max_ms, now.after_max_ms) != (anyway.before_max_ms, anyway.after_max_ms)
 
     @property
     def rejects_special_timestamps(self) -> bool:

@@ -105,11 +105,13 @@ class ClientPolicy:
             return TopicPolicy(mode=mode, limits=known, rule=name, is_known=is_known)
         waiver = self.active_waiver(topic, now_ms)
         limits = _limits(policy, settings, known, on_kafka_4)
+        is_own = known is not None and policy.asks_broker
         if known is not None and known.timestamp_type is TimestampType.LOG_APPEND_TIME:
             settings, defaults = _for_brokers_time(settings), _for_brokers_time(defaults)
         found = TopicPolicy(
             mode=Mode.AUDIT if waiver or policy.is_suspended else mode,
             limits=limits,
+            file_limits=_limits(policy, settings, None, on_kafka_4) if is_own else limits,
             candidate=_candidate(policy, limits, on_kafka_4) if is_known else None,
             **_settings(settings, defaults),
             speaks_as_draft=settings.preset is Preset.KIP_937_DRAFT,

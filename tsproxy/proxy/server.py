@@ -61,6 +61,7 @@ from tsproxy.proxy.reload.certificates import Certificates
 from tsproxy.proxy.reload.waivers import Waivers
 from tsproxy.proxy.startup import in_force, not_writable, recorder_of
 from tsproxy.proxy.wait import cancelled
+from tsproxy.session.fresh_limits import FreshLimits
 from tsproxy.wire.k18_api_versions import Versions
 
 log = structlog.get_logger()
@@ -112,6 +113,7 @@ class Proxy:
             config, tls, self.metrics, clock, self._drain_totals, lambda: self._sanity.time_for_ages()
         )
         self._dead_letters = DeadLetters(config, tls, self._recorder.privacy, clock)
+        self._fresh_limits = FreshLimits()
         self._cluster = Cluster(
             config.upstream,
             tls,
@@ -119,6 +121,7 @@ class Proxy:
             self._apply_facts,
             reads_limits=config.policy.asks_broker,
             listeners=config.listeners,
+            fresh_limits=self._fresh_limits,
         )
         self._offers = BrokerVersions(config.upstream, tls, self._offer)
         self._limits = ProcessLimits(
@@ -170,6 +173,7 @@ class Proxy:
             results=self._results,
             suspect_hang=self._cluster.suspect_hang,
             timed=self._custom_rules.timed,
+            fresh_limits=self._fresh_limits,
         )
 
     def _list_parts(self) -> tuple[Part, ...]:

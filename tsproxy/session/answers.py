@@ -216,6 +216,7 @@ class Answers:
             state.learn_answer(slot.verdict, read.booked)
         if read.offers is not None:
             state.offered(read.offers)
+        state.fresh_limits.expire(read.changed_topics)
         if read.left_out:
             state.effects.append(Count(SessionCounter.ADDRESS_UNMAPPED))
         if self._waiting is not None:

@@ -52,12 +52,14 @@ class DecompressionBudget:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A whole request. `frame` is as it came, with its size prefix. `now_ms` is the time of its judgement."""
+    """A whole request. `frame` is as it came, with its size prefix. `now_ms` is the time of its judgement.
+    `old_topics` have old limits, and no answer about them has come; None until the request has waited."""
 
     frame: bytes
     header: RequestHeader
     now_ms: int
     budget: DecompressionBudget
+    old_topics: frozenset[str] | None = None
 
     @property
     def body(self) -> memoryview:

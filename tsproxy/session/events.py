@@ -75,6 +75,11 @@ class ViewChanged:
 
 
 @dataclass(frozen=True, slots=True)
+class LimitsRead:
+    """A question about limits is answered: a request that waits for fresh ones may go on."""
+
+
+@dataclass(frozen=True, slots=True)
 class RequestJudged:
     """The job of a `Judge` effect is done: the session continues with the request, then with the requests
     behind it."""
@@ -114,6 +119,7 @@ Event = (
     | Drained
     | Aborted
     | ViewChanged
+    | LimitsRead
     | RequestJudged
     | AnswerDecoded
     | Throttled

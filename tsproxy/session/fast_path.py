@@ -38,6 +38,7 @@ from tsproxy.model.view import SessionLimits, Unchanged
 from tsproxy.policy.context import is_recompressed
 from tsproxy.policy.fast_path import fast_path_bounds, may_stay_unread, repeatable_rejection
 from tsproxy.session.budget import BudgetExceededError, DecompressionBudget
+from tsproxy.session.fresh_limits import FreshLimits
 from tsproxy.session.penalties import Penalties
 from tsproxy.session.policies import MAX_UNKNOWN, Policies
 from tsproxy.session.slots import BlankNodes, BookProduce, PassThrough
@@ -229,12 +230,12 @@ class FastPath:
         connections of the address."""
         self._penalties.add(verdict.peer.client_address, topics, verdict.now_ms)
 
-    def learn_rejection(self, verdict: RequestVerdict, policies: Policies) -> None:
+    def learn_rejection(self, verdict: RequestVerdict, policies: Policies, fresh_limits: FreshLimits) -> None:
         """Repeat the rejections of this request from now on. No batch of this request was forwarded.
 
         A rejection is repeated for a while. Then the next such batch takes the slow path, so that the
-        decision log gets another example. Only the first MAX_LEARNT partitions are learnt: requests with
-        more partitions are hardly ever alike.
+        decision log gets another example. It ends earlier if the limits become old. Only the first
+        MAX_LEARNT partitions are learnt: requests with more partitions are hardly ever alike.
         """
         self._held_bytes = None
         for partition in verdict.rejected[:MAX_LEARNT]:
@@ -244,6 +245,9 @@ class FastPath:
             if policy is None or policy.limits is None:
                 continue
             if not self._may_keep(partition, policies):
+                continue
+            needs_fresh = policies.view.reads_limits and policy.needs_fresh_limits
+            if needs_fresh and not fresh_limits.is_fresh(partition.topic, verdict.now_ms):
                 continue
             repeatable = repeatable_rejection(policy, rejected, verdict.now_ms, EXAMPLE_EVERY_MS)
             if repeatable is None:
@@ -268,6 +272,7 @@ class FastPath:
                 error_message=rejected.error_message or "",
                 culprits_listed=policies.view.limits.culprits_listed,
                 topic_id=partition.topic_id,
+                freshness=fresh_limits.of(partition.topic) if needs_fresh else None,
             )
             self._table_for(verdict, policies).repeat(rejection)
 

@@ -36,9 +36,11 @@ class Policies:
     The policies are not `Bounded`, because each request looks for its topics here. All count alike.
     """
 
-    __slots__ = ("_kept", "_of_client", "_unknown", "peer", "view")
+    __slots__ = ("_kept", "_of_client", "_unknown", "old_topics", "peer", "view")
 
-    def __init__(self, peer: Peer, view: View) -> None:
+    def __init__(self, peer: Peer, view: View, old_topics: frozenset[str] = frozenset()) -> None:
+        self.old_topics = old_topics
+        """Topics whose own limits reject nothing, since they are old."""
         self.peer = peer
         self.view = view
         self._of_client: ClientPolicy | None = None

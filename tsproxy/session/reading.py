@@ -11,16 +11,17 @@ from tsproxy.model.kafka import ApiKey
 from tsproxy.model.outcome import Outcome
 from tsproxy.model.view import Endpoint, View
 from tsproxy.session.produce_answer import settle
-from tsproxy.session.slots import BookProduce, MaskAddresses, NarrowVersions, RewriteAddresses
+from tsproxy.session.slots import BookProduce, MaskAddresses, NarrowVersions, RewriteAddresses, WatchTopics
 from tsproxy.wire import addresses, k18_api_versions
 from tsproxy.wire.addresses import NO_NODE
+from tsproxy.wire.changed_topics import changed_topics
 from tsproxy.wire.headers import frame, response_body_start
 from tsproxy.wire.k18_api_versions import BrokerVersions
 from tsproxy.wire.left_out import leave_out
 from tsproxy.wire.masking import MASKED
 from tsproxy.wire.primitives import BoundedReader, DecodeError, Reader
 
-Readable = BookProduce | RewriteAddresses | MaskAddresses | NarrowVersions
+Readable = BookProduce | RewriteAddresses | MaskAddresses | WatchTopics | NarrowVersions
 """The slots whose answers are read here. Answers of a SASL exchange are not: they are short, and they change
 the session."""
 
@@ -52,13 +53,15 @@ class NodeWanted:
 class AnswerRead:
     """An answer that was read. `frame` is sent to the client. `booked` are the outcomes of the forwarded
     batches. `moved` are nodes whose addresses differ from those in the view. `offers` are the versions that
-    the broker offers, if the answer contains them. `left_out`: a broker was left out."""
+    the broker offers, if the answer contains them. `left_out`: a broker was left out. `changed_topics` were
+    changed, as the answer says."""
 
     frame: bytes
     booked: tuple[Outcome, ...] = ()
     moved: tuple[NodeWanted, ...] = ()
     offers: BrokerVersions | None = None
     left_out: bool = False
+    changed_topics: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +113,7 @@ def read_answer(
 
     booked: tuple[Outcome, ...] = ()
     offers: BrokerVersions | None = None
+    changed: frozenset[str] = frozenset()
     try:
         match slot:
             case BookProduce():
@@ -126,7 +130,13 @@ def read_answer(
                 start = response_body_start(slot.api_key, slot.api_version, payload)
                 body = memoryview(payload)[start:]
                 masked = MASKED[slot.api_key].mask_addresses(slot.api_version, reader_of(body))
+                changed = changed_topics(slot.api_key, slot.api_version, reader_of(body))
                 answer = frame(payload[:start] + masked)
+            case WatchTopics():
+                start = response_body_start(slot.api_key, slot.api_version, payload)
+                body = memoryview(payload)[start:]
+                changed = changed_topics(slot.api_key, slot.api_version, reader_of(body))
+                answer = frame(payload)
             case NarrowVersions():
                 start = response_body_start(ApiKey.API_VERSIONS, slot.api_version, payload)
                 version, body = slot.api_version, memoryview(payload)[start:]
@@ -134,7 +144,7 @@ def read_answer(
                 answer = frame(payload[:start] + narrowed)
     except _NodeUnknownError as error:
         return error.node
-    return AnswerRead(answer, booked, tuple(moved), offers, was_left_out)
+    return AnswerRead(answer, booked, tuple(moved), offers, was_left_out, changed)
 
 
 def read_beside(

@@ -24,12 +24,14 @@ from tsproxy.session.slots import (
     WatchHandshake,
     WatchRawToken,
     WatchToken,
+    WatchTopics,
 )
 from tsproxy.session.state import State
 from tsproxy.session.states import Cause, SessionState
 from tsproxy.session.topic_names import newest_offered
 from tsproxy.wire import addresses, k01_k78_fetch, k17_k36_sasl, k18_api_versions
 from tsproxy.wire.apis import APIS, request_is_understood
+from tsproxy.wire.changed_topics import CHANGES
 from tsproxy.wire.frames import (
     SIZE_BYTES,
     ApiNotAllowedError,
@@ -189,8 +191,15 @@ class Requests:
         masking = MASKED[api_key]
         if state.view.masks_addresses and masking.answer_may_contain_addresses(version, request.body):
             state.forward(request.frame, MaskAddresses(header.correlation_id, api_key, version))
+        elif api_key in CHANGES:
+            self._watch_topics(request)
         else:
             state.forward(request.frame, PassThrough(header.correlation_id))
+
+    def _watch_topics(self, request: Request) -> None:
+        header = request.header
+        slot = WatchTopics(header.correlation_id, header.api_key, header.api_version)
+        self._state.forward(request.frame, slot)
 
     def _sasl_handshake(self, request: Request) -> None:
         state, header = self._state, request.header
@@ -228,6 +237,7 @@ _READ: Final[dict[int, Callable[[Requests, Request], None]]] = {
     ApiKey.API_VERSIONS: Requests._api_versions,
     ApiKey.SASL_HANDSHAKE: Requests._sasl_handshake,
     ApiKey.SASL_AUTHENTICATE: Requests._sasl_authenticate,
+    **dict.fromkeys(CHANGES, Requests._watch_topics),
     **dict.fromkeys(MASKED, Requests._mask_addresses),
 }
 """The requests that are read. Answers to others are rewritten (`addresses.LAYOUTS`) or forwarded."""

@@ -31,11 +31,13 @@ from tsproxy.session.events import (
     DeadlinePassed,
     Drained,
     Event,
+    LimitsRead,
     RequestJudged,
     Throttled,
     ViewChanged,
 )
 from tsproxy.session.fast_path import FastPath
+from tsproxy.session.fresh_limits import FreshLimits
 from tsproxy.session.lifetime import (
     HALF_CLOSED_MS,
     BrokerCause,
@@ -70,10 +72,11 @@ class Session:
         throttle: Throttle | None = None,
         penalties: Penalties | None = None,
         names_only: NamesOnly | None = None,
+        fresh_limits: FreshLimits | None = None,
     ) -> None:
         """`is_connected` is False if the broker is still being connected: then `BrokerConnected` follows.
 
-        All sessions of a process share `throttle`, `penalties` and `names_only`, because a
+        All sessions of a process share `throttle`, `penalties`, `names_only` and `fresh_limits`, because a
         client may have several sessions. Tests turn the fast path off, to compare.
         """
         throttle = throttle if throttle is not None else Throttle()
@@ -88,7 +91,8 @@ class Session:
             penalties = penalties if penalties is not None else Penalties()
             self.fast_path = FastPath(RELAYED, view.limits, throttle, penalties)
         names_only = names_only if names_only is not None else NamesOnly()
-        self._state = State(peer, view, self.fast_path, throttle, names_only)
+        fresh_limits = fresh_limits if fresh_limits is not None else FreshLimits()
+        self._state = State(peer, view, self.fast_path, throttle, names_only, fresh_limits)
         self._produce = ProduceFlow(self._state)
         self._requests = Requests(self._state, self._produce, view.limits)
         self._answers = Answers(self._state)
@@ -132,6 +136,8 @@ class Session:
                 self._parted_from_client()
             case ViewChanged():
                 self._view_changed(event.view, event.unchanged, now_ms)
+            case LimitsRead():
+                self._look_at_names(now_ms)
             case RequestJudged():
                 self._request_judged(event.judged, now_ms)
             case AnswerDecoded():
@@ -236,11 +242,14 @@ class Session:
         if self.fast_path is not None and not self.fast_path.holds_in(unchanged):
             self.fast_path.forget()
         self._state.offer_versions()
-        if self._state.current is SessionState.NAMING:
-            self._produce.names_changed(now_ms)
-            self._requests.take(now_ms)
+        self._look_at_names(now_ms)
         if self._answers.waits and not self._state.is_closed:
             self._answers.take()
+            self._requests.take(now_ms)
+
+    def _look_at_names(self, now_ms: int) -> None:
+        if self._state.current is SessionState.NAMING:
+            self._produce.names_changed(now_ms)
             self._requests.take(now_ms)
 
     def _request_judged(self, judged: Judged, now_ms: int) -> None:

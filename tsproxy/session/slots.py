@@ -56,6 +56,15 @@ class MaskAddresses:
 
 
 @dataclass(frozen=True, slots=True)
+class WatchTopics:
+    """The answer may say that topics have changed (`wire/changed_topics.py`). It is forwarded as it came."""
+
+    correlation_id: int
+    api_key: int
+    api_version: int
+
+
+@dataclass(frozen=True, slots=True)
 class NarrowVersions:
     """ApiVersions: offer only versions that tsproxy understands, and Produce up to `newest_produce`."""
 
@@ -109,6 +118,7 @@ class BookProduce:
 Held = (
     RewriteAddresses
     | MaskAddresses
+    | WatchTopics
     | NarrowVersions
     | WatchHandshake
     | WatchToken

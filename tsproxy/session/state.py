@@ -24,6 +24,7 @@ from tsproxy.session.effects import (
     SendToClient,
 )
 from tsproxy.session.fast_path import FastPath, slot_of
+from tsproxy.session.fresh_limits import FreshLimits
 from tsproxy.session.policies import Policies
 from tsproxy.session.sasl import SaslWatch
 from tsproxy.session.slots import BookProduce, Local, Slot
@@ -49,6 +50,7 @@ class State:
         fast_path: FastPath | None,
         throttle: Throttle,
         names_only: NamesOnly,
+        fresh_limits: FreshLimits,
     ) -> None:
         self.peer = peer
         self.view = view
@@ -57,6 +59,7 @@ class State:
         self.sasl = SaslWatch(view.broker_needs_sasl, peer.principal, view.bearer_claim)
         self.throttle = throttle
         self.names_only = names_only
+        self.fresh_limits = fresh_limits
         self.ids_given_up = IdsGivenUp()
         self.topics_given_up = TopicsGivenUp()
         self.deadlines = Deadlines()

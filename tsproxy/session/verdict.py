@@ -13,6 +13,7 @@ from tsproxy.model.policy import NO_TOPIC_POLICY, TopicPolicy
 from tsproxy.model.produce import TopicKey, TopicProduceResponse
 from tsproxy.model.records import BatchFacts
 from tsproxy.model.verdict import Reject, TopicLimits, Verdict
+from tsproxy.model.view import View
 from tsproxy.policy.broker_reasons import Header
 from tsproxy.wire.headers import RequestHeader
 from tsproxy.wire.k00_produce import TOPIC_IDS_FROM
@@ -54,6 +55,8 @@ class PartitionVerdict:
     """The answers of custom rules that failed on the batch."""
     topic_id: bytes | None = None
     """The topic's id, if the request names topics by id."""
+    needs_fresh_limits: bool = False
+    """True if the batch is rejected or repaired, and would not be without the topic's own limits."""
 
     @property
     def topic_key(self) -> TopicKey:
@@ -123,6 +126,9 @@ class Judgement:
     """The rejected batches whose rules copy rejected batches."""
     bad_topics: frozenset[str]
     """The topics with a bad batch."""
+    needs_fresh: frozenset[str]
+    """The topics whose own limits decided, so the judgement holds only if those of `view` are fresh."""
+    view: View
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,10 +22,10 @@ _ADDRESSES_END: Final = "bootstrap.servers"
 clients inside a broker (tiered storage)."""
 
 
-_TOPIC: Final = 2
+TOPIC: Final = 2
 _CLIENT_METRICS: Final = 16
 _GROUP: Final = 32
-WITHOUT_ADDRESSES: Final = frozenset({_TOPIC, _CLIENT_METRICS, _GROUP})
+WITHOUT_ADDRESSES: Final = frozenset({TOPIC, _CLIENT_METRICS, _GROUP})
 """Types of resources without addresses. BROKER (4) has addresses. BROKER_LOGGER (8) and future types may have
 addresses."""
 

@@ -56,6 +56,13 @@ class InFlight:
     def clear(self) -> list[Any]:
         """Remove all slots, and return them in order."""
 
+class Freshness:
+    """The limits of a topic are fresh from `asked_ms`, when brokers were asked for them, to `until_ms` (Unix
+    ms). All connections share it, so their repeated rejections end together."""
+
+    asked_ms: int
+    until_ms: int
+
 class Table:
     """A row for each topic of one connection, made for one `peer` and `transactional_id`.
 

@@ -163,7 +163,7 @@ cdef class Rejecter:
         if body.is_bad or partitions < 1 or partitions > MAX_PARTITIONS - self.count:
             return False
         rejections = self.requests.table.rejections.get(PyBytes_FromStringAndSize(<const char*>key, key_size))
-        if rejections is None or now_ms >= rejections.until_ms:  # avoids a useless walk
+        if rejections is None or not rejections.hold(now_ms):
             return False
         while partitions > 0:
             rejected = &self.rejected[self.count]

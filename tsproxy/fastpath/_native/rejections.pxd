@@ -17,6 +17,11 @@ cdef struct Kind:
     int64_t culprit_ms
 
 
+cdef class Freshness:
+    cdef public int64_t asked_ms
+    cdef public int64_t until_ms
+
+
 cdef class Rejections:
     cdef readonly object limits
     cdef int64_t before_max_ms   # below 0: unlimited
@@ -27,11 +32,13 @@ cdef class Rejections:
     cdef list messages           # as bytes
     cdef Py_ssize_t most_listed
     cdef int64_t until_ms        # of the kind that lasts longest
+    cdef Freshness freshness     # None if the limits are never old
     cdef Pieces words            # at the time `words_ms`; `pieces` stores their bytes
     cdef tuple pieces
     cdef int64_t words_ms
 
     cdef Py_ssize_t held_bytes(self)
+    cdef bint hold(self, int64_t now_ms) noexcept
     cdef Span bounds(self, int64_t now_ms) noexcept
     cdef bytes message_of(self, int kind)
     cdef int find_words(self, int64_t now_ms) except -1

@@ -18,6 +18,11 @@ cdef enum:
     A_KIND = 768    # bytes of one kind, without its texts and histograms
 
 
+cdef class Freshness:
+    def __cinit__(self):
+        self.asked_ms = self.until_ms = 0
+
+
 cdef class Rejections:
     def __cinit__(self, limits):
         self.limits, self.rejections, self.messages, self.words_ms = limits, [], [], -1
@@ -51,6 +56,7 @@ cdef class Rejections:
         kind.from_ms, kind.until_ms = rejection.from_ms, rejection.until_ms
         self.until_ms = max(self.until_ms, kind.until_ms)
         self.most_listed = rejection.culprits_listed
+        self.freshness = rejection.freshness
 
     def drain(self, peer):
         cdef int at
@@ -72,6 +78,12 @@ cdef class Rejections:
         for at in range(len(self.rejections)):
             total += A_KIND + 2 * len(self.messages[at]) + bars_bytes(&self.kinds[at].counts)
         return total
+
+    cdef bint hold(self, int64_t now_ms) noexcept:
+        """True if some kind may be repeated: neither its time is over, nor are the limits old."""
+        if now_ms >= self.until_ms:  # avoids a useless walk
+            return False
+        return self.freshness is None or self.freshness.asked_ms <= now_ms < self.freshness.until_ms
 
     cdef Span bounds(self, int64_t now_ms) noexcept:
         return range_at(self.before_max_ms, self.after_max_ms, now_ms)

@@ -2,11 +2,12 @@
 
 It reads the brokers every `refresh_ms`, and at once if an answer named an unknown broker. At the same
 interval it reads the limits of every topic that producers write to. It reads the limits of a new topic at
-once (`topics`). A topic that is requested while a query is in progress goes into the next query. Limits that
-a topic does not set itself come from each broker, so every broker is queried (`links`), and the loosest
-values are in force (`cluster.limits_of_brokers`). Each change is published as one new set of facts. If the
-cluster is unreachable, or rejects the proxy's own user, the last known facts stay in force, and the
-connection is retried for ever. Only in the first case clients cannot be served (`reachability`).
+once (`topics`), and those of a topic with old limits before a batch is rejected by them. A topic that is
+requested while a query is in progress goes into the next query. Limits that a topic does not set itself come
+from each broker, so every broker is queried (`links`), and the loosest values are in force
+(`cluster.limits_of_brokers`). Each change is published as one new set of facts. If the cluster is
+unreachable, or rejects the proxy's own user, the last known facts stay in force, and the connection is
+retried for ever. Only in the first case clients cannot be served (`reachability`).
 """
 
 import asyncio
@@ -47,6 +48,7 @@ from tsproxy.proxy.brokers.topics import FIRST_RETRY_MS, Topics
 from tsproxy.proxy.brokers.wanted import Wanted
 from tsproxy.proxy.notes import frames_of
 from tsproxy.proxy.wait import RetryWait, wait_at_most
+from tsproxy.session.fresh_limits import FreshLimits
 from tsproxy.tls.contexts import CurrentTls
 from tsproxy.wire.k03_metadata import VERSION as NAMES_IDS_FROM
 
@@ -108,12 +110,14 @@ class Cluster:
         *,
         reads_limits: bool = True,
         listeners: Sequence[Listener] = (),
+        fresh_limits: FreshLimits | None = None,
     ) -> None:
         self._began_ms = 0
         self._brokers_are_requested = False
         self._changed: tuple[int, str] | None = None
         """When another cluster answered (monotonic ms), and the sentence about it."""
         self._clock = clock
+        self._fresh = fresh_limits if fresh_limits is not None else FreshLimits()
         self._facts = ClusterFacts(needs_sasl=upstream.sasl is not None)
         self._conversing_with: Address | None = None
         """The broker of our own connection, from its first answer to its end."""
@@ -156,8 +160,8 @@ class Cluster:
         self._wake.set()
 
     def want_topic(self, topic: TopicKey, address: str) -> None:
-        """A producer at `address` writes to `topic`: read its limits, and keep them up to date. If `topic` is
-        an id, find its name.
+        """A producer at `address` writes to `topic`: read its limits, and keep them up to date. If they are
+        known, they are old, and are read again. If `topic` is an id, find its name.
 
         Invalid names are ignored. A name that is not UTF-8 could not be sent, and a request that fails for
         one name would fail for all topics.
@@ -169,10 +173,15 @@ class Cluster:
         if not self._reads_limits or not is_topic_name(topic):
             return
         self.topic_used(topic)
-        if topic in self._topics or topic in self._topics.unreadable:
+        is_known = topic in self._topics
+        if topic in self._topics.unreadable or (is_known and not self._may_ask_again(topic)):
             return
-        if self._topics.has_room and self._wanted.add(topic, address, self._clock.monotonic_ms()):
+        now_ms = self._clock.monotonic_ms()
+        if (is_known or self._topics.has_room) and self._wanted.add(topic, address, now_ms):
             self._wake.set()
+
+    def _may_ask_again(self, topic: str) -> bool:
+        return self._fresh.may_be_asked(topic, self._clock.now_ms())
 
     def topic_used(self, topic: str) -> None:
         """A producer has written to `topic`: its limits stay up to date."""
@@ -253,6 +262,7 @@ class Cluster:
         if isinstance(error, PermissionDeniedError):
             raise error
         was_conversing, self._conversing_with = self._conversing_with is not None, None
+        self._fresh.is_answered = was_conversing  # another broker may answer at once
         if not isinstance(error, ConversationError):
             # An error in our code or in the client library must not stop the data path.
             text = f"a mistake in tsproxy ({type(error).__name__})"
@@ -349,7 +359,7 @@ class Cluster:
                     await self._read_some_topics(connection)
                 case _Question.ABSENT:
                     absent = self._topics.due_absent(now_ms, self._upstream.refresh_ms)
-                    await self._read_limits(connection, absent)
+                    await self._read_limits(connection, absent, "refresh")
 
     def _due_ms(self, question: _Question) -> int | None:
         """When the question is due (monotonic ms); None if there is nothing to ask."""
@@ -397,6 +407,7 @@ class Cluster:
         if self._conversing_with is None:
             self._conversing_with = connection.address
             self._reachability.works()  # a connection that stays open says nothing about a login of today
+        self._fresh.is_answered = True
         self._log_if_named_as_ours(answer.brokers)
         self._links.set_brokers(answer.brokers)
         if is_first and self._reads_limits:
@@ -405,7 +416,7 @@ class Cluster:
             self._topics.forget_unused(self._clock.monotonic_ms())
         # Clients reach these brokers from here on, so the facts must already count unknown limits as unknown.
         changed = replace(
-            self._with_limits(),
+            self._with_limits("refresh"),
             cluster_id=answer.cluster_id,
             brokers=MappingProxyType(dict(answer.brokers)),
         )
@@ -428,7 +439,7 @@ class Cluster:
         self._topics.update(await connection.describe(some), self._clock.monotonic_ms())
         if not self._unread:
             self._topics_read_ms = self._clock.monotonic_ms()
-            await self._publish_read()
+            await self._publish_read("refresh")
 
     async def _read_first_limits(self, connection: AdminConnection, topics: Sequence[str]) -> None:
         """Read the limits of the topics that exist, in pieces, before the first client is served. In a large
@@ -448,7 +459,7 @@ class Cluster:
     async def _read_wanted(self, connection: AdminConnection) -> None:
         now_ms = self._wanted_read_ms = self._clock.monotonic_ms()
         asked = self._wanted.take(now_ms, MAX_WANTED)
-        await self._read_limits(connection, asked)
+        await self._read_limits(connection, asked, "rejection")
         for topic in asked:
             self.topic_used(topic)
         settled = {each for each in asked if each in self._topics or each in self._topics.unreadable}
@@ -489,30 +500,35 @@ class Cluster:
         if self._topic_ids.denied - self._facts.denied_ids:
             self.request_brokers()  # the user may have lost its permission on every topic
         if self._reads_limits and self._topics.has_room:
-            await self._read_limits(connection, [*names.values()])
+            await self._read_limits(connection, [*names.values()], "topic id")
         self._topic_ids.add(names)
         self._publish_limits()
 
-    async def _read_limits(self, connection: AdminConnection, topics: Sequence[str]) -> None:
+    async def _read_limits(self, connection: AdminConnection, topics: Sequence[str], why: str) -> None:
         if topics:
-            self._topics.update(await connection.describe(topics), self._clock.monotonic_ms())
-            await self._publish_read()
+            self._fresh.asked(topics, self._clock.now_ms())
+            read = self._topics.update(await connection.describe(topics), self._clock.monotonic_ms())
+            await self._publish_read(why, read)
+            self._fresh.wake()
 
-    async def _publish_read(self) -> None:
-        """Publish the limits of the topics that were read, when all brokers have told their values."""
+    async def _publish_read(self, why: str, read: Sequence[str] = ()) -> None:
+        """Publish the limits of the topics that were read, when all brokers have told their values. The
+        topics in `read` have fresh limits then, unless the values of some broker are older."""
         self._links.query(self._topics.examples)
-        await self._links.answered()
+        is_confirmed = await self._links.answered()
         self._topics.settled()
-        self._publish_limits()
+        self._fresh.answered(read if is_confirmed else ())
+        self._publish_limits(why)
 
-    def _publish_limits(self) -> None:
-        """Publish the limits that result from all answers about topics and of brokers. Before the first
-        facts, brokers may answer while the limits of topics are read: clients are not let in yet."""
+    def _publish_limits(self, why: str = "broker") -> None:
+        """Publish the limits that result from all answers about topics and of brokers. `why` brokers were
+        asked is for the log. Before the first facts, brokers may answer while the limits of topics are read:
+        clients are not let in yet."""
         if self._facts.brokers:
-            self._publish(self._with_limits())
+            self._publish(self._with_limits(why))
 
-    def _with_limits(self) -> ClusterFacts:
-        topics, on_kafka_4 = self._topics.limits(self._links.given)
+    def _with_limits(self, why: str) -> ClusterFacts:
+        topics, on_kafka_4 = self._topics.limits(self._links.given, why)
         return replace(
             self._facts,
             topics=topics,

@@ -95,6 +95,11 @@ class BrokerLink:
         self._is_due = True
         self._wake.set()
 
+    @property
+    def is_confirmed(self) -> bool:
+        """True if no value of the broker is in force that was read before the latest query."""
+        return self.given is None or (self.is_settled.is_set() and not self._is_lost)
+
     def client_connected(self) -> None:
         """A client reaches this address. If our own connection has ended, another broker may be there."""
         if self.connection is None:
@@ -283,12 +288,14 @@ class BrokerLinks:
         for link in self._links.values():
             link.query(self._topics)
 
-    async def answered(self) -> None:
-        """Returns when all reachable brokers have answered, or after `ANSWER_TIMEOUT_S`."""
+    async def answered(self) -> bool:
+        """Returns when all reachable brokers have answered, or after `ANSWER_TIMEOUT_S`. True if they confirm
+        all values in force."""
         with suppress(TimeoutError):
             async with asyncio.timeout(ANSWER_TIMEOUT_S):
                 for link in tuple(self._links.values()):
                     await link.is_settled.wait()
+        return all(link.is_confirmed for link in self._links.values())
 
     def client_connected(self, address: Address) -> None:
         for link in self._links.values():

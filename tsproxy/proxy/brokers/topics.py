@@ -1,6 +1,7 @@
 """The topics that producers write to, and the limits that result from brokers' answers about them."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
 from typing import Final, NamedTuple
 
 from tsproxy.cluster.admin_connection import TopicAnswer
@@ -9,6 +10,7 @@ from tsproxy.cluster.limits_of_brokers import (
     Given,
     Own,
     Together,
+    changes,
     differences,
     examples,
     given_by,
@@ -18,6 +20,7 @@ from tsproxy.cluster.limits_of_brokers import (
 from tsproxy.cluster.topic_limits import topic_limits
 from tsproxy.log_events.catalogue import (
     BROKER_LIMITS_NOT_UNDERSTOOD,
+    TOPIC_LIMITS_CHANGED,
     TOPIC_LIMITS_DENIED,
     TOPIC_LIMITS_DIFFER,
     TOPIC_LIMITS_NOT_UNDERSTOOD,
@@ -59,7 +62,8 @@ LOGGED: Final = Ceiling(
 USED_MS: Final = 10 * 60_000
 """How long the limits of a topic are read again after its last batch. Then the next batch waits for them."""
 MAX_LOGGED: Final = 100
-"""The most log lines about brokers that differ, since ten thousand topics may have the same differences."""
+"""The most log lines about brokers that differ, and about changes that are published together, since ten
+thousand topics may have the same ones."""
 
 
 class LimitsOf(Mapping[str, TopicLimits]):
@@ -90,6 +94,11 @@ class LimitsOf(Mapping[str, TopicLimits]):
         is_same = self._owns is other._owns or self._owns == other._owns
         return is_same and self._by_own == other._by_own
 
+    def moved_since(self, before: "LimitsOf") -> set[str]:
+        """The topics with the same settings as before, and other limits: a broker's values have changed."""
+        moved = {own for own, limits in self._by_own.items() if before._by_own.get(own, limits) != limits}
+        return {topic for topic, own in self._owns.items() if own in moved} if moved else set()
+
     __hash__ = None  # type: ignore[assignment]  # as a dictionary
 
 
@@ -102,6 +111,10 @@ class _Retry(NamedTuple):
 
 class Topics:
     def __init__(self) -> None:
+        self._changed = set[str]()
+        """The topics whose own settings have changed since limits were published."""
+        self._in_force = LimitsOf({}, {})
+        """The limits as they were published last."""
         self.absent = Bounded[str, _Retry](ABSENT)
         """Topics without limits, because they do not exist or their limits cannot be read. Each is queried
         again, later each time, so names that clients invent cost the broker a few queries each."""
@@ -169,14 +182,14 @@ class Topics:
             self.absent.add(topic, _Retry(now_ms + wait_ms, wait_ms))
         return [topic for topic, _ in due]
 
-    def update(self, answers: Sequence[TopicAnswer], now_ms: int) -> None:
-        """Store the answers of one broker. The topics are readable from `settled` on, as far as they are."""
-        for answer in answers:
-            if not self._update(answer, now_ms):
-                self._read.discard(answer.topic)
-            elif answer.topic in self.unreadable:
-                self._read.add(answer.topic)
+    def update(self, answers: Sequence[TopicAnswer], now_ms: int) -> list[str]:
+        """Store the answers of one broker, and return the topics whose limits were read. They are readable
+        from `settled` on."""
+        read = [answer.topic for answer in answers if self._update(answer, now_ms)]
+        self._read.difference_update(answer.topic for answer in answers)
+        self._read.update(topic for topic in read if topic in self.unreadable)
         self._given = given_by(answers) or self._given
+        return read
 
     def settled(self) -> None:
         """No broker's values are awaited: all limits that were read are published next."""
@@ -194,7 +207,8 @@ class Topics:
                 self._cannot_read(answer.topic)
             else:
                 own = own_of(answer)
-                if self._owns.get(answer.topic) != own:
+                if (before := self._owns.get(answer.topic)) != own:
+                    self._changed.update(() if before is None else (answer.topic,))
                     self._owns.add(answer.topic, self._same.setdefault(own, own))
                     self._published = None
                 if self.absent.pop(answer.topic):  # a producer has named it
@@ -217,10 +231,11 @@ class Topics:
         self.unreadable.put(topic, None)
 
     def limits(
-        self, brokers: Mapping[int, Given | None]
+        self, brokers: Mapping[int, Given | None], why: str
     ) -> tuple[Mapping[str, TopicLimits], Mapping[str, TopicLimits]]:
         """The limits in force by topic, and the same as a 4.x broker would compute them. `brokers` has the
-        values of each broker by node id, None for a broker without an answer."""
+        values of each broker by node id, None for a broker without an answer. `why` they were asked is logged
+        with each change."""
         if self._published is None:
             self._published = dict(self._owns)
         limits, on_kafka_4 = dict[Own, TopicLimits](), dict[Own, TopicLimits]()
@@ -233,7 +248,9 @@ class Topics:
         if differing and len(self._differences) < MAX_LOGGED:
             for topic, own in self._published.items():
                 self._log_differences(topic, differing.get(own, ()))
-        return LimitsOf(self._published, limits), LimitsOf(self._published, on_kafka_4)
+        now = LimitsOf(self._published, limits)
+        self._log_changes(now, why)
+        return now, LimitsOf(self._published, on_kafka_4)
 
     def _together(self, own: Own, brokers: Mapping[int, Given | None]) -> Together | None:
         """The limits, or None if the value of some broker is not understood."""
@@ -242,6 +259,14 @@ class Topics:
         except ValueError as error:
             self._log_once(BROKER_LIMITS_NOT_UNDERSTOOD, "", error=str(error))
             return None
+
+    def _log_changes(self, now: LimitsOf, why: str) -> None:
+        before, self._in_force = self._in_force, now
+        topics, self._changed = self._changed | now.moved_since(before), set()
+        pairs = ((topic, before.get(topic), now.get(topic)) for topic in sorted(topics))
+        for topic, old, new in islice(((t, old, new) for t, old, new in pairs if old and new), MAX_LOGGED):
+            if shown := changes(old, new):
+                TOPIC_LIMITS_CHANGED(topic=topic, old=shown[0], new=shown[1], learnt_by=why)
 
     def _log_differences(self, topic: str, found: Sequence[Difference]) -> None:
         for each in found:

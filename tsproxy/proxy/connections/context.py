@@ -18,6 +18,7 @@ from tsproxy.proxy.metrics.registry import Metrics
 from tsproxy.proxy.metrics.results import ConnectionResults
 from tsproxy.proxy.notes import Notes
 from tsproxy.proxy.pipe import Buffers
+from tsproxy.session.fresh_limits import FreshLimits
 from tsproxy.session.penalties import Penalties
 from tsproxy.session.throttle import Throttle
 from tsproxy.session.topic_names import NamesOnly
@@ -37,6 +38,7 @@ class ConnectionContext:
     want_node: Callable[[int, Address], None]
     limits: ProcessLimits
     buffers: Buffers = field(default_factory=Buffers)
+    fresh_limits: FreshLimits = field(default_factory=FreshLimits)
     names_only: NamesOnly = field(default_factory=NamesOnly)
     throttle: Throttle = field(default_factory=Throttle)
     penalties: Penalties = field(default_factory=Penalties)

@@ -47,7 +47,14 @@ from tsproxy.session.effects import (
     Warn,
     WarningName,
 )
-from tsproxy.session.events import Aborted, AnswerDecoded, DeadlinePassed, Event, RequestJudged
+from tsproxy.session.events import (
+    Aborted,
+    AnswerDecoded,
+    DeadlinePassed,
+    Event,
+    LimitsRead,
+    RequestJudged,
+)
 from tsproxy.session.lifetime import Stage
 from tsproxy.session.session import Session
 
@@ -111,6 +118,7 @@ class SessionDriver:
             throttle=context.throttle,
             penalties=context.penalties,
             names_only=context.names_only,
+            fresh_limits=context.fresh_limits,
         )
         self._context = context
         self._deadline: asyncio.TimerHandle | None = None
@@ -222,6 +230,7 @@ class SessionDriver:
 
     def end(self) -> None:
         self._cancel_deadline()
+        self._context.fresh_limits.waiting.discard(self._limits_read)
         self._judging.cancel()
         self._decoding.cancel()
 
@@ -270,6 +279,7 @@ class SessionDriver:
                 case Count():
                     self._context.metrics.session_events[effect.counter] += 1
                 case TopicWanted():
+                    self._context.fresh_limits.waiting.add(self._limits_read)
                     self._context.want_topic(effect.topic, counted_as(self.peer.client_address))
                 case NodeWanted():
                     self._context.want_node(effect.node_id, Address(effect.host, effect.port))
@@ -311,6 +321,9 @@ class SessionDriver:
             return
         error = judged.exception()
         self._on_shell_event(RequestJudged(judged.result()) if error is None else Crashed(error))
+
+    def _limits_read(self) -> None:
+        self._on_shell_event(LimitsRead())
 
     def _answer_decoded(self, read: DecodedFuture) -> None:
         self.broker.gate.release(Hold.READING)

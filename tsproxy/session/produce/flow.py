@@ -2,6 +2,7 @@
 
     take        reads the request, and holds it if a name or limits may still come (`session.naming`)
     _judge      judges it here, or has a thread do it (`Judge`)
+    _judged     holds it if old limits would reject it, and has it judged again
     _apply      tells what follows from the verdict at once: outcomes, copies, topics that are wanted
     _send       warns, then forwards the request, answers it, or both
 
@@ -15,12 +16,14 @@ from dataclasses import replace
 from functools import partial
 
 from tsproxy.model.produce import ProduceRequest
+from tsproxy.model.view import Unchanged
 from tsproxy.session import outcomes, produce_answer
 from tsproxy.session.budget import BudgetExceededError, Request
 from tsproxy.session.deadlines import Wait
 from tsproxy.session.effects import CloseReason, DelayRequest, EmitDead, Judge, TopicWanted
 from tsproxy.session.job import Job, Work, all_steps
 from tsproxy.session.naming import Naming
+from tsproxy.session.policies import Policies
 from tsproxy.session.produce import cost
 from tsproxy.session.produce.judge_request import (
     judge_request_steps,
@@ -42,6 +45,8 @@ class ProduceFlow:
         self._state = state
         self._naming = Naming[Request](state)
         self._delayed: Judgement | None = None
+        self._judging: Request | None = None
+        """The request that a thread judges."""
         self._records_taken = 0
 
     def read_begins(self) -> None:
@@ -56,21 +61,20 @@ class ProduceFlow:
         self._take(request, may_wait=True)
 
     def names_changed(self, now_ms: int) -> None:
-        """The view has changed: judge the waiting request, unless some name may still come."""
-        if (request := self._naming.view_changed()) is not None:
-            self._take(replace(request, now_ms=now_ms), may_wait=False)
+        """A question is answered: judge the waiting request, unless some name or limits may still come."""
+        self._take_held(self._naming.looked(now_ms), now_ms)
 
     def names_missing(self, now_ms: int) -> None:
         """The wait for names is over: judge the request with the names that are known."""
-        if (request := self._naming.released()) is not None:
-            self._take(replace(request, now_ms=now_ms), may_wait=False)
+        self._take_held(self._naming.released(), now_ms)
 
     def judged(self, judged: Judged, now_ms: int) -> None:
         """A thread has judged the request."""
+        request, self._judging = self._judging, None
         if isinstance(judged, Malformed):
             self._state.reject(CloseReason.BAD_FRAME, judged.text)
-        else:
-            self._apply(judged, now_ms)
+        elif request is not None:
+            self._judged(request, judged, now_ms)
 
     def delay_over(self, now_ms: int) -> None:
         """The client is not muted any more: answer or forward the delayed request."""
@@ -81,8 +85,16 @@ class ProduceFlow:
 
     def forget_held(self) -> None:
         """The session is over: release a held request with its bytes at once."""
-        self._delayed = None
+        self._delayed = self._judging = None
         self._naming.forget()
+
+    def _take_held(self, request: Request | None, now_ms: int) -> None:
+        if request is not None:
+            old = None if request.old_topics is None else self._old_among(request.old_topics, now_ms)
+            self._take(replace(request, now_ms=now_ms, old_topics=old), may_wait=False)
+
+    def _old_among(self, topics: frozenset[str], now_ms: int) -> frozenset[str]:
+        return frozenset(each for each in topics if not self._state.fresh_limits.is_fresh(each, now_ms))
 
     def _take(self, request: Request, *, may_wait: bool) -> None:
         state, header = self._state, request.header
@@ -99,7 +111,7 @@ class ProduceFlow:
             self._judge(request, asked)
 
     def _judge(self, request: Request, asked: ProduceRequest) -> None:
-        header, policies, now_ms = request.header, self._state.policies, request.now_ms
+        header, policies, now_ms = request.header, self._policies_for(request), request.now_ms
         steps = policies.steps_for((topic.name for topic in asked.topics), now_ms)
         is_short = steps <= cost.MAX_STEPS_HERE
         self._records_taken += cost.records_at_most(header, asked) + steps // cost.STEPS_A_RECORD
@@ -109,7 +121,7 @@ class ProduceFlow:
             with suppress(BudgetExceededError):
                 judgement = all_steps(begin(Work(self._state.view.limits, request.budget)))
         if judgement is not None:
-            self._apply(judgement, now_ms)
+            self._judged(request, judgement, now_ms)
         else:
             self._offload(begin, request, sum(len(topic.partitions) for topic in asked.topics))
 
@@ -120,10 +132,14 @@ class ProduceFlow:
             request.header,
             request.frame,
             names,
-            self._state.policies,
+            self._policies_for(request),
             request.now_ms,
         )
         self._offload(begin, request, None)
+
+    def _policies_for(self, request: Request) -> Policies:
+        state = self._state
+        return Policies(state.peer, state.view, request.old_topics) if request.old_topics else state.policies
 
     def _offload(
         self,
@@ -136,8 +152,26 @@ class ProduceFlow:
         # The memory of the job counts while its client waits. Once the client has gone, at most two such jobs
         # run. They must not count so much that other connections are closed because of them.
         state.hold_request(Cause.OFFLOADED, cost.kept_while_judged(size, partitions))
+        self._judging = request
         is_light = cost.has_few_partitions(partitions)
         state.effects.append(Judge(Job(begin, Work(state.view.limits), size, is_light=is_light)))
+
+    def _judged(self, request: Request, judgement: Judgement, now_ms: int) -> None:
+        """Apply the judgement. If it needs fresh limits and they are old, wait for them once, and judge the
+        request again: without the limits that are still old."""
+        topics, view = judgement.needs_fresh, self._state.view
+        if not (topics and view.reads_limits):
+            self._apply(judgement, now_ms)
+            return
+        old = self._old_among(topics, now_ms)
+        if not old and Unchanged(judgement.view, view).has_limits_of(topics):
+            self._apply(judgement, now_ms)
+            return
+        known_old, size = request.old_topics, len(request.frame)
+        request = replace(request, now_ms=now_ms, old_topics=(known_old or frozenset()) | old)
+        if known_old is None and self._naming.must_wait_for_fresh(request, old, size, now_ms):
+            return
+        self._take(request, may_wait=False)
 
     def _apply(self, judgement: Judgement, now_ms: int) -> None:
         state, verdict = self._state, judgement.verdict
@@ -184,7 +218,7 @@ class ProduceFlow:
             version = verdict.header.api_version
             state.answer_locally(produce_answer.with_throttle(judgement.answer, version, throttle_ms))
             if state.fast_path is not None:
-                state.fast_path.learn_rejection(verdict, state.policies)
+                state.fast_path.learn_rejection(verdict, state.policies, state.fresh_limits)
         else:
             slot = BookProduce.holding(verdict, judgement.rejected_topics, throttle_ms)
             state.forward(judgement.to_broker, slot)

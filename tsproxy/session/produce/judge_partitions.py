@@ -3,12 +3,12 @@
 `policy` judges each batch. A batch that its rule may repair or stamp is rewritten, and judged again.
 """
 
-from collections.abc import Generator
+from collections.abc import Container, Generator
 from dataclasses import dataclass, replace
 
 from tsproxy.model.kafka import NO_TIMESTAMP, Codec, is_unnamed
 from tsproxy.model.outcome import RejectedBatch
-from tsproxy.model.policy import NO_TOPIC_POLICY
+from tsproxy.model.policy import NO_TOPIC_POLICY, REPAIRING
 from tsproxy.model.produce import ProduceRequest
 from tsproxy.model.records import BatchFacts, Fault
 from tsproxy.model.verdict import Reject, Verdict
@@ -84,52 +84,82 @@ def judge_steps(
         partitions.append(_Partition(reader, data.records, context, topic.topic_id, is_unknown))
         work.look()
         yield
-    found: list[tuple[Decision, Rewritten | None]] = []
+    found: list[_Decided] = []
     listed = limits.culprits_listed  # bounds the culprits in one answer, over all its partitions
     for partition in partitions:
-        decision, new = _decide(partition, listed)
-        if isinstance(decision.verdict, Reject):
-            listed -= len(decision.verdict.violations)
-        found.append((decision, new))
+        decided = _decide_by_fresh_limits(partition, listed, policies.old_topics)
+        if isinstance(decided.decision.verdict, Reject):
+            listed -= len(decided.decision.verdict.violations)
+        found.append(decided)
         work.look()
         yield
-    is_rejected = any(isinstance(decision.verdict, Reject) for decision, _ in found)
+    is_rejected = any(isinstance(each.decision.verdict, Reject) for each in found)
     whole = reject_whole_request([partition.context for partition in partitions]) if is_rejected else None
     verdicts: list[PartitionVerdict] = []
-    for partition, (decision, new) in zip(partitions, found, strict=True):
-        verdicts.append(_verdict_on(partition, decision, new, whole))
+    for decided in found:
+        verdicts.append(_verdict_on(decided, whole))
         work.look()
         yield
     return verdicts
 
 
-def _decide(partition: _Partition, listed: int) -> tuple[Decision, Rewritten | None]:
-    """The decision on a batch, and the rewritten batch if its rule rewrites it. The rewritten batch is judged
-    like any other batch. A rejection lists at most `listed` culprits."""
+@dataclass(frozen=True, slots=True)
+class _Decided:
+    """The decision on a batch, and the rewritten batch if its rule rewrites it."""
+
+    partition: _Partition
+    decision: Decision
+    rewritten: Rewritten | None = None
+    needs_fresh_limits: bool = False
+
+    @property
+    def repaired(self) -> bytes | None:
+        """The batch as it is forwarded, if its timestamps are repaired."""
+        return self.rewritten.records if self.rewritten and self.rewritten.repair else None
+
+
+def _decide_by_fresh_limits(partition: _Partition, listed: int, old_topics: Container[str]) -> _Decided:
+    """`_decide`, without the topic's own limits if these are old, and would reject or repair the batch."""
+    decided, policy = _decide(partition, listed), partition.context.policy
+    is_rejected = isinstance(decided.decision.verdict, Reject)
+    is_repaired = policy.on_violation in REPAIRING and decided.repaired is not None
+    if not (is_rejected or is_repaired) or policy.limits == policy.file_limits:
+        return decided
+    is_old = partition.context.topic in old_topics
+    rules = policy.custom_rules if is_old else ()  # none is asked about a batch that is rejected without it
+    anyway = replace(policy, limits=policy.file_limits, is_known=False, custom_rules=rules)
+    reader, context = replace(partition.reader, policy=anyway), replace(partition.context, policy=anyway)
+    by_file = _decide(replace(partition, reader=reader, context=context), listed)
+    if isinstance(by_file.decision.verdict, Reject) is is_rejected and by_file.repaired == decided.repaired:
+        return decided
+    return by_file if is_old else replace(decided, needs_fresh_limits=True)
+
+
+def _decide(partition: _Partition, listed: int) -> _Decided:
+    """The decision. A rewritten batch is judged like any other batch. A rejection lists at most `listed`
+    culprits."""
     if partition.is_unnamed:
-        return Decision(UNNAMED), None
+        return _Decided(partition, Decision(UNNAMED))
     context, reader = partition.context, partition.reader
     decision = decide(context.listing(listed))
     if not reader.may_rewrite(context.record_set, partition.records):
-        return decision, None
+        return _Decided(partition, decision)
 
     def judge_again(records: memoryview) -> Verdict:
         return judge(reader.read(records).listing(listed))
 
     result = rewritten(context, decision.verdict, reader.limits, judge_again, reader.work.charge_again)
     if isinstance(result, Reject):
-        return Decision(result), None
+        return _Decided(partition, Decision(result))
     if result is not None:
-        return replace(decision, verdict=ACCEPT), result
+        return _Decided(partition, replace(decision, verdict=ACCEPT), result)
     if context.is_extended and not isinstance(decision.verdict, Reject):  # never forwarded with bit 6
-        return Decision(reject_fault(Fault.MALFORMED_RECORD)), None
-    return decision, None
+        return _Decided(partition, Decision(reject_fault(Fault.MALFORMED_RECORD)))
+    return _Decided(partition, decision)
 
 
-def _verdict_on(
-    partition: _Partition, decision: Decision, new: Rewritten | None, whole: Reject | None
-) -> PartitionVerdict:
-    context = partition.context
+def _verdict_on(decided: _Decided, whole: Reject | None) -> PartitionVerdict:
+    partition, decision, context = decided.partition, decided.decision, decided.partition.context
     facts = _batch_facts(partition.records, context)
     return PartitionVerdict(
         topic=context.topic,
@@ -142,10 +172,11 @@ def _verdict_on(
         policy=context.policy,
         would=decision.would,
         would_rule=decision.would_rule,
-        rewritten=new,
+        rewritten=decided.rewritten,
         dead=_dead(partition, decision.verdict, facts),
         failed=tuple(context.failures),
         topic_id=partition.topic_id,
+        needs_fresh_limits=decided.needs_fresh_limits,
     )
 
 

@@ -78,6 +78,8 @@ def judge_request_steps(
         outcomes=tuple(map(Emit, outcomes.of_rejections(verdict))),
         dead=tuple(p.dead for p in partitions if p.dead),
         bad_topics=frozenset(p.topic for p in partitions if p.is_bad),
+        needs_fresh=frozenset(p.topic for p in partitions if p.needs_fresh_limits),
+        view=policies.view,
     )
 
 

@@ -1,0 +1,134 @@
+"""A good record is not rejected by limits that are no more: within a second of any change, or at once."""
+
+import asyncio
+import contextlib
+import time
+
+import pytest
+from aiokafka import AIOKafkaProducer
+from aiokafka.errors import InvalidTimestampError
+
+from tests.proxy.running import TWO
+from tests.proxy.world import until
+from tsproxy.testing.admin import connect
+from tsproxy.testing.proxy import RunningProxy
+
+pytestmark = pytest.mark.broker
+
+BEFORE = "message.timestamp.before.max.ms"
+HOUR_MS = 3_600_000
+NARROW = {BEFORE: str(HOUR_MS)}
+FRESH_S = 1.0
+
+
+class Probe:
+    """A producer at one proxy. `seen` are its records: (when it was sent, whether it was accepted)."""
+
+    def __init__(self, proxy, topic):
+        self._producer = AIOKafkaProducer(bootstrap_servers=proxy.bootstrap_servers)
+        self._topic = topic
+        self.seen = []
+
+    async def __aenter__(self):
+        await self._producer.start()
+        return self
+
+    async def __aexit__(self, *_):
+        await self._producer.stop()
+
+    async def accepts(self, hours=2):
+        """Whether a record of that age is accepted."""
+        began_s, is_accepted = time.monotonic(), True
+        age_ms = hours * HOUR_MS
+        try:
+            await self._producer.send_and_wait(
+                self._topic, b"x", timestamp_ms=int(time.time() * 1000) - age_ms
+            )
+        except InvalidTimestampError:
+            is_accepted = False
+        self.seen.append((began_s, is_accepted))
+        return is_accepted
+
+    async def keep_sending(self):
+        while True:
+            await self.accepts()
+            await asyncio.sleep(0.01)
+
+
+@contextlib.asynccontextmanager
+async def sending(*probes):
+    tasks = [asyncio.create_task(probe.keep_sending()) for probe in probes]
+    yield
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+
+
+async def widened(kafka, _, topic):
+    await kafka.alter_topic(topic, {BEFORE: str(10 * HOUR_MS)})
+
+
+async def widened_by_default(kafka, _, topic):
+    await kafka.alter_topic(topic, {BEFORE: None})
+
+
+async def stamped(kafka, _, topic):
+    await kafka.alter_topic(topic, {"message.timestamp.type": "LogAppendTime"})
+
+
+async def made_anew(kafka, _, topic):
+    await kafka.delete_topic(topic)
+    await kafka.create_topic(topic)
+
+
+async def widened_through_the_proxy(kafka, proxy, topic):
+    host, _, port = proxy.bootstrap_servers.rpartition(":")
+    async with connect(host, int(port)) as admin:
+        await admin.alter_topic(topic, {BEFORE: str(10 * HOUR_MS)})
+    await until(lambda: is_set(kafka, topic))
+
+
+async def is_set(kafka, topic):
+    return (await kafka.topic_config(topic))[BEFORE] == str(10 * HOUR_MS)
+
+
+CHANGES = [widened, widened_by_default, stamped, made_anew, widened_through_the_proxy]
+
+
+@pytest.mark.parametrize("change", CHANGES)
+async def test_no_record_is_rejected_by_old_limits_from_a_second_after_a_change_on(kafka, topic, change):
+    """Two proxies: the change passes through one of them at most, and through one of its workers."""
+    await kafka.create_topic(topic, config=NARROW)
+    async with (
+        RunningProxy(kafka.bootstrap_servers, arguments=TWO) as one,
+        RunningProxy(kafka.bootstrap_servers) as other,
+        Probe(one, topic) as first,
+        Probe(one, topic) as second,
+        Probe(other, topic) as third,
+    ):
+        probes = first, second, third
+        async with sending(*probes):
+            await until(lambda: all(len(probe.seen) > 20 for probe in probes))
+            await change(kafka, one, topic)
+            changed_s = time.monotonic()
+            await asyncio.sleep(FRESH_S + 1)
+
+    for probe in probes:
+        assert not any(accepted for began_s, accepted in probe.seen[:20])
+        late = [accepted for began_s, accepted in probe.seen if began_s >= changed_s + FRESH_S]
+        assert len(late) > 5
+        assert all(late)
+    if change is widened:
+        [told] = [line for line in other.log if line["event"] == "topic_limits_changed"]
+        assert told["topic"] == topic
+        assert (told["old"], told["new"], told["learnt_by"]) == ({BEFORE: "1h"}, {BEFORE: "10h"}, "rejection")
+
+
+async def test_a_change_through_the_proxy_counts_at_once(kafka, topic):
+    """The owner widens the limit before a backfill, and begins in the same second."""
+    await kafka.create_topic(topic, config=NARROW)
+    async with RunningProxy(kafka.bootstrap_servers) as proxy, Probe(proxy, topic) as probe:
+        assert not await probe.accepts()
+        await widened_through_the_proxy(kafka, proxy, topic)
+        assert await probe.accepts()
+        assert not await probe.accepts(hours=11)

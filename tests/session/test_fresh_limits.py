@@ -1,0 +1,269 @@
+"""Only fresh limits of a topic reject or repair a batch. A broker checks them anyway, in its own words."""
+
+import struct
+from dataclasses import replace
+
+import pytest
+
+from tests.session.conversation import (
+    DAY_MS,
+    HOUR_MS,
+    LIMITS,
+    NOW_MS,
+    PEER,
+    Conversation,
+    Expected,
+    Session,
+    booked,
+    broker,
+    client,
+    judged_beside,
+    later,
+    limits_are_read,
+    paused,
+    read,
+    resumed,
+    thread_judges,
+    to_broker,
+    to_client,
+    topic_wanted,
+    view_becomes,
+    view_by,
+    view_of,
+)
+from tests.session.messages import accepted, answer, out_of_range, produce, produced, rejected, request
+from tests.wire.batches import batch
+from tsproxy.model.policy import (
+    NO_POLICY,
+    Choice,
+    LimitsFrom,
+    OnViolation,
+    Policy,
+    Preset,
+    RuleSettings,
+    TimeLimit,
+)
+from tsproxy.session.effects import Count, SendToBroker, SendToClient, SessionCounter
+from tsproxy.session.fresh_limits import ASKED, FRESH_MS, FreshLimits
+from tsproxy.session.topic_names import NAME_WAIT_MS
+
+OLD_MS = NOW_MS - 2 * DAY_MS
+TOO_OLD, GOOD = batch([OLD_MS]), batch([NOW_MS])
+WAITED_FOR = Expected(Count, {"counter": SessionCounter.TOPIC_LIMITS_WAITS})
+FRAME, AGAIN = (produce({"t": {0: TOO_OLD}}, correlation_id=number) for number in (1, 2))
+SAID, SAID_AGAIN = (
+    produced({"t": {0: rejected(out_of_range(OLD_MS))}}, correlation_id=number) for number in (1, 2)
+)
+WIDER = replace(LIMITS, before_max_ms=3 * DAY_MS)
+
+
+def knowing(limits=LIMITS, policy=NO_POLICY):
+    return replace(view_of(limits=limits, policy=policy), reads_limits=True)
+
+
+def waits(conversation):
+    return conversation >> client(FRAME) << topic_wanted("t") << WAITED_FOR << paused
+
+
+def test_old_limits_are_read_again_before_a_batch_is_rejected_by_them():
+    assert (
+        waits(Conversation(knowing()))
+        >> limits_are_read("u")
+        >> limits_are_read("t")
+        << to_client(SAID)
+        << booked("rejected", limits=LIMITS, limits_unknown=False)
+        << resumed
+        >> client(AGAIN)
+        << to_client(SAID_AGAIN)
+        << booked("rejected")
+    )
+
+
+def test_a_batch_within_the_limits_that_are_told_then_is_forwarded():
+    assert (
+        waits(Conversation(knowing()))
+        >> limits_are_read("t", view=knowing(WIDER))
+        << to_broker(FRAME)
+        << resumed
+        >> broker(produced({"t": {0: accepted()}}))
+        << to_client(produced({"t": {0: accepted()}}))
+        << booked("accepted", limits=WIDER, limits_unknown=False)
+    )
+
+
+def test_where_nobody_answers_the_broker_judges():
+    """Neither does the log say that the batch was judged by limits that nobody knows."""
+    assert (
+        waits(Conversation(knowing()))
+        >> view_becomes(replace(knowing(), may_describe=False))
+        >> later(NAME_WAIT_MS - 1)
+        >> later(1)
+        << to_broker(FRAME)
+        << topic_wanted("t")
+        << resumed
+        >> broker(SAID)
+        << to_client(SAID)
+        << booked("broker_rejected", limits=None, limits_unknown=True)
+    )
+
+
+@pytest.mark.parametrize("why", ["no broker answers", "denied", "answered without all brokers"])
+def test_nothing_waits_for_an_answer_that_will_not_come(why):
+    conversation = Conversation(knowing())
+    if why == "no broker answers":
+        conversation.fresh_limits.is_answered = False
+    elif why == "denied":
+        conversation >> view_becomes(replace(knowing(), unreadable_topics=frozenset("t")))
+    else:
+        conversation.fresh_limits.asked(["t"], NOW_MS)
+        conversation.fresh_limits.answered([])
+    assert conversation >> client(FRAME) << to_broker(FRAME) << topic_wanted("t")
+
+
+def test_a_good_batch_asks_for_nothing():
+    frame = produce({"t": {0: GOOD}})
+    assert Conversation(knowing()) >> client(frame) << to_broker(frame)
+
+
+BEFORE_A_DAY = RuleSettings(before=TimeLimit(DAY_MS))
+OF_THE_FILE = {
+    "limits of the file": (Policy(defaults=BEFORE_A_DAY, limits_from=LimitsFrom.CONFIG), TOO_OLD),
+    "the file's part of stricter": (Policy(defaults=BEFORE_A_DAY, limits_from=LimitsFrom.STRICTER), TOO_OLD),
+    "a rule": (view_by("r", before=TimeLimit(DAY_MS)).policy, TOO_OLD),
+    "a preset, by the last known limits": (view_by("r", preset=Preset.KAFKA_4).policy, TOO_OLD),
+    "a preset alone": (
+        view_by("r", preset=Preset.KIP_937_DRAFT).policy,
+        batch([NOW_MS + 2 * HOUR_MS]),
+    ),
+    "a special timestamp": (view_by("r", zero=Choice.REJECT).policy, batch([0, NOW_MS])),
+    "a bit that no producer may set": (NO_POLICY, batch([NOW_MS], attributes=0x40)),
+    "no records": (NO_POLICY, None),
+}
+
+
+@pytest.mark.parametrize(("policy", "data"), OF_THE_FILE.values(), ids=OF_THE_FILE)
+def test_what_is_rejected_for_another_reason_needs_no_fresh_limits(policy, data):
+    limits = replace(LIMITS, before_max_ms=None) if data is not TOO_OLD else LIMITS
+    view = replace(knowing(limits, policy), topics_on_kafka_4={"t": LIMITS})
+    effects = Session(PEER, view).client_bytes(produce({"t": {0: data}}), NOW_MS)
+    assert [type(each) for each in effects if isinstance(each, SendToBroker | SendToClient)] == [SendToClient]
+
+
+OF_THE_TOPIC = {
+    "stricter, between the file's limit and the topic's": Policy(
+        defaults=RuleSettings(before=TimeLimit(3 * DAY_MS)), limits_from=LimitsFrom.STRICTER
+    ),
+    "a rule for the other side": view_by("r", after=TimeLimit(HOUR_MS)).policy,
+}
+
+
+@pytest.mark.parametrize("policy", OF_THE_TOPIC.values(), ids=OF_THE_TOPIC)
+def test_what_only_the_topics_own_part_of_the_limits_rejects_needs_fresh_ones(policy):
+    assert waits(Conversation(knowing(policy=policy)))
+
+
+@pytest.mark.parametrize("is_read", [True, False])
+def test_only_fresh_limits_repair_a_batch(is_read):
+    policy = view_by("r", on_violation=OnViolation.STAMP).policy
+    conversation = waits(Conversation(knowing(policy=policy)))
+    if is_read:
+        conversation >> limits_are_read("t")
+        assert conversation.session.in_flight_requests == 1
+        conversation << to_broker(produce({"t": {0: batch([NOW_MS])}})) << resumed
+    else:
+        conversation >> later(NAME_WAIT_MS) << to_broker(FRAME) << topic_wanted("t") << resumed
+    assert conversation
+
+
+def test_a_batch_that_a_thread_judges_waits_as_well():
+    """Limits that were read while the thread judged hold, too."""
+    frame = produce({"t": {0: batch([OLD_MS] * 10_001)}})
+    assert (
+        Conversation(knowing(), fresh_limits=read(NOW_MS, "t"))
+        >> client(frame)
+        << judged_beside
+        << paused
+        >> view_becomes(knowing(WIDER))
+        >> thread_judges
+        << judged_beside
+        >> thread_judges
+        << to_broker(frame)
+        << resumed
+    )
+
+
+def repeats(session, now_ms):
+    return session.fast_path.rejecter.reject(AGAIN, now_ms)[0] > 0
+
+
+def rejecting(fresh_limits, policy=NO_POLICY):
+    session = Session(PEER, knowing(policy=policy), uses_fast_path=True, fresh_limits=fresh_limits)
+    session.client_bytes(FRAME, NOW_MS)
+    session.client_bytes(produce({"t": {0: TOO_OLD}}, correlation_id=7), NOW_MS)
+    return session
+
+
+def test_a_rejection_is_repeated_while_its_limits_are_fresh():
+    session = rejecting(read(NOW_MS - 5, "t"))
+    assert repeats(session, NOW_MS + FRESH_MS - 6)
+    assert not repeats(session, NOW_MS + FRESH_MS - 5)
+    by_the_file = Policy(defaults=BEFORE_A_DAY, limits_from=LimitsFrom.CONFIG)
+    assert repeats(rejecting(FreshLimits(), by_the_file), NOW_MS + FRESH_MS - 5)
+
+
+def test_limits_that_become_fresh_again_are_so_for_every_connection():
+    fresh_limits = read(NOW_MS, "t")
+    sessions = [rejecting(fresh_limits) for _ in range(2)]
+    fresh_limits.asked(["t"], NOW_MS + FRESH_MS)
+    assert not any(repeats(session, NOW_MS + FRESH_MS) for session in sessions)
+    fresh_limits.answered(["t"])
+    assert all(repeats(session, NOW_MS + 2 * FRESH_MS - 1) for session in sessions)
+    fresh_limits.expire(["t"])
+    assert not any(repeats(session, NOW_MS + FRESH_MS) for session in sessions)
+
+
+def test_a_question_that_was_asked_before_a_change_makes_nothing_fresh():
+    fresh_limits = FreshLimits()
+    fresh_limits.asked(["t"], NOW_MS)
+    fresh_limits.expire(["t"])
+    fresh_limits.answered(["t"])
+    assert not fresh_limits.is_fresh("t", NOW_MS)
+    assert fresh_limits.may_be_asked("t", NOW_MS)
+
+
+def test_a_topic_is_asked_about_once_a_second_and_a_step_of_the_clock_makes_limits_old():
+    fresh_limits = read(NOW_MS, "t")
+    assert not fresh_limits.may_be_asked("t", NOW_MS + FRESH_MS - 1)
+    assert fresh_limits.may_be_asked("t", NOW_MS + FRESH_MS)
+    assert not fresh_limits.is_fresh("t", NOW_MS - 1)
+
+
+def test_of_more_topics_than_are_kept_the_oldest_is_old():
+    fresh_limits = read(NOW_MS, "t")
+    oldest = fresh_limits.of("t")
+    for number in range(ASKED.most):
+        fresh_limits.asked([str(number)], NOW_MS)
+    assert not fresh_limits.is_fresh("t", NOW_MS)
+    assert oldest.until_ms == 0
+
+
+def altered(error_code, resource_type=2):
+    return struct.pack(">iihhbh", 0, 1, error_code, -1, resource_type, 1) + b"t"
+
+
+def made(error_code):
+    return struct.pack(">ih", 1, 1) + b"t" + struct.pack(">h", error_code)
+
+
+CHANGED = {19: made, 20: made, 33: altered, 44: altered}
+
+
+@pytest.mark.parametrize("api_key", CHANGED)
+@pytest.mark.parametrize("masks_addresses", [True, False])
+def test_a_change_that_passes_makes_limits_old(api_key, masks_addresses):
+    view = replace(knowing(), masks_addresses=masks_addresses)
+    for error_code in (41, 0):
+        asked, said = request(api_key), answer(api_key, body=CHANGED[api_key](error_code))
+        conversation = Conversation(view, fresh_limits=read(NOW_MS, "t"), uses_fast_path=True)
+        assert conversation >> client(asked) << to_broker(asked) >> broker(said) << to_client(said)
+        assert conversation.fresh_limits.is_fresh("t", NOW_MS) is (error_code != 0)
