@@ -163,6 +163,7 @@ OTHER = {
     "text": "word",
     "text of at most 200 bytes": "word",
     "secret": "word",
+    "path of a file that exists": __file__,
     "host": "a.example",
     "list of host": "a.example",
     "list of host:port": "a.example:1",

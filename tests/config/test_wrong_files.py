@@ -1,14 +1,12 @@
 """Every mistake in a configuration file is named with its place, and no problem repeats a secret."""
 
 import re
-from dataclasses import fields
 
 import pytest
 
 from tests.config.files import SMALLEST, problems_of
 from tsproxy.config import ConfigError, build_sasl, empty_document, load, put_setting, read_yaml
 from tsproxy.config.document import parse_yaml
-from tsproxy.config.settings.admin import AdminSettings
 
 WRONG = {
     "an unknown key names its nearest neighbour": (
@@ -21,9 +19,7 @@ WRONG = {
     ),
     "a key that resembles nothing gets the list of what is allowed": (
         SMALLEST + "admin: { zzz: 1 }\n",
-        r"tsproxy.yaml:4: admin.zzz: unknown key; Allowed here: "
-        + ", ".join(field.name for field in fields(AdminSettings))
-        + "$",
+        r"tsproxy.yaml:4: admin.zzz: unknown key; Allowed here: bind, hosts, token, token_file, tls$",
     ),
     "a key given twice names both lines": (
         SMALLEST + "admin:\n  bind: off\n  bind: 127.0.0.1:1\n",

@@ -7,7 +7,9 @@ must be made anew (KIP-368). A client with SCRAM shows that the proxy knows the 
 import asyncio
 import base64
 import contextlib
+import os
 import re
+import signal
 import socket
 import ssl
 import threading
@@ -160,6 +162,31 @@ async def test_a_password_that_was_changed_is_found_while_the_old_connection_sta
             await set_password(kafka, "alice", "of-alice")
         await until(lambda: cluster.is_logged_in)
         logging_in.cancel()
+
+
+@pytest.mark.broker
+async def test_a_password_is_rotated_by_its_file_and_back_as_the_page_says(kafka, tmp_path):
+    file = tmp_path / "password"
+    file.write_text("of-alice\n")
+    login = {"mechanism": "SCRAM-SHA-512", "username": "alice", "password_file": str(file)}
+    async with proxy_of(kafka, settings_of(**login)) as proxy:
+        try:
+            for password in ("planted-new", "of-alice"):
+                told = len(proxy.log)
+                await set_password(kafka, "alice", password)
+                os.kill(proxy.pid, signal.SIGHUP)
+                await until(lambda at=told: "own_login_failed" in [line["event"] for line in proxy.log[at:]])
+                assert (await page(proxy.admin_address, "/readyz"))[0] == 200
+                file.write_text(f"{password}\n")
+                os.kill(proxy.pid, signal.SIGHUP)
+                await until(lambda at=told: "own_login_works" in [line["event"] for line in proxy.log[at:]])
+                assert (await series(proxy))["tsproxy_own_login_up"] == 1
+        finally:
+            await set_password(kafka, "alice", "of-alice")
+        shown = (await page(proxy.admin_address, "/config"))[1]
+    assert f"password_file: {file}" in shown
+    assert "of-alice" not in f"{shown}{proxy.log}"
+    assert "planted-new" not in f"{shown}{proxy.log}"
 
 
 @pytest.mark.broker

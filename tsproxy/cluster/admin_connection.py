@@ -232,7 +232,7 @@ async def _connect(
             client_id=CLIENT_ID,
             request_timeout_ms=REQUEST_TIMEOUT_MS,
             on_close=on_end,
-            **security_options(tls, sasl),
+            **await asyncio.to_thread(security_options, tls, sasl),  # it may read a file
         )
     except KafkaConnectionError as error:
         hint = "the broker closed the connection at once" + ("" if tls else "; does this port speak TLS?")

@@ -35,7 +35,7 @@ async def connected_producer(
         client_id=client_id,
         request_timeout_ms=_REQUEST_TIMEOUT_MS,
         metadata_max_age_ms=_METADATA_MS,
-        **security_options(tls() if tls else None, upstream.sasl),
+        **await asyncio.to_thread(security_options, tls() if tls else None, upstream.sasl),
         **options,
     )
     try:

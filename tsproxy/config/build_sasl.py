@@ -3,7 +3,7 @@
 from importlib.util import find_spec
 from typing import Final
 
-from tsproxy.config.keys import Key, keys_of, name_of
+from tsproxy.config.keys import Key, file_of, keys_of, name_of
 from tsproxy.config.parsed import Parsed, make
 from tsproxy.config.problems import Problem
 from tsproxy.config.settings import (
@@ -39,7 +39,9 @@ def build_sasl(parsed: Parsed, problems: list[Problem]) -> Sasl | None:
     """The settings, or None if there are problems, which are added to `problems`."""
     mechanism: SaslMechanism = parsed["mechanism"]
     kinds = _KINDS[mechanism]
-    given = {name for name, value in parsed.values.items() if value is not None} - {"mechanism"}
+    in_files = {file_of(name): name for name in parsed.values if file_of(name) in parsed.values}
+    given = {in_files.get(name, name) for name, value in parsed.values.items() if value is not None}
+    given -= {"mechanism"}
     kind = next((each for each in kinds if given & {*_names(each, required=True)}), kinds[0])
     required, optional = _names(kind, required=True), _names(kind, required=False)
     before = len(problems)

@@ -179,6 +179,11 @@ def name_of(field_name: str, declared: Key | SectionKeys) -> str:
     return next((field_name.removesuffix(unit) for unit in _UNITS if field_name.endswith(unit)), field_name)
 
 
+def file_of(name: str) -> str:
+    """The key beside a secret's key that names a file with the secret. It is read at each use."""
+    return f"{name}_file"
+
+
 def _with_default(declared: Key | SectionKeys, own: "Field[Any] | None") -> Key | SectionKeys:
     if isinstance(declared, SectionKeys) or not declared.is_required or own is None or own.default is MISSING:
         return declared

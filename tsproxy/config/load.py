@@ -6,7 +6,7 @@ from typing import Any
 
 from tsproxy.config.build import build
 from tsproxy.config.document import Document, Items, Node, Scalar, Section, as_key
-from tsproxy.config.keys import Key, SectionKeys
+from tsproxy.config.keys import Key, SectionKeys, file_of
 from tsproxy.config.parsed import Parsed
 from tsproxy.config.problems import HIDDEN, ConfigError, Problem, shown
 from tsproxy.config.removed import removed
@@ -67,6 +67,10 @@ class _Reader:
         parsed: dict[str, Any] = {}
         for name, below in keys.below.items():
             parsed[name] = self._below(entries.get(name), below, join(path, name), place)
+        for name in keys.below:
+            if parsed[name] is not None and parsed.get(file_of(name)) is not None:
+                text = f"give {name} or {file_of(name)}, not both"
+                self.problems.append(Problem(place, join(path, name), text))
         return Parsed(parsed, place, path, is_sound=len(self.problems) == before)
 
     def _below(self, node: Node | None, below: Key | SectionKeys, path: str, place: str) -> Any:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, TypeVar
 
-from tsproxy.config.keys import Key, Keys, SectionKeys, keys_of, name_of
+from tsproxy.config.keys import Key, Keys, SectionKeys, file_of, keys_of, name_of
 from tsproxy.config.problems import Problem
 
 Made = TypeVar("Made")
@@ -56,8 +56,11 @@ def make(cls: type[Made], parsed: Parsed, keys: Keys | None = None, /, **values:
 
 def _value(parsed: Parsed, path: str, declared: Key | SectionKeys) -> Any:
     found: Any = parsed
+    above, name = found, ""
     for name in path.split("."):
-        found = found[name]
+        above, found = found, found[name]
+    if found is None and isinstance(declared, Key) and declared.kind.is_secret:
+        found = above[file_of(name)]
     if isinstance(declared, Key) or found is None:
         return found
     if declared.is_list:

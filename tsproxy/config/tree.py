@@ -4,7 +4,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Final
 
-from tsproxy.config.keys import Key, Keys, SectionKeys, keys_of, name_of
+from tsproxy.config.keys import Key, Keys, SectionKeys, file_of, keys_of, name_of
+from tsproxy.config.kinds import SECRET_FILE
 from tsproxy.config.settings import Config
 
 _KAFKA_NAMES: Final = "message.timestamp."
@@ -33,6 +34,10 @@ def _grow(section: SectionKeys, declared: Keys) -> SectionKeys:
             path = join(above.path, leaf)
             assert leaf not in above.below, f"{path} is declared twice"
             above.below[leaf] = replace(each, path=path)
+            if each.kind.is_secret:
+                text = f"A file with `{leaf}`, read at each use."
+                file = Key(file_of(path), SECRET_FILE, text, is_live=each.is_live)
+                above.below[file_of(leaf)] = file
     return section
 
 

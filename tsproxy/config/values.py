@@ -27,6 +27,7 @@ _QUANTITY: Final = re.compile(r"([0-9]+)([A-Za-z]*)")
 # The characters of DNS names and addresses; an underscore is common in container networks.
 _HOST: Final = re.compile(r"[A-Za-z0-9_]([A-Za-z0-9_.-]*[A-Za-z0-9_])?\.?|[0-9A-Fa-f:.]+(%[A-Za-z0-9._-]+)?")
 NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,62}")
+_MAX_SECRET_CHARS: Final = 1 << 16
 _THIS_MACHINE: Final = frozenset({"localhost", "127.0.0.1", "::1"})
 _PORT: Final = re.compile(r"[0-9]{1,5}")
 
@@ -46,10 +47,36 @@ class Secret:
         return "Secret(***)"
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Secret) and other._value == self._value
+        return isinstance(other, Secret) and (type(other), other._value) == (type(self), self._value)
 
     def __hash__(self) -> int:
         return hash(self._value)
+
+
+class SecretError(OSError):
+    """The file of a secret cannot be read, or is empty. The text does not show its content."""
+
+
+class SecretFile(Secret):
+    """A secret in a file, which is read each time. So a new one is in use from the next login on."""
+
+    __slots__ = ()
+
+    @property
+    def path(self) -> str:
+        return self._value
+
+    def reveal(self) -> str:
+        """The file's text, without the line's end. Raises SecretError."""
+        try:
+            with open(self._value, encoding="utf-8") as file:
+                text = file.read(_MAX_SECRET_CHARS).removesuffix("\n").removesuffix("\r")
+        except (OSError, ValueError) as error:
+            why = getattr(error, "strerror", None) or "it is not UTF-8"
+            raise SecretError(f"the file {self._value} of a secret cannot be read: {why}") from None
+        if not text:
+            raise SecretError(f"the file {self._value} of a secret is empty")
+        return text
 
 
 def duration_ms(text: str) -> int:
@@ -295,6 +322,17 @@ def secret(text: str) -> Secret:
     if not text:
         raise ValueError("a text that is not empty")
     return Secret(text)
+
+
+def secret_file(text: str) -> SecretFile:
+    """A secret in a file that can be read now."""
+    found = SecretFile(text.strip())
+    try:
+        found.reveal()
+    except SecretError as error:
+        why = str(error).removeprefix(f"the file {found.path} of a secret ")
+        raise ValueError(f"a file that holds the secret, and {why}") from None
+    return found
 
 
 def token(text: str) -> Secret:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from tsproxy.config.problems import ConfigError, Problem
 from tsproxy.config.settings import ClientAuth, Config, ServerTls, TlsVersion, UpstreamTls
+from tsproxy.config.values import SecretError
 from tsproxy.tls.sessions import why_not
 
 if TYPE_CHECKING:
@@ -195,6 +196,8 @@ def _load_chain(context: ssl.SSLContext, tls: ServerTls | UpstreamTls, certifica
     except _EncryptedKeyError:
         text = f"{key} is encrypted: give its passphrase as key_password, or a key without one"
         raise ConfigError(Problem("", f"{place}.key", text)) from None
+    except SecretError as error:
+        raise ConfigError(Problem("", f"{place}.key_password_file", str(error))) from None
     except (ssl.SSLError, ValueError) as error:  # ValueError: a passphrase longer than OpenSSL allows
         if getattr(error, "reason", None) == "KEY_VALUES_MISMATCH":
             text = f"{key} is not the private key of the first certificate in {certificate}"

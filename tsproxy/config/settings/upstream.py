@@ -33,7 +33,7 @@ class Password:
 
     username: str = live(TEXT, "User name, for PLAIN and SCRAM.")
     password: Secret = live(
-        SECRET, "Password, for PLAIN and SCRAM; better from `${VARIABLE}` than in the file."
+        SECRET, "Password, for PLAIN and SCRAM; better in `password_file`, or from `${VARIABLE}`."
     )
 
 

@@ -9,7 +9,7 @@ import base64
 import hmac
 from typing import Final
 
-from tsproxy.config.values import Secret
+from tsproxy.config.values import Secret, SecretError
 from tsproxy.proxy.admin.hosts import Headers
 
 WITHOUT_TOKEN: Final = frozenset({"/livez", "/readyz"})
@@ -20,13 +20,16 @@ _AUTHORIZATION: Final = "authorization"
 
 def knows(token: Secret, headers: Headers) -> bool:
     """True if a request with these headers contains the token. A request with two Authorization headers
-    counts as one without the token."""
+    counts as one without the token, and so does each request while the token's file cannot be read."""
     shown = [value for name, value in headers if name == _AUTHORIZATION]
     if len(shown) != 1:
         return False
     scheme, _, credentials = shown[0].partition(" ")
     candidate = _READERS.get(scheme.lower(), _nothing)(credentials.strip())
-    return candidate is not None and hmac.compare_digest(candidate, token.reveal().encode())
+    try:
+        return candidate is not None and hmac.compare_digest(candidate, token.reveal().encode())
+    except SecretError:
+        return False
 
 
 def _bearer(credentials: str) -> bytes | None:

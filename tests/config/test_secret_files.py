@@ -1,0 +1,97 @@
+"""A secret may stand in a file. It is read whenever it is needed, and shown nowhere."""
+
+import pickle
+
+import pytest
+
+from tests.config.files import SMALLEST, config_of, problems_of
+from tsproxy.config.keys import file_of
+from tsproxy.config.tree import KEYS
+from tsproxy.config.values import SecretError
+from tsproxy.config.written import as_yaml
+from tsproxy.proxy.admin.access import knows
+
+UPSTREAM, REST = SMALLEST.split(" }\n", 1)
+SASL = f"{UPSTREAM}, admin: {{ sasl: {{ %s }} }} }}\n{REST}"
+SCRAM = "mechanism: SCRAM-SHA-512, username: tsproxy, "
+OAUTH = "mechanism: OAUTHBEARER, token_endpoint: 'https://issuer.example/token', client_id: tsproxy, "
+PLACES = {
+    "password": (SASL % (SCRAM + "%s"), lambda it: it.upstream.sasl.credentials.password),
+    "client_secret": (SASL % (OAUTH + "%s"), lambda it: it.upstream.sasl.credentials.client_secret),
+    "token": (SMALLEST + "admin: { %s }\n", lambda it: it.admin.token),
+    "salt": (SMALLEST + "decisions: { privacy: { %s } }\n", lambda it: it.decisions.salt),
+    "key_password": (
+        f"{UPSTREAM}, tls: {{ certificate: c, key: k, %s }} }}\n{REST}",
+        lambda it: it.upstream.tls.key_password,
+    ),
+}
+
+
+def test_each_secret_has_a_key_for_a_file_that_a_reload_treats_alike():
+    known = {key.path: key for key in KEYS}
+    secrets = {path for path, key in known.items() if key.kind.is_secret and not path.endswith("_file")}
+    assert {path.rpartition(".")[2] for path in secrets} == PLACES.keys()
+    for path in secrets:
+        assert known[file_of(path)].is_live == known[path].is_live
+
+
+@pytest.mark.parametrize("name", PLACES)
+def test_a_file_is_read_at_each_use_and_its_content_is_shown_nowhere(tmp_path, name):
+    text, secret_of = PLACES[name]
+    file = tmp_path / "secret"
+    file.write_text("planted-one\n")
+    config = config_of(text % f"{file_of(name)}: '{file}'")
+    secret = secret_of(config)
+    assert secret.reveal() == "planted-one"
+    file.write_text("planted-two\r\n")
+    assert secret.reveal() == pickle.loads(pickle.dumps(secret)).reveal() == "planted-two"
+    assert secret_of(config_of(text % f"{name}: '{file}'")) != secret
+    shown = as_yaml(config.parsed)
+    assert f"{file_of(name)}: {file}" in shown
+    assert "planted" not in f"{shown}{config!r}"
+
+
+@pytest.mark.parametrize("name", PLACES)
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        (None, "cannot be read: No such file or directory"),
+        (b"\n", "is empty"),
+        (b"planted\xff", "cannot be read: it is not UTF-8"),
+    ],
+)
+def test_a_file_without_a_secret_is_a_problem(tmp_path, name, content, told):
+    """The secret itself may stand there by mistake, so not even the path is shown."""
+    text, secret_of = PLACES[name]
+    file = tmp_path / "planted"
+    if content is not None:
+        file.write_bytes(content)
+    [problem] = problems_of(text % f"{file_of(name)}: '{file}'")
+    assert problem.endswith(
+        f"{file_of(name)}: *** is not allowed; must be a file that holds the secret, and {told}"
+    )
+    file.write_text("good")
+    secret = secret_of(config_of(text % f"{file_of(name)}: '{file}'"))
+    file.unlink()
+    with pytest.raises(SecretError, match=f"^the file {file} of a secret cannot be read: No such file"):
+        secret.reveal()
+
+
+@pytest.mark.parametrize("name", PLACES)
+def test_a_secret_stands_in_one_place(tmp_path, name):
+    file = tmp_path / "secret"
+    file.write_text("planted")
+    [problem] = problems_of(PLACES[name][0] % f"{name}: planted, {file_of(name)}: '{file}'")
+    assert problem.endswith(f"{name}: give {name} or {file_of(name)}, not both")
+
+
+def test_without_the_file_of_its_token_the_admin_port_is_closed(tmp_path):
+    file = tmp_path / "secret"
+    file.write_text("right")
+    token = config_of(SMALLEST + f"admin: {{ token_file: '{file}' }}\n").admin.token
+    headers = [("authorization", "Bearer right")]
+    assert knows(token, headers)
+    file.write_text("other")
+    assert not knows(token, headers)
+    file.unlink()
+    assert not knows(token, headers)
