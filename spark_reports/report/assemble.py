@@ -25,6 +25,7 @@ from spark_reports.report.shape import (
     Counts,
     DayOfTrend,
     DriftBucket,
+    HarmedProducer,
     InForce,
     Limits,
     LogQuality,
@@ -38,6 +39,7 @@ from spark_reports.report.shape import (
     Trend,
     WhatIf,
     WouldReject,
+    WrongClock,
 )
 from spark_reports.report.tables import Tables
 from tsproxy.decisions.drift import HISTOGRAM_NAME, bucket_bounds_ms
@@ -64,6 +66,7 @@ def assemble(tables: Tables, first: date, last: date, now_ms: int) -> Report:
     would_reject = [_would_reject(row) for row in tables.would_reject]
     rejected = totals["records_rejected"] + totals["records_broker_rejected"]
     log = quality(tables.evidence, first, last, now_ms)
+    clocks = _wrong_clocks(*tables.clocks)
     return Report(
         report="daily",
         version=SHAPE_VERSION,
@@ -72,7 +75,10 @@ def assemble(tables: Tables, first: date, last: date, now_ms: int) -> Report:
         last_day=last.isoformat(),
         is_over=instant(now_ms)[:10] > last.isoformat(),
         headline=headline(totals, causes, log["state"], _missing_days(tables, first, last, now_ms)),
-        details=details(totals, producers, causes, trend=trend, would_reject=would_reject),
+        details=[
+            *map(words.wrong_clock, clocks),
+            *details(totals, producers, causes, trend=trend, would_reject=would_reject),
+        ],
         log=log,
         totals=totals,
         producers=producers,
@@ -95,6 +101,7 @@ def assemble(tables: Tables, first: date, last: date, now_ms: int) -> Report:
         owners=None,
         links=None,
         hours=hours,
+        wrong_clocks=clocks,
         all_topics=_topic_hours("", tables.hours, hours),
         topic_hours=_heatmap(tables.hours, topics, hours),
         cause_hours=reasons.by_hour(tables.reason_hours, hours),
@@ -317,6 +324,27 @@ def _limits(rows: Rows, topics: Sequence[str]) -> list[Limits]:
 def _by_last_line(rows: Rows) -> Rows:
     """Sets of limits in the order of their last lines. That of first lines is another if a set came back."""
     return sorted(rows, key=itemgetter("last_ts"))
+
+
+def _wrong_clocks(times: Rows, harmed: Rows) -> list[WrongClock]:
+    """The times that harmed anybody. Their beginnings are by the wrong clock in the log."""
+    of = itemgetter("proxy", "boot", "from_seq")
+    clients = grouped(harmed, of)
+    return [
+        WrongClock(
+            proxy=time["proxy"],
+            from_ts=instant(words.epoch_ms(time["from_ts"]) - time["offset_ms"]),
+            to_ts=time["to_ts"],
+            offset_ms=time["offset_ms"],
+            records=sum(row["records"] for row in clients[of(time)]),
+            producers=[
+                HarmedProducer(client_id=row["client_id"], principal=row["principal"], records=row["records"])
+                for row in clients[of(time)]
+            ],
+        )
+        for time in times
+        if of(time) in clients
+    ]
 
 
 def _missing_days(tables: Tables, first: date, last: date, now_ms: int) -> list[str]:

@@ -365,6 +365,28 @@ class Plain(TypedDict):
     rules: list[RuleAtWork]
 
 
+class HarmedProducer(TypedDict):
+    """A producer whose good records were rejected."""
+
+    client_id: str | None
+    principal: str | None
+    records: int
+
+
+class WrongClock(TypedDict):
+    """A time in which a proxy's own clock was wrong, and the records that it rejected by that. They are in no
+    other number of the report."""
+
+    proxy: str
+    from_ts: str
+    to_ts: str | None
+    """Both by the brokers' clock; null if the log does not say that it ended."""
+    offset_ms: int
+    """The proxy's clock minus the brokers'."""
+    records: int
+    producers: list[HarmedProducer]
+
+
 class Report(Plain):
     """The whole of report.json."""
 
@@ -402,6 +424,7 @@ class Report(Plain):
     """`2026-11-20T10`, every hour of the period."""
     all_topics: TopicHours
     topic_hours: list[TopicHours]
+    wrong_clocks: list[WrongClock]
     cause_hours: list[CauseHours]
     """The causes with most rejected records, at most three, and all others. All wrong units are one."""
     limits: list[Limits]

@@ -19,7 +19,7 @@ from spark_reports.log.completeness import Evidence, by_problem, nothing_usable
 from spark_reports.log.grouping import Rows
 from spark_reports.log.read import Source
 from spark_reports.log.sequence import BOOT
-from spark_reports.report import rollup, table_source, transforms
+from spark_reports.report import rollup, table_source, transforms, wrong_clocks
 from spark_reports.report.table_source import Tabled
 from tsproxy.decisions.fields import EventName
 
@@ -51,7 +51,11 @@ def summed(spark: SparkSession, source: Source) -> Iterator["Sums | None"]:
                 raise NothingToReportError(nothing_usable(source.first, source.last, unusable))
             yield None
         else:
-            yield Sums(source, evidence, log.frame, transforms.named(log.frame.where("is_inside")), stack)
+            usable, harmed = transforms.named(log.frame.where("is_inside")), []
+            if wrong := wrong_clocks.times(log.frame):
+                marked = frames.kept(stack, wrong_clocks.marked(usable, wrong))
+                usable, harmed = wrong_clocks.others(marked), wrong_clocks.harmed(marked)
+            yield Sums(source, evidence, log.frame, usable, stack, (wrong, harmed))
 
 
 @dataclass(frozen=True)
@@ -64,6 +68,8 @@ class Sums:
     lines: DataFrame
     usable: DataFrame
     stack: ExitStack
+    clocks: tuple[Rows, Rows]
+    """`wrong_clocks.times` and `harmed`."""
 
     @cached_property
     def rolled(self) -> DataFrame:

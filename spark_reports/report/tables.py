@@ -62,6 +62,8 @@ class Tables:
     """`groups.PRODUCERS` of many clients, if their owners are looked up; else empty."""
     limits: Rows
     evidence: Evidence
+    clocks: tuple[Rows, Rows]
+    """`wrong_clocks.times` and `harmed`."""
 
 
 def collect(sums: Sums, top: int, known: DataFrame | None = None, owned: int = 0) -> Tables:
@@ -103,6 +105,7 @@ def collect(sums: Sums, top: int, known: DataFrame | None = None, owned: int = 0
         clients=counters.table(groups.PRODUCERS, owned) if owned else [],
         limits=lifecycle.table(groups.LIMITS),
         evidence=sums.evidence,
+        clocks=sums.clocks,
     )
 
 

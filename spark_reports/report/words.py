@@ -41,6 +41,8 @@ _LAST_INSTANT_MS: Final = 253_402_300_799_999
 
 _UNITS: Final = (("y", _YEAR), ("d", _DAY), ("h", _HOUR), ("min", _MINUTE), ("s", _SECOND), ("ms", 1))
 _FAR_YEARS: Final = 100
+_TOLD: Final = 3
+"""The producers that a sentence names."""
 _ALIKE: Final = 0.9
 """Two drifts with at least this ratio are shown as one, the larger."""
 
@@ -442,6 +444,20 @@ def short(text: str, limit: int = 160) -> str:
     """The text, printable and cut at `limit` characters. report.json has the whole text."""
     shown = bounded(text)
     return shown if len(shown) <= limit else f"{shown[: limit - 1]}…"
+
+
+def wrong_clock(found: Mapping[str, Any]) -> str:
+    """The records that a proxy rejected by its own wrong clock, and who should hear of it."""
+    names = [short(client(producer["client_id"]), 60) for producer in found["producers"][:_TOLD]]
+    rest = len(found["producers"]) - len(names)
+    more = f" and {many(rest, 'more producer')}" if rest else ""
+    side, until = "slow" if found["offset_ms"] < 0 else "fast", (found["to_ts"] or "")[11:16]
+    return (
+        f"{many(found['records'], 'record')} {'was' if found['records'] == 1 else 'were'} rejected while the "
+        f"clock of {short(found['proxy'], 60)} was {duration(abs(found['offset_ms']))} {side}, "
+        f"{found['from_ts'][11:16]} to {until or 'the end of the log'} (good by the brokers' clock, and "
+        f"counted nowhere else): tell {', '.join(names)}{more}."
+    )
 
 
 def left_out(records: int) -> list[str]:

@@ -6,6 +6,8 @@ import os
 from dataclasses import replace
 from itertools import pairwise
 
+import pytest
+
 from tests.proxy.decision_log.logs import HandClock, files_in
 from tests.proxy.measured import ACCEPTED, TOTALS, rendered
 from tests.proxy.world import until
@@ -15,7 +17,7 @@ from tsproxy.proxy.decision_log.files import QUEUE
 from tsproxy.proxy.decision_log.recorder import MAX_AT_ONCE, DecisionRecorder
 from tsproxy.proxy.metrics.registry import Metrics
 
-MINUTE_MS = 60_000
+MINUTE_MS, HOUR_MS = 60_000, 3_600_000
 
 
 async def test_a_whole_life_leaves_lines_without_gaps_also_when_it_ends_between_two_ticks(tmp_path):
@@ -43,6 +45,7 @@ async def test_a_whole_life_leaves_lines_without_gaps_also_when_it_ends_between_
 
 async def test_totals_are_asked_for_before_an_outcome_ends_the_interval_that_they_belong_to(tmp_path):
     clock, metrics = HandClock(), Metrics()
+    clock.ms = ACCEPTED.now_ms
     files = files_in(tmp_path, clock=clock)
     kept = [TOTALS]
     recorder = DecisionRecorder(
@@ -64,9 +67,37 @@ async def test_totals_are_asked_for_before_an_outcome_ends_the_interval_that_the
     assert rendered(metrics)[f"tsproxy_batches_total{{{accepted}}}"] == 22
 
 
+@pytest.mark.parametrize("by_ms", [-2 * HOUR_MS, 2 * HOUR_MS])
+@pytest.mark.parametrize("is_batch_first", [True, False])
+async def test_an_interval_holds_batches_of_one_clock_and_ends_before_the_line_of_a_step(
+    tmp_path, by_ms, is_batch_first
+):
+    """Nobody could tell which batches of a minute in which the clock was set were judged by which clock."""
+    clock = HandClock()
+    clock.ms = ACCEPTED.now_ms
+    files = files_in(tmp_path, clock=clock, every_ms=10 * HOUR_MS)
+    recorder = DecisionRecorder(DecisionLog("px", "b", clock.ms), files, Metrics(), clock, list)
+    recorder.start({})
+    recorder.book(ACCEPTED)
+    await asyncio.sleep(0)
+    clock.ms += by_ms
+    stepped = replace(ACCEPTED, now_ms=clock.ms)
+    for is_batch in (is_batch_first, not is_batch_first):
+        if is_batch:
+            recorder.book(stepped)
+        else:
+            recorder.record_lifecycle(LifecycleKind.CLOCK, {"what": "stepped"})
+    assert await recorder.stop()
+
+    [file] = tmp_path.iterdir()
+    kinds = [line.get("kind", line["event"]) for line in map(json.loads, file.open())]
+    assert kinds == ["start", "counters", "heartbeat", "clock", "counters", "heartbeat", "stop"]
+
+
 async def test_outcomes_that_are_older_than_the_interval_do_not_ask_all_sessions_each_time(tmp_path):
     """A clock that has stepped back, or outcomes that waited. Each question goes to every connection."""
     clock, asked = HandClock(), []
+    clock.ms = ACCEPTED.now_ms
     files = files_in(tmp_path, clock=clock)
     decisions = DecisionLog("proxy", "boot", ACCEPTED.now_ms)
     recorder = DecisionRecorder(decisions, files, Metrics(), clock, lambda: asked.append(1) or [])

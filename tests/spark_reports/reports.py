@@ -9,7 +9,8 @@ from spark_reports.report import history, owners, plain
 
 FIXED = Path(__file__).parent / "fixed" / "report.json"
 """Made once from `day.a_day` with two proxies and 24 hours, before the tests of looks were written.
-A table of `plain.ROWS` that was added later has no rows here, and `what_if` leaves out no record."""
+A table of `plain.ROWS` that was added later has no rows here, and `what_if` leaves out no record,
+and no clock was wrong."""
 
 HOSTILE = (
     "<script>alert(1)</script>",
@@ -26,7 +27,7 @@ HOSTILE = (
 
 def fixed():
     found = {**{key: [] for key in plain.ROWS}, **json.loads(FIXED.read_text(encoding="utf-8"))}
-    return found | {"what_if": {"records_left_out": 0, **found["what_if"]}}
+    return found | {"what_if": {"records_left_out": 0, **found["what_if"]}, "wrong_clocks": []}
 
 
 def empty():

@@ -84,6 +84,7 @@ class DecisionRecorder:
             return
         if self._booked_now == 0:
             asyncio.get_running_loop().call_soon(self._next_turn)
+            self._end_due_interval()
         if self._waiting or self._booked_now >= MAX_AT_ONCE:
             self._waiting.append(booked)
             self._waiting_bytes += _bytes_of(booked)
@@ -131,7 +132,17 @@ class DecisionRecorder:
             self._record(totals)
 
     def record_lifecycle(self, kind: LifecycleKind, facts: Mapping[str, object]) -> None:
+        if kind is LifecycleKind.CLOCK:
+            self._end_due_interval()
         self._files.put([self._log.lifecycle(kind, self._clock.now_ms(), facts)])
+
+    def _end_due_interval(self) -> None:
+        """End the interval if it is over, or the clock was set: an interval holds batches of one clock, and
+        the line that says so comes after it."""
+        now_ms = self._clock.now_ms()
+        if self._log.is_due(now_ms):
+            self._record_all_totals()
+            self._files.put(self._log.tick(now_ms, self._health()))
 
     def record_cluster(self, cluster_id: str | None, node_ids: Sequence[int]) -> None:
         self._log.cluster_id = cluster_id

@@ -1,0 +1,110 @@
+"""Records that a proxy judged while its own clock was wrong: nobody is blamed for them.
+
+The log's lines of kind `clock` say when that was, and how far the clock was off. Lines of a boot are in the
+order of their `seq`, whatever the clock did to their times. Only times that are `proven` count: what brokers
+wrote may come from a client, who could excuse itself by that. In such a time:
+
+* A rejection is judged anew, by the offset. If all its culprits are within the limits by the brokers' clock,
+  it is taken out, and belongs to the group (`harmed`). The limits are those of the examples of that time.
+* Every other batch stays. Its drift is that by the brokers' clock, its histogram does not count, and nothing
+  is counted as what a rule in audit would reject.
+"""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F  # noqa: N812  # the name that all of Spark's documentation uses
+
+from spark_reports.log import frames
+from spark_reports.log.grouping import Rows
+from spark_reports.log.sequence import BOOT
+from tsproxy.decisions.fields import EventName, LifecycleKind
+from tsproxy.model.outcome import VerdictName
+from tsproxy.model.verdict import Reason, Trait
+
+MAX_ROWS: Final = 10_000
+"""The most lines of kind `clock`, and the most producers of all such times, that come to the driver."""
+_END: Final = (1 << 63) - 1
+_TIMES_DDL: Final = "proxy STRING, boot STRING, from_seq BIGINT, to_seq BIGINT, offset_ms BIGINT"
+_LIMITS_OF: Final = ("from_seq", *BOOT, "topic", "rule")
+_BY_TIME: Final = [reason.value for reason in Reason if {Trait.AHEAD, Trait.BEHIND} & {*reason.traits}]
+
+
+def times(lines: DataFrame) -> Rows:
+    """`wrong_times` of the lines of a log."""
+    is_clock = (F.col("event") == EventName.LIFECYCLE.value) & (F.col("kind") == LifecycleKind.CLOCK.value)
+    found = lines.where(is_clock & F.col("problem").isNull()).select(*BOOT, "seq", "ts", "facts")
+    return wrong_times(frames.rows(found.orderBy(*BOOT, "seq").limit(MAX_ROWS)))
+
+
+def wrong_times(rows: Iterable[Mapping[str, Any]]) -> Rows:
+    """From lines of kind `clock` in the order of their boots: each time of a clock that was proven wrong.
+
+    It begins with the step that made it wrong. `from_ts` is by the wrong clock, `to_ts` by the right one, or
+    None if the log does not say that it ended.
+    """
+    found: Rows = []
+    boot, stepped, now = None, None, None
+    for row in rows:
+        facts = json.loads(row["facts"] or "{}")
+        if boot != (boot := (row["proxy"], row["boot"])):
+            stepped = now = None
+        if facts.get("what") == "stepped":
+            stepped = row
+        elif facts.get("what") == "beyond" and "offset_ms" in facts:
+            if now is None:
+                first = stepped if stepped and facts.get("step_ms") else row
+                now = {"proxy": boot[0], "boot": boot[1], "from_seq": first["seq"], "from_ts": first["ts"]}
+                found.append(now)
+            now |= {"offset_ms": facts["offset_ms"], "proven": facts.get("proven") is True}
+            now |= {"to_seq": _END, "to_ts": None}
+        elif facts.get("what") == "within" and now is not None:
+            now |= {"to_seq": row["seq"], "to_ts": row["ts"], "proven": facts.get("proven") is True}
+            now = None
+    return [time for time in found if time["proven"]]
+
+
+def marked(usable: DataFrame, wrong: Sequence[Mapping[str, Any]]) -> DataFrame:
+    """The lines with the `offset_ms` and `from_seq` of their wrong time, null for others, and `is_harmed`."""
+    spans = F.broadcast(frames.frame_of(usable.sparkSession, wrong, _TIMES_DDL)).alias("w")
+    same = [F.col(f"l.{name}") == F.col(f"w.{name}") for name in BOOT]
+    inside = F.col("l.seq").between(F.col("w.from_seq"), F.col("w.to_seq"))
+    timed = usable.alias("l").join(spans, on=[*same, inside], how="left")
+    timed = timed.select("l.*", "w.from_seq", "w.offset_ms")
+    limits = (
+        timed.where((F.col("event") == EventName.DECISION.value) & F.col("from_seq").isNotNull())
+        .groupBy(*_LIMITS_OF)
+        .agg(*[F.max(f"{side}_max_ms").alias(f"{side}_ms") for side in ("before", "after")])
+        .withColumn("is_known", F.lit(True))
+    )
+    least, most = (F.col(f"drift_{end}_ms") + F.col("offset_ms") for end in ("min", "max"))
+    is_good = (
+        (F.col("verdict") == VerdictName.REJECTED.value)
+        & F.col("reason").isin(*_BY_TIME)
+        & F.col("is_known")
+        & F.coalesce(most <= F.col("after_ms"), most.isNotNull())
+        & F.coalesce(least >= -F.col("before_ms"), least.isNotNull())
+    )
+    joined = timed.join(F.broadcast(limits), on=list(_LIMITS_OF), how="left")
+    return joined.withColumn("is_harmed", F.coalesce(is_good, F.lit(False)))
+
+
+def others(found: DataFrame) -> DataFrame:
+    """From `marked`: the lines without those that are harmed, as the brokers' clock sees them."""
+    is_wrong = F.col("offset_ms").isNotNull()
+    drifts = {
+        name: F.col(name) + F.coalesce("offset_ms", F.lit(0)) for name in ("drift_min_ms", "drift_max_ms")
+    }
+    nulls = {name: F.when(~is_wrong, F.col(name)) for name in ("hist", "would_reject")}
+    return found.where(~F.col("is_harmed")).withColumns({**drifts, **nulls})
+
+
+def harmed(found: DataFrame) -> Rows:
+    """From `marked`: the records of each wrong time (BOOT, `from_seq`) and client, most first."""
+    counters = found.where(F.col("is_harmed") & (F.col("event") == EventName.COUNTERS.value))
+    summed = counters.groupBy(*BOOT, "from_seq", "client_id", "principal").agg(
+        F.sum("records").alias("records")
+    )
+    return frames.rows(summed.orderBy(F.desc("records"), "client_id", "principal").limit(MAX_ROWS))
