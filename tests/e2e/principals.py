@@ -7,13 +7,11 @@ broker's name for the client: that of the topic which took it.
 import asyncio
 import base64
 import hashlib
-import hmac
-import itertools
 import struct
 import time
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
-from tests.e2e.sasl import RawClient, connect
+from tests.e2e.sasl import HASHES, RawClient, connect
 from tests.session.conversation import PEER, Session, view_of
 from tests.session.messages import produce, request
 from tests.wire.batches import batch, unsigned
@@ -26,7 +24,6 @@ AUTHORIZER = {
 }
 CREATE_ACLS, CREATE_DELEGATION_TOKEN, ALTER_SCRAM = 30, 38, 51
 _TOPIC, _LITERAL, _WRITE, _ALLOW = 2, 3, 4, 3
-_HASHES = {"SCRAM-SHA-256": "sha256", "SCRAM-SHA-512": "sha512"}
 
 
 class ClosedError(Exception):
@@ -51,7 +48,7 @@ class Watched(RawClient):
         self._take(self._session.client_bytes(sent, _now_ms()))
         if self._ended is not None:
             raise ClosedError(self._ended)
-        payload = await self._answer()
+        payload = await self.read()
         self._take(self._session.broker_bytes(struct.pack(">i", len(payload)) + payload, _now_ms()))
         return payload
 
@@ -63,10 +60,6 @@ class Watched(RawClient):
                 self._booked.append(effect.outcome.peer.principal)
             elif isinstance(effect, CloseSession):
                 self._ended = effect.text
-
-    async def _answer(self):
-        size = struct.unpack(">i", await self._reader.readexactly(4))[0]
-        return await self._reader.readexactly(size)
 
     async def names(self):
         """(the topic that the broker lets it write to, the principal that the session books)."""
@@ -80,59 +73,24 @@ class Watched(RawClient):
         return mine, principal
 
 
+async def names(kafka, topics, mechanism, exchange, *, is_raw=False, claim="sub"):
+    """(the broker's name, the session's principal) after this exchange; None where the broker rejected."""
+    client = await Watched.to(kafka, topics, claim=claim)
+    try:
+        assert (await client.handshake(mechanism, 0 if is_raw else 1))[0] == 0
+        if is_raw:
+            await client.authenticate_raw(exchange)
+        elif (await client.authenticate(exchange))[0] != 0:
+            return None
+        return await client.names()
+    except (asyncio.IncompleteReadError, ConnectionError, ClosedError):
+        return None
+    finally:
+        client.close()
+
+
 def _now_ms():
     return time.time_ns() // 1_000_000
-
-
-# -- SCRAM -------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class ScramFirst:
-    """The client's first message in its pieces; `extensions` as (key, value), in their order."""
-
-    name: str
-    extensions: tuple[tuple[str, str], ...] = ()
-    authzid: str = ""
-    reserved: str = ""
-    nonce: str = "fyko-d2lbbFgONRv9qkxdawL"
-    order: tuple[str, ...] = ()
-    """Each key once, as the broker signs them."""
-
-    def orders(self):
-        """The same in every order in which a broker may write its extensions anew: that of a map of Java's,
-        which is another one in each process (`Map.copyOf`)."""
-        keys = sorted({key for key, _ in self.extensions})
-        return [replace(self, order=order) for order in itertools.permutations(keys)]
-
-    def message(self):
-        authzid = f"a={self.authzid}" if self.authzid else ""
-        written = "".join(f",{key}={value}" for key, value in self.extensions)
-        return f"n,{authzid},{self.reserved}n={self.name},r={self.nonce}{written}".encode()
-
-    def signed(self):
-        """`ScramMessages.ClientFirstMessage.clientFirstMessageBare`: of each key the last value."""
-        values = dict(self.extensions)
-        written = "".join(f",{key}={values[key]}" for key in self.order or values)
-        return f"n={self.name},r={self.nonce}{written}"
-
-
-async def scram(mechanism, first, password, *, behind=""):
-    """`behind`: extensions of the last message, which nobody signs, such as `,n=admin`."""
-    digest = _HASHES[mechanism]
-    challenge = (yield first.message()).decode()
-    facts = dict(piece.split("=", 1) for piece in challenge.split(","))
-    salt, iterations = base64.b64decode(facts["s"]), int(facts["i"])
-    salted = hashlib.pbkdf2_hmac(digest, password.encode(), salt, iterations)
-    key = _mac(digest, salted, "Client Key")
-    bare = f"c=biws,r={facts['r']}"
-    signature = _mac(digest, hashlib.new(digest, key).digest(), f"{first.signed()},{challenge},{bare}")
-    proof = base64.b64encode(bytes(a ^ b for a, b in zip(key, signature, strict=True))).decode()
-    yield f"{bare}{behind},p={proof}".encode()
-
-
-def _mac(digest, key, text):
-    return hmac.digest(key, text.encode(), digest)
 
 
 # -- What the kit's administration does not know -------------------------------------------------------
@@ -163,7 +121,7 @@ async def allow(kafka, writers):
 async def add_scram_user(kafka, name, password, mechanism="SCRAM-SHA-256"):
     """A user whose name the storage tool's arguments could not hold."""
     node, salt = kafka.node(kafka.node_ids[0]), b"0123456789abcdef"
-    salted = hashlib.pbkdf2_hmac(_HASHES[mechanism], password.encode(), salt, 4096)
+    salted = hashlib.pbkdf2_hmac(HASHES[mechanism], password.encode(), salt, 4096)
     number = {"SCRAM-SHA-256": 1, "SCRAM-SHA-512": 2}[mechanism]
     body = b"\x01\x02" + _compact(name.encode()) + struct.pack(">bi", number, 4096)
     body += _compact(salt) + _compact(salted) + b"\x00\x00"

@@ -2,14 +2,19 @@
 
 import asyncio
 import base64
+import hashlib
+import hmac
+import itertools
 import json
 import struct
 import time
+from dataclasses import dataclass, replace
 
-from aiokafka.conn import ScramAuthenticator
+from tests.session.messages import METADATA, SASL_AUTHENTICATE, SASL_HANDSHAKE, produce, request
+from tests.wire.batches import batch
+from tsproxy.wire import k00_produce
 
-from tests.session.messages import METADATA, SASL_AUTHENTICATE, SASL_HANDSHAKE, request
-
+HASHES = {"SCRAM-SHA-256": "sha256", "SCRAM-SHA-512": "sha512"}
 _HEADER_BYTES = 4
 """The size of the header of an answer below the flexible versions: the correlation id."""
 
@@ -32,14 +37,54 @@ async def bearer(token):
         yield b"\x01"
 
 
-async def scram(mechanism, user, password):
-    exchange = ScramAuthenticator(
-        loop=None, sasl_plain_username=user, sasl_plain_password=password, sasl_mechanism=mechanism
-    )
-    challenge = yield exchange.first_message().encode()
-    exchange.process_server_first_message(challenge.decode())
-    proof = yield exchange.final_message().encode()
-    exchange.process_server_final_message(proof.decode())
+@dataclass(frozen=True)
+class ScramFirst:
+    """The client's first message in its pieces; `extensions` as (key, value), in their order."""
+
+    name: str
+    extensions: tuple[tuple[str, str], ...] = ()
+    authzid: str = ""
+    reserved: str = ""
+    nonce: str = "fyko-d2lbbFgONRv9qkxdawL"
+    order: tuple[str, ...] = ()
+    """Each key once, as the broker signs them."""
+
+    def orders(self):
+        """The same in every order in which a broker may write its extensions anew: that of a map of Java's,
+        which is another one in each process (`Map.copyOf`)."""
+        keys = sorted({key for key, _ in self.extensions})
+        return [replace(self, order=order) for order in itertools.permutations(keys)]
+
+    def message(self):
+        authzid = f"a={self.authzid}" if self.authzid else ""
+        written = "".join(f",{key}={value}" for key, value in self.extensions)
+        return f"n,{authzid},{self.reserved}n={self.name},r={self.nonce}{written}".encode()
+
+    def signed(self):
+        """`ScramMessages.ClientFirstMessage.clientFirstMessageBare`: of each key the last value."""
+        values = dict(self.extensions)
+        written = "".join(f",{key}={values[key]}" for key in self.order or values)
+        return f"n={self.name},r={self.nonce}{written}"
+
+
+async def scram(mechanism, first, password, *, behind=""):
+    """`first`: a `ScramFirst`, or a name. `behind`: extensions of the last message, such as `,n=admin`, which
+    nobody signs."""
+    first = ScramFirst(first) if isinstance(first, str) else first
+    digest = HASHES[mechanism]
+    challenge = (yield first.message()).decode()
+    facts = dict(piece.split("=", 1) for piece in challenge.split(","))
+    salt, iterations = base64.b64decode(facts["s"]), int(facts["i"])
+    salted = hashlib.pbkdf2_hmac(digest, password.encode(), salt, iterations)
+    key = _mac(digest, salted, "Client Key")
+    bare = f"c=biws,r={facts['r']}"
+    signature = _mac(digest, hashlib.new(digest, key).digest(), f"{first.signed()},{challenge},{bare}")
+    proof = base64.b64encode(bytes(a ^ b for a, b in zip(key, signature, strict=True))).decode()
+    yield f"{bare}{behind},p={proof}".encode()
+
+
+def _mac(digest, key, text):
+    return hmac.digest(key, text.encode(), digest)
 
 
 class RawClient:
@@ -122,6 +167,12 @@ class RawClient:
 
     def close(self):
         self._writer.close()
+
+
+async def produced(client, topic, timestamp_ms):
+    """The error code of one record."""
+    answer = await client.frame(produce({topic: {0: batch([timestamp_ms])}}, version=8))
+    return k00_produce.read_response(8, answer[_HEADER_BYTES:]).topics[0].partitions[0].error_code
 
 
 async def connect(address):

@@ -15,14 +15,11 @@ import pytest_asyncio
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import padding, rsa
 
-from tests.e2e.principals import AUTHORIZER, ClosedError, Watched, allow
-from tests.e2e.sasl import connect
+from tests.e2e.principals import AUTHORIZER, allow, names
+from tests.e2e.sasl import connect, produced
 from tests.proxy.world import until
-from tests.session.messages import produce
-from tests.wire.batches import batch
 from tsproxy.testing.kafka_cluster import KafkaCluster
 from tsproxy.testing.proxy import RunningProxy
-from tsproxy.wire import k00_produce
 
 pytestmark = pytest.mark.broker
 
@@ -94,22 +91,12 @@ async def kafka(request, tmp_path_factory):
             request.param, security="SASL_PLAINTEXT", users=USERS, properties=properties
         ) as it:
             await allow(it, TOPICS)
-            await until(lambda: names(it, signed({"client_id": "admin"})), "brokers know the newest rule")
+            await until(lambda: names_of(it, signed({"client_id": "admin"})), "brokers know the newest rule")
             yield it
 
 
-async def names(kafka, *tokens, claim="client_id"):
-    """(the broker's name, the session's principal); None where the broker rejected."""
-    client = await Watched.to(kafka, TOPICS, claim=claim)
-    try:
-        assert (await client.handshake("OAUTHBEARER"))[0] == 0
-        if (await client.authenticate(said(*tokens)))[0] != 0:
-            return None
-        return await client.names()
-    except ClosedError:
-        return None
-    finally:
-        client.close()
+async def names_of(kafka, *tokens, claim="client_id"):
+    return await names(kafka, TOPICS, "OAUTHBEARER", said(*tokens), claim=claim)
 
 
 OWN = {"sub": "admin", "client_id": "mallory"}
@@ -132,12 +119,12 @@ MADE = {
 
 @pytest.mark.parametrize(("tokens", "expected"), TOKENS.values(), ids=TOKENS)
 async def test_the_accepted_token_names_by_the_claim_that_brokers_go_by(kafka, tokens, expected):
-    assert await names(kafka, *(MADE[token]() for token in tokens)) == expected
+    assert await names_of(kafka, *(MADE[token]() for token in tokens)) == expected
 
 
 async def test_by_another_claim_than_the_brokers_the_name_would_be_anothers(kafka):
     """Why `upstream.bearer_claim` is there: nothing on the wire says by which one brokers go."""
-    assert await names(kafka, signed(OWN), claim="sub") == ("mallory", "User:admin")
+    assert await names_of(kafka, signed(OWN), claim="sub") == ("mallory", "User:admin")
 
 
 async def test_the_configured_claim_is_the_one_of_rules_and_log(kafka):
@@ -152,9 +139,7 @@ async def test_the_configured_claim_is_the_one_of_rules_and_log(kafka):
         client = await connect(proxy.bootstrap_servers)
         assert (await client.handshake("OAUTHBEARER"))[0] == 0
         assert (await client.authenticate(said(signed(OWN))))[0] == 0
-        asked = produce({"mallory": {0: batch([time.time_ns() // 1_000_000])}}, version=8)
-        answered = k00_produce.read_response(8, (await client.frame(asked))[4:])
-        assert answered.topics[0].partitions[0].error_code == 0
+        assert await produced(client, "mallory", time.time_ns() // 1_000_000) == 0
         client.close()
     assert {line["principal"] for line in proxy.decisions() if line["event"] == "counters"} == {
         "User:mallory"

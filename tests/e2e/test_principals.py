@@ -16,21 +16,19 @@ from tests.attacks.kept import MARK, kept_by_path, proxy_in_this_process, too_mu
 from tests.e2e.principals import (
     AUTHORIZER,
     ClosedError,
-    ScramFirst,
     Watched,
     add_scram_user,
     allow,
     delegation_token,
-    scram,
+    names,
 )
-from tests.e2e.sasl import connect, plain, unsecured_token
+from tests.e2e.sasl import ScramFirst, connect, plain, produced, scram, unsecured_token
 from tests.e2e.test_policy import EXAMPLES
 from tests.proxy.world import until
 from tests.session.messages import produce
 from tests.wire.batches import batch
 from tsproxy.testing.kafka_cluster import KafkaCluster
 from tsproxy.testing.proxy import RunningProxy
-from tsproxy.wire import k00_produce
 
 pytestmark = pytest.mark.broker
 
@@ -70,7 +68,7 @@ async def kafka(request):
     ) as it:
         await allow(it, TOPICS)
         await add_scram_user(it, ODD, ODD_PASSWORD)
-        await until(lambda: names(it, "SCRAM-SHA-256", odd()), "brokers know the newest user")
+        await until(lambda: names(it, TOPICS, "SCRAM-SHA-256", odd()), "brokers know the newest user")
         yield it
 
 
@@ -91,27 +89,11 @@ async def token(kafka):
     yield token_id, password
 
 
-async def names(kafka, mechanism, exchange, *, is_raw=False):
-    """(the broker's name, the session's principal) after this exchange; None where the broker rejected."""
-    client = await Watched.to(kafka, TOPICS)
-    try:
-        assert (await client.handshake(mechanism, 0 if is_raw else 1))[0] == 0
-        if is_raw:
-            await client.authenticate_raw(exchange)
-        elif (await client.authenticate(exchange))[0] != 0:
-            return None
-        return await client.names()
-    except (asyncio.IncompleteReadError, ConnectionError, ClosedError):
-        return None
-    finally:
-        client.close()
-
-
 async def scram_names(kafka, mechanism, first, password, *, behind="", is_raw=False):
     """The same by SCRAM, in whichever order the broker signs the extensions."""
     for each in first.orders():
         exchange = scram(mechanism, each, password, behind=behind)
-        if (found := await names(kafka, mechanism, exchange, is_raw=is_raw)) is not None:
+        if (found := await names(kafka, TOPICS, mechanism, exchange, is_raw=is_raw)) is not None:
             return found
     return None
 
@@ -140,59 +122,43 @@ PLAIN_TOKENS = {
 @pytest.mark.parametrize("is_raw", [False, True])
 async def test_by_plain_the_two_agree(kafka, is_raw):
     for given, name in PLAIN_TOKENS.items():
-        found = await names(kafka, "PLAIN", said(given), is_raw=is_raw)
+        found = await names(kafka, TOPICS, "PLAIN", said(given), is_raw=is_raw)
         assert found == (name and (name, f"User:{name}"))
 
 
 # -- SCRAM -------------------------------------------------------------------------------------------
 
-TRICKS = {
-    "none": ((), ""),
-    "a key that is no token's": ((("TOKENAUTH", "true"),), ",n=admin"),
-    "a value that is taken back": ((("tokenauth", "true"), ("tokenauth", "false")), ",n=admin"),
-    "a name among the extensions": ((("n", "admin"),), ",n=admin"),
-    "a token in the last message": ((), ",tokenauth=true,n=admin"),
+MINE, TRUE = "mallory", ("tokenauth", "true")
+FIRSTS = {
+    "nothing more": (ScramFirst(MINE), ""),
+    "a key that is no token's": (ScramFirst(MINE, (("TOKENAUTH", "true"),)), ",n=admin"),
+    "a value that is taken back": (ScramFirst(MINE, (TRUE, ("tokenauth", "false"))), ",n=admin"),
+    "a name among the extensions": (ScramFirst(MINE, (("n", "admin"),)), ",n=admin"),
+    "a token in the last message": (ScramFirst(MINE), ",tokenauth=true,n=admin"),
+    "its own authorization id": (ScramFirst(MINE, authzid=MINE), ""),
+    "something reserved": (ScramFirst(MINE, reserved="m=x,"), ""),
 }
 
 
 @pytest.mark.parametrize("is_raw", [False, True])
 @pytest.mark.parametrize("mechanism", SCRAMS)
 async def test_by_scram_nobody_chooses_its_own_principal(kafka, mechanism, is_raw):
-    for extensions, behind in TRICKS.values():
-        found = await scram_names(
-            kafka,
-            mechanism,
-            ScramFirst("mallory", extensions),
-            USERS["mallory"],
-            behind=behind,
-            is_raw=is_raw,
-        )
-        assert found == ("mallory", "User:mallory")
+    for first, behind in FIRSTS.values():
+        more = {"behind": behind, "is_raw": is_raw}
+        found = await scram_names(kafka, mechanism, first, USERS["mallory"], **more)
+        assert found == ("mallory", "User:mallory"), first
 
 
-FIRSTS = {
-    "its own authorization id": (ScramFirst("mallory", authzid="mallory"), USERS["mallory"], "mallory"),
-    "another's authorization id": (ScramFirst("mallory", authzid="admin"), USERS["mallory"], None),
-    "something reserved": (ScramFirst("mallory", reserved="m=x,"), USERS["mallory"], "mallory"),
-    "an escaped name": (ScramFirst("a=2Cb=3Dc"), ODD_PASSWORD, "odd"),
-}
-
-
-@pytest.mark.parametrize(("first", "password", "topic"), FIRSTS.values(), ids=FIRSTS)
-async def test_by_scram_the_two_agree(kafka, first, password, topic):
-    found = await scram_names(kafka, "SCRAM-SHA-256", first, password)
-    assert found == (topic and (topic, f"User:{TOPICS[topic]}"))
+async def test_by_scram_names_with_escapes_and_other_peoples_ids_are_read_alike(kafka):
+    assert await names(kafka, TOPICS, "SCRAM-SHA-256", odd()) == ("odd", f"User:{ODD}")
+    assert await scram_names(kafka, SCRAMS[0], ScramFirst(MINE, authzid="admin"), USERS["mallory"]) is None
 
 
 @pytest.mark.parametrize("is_raw", [False, True])
 @pytest.mark.parametrize("mechanism", SCRAMS)
 async def test_a_delegation_token_has_an_owner_for_the_broker_and_none_here(kafka, token, mechanism, is_raw):
     token_id, password = token
-    for extensions in (
-        (("tokenauth", "true"),),
-        (("tokenauth", "false"), ("tokenauth", "TRUE")),
-        (("n", "admin"), ("tokenauth", "true")),
-    ):
+    for extensions in ((TRUE,), (("tokenauth", "false"), ("tokenauth", "TRUE")), (("n", "admin"), TRUE)):
         first = ScramFirst(token_id, extensions)
         found = await scram_names(kafka, mechanism, first, password, behind=",n=admin", is_raw=is_raw)
         assert found == ("mallory", None), extensions
@@ -232,16 +198,16 @@ def bearer(*auths, head=b"n,,", more=()):
     return head + b"\x01" + b"".join(pair + b"\x01" for pair in (*pairs, *more)) + b"\x01"
 
 
-OVER, MINE = unsecured_token("admin", lasts_s=-60), unsecured_token("mallory")
+OVER, OWN = unsecured_token("admin", lasts_s=-60), unsecured_token("mallory")
 BEARERS = {
-    "its own": ([bearer(MINE)], ("mallory", "User:mallory")),
-    "one that is over, then its own": ([bearer(OVER), bearer(MINE)], ("mallory", "User:mallory")),
+    "its own": ([bearer(OWN)], ("mallory", "User:mallory")),
+    "one that is over, then its own": ([bearer(OVER), bearer(OWN)], ("mallory", "User:mallory")),
     "one that is over, then none": ([bearer(OVER), b"\x01"], None),
-    "two in one message": ([bearer(OVER, MINE)], ("mallory", "User:mallory")),
-    "the wrong one last": ([bearer(MINE, OVER), b"\x01"], None),
-    "extensions": ([bearer(MINE, more=[b"traceId=1", b"Auth=x"])], ("mallory", "User:mallory")),
-    "its authorization id": ([bearer(MINE, head=b"n,a=mallory,")], ("mallory", "User:mallory")),
-    "another's authorization id": ([bearer(MINE, head=b"n,a=admin,")], None),
+    "two in one message": ([bearer(OVER, OWN)], ("mallory", "User:mallory")),
+    "the wrong one last": ([bearer(OWN, OVER), b"\x01"], None),
+    "extensions": ([bearer(OWN, more=[b"traceId=1", b"Auth=x"])], ("mallory", "User:mallory")),
+    "its authorization id": ([bearer(OWN, head=b"n,a=mallory,")], ("mallory", "User:mallory")),
+    "another's authorization id": ([bearer(OWN, head=b"n,a=admin,")], None),
     "blanks around its name": ([bearer(unsecured_token(" mallory"))], ("spaced", None)),
 }
 
@@ -249,12 +215,12 @@ BEARERS = {
 @pytest.mark.parametrize("is_raw", [False, True])
 @pytest.mark.parametrize(("tokens", "expected"), BEARERS.values(), ids=BEARERS)
 async def test_by_oauthbearer_the_accepted_token_names(kafka, tokens, expected, is_raw):
-    assert await names(kafka, "OAUTHBEARER", said(*tokens), is_raw=is_raw) == expected
+    assert await names(kafka, TOPICS, "OAUTHBEARER", said(*tokens), is_raw=is_raw) == expected
 
 
 async def test_by_generated_bearer_messages_the_two_agree(kafka):
     chance, accepted = random.Random(SEED), 0
-    parts = (OVER, MINE, b"opaque", b"a.b.c", unsecured_token("admin", lasts_s=-1, sub2="mallory"))
+    parts = (OVER, OWN, b"opaque", b"a.b.c", unsecured_token("admin", lasts_s=-1, sub2="mallory"))
     extras = (b"traceId=1", b"AUTH=Bearer " + OVER, b"xauth=Bearer " + OVER, b"e=auth=Bearer x")
     heads = (b"n,,", b"n,,", b"n,a=mallory,", b"n,a=admin,", b"N,,")
     for number in range(SAMPLES):
@@ -266,7 +232,7 @@ async def test_by_generated_bearer_messages_the_two_agree(kafka):
             )
             for _ in range(chance.randrange(1, 4))
         ]
-        found = await names(kafka, "OAUTHBEARER", said(*tokens), is_raw=chance.random() < 0.3)
+        found = await names(kafka, TOPICS, "OAUTHBEARER", said(*tokens), is_raw=chance.random() < 0.3)
         assert found in (None, ("mallory", "User:mallory")), f"seed {SEED}, number {number}: {tokens}"
         accepted += found is not None
     assert accepted >= SAMPLES // 10
@@ -379,7 +345,7 @@ async def test_a_renewal_by_another_mechanism_is_closed(kafka):
     await asyncio.sleep(BETWEEN_RENEWALS_S)
     assert (await client.handshake("OAUTHBEARER"))[0] == 0
     with pytest.raises(asyncio.IncompleteReadError):  # no answer tells why
-        await client.authenticate(said(bearer(MINE)))
+        await client.authenticate(said(bearer(OWN)))
     client.close()
 
 
@@ -443,7 +409,7 @@ async def test_a_rule_for_one_principal_is_for_nobody_else(kafka, token, tmp_pat
     logins = (
         ("SCRAM-SHA-256", scram("SCRAM-SHA-256", trick, USERS["mallory"], behind=",n=admin"), 32),
         ("SCRAM-SHA-256", scram("SCRAM-SHA-256", nobody, token[1], behind=",n=admin"), 32),
-        ("OAUTHBEARER", said(bearer(OVER), bearer(MINE)), 32),
+        ("OAUTHBEARER", said(bearer(OVER), bearer(OWN)), 32),
         ("SCRAM-SHA-512", scram("SCRAM-SHA-512", ScramFirst("admin"), USERS["admin"]), 0),
     )
     async with RunningProxy(config=file) as proxy:
@@ -452,10 +418,7 @@ async def test_a_rule_for_one_principal_is_for_nobody_else(kafka, token, tmp_pat
             assert (await client.handshake(mechanism))[0] == 0
             assert (await client.authenticate(exchange))[0] == 0
             topic = "admin" if expected == 0 else "mallory"
-            old = batch([time.time_ns() // 1_000_000 - TEN_DAYS_MS])
-            answer = await client.frame(produce({topic: {0: old}}, version=8))
-            answered = k00_produce.read_response(8, answer[4:])
-            assert answered.topics[0].partitions[0].error_code == expected
+            assert await produced(client, topic, time.time_ns() // 1_000_000 - TEN_DAYS_MS) == expected
             client.close()
     fates = {
         (line.get("rule"), line.get("principal"), line["verdict"])
@@ -477,9 +440,6 @@ async def test_the_documents_allowance_by_name_is_not_nobodys(kafka_440, topic, 
     )
     async with RunningProxy(config=file) as proxy:
         client = await connect(proxy.bootstrap_servers)
-        old = batch([time.time_ns() // 1_000_000 - 2 * 86_400_000])
-        answer = await client.frame(produce({topic: {0: old}}, version=8))
-        answered = k00_produce.read_response(8, answer[4:])
-        assert answered.topics[0].partitions[0].error_code == 32
+        assert await produced(client, topic, time.time_ns() // 1_000_000 - 2 * 86_400_000) == 32
         client.close()
     assert {line["rule"] for line in proxy.decisions() if line["event"] == "decision"} == {"everybody"}
