@@ -23,7 +23,7 @@ from benchmarks.loads import Load
 from benchmarks.processes import Command, Program, ProgramError, Workshop
 from benchmarks.proxies import BROKERS, PROXIES, Place, Proxy
 from benchmarks.tools import MissingError, find, load_programs, require_tls
-from tsproxy.testing.identity import Identity
+from tsproxy.testing.client_options import Identity
 from tsproxy.testing.ports import free_ports
 
 _PORTS: Final = 1 + BROKERS

@@ -19,8 +19,7 @@ from benchmarks.tools import MissingError
 from tsproxy.testing.admin import connect
 from tsproxy.testing.class_archive import prepare_classes
 from tsproxy.testing.jars import JarsError, fetch_kafka_jars
-from tsproxy.testing.java import JavaError
-from tsproxy.testing.java_process import java_command
+from tsproxy.testing.java import JavaError, java_command
 from tsproxy.testing.kafka_cluster import DEFAULT_VERSION
 from tsproxy.testing.ports import free_ports
 from tsproxy.testing.server_properties import (

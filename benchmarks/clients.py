@@ -29,7 +29,7 @@ from benchmarks.tools import MissingError, find
 from tests.clients.foreign import go_program
 from tsproxy.fastpath.adaptive import TRUSTED_AFTER
 from tsproxy.testing.jars import JarsError
-from tsproxy.testing.java_process import source_command
+from tsproxy.testing.java import source_command
 from tsproxy.testing.kafka_cluster import DEFAULT_VERSION
 
 _TCP: Final = (HAPROXY, AGAIN)

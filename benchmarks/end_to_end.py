@@ -17,7 +17,7 @@ from benchmarks.processes import ProgramError
 from benchmarks.proxies import AGAIN, HAPROXY, PEERS, TSPROXY, Proxy, tsproxy
 from benchmarks.rounds import in_rounds, ratio, spread
 from benchmarks.sections import Section
-from tsproxy.testing.java_process import java_command
+from tsproxy.testing.java import java_command
 from tsproxy.testing.kafka_cluster import DEFAULT_VERSION
 
 RATE: Final = 5_000

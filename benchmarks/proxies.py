@@ -14,7 +14,7 @@ from typing import Final
 
 from benchmarks.processes import Command
 from benchmarks.tools import MissingError, find
-from tsproxy.testing.identity import Identity
+from tsproxy.testing.client_options import Identity
 
 TUNED_BUFFER_BYTES: Final = 262_144
 """The default of haproxy and nginx, 16 KiB, costs two to three times the CPU for large frames."""

@@ -84,7 +84,6 @@ HELD = {
     "tsproxy/testing/jars.py": "jars",
     "tsproxy/testing/formatting.py": "jars",
     "tsproxy/testing/class_archive.py": "jars",
-    "tsproxy/testing/maven.py": "jars",
 }
 """Each module that gives a file its name when it is whole -> its maker."""
 

@@ -15,7 +15,7 @@ from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import IO, Final
 
-from tsproxy.testing.guarded import guarded_folder
+from tsproxy.testing.guard import guarded_folder
 from tsproxy.testing.ports import free_ports
 
 HOST: Final = "127.0.0.1"

@@ -9,7 +9,7 @@ from tests.clients import foreign
 from tests.clients.programs.plain_words import plain_words
 from tsproxy.testing.client_options import ClientOptions
 from tsproxy.testing.jars import fetch_kafka_jars
-from tsproxy.testing.java_process import source_command
+from tsproxy.testing.java import source_command
 
 
 @dataclass(frozen=True)

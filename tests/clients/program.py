@@ -4,7 +4,7 @@ import asyncio
 from asyncio.subprocess import PIPE
 from contextlib import asynccontextmanager, suppress
 
-from tsproxy.testing.guarded import guarded_folder
+from tsproxy.testing.guard import guarded_folder
 
 PATIENCE_S = 240
 """Longer than any program's own, so that it is the program that tells what it waited for."""

@@ -15,7 +15,7 @@ from tests.clients.connections import Watch
 from tests.clients.play import ports_of
 from tests.proxy.world import until
 from tsproxy.testing.jars import Dependency, fetch_jars, fetch_kafka_jars
-from tsproxy.testing.java_process import java_command, source_command
+from tsproxy.testing.java import java_command, source_command
 from tsproxy.testing.proxy import RunningProxy
 
 pytestmark = [

@@ -11,7 +11,7 @@ from aiokafka import AIOKafkaConsumer
 from tests.clients.kcat import needs_kcat
 from tests.clients.play import ports_of
 from tsproxy.testing.jars import fetch_tools
-from tsproxy.testing.java_process import java_command
+from tsproxy.testing.java import java_command
 from tsproxy.testing.kafka_cluster import KafkaCluster
 from tsproxy.testing.proxy import RunningProxy
 

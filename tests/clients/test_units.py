@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from tsproxy.testing.java_process import source_command
+from tsproxy.testing.java import source_command
 
 PAGE = Path(__file__).parents[2] / "docs" / "guide" / "for-producers.md"
 INSTANT_MS = 1_796_083_200_000

@@ -5,7 +5,7 @@ from aiokafka import AIOKafkaProducer
 from aiokafka.errors import InvalidTimestampError
 
 from tests.e2e.test_policy import DAY_MS, decided, now_ms
-from tsproxy.testing.identity import client_context
+from tsproxy.testing.client_options import client_context
 from tsproxy.testing.proxy import RunningProxy
 
 CONFIG = """\

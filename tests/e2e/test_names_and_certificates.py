@@ -9,7 +9,7 @@ from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
 from aiokafka.errors import KafkaError
 
 from tests.proxy.world import until
-from tsproxy.testing.identity import client_context
+from tsproxy.testing.client_options import client_context
 from tsproxy.testing.proxy import RunningProxy
 
 CONFIG = """

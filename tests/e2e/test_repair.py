@@ -9,7 +9,7 @@ from aiokafka import AIOKafkaConsumer, TopicPartition
 
 from tests.full_only import variations
 from tsproxy.testing.jars import fetch_tools
-from tsproxy.testing.java_process import java_command
+from tsproxy.testing.java import java_command
 from tsproxy.testing.java_producer import Acknowledged, JavaProducer, JavaRecord
 from tsproxy.testing.proxy import RunningProxy
 

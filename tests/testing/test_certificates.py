@@ -7,7 +7,7 @@ import pytest
 from cryptography import x509
 
 from tsproxy.testing.certificates import CertificateAuthority
-from tsproxy.testing.identity import client_context
+from tsproxy.testing.client_options import client_context
 
 HOST = "b1.kafka.test"
 KEYS = {"SubjectKeyIdentifier": False, "AuthorityKeyIdentifier": False, "KeyUsage": True}

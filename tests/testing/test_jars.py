@@ -195,7 +195,7 @@ def test_a_failed_fetch_says_what_is_missing_and_leaves_nothing_half_done(reposi
 
 
 def test_a_mirror_that_is_away_is_named_without_its_password(repository, tmp_path, monkeypatch):
-    monkeypatch.setattr("tsproxy.testing.maven._RETRIES", 0)
+    monkeypatch.setattr(jars, "_RETRIES", 0)
     repository.name_as_mirror(tmp_path / "home", url="http://me:secret@127.0.0.1:9/jars")
     with pytest.raises(JarsError, match=r"127\.0\.0\.1.*\.netrc") as failed:
         fetch_jars("things-1", [THING])
@@ -213,14 +213,12 @@ def test_a_file_with_another_sum_is_not_kept(repository, tmp_path):
     ("of", "is_used"), [("*", True), ("external:*,!central", False), ("a, central", True)]
 )
 def test_only_a_mirror_of_central_is_used(repository, tmp_path, of, is_used):
-    from tsproxy.testing.maven import mirror
-
     repository.name_as_mirror(tmp_path / "home", of=of)
-    assert (mirror() == repository.url) is is_used
+    assert (jars.mirror() == repository.url) is is_used
 
 
 def test_without_jgo_the_packages_are_named(repository, monkeypatch):
-    monkeypatch.setitem(sys.modules, "tsproxy.testing.maven", None)
+    monkeypatch.setitem(sys.modules, "jgo.maven", None)
     with pytest.raises(JarsError, match="pip install jgo requests"):
         fetch_jars("things-1", [THING])
 

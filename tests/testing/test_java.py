@@ -8,8 +8,7 @@ import pytest
 
 from tsproxy.testing.class_archive import prepare_classes
 from tsproxy.testing.jars import fetch_kafka_jars
-from tsproxy.testing.java import JavaError, find_java
-from tsproxy.testing.java_process import archive_of, java_command
+from tsproxy.testing.java import JavaError, archive_of, find_java, java_command
 
 
 @pytest.fixture

@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from tsproxy.testing.java import find_java
-from tsproxy.testing.java_process import source_command
+from tsproxy.testing.java import find_java, source_command
 
 PROGRAM = Path(__file__).with_name("Release.java")
 

@@ -9,8 +9,7 @@ demo and the benchmarks of this project use it, too. It needs Java 17 or newer a
 
     __main__         `python -m tsproxy.testing`: a broker until Ctrl-C
     java             finds Java, or says in one sentence what to install
-    jars             fetches jars once, into the user's cache
-    maven            where they come from: Maven Central or its mirror
+    jars             fetches jars once, from Maven Central or its mirror, into the user's cache
     kafka_cluster    one to three real brokers, any listener security, always stopped
     proxy            `tsproxy run` as a process, always stopped
     client_options   options with which aiokafka, librdkafka and Java clients connect

@@ -2,8 +2,7 @@
 
 It uses aiokafka's connection and message structs, with one request and one answer at a time. aiokafka's admin
 client (0.14) is not usable here: it sends AlterConfigs in a form that brokers cannot read, and logs an error
-for every connection that is rejected while a broker starts. It also lacks IncrementalAlterConfigs (KIP-339),
-which is defined here at version 0: every broker from 2.3 to 4.x knows it.
+for every connection that is rejected while a broker starts. It also lacks IncrementalAlterConfigs (KIP-339).
 """
 
 from collections.abc import AsyncIterator, Iterable, Mapping
@@ -13,10 +12,13 @@ from typing import Any, Final
 from aiokafka.conn import AIOKafkaConnection, create_conn
 from aiokafka.errors import for_code
 from aiokafka.protocol.admin import CreateTopicsRequest, DeleteTopicsRequest, DescribeConfigsRequest
-from aiokafka.protocol.api import Request, RequestStruct, Response
 from aiokafka.protocol.metadata import MetadataRequest
 from aiokafka.protocol.offset import OffsetRequest
-from aiokafka.protocol.types import Array, Boolean, Int8, Int16, Int32, Schema, String
+
+from tsproxy.cluster.raw_request import raw_api
+from tsproxy.model.kafka import ApiKey
+from tsproxy.wire import primitives as put
+from tsproxy.wire.primitives import Reader
 
 _TIMEOUT_MS: Final = 30_000
 _TOPIC: Final = 2
@@ -29,52 +31,20 @@ _NONE: Final = 0
 _UNKNOWN_TOPIC_OR_PARTITION: Final = 3
 
 
-class _IncrementalAlterConfigsResponse(Response):  # type: ignore[misc] # aiokafka carries no types
-    API_KEY = 44
-    API_VERSION = 0
-    SCHEMA = Schema(
-        ("throttle_time_ms", Int32),
-        (
-            "resources",
-            Array(
-                ("error_code", Int16),
-                ("error_message", String("utf-8")),
-                ("resource_type", Int8),
-                ("resource_name", String("utf-8")),
-            ),
-        ),
+_ALTER: Final = raw_api(ApiKey.INCREMENTAL_ALTER_CONFIGS, 1, "IncrementalAlterConfigs v1")
+
+
+def _altered(topic: str, config: Mapping[str, str | None]) -> bytes:
+    """The body of IncrementalAlterConfigs v1 for one topic. A value of None deletes the config."""
+    changes = b"".join(
+        put.string(name, True)
+        + put.int8(_DELETE if value is None else _SET)
+        + put.string(value, True)
+        + b"\0"
+        for name, value in config.items()
     )
-
-
-class _IncrementalAlterConfigsStruct(RequestStruct):  # type: ignore[misc] # aiokafka carries no types
-    API_KEY = 44
-    API_VERSION = 0
-    RESPONSE_TYPE = _IncrementalAlterConfigsResponse
-    SCHEMA = Schema(
-        (
-            "resources",
-            Array(
-                ("resource_type", Int8),
-                ("resource_name", String("utf-8")),
-                (
-                    "configs",
-                    Array(("name", String("utf-8")), ("operation", Int8), ("value", String("utf-8"))),
-                ),
-            ),
-        ),
-        ("validate_only", Boolean),
-    )
-
-
-class _IncrementalAlterConfigsRequest(Request[_IncrementalAlterConfigsStruct]):  # type: ignore[misc] # aiokafka carries no types
-    API_KEY = 44
-
-    def __init__(self, topic: str, config: Mapping[str, str | None]) -> None:
-        operations = [(name, _DELETE if value is None else _SET, value) for name, value in config.items()]
-        self._resources = [(_TOPIC, topic, operations)]
-
-    def build(self, request_struct_class: type[_IncrementalAlterConfigsStruct]) -> Any:
-        return request_struct_class(self._resources, False)
+    configs = put.array(len(config), True) + changes + b"\0"
+    return put.array(1, True) + put.int8(_TOPIC) + put.string(topic, True) + configs + bytes(2)
 
 
 class Admin:
@@ -121,9 +91,10 @@ class Admin:
 
     async def alter_topic(self, name: str, config: Mapping[str, str | None]) -> None:
         """Sets topic configs. A value of None restores the default."""
-        answer = await self._connection.send(_IncrementalAlterConfigsRequest(name, config))
-        for error in answer.to_object()["resources"]:
-            _raise_if(error["error_code"], error["error_message"])
+        answer = await self._connection.send(_ALTER(_altered(name, config)))
+        reader = Reader(answer.body, pos=4)  # behind throttle_time_ms
+        assert reader.array(True) == 1, "one topic was altered"
+        _raise_if(reader.int16(), reader.nullable_string(True))
 
     async def topic_config(self, name: str) -> dict[str, str]:
         """All configs of the topic that are in force at this broker, with defaults."""

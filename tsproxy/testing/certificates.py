@@ -18,7 +18,7 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-from tsproxy.testing.identity import Identity
+from tsproxy.testing.client_options import Identity
 
 LOOPBACK_HOSTS: Final = ("localhost", "127.0.0.1")
 

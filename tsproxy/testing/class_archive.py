@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Final
 
 from tsproxy.testing.formatting import format_nodes
-from tsproxy.testing.guarded import guarded_folder
-from tsproxy.testing.java_process import archive_of
+from tsproxy.testing.guard import guarded_folder
+from tsproxy.testing.java import archive_of
 from tsproxy.testing.kafka_node import KafkaNode, KafkaStartError, Runtime
 from tsproxy.testing.ports import free_ports
 from tsproxy.testing.server_properties import ClientSecurity, NodePorts, server_properties

@@ -1,10 +1,18 @@
 """Options to connect to a cluster, or to a proxy in front of it, for each client library."""
 
+import ssl
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tsproxy.testing.identity import Identity, client_context
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """A certificate and its private key; `keystore` contains both, as Java expects it."""
+
+    certificate: Path
+    key: Path
+    keystore: Path
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,3 +89,11 @@ class ClientOptions:
                 ),
             }
         return options
+
+
+def client_context(ca: Path, identity: Identity | None = None) -> ssl.SSLContext:
+    """A client's TLS context that trusts `ca`, checks host names, and sends `identity` if there is one."""
+    context = ssl.create_default_context(cafile=ca)
+    if identity is not None:
+        context.load_cert_chain(identity.certificate, identity.key)
+    return context

@@ -15,6 +15,8 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Final
 
@@ -53,6 +55,25 @@ def _guard(folder: Path) -> None:
         if not folder.exists():
             return
         time.sleep(_BETWEEN_TRIES_S)
+
+
+@asynccontextmanager
+async def guarded_folder(prefix: str) -> AsyncIterator[tuple[Path, int]]:
+    """A new temporary folder whose name begins with `prefix`, and a process group for its users.
+
+    When the block ends, or this process dies, the guard kills the group and removes the folder.
+    """
+    import asyncio  # not above: the guard itself starts quickly
+    import tempfile
+
+    folder = Path(tempfile.mkdtemp(prefix=prefix))
+    guard = start_guard(folder)
+    try:
+        yield folder, guard.pid
+    finally:
+        # Started at once, so that not even a second cancellation can prevent the end.
+        ending = asyncio.get_running_loop().run_in_executor(None, guard.communicate)
+        await asyncio.shield(ending)
 
 
 if __name__ == "__main__":

@@ -4,28 +4,48 @@ A list of `Dependency` pins a set of jars. Each set has a folder, named after th
 list: `$XDG_CACHE_HOME/tsproxy/kafka-4.4.0-1a2b3c4d/`. A folder is complete as soon as it exists, and it never
 changes. So a broker of one checkout keeps its jars when another checkout has a new list.
 
-They come from Maven Central, or from its mirror in Maven's settings (`maven.py`).
-`python -m tsproxy.testing.jars 4.4.0 3.9.1` fetches the brokers' jars ahead of time.
+They come from Maven Central, or from the mirror of it that Maven's settings name. `jgo` reads the POMs and
+decides which versions belong together, by Maven's rules. Each file is fetched here, compared with its SHA-1,
+and counted for whoever waits. `python -m tsproxy.testing.jars 4.4.0 3.9.1` fetches the brokers' jars ahead of
+time.
 """
 
 import fcntl
 import hashlib
 import os
+import re
 import sys
+import xml.etree.ElementTree as ET
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
+from tsproxy.model.words import many
+from tsproxy.testing.progress import Shown
 from tsproxy.testing.unfinished import unfinished
+
+if TYPE_CHECKING:  # only who fetches needs jgo
+    from jgo.maven import Artifact, MavenContext
 
 _LOG4J: Final = "2.25.5"
 _JANINO: Final = "3.1.12"
 _TOOLS_OF: Final = {"4.4.0": "4.3.1"}
 """Releases whose command line tools are not in Maven Central, with the release whose tools they get. Some of
 these tools only run with the other jars of their own release (`fetch_tools`)."""
+_CENTRAL: Final = "central"
+"""Maven's own name of the repository."""
+_AT_ONCE: Final = 6
+_TIMEOUT_S: Final = 30
+"""Without a byte for so long, a request is tried again."""
+_RETRIES: Final = 4
+_TRIED_AGAIN: Final = (429, 500, 502, 503, 504)
+"""HTTP status codes."""
+_HINT: Final = "A mirror of `central` is named in Maven's ~/.m2/settings.xml; its password may be in ~/.netrc"
+_RUN_TIME: Final = ("compile", "runtime")
 
 
 class JarsError(RuntimeError):
@@ -121,14 +141,25 @@ def _cache_folder() -> Path:
 
 
 def _fetch(name: str, dependencies: Sequence[Dependency], folder: Path, repository: Path) -> None:
+    """Puts the jars of `dependencies` into `folder`. Files that were fetched before are in `repository`. A
+    revision in `dependencies` wins over those that others ask for, as in a project of Maven."""
     try:
-        from tsproxy.testing.maven import fetch  # only who fetches needs jgo
+        from jgo.constants import MAVEN_CENTRAL_URL
+        from jgo.maven import Artifact, MavenContext, PythonResolver
+
+        url = mirror() or MAVEN_CENTRAL_URL
+        with _Downloads(url) as downloads:
+            resolver = PythonResolver()
+            resolver.download = downloads.download  # type: ignore[method-assign]  # the one that fetches
+            context = MavenContext(resolver, repository, local_repos=[], remote_repos={_CENTRAL: url})
+            with ThreadPoolExecutor(_AT_ONCE) as pool:
+                for jar in pool.map(Artifact.resolve, _artifacts(context, dependencies)):
+                    (folder / jar.name).hardlink_to(jar)
     except ImportError as error:
         raise JarsError(f"{error}. It is needed to fetch jars: pip install jgo requests") from error
-    try:
-        fetch(dependencies, folder, repository)
-    except JarsError as error:
-        raise JarsError(f"the jars of {name} could not be fetched: {error}") from error
+    except (OSError, RuntimeError, ValueError, KeyError, ET.ParseError) as error:
+        text = f"{_without_password(str(error))}. {_HINT}"
+        raise JarsError(f"the jars of {name} could not be fetched: {text}") from error
 
 
 @contextmanager
@@ -137,6 +168,104 @@ def _only_one_process(lock: Path) -> Iterator[None]:
     with lock.open("w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield
+
+
+def _without_password(text: str) -> str:
+    return re.sub(r"//[^/@\s]*@", "//", text)
+
+
+def _artifacts(context: "MavenContext", dependencies: Sequence[Dependency]) -> "list[Artifact]":
+    named = {
+        each: context.create_dependency(f"{each.organisation}:{each.name}:{each.revision}")
+        for each in dependencies
+    }
+    chosen = {(each.groupId, each.artifactId): each.artifact for each in named.values()}
+    if transitive := [named[each] for each in dependencies if each.transitive]:
+        for needed in context.resolver.resolve(transitive)[1]:
+            if needed.scope in _RUN_TIME and not needed.optional:
+                chosen.setdefault((needed.groupId, needed.artifactId), needed.artifact)
+    return [*chosen.values()]
+
+
+class _Downloads:
+    """Fetches each file whole or not at all, over connections that are kept."""
+
+    def __init__(self, url: str) -> None:
+        import requests
+        from requests.adapters import HTTPAdapter
+        from urllib3.util import Retry
+
+        retries = Retry(total=_RETRIES, backoff_factor=0.5, status_forcelist=_TRIED_AGAIN)
+        self._url = url.rstrip("/")
+        self._session = requests.Session()
+        self._session.mount(self._url, HTTPAdapter(pool_maxsize=_AT_ONCE, max_retries=retries))
+        self._shown = Shown()
+        self._jars = 0
+        self._bytes = 0
+
+    def __enter__(self) -> "_Downloads":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._shown.clear()
+        self._session.close()
+
+    def download(self, artifact: "Artifact") -> Path:
+        """The file of `artifact` in the local repository. Raises JarsError or OSError."""
+        name = f"{artifact.component.path_prefix.as_posix()}/{artifact.filename}"
+        content = self._get(name)
+        told = self._get(f"{name}.sha1").decode().split()[0]
+        if hashlib.sha1(content, usedforsecurity=False).hexdigest() != told:
+            raise JarsError(f"{name} has another SHA-1 than the repository says, {told}")
+        if artifact.packaging == "pom":
+            content = _with_its_parents_version(content)
+        path = artifact.cached_path
+        assert path is not None
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with unfinished(path) as draft:
+            draft.write_bytes(content)
+            draft.rename(path)
+        self._jars += artifact.packaging == "jar"
+        self._bytes += len(content)
+        self._shown.show(f"{many(self._jars, 'jar')}, {self._bytes / 1e6:.0f} MB")
+        return path
+
+    def _get(self, name: str) -> bytes:
+        answer = self._session.get(f"{self._url}/{name}", timeout=_TIMEOUT_S)
+        if not answer.ok:
+            raise JarsError(f"{name}: HTTP status {answer.status_code}")
+        return answer.content
+
+
+def _with_its_parents_version(pom: bytes) -> bytes:
+    """jgo leaves `${project.parent.version}` as it is; the POMs of Janino and of AWS need it."""
+    found = re.search(rb"<parent>.*?<version>([^<]*)</version>.*?</parent>", pom, re.DOTALL)
+    return pom.replace(b"${project.parent.version}", found[1]) if found else pom
+
+
+def mirror() -> str | None:
+    """The address of the mirror that Maven's settings.xml names for Maven Central, or None.
+
+    The user's file is read before that of the installation, as Maven does. Raises JarsError for a file that
+    is no XML.
+    """
+    folders = [Path.home() / ".m2"]
+    if "MAVEN_HOME" in os.environ:
+        folders.append(Path(os.environ["MAVEN_HOME"], "conf"))
+    files = [folder / "settings.xml" for folder in folders]
+    return next((address for file in files if file.is_file() for address in _mirrors(file)), None)
+
+
+def _mirrors(settings: Path) -> Iterator[str]:
+    try:
+        root = ET.parse(settings).getroot()  # noqa: S314 - the user's own file
+    except ET.ParseError as error:
+        raise JarsError(f"{settings} is no XML: {error}") from error
+    for each in root.iterfind("{*}mirrors/{*}mirror"):
+        of = (each.findtext("{*}mirrorOf") or "").replace(" ", "").split(",")
+        address = (each.findtext("{*}url") or "").strip()
+        if address and f"!{_CENTRAL}" not in of and {_CENTRAL, "*", "external:*"} & {*of}:
+            yield re.sub(r"\$\{env\.(\w+)\}", lambda name: os.environ.get(name[1], ""), address)
 
 
 def main(versions: Sequence[str]) -> int:

@@ -1,4 +1,5 @@
-"""Finds the Java for Kafka and Spark: in JAVA_HOME, else on PATH.
+"""Finds the Java for Kafka and Spark: in JAVA_HOME, else on PATH. Writes the command line of a Java process
+that starts quickly, uses little memory, and logs to standard error.
 
 `python -m tsproxy.testing.java` prints its path, or one sentence about what to install and exits with 1. The
 module uses only the standard library, because make asks it before it installs or downloads anything.
@@ -10,9 +11,12 @@ import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
+
+from tsproxy.testing.jars import fetch_compiler
 
 OLDEST_MAJOR: Final = 17
 """Kafka 4's brokers and Spark 4 do not run on older versions."""
@@ -71,6 +75,55 @@ def _executable() -> Path:
     if found is None:
         raise JavaError(f"There is no Java on this machine: {_WHAT_TO_DO}")
     return Path(found)
+
+
+_LOG_CONFIGURATION: Final = Path(__file__).with_name("log4j2.xml")
+_QUICK_START: Final = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto")
+_SILENT: Final = ("-Xlog:disable", "-Xlog:all=error:stderr")
+"""The virtual machine logs only errors, to standard error. Otherwise the output would contain messages about
+archives."""
+
+
+def archive_of(jars: Path) -> Path:
+    """The path of the class archive for a folder of jars and the Java in use (`class_archive.py`)."""
+    return jars.with_name(f"{jars.name}-java-{find_java().version}.jsa")
+
+
+def java_command(
+    class_path: Sequence[Path],
+    heap: str,
+    main_class: str,
+    *arguments: str | Path,
+    options: Sequence[str] = (),
+) -> list[str | Path]:
+    """The command that runs `main_class` from jars, with at most `heap` ("256m"); its log goes to standard
+    error.
+
+    An entry of the class path may end in `*` for all jars of a folder. `options` are for the virtual machine.
+    """
+    archive = archive_of(class_path[0].parent)
+    return [
+        find_java().executable,
+        f"-Xmx{heap}",
+        *_QUICK_START,
+        *_SILENT,
+        *([f"-XX:SharedArchiveFile={archive}"] if archive.exists() else ()),
+        *options,
+        f"-Dlog4j2.configurationFile={_LOG_CONFIGURATION.as_uri()}",
+        *("-cp", ":".join(map(str, class_path))),
+        main_class,
+        *arguments,
+    ]
+
+
+def source_command(class_path: Sequence[Path], heap: str, source: Path, *arguments: str) -> list[str | Path]:
+    """The command that compiles the Java class in `source` and runs it. A Java runtime is enough.
+
+    The class is named after its file. Raises JarsError if the compiler can't be fetched.
+    """
+    class_path = [*class_path, fetch_compiler() / "*"]
+    compiler = "org.codehaus.janino.SimpleCompiler"
+    return java_command(class_path, heap, compiler, source, source.stem, *arguments)
 
 
 def main() -> int:

@@ -25,9 +25,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, Final, Self
 
-from tsproxy.testing.guarded import guarded_folder
+from tsproxy.testing.guard import guarded_folder
 from tsproxy.testing.jars import fetch_kafka_jars
-from tsproxy.testing.java_process import source_command
+from tsproxy.testing.java import source_command
 from tsproxy.testing.kafka_cluster import DEFAULT_VERSION
 
 _SOURCE: Final = Path(__file__).with_name("RecordSender.java")

@@ -24,10 +24,9 @@ from aiokafka.errors import KafkaError
 
 from tsproxy.testing.admin import Admin, connect
 from tsproxy.testing.class_archive import prepare_classes
-from tsproxy.testing.client_options import ClientOptions, Login
+from tsproxy.testing.client_options import ClientOptions, Identity, Login
 from tsproxy.testing.formatting import format_nodes
-from tsproxy.testing.guarded import guarded_folder
-from tsproxy.testing.identity import Identity
+from tsproxy.testing.guard import guarded_folder
 from tsproxy.testing.jars import fetch_kafka_jars
 from tsproxy.testing.kafka_node import KafkaNode, PortTakenError, Runtime
 from tsproxy.testing.ports import free_ports, is_free

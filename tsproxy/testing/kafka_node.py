@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-from tsproxy.testing.java_process import java_command
+from tsproxy.testing.java import java_command
 from tsproxy.testing.server_properties import HOST, NodePorts
 
 _STOP_TIMEOUT_S: Final = 180

@@ -14,8 +14,7 @@ from pathlib import Path
 from typing import Final
 
 from tsproxy.testing.jars import JarsError, fetch_tools
-from tsproxy.testing.java import JavaError
-from tsproxy.testing.java_process import java_command
+from tsproxy.testing.java import JavaError, java_command
 from tsproxy.testing.kafka_cluster import DEFAULT_VERSION
 
 _TOOLS: Final = "org.apache.kafka.tools"

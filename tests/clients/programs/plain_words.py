@@ -7,8 +7,7 @@ mechanism, user, password.
 
 from pathlib import Path
 
-from tsproxy.testing.client_options import ClientOptions, Login
-from tsproxy.testing.identity import Identity
+from tsproxy.testing.client_options import ClientOptions, Identity, Login
 
 
 def plain_words(options):
