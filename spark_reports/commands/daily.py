@@ -7,7 +7,7 @@ from typing import Final
 
 from spark_reports import arguments
 from spark_reports.commands import daily_run, day_by_day
-from spark_reports.commands.publishing import Readers
+from spark_reports.commands.publishing import Publication
 from spark_reports.commands.spark_run import nothing_of, spark_at_work
 from spark_reports.exits import NothingToReportError, UsageError
 from spark_reports.log.completeness import period_text
@@ -52,18 +52,18 @@ def run(options: argparse.Namespace) -> int:
     """Make the report, write its files, print it, check the gates."""
     first, last = arguments.period_of(options)
     _require_possible(options, first, last)
-    readers = Readers.of(options)
+    publication = Publication.of(options)
     if options.each:
-        readers.of_day(first).check()
-        return day_by_day.run(options, readers, first, last)
-    readers.check()
-    report = _make(options, readers, first, last)
+        publication.of_day(first).check()
+        return day_by_day.run(options, publication, first, last)
+    publication.check()
+    report = _make(options, publication, first, last)
     if not options.quiet:
         sys.stdout.write(to_json(report) if options.json else markdown.render(report))
         sys.stdout.flush()
         if not options.json:
-            folder_name = readers.output.rstrip("/")
-            written = ", ".join(f"{folder_name}/report.{name}" for name in readers.formats)
+            folder_name = publication.output.rstrip("/")
+            written = ", ".join(f"{folder_name}/report.{name}" for name in publication.formats)
             sys.stdout.write(f"\nWritten: {written}\n")
     if options.notify:
         sys.stdout.write("".join(f"\n{text}" for text in grouped(report)))
@@ -85,16 +85,16 @@ def _require_possible(options: argparse.Namespace, first: date, last: date) -> N
         )
 
 
-def _make(options: argparse.Namespace, readers: Readers, first: date, last: date) -> Report:
+def _make(options: argparse.Namespace, publication: Publication, first: date, last: date) -> Report:
     # A log in the form of a table is usually large.
     is_brief = options.input_format == "json"
-    with spark_at_work(options, is_brief=is_brief, writes=readers.places) as spark:
+    with spark_at_work(options, is_brief=is_brief, writes=publication.places) as spark:
         from spark_reports.log import store
         from spark_reports.log.read import Source
 
         source = Source(options.input, first, last, store.Form(options.input_format))
         store.require(spark, source.form)
-        report = daily_run.made(spark, readers, source)
+        report = daily_run.made(spark, publication, source)
     if report is None:
         raise NothingToReportError(nothing_of(first, last, options.input))
     return report

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from spark_reports import arguments
 from spark_reports.commands import publishing
-from spark_reports.commands.publishing import Readers
+from spark_reports.commands.publishing import Publication
 from spark_reports.exits import GATE_TRIPPED, OK, LinesWouldVanishError
 from spark_reports.report import gates, kept_days
 from spark_reports.report.history import DayFacts
@@ -34,7 +34,7 @@ def add_report(parser: argparse.ArgumentParser, *, has_output: bool = True) -> N
     arguments.add_quiet(parser)
 
 
-def made(spark: "SparkSession", readers: Readers, source: "Source") -> Report | None:
+def made(spark: "SparkSession", publication: Publication, source: "Source") -> Report | None:
     """Make the report of `source`, and publish it. With a rollup, its days are stored there first. None if
     the log holds no line of the period.
 
@@ -46,30 +46,32 @@ def made(spark: "SparkSession", readers: Readers, source: "Source") -> Report | 
 
     now_ms = int(datetime.now(UTC).timestamp() * 1000)
     first, last = source.first, source.last
-    readers = readers.loaded(spark)
+    publication = publication.loaded(spark)
     with tables.summed(spark, source) as sums:
         if sums is None:
             return None
         known = None
-        if readers.rollup is not None:
-            if not readers.may_replace:
-                _require_same_log(kept_days.read(spark, readers.rollup, first, last), sums, readers.rollup)
-            rollup.store(rollup.producers(sums.rolled), readers.rollup, "producers", first, last)
+        if publication.rollup is not None:
+            if not publication.may_replace:
+                _require_same_log(
+                    kept_days.read(spark, publication.rollup, first, last), sums, publication.rollup
+                )
+            rollup.store(rollup.producers(sums.rolled), publication.rollup, "producers", first, last)
             drifts = sums.drifts.unionByName(rollup.left_out(sums.rolled))
-            rollup.store(drifts, readers.rollup, "drift", first, last)
+            rollup.store(drifts, publication.rollup, "drift", first, last)
             week_before = last - timedelta(days=DAYS_BEFORE)
-            known = rollup.stored(spark, readers.rollup, "producers", first=week_before, last=last)
-        found = tables.collect(sums, readers.top, known, readers.clients_asked)
+            known = rollup.stored(spark, publication.rollup, "producers", first=week_before, last=last)
+        found = tables.collect(sums, publication.top, known, publication.clients_asked)
         processes = {} if known is None else sums.processes
-    report, facts = readers.completed(spark, assemble(found, first, last, now_ms), found, processes)
-    readers.publish(spark, report, facts)
+    report, facts = publication.completed(spark, assemble(found, first, last, now_ms), found, processes)
+    publication.publish(spark, report, facts)
     return report
 
 
 def _require_same_log(kept: Mapping[str, DayFacts], sums: "Sums", folder: str) -> None:
     """Raises LinesWouldVanishError if a day of the rollup has processes of which the log has no line.
 
-    The rollup holds sums, so single lines cannot be compared. Lines that cannot be used any more are there.
+    The rollup holds sums, so single lines cannot be compared. Unusable lines still count as present.
     """
     for day, facts in kept.items():
         own = sums.processes.get(day, set())

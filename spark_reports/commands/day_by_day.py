@@ -12,7 +12,7 @@ from datetime import date, timedelta
 from typing import TYPE_CHECKING, Final
 
 from spark_reports.commands import daily_run
-from spark_reports.commands.publishing import Readers
+from spark_reports.commands.publishing import Publication
 from spark_reports.commands.spark_run import spark_at_work
 from spark_reports.exits import (
     FAILED,
@@ -38,11 +38,11 @@ def worst(codes: Iterable[int]) -> int:
     return next((code for code in _WORST_FIRST if code in found), OK)
 
 
-def run(options: argparse.Namespace, readers: Readers, first: date, last: date) -> int:
+def run(options: argparse.Namespace, publication: Publication, first: date, last: date) -> int:
     """Make the reports of all days of the period. Days without a line are named at the end."""
     codes: dict[date, int | None] = {}
-    days = Days(readers, options.fail_on, is_quiet=options.quiet)
-    with spark_at_work(options, is_brief=False, writes=readers.places) as spark:
+    days = Days(publication, options.fail_on, is_quiet=options.quiet)
+    with spark_at_work(options, is_brief=False, writes=publication.places) as spark:
         from spark_reports.log import store
         from spark_reports.log.read import Source
 
@@ -60,7 +60,7 @@ def run(options: argparse.Namespace, readers: Readers, first: date, last: date) 
 class Days:
     """The reports of several days."""
 
-    readers: Readers
+    publication: Publication
     fail_on: Collection[gates.Gate]
     is_quiet: bool
 
@@ -70,9 +70,9 @@ class Days:
         Return OK, GATE_TRIPPED, FAILED if no line of the day can be used or if the rollup holds it of another
         log, or None if there is no line.
         """
-        day, readers = source.first, self.readers.of_day(source.first)
+        day, publication = source.first, self.publication.of_day(source.first)
         try:
-            report = daily_run.made(spark, readers, source)
+            report = daily_run.made(spark, publication, source)
         except NoFilesError:
             return None
         except (NothingToReportError, LinesWouldVanishError) as error:
@@ -82,6 +82,6 @@ class Days:
             return None
         if not self.is_quiet:
             text = f"{report['first_day']}: {report['headline']} {report['log']['sentence']}"
-            sys.stdout.write(f"{text} Written to {readers.output}.\n")
+            sys.stdout.write(f"{text} Written to {publication.output}.\n")
             sys.stdout.flush()
         return daily_run.status(report, self.fail_on, str(day))

@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Final
 
 from spark_reports import arguments
 from spark_reports.commands import compact, daily_run, day_by_day
-from spark_reports.commands.publishing import Readers
+from spark_reports.commands.publishing import Publication
 from spark_reports.commands.spark_run import nothing_of, spark_at_work
 from spark_reports.exits import NothingToReportError, UsageError
 from spark_reports.report import files
@@ -73,17 +73,17 @@ def add(commands: arguments.Commands) -> None:
 def run(options: argparse.Namespace) -> int:
     day, _ = arguments.period_of(options)
     complete(options)
-    readers = Readers.of(options)
-    readers.of_day(day).check()
-    places = [*compact.table_places(options.table, options.table_format), *readers.places]
+    publication = Publication.of(options)
+    publication.of_day(day).check()
+    places = [*compact.table_places(options.table, options.table_format), *publication.places]
     with spark_at_work(options, is_brief=False, writes=places) as spark:
         from spark_reports.log import store
         from spark_reports.log.read import Source
 
         if options.store is not None:
-            readers = readers.owned(spark, options.store)
-        own = day_by_day.Days(readers, options.fail_on, is_quiet=options.quiet)
-        others = replace(own, readers=replace(readers, letters_to=None))
+            publication = publication.owned(spark, options.store)
+        own = day_by_day.Days(publication, options.fail_on, is_quiet=options.quiet)
+        others = replace(own, publication=replace(publication, letters_to=None))
         again = replace(others, fail_on=())
         table = store.Table(options.table, store.Form(options.table_format))
         unmade = Unmade(spark, options.output)

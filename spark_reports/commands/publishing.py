@@ -1,6 +1,6 @@
 """A report and its readers, as the options say: its files, owners, letters to them, links, the index.
 
-`Readers` is built once from the options. A report becomes complete by it, then it is published.
+`Publication` is built once from the options. A report becomes complete by it, then it is published.
 """
 
 import argparse
@@ -35,7 +35,7 @@ _OWNERS: Final = "owners.toml"
 
 
 def add(parser: argparse.ArgumentParser, *, has_output: bool) -> None:
-    """Add the options from which `Readers` are built."""
+    """Add the options from which a `Publication` is built."""
     parser.add_argument(
         "--output",
         required=has_output,
@@ -108,7 +108,7 @@ def _address(text: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Readers:
+class Publication:
     """A report as its readers get it: where it goes, in which forms, and what is added for them."""
 
     output: str

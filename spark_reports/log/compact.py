@@ -62,8 +62,7 @@ class Compacted:
     """Days before the period with late lines that were not written again: the number of lines that the input
     lacks, by day."""
     missing_days: list[str]
-    """The days directly before the first of the days looked back to, if no run has written them, nor any day
-    after them."""
+    """Days directly before the look-back window that no run ever wrote."""
 
     @property
     def corrupt_rate(self) -> float:

@@ -68,7 +68,7 @@ def notices(config: Config, now_ms: int) -> tuple[Problem, ...]:
     for parsed, waiver in zip(section["waivers"], policy.waivers, strict=True):
         found += _not_globs(parsed, waiver.match)
         if waiver.until_ms <= now_ms:
-            text = f"was {instant_text(waiver.until_ms)}: it is inert; take it out, or give it a later end"
+            text = f"was {instant_text(waiver.until_ms)}: it has no effect: remove it or extend `until`"
             found.append(parsed.problem(text, "until"))
         elif claims_of(waiver.match):
             found.append(_allowed_by_claim(parsed, waiver.match, "lets everything pass"))
@@ -109,7 +109,7 @@ def _is_loopback(host: str) -> bool:
 def _shell_variable(parsed: Parsed, key: str) -> Iterator[Problem]:
     secret: Secret | None = parsed[key]
     if secret and _SHELL_VARIABLE.fullmatch(secret.reveal()):
-        text = "looks like a variable of a shell, and is taken as it is: only ${NAME} is replaced"
+        text = "looks like a variable of a shell, and is used literally: only ${NAME} is replaced"
         yield parsed.problem(text, key)
 
 

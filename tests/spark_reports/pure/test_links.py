@@ -5,7 +5,7 @@ import re
 import pytest
 
 from spark_reports.cli import main
-from spark_reports.commands.publishing import Readers
+from spark_reports.commands.publishing import Publication
 from spark_reports.exits import UsageError
 from spark_reports.render import html, index, markdown
 from spark_reports.render.owners import producer_id
@@ -100,8 +100,8 @@ def test_another_address_is_exit_code_2(text, capsys):
 )
 def test_links_are_relative_to_the_index_on_every_file_system(output, above, page):
     days = [{"day": "2026-11-20", "records": 5, "rejected_records": 1, "producers_affected": 1}]
-    readers = Readers(output, ("html", "json"), index=above, rollup="rollup")
-    report, [facts] = readers.linked(reports.fixed(), days, reports.week())
+    publication = Publication(output, ("html", "json"), index=above, rollup="rollup")
+    report, [facts] = publication.linked(reports.fixed(), days, reports.week())
     up = "../" * page.count("/")
     assert facts["page"] == page
     assert report["links"]["index"] == f"{up}index.html"
@@ -112,7 +112,7 @@ def test_links_are_relative_to_the_index_on_every_file_system(output, above, pag
 
 
 def test_without_the_options_a_report_claims_nothing_and_links_to_its_files_alone():
-    report, facts = Readers("out", ("html", "json")).linked(reports.fixed(), [], {})
+    report, facts = Publication("out", ("html", "json")).linked(reports.fixed(), [], {})
     assert (facts, report["history"], report["owners"]) == ([], None, None)
     found = Page(html.render(report)).links
     assert [link for link in found if not link.startswith(("#", "topic-"))] == ["report.json"]
@@ -123,7 +123,7 @@ def test_without_the_options_a_report_claims_nothing_and_links_to_its_files_alon
 )
 def test_a_report_that_is_not_below_the_index_is_a_mistake(output):
     with pytest.raises(UsageError, match="must lie in it"):
-        Readers(output, ("html", "json"), index="s3a://lake/reports").linked(reports.fixed(), [], {})
+        Publication(output, ("html", "json"), index="s3a://lake/reports").linked(reports.fixed(), [], {})
 
 
 def rows_of(facts):

@@ -5,7 +5,7 @@ from datetime import date
 
 import pytest
 
-from spark_reports.commands.publishing import Readers
+from spark_reports.commands.publishing import Publication
 from spark_reports.render import html
 from spark_reports.render.owners import producer_id
 from spark_reports.render.pages import pages
@@ -151,8 +151,8 @@ def test_a_letter_links_the_page_of_its_team_if_readers_can_open_it():
 
 
 def test_the_address_of_a_days_folder_follows_from_that_of_all():
-    readers = Readers("out", ("html",), address=links.address("https://x.example/reports/"))
-    report, _ = readers.of_day(date(2026, 11, 20)).linked(reports.fixed(), [], {})
+    publication = Publication("out", ("html",), address=links.address("https://x.example/reports/"))
+    report, _ = publication.of_day(date(2026, 11, 20)).linked(reports.fixed(), [], {})
     assert report["links"]["address"] == "https://x.example/reports/2026-11-20"
 
 

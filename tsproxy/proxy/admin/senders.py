@@ -66,7 +66,7 @@ class Sender:
     def outcome(self) -> str:
         key = self.row.key
         if self.is_only_counted:
-            return "far behind, only counted" if _is_far_behind(key) else "only counted: would be rejected"
+            return "far behind, only counted" if _is_far_behind(key) else "counted, not rejected"
         return "repaired" if key.verdict == VerdictName.REPAIRED else "rejected"
 
     def sent(self, now_ms: int) -> str | None:

@@ -18,7 +18,7 @@ READ_BYTES: Final = 256 * 1024
 """The most bytes of one read. A higher value has no advantage."""
 
 MAX_READY: Final = 16
-"""How many connections may hold a buffer of READ_BYTES, however few bytes they have received."""
+"""The number of full-size buffers (READ_BYTES) lent to connections that have received less."""
 
 SPARE: Final = Ceiling(
     "buffers for the next large requests",
