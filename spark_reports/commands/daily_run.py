@@ -53,9 +53,8 @@ def made(spark: "SparkSession", publication: Publication, source: "Source") -> R
         known = None
         if publication.rollup is not None:
             if not publication.may_replace:
-                _require_same_log(
-                    kept_days.read(spark, publication.rollup, first, last), sums, publication.rollup
-                )
+                kept = kept_days.read(spark, publication.rollup, first, last)
+                _require_same_log(kept, sums, publication.rollup)
             rollup.store(rollup.producers(sums.rolled), publication.rollup, "producers", first, last)
             drifts = sums.drifts.unionByName(rollup.left_out(sums.rolled))
             rollup.store(drifts, publication.rollup, "drift", first, last)

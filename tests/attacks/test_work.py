@@ -216,23 +216,21 @@ def test_gzip_of_blocks_of_nothing_is_not_decompressed_on_the_loop(monkeypatch, 
 
 
 @pytest.mark.parametrize("at_ms", [0, NOW_MS], ids=["rejected", "in range"])
-@pytest.mark.parametrize("uses_fast_path", [True, False])
 @pytest.mark.parametrize("is_learnt", [True, False])
-def test_a_byte_of_gzip_is_decompressed_once_on_the_loop(monkeypatch, is_learnt, uses_fast_path, at_ms):
+def test_a_byte_of_gzip_is_decompressed_once_on_the_loop(monkeypatch, is_learnt, at_ms):
     """The fast path read it twice, the session once, and once more for its culprits: 0.2 s a MiB."""
     body = gzip_of_empty_blocks(600, record(value=bytes(10_000)))
     asked = produce({"t": {0: batch([at_ms], GZIP, body=body, records_count=1)}})
     one = learnt() if is_learnt else session()
     calls = noted(monkeypatch, zlib)
-    if not (uses_fast_path and one.fast_path.requests.forward_read(asked, NOW_MS)):
+    if not one.fast_path.requests.forward_read(asked, NOW_MS):
         assert (Judge in map(type, one.client_bytes(asked, NOW_MS))) == (at_ms == 0)
     assert [size for size, _ in calls] == [len(body)]
 
 
 @pytest.mark.parametrize("is_refused", [True, False])
 def test_of_one_read_128_kib_of_gzip_are_decompressed_on_the_loop(monkeypatch, is_refused):
-    """zlib takes up to 0.055 us a byte, and does not say for how many blocks. A new budget after each return
-    from a thread came to 80 ms a MiB for what the fast path refuses."""
+    """zlib takes up to 0.055 us a byte. A new budget after each refused request came to 80 ms a MiB."""
     calls = noted(monkeypatch, zlib)
     body = gzip_of_empty_blocks(200, bytes(4_000) if is_refused else record(value=bytes(4_000)))
     attack = produce({"t": {0: batch([NOW_MS], GZIP, body=body, records_count=1)}}) * 80

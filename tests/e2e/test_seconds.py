@@ -61,7 +61,6 @@ async def test_500_records_in_seconds_are_seen_everywhere_and_rejected_nowhere(
         assert "in-seconds" in live
         assert "timestamps are in seconds" in live
         assert "far behind, only counted" in live
-        assert "Nobody since this proxy started" not in live
     examples = [each for each in proxy.decisions() if each["event"] == "decision"]
     assert {(each["rule"], each["unit_guess"], each["verdict"]) for each in examples} == {
         ("candidate", "seconds", "accepted")

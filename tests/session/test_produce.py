@@ -41,7 +41,7 @@ from tests.session.messages import (
     rejected,
     request,
 )
-from tests.wire.batches import CODECS, batch, unsigned
+from tests.wire.batches import CODECS, GZIP, LZ4, batch, record, unsigned
 from tsproxy.decisions.totals import culprit_times_ms
 from tsproxy.model.outcome import Culprit
 from tsproxy.model.policy import Choice, Mode, Policy
@@ -70,6 +70,13 @@ def test_an_accepted_request_and_its_answer_pass_as_they_came(version, acks):
         << booked("accepted", topic="t", partition=1)
         << booked("accepted", topic="u", partition=0)
     )
+
+
+@pytest.mark.parametrize(("of_topic", "is_forwarded"), [(None, True), (GZIP, True), (LZ4, False)])
+def test_lengths_of_records_are_compared_where_a_broker_compresses_anew(of_topic, is_forwarded):
+    asked = produce({"t": {0: batch([NOW_MS], GZIP, records=[record(length=1_000)])}})
+    effects = Session(PEER, view_of(limits=replace(LIMITS, codec=of_topic))).client_bytes(asked, NOW_MS)
+    assert (SendToBroker(asked) in effects) == is_forwarded
 
 
 @pytest.mark.parametrize("codec", CODECS.values(), ids=CODECS)
