@@ -67,6 +67,24 @@ async def test_totals_are_asked_for_before_an_outcome_ends_the_interval_that_the
     assert rendered(metrics)[f"tsproxy_batches_total{{{accepted}}}"] == 22
 
 
+async def test_a_heartbeat_follows_the_totals_of_its_interval(tmp_path):
+    """So a process that is killed has counted all batches up to its last heartbeat."""
+    clock, kept = HandClock(), [TOTALS]
+    clock.ms = ACCEPTED.now_ms // 1000 * 1000 + 999
+    files, decisions = files_in(tmp_path, clock=clock), DecisionLog("proxy", "boot", clock.ms)
+    recorder = DecisionRecorder(decisions, files, Metrics(), clock, lambda: [kept.pop() for _ in kept])
+    recorder.start({})
+    clock.ms += MINUTE_MS
+    ticking = asyncio.create_task(recorder.tick())
+    await asyncio.sleep(0.1)  # the tick is due after a millisecond
+    ticking.cancel()
+    assert await recorder.stop()
+
+    [file] = tmp_path.iterdir()
+    events = [json.loads(line)["event"] for line in file.open()]
+    assert events.index("counters") < events.index("heartbeat")
+
+
 @pytest.mark.parametrize("by_ms", [-2 * HOUR_MS, 2 * HOUR_MS])
 @pytest.mark.parametrize("is_batch_first", [True, False])
 async def test_an_interval_holds_batches_of_one_clock_and_ends_before_the_line_of_a_step(
