@@ -7,7 +7,17 @@ import pytest
 from tests.policy.verdicts import HOUR_MS, LIMITS, NOW_MS
 from tests.session.conversation import PEER
 from tsproxy.model.custom_rule import CustomRule
-from tsproxy.model.policy import Match, Mode, NamePattern, Policy, Rule, RuleSettings, TimeLimit, Waiver
+from tsproxy.model.policy import (
+    Match,
+    Mode,
+    NamePattern,
+    OnViolation,
+    Policy,
+    Rule,
+    RuleSettings,
+    TimeLimit,
+    Waiver,
+)
 from tsproxy.model.verdict import Reason
 from tsproxy.policy.explain import explain
 
@@ -31,11 +41,21 @@ def test_the_candidate_is_asked_about_a_time_that_the_limits_accept(timestamp_ms
     found = explained(timestamp_ms, Policy(candidate=CANDIDATE))
     reasons = [each and each.reason for each in (found.rejection, found.candidate)]
     assert reasons == [rejection, candidate]
+    assert found.is_candidate_asked == (rejection is None)
 
 
 def test_where_nothing_is_judged_nothing_would_be_rejected():
     found = explained(NOW_MS + 2 * HOUR_MS, Policy(mode=Mode.OFF, candidate=CANDIDATE))
     assert (found.rejection, found.candidate, found.is_forwarded) == (None, None, True)
+    assert not found.is_candidate_asked
+    assert found.repaired_ms is None
+
+
+@pytest.mark.parametrize(("aside_ms", "repaired_ms"), [(HOUR_MS, None), (HOUR_MS + 1, NOW_MS)])
+def test_a_time_that_its_rule_repairs_is_forwarded_as_another(aside_ms, repaired_ms):
+    stamps = RuleSettings(on_violation=OnViolation.STAMP)
+    found = explained(NOW_MS + aside_ms, Policy(rules=(Rule("own", Match(), stamps),)))
+    assert (found.repaired_ms, found.is_forwarded) == (repaired_ms, True)
 
 
 def test_the_waiver_is_the_topics():

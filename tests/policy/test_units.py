@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tsproxy.model.kafka import LONG_MAX, LONG_MIN
 from tsproxy.model.units import UNITS
 from tsproxy.model.verdict import UnitGuess
-from tsproxy.policy.units import NEAR_MS, READINGS, guess_unit, unit_hint
+from tsproxy.policy.units import NEAR_MS, READINGS, guess_unit, likely_ms, unit_hint
 
 NOW_MS = 1_767_225_600_000
 YEAR_MS = 365 * 24 * 3_600_000
@@ -47,6 +47,8 @@ MISTAKES = {
 @pytest.mark.parametrize(("value", "unit"), MISTAKES.values(), ids=MISTAKES)
 def test_a_value_is_taken_for_the_unit_that_brings_it_near_the_clock(value, unit):
     assert guess_unit(value, NOW_MS) is unit
+    if unit is not UnitGuess.ZERO:
+        assert likely_ms(value, NOW_MS) in ((None,) if unit is None else (NOW_MS, NOW_MS + 7))
 
 
 @pytest.mark.parametrize("aside", [-YEAR_MS, YEAR_MS])
