@@ -11,10 +11,11 @@ from tsproxy.model.outcome import RejectedBatch
 from tsproxy.model.policy import NO_TOPIC_POLICY, REPAIRING
 from tsproxy.model.produce import ProduceRequest
 from tsproxy.model.records import BatchFacts, Fault
-from tsproxy.model.verdict import Reject, Verdict
+from tsproxy.model.verdict import OutOfRange, Reject, Verdict
 from tsproxy.model.view import View
 from tsproxy.policy.broker_reasons import Header
 from tsproxy.policy.checks.faults import reject_fault
+from tsproxy.policy.checks.request import a_bit_is_set
 from tsproxy.policy.checks.whole_request import reject_whole_request
 from tsproxy.policy.context import BatchContext, RequestContext
 from tsproxy.policy.judge import ACCEPT, Decision, decide, judge
@@ -120,15 +121,21 @@ class _Decided:
 
 def _decide_by_fresh_limits(partition: _Partition, listed: int, old_topics: Container[str]) -> _Decided:
     """`_decide`, without the topic's own limits if these are old, and would reject or repair the batch."""
-    decided, policy = _decide(partition, listed), partition.context.policy
-    is_rejected = isinstance(decided.decision.verdict, Reject)
+    decided, context = _decide(partition, listed), partition.context
+    policy, verdict = context.policy, decided.decision.verdict
+    is_rejected = isinstance(verdict, Reject)
     is_repaired = policy.on_violation in REPAIRING and decided.repaired is not None
     if not (is_rejected or is_repaired) or policy.limits == policy.file_limits:
         return decided
-    is_old = partition.context.topic in old_topics
+    if a_bit_is_set(context) and not context.is_extended:  # whatever the limits
+        return decided
+    is_old = context.topic in old_topics
+    is_of_range = isinstance(verdict, Reject) and isinstance(verdict.violations, OutOfRange)
+    if is_of_range and policy.file_limits is None and not is_old:  # most rejections
+        return _Decided(partition, decided.decision, needs_fresh_limits=True)
     rules = policy.custom_rules if is_old else ()  # none is asked about a batch that is rejected without it
     anyway = replace(policy, limits=policy.file_limits, is_known=False, custom_rules=rules)
-    reader, context = replace(partition.reader, policy=anyway), replace(partition.context, policy=anyway)
+    reader, context = replace(partition.reader, policy=anyway), replace(context, policy=anyway)
     by_file = _decide(replace(partition, reader=reader, context=context), listed)
     if isinstance(by_file.decision.verdict, Reject) is is_rejected and by_file.repaired == decided.repaired:
         return decided
