@@ -291,7 +291,7 @@ def test_an_error_soon_after_a_restart_fires_although_there_were_more_before(tmp
 def test_a_broker_that_is_back_after_six_seconds_pages_nobody(tmp_path):
     """Four clients fail meanwhile. Prometheus scrapes and looks every 15 s."""
     failed = clients("broker_unreachable", "2")
-    series = {name("up"): "1x60", clients("served", "2"): "0+30x60", failed: "_x10 4x50"}
+    series = {name("up"): "1x60", clients("served", "2"): "0+1x60", failed: "_x10 4x50"}
     looks = [{**firing(0, []), "eval_time": f"{seconds}s"} for seconds in range(150, 600, 15)]
     for value in ("_x10 4x50", "0x10 4x50"):
         test(tmp_path, {**group(series | {failed: value}, looks), "interval": "15s"})
