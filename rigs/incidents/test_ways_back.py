@@ -17,9 +17,11 @@ from confluent_kafka.admin import ResourcePatternType
 from rigs.incidents.catalogue import INCIDENTS
 from rigs.incidents.runbook import RUNS_ITS_COMMANDS, follow_back, looked, sections
 from rigs.incidents.scenes import TOPIC, internal, options, three
+from tests.e2e import test_fresh_limits, test_own_login
 from tests.e2e.principals import AUTHORIZER
 from tests.e2e.reported import report_on
 from tests.e2e.test_without_describe import OWN_LOGIN, USERS, AclOperation, allow, binding
+from tests.proxy.clock_check import test_in_proxy
 from tests.proxy.running import series
 from tests.proxy.world import until
 from tsproxy.clock import Clock
@@ -189,6 +191,11 @@ def test_the_way_back_of_each_symptom_is_tried():
 
 
 WAYS_BACK = {
+    "A limit was raised, and records are still rejected": (
+        test_fresh_limits.test_no_record_is_rejected_by_old_limits_from_a_second_after_a_change_on
+    ),
+    "The clock was wrong": test_in_proxy.test_a_step_rejects_and_stamps_no_good_record_after_three_seconds,
+    "The own login fails": (test_own_login.test_a_password_is_rotated_by_its_file_and_back_as_the_page_says),
     SLOW: test_the_slow_broker_stands_out_until_it_is_repaired,
     NOTHING: test_a_topic_whose_limits_are_denied_is_judged_after_the_grant_of_the_page,
     "The report is incomplete": test_a_report_is_complete_again_with_the_file_that_was_not_shipped,

@@ -134,7 +134,7 @@ async def run(seconds: float, seed: int, *, least: int = 0, is_valid: bool = Fal
     return result
 
 
-EXPECTED = ("upstream_unreachable",)
+EXPECTED = ("upstream_unreachable", "own_login_failed")
 """Errors in the log for which a broker is to blame."""
 
 

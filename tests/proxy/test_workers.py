@@ -201,7 +201,7 @@ async def test_the_proxy_is_ready_while_one_worker_serves_and_names_the_other(ka
                 os.kill(pid, signal.SIGSTOP)
                 stopped.callback(os.kill, pid, signal.SIGCONT)
                 if worker == 1:
-                    assert await page(proxy.admin_address, "/readyz") == (200, "ready\n")
+                    await until_page(proxy, "/readyz", 200, "ready\n")
                     await until_page(proxy, "/readyz?verbose", 200, f"ready\nwarning: {silent.format(1)}")
             await until_page(proxy, "/readyz", 503, silent.format(1) + silent.format(2))
             assert (await page(proxy.admin_address, "/livez"))[0] == 200

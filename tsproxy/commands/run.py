@@ -79,13 +79,14 @@ def _run(parser: argparse.ArgumentParser, options: argparse.Namespace) -> int:
     log = configure_logging(LogFormat(options.log_format), worker, config.log_level)
     keep_freed_memory()
     try:
-        run(LoopName(options.loop), main)
+        try:
+            run(LoopName(options.loop), main)
+        finally:
+            log.finish()
     except StartError as error:
         print(f"tsproxy: {error}", file=sys.stderr)
         return FAILED
     except ImportError:
         print("tsproxy: --loop uvloop: uvloop is not installed; pip install uvloop", file=sys.stderr)
         return MISTAKEN
-    finally:
-        log.finish()
     return OK

@@ -25,6 +25,9 @@ MAX_WAITING: Final = 1 << 20
 """The characters that may wait to be written."""
 
 
+WRITE_S: Final = 0.05
+
+
 class LogFormat(StrEnum):
     AUTO = "auto"
     CONSOLE = "console"
@@ -34,6 +37,8 @@ class LogFormat(StrEnum):
 class LineWriter:
     """Writes lines to a stream, in order, in a thread: nobody waits for a pipe that is not read.
 
+    Usually a line is written before `write` returns: other processes write there, too, and whoever sees an
+    effect finds its line. Once a line takes longer than WRITE_S, later ones only queue until it is written.
     If the stream fails (a closed pipe, a full disk), lines are lost, and nothing else fails. Lines beyond
     MAX_WAITING are lost, and counted in the next line (`log_lines_lost`).
     """
@@ -51,9 +56,12 @@ class LineWriter:
             if self._size + len(line) > MAX_WAITING:
                 self._lost += 1
                 return
+            is_first = self._size == 0
             self._size += len(line)
             self._waiting.append(line)
             self._changed.notify_all()
+            if is_first:
+                self._changed.wait_for(lambda: self._size == 0, WRITE_S)
 
     def flush(self) -> None:
         """Structlog calls this after each line. It does nothing: the thread flushes."""
