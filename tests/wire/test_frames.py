@@ -135,3 +135,10 @@ def test_answers_stream_or_are_held_wherever_the_stream_is_cut(answers, cuts):
                 assert stream.correlation_id() == 7
                 stream.stream(None)
     assert passed == [*(frame(payload) for payload, _ in answers), b""]
+
+
+def test_an_answer_of_negative_size_is_rejected():
+    stream = AnswerStream(InFlight(id))
+    stream.feed(b"\xff\xff\xff\xff")
+    with pytest.raises(DecodeError):
+        stream.size()
