@@ -230,7 +230,8 @@ class DeadLetters(Collector):
                 return
             self.sent += accepted
             self.drops.count(DropReason.TOO_LARGE, len(records) - accepted)
-            self._trouble.over(topic=self._topic)
+            if accepted:
+                self._trouble.over(topic=self._topic)
         sending.finish(records)
         self._note()
 
