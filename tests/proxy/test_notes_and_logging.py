@@ -7,6 +7,7 @@ import logging
 import os
 import sys
 import threading
+import time
 from dataclasses import replace
 
 import pytest
@@ -154,6 +155,23 @@ def test_nobody_waits_for_a_log_that_nobody_reads_and_lost_lines_are_counted(con
     *before, lost = found
     assert [line["n"] for line in before] == list(range(len(before)))
     assert 0 < lost["lines"] < 3_000
+
+
+def test_a_slow_reader_is_waited_for_once_a_second(configured, monkeypatch):
+    written = []
+
+    class Slow(io.StringIO):
+        def write(self, line):
+            time.sleep(0.02)
+            written.append(line)
+
+    monkeypatch.setattr(sys, "stderr", Slow())
+    writer = configured(LogFormat.JSON)
+    for _ in range(50):
+        warn()
+    assert len(written) < 50
+    writer.finish()
+    assert len(written) == 50
 
 
 def test_what_libraries_log_becomes_events_without_values(logged):

@@ -9,6 +9,7 @@ import json
 import logging
 import sys
 import threading
+import time
 from collections import deque
 from enum import StrEnum
 from typing import Any, Final, TextIO, cast
@@ -26,6 +27,7 @@ MAX_WAITING: Final = 1 << 20
 
 
 WRITE_S: Final = 0.05
+SLOW_S: Final = 0.01
 
 
 class LogFormat(StrEnum):
@@ -38,7 +40,9 @@ class LineWriter:
     """Writes lines to a stream, in order, in a thread: nobody waits for a pipe that is not read.
 
     Usually a line is written before `write` returns: other processes write there, too, and whoever sees an
-    effect finds its line. Once a line takes longer than WRITE_S, later ones only queue until it is written.
+    effect finds its line. After a slow line nobody waits for a second, so a slow reader costs the loop at
+    most WRITE_S a second.
+
     If the stream fails (a closed pipe, a full disk), lines are lost, and nothing else fails. Lines beyond
     MAX_WAITING are lost, and counted in the next line (`log_lines_lost`).
     """
@@ -46,6 +50,7 @@ class LineWriter:
     def __init__(self, stream: TextIO) -> None:
         self._changed = threading.Condition()
         self._lost = 0
+        self._may_wait_s = 0.0
         self._size = 0
         self._stream = stream
         self._waiting = deque[str]()
@@ -60,8 +65,11 @@ class LineWriter:
             self._size += len(line)
             self._waiting.append(line)
             self._changed.notify_all()
-            if is_first:
+            began_s = time.monotonic()
+            if is_first and began_s >= self._may_wait_s:
                 self._changed.wait_for(lambda: self._size == 0, WRITE_S)
+                if time.monotonic() - began_s > SLOW_S:
+                    self._may_wait_s = began_s + 1.0
 
     def flush(self) -> None:
         """Structlog calls this after each line. It does nothing: the thread flushes."""
