@@ -25,7 +25,7 @@ ANSWER_S: Final = 2.0
 """How long a broker may take to answer without a login."""
 MAX_SHOWN: Final = 300
 """The most characters of an error text in a sentence."""
-_CORRECT_IT: Final = "correct upstream.admin.sasl, or its user's password and rights at the brokers"
+_CORRECT_IT: Final = "if the login failed: correct upstream.admin.sasl, or its user's password and rights"
 
 
 async def answers(address: Address, tls: CurrentTls | None) -> bool:
