@@ -66,6 +66,7 @@ HEALTHY = {
     name("up"): steady(1),
     name("tsproxy_upstream_up"): steady(1),
     name("tsproxy_own_login_up"): steady(1),
+    name("tsproxy_cluster_changed"): steady(0),
     name("tsproxy_brokers", listener="public"): steady(3),
     name("tsproxy_brokers_not_served", listener="public"): steady(0),
     name("tsproxy_address_unmapped_total"): steady(0),
@@ -141,6 +142,7 @@ WORLDS = [
     World("TsproxyMissing", {name("up"): GONE}),
     World("TsproxyUpstreamDown", {name("tsproxy_upstream_up"): then(1, 0)}),
     World("TsproxyOwnLoginFailed", {name("tsproxy_own_login_up"): then(1, 0)}),
+    World("TsproxyClusterChanged", {name("tsproxy_cluster_changed"): then(0, 1)}),
     World("TsproxyAddressUnmapped", {name("tsproxy_address_unmapped_total"): once_more()}, 35),
     World("TsproxyWorkerNotReady", {name("tsproxy_worker_ready", worker="1"): then(1, 0)}),
     World(

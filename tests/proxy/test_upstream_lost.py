@@ -151,8 +151,9 @@ async def test_another_cluster_at_the_same_address_drops_what_was_known_of_the_f
                 [line] = [each for each in logs if each["event"] == "cluster_changed"]
                 assert former.cluster_id in line["text"]
                 assert [line["text"] in each for each in cluster.warnings()] == [True]
+                assert cluster.has_changed
                 clock.by_ms += CHANGED_LATELY_MS
-                assert cluster.warnings() == []
+                assert (cluster.warnings(), cluster.has_changed) == ([], False)
 
 
 # -- Upstreams that are none -------------------------------------------------------------------------

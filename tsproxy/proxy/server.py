@@ -181,6 +181,7 @@ class Proxy:
         read_when_scraped = (
             (catalogue.UPSTREAM_UP, lambda: self._cluster.is_up),
             (catalogue.OWN_LOGIN_UP, lambda: self._cluster.is_logged_in),
+            (catalogue.CLUSTER_CHANGED, lambda: self._cluster.has_changed),
             (catalogue.BROKERS_HANGING, lambda: len(self._cluster.hanging())),
             (catalogue.BROKERS_LIMITS_UNKNOWN, lambda: len(self._cluster.limits_unknown())),
             (catalogue.BROKER_NAMES_UNRESOLVED, lambda: len(self._upstream.unresolved)),

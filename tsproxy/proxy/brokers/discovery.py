@@ -114,7 +114,7 @@ class Cluster:
     ) -> None:
         self._began_ms = 0
         self._brokers_are_requested = False
-        self._changed: tuple[int, str] | None = None
+        self._changed = (-CHANGED_LATELY_MS, "")
         """When another cluster answered (monotonic ms), and the sentence about it."""
         self._clock = clock
         self._fresh = fresh_limits if fresh_limits is not None else FreshLimits()
@@ -199,6 +199,11 @@ class Cluster:
     def is_logged_in(self) -> bool:
         return self._reachability.is_logged_in
 
+    @property
+    def has_changed(self) -> bool:
+        """True for an hour from when another cluster answered."""
+        return self._clock.monotonic_ms() - self._changed[0] < CHANGED_LATELY_MS
+
     def not_ready(self) -> list[str]:
         """A sentence if brokers are not known yet, or if none can be reached."""
         if self.is_up:
@@ -210,7 +215,7 @@ class Cluster:
         """A sentence if the proxy's own login fails, for each broker that hangs or has not told its limits,
         and one if limits of topics in use cannot be read."""
         found = [*self._reachability.warnings(), *self.hanging(), *self.limits_unknown()]
-        if self._changed and self._clock.monotonic_ms() - self._changed[0] < CHANGED_LATELY_MS:
+        if self.has_changed:
             found.append(self._changed[1])
         if topics := sorted(self._facts.unreadable_topics):  # as sessions judge
             shown = ", ".join(topics[:3]) + (", …" if len(topics) > 3 else "")

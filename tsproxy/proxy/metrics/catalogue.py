@@ -156,6 +156,9 @@ OWN_LOGIN_UP: Final = gauge_row(
     "0 if the proxy's own connection failed the last time, although a broker answers",
     joined=Joined.LOWEST,
 )
+CLUSTER_CHANGED: Final = gauge_row(
+    "tsproxy_cluster_changed", "1 for an hour from when another cluster answered", joined=Joined.HIGHEST
+)
 BROKERS: Final = gauge_row(
     "tsproxy_brokers", "Brokers of the cluster that a listener serves", ("listener",), joined=Joined.LOWEST
 )
