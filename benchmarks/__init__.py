@@ -1,6 +1,6 @@
 """The cost of the proxy, as ratios to other proxies under the same load in the same run.
 
-    python -m benchmarks                  everything; writes docs/evidence/benchmarks.md
+    python -m benchmarks                  everything; writes results.md and docs/evidence/benchmarks.md
     python -m benchmarks --quick          the same with little load: shows only that everything works
     python -m benchmarks --only relay     one measurement, printed
 
@@ -20,6 +20,7 @@ One module for each question:
     sections       the result of a measurement
     targets        the bounds, and the question that each answers
     page, report   Markdown from the results
+    answers        the page of docs/evidence, from results.md
 
 Linux only (epoll, /proc). Non-goals: no absolute claims, no imitation of a broker's behaviour, no
 statements about other machines.

@@ -6,17 +6,16 @@ import resource
 import sys
 from dataclasses import replace
 from pathlib import Path
-from typing import Final
 
+from benchmarks.answers import ANSWERS
 from benchmarks.bench import FULL, QUICK, Bench
 from benchmarks.measurements import MEASUREMENTS, Measurement
+from benchmarks.page import RESULTS
 from benchmarks.processes import ProgramError, workshop
 from benchmarks.proxies import PEERS, PROXIES, peer
 from benchmarks.report import Circumstances, table, write
 from benchmarks.sections import Section
 from benchmarks.tools import MissingError, load_programs
-
-_DOCS: Final = Path(__file__).parent.parent / "docs" / "evidence"
 
 
 def main() -> int:
@@ -42,9 +41,12 @@ def main() -> int:
         bench = Bench(place, effort, (*PROXIES, *peers), loads_named=options.loads)
         bench.start_all()
         measured = _measure(bench, chosen)
-        output = options.output or (None if options.quick or options.only or options.loads else _DOCS)
-        if output is not None and measured:
-            write(output, bench, circumstances, measured)
+        output: Path | None = options.output
+        if output is not None:
+            output.mkdir(parents=True, exist_ok=True)
+            write(output / RESULTS.name, output / ANSWERS.name, bench, circumstances, measured)
+        elif not (options.quick or options.only or options.loads):
+            write(RESULTS, ANSWERS, bench, circumstances, measured)
     for text in (*bench.missing, *bench.failed):
         print(text, file=sys.stderr)
     return 1 if bench.failed else 0
@@ -88,7 +90,7 @@ def _parser() -> argparse.ArgumentParser:
         metavar="TEXT",
         help="of the relay loads those whose name holds TEXT: '1 KB', 'TLS'",
     )
-    parser.add_argument("--output", type=Path, metavar="FOLDER", help="write there (all: docs/evidence)")
+    parser.add_argument("--output", type=Path, metavar="FOLDER", help="write both pages there")
     for name in PEERS:
         parser.add_argument(f"--{name}", type=Path, metavar="PATH", help=f"measure {name}, too")
     return parser

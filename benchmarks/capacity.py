@@ -59,8 +59,8 @@ def capacity(bench: Bench) -> Section:
         "before compression, and connections × requests in flight; with `Fetch`, the size is that of the "
         "answer's records. MB are megabytes of the frames that carry records, as they are on the wire: "
         "compressed. TLS is between clients and proxy. The last column shows the share of time in which "
-        "the proxy was computing. [capacity.md](capacity.md) works out from this table how many proxies a "
-        "traffic needs.",
+        "the proxy was computing. [capacity.md](../docs/evidence/capacity.md) works out from this table "
+        "how many proxies a traffic needs.",
         head=HEAD,
         rows=rows,
     )

@@ -1,6 +1,6 @@
-"""benchmarks.md: two commands write one page, and each leaves the part of the other unchanged.
+"""results.md: two commands write one page, and each leaves the part of the other unchanged.
 
-The figures in its tables can be read again: the opening, the targets and README follow from them.
+The figures in its tables can be read again: the answers, the targets and README follow from them.
 """
 
 import re
@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-PAGE: Final = Path(__file__).parent.parent / "docs" / "evidence" / "benchmarks.md"
+RESULTS: Final = Path(__file__).parent / "results.md"
 
 REPORTS_TITLE: Final = "What the Spark reports cost"
 
@@ -43,7 +43,7 @@ def wrapped(text: str, begin: str = "") -> str:
 
 
 class MissingFigureError(Exception):
-    """docs/evidence/benchmarks.md has no such section, row or column."""
+    """results.md has no such section, row or column."""
 
 
 def table(page: str, title: str) -> Mapping[str, Mapping[str, str]]:

@@ -8,16 +8,16 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
+from benchmarks import answers
 from benchmarks.bench import Bench
 from benchmarks.measurements import Measurement
-from benchmarks.opening import BEGIN, END, with_opening
-from benchmarks.page import PAGE, MissingFigureError, with_proxy, wrapped
+from benchmarks.page import MissingFigureError, with_proxy, wrapped
 from benchmarks.sections import Section
 
 _CPU_NAME = re.compile(r"^model name\s*:\s*(.+)$", re.MULTILINE)
 
 _PREFACE = """\
-# Benchmarks
+# Results of the benchmarks
 
 """
 _ABOUT = (
@@ -41,22 +41,24 @@ class Circumstances:
 
 
 def write(
-    folder: Path, bench: Bench, circumstances: Circumstances, measured: Mapping[Measurement, Section]
+    results: Path,
+    to: Path,
+    bench: Bench,
+    circumstances: Circumstances,
+    measured: Mapping[Measurement, Section],
 ) -> None:
-    """Writes `benchmarks.md` to `folder`."""
-    folder.mkdir(parents=True, exist_ok=True)
-    path = folder / PAGE.name
-    there = path.read_text(encoding="utf-8") if path.exists() else ""
+    """Writes the results, and `to`, the page with the answers."""
+    there = results.read_text(encoding="utf-8") if results.exists() else ""
     page = with_proxy(there, markdown(bench, circumstances, measured))
+    results.write_text(page, encoding="utf-8")
     try:
-        page = with_opening(page)
+        answers.write(results, to)
     except MissingFigureError as error:
-        bench.missing[f"{PAGE.name} has no answers to questions: {error}"] = None
-    path.write_text(page, encoding="utf-8")
+        bench.missing[f"{to.name} is not written: {error}"] = None
 
 
 def markdown(bench: Bench, circumstances: Circumstances, measured: Mapping[Measurement, Section]) -> str:
-    parts = [_PREFACE + BEGIN + END, wrapped(_ABOUT) + "\n", _about(bench, circumstances)]
+    parts = [_PREFACE + wrapped(_ABOUT) + "\n", _about(bench, circumstances)]
     parts += [_section(measurement, section) for measurement, section in measured.items()]
     if bench.missing:
         parts.append("## Left out\n\n" + _list(list(bench.missing)))

@@ -1,6 +1,6 @@
 """`python -m benchmarks.reports`: the cost of the Spark jobs, in CPU seconds, memory and tasks.
 
-It writes the lower part of benchmarks.md. Each job runs in a process of its own. The figures include the
+It writes the lower part of results.md. Each job runs in a process of its own. The figures include the
 start of the session, and all threads of the JVM with its compilers and collectors. Beside each job stands the
 floor: a bare session in such a JVM that adds up a thousand rows. `compact` is compared with a bare job, which
 only turns the same lines into sorted Parquet.
@@ -20,9 +20,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
+from benchmarks import answers
 from benchmarks.day import LINE_BYTES, write_log
-from benchmarks.opening import with_opening
-from benchmarks.page import PAGE, REPORTS_TITLE, with_reports, wrapped
+from benchmarks.page import REPORTS_TITLE, RESULTS, with_reports, wrapped
 from benchmarks.spark_jobs import (
     JOBS,
     MASTER,
@@ -181,8 +181,9 @@ def main() -> int:
     if options.print:
         print(text)
     else:
-        page = with_reports(PAGE.read_text(encoding="utf-8"), text)
-        PAGE.write_text(with_opening(page), encoding="utf-8")
+        page = with_reports(RESULTS.read_text(encoding="utf-8"), text)
+        RESULTS.write_text(page, encoding="utf-8")
+        answers.write()
     return 0
 
 

@@ -5,7 +5,7 @@
     faults   what happens to a proxy
     play     one form and one fault with all clients at once
     network  a network of the rig's own, in which addresses can be moved and packets dropped
-    __main__ plays docs/guide/high-availability.md, and prints the tables of docs/evidence/availability.md
+    __main__ plays docs/guide/high-availability.md, and prints a table of waits for each form
 
 `python -m rigs.availability` needs no rights: it makes a network of its own. The proxies and the front have
 loopback addresses. The test beside it plays what needs no such network.

@@ -1,6 +1,6 @@
 """Three proxies are upgraded one after the other under load: nothing is lost, doubled or let through.
 
-`python -m rigs.availability` measures how long each client waits meanwhile (docs/evidence/availability.md).
+`python -m rigs.availability` measures how long each client waits meanwhile (docs/guide/high-availability.md).
 """
 
 import pytest

@@ -51,8 +51,9 @@ def bench(place: Workshop) -> Bench:
 def test_a_measurement_runs_and_its_report_is_written(bench: Bench, tmp_path: Path) -> None:
     """One load through two proxies, every answer checked."""
     relay = next(each for each in MEASUREMENTS if each.name == "relay")
-    write(tmp_path, bench, Circumstances.now(), {relay: relay.measure(bench)})
-    report = (tmp_path / "benchmarks.md").read_text()
+    results = tmp_path / "results.md"
+    write(results, tmp_path / "answers.md", bench, Circumstances.now(), {relay: relay.measure(bench)})
+    report = results.read_text()
     assert "| load | tsproxy, asyncio | tsproxy busy |" in report
     assert "| 200 B, 8×5 | " in report
     assert str(bench.workshop.folder) not in report

@@ -1,25 +1,25 @@
-"""docs/evidence/benchmarks.md begins with answers, and they are those of its sections."""
+"""The answers of docs/evidence/benchmarks.md are those of results.md."""
 
 import re
 from pathlib import Path
 
 import pytest
 
+from benchmarks.answers import ANSWERS, QUESTIONS, answers
 from benchmarks.bench import FULL, Bench
 from benchmarks.measurements import MEASUREMENTS
-from benchmarks.opening import QUESTIONS, with_opening
-from benchmarks.page import PAGE, MissingFigureError, with_proxy, with_reports, wrapped
+from benchmarks.page import RESULTS, MissingFigureError, with_proxy, with_reports, wrapped
 from benchmarks.processes import Workshop
 from benchmarks.report import Circumstances, markdown
 from benchmarks.sections import Section
 from benchmarks.targets import TARGETS, Target, counted, lines
 
-TEXT = PAGE.read_text(encoding="utf-8")
+TEXT = RESULTS.read_text(encoding="utf-8")
 
 
-def test_the_page_begins_with_the_answers_of_its_sections():
-    """Otherwise: python -m benchmarks.opening"""
-    assert with_opening(TEXT) == TEXT
+def test_the_answers_are_those_of_the_results():
+    """Otherwise: python -m benchmarks.answers"""
+    assert answers(TEXT) == ANSWERS.read_text(encoding="utf-8")
     assert len(QUESTIONS) == 11
     assert sum(map(len, TARGETS.values())) == 40
     assert len([*lines(TEXT)]) == 40
@@ -27,15 +27,13 @@ def test_the_page_begins_with_the_answers_of_its_sections():
 
 def test_another_figure_is_another_answer():
     changed = re.sub(r"(\| tsproxy \| \d+ MiB \| )\d+ MiB \|", r"\g<1>99 MiB |", TEXT)
-    assert "| 99 MiB, and " in with_opening(changed)
+    assert "| 99 MiB, and " in answers(changed)
 
 
 def test_a_figure_that_is_missing_is_named():
     [row] = re.findall(r"\| 100 KB, 8×5 \| 2.40 .*\|", TEXT)
     with pytest.raises(MissingFigureError, match="CPU for rejecting everything: no row 100 KB, 8×5"):
-        with_opening(TEXT.replace(row, row.replace(", 8×5", "")))
-    with pytest.raises(MissingFigureError, match="no place for its questions"):
-        with_opening("# Benchmarks\n")
+        answers(TEXT.replace(row, row.replace(", 8×5", "")))
 
 
 PARTLY = """

@@ -1,23 +1,23 @@
-"""The opening of benchmarks.md: what a user asks, and the targets, with the figures of the sections below.
+"""docs/evidence/benchmarks.md: what a user asks, and the targets, with the figures of results.md.
 
-    python -m benchmarks.opening
+    python -m benchmarks.answers
 
-This command writes the opening again. A run of the benchmarks that writes benchmarks.md does so, too, and a
-test compares the opening with the page.
+This command writes the page again. A run of the benchmarks that writes results.md does so, too, and a test
+compares both.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import Final
 
 from benchmarks.measurements import MEASUREMENTS
-from benchmarks.page import PAGE, REPORTS_TITLE, MissingFigureError, cell, number, table, wrapped
+from benchmarks.page import REPORTS_TITLE, RESULTS, cell, number, table, wrapped
 from benchmarks.targets import counted
 from benchmarks.targets import lines as targets
 
-BEGIN: Final = "<!-- questions: from the sections below -->\n"
-END: Final = "<!-- end of questions -->\n"
+ANSWERS: Final = RESULTS.parents[1] / "docs" / "evidence" / "benchmarks.md"
 
 _TITLES: Final = {each.name: each.title for each in MEASUREMENTS}
 _SIZES: Final = ("1 KB, 8×5", "16 KB, 8×5", "100 KB, 8×5", "1 MB, 8×5")
@@ -25,8 +25,9 @@ _END_TO_END: Final = _TITLES["end-to-end"]
 _BUSY: Final = 0.6
 """The share of a core that a worker may use at the busiest time."""
 _TEXT: Final = (
-    "A ratio of 1 is haproxy, which reads nothing, on the same machine in the same run. The spread of "
-    "each figure, and what was missed, stand in the section that the command names."
+    "A ratio of 1 is haproxy, which reads nothing, on the same machine in the same run. Another machine "
+    "gives other figures. [All results](../../benchmarks/results.md) have the machine, the date and the "
+    "spread of each figure. `make bench` and `make bench-reports` write both pages."
 )
 
 
@@ -138,10 +139,10 @@ QUESTIONS: Final = (
 )
 
 
-def opening(page: str) -> str:
-    """The questions and the targets. Raises MissingFigureError."""
+def answers(page: str) -> str:
+    """The page with the answers, by the results. Raises MissingFigureError."""
     lines = [
-        "## Questions",
+        "# Benchmarks",
         "",
         wrapped(_TEXT),
         "",
@@ -152,21 +153,12 @@ def opening(page: str) -> str:
     lines += ["", "## Targets", "", counted(page), ""]
     lines += ["| question | figure | bound | measured |  |", "| --- | --- | --- | --- | --- |"]
     lines += [f"| {' | '.join(line)} |" for line in targets(page)]
-    return "\n".join(["", *lines, ""])
+    return "\n".join([*lines, ""])
 
 
-def with_opening(page: str) -> str:
-    """The page with its opening made again. Raises MissingFigureError."""
-    before, between, rest = page.partition(BEGIN)
-    _, end, after = rest.partition(END)
-    if not between or not end:
-        raise MissingFigureError(f"{PAGE.name} has no place for its questions")
-    return f"{before}{BEGIN}{opening(page)}{END}{after}"
-
-
-def write() -> None:
-    """Writes the opening of docs/evidence/benchmarks.md again. Raises MissingFigureError."""
-    PAGE.write_text(with_opening(PAGE.read_text(encoding="utf-8")), encoding="utf-8")
+def write(results: Path = RESULTS, to: Path = ANSWERS) -> None:
+    """Writes the answers again. Raises MissingFigureError."""
+    to.write_text(answers(results.read_text(encoding="utf-8")), encoding="utf-8")
 
 
 if __name__ == "__main__":
