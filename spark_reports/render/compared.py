@@ -16,7 +16,7 @@ def what_if(report: Report) -> Markup:
     """The records that each limit would reject on each side, among all records."""
     found = report["what_if"]
     whole = found["records"]
-    left_out = [element("p", text, class_="soft note") for text in left_out_of(found)]
+    left_out = [element("p", text, class_="soft note") for text in words.left_out(found["records_left_out"])]
     if not whole or not found["ahead"] or not found["behind"]:
         return join(element("p", "No record carried a timestamp.", class_="none"), *left_out)
     return join(
@@ -31,11 +31,6 @@ def what_if(report: Report) -> Markup:
         ),
         table(WHAT_IF, limits(found), "whatif"),
     )
-
-
-def left_out_of(found: WhatIf) -> list[str]:
-    """`words.left_out`; nothing for a report of an earlier release, which does not know."""
-    return words.left_out(found.get("records_left_out", 0))
 
 
 def what_if_title(report: Report) -> str:

@@ -43,23 +43,6 @@ _PROOF_CLASSES: Final = {
     State.INCOMPLETE: "incomplete",
 }
 
-_GLOSSARY: Final = (
-    ("accepted", "the broker took the batch and said so"),
-    ("rejected by tsproxy", "the batch broke a limit or a rule and reached no broker"),
-    ("rejected by the broker", "the batch was forwarded, and the broker rejected it for good"),
-    (
-        "unconfirmed",
-        "nobody can tell: sent with acks=0, or the connection ended first, or the client may have sent it "
-        "again after an error",
-    ),
-    ("sent again", "by the producer, without being asked; counted where that ended, unless it gave up"),
-    (
-        "bad, good",
-        "a bad record breaks a limit; the good ones in its batch are rejected with it, as Kafka does",
-    ),
-    ("drift", "a record's timestamp minus the clock of the proxy; a record without a timestamp has none"),
-)
-
 
 @dataclass(frozen=True, slots=True)
 class Section:
@@ -70,7 +53,7 @@ class Section:
     content: Markup | None
     """None leaves the section out."""
     is_closed: bool = False
-    """Closed until the reader opens it by its title; on paper it is open."""
+    """Closed until the reader opens it by its title, on paper too."""
 
     def on_page(self) -> Markup | None:
         if self.content is None:
@@ -142,9 +125,6 @@ def _page(report: Report, rows: int) -> str:
                 is_closed=True,
             )
             for t in plain.there(report)
-        ),
-        Section(
-            "hours", f"Topics by hour: {words.many(topics, 'topic')}", plots.hours(report), is_closed=True
         ),
         Section(
             "reasons",
@@ -223,12 +203,4 @@ def _days(report: Report) -> str:
 
 def _foot(report: Report) -> Markup:
     made = report["generated_ts"]
-    return element(
-        "footer",
-        element(
-            "details",
-            element("summary", "Words used here"),
-            element("dl", *[join(element("dt", word), element("dd", text)) for word, text in _GLOSSARY]),
-        ),
-        element("p", f"Made {made[:10]} {made[11:16]} UTC. ", navigation.files(report)),
-    )
+    return element("footer", element("p", f"Made {made[:10]} {made[11:16]} UTC. ", navigation.files(report)))

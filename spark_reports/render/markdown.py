@@ -37,7 +37,7 @@ def render(report: Report) -> str:
         f"# tsproxy daily report, {words.days(report)} (UTC)",
         f"**{escape(report['headline'])}**",
         "\n".join(f"* {escape(sentence)}" for sentence in report["details"]),
-        escape(found["sentence"]) if (found := report.get("history")) else "",
+        escape(found["sentence"]) if (found := report["history"]) else "",
         escape(report["log"]["sentence"]),
         "\n".join(f"* {escape(sentence)}" for sentence in missing.in_short(report["log"])),
         "" if report["is_over"] else "The day is not over: numbers so far.",
@@ -141,7 +141,7 @@ def _changes(report: Report) -> str:
 def _what_if(report: Report) -> str:
     return _section(
         "What other limits would reject",
-        *compared.left_out_of(report["what_if"]),
+        *words.left_out(report["what_if"]["records_left_out"]),
         _table(compared.WHAT_IF, compared.limits(report["what_if"])),
     )
 

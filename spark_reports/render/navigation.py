@@ -7,7 +7,7 @@ from tsproxy.model.markup import Markup, element, join
 
 def neighbours(report: Report) -> Markup | None:
     """Links to the report of the day before, to that of the day after, and to all days; None without any."""
-    known = report.get("links")  # a report of an earlier release has none
+    known = report["links"]
     if known is None:
         return None
     named = (("Day before", "day_before"), ("Day after", "day_after"), ("All days", "index"))
@@ -18,7 +18,7 @@ def neighbours(report: Report) -> Markup | None:
 
 def files(report: Report) -> Markup:
     """A sentence about report.json and report.csv, with links to those that were written beside the page."""
-    known = report.get("links")
+    known = report["links"]
     exact = _named("report.json", known["json"] if known else None)
     sheet = links.relative(known["csv"]) if known else None
     return join(

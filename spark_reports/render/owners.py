@@ -6,9 +6,9 @@ from typing import Final
 
 from spark_reports.render.tables import Column, Columns, more, table
 from spark_reports.report import links, words
-from spark_reports.report.headline import rejected_records
 from spark_reports.report.shape import Producer, Report
 from spark_reports.report.shape_for_readers import Team
+from spark_reports.report.topics import has_page
 from tsproxy.model.markup import Content, Markup, element, join
 
 _NAMED: Final = 5
@@ -41,19 +41,19 @@ def owned_teams(report: Report, rows: int) -> list[OwnedTeam]:
     """The rows of the teams. The page shows the first `rows` producers of the report."""
     own: dict[str | None, list[tuple[Producer, bool]]] = {}
     for place, producer in enumerate(report["producers"]):
-        own.setdefault(producer.get("team"), []).append((producer, place < rows))
+        own.setdefault(producer["team"], []).append((producer, place < rows))
     return [OwnedTeam(report, team, own.get(team["team"], [])) for team in rejected_teams(report) or ()]
 
 
 def rejected_teams(report: Report) -> Sequence[Team] | None:
     """The teams with producers that were rejected; None without `--owners`."""
-    owned = report.get("owners")  # a report of an earlier release has none
+    owned = report["owners"]
     return None if owned is None else [team for team in owned["teams"] if team["producers"]]
 
 
 def left_out_of(report: Report) -> str:
     """A sentence about producers whose owners were not looked up; empty if there are none."""
-    owned = report.get("owners")
+    owned = report["owners"]
     if not owned or owned["producers_left_out"] <= 0:
         return ""
     producers = words.many(owned["producers_left_out"], "more producer")
@@ -93,15 +93,14 @@ def team_link(report: Report, team: str | None) -> Markup:
 def topic_link(report: Report, topic: str) -> Content:
     """A topic's name, and a link to its page if there is one."""
     name = words.short(topic, 60)
-    own = [each for each in report["topics"] if each["topic"] == topic and rejected_records(each)]
+    own = [each for each in report["topics"] if each["topic"] == topic and has_page(each)]
     if not own or not _has_pages(report):
         return name
     return element("a", name, href=links.page("topic", topic))
 
 
 def _has_pages(report: Report) -> bool:
-    known = report.get("links")
-    return known is not None and known.get("pages") is True
+    return report["links"] is not None and report["links"]["pages"] is True
 
 
 def producer_link(producer: Producer, *, is_here: bool) -> Markup:

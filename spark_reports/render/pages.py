@@ -5,24 +5,25 @@ People get the page that is theirs instead of a filter, which would need a scrip
 
 from collections.abc import Callable, Iterator, Sequence
 
-from spark_reports.render import compared, html, lists, owners, pictures, producers, talk
+from spark_reports.render import compared, html, lists, owners, producers, talk
 from spark_reports.render.html import Section
 from spark_reports.report import links, words
 from spark_reports.report.headline import rejected_records
-from spark_reports.report.shape import CauseHours, Producer, Report, Topic
+from spark_reports.report.shape import Producer, Report, Topic
 from spark_reports.report.shape_for_readers import Team
+from spark_reports.report.topics import has_page
 from tsproxy.model.markup import Markup, element
 
 
 def pages(report: Report) -> Iterator[tuple[str, str]]:
-    """(file name, text) of each page: a team with producers that were, or would be, rejected; a topic with
-    rejected records that the report lists."""
+    """(file name, text) of each page: a team with producers that were, or would be, rejected; a topic that
+    the report lists, with at least three rejected producers."""
     owned = report.get("owners")
     for team in owned["teams"] if owned else []:
         if team["producers"] or any(row["team"] == team["team"] for row in report["would_reject"]):
             yield links.page("team", team["team"]), of_team(report, team)
     for topic in report["topics"]:
-        if rejected_records(topic):
+        if has_page(topic):
             yield links.page("topic", topic["topic"]), of_topic(report, topic)
 
 
@@ -51,7 +52,7 @@ def of_team(report: Report, team: Team) -> str:
 
 
 def of_topic(report: Report, topic: Topic) -> str:
-    """The page of a topic: its hours, its limits, and its listed producers with their evidence."""
+    """The page of a topic: its limits, and its listed producers with their evidence."""
     name = topic["topic"]
     own = [each for each in report["producers"] if any(t["topic"] == name for t in each["topics"])]
     rejected = rejected_records(topic)
@@ -59,8 +60,6 @@ def of_topic(report: Report, topic: Topic) -> str:
         f"{words.short(name, 60)}: {words.share(rejected, topic['records_judged'])} of "
         f"{words.many(topic['records_judged'], 'record')} rejected."
     )
-    hours = [row["rejected_records"] for row in report["topic_hours"] if row["topic"] == name]
-    drawn = pictures.by_hour(report, [CauseHours(cause="all causes", rejected_records=h) for h in hours])
 
     def sections(rows: int) -> list[Section]:
         limits = next(row for row in lists.topics_of(report) if row.topic is topic)
@@ -69,7 +68,7 @@ def of_topic(report: Report, topic: Topic) -> str:
             Section("limits", f"Its limits: {', '.join(limits.limits)}", lists.topic_details(limits)),
         ]
 
-    return _page(report, title, drawn, sections)
+    return _page(report, title, None, sections)
 
 
 def _of_producers(

@@ -27,7 +27,7 @@ _LABELS: Final = ("00", "06", "12", "18", "24")
 
 def pictures(report: Report) -> Markup | None:
     """The day and the week beside each other; None if there is nothing to draw."""
-    found = [each for each in (by_hour(report, report.get("cause_hours") or ()), week(report)) if each]
+    found = [each for each in (by_hour(report, report["cause_hours"]), week(report)) if each]
     return element("div", *found, class_="pictures") if found else None
 
 
@@ -83,7 +83,7 @@ def _stacked(rows: Sequence[Sequence[int]], most: int) -> list[Markup]:
 
 def week(report: Report) -> Markup | None:
     """The share of rejected records of each of eight days, on a scale of their own; None without a rollup."""
-    found = report.get("history")  # a report of an earlier release has none
+    found = report["history"]
     if found is None:
         return None
     most = max([history.share(day) for day in found["days"]] + [0.0]) or 1.0
@@ -146,6 +146,6 @@ def balance(report: Report) -> Markup:
 
 def in_words(report: Report) -> Markup:
     """The sentences of the report: its causes, the week before, and facts that need a sentence."""
-    found = report.get("history")
+    found = report["history"]
     texts = [*report["details"], *([found["sentence"]] if found else [])]
     return join(*[element("p", words.short(text, 2_000)) for text in texts])

@@ -10,8 +10,8 @@ from tsproxy.model.markup import Markup, join
 
 
 def rows_of(asked: PlainTable, report: Report) -> Sequence[Any]:
-    """The rows of a table; empty for a report of an earlier release, which does not have them."""
-    found: Sequence[Any] = cast(dict[str, Any], report).get(asked.key, [])
+    """The rows of a table."""
+    found: Sequence[Any] = cast(dict[str, Any], report)[asked.key]
     return found
 
 

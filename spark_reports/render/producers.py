@@ -218,12 +218,12 @@ def _topics_of(row: SenderRow) -> Iterator[Content]:
 
 def _week(report: Report, producer: Producer) -> Markup | None:
     """The producer's last eight days, drawn and counted; None without a rollup."""
-    week = producer.get("week")  # a report of an earlier release has none
+    week = producer["week"]
     if not week:
         return None
     last = date.fromisoformat(report["last_day"])
     first = last - timedelta(days=len(week) - 1)
-    known = report.get("links")
+    known = report["links"]
     before = links.relative(known["day_before"]) if known and any(week[-2:-1]) else None
     return element(
         "p",
@@ -250,12 +250,12 @@ def _example(example: Example) -> Markup:
     more = ", …" if example["bad_records"] > min(len(example["bad_index"]), _INDEXES_SHOWN) else ""
     time = example["bad_ts"][0] if example["bad_ts"] else None
     where = f"{words.short(example['topic'], 80)}-{example['partition']}"
-    message, cause = example["error_message"], example.get("cause")
+    message, cause = example["error_message"], example["cause"]
     part = f"{example['bad_records']} of {words.many(example['records'], 'record')}"
     return join(
         f"{words.instant_words(example['ts'])}, {where}: {part}",
         f" (index {indexes}{more})" if indexes else None,
-        f", {cause}" if cause else None,
+        f", {cause}",
         join("; first timestamp ", element("code", str(time)), words.timestamp(time, example["read_as_ts"]))
         if time is not None
         else None,

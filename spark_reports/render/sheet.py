@@ -44,7 +44,7 @@ def _row(report: Report, producer: Producer, reason: ClientReason) -> Iterator[o
     yield from (reason[name] for name in _REASON)
     yield " ".join(topic["topic"] for topic in producer["topics"])
     yield " ".join(producer["addresses"])
-    yield producer.get("team")
+    yield producer["team"]
 
 
 def _cell(value: object) -> object:

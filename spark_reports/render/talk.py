@@ -22,7 +22,7 @@ class Row:
 def rows(report: Report, producers: Sequence[Producer], here: int, *, names_teams: bool = True) -> Markup:
     """The table of these producers; the first `here` of them have a place on the page."""
     shown = [Row(report, producer, number < here) for number, producer in enumerate(producers)]
-    return table(COLUMNS if names_teams and report.get("owners") else COLUMNS[1:], shown, "talk")
+    return table(COLUMNS if names_teams and report["owners"] else COLUMNS[1:], shown, "talk")
 
 
 def _mistake(row: Row) -> tuple[str, str]:
@@ -31,7 +31,7 @@ def _mistake(row: Row) -> tuple[str, str]:
 
 
 COLUMNS: Columns[Row] = (
-    Column("Team", None, lambda row: owners.team_link(row.report, row.producer.get("team"))),
+    Column("Team", None, lambda row: owners.team_link(row.report, row.producer["team"])),
     Column("Producer", None, lambda row: owners.producer_link(row.producer, is_here=row.is_here)),
     Column(
         "Mistake, and what to do",

@@ -17,7 +17,7 @@ from spark_reports.log.completeness import (
 from spark_reports.log.grouping import Rows
 from spark_reports.report import reasons, what_if, words
 from spark_reports.report.headline import details, headline
-from spark_reports.report.producers import aligned, grouped, latest_ms, with_rejections
+from spark_reports.report.producers import grouped, latest_ms, with_rejections
 from spark_reports.report.shape import (
     SHAPE_VERSION,
     AroundLimit,
@@ -33,7 +33,6 @@ from spark_reports.report.shape import (
     Plain,
     Report,
     Topic,
-    TopicHours,
     TopicProducer,
     Totals,
     Trend,
@@ -46,7 +45,6 @@ from tsproxy.decisions.drift import HISTOGRAM_NAME, bucket_bounds_ms
 from tsproxy.decisions.text import instant
 from tsproxy.model.outcome import VerdictName
 
-HEATMAP_TOPICS: Final = 15
 _REJECTED: Final = (VerdictName.REJECTED, VerdictName.BROKER_REJECTED)
 _EXAMPLES: Final = 5
 _BROKERS_TIME: Final = "LogAppendTime"
@@ -102,8 +100,6 @@ def assemble(tables: Tables, first: date, last: date, now_ms: int) -> Report:
         links=None,
         hours=hours,
         wrong_clocks=clocks,
-        all_topics=_topic_hours("", tables.hours, hours),
-        topic_hours=_heatmap(tables.hours, topics, hours),
         cause_hours=reasons.by_hour(tables.reason_hours, hours),
         limits=_limits(tables.limits, [t["topic"] for t in topics]),
     )
@@ -207,20 +203,6 @@ def _topics_omitted(tables: Tables, shown: int) -> Omitted:
         records=rest["records_judged"],
         rejected_records=_rejected(rest),
     )
-
-
-def _topic_hours(topic: str, rows: Rows, hours: Sequence[str]) -> TopicHours:
-    return TopicHours(
-        topic=topic,
-        records=aligned(rows, "records", hours),
-        rejected_records=aligned(rows, "rejected_records", hours),
-    )
-
-
-def _heatmap(rows: Rows, topics: Sequence[Topic], hours: Sequence[str]) -> list[TopicHours]:
-    by_topic = grouped(rows, itemgetter("topic"))
-    shown = [t["topic"] for t in topics[:HEATMAP_TOPICS]]
-    return [_topic_hours(topic, by_topic.get(topic, []), hours) for topic in shown]
 
 
 def _drift(rows: Rows) -> list[DriftBucket]:

@@ -65,7 +65,7 @@ class Cause:
     @property
     def platform(self) -> str | None:
         """The remedies of those who run the platform; None if there is none."""
-        own = (row.get("platform") for row in self.rows)  # a report of an earlier release has none
+        own = (row["platform"] for row in self.rows)
         texts = dict.fromkeys(text for each in own if each for text in each.split("; "))
         return "; ".join(texts) or None
 

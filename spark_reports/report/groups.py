@@ -68,9 +68,6 @@ TOPICS: Final = Grouping(
 )
 """One row for each topic and outcome."""
 
-HOURS: Final = Grouping(keys=("hour", "topic"), measures=_JUDGED_AND_REJECTED)
-"""One row for each hour and topic: `records` (judged) and `rejected_records`."""
-
 REASONS: Final = Grouping(
     keys=REASON,
     measures={**_COUNTS, "producers": Measure(How.DISTINCT, CLIENT)},

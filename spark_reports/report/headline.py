@@ -111,7 +111,7 @@ def _senders(cause: Cause) -> str:
     if not cause.senders:
         return f"from {cause.from_producers}"
     worst, [reason, *_] = cause.senders[0].producer, cause.senders[0].reasons
-    team = f" ({words.team(worst['team'])})" if worst.get("team") else ""
+    team = f" ({words.team(worst['team'])})" if worst["team"] else ""
     name = f"{_name(worst['client_id'])}{team}"
     what = f", whose {reason['cause']} ({reason['fix']})" if cause.name == causes.WRONG_UNIT else ""
     if cause.producers == 1 and cause.is_exact:
@@ -121,7 +121,7 @@ def _senders(cause: Cause) -> str:
 
 def _unread(totals: Totals) -> list[str]:
     """One sentence about records that were checked by the header of their batch, if there are any."""
-    unread = totals.get("records_unread", 0)  # reports of an earlier tsproxy have none
+    unread = totals["records_unread"]
     if not unread:
         return []
     were = "was" if unread == 1 else "were"
@@ -134,7 +134,7 @@ def _unread(totals: Totals) -> list[str]:
 
 def _limits_unknown(totals: Totals) -> list[str]:
     """One sentence about records that only brokers judged, if there are any."""
-    unknown = totals.get("records_limits_unknown", 0)  # reports of an earlier tsproxy have none
+    unknown = totals["records_limits_unknown"]
     if not unknown:
         return []
     were = "was" if unknown == 1 else "were"

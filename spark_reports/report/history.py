@@ -15,9 +15,9 @@ from typing import Any, Final, TypedDict, get_type_hints
 from spark_reports.log.completeness import State
 from spark_reports.report import links, missing, words
 from spark_reports.report.causes import main_cause
-from spark_reports.report.headline import rejected_records
 from spark_reports.report.shape import DAYS_BEFORE, DayOfTrend, LogQuality, Report
 from spark_reports.report.shape_for_readers import History, PastDay, Usual
+from spark_reports.report.topics import has_page
 
 _LACKS_PERCENT: Final = 1
 """A log that lacks at most this part of its lines and of its time is compared, too. In a fleet, some process
@@ -90,7 +90,7 @@ def of_report(
     cause = main_cause(report["reasons"]) if first == last else None
     owned = report["owners"]
     teams = [row["team"] for row in owned["teams"] if row["team"] and row["producers"]] if owned else []
-    topics = [topic["topic"] for topic in report["topics"] if rejected_records(topic)]
+    topics = [topic["topic"] for topic in report["topics"] if has_page(topic)]
     facts = []
     for day in _days(first, last):
         counts = counted.get(day)

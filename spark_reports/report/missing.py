@@ -1,7 +1,7 @@
 """Sentences about missing parts of a log: silent processes, lost lines, times without heartbeats."""
 
 from collections.abc import Iterator, Sequence
-from typing import Final, cast
+from typing import Final
 
 from spark_reports.log.completeness import LineGap, SilentBoot, State, UnheardSpan
 from spark_reports.report import words
@@ -19,11 +19,8 @@ def sentences(log: LogQuality) -> list[str]:
 
 
 def state(log: LogQuality) -> State:
-    """The state of the log. A report of an earlier release does not name it."""
-    known = cast(dict[str, object], log).get("state")
-    if known is None:
-        return State.COMPLETE if log["is_complete"] else State.INCOMPLETE
-    return next((each for each in State if each == known), State.INCOMPLETE)
+    """The state of the log. One that is unknown here counts as incomplete."""
+    return next((each for each in State if each == log["state"]), State.INCOMPLETE)
 
 
 def in_short(log: LogQuality) -> list[str]:
@@ -76,14 +73,10 @@ def _silent(boot: SilentBoot) -> str:
 
 
 def _counted_to(boot: SilentBoot) -> str:
-    """A sentence about the batches that are in no total; empty for a report of an earlier release, which does
-    not have `counted_to_ts`."""
-    if "counted_to_ts" not in cast(dict[str, object], boot):
-        return ""
-    counted_to = boot["counted_to_ts"]
-    if counted_to is None:
+    """A sentence about the batches that are in no total."""
+    if boot["counted_to_ts"] is None:
         return " None of its batches are counted."
-    return f" Its batches after {words.instant_words(counted_to)} are not counted."
+    return f" Its batches after {words.instant_words(boot['counted_to_ts'])} are not counted."
 
 
 def _gap(gap: LineGap) -> str:

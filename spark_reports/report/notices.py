@@ -6,7 +6,7 @@ With `--owners`, the texts for one team are one letter (`letters`).
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Final, cast
+from typing import Final
 
 from spark_reports.report import words
 from spark_reports.report.links import channel_link, page, slug
@@ -27,7 +27,7 @@ def notices(report: Report) -> list[str]:
 def grouped(report: Report) -> list[str]:
     """The texts of `notices`. With owners, the texts for one team are one text, below a line with the team's
     name."""
-    return notices(report) if report.get("owners") is None else [each.printed for each in letters(report)]
+    return notices(report) if report["owners"] is None else [each.printed for each in letters(report)]
 
 
 _HELP: Final = (
@@ -65,15 +65,17 @@ class Letter:
 
 def letters(report: Report) -> list[Letter]:
     """A letter for each team of `report.owners` that has a text, the one with most rejected records first."""
+    owned = report["owners"]
+    if owned is None:
+        return []
     rejected, watched = _by_team(_rejected(report)), _by_team(_watched_texts(report))
     found = []
-    for row in owned["teams"] if (owned := report.get("owners")) else []:
+    for row in owned["teams"]:
         own, only_counted = rejected.get(row["team"], []), watched.get(row["team"], [])
         if own or only_counted or row["producers"]:
             more = row["producers"] - len(own)
             letter = _letter(report, row, [*own, *only_counted], more, _summary(report, row))
-            end = cast(dict[str, str | None], owned).get("help") or _HELP  # an earlier release has none
-            found.append(replace(letter, body=f"{letter.body}\n{end}\n"))
+            found.append(replace(letter, body=f"{letter.body}\n{owned['help'] or _HELP}\n"))
     return found
 
 
@@ -93,7 +95,7 @@ def _summary(report: Report, team: Team) -> tuple[str, str]:
 def _watched_rows(report: Report, team: str | None) -> list[WouldReject]:
     """The rows of records that were only counted, of the producers of one team."""
     rows = report["would_reject"]
-    return [row for row in rows if row.get("team") == team and row["client_id"] != words.FOLDED]
+    return [row for row in rows if row["team"] == team and row["client_id"] != words.FOLDED]
 
 
 def _by_team(texts: Iterable[tuple[str | None, str]]) -> dict[str | None, list[str]]:
@@ -122,8 +124,8 @@ def _letter(report: Report, team: Team, texts: Sequence[str], more: int, summary
 
 def _page_of(report: Report, team: str | None) -> list[str]:
     """A line with the address of the team's page, if readers find the pages somewhere (`--address`)."""
-    known = report.get("links")
-    if not known or known.get("pages") is not True or not known.get("address"):
+    known = report["links"]
+    if not known or known["pages"] is not True or not known["address"]:
         return []
     return [f"Evidence, and the days before: {known['address']}/{page('team', team)}\n"]
 
@@ -144,7 +146,7 @@ def _file_slug(team: str | None) -> str:
 def _rejected(report: Report) -> list[tuple[str | None, str]]:
     """The team and the text of each producer of the report."""
     return [
-        (producer.get("team"), notice(report, producer))
+        (producer["team"], notice(report, producer))
         for producer in report["producers"]
         if has_owner(producer)
     ]
@@ -156,7 +158,7 @@ def _watched_texts(report: Report) -> list[tuple[str | None, str]]:
     for row in report["would_reject"]:
         if row["client_id"] != words.FOLDED:
             watched.setdefault((row["client_id"], row["principal"]), []).append(row)
-    return [(rows[0].get("team"), _warning(report, rows)) for rows in watched.values()]
+    return [(rows[0]["team"], _warning(report, rows)) for rows in watched.values()]
 
 
 def has_owner(producer: Producer) -> bool:

@@ -1,4 +1,4 @@
-"""The shape of report.json, version 1. It is small, and renderers read nothing else.
+"""The shape of report.json, version 2. It is small, and renderers read nothing else.
 
 Numbers are exact ints, times `…_ts` are UTC instants, drifts and limits are in ms. `null` means: does not
 apply (a drift without timestamps, a limit that is unlimited). Within a version keys are only added. Counts
@@ -14,7 +14,10 @@ from typing import Final, TypedDict
 from spark_reports.log.completeness import LineGap, SilentBoot, UnheardSpan
 from spark_reports.report.shape_for_readers import History, Links, Owned
 
-SHAPE_VERSION: Final = 1
+SHAPE_VERSION: Final = 2
+
+CLIENTS_PER_TOPIC: Final = 3
+"""The producers of a topic in `Topic.worst`, at most."""
 
 DAYS_BEFORE: Final = 7
 """The last day of a period is compared with this many days before it."""
@@ -192,14 +195,6 @@ class DriftBucket(TypedDict):
     not_rejected_batches: int
     rejected_records: int
     rejected_batches: int
-
-
-class TopicHours(TypedDict):
-    """Records judged and rejected, aligned with Report.hours."""
-
-    topic: str
-    records: list[int]
-    rejected_records: list[int]
 
 
 class CauseHours(TypedDict):
@@ -422,8 +417,6 @@ class Report(Plain):
     links: Links | None
     hours: list[str]
     """`2026-11-20T10`, every hour of the period."""
-    all_topics: TopicHours
-    topic_hours: list[TopicHours]
     wrong_clocks: list[WrongClock]
     cause_hours: list[CauseHours]
     """The causes with most rejected records, at most three, and all others. All wrong units are one."""

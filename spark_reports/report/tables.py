@@ -14,13 +14,13 @@ from spark_reports.log.completeness import Evidence
 from spark_reports.log.grouping import Rows
 from spark_reports.report import groups, rollup
 from spark_reports.report.plain import ROWS
+from spark_reports.report.shape import CLIENTS_PER_TOPIC
 from spark_reports.report.sums import Sums, summed
 
 __all__ = ["EXAMPLES_PER_REASON", "TOPICS_PER_CLIENT", "Tables", "collect", "summed"]
 
 TOPICS_PER_CLIENT = 5
 EXAMPLES_PER_REASON = 2
-CLIENTS_PER_TOPIC = 3
 TOPICS_COMPARED = 50
 """The number of topics whose drift is collected: the topics with most rejected records."""
 
@@ -36,7 +36,6 @@ class Tables:
     topics: Rows
     topic_clients: Rows
     topic_totals: Rows
-    hours: Rows
     reasons: Rows
     reason_hours: Rows
     producers: Rows
@@ -84,7 +83,6 @@ def collect(sums: Sums, top: int, known: DataFrame | None = None, owned: int = 0
         topics=topics,
         topic_clients=topic_clients,
         topic_totals=buckets.of_topics(_worst(topic_clients)).table(groups.TOPIC_TOTALS),
-        hours=by_topic.table(groups.HOURS),
         reasons=counters.table(groups.REASONS),
         reason_hours=counters.table(groups.REASON_HOURS),
         producers=producers,

@@ -5,7 +5,7 @@ from types import MappingProxyType
 from typing import Final
 
 from spark_reports.report import words
-from spark_reports.report.shape import AroundLimit, Topic
+from spark_reports.report.shape import CLIENTS_PER_TOPIC, AroundLimit, Topic
 
 SIDE_WORDS: Final = MappingProxyType({"behind": "Oldest allowed", "ahead": "Newest allowed"})
 """The limit of each side, as it is called in a report."""
@@ -19,19 +19,23 @@ class OtherLimit:
     is_own: bool
 
 
+def has_page(topic: Topic) -> bool:
+    """True if the topic has a page of its own: one with fewer than three rejected producers needs none."""
+    return len(topic["worst"]) >= CLIENTS_PER_TOPIC
+
+
 def worst_producers(topic: Topic) -> str:
     """A sentence with the producers of the topic that were rejected most; empty if there is none."""
-    # A report of an earlier release has none.
     found = [
         f"{words.short(words.client(row['client_id']), 60)} {words.count(row['rejected_records'])}"
-        for row in topic.get("worst", [])
+        for row in topic["worst"]
     ]
     return f"Rejected most: {', '.join(found)}." if found else ""
 
 
 def named_side(topic: Topic, side: str) -> str:
     """The beginning of a sentence about `other_limits`. It says if the topic has no such limit."""
-    has_own = any(row["is_own"] for row in topic.get("what_if", []) if row["side"] == side)
+    has_own = any(row["is_own"] for row in topic["what_if"] if row["side"] == side)
     now = "" if has_own else " (now unlimited)"
     return f"{SIDE_WORDS[side]}{now}, and the records that each limit would reject"
 
@@ -40,7 +44,7 @@ def other_limits(topic: Topic, side: str) -> list[OtherLimit]:
     """The topic's own limit on one side and some around it; empty if nothing is known, or nothing differs."""
     return [
         OtherLimit(_in_words(row, topic["records_judged"]), row["is_own"])
-        for row in topic.get("what_if", [])
+        for row in topic["what_if"]
         if row["side"] == side
     ]
 

@@ -220,8 +220,7 @@ def advice_if_counted(
 
 def is_far_behind(row: WouldReject) -> bool:
     """True if the candidate limit for old records counted it: a likely mistake that no broker rejects."""
-    reason = row.get("reason")  # a report of an earlier release has none
-    return row["rule"] == CANDIDATE and reason == Reason.TOO_OLD
+    return row["rule"] == CANDIDATE and row["reason"] == Reason.TOO_OLD
 
 
 FAR_BEHIND: Final = (
@@ -435,9 +434,8 @@ def new_clients(trend: Trend | None) -> list[str]:
 
 
 def new_count(trend: Trend | None) -> int:
-    """The number of all such clients; for a report of an earlier release, only of the clients that it
-    names."""
-    return max(trend.get("new_producers", 0), len(new_clients(trend))) if trend else 0
+    """The number of all such clients."""
+    return trend["new_producers"] if trend else 0
 
 
 def short(text: str, limit: int = 160) -> str:
@@ -477,7 +475,7 @@ def instant_words(instant: str) -> str:
 def since(report: Report, producer: Producer) -> str:
     """Since when a producer is rejected without a break: `10:30`, `10:30, new`, `16 Nov (5 d)`, or
     `13 Nov (8+ d)` if the days before are not known."""
-    first, week = producer.get("since"), producer.get("week") or []
+    first, week = producer["since"], producer["week"]
     if first is None or first >= report["first_day"]:
         known = [each for each in week[:-1] if each is not None]
         new = f", new{_known(len(known))}" if known and not any(known) else ""
@@ -536,8 +534,7 @@ def _since(limit: Limits, before: Sequence[Limits], of_topic: Sequence[Limits]) 
 
 def waiver(row: WouldReject, before: str, chars: int = 60) -> str:
     """`before` and the name of the row's waiver, or nothing if there is none."""
-    name = row.get("waiver")  # a report of an earlier release has none
-    return f"{before}{short(name, chars)}" if name else ""
+    return f"{before}{short(row['waiver'], chars)}" if row["waiver"] else ""
 
 
 def days(report: Report) -> str:

@@ -9,8 +9,7 @@ from spark_reports.report import history, owners, plain
 
 FIXED = Path(__file__).parent / "fixed" / "report.json"
 """Made once from `day.a_day` with two proxies and 24 hours, before the tests of looks were written.
-A table of `plain.ROWS` that was added later has no rows here, and `what_if` leaves out no record,
-and no clock was wrong."""
+A table of `plain.ROWS` that was added later has no rows here."""
 
 HOSTILE = (
     "<script>alert(1)</script>",
@@ -26,19 +25,17 @@ HOSTILE = (
 
 
 def fixed():
-    found = {**{key: [] for key in plain.ROWS}, **json.loads(FIXED.read_text(encoding="utf-8"))}
-    return found | {"what_if": {"records_left_out": 0, **found["what_if"]}, "wrong_clocks": []}
+    return {**{key: [] for key in plain.ROWS}, **json.loads(FIXED.read_text(encoding="utf-8"))}
 
 
 def empty():
     """A day on which nothing came, so nothing was rejected."""
     report = fixed()
-    for name in ("producers", "reasons", "drift", "topics", "limits", "topic_hours"):
+    for name in ("producers", "reasons", "drift", "topics", "limits", "cause_hours"):
         report[name] = []
     report["totals"] = dict.fromkeys(report["totals"], 0)
     for name in ("producers_omitted", "topics_omitted"):
         report[name] = dict.fromkeys(report[name], 0)
-    report["all_topics"] = {"topic": "", "records": [0] * 24, "rejected_records": [0] * 24}
     report["would_reject"], report["trend"] = [], None
     report["rules"], report["in_force"] = [], []
     report["what_if"] = {"batches": 0, "records": 0, "records_left_out": 0, "ahead": [], "behind": []}
@@ -64,7 +61,7 @@ def hostile(text):
         row |= {"rule": text, "mode": text, "waiver": text}
     for row in report["in_force"]:
         row |= {"proxy": text, "mode": text, "limits_from": text, "rules": [text], "waivers": [text]}
-    for topic in [*report["topics"], *report["topic_hours"], *report["limits"], *report["out_of_order"]]:
+    for topic in [*report["topics"], *report["limits"], *report["out_of_order"]]:
         topic["topic"] = text
     report["history"] |= {"sentence": text, "direction": text}
     for day in report["history"]["days"]:

@@ -116,14 +116,6 @@ def test_an_example_reads_the_timestamp_in_the_guessed_unit(made):
     assert nanoseconds["read_as_ts"][:16] == nanoseconds["ts"][:16]
 
 
-def test_hours_of_all_topics_add_up_to_the_day(made):
-    assert sum(made["all_topics"]["records"]) == made["totals"]["records_judged"]
-    assert sum(map(sum, (row["records"] for row in made["topic_hours"]))) == made["totals"]["records_judged"]
-    assert [hour for hour, n in zip(made["hours"], made["all_topics"]["records"], strict=True) if n] == [
-        f"2026-11-20T{hour:02d}" for hour in range(10, 15)
-    ]
-
-
 def test_hours_by_cause_add_up_to_the_rejected_records(made):
     totals = made["totals"]
     rejected = totals["records_rejected"] + totals["records_broker_rejected"]

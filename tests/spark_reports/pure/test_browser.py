@@ -69,7 +69,6 @@ def test_axe_core_finds_nothing_wrong_in_the_dark(tmp_path):
 
 @pytest.mark.skipif(browser.axe() is None, reason="needs npm, which fetches axe-core")
 def test_axe_core_finds_nothing_wrong_on_paper(tmp_path):
-    """Closed sections are open on paper."""
     page = html.render(reports.complete()).replace("@media print", "@media all")
     assert browser.complaints(tmp_path, page, WIDE) == []
 

@@ -129,7 +129,7 @@ def test_the_facts_of_a_day_are_read_back_as_they_were_written():
     assert facts["processes"] == [["px", "a"], ["px", "b"]]
     assert (facts["state"], facts["is_compared"], facts["cause"]) == ("complete", True, "the wrong time unit")
     assert 0 < facts["cause_records"] <= 941_773
-    assert facts["topics"] == ["telemetry", "payments", "clicks", "orders"]
+    assert facts["topics"] == ["orders"]
     assert facts["producers"][1] == ["billing-nightly", "User:billing"]
 
 

@@ -61,9 +61,8 @@ def test_the_first_of_many_gaps_are_listed_and_the_rest_counted():
             " Its batches after 2026-11-20 09:59:00 UTC are not counted.",
         ),
         ({"counted_to_ts": None}, " None of its batches are counted."),
-        ({}, ""),
     ],
-    ids=["", "before the first heartbeat", "in a report of an earlier release"],
+    ids=["", "before the first heartbeat"],
 )
 def test_a_silent_process_is_named_with_the_time_to_which_it_is_counted(counted_to, said):
     """Examples are written at once, counts once an interval. So the last line is younger than the counts."""

@@ -28,16 +28,3 @@ def test_a_topic_shows_its_own_limits_and_others(render):
     assert "; 7 d (its own) 87,213" in text
     assert "Newest allowed, and the records that each limit would reject: 1 h (its own) 12,895" in text
     assert "Oldest allowed (now unlimited), and the records that each limit would reject: 1 s 90,696" in text
-
-
-@pytest.mark.parametrize("render", RENDERERS)
-def test_a_report_of_an_earlier_release_has_topics_without_them(render):
-    report = reports.fixed()
-    for topic in report["topics"]:
-        del topic["worst"], topic["what_if"]
-    for producer in report["producers"]:
-        for example in producer["examples"]:
-            del example["cause"]
-    text = shown(render, report)
-    assert "payments" in text
-    assert "each limit would reject:" not in text
