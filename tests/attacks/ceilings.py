@@ -1,4 +1,4 @@
-"""All ceilings of the code, by place, and the table that ARCHITECTURE.md prints of them."""
+"""All ceilings of the code, by place, and the table of them in ceilings.md."""
 
 import importlib
 import inspect

@@ -274,7 +274,7 @@ def test_each_ceiling_is_filled_here_or_said_why_not():
 
 def test_the_pages_have_this_table_and_this_sum():
     """Printed by: python -m tests.attacks.ceilings"""
-    assert as_table() in (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
+    assert as_table() in (ROOT / "tests/attacks/ceilings.md").read_text(encoding="utf-8")
     most = f"{most_of_a_process() / MIB:.0f} MiB"
     for page in ("ARCHITECTURE.md", "docs/guide/operations.md"):
         assert most in (ROOT / page).read_text(encoding="utf-8"), (page, most)

@@ -2,7 +2,7 @@
 
 A peer chooses its names, and sends as many as it likes. So each container with such keys has a ceiling: a
 number of entries, and a number of bytes of real memory. The ceiling is a constant of the container's module.
-ARCHITECTURE.md has the table of all ceilings, printed from these constants.
+tests/attacks/ceilings.md has the table of all ceilings, printed from these constants.
 
 An entry that is not kept must loosen nothing. So the owner decides what happens at the ceiling: `put` drops
 the oldest entries and returns them, `add` keeps nothing new.

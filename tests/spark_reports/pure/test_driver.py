@@ -1,4 +1,4 @@
-"""The places where rows come from Spark to its driver stand in ARCHITECTURE, each with what bounds them."""
+"""The places where rows come from Spark to its driver stand in driver.md, each with what bounds them."""
 
 import ast
 import re
@@ -26,10 +26,8 @@ def places_in(package):
 
 
 def test_each_place_that_collects_rows_says_what_bounds_them():
-    section = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8").partition("\n## Memory\n")[2]
-    told = re.findall(
-        r"^\| `((?:log|report|commands|render)/[^`]+)` \|", section.partition("\n## ")[0], re.MULTILINE
-    )
+    page = Path(__file__).with_name("driver.md").read_text(encoding="utf-8")
+    told = re.findall(r"^\| `((?:log|report|commands|render)/[^`]+)` \|", page, re.MULTILINE)
     found = {*places_in(ROOT / "spark_reports")} - {"log/frames.py: rows"}  # what the others call
     assert sorted(told) == sorted(found)
 
