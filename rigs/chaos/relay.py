@@ -39,7 +39,7 @@ class Relays:
         self.delay_s = 0.0
         self.bytes_per_s = None
         self._face, self._target = face, target
-        self._asking, self._answering = asyncio.Event(), asyncio.Event()
+        self._flowing = asyncio.Event()
         self.heal()
         self._links = set()
         self._servers = []
@@ -59,17 +59,11 @@ class Relays:
 
     def heal(self):
         self.delay_s, self.bytes_per_s = 0.0, None
-        self._asking.set()
-        self._answering.set()
+        self._flowing.set()
 
     def stall(self):
         """Bytes wait, and connections stay open, until `heal`."""
-        self._asking.clear()
-        self._answering.clear()
-
-    def stall_answers(self):
-        """As `stall`, but what comes from `face` passes."""
-        self._answering.clear()
+        self._flowing.clear()
 
     def cut_soon(self, chance: random.Random, share, most_bytes):
         """Resets a share of the connections, each after at most `most_bytes` more bytes."""
@@ -93,19 +87,16 @@ class Relays:
         link = _Link((writer, ours))
         self._links.add(link)
         try:
-            await asyncio.gather(
-                self._pump(link, reader, ours, self._asking),
-                self._pump(link, theirs, writer, self._answering),
-            )
+            await asyncio.gather(self._pump(link, reader, ours), self._pump(link, theirs, writer))
         except OSError:
             link.reset()
         finally:
             self._links.discard(link)
             link.close()
 
-    async def _pump(self, link, reader, writer, flowing):
+    async def _pump(self, link, reader, writer):
         while data := await reader.read(CHUNK_BYTES):
-            await flowing.wait()
+            await self._flowing.wait()
             if self.delay_s or self.bytes_per_s:
                 await asyncio.sleep(self.delay_s + len(data) / (self.bytes_per_s or float("inf")))
             if link.bytes_left is not None and link.bytes_left <= len(data):

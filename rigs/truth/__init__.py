@@ -4,7 +4,6 @@
 
     test_outcomes       nobody is killed: the four agree exactly
     test_changes        a broker changes its mind between two sends
-    test_unread         the broker rejects what the proxy has not read
 
 `rigs/chaos/test_short.py` kills processes, which the report names.
 `tests/e2e/cluster/test_truth_of_repetitions.py` has records that are sent again until replicas are back.

@@ -349,41 +349,6 @@ async def test_a_renewal_by_another_mechanism_is_closed(kafka):
     client.close()
 
 
-# -- Certificates ------------------------------------------------------------------------------------
-
-
-@pytest.mark.full_only("a cluster of its own, for what brokers do; the session's test stays")
-async def test_after_sasl_a_broker_goes_by_no_certificate(certificates):
-    """Nor does a session, where the name cannot be read: `test_who_logged_in_without_a_name_…`."""
-    topics = {"mallory": "mallory", "shown": "CN=client"}
-    async with KafkaCluster(
-        security="SASL_SSL",
-        mutual_tls=True,
-        authority=certificates,
-        users=USERS,
-        properties={**AUTHORIZER, "connection.failed.authentication.delay.ms": "0"},
-    ) as kafka:
-        await allow(kafka, topics)
-        tls = kafka.client_options().aiokafka()["ssl_context"]
-        made = await logged_in(kafka, topics, tls, "PLAIN", lambda: plain("mallory", USERS["mallory"]))
-        token_id, password = await delegation_token(made)
-        made.close()
-        first = ScramFirst(token_id, (("tokenauth", "true"),))
-        client = await logged_in(kafka, topics, tls, SCRAMS[0], lambda: scram(SCRAMS[0], first, password))
-        assert await client.names() == ("mallory", None)
-        client.close()
-
-
-async def logged_in(kafka, topics, tls, mechanism, exchange):
-    """A connection that the broker has accepted, as soon as it knows the user."""
-    while True:
-        client = await Watched.to(kafka, topics, tls)
-        assert (await client.handshake(mechanism))[0] == 0
-        if (await client.authenticate(exchange()))[0] == 0:
-            return client
-        client.close()
-
-
 # -- Through a proxy: what rules make of it ------------------------------------------------------------
 
 RULES = """\

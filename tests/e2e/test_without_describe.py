@@ -6,10 +6,8 @@ may not ask must not concern them.
 """
 
 import asyncio
-import json
 import os
 import signal
-from asyncio.subprocess import PIPE, STDOUT
 from contextlib import asynccontextmanager
 
 import pytest
@@ -36,7 +34,6 @@ from tsproxy.proxy.brokers import discovery
 from tsproxy.testing.java_producer import Acknowledged, JavaProducer, JavaRecord, Rejected
 from tsproxy.testing.kafka_cluster import KafkaCluster
 from tsproxy.testing.proxy import RunningProxy
-from tsproxy.testing.tools import write_tools
 
 pytestmark = pytest.mark.broker
 
@@ -157,53 +154,6 @@ async def test_no_first_record_is_lost_whatever_the_proxy_may_describe(kafka, to
         await all_acknowledged(kafka, proxy, visible, hidden)
         await reloaded(proxy, config)
         await all_acknowledged(kafka, proxy, hidden, visible)
-
-
-@pytest.mark.full_only("a hundred starts of Java; above and below, a producer without retries is one of ours")
-@pytest.mark.timeout(1800)
-@pytest.mark.parametrize("rights", ["none", "some topics", "changing"])
-async def test_the_verifiable_producer_is_acknowledged_after_ten_starts_and_reloads(
-    kafka, topic, tmp_path, rights
-):
-    """Kafka's own test tool, which retries nothing."""
-    tools = {path.name: path for path in write_tools(tmp_path / "bin")}
-    send = Verifiable(tools["kafka-verifiable-producer.sh"], kafka, tmp_path)
-    visible, hidden = f"open-{topic}"[:200], topic
-    for each in (visible, hidden):
-        await kafka.create_topic(each)
-    every, config = binding(AclOperation.DESCRIBE, ANY), configured(kafka, tmp_path)
-    await allow(kafka, binding(AclOperation.DESCRIBE_CONFIGS, ANY))
-    if rights == "some topics":
-        await allow(kafka, binding(AclOperation.DESCRIBE, ("open-", ResourcePatternType.PREFIXED)))
-    for number in range(10):
-        async with proxy_of(kafka, config) as proxy:
-            await asyncio.gather(send.to(proxy, hidden), send.to(proxy, visible))
-            if rights == "changing":
-                await (take_back if number % 2 else allow)(kafka, every)
-            await reloaded(proxy, config)
-            await asyncio.gather(send.to(proxy, hidden), send.to(proxy, visible))
-
-
-class Verifiable:
-    """VerifiableProducer, by its script."""
-
-    RECORDS = 20
-
-    def __init__(self, script, kafka, folder):
-        self._script = script
-        self._config = folder / "producer.properties"
-        options = kafka.client_options("root").java()
-        lines = [f"{name}={value}" for name, value in options.items() if name != "bootstrap.servers"]
-        self._config.write_text("\n".join(lines))
-
-    async def to(self, proxy, topic):
-        """Sends some records at once; asserts that each was acknowledged."""
-        words = ["--bootstrap-server", proxy.bootstrap_servers, "--topic", topic, "--acks", "-1"]
-        words += ["--max-messages", str(self.RECORDS), "--command-config", self._config]
-        process = await asyncio.create_subprocess_exec(self._script, *words, stdout=PIPE, stderr=STDOUT)
-        said, _ = await process.communicate()
-        last = json.loads(said.decode().splitlines()[-1])
-        assert (last["sent"], last["acked"]) == (self.RECORDS, self.RECORDS), (said.decode(), proxy.log)
 
 
 async def test_rights_that_change_while_it_runs_lose_no_record(kafka, topic):

@@ -7,7 +7,6 @@ from aiokafka import AIOKafkaProducer
 
 from tests.offline.commands import tsproxy
 from tests.offline.documented import example, words
-from tsproxy.testing.certificates import CertificateAuthority
 from tsproxy.testing.kafka_cluster import KafkaCluster
 
 HOUR_MS = 3_600_000
@@ -129,25 +128,6 @@ async def test_every_leader_of_a_cluster_is_asked_and_one_that_is_gone_costs_its
     found, unread = gated.json["findings"], gated.json["unread"]
     assert (len(found), len(unread), gated.status) == (4, 2, 1)
     assert all(one["why"] for one in unread)
-
-
-@pytest.mark.full_only("a cluster of its own; a user logs in by a configuration below")
-async def test_a_cluster_that_asks_for_tls_and_a_password_is_reached_by_a_proxys_configuration(
-    tmp_path, topic, capsys
-):
-    authority = CertificateAuthority(tmp_path)
-    users = {"admin": "a-secret"}
-    async with KafkaCluster(security="SASL_SSL", users=users, authority=authority) as kafka:
-        config = tmp_path / "tsproxy.yaml"
-        config.write_text(
-            f"upstream:\n  bootstrap_servers: {kafka.bootstrap_servers}\n"
-            f"  tls: {{ ca: {authority.certificate} }}\n"
-            "  admin: { sasl: { mechanism: PLAIN, username: admin, password: a-secret } }\n"
-        )
-        await kafka.create_topic(topic)
-        result = await tsproxy(capsys, "scan", "--config", config, "--json")
-
-    assert (result.status, result.json["partitions"]) == (0, 1)
 
 
 async def test_no_broker_is_a_sentence_and_status_1(capsys):

@@ -16,14 +16,13 @@ from tsproxy.clock import Clock
 from tsproxy.cluster import upstream
 from tsproxy.cluster.admin_connection import ConversationError, TopicAnswer, connected
 from tsproxy.cluster.topic_limits import ANY_RECORD_SIZE
-from tsproxy.config.settings import Password, Sasl, SaslMechanism, Secret, Upstream, UpstreamTls
+from tsproxy.config.settings import Password, Sasl, SaslMechanism, Secret, Upstream
 from tsproxy.model.addresses import Address
 from tsproxy.model.kafka import ErrorCode, TimestampType
 from tsproxy.proxy.brokers.discovery import Cluster, PermissionDeniedError
 from tsproxy.proxy.brokers.topics import ABSENT, Topics
 from tsproxy.testing.kafka_cluster import KafkaCluster
 from tsproxy.testing.ports import free_ports
-from tsproxy.tls.contexts import upstream_context
 
 ADDRESS = "192.0.2.1"
 MINUTE_MS = 60_000
@@ -334,47 +333,6 @@ async def test_without_judging_no_limits_are_read(kafka_440, topic):
         assert not learned.cluster._wanted
 
 
-@pytest.mark.broker
-@pytest.mark.full_only("test_process.py has it for a whole proxy")
-async def test_the_cluster_is_waited_for_lost_and_found_again(topic):
-    async with KafkaCluster() as kafka:
-        await kafka.create_topic(topic)
-        await kafka.stop_node(1)
-        with structlog.testing.capture_logs() as logs:
-            async with learning(upstream_of(kafka, refresh_ms=100)) as learned:
-                await until(lambda: len(learned.cluster.not_ready()) == 2)
-                assert learned.logged == []
-                await kafka.start_node(1)
-                await learned.limits_of(topic)
-                assert learned.cluster.is_up
-
-                await kafka.stop_node(1)
-                await until(lambda: not learned.cluster.is_up)
-                assert topic in learned.facts.topics
-                await kafka.start_node(1)
-                await until(lambda: learned.cluster.is_up)
-    events = [line["event"] for line in logs]
-    assert events.count("upstream_reached") == 2
-    # One line when it goes away; another only where the reason changes (rejected, then closing).
-    assert 2 <= events.count("upstream_unreachable") <= 8
-
-
-@pytest.mark.broker
-@pytest.mark.full_only("two brokers of its own; tests/e2e/cluster has a broker that joins")
-async def test_a_wanted_node_makes_brokers_be_read_at_once():
-    async with KafkaCluster(nodes=[1, 2]) as kafka:
-        await kafka.stop_node(2)
-        node = kafka.node(1)
-        upstream = Upstream((Address(node.host, node.port),), refresh_ms=3_600_000)
-        async with learning(upstream) as learned:
-            await until(lambda: learned.logged)
-            await kafka.start_node(2)
-            if 2 not in learned.facts.brokers:
-                learned.cluster.want_node(2, Address("somewhere", 9092))
-
-            await until(lambda: 2 in learned.facts.brokers)
-
-
 def sasl_of(user, password, mechanism=SaslMechanism.PLAIN):
     return Sasl(mechanism, Password(user, Secret(password)))
 
@@ -433,21 +391,6 @@ async def test_permission_and_authentication_are_told_apart(guarded, topic):
         assert logs[0]["event"] == "own_login_failed"
         assert expected in logs[0]["error"]
         assert "secret" not in str(logs)
-
-
-@pytest.mark.broker
-@pytest.mark.full_only("a cluster of its own; doctor's tests have one with TLS, and both mistakes")
-async def test_a_cluster_with_tls_is_understood_and_a_plain_connection_to_it_explained(certificates, topic):
-    async with KafkaCluster(security="SSL", authority=certificates) as kafka:
-        await kafka.create_topic(topic)
-        tls = UpstreamTls(certificates.certificate)
-        async with learning(upstream_of(kafka, tls=tls), lambda: upstream_context(tls)) as learned:
-            assert await learned.limits_of(topic)
-
-        node = kafka.node(1)
-        with pytest.raises(ConversationError, match="does this port speak TLS"):
-            async with connected(Address(node.host, node.port), None, None) as connection:
-                await connection.cluster()
 
 
 async def test_a_tls_connection_to_a_plain_cluster_is_explained(kafka_440):

@@ -99,21 +99,3 @@ async def test_a_broker_that_comes_back_with_other_limits_is_judged_by_none_of_i
 
             await until(are_rejected)
             assert differences(proxy)
-
-
-@pytest.mark.full_only("each leader decides in a roll, above; tests/verdicts has topics of LogAppendTime")
-async def test_where_one_broker_writes_its_own_time_each_leader_decides(topic):
-    properties = {1: {"log.message.timestamp.type": "LogAppendTime"}}
-    async with KafkaCluster(nodes=[1, 2], node_properties=properties) as kafka:
-        await kafka.create_topic(topic, partitions=2)
-        async with (
-            RunningProxy(kafka.bootstrap_servers) as proxy,
-            AIOKafkaProducer(bootstrap_servers=kafka.bootstrap_servers) as directly,
-            AIOKafkaProducer(bootstrap_servers=proxy.bootstrap_servers) as producer,
-        ):
-            while not limits_are_known(proxy, topic):
-                assert set((await answers(producer, topic, 0)).values()) == {True}
-            expected = await answers(directly, topic, 2 * HOUR_MS)
-
-            assert sorted(expected.values()) == [False, True]
-            assert await answers(producer, topic, 2 * HOUR_MS) == expected

@@ -1,4 +1,4 @@
-"""All brokers go and come back; upstreams that can never answer. The proxy says so, and soon."""
+"""Brokers go; upstreams that can never answer. The proxy says so, and soon."""
 
 import asyncio
 import socket
@@ -9,7 +9,6 @@ import pytest
 import structlog
 
 from tests.config.files import config_of
-from tests.proxy.running import series, until_page
 from tests.proxy.world import until
 from tsproxy.clock import Clock
 from tsproxy.config.settings import Upstream
@@ -20,8 +19,6 @@ from tsproxy.proxy.brokers.reachability import AGAIN_MS, answers
 from tsproxy.testing.kafka_cluster import KafkaCluster
 from tsproxy.testing.ports import free_ports
 from tsproxy.testing.proxy import RunningProxy
-
-NEVER = {"upstream.admin.refresh": "1h"}
 
 
 class Hasty(Clock):
@@ -42,20 +39,6 @@ async def conversing(cluster):
         task.cancel()
         with suppress(asyncio.CancelledError):
             await task
-
-
-@pytest.mark.broker
-@pytest.mark.full_only("one broker goes and comes back in the next test, and the only one in test_process.py")
-async def test_that_all_brokers_are_gone_and_back_is_noticed_without_waiting_for_a_refresh():
-    async with KafkaCluster() as kafka, RunningProxy(kafka.bootstrap_servers, settings=NEVER) as proxy:
-        await until_page(proxy, "/readyz", 200, "ready")
-        for end in (kafka.kill_node, kafka.stop_node):
-            await end(1)
-            await until_page(proxy, "/readyz", 503, "no broker can be reached: 127.0.0.1:")
-            assert (await series(proxy))["tsproxy_upstream_up"] == 0
-            await kafka.start_node(1)
-            await until_page(proxy, "/readyz", 200, "ready")
-            assert (await series(proxy))["tsproxy_upstream_up"] == 1
 
 
 @pytest.mark.broker

@@ -59,21 +59,6 @@ def test_brokers_end_with_a_process_that_is_killed(how):
 
 
 @pytest.mark.broker
-@pytest.mark.full_only("above, its process is killed; below, its start is cancelled")
-async def test_brokers_end_with_a_block_that_raises():
-    async def fail() -> None:
-        async with kafka:
-            seen.append(kafka.node(1).pid)
-            raise ZeroDivisionError
-
-    kafka, seen = KafkaCluster(), []
-    with pytest.raises(ZeroDivisionError):
-        await fail()
-    assert not is_alive(*seen)
-    assert not kafka.node(1).folder.parent.exists()
-
-
-@pytest.mark.broker
 async def test_brokers_end_with_a_start_that_is_cancelled():
     def is_started() -> bool:
         with suppress(KeyError):

@@ -12,7 +12,6 @@ from tsproxy.testing.java_producer import Acknowledged, JavaProducer, JavaProduc
 from tsproxy.testing.kafka_cluster import KafkaCluster
 
 HOUR_MS = 3_600_000
-MANY = 100_000
 PATIENT = {"linger.ms": "60000"}
 """Batches end where they are full or flushed, not where this machine is quick or slow."""
 
@@ -86,18 +85,6 @@ async def test_without_acknowledgement_nobody_knows_the_offset(kafka_440, topic)
     async with producer(kafka_440, acks="0", enable_idempotence="false") as java:
         (result,) = await java.send_all([JavaRecord(topic, b"", timestamp_ms=7)])
     assert result == Acknowledged(partition=0, offset=-1, timestamp_ms=7)
-
-
-@pytest.mark.full_only("a hundred thousand records; the tests above have a few")
-async def test_a_great_many_records_come_back_one_by_one_and_in_order(kafka_440, topic):
-    await kafka_440.create_topic(topic)
-    count, now = MANY, now_ms()
-    async with producer(kafka_440, compression_type="lz4") as java:
-        results = await java.send_all(
-            JavaRecord(topic, b"%100d" % n, timestamp_ms=now + n % 1000) for n in range(count)
-        )
-    assert results == [Acknowledged(0, n, now + n % 1000) for n in range(count)]
-    assert await kafka_440.end_offsets(topic) == {0: count}
 
 
 async def test_transactions_commit_and_abort(kafka, topic):

@@ -109,21 +109,6 @@ async def test_a_broker_comes_back_with_its_port_and_its_records(version):
 
 
 @pytest.mark.broker
-@pytest.mark.full_only("tests/e2e/cluster stops brokers of three, and kills them")
-async def test_two_of_three_brokers_carry_on_without_the_third():
-    """Stopped or killed, leader of the quorum or not."""
-    in_sync = {"min.insync.replicas": "2"}
-    async with KafkaCluster(nodes=3, properties=SHORT_SESSIONS) as kafka:
-        await kafka.create_topic("orders", partitions=3, replication=3, config=in_sync)
-        await kafka.stop_node(1)
-        await send(kafka, "orders", [b"without 1"])
-        await kafka.start_node(1)
-        await kafka.kill_node(2)
-        await send(kafka, "orders", [b"without 2"])
-        assert await read(kafka, "orders") == [b"without 1", b"without 2"]
-
-
-@pytest.mark.broker
 async def test_a_port_that_somebody_took_first_is_replaced(monkeypatch):
     with socket.create_server(("127.0.0.1", 0)) as somebody:
         taken = somebody.getsockname()[1]

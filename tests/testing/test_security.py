@@ -7,7 +7,7 @@ from datetime import timedelta
 
 import pytest
 from aiokafka import AIOKafkaProducer
-from aiokafka.errors import AuthenticationFailedError, KafkaConnectionError, TopicAuthorizationFailedError
+from aiokafka.errors import KafkaConnectionError
 from confluent_kafka import Producer
 
 from tests.testing.versions import VERSIONS
@@ -56,40 +56,6 @@ async def test_every_client_family_gets_in_with_certificate_and_password_and_non
         assert await kafka.end_offsets("orders") == {0: 2 * len(MECHANISMS) + 1}
         with pytest.raises(KafkaConnectionError):
             await send_by_aiokafka(replace(options, identity=None))
-
-
-@pytest.mark.broker
-@pytest.mark.full_only("a cluster of its own; the clients of the first test trust a TLS listener as well")
-async def test_a_tls_listener_serves_who_trusts_it(certificates):
-    async with KafkaCluster(security="SSL", authority=certificates) as kafka:
-        await kafka.create_topic("orders")
-        options = kafka.client_options()
-        assert options.identity is None
-        await send_by_aiokafka(options)
-        send_by_librdkafka(options)
-        await send_by_java(options, "4.4.0")
-        with pytest.raises(KafkaConnectionError):
-            await send_by_aiokafka(replace(options, protocol="PLAINTEXT"))
-
-
-@pytest.mark.broker
-@pytest.mark.full_only("a cluster of its own; tests/e2e has passwords and rights before many")
-async def test_passwords_are_checked_and_an_authorizer_is_obeyed():
-    """The kit's own administration goes on: its listener is a super user's."""
-    properties = {
-        "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
-        "super.users": "User:alice",
-    }
-    async with KafkaCluster(security="SASL_PLAINTEXT", users=USERS, properties=properties) as kafka:
-        await kafka.create_topic("orders")
-        await send_by_aiokafka(kafka.client_options("alice"))
-        with pytest.raises(TopicAuthorizationFailedError):
-            await send_by_aiokafka(kafka.client_options("bob"))
-        options = kafka.client_options("alice")
-        for mechanism in MECHANISMS:
-            wrong = replace(options.login, password="guessed", mechanism=mechanism)
-            with pytest.raises((AuthenticationFailedError, KafkaConnectionError)):
-                await send_by_aiokafka(replace(options, login=wrong))
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,6 @@
-"""A leader moves while consumers read.
+"""Brokers name the new leader and its address in Fetch answers (KIP-951). The proxy hides the address.
 
-Brokers name the new leader and its address in Fetch answers (KIP-951). The proxy hides the address, and
-consumers go on.
+`tests/clients/test_matrix.py` moves leaders while the consumers of all families read.
 """
 
 import asyncio
@@ -9,24 +8,15 @@ import struct
 from uuid import UUID
 
 import pytest
-from kafka import TopicPartition
-from kafka.admin import KafkaAdminClient
 from kafka.protocol.consumer import FetchRequest, FetchResponse
 from kafka.protocol.metadata import MetadataRequest, MetadataResponse
 
-from tests.clients.families import FAMILIES
-from tests.clients.program import running
-from tests.clients.programs.protocol import PARTITIONS
 from tests.full_only import variations
-from tests.proxy.world import until
-from tsproxy.testing.client_options import ClientOptions
 from tsproxy.testing.proxy import RunningProxy
 
 HIDDEN = b"localhost"
 VERSIONS = (16, 17, 18)
 NOT_LEADER_OR_FOLLOWER = 6
-CONSUMERS = ("java", "librdkafka", "kafka-python", "aiokafka")
-"""Java and librdkafka ask in versions whose answers name the new leader; the others do not."""
 
 pytestmark = [pytest.mark.broker, pytest.mark.timeout(600)]
 
@@ -107,74 +97,3 @@ async def test_a_broker_that_does_not_lead_names_the_leader_and_not_where_it_is(
     assert partition.error_code == NOT_LEADER_OR_FOLLOWER
     assert partition.current_leader.leader_id == leader
     assert heard.responses == said.responses
-
-
-def to_another_broker(kafka, topics):
-    """Each partition, which has one replica, gets it elsewhere: the old leader does not even follow."""
-    node = kafka.node(kafka.node_ids[0])
-    admin = KafkaAdminClient(bootstrap_servers=f"{node.host}:{node.internal_port}", request_timeout_ms=60_000)
-    try:
-        moved = {}
-        for described in admin.describe_topics(topics):
-            for partition in described["partitions"]:
-                [replica] = partition["replica_nodes"]
-                place = TopicPartition(described["name"], partition["partition_index"])
-                moved[place] = kafka.node_ids[kafka.node_ids.index(replica) - 1]
-        rejected = admin.alter_partition_reassignments({place: [to] for place, to in moved.items()})
-        assert not any(rejected.values()), rejected
-    finally:
-        admin.close()
-
-
-@pytest.mark.full_only("tests/clients/test_matrix.py moves the leaders under each client")
-async def test_consumers_go_on_at_the_new_leader(three_brokers, topic):
-    """Each reads from all partitions before they move and after."""
-    kafka = three_brokers
-    async with RunningProxy(kafka.bootstrap_servers) as proxy:
-        options = ClientOptions(proxy.bootstrap_servers)
-        families = [family for family in FAMILIES if family.name in CONSUMERS]
-        topics = {family.name: f"{topic}-{family.name}"[-200:] for family in families}
-        have_joined, have_moved = asyncio.Barrier(len(families) + 1), asyncio.Event()
-
-        async def reads(family):
-            own = topics[family.name]
-            async with running(family, kafka.version, options) as program:
-                await program.do("connect")
-                await program.do("create", own, 1)
-                for partition in range(PARTITIONS):
-                    await program.do("produce", own, partition, f"before-{partition}")
-                await program.do("join", f"group-{own}", own)
-                before = await program.do("poll", PARTITIONS)
-                await have_joined.wait()
-                await have_moved.wait()
-                for partition in range(PARTITIONS):
-                    await program.do("produce", own, partition, f"after-{partition}")
-                after = await program.do("poll", 2 * PARTITIONS)
-                brokers = await program.do("brokers")
-                await program.do("close")
-            return before, after, brokers
-
-        async with asyncio.TaskGroup() as group:
-            reading = {family.name: group.create_task(reads(family)) for family in families}
-            await have_joined.wait()
-            await asyncio.to_thread(to_another_broker, kafka, list(topics.values()))
-            await until(lambda: not reassigning(kafka))
-            have_moved.set()
-        served = {f"{n}=127.0.0.1:{port}" for n, port in proxy.facts["brokers"]["default"].items()}
-
-    for name, task in reading.items():
-        before, after, brokers = task.result()
-        first = {f"before-{n}" for n in range(PARTITIONS)}
-        assert set(before) == first, name
-        assert set(after) == first | {f"after-{n}" for n in range(PARTITIONS)}, name
-        assert set(brokers) <= served, name
-    assert not [line for line in proxy.log if line.get("reason") == "bad_answer"]
-
-
-def reassigning(kafka):
-    node = kafka.node(kafka.node_ids[0])
-    admin = KafkaAdminClient(bootstrap_servers=f"{node.host}:{node.internal_port}", request_timeout_ms=60_000)
-    try:
-        return admin.list_partition_reassignments()
-    finally:
-        admin.close()
