@@ -1,11 +1,10 @@
 """Compressed batches that stay unread, before a real broker: it reads every record, and has the last word."""
 
-import asyncio
 import time
 
 import pytest
 
-from tests.attacks.attacker import HOST, PATIENCE_S, port_of
+from tests.e2e.sasl import connect
 from tests.e2e.test_policy import proxy_of
 from tests.proxy.running import series
 from tests.session.messages import produce
@@ -20,23 +19,12 @@ VERSION = 9
 pytestmark = pytest.mark.broker
 
 
-class Connection:
-    """One connection of a producer. Each batch is answered before the next one is sent."""
-
-    def __init__(self, reader, writer, topic):
-        self._reader, self._writer, self._topic = reader, writer, topic
-        self._sent = 0
-
-    async def sends(self, *offsets_ms):
-        """The broker's answer for a batch with these times, counted from now."""
-        now_ms, self._sent = time.time_ns() // 1_000_000, self._sent + 1
-        asked = {self._topic: {0: batch([now_ms + each for each in offsets_ms], LZ4)}}
-        self._writer.write(produce(asked, version=VERSION, correlation_id=self._sent))
-        async with asyncio.timeout(PATIENCE_S):
-            size = int.from_bytes(await self._reader.readexactly(4), "big")
-            answer = memoryview(await self._reader.readexactly(size))
-        response = k00_produce.read_response(VERSION, answer[5:])
-        return response.topics[0].partitions[0]
+async def sent(client, topic, *offsets_ms):
+    """The broker's answer for a batch with these times, counted from now."""
+    now_ms = time.time_ns() // 1_000_000
+    asked = {topic: {0: batch([now_ms + each for each in offsets_ms], LZ4)}}
+    answer = await client.frame(produce(asked, version=VERSION))
+    return k00_produce.read_response(VERSION, answer[5:]).topics[0].partitions[0]
 
 
 async def test_a_hidden_old_record_is_rejected_by_proxy_or_broker_and_never_stored(
@@ -45,13 +33,12 @@ async def test_a_hidden_old_record_is_rejected_by_proxy_or_broker_and_never_stor
     await kafka_440.create_topic(topic, config={"message.timestamp.before.max.ms": str(DAY_MS)})
     good, hidden = TRUSTED_AFTER + ONE_READ_OF, 20
     async with proxy_of("Compressed batches", kafka_440, tmp_path) as proxy:
-        reader, writer = await asyncio.open_connection(HOST, port_of(proxy))
-        producer = Connection(reader, writer, topic)
+        client = await connect(proxy.bootstrap_servers)
         for _ in range(good):
-            assert (await producer.sends(0, 1)).error_code == ErrorCode.NONE
-        rejected = [await producer.sends(0, -3 * DAY_MS, 1) for _ in range(hidden)]
-        last = await producer.sends(0)
-        writer.close()
+            assert (await sent(client, topic, 0, 1)).error_code == ErrorCode.NONE
+        rejected = [await sent(client, topic, 0, -3 * DAY_MS, 1) for _ in range(hidden)]
+        last = await sent(client, topic, 0)
+        client.close()
         counted = (await series(proxy))['tsproxy_records_unread_total{listener="default"}']
 
     for answered in rejected:

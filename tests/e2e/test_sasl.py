@@ -1,5 +1,7 @@
 """Every mechanism of a real broker, through the proxy: passed on untouched, and nothing of it kept.
 
+A login that fails is in the log and in the metrics.
+
 One cluster that knows PLAIN, SCRAM and OAUTHBEARER; sessions by OAUTHBEARER last a few seconds, and must be
 renewed (KIP-368). In `TSPROXY_TEST=full` Kafka 3.9.1 is met as well.
 """
@@ -7,10 +9,10 @@ renewed (KIP-368). In `TSPROXY_TEST=full` Kafka 3.9.1 is met as well.
 import asyncio
 import contextlib
 import os
+import re
 import ssl
 import struct
 import time
-import urllib.request
 
 import pytest
 import pytest_asyncio
@@ -21,7 +23,8 @@ from aiokafka.errors import InvalidTimestampError
 from tests.attacks.attacker import port_of
 from tests.e2e.sasl import bearer, connect, plain, scram, unsecured_token
 from tests.planted import traces
-from tests.proxy.world import PATIENCE_S
+from tests.proxy.running import page
+from tests.proxy.world import PATIENCE_S, until
 from tests.session.messages import API_VERSIONS, METADATA, SASL_AUTHENTICATE, SASL_HANDSHAKE, produce, request
 from tests.wire.batches import batch, unsigned
 from tsproxy.testing.kafka_cluster import KafkaCluster
@@ -36,7 +39,8 @@ USERS = {
     "bob": "planted-password-of-bob",
     "proxy": "planted-password-of-the-proxy",
 }
-WRONG = "planted-and-wrong"
+WRONG, WRONG_TOKEN = "planted-and-wrong", "planted.planted.planted"
+REJECTED = "SASL_AUTHENTICATION_FAILED"
 LISTENER = "listener.name.clients"
 ADMIN_PAGES = ("/", "/metrics", "/config", "/brokers", "/decisions/top", "/readyz")
 LIFETIME_MS = 6000
@@ -47,6 +51,7 @@ OAUTH = {
         "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule required;"
     ),
     f"{LISTENER}.oauthbearer.connections.max.reauth.ms": str(LIFETIME_MS),
+    f"{LISTENER}.plain.connections.max.reauth.ms": "600000",
 }
 ADMIN = {
     "upstream.admin.sasl.mechanism": "SCRAM-SHA-512",
@@ -103,17 +108,21 @@ async def test_every_mechanism_passes_and_no_secret_stays(kafka):
         for mechanism in MECHANISMS:
             await is_accepted_and_judged_by_name(proxy, mechanism)
             await passes_as_raw_tokens(proxy, mechanism)
-        for mechanism in MECHANISMS[:3]:
-            await is_rejected_with_the_wrong_password(proxy, mechanism)
-        await is_rejected_with_a_bad_token(proxy)
-        await is_told_the_mechanisms_there_are(proxy)
+        for mechanism in MECHANISMS:
+            await is_rejected_and_told(proxy, mechanism)
+            await is_rejected_as_raw_tokens_and_told(proxy, mechanism)
+        for version in (0, 1):
+            await is_told_the_mechanisms_there_are(proxy, version)
         await nothing_is_served_before_authentication(proxy)
-        told = [await asyncio.to_thread(fetched, proxy, path) for path in ADMIN_PAGES]
+        await are_counted(proxy, "tsproxy_sasl_failures", dict.fromkeys((*MECHANISMS, "other"), 2.0))
+        await are_counted(proxy, "tsproxy_sessions_closed", {"sasl_failed": 10.0})
+        told = [str(await page(proxy.admin_address, path)) for path in ADMIN_PAGES]
 
     decisions = [line for line in proxy.decisions() if line["event"] == "decision"]
     assert {line["principal"] for line in decisions} == {"User:alice"}
+    assert "alice" not in str(proxy.log)
     told += [str(proxy.log), str(proxy.decisions())]
-    planted = {*USERS.values(), WRONG, "planted-claim", "planted-value", "planted-key"}
+    planted = {*USERS.values(), WRONG, WRONG_TOKEN, "planted-claim", "planted-value", "planted-key"}
     assert "planted" not in "\n".join(told)
     assert traces("\n".join(told), {secret: secret for secret in planted}) == []
 
@@ -157,32 +166,48 @@ async def passes_as_raw_tokens(proxy, mechanism):
     client.close()
 
 
-async def is_rejected_with_the_wrong_password(proxy, mechanism):
+def told_of(proxy, port):
+    """The log's lines about the connection from this port of the client."""
+    return [line for line in proxy.log if line.get("client_port") == port]
+
+
+async def is_told(proxy, client, mechanism, error):
+    [line] = await until(lambda: told_of(proxy, client.port), f"a line about {mechanism}")
+    assert (line["event"], line["level"], line["client"]) == ("sasl_failed", "warning", "127.0.0.1")
+    assert (line["listener"], line["mechanism"], line["error"]) == ("default", mechanism, error)
+    client.close()
+
+
+def wrong_exchange_of(mechanism):
+    return bearer(WRONG_TOKEN.encode()) if mechanism == "OAUTHBEARER" else exchange_of(mechanism, WRONG)
+
+
+async def is_rejected_and_told(proxy, mechanism):
     client = await connect(proxy.bootstrap_servers)
     assert (await client.handshake(mechanism))[0] == 0
-    error_code, message, _ = await client.authenticate(exchange_of(mechanism, WRONG))
+    error_code, message, _ = await client.authenticate(wrong_exchange_of(mechanism))
     assert error_code == 58  # SASL_AUTHENTICATION_FAILED, in the broker's own words
-    assert message.startswith("Authentication failed")
+    assert mechanism == "OAUTHBEARER" or message.startswith("Authentication failed")
     assert await client.is_closed()
-    client.close()
+    await is_told(proxy, client, mechanism, REJECTED)
 
 
-async def is_rejected_with_a_bad_token(proxy):
+async def is_rejected_as_raw_tokens_and_told(proxy, mechanism):
     client = await connect(proxy.bootstrap_servers)
-    assert (await client.handshake("OAUTHBEARER"))[0] == 0
-    assert (await client.authenticate(bearer(b"planted.planted.planted")))[0] == 58
-    assert await client.is_closed()
-    client.close()
+    assert (await client.handshake(mechanism, version=0))[0] == 0
+    with pytest.raises(asyncio.IncompleteReadError):
+        await client.authenticate_raw(wrong_exchange_of(mechanism))
+    await is_told(proxy, client, mechanism, "the broker closed instead of an answer")
 
 
-async def is_told_the_mechanisms_there_are(proxy):
-    """UNSUPPORTED_SASL_MECHANISM (33) with the broker's list, and the broker closes."""
+async def is_told_the_mechanisms_there_are(proxy, version):
+    """UNSUPPORTED_SASL_MECHANISM (33) with the broker's list, and the broker closes. The log names none."""
     client = await connect(proxy.bootstrap_servers)
-    error_code, names = await client.handshake("planted-mechanism")
+    error_code, names = await client.handshake("planted-mechanism", version)
     assert error_code == 33
     assert sorted(names) == sorted(MECHANISMS)
     assert await client.is_closed()
-    client.close()
+    await is_told(proxy, client, "other", "UNSUPPORTED_SASL_MECHANISM")
 
 
 async def nothing_is_served_before_authentication(proxy):
@@ -192,9 +217,50 @@ async def nothing_is_served_before_authentication(proxy):
     client.close()
 
 
-def fetched(proxy, path):
-    with urllib.request.urlopen(f"http://{proxy.admin_address}{path}", timeout=20) as answer:
-        return answer.read().decode()
+async def are_counted(proxy, series, expected):
+    """Waits until the metric has these values by its label `mechanism` or `reason`."""
+    row = re.compile(re.escape(series) + r'_total\{.*(?:mechanism|reason)="([^"]*)".*\} (\S+)')
+
+    async def is_so():
+        _, text = await page(proxy.admin_address, "/metrics")
+        return expected.items() <= {name: float(value) for name, value in row.findall(text)}.items()
+
+    await until(is_so, f"{series} is {expected}")
+
+
+async def test_a_renewal_that_fails_is_told_and_one_that_works_is_not(proxy):
+    client = await connect(proxy.bootstrap_servers)
+    for _ in range(2):
+        assert (await client.handshake("PLAIN"))[0] == 0
+        assert (await client.authenticate(exchange_of("PLAIN")))[0] == 0
+        await asyncio.sleep(1.1)  # brokers take a renewal a second at most
+    assert not told_of(proxy, client.port)
+    assert (await client.handshake("PLAIN"))[0] == 0
+    assert (await client.authenticate(wrong_exchange_of("PLAIN")))[0] == 58
+    await is_told(proxy, client, "PLAIN", REJECTED)
+
+
+async def test_a_bearer_that_goes_without_asking_for_the_error_is_told(proxy):
+    client = await connect(proxy.bootstrap_servers)
+    assert (await client.handshake("OAUTHBEARER"))[0] == 0
+
+    async def gives_up():
+        yield b"n,,\x01auth=Bearer " + unsecured_token("alice", lasts_s=-60) + b"\x01\x01"
+
+    assert (await client.authenticate(gives_up()))[0] == 0  # RFC 7628: a text says why, and no error code
+    client.close()
+    await is_told(proxy, client, "OAUTHBEARER", "the broker rejected the token")
+
+
+async def test_a_storm_of_failed_logins_is_counted_whole_and_told_in_part(proxy):
+    """Ten lines for an address, as of all that clients do."""
+    for _ in range(15):
+        client = await connect(proxy.bootstrap_servers)
+        assert (await client.handshake("NONE"))[0] == 33
+        assert await client.is_closed()
+        client.close()
+    await are_counted(proxy, "tsproxy_sasl_failures", {"other": 15.0})
+    assert 10 <= len([line for line in proxy.log if line["event"] == "sasl_failed"]) < 15
 
 
 async def test_a_session_is_renewed_on_its_connection_and_ends_where_it_is_not(kafka, proxy):

@@ -6,7 +6,8 @@ import struct
 import pytest
 
 from rigs.differential.message_sets import Message, write_message
-from tests.attacks.attacker import HOST, PATIENCE_S, answer_to, port_of, until
+from tests.attacks.attacker import HOST, answer_to, port_of, until
+from tests.e2e.sasl import connect
 from tests.full_only import BOTH_BROKERS
 from tests.session.messages import produce
 from tests.wire.batches import batch
@@ -40,16 +41,14 @@ async def taken_when_asked(port, topic):
 
 
 async def both_answered(port, *requests):
-    reader, writer = await asyncio.open_connection(HOST, port)
+    client = await connect(f"{HOST}:{port}")
     try:
-        async with asyncio.timeout(PATIENCE_S):
-            for request in requests:
-                writer.write(request)
-                await reader.readexactly(int.from_bytes(await reader.readexactly(4), "big"))
+        for request in requests:
+            await client.frame(request)
     except (asyncio.IncompleteReadError, ConnectionError):
         return False
     finally:
-        writer.close()
+        client.close()
     return True
 
 

@@ -3,14 +3,13 @@
 `tests/clients/test_matrix.py` moves leaders while the consumers of all families read.
 """
 
-import asyncio
-import struct
 from uuid import UUID
 
 import pytest
 from kafka.protocol.consumer import FetchRequest, FetchResponse
 from kafka.protocol.metadata import MetadataRequest, MetadataResponse
 
+from tests.attacks.attacker import answer_to
 from tests.full_only import variations
 from tsproxy.testing.proxy import RunningProxy
 
@@ -21,28 +20,20 @@ NOT_LEADER_OR_FOLLOWER = 6
 pytestmark = [pytest.mark.broker, pytest.mark.timeout(600)]
 
 
-async def asked(address, request, version):
+async def asked(port, request, version):
     """The payload of the answer: correlation id, header and body."""
-    host, _, port = address.rpartition(":")
-    reader, writer = await asyncio.open_connection(host, int(port))
-    try:
-        request.with_header(correlation_id=7, client_id="raw")
-        writer.write(request.encode(version=version, header=True, framed=True))
-        async with asyncio.timeout(60):
-            (size,) = struct.unpack(">i", await reader.readexactly(4))
-            return await reader.readexactly(size)
-    finally:
-        writer.close()
+    request.with_header(correlation_id=7, client_id="raw")
+    return await answer_to(port, request.encode(version=version, header=True, framed=True))
 
 
-async def topic_id_of(address, topic):
+async def topic_id_of(port, topic):
     request = MetadataRequest(
         version=12,
         topics=[MetadataRequest.MetadataRequestTopic(topic_id=UUID(int=0), name=topic)],
         allow_auto_topic_creation=False,
         include_topic_authorized_operations=False,
     )
-    [described] = MetadataResponse.decode((await asked(address, request, 12))[5:], version=12).topics
+    [described] = MetadataResponse.decode((await asked(port, request, 12))[5:], version=12).topics
     return described.topic_id, described.partitions[0].leader_id
 
 
@@ -77,14 +68,14 @@ async def test_a_broker_that_does_not_lead_names_the_leader_and_not_where_it_is(
 ):
     kafka = three_brokers
     await kafka.create_topic(topic, replication=1)
-    topic_id, leader = await topic_id_of(kafka.bootstrap_servers.partition(",")[0], topic)
+    topic_id, leader = await topic_id_of(kafka.node(kafka.node_ids[0]).port, topic)
     other = next(node_id for node_id in kafka.node_ids if node_id != leader)
     node = kafka.node(other)
     async with RunningProxy(kafka.bootstrap_servers) as proxy:
         request = fetch_of(topic_id, version)
-        direct = await asked(f"{node.host}:{node.port}", request, version)
+        direct = await asked(node.port, request, version)
         port = proxy.facts["brokers"]["default"][str(other)]
-        through = await asked(f"127.0.0.1:{port}", fetch_of(topic_id, version), version)
+        through = await asked(port, fetch_of(topic_id, version), version)
 
     said = FetchResponse.decode(direct[5:], version=version)
     heard = FetchResponse.decode(through[5:], version=version)
