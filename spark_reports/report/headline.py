@@ -133,14 +133,14 @@ def _unread(totals: Totals) -> list[str]:
 
 
 def _limits_unknown(totals: Totals) -> list[str]:
-    """One sentence about records that only brokers judged, if there are any."""
+    """One sentence about records that were judged without their topic's limits, if there are any."""
     unknown = totals["records_limits_unknown"]
     if not unknown:
         return []
     were = "was" if unknown == 1 else "were"
     return [
         f"{words.many(unknown, 'record')} ({words.share(unknown, totals['records_judged'])}) {were} judged "
-        "by brokers alone, since the limits of the topic were not known."
+        "without the limits of the topic, which were not known."
     ]
 
 

@@ -40,7 +40,7 @@ class Counts(TypedDict):
     records_unread: int
     """Judged records of unread batches: only the broker has read them (`inspect.compressed`)."""
     records_limits_unknown: int
-    """Judged records whose topic's own limits were not known: only the broker has applied them."""
+    """Judged records whose topic's own limits were not known."""
     batches_judged: int
     batches_rejected: int
 

@@ -8,15 +8,21 @@ import pytest
 from aiokafka import AIOKafkaProducer
 from aiokafka.errors import InvalidTimestampError
 
+from tests.e2e.test_policy import proxy_by
 from tests.proxy.running import TWO
 from tests.proxy.world import until
+from tests.session.messages import produce
+from tests.wire.batches import batch
+from tsproxy.model.kafka import ErrorCode
 from tsproxy.testing.admin import connect
 from tsproxy.testing.proxy import RunningProxy
+from tsproxy.wire.k00_produce import read_response
 
 pytestmark = pytest.mark.broker
 
 BEFORE = "message.timestamp.before.max.ms"
 HOUR_MS = 3_600_000
+NONE, INVALID_TIMESTAMP = ErrorCode.NONE, ErrorCode.INVALID_TIMESTAMP
 NARROW = {BEFORE: str(HOUR_MS)}
 FRESH_S = 1.0
 
@@ -132,3 +138,32 @@ async def test_a_change_through_the_proxy_counts_at_once(kafka, topic):
         await widened_through_the_proxy(kafka, proxy, topic)
         assert await probe.accepts()
         assert not await probe.accepts(hours=11)
+
+
+async def test_a_preset_holds_for_sixty_new_topics_and_for_one_that_was_named_before_it_existed(
+    kafka_391, topic, tmp_path
+):
+    """The broker stores any time ahead. A topic whose own limit is wider is served by it."""
+    new, wide = [f"{topic}-{number}" for number in range(60)], f"{topic}-wide"
+    policy = "policy: { rules: [{ name: ours, preset: kafka-4 }] }"
+    async with proxy_by(policy, kafka_391, tmp_path) as proxy:
+        for each in new:
+            await kafka_391.create_topic(each)
+        await kafka_391.create_topic(wide, config={"message.timestamp.after.max.ms": str(48 * HOUR_MS)})
+        host, _, port = proxy.bootstrap_servers.rpartition(":")
+        reader, writer = await asyncio.open_connection(host, int(port))
+        with contextlib.closing(writer):
+
+            async def codes(*topics):
+                ahead = batch([int(time.time() * 1000) + 24 * HOUR_MS])
+                writer.write(produce({each: {0: ahead} for each in topics}, version=8))
+                answer = await reader.readexactly(int.from_bytes(await reader.readexactly(4), "big"))
+                return [each.partitions[0].error_code for each in read_response(8, answer[4:]).topics]
+
+            assert await codes(*new) == [INVALID_TIMESTAMP] * 60
+            assert await codes(wide) == [NONE]
+            assert await codes(topic) == [INVALID_TIMESTAMP]
+            await kafka_391.create_topic(topic)
+            assert await codes(topic) == [INVALID_TIMESTAMP]
+        for each in (*new, topic):
+            assert sum((await kafka_391.end_offsets(each)).values()) == 0

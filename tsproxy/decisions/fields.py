@@ -171,7 +171,7 @@ COUNTS: Final = (
     Field(
         "records_limits_unknown",
         FieldType.INT,
-        "records that were judged while the topic's own limits were not known: only the broker applied them",
+        "records that were judged while the topic's own limits were not known",
         maybe=_C,
     ),
 )

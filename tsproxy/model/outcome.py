@@ -94,9 +94,9 @@ class Outcome:
     batch: BatchFacts
     verdict: VerdictName
     limits: TopicLimits | None
-    """None if the topic's limits were not known yet. Then only the broker judged the range of timestamps."""
+    """None if no limits were known. Then only the broker judged the range of timestamps."""
     limits_unknown: bool = False
-    """True if the topic's own limits were to be applied and were not known: only the broker applied them."""
+    """True if the topic's own limits were to be applied and were not known."""
     rule: str | None = None
     mode: Mode | None = None
     """The mode of the rule that decided; None if no rule had to decide."""

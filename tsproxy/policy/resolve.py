@@ -111,7 +111,7 @@ class ClientPolicy:
         found = TopicPolicy(
             mode=Mode.AUDIT if waiver or policy.is_suspended else mode,
             limits=limits,
-            file_limits=_limits(policy, settings, None, on_kafka_4) if is_own else limits,
+            file_limits=_file_limits(policy, settings, limits, on_kafka_4, is_own=is_own),
             candidate=_candidate(policy, limits, on_kafka_4) if is_known else None,
             **_settings(settings, defaults),
             speaks_as_draft=settings.preset is Preset.KIP_937_DRAFT,
@@ -225,6 +225,22 @@ def _limits(
     return _widened(limits, policy.clock_tolerance_ms)
 
 
+def _file_limits(
+    policy: Policy,
+    settings: RuleSettings,
+    limits: TopicLimits | None,
+    on_kafka_4: TopicLimits | None,
+    *,
+    is_own: bool,
+) -> TopicLimits | None:
+    """The part of `limits` that holds without an answer about the topic. `is_own`: there was an answer."""
+    if is_own:
+        return _limits(policy, settings, None, on_kafka_4)
+    if policy.asks_broker and settings.preset is Preset.KAFKA_4:
+        return _limits(policy, replace(settings, preset=None), None, None)
+    return limits
+
+
 def _inspected(policy: Policy, known: TopicLimits | None, found: TopicPolicy) -> Inspect:
     """Which compressed batches are read with `auto`.
 
@@ -268,8 +284,8 @@ def _preset(
         case None:
             return below
         case Preset.KAFKA_4:
-            # If brokers are not queried, the preset assumes that neither topic nor broker has set a limit.
-            return on_kafka_4 or (below and _bounded(below, PRESETS[preset]))
+            # Without an answer, the preset assumes that neither topic nor broker has set a limit.
+            return on_kafka_4 or _bounded(below or _NO_LIMITS, PRESETS[preset])
         case Preset.KIP_937_DRAFT:
             return _bounded(below or _NO_LIMITS, PRESETS[preset])
 

@@ -5,13 +5,14 @@
 Without a topic's limits the proxy judges next to nothing. A job that sends one batch a night to a topic would
 never be counted. So the first request to such a topic waits for the limits as it does for names, and is then
 judged by what is known. A request that would be rejected by old limits waits for fresh ones
-(`session.fresh_limits`).
+(`session.fresh_limits`), and so does one that a preset alone would reject.
 """
 
 from collections.abc import Collection
-from typing import Generic, TypeVar
+from dataclasses import replace
 
 from tsproxy.model.produce import ProduceRequest, TopicKey
+from tsproxy.session.budget import Request
 from tsproxy.session.deadlines import Wait
 from tsproxy.session.effects import CloseReason, Count, SessionCounter, TopicWanted
 from tsproxy.session.state import State
@@ -25,15 +26,13 @@ from tsproxy.session.topic_names import (
 from tsproxy.session.verdict import RequestVerdict
 from tsproxy.wire.k00_produce import TopicNames
 
-R = TypeVar("R")
 
-
-class Naming(Generic[R]):
+class Naming:
     """Holds at most one request."""
 
     def __init__(self, state: State) -> None:
         self._state = state
-        self._held: tuple[R, frozenset[TopicKey]] | None = None
+        self._held: tuple[Request, frozenset[TopicKey]] | None = None
         self._old: frozenset[str] = frozenset()
         """The topics of the held request that have old limits."""
 
@@ -42,47 +41,59 @@ class Naming(Generic[R]):
         """The names by which a request is judged now."""
         return self._state.ids_given_up.names(self._state.view, self._state.deadlines.now_ms)
 
-    def must_wait(self, request: R, asked: ProduceRequest, size: int) -> bool:
-        """True if the request is held until its names and limits come. `asked` is the decoded request, `size`
-        the size of its frame."""
+    def must_wait(self, request: Request, asked: ProduceRequest) -> bool:
+        """True if the request is held until its names and limits come. `asked` is the decoded request. It
+        waits for a few at a time, and then for the next ones."""
         state, view = self._state, self._state.view
         ids, topics = state.ids_given_up.missing(asked, view), state.topics_given_up.missing(asked, view)
-        missing: frozenset[TopicKey] = ids | topics
-        if not missing:
+        if not (ids or topics) or self._has_waited(request):
             return False
-        self._hold(request, ids, topics, size)
+        self._hold(request, ids, topics)
         return True
 
-    def must_wait_for_fresh(self, request: R, old: frozenset[str], size: int, now_ms: int) -> bool:
-        """True if the request is held until the limits of the topics in `old` are fresh."""
+    def must_wait_for_fresh(self, request: Request, old: frozenset[str], now_ms: int) -> bool:
+        """True if the request is held until the limits of the topics in `old` are fresh. They include topics
+        that an earlier request waited for in vain, but none that this one did."""
+        if self._has_waited(request):
+            old = frozenset(topic for topic in old if not is_awaited(topic, self._state.view))
         if not self._may_become_fresh(old, now_ms):
             return False
         self._old = frozenset(sorted(old)[:MAX_WAITED_FOR])
-        self._hold(request, frozenset(), self._old, size)
+        self._hold(replace(request, wait_ends_ms=None), frozenset(), self._old)
         return True
 
-    def _hold(self, request: R, ids: frozenset[bytes], topics: frozenset[str], size: int) -> None:
-        state = self._state
-        self._held = request, ids | topics
-        state.hold_request(Cause.UNNAMED, size)
-        state.deadlines.start(Wait.NAME, NAME_WAIT_MS)
+    def _has_waited(self, request: Request) -> bool:
+        return request.wait_ends_ms is not None and request.wait_ends_ms <= self._state.deadlines.now_ms
+
+    def _hold(self, request: Request, ids: frozenset[bytes], topics: frozenset[str]) -> None:
+        state, ends_ms = self._state, request.wait_ends_ms
+        now_ms, is_first = state.deadlines.now_ms, ends_ms is None
+        if ends_ms is None:
+            ends_ms = now_ms + NAME_WAIT_MS
+        self._held = replace(request, wait_ends_ms=ends_ms), ids | topics
+        state.hold_request(Cause.UNNAMED, len(request.frame))
+        state.deadlines.start(Wait.NAME, ends_ms - now_ms)
         state.effects += [TopicWanted(topic_id) for topic_id in sorted(ids)]
         state.effects += [TopicWanted(topic) for topic in sorted(topics)]
-        state.effects += [Count(SessionCounter.TOPIC_NAME_WAITS)] if ids else []
-        state.effects += [Count(SessionCounter.TOPIC_LIMITS_WAITS)] if topics else []
+        state.effects += [Count(SessionCounter.TOPIC_NAME_WAITS)] if ids and is_first else []
+        state.effects += [Count(SessionCounter.TOPIC_LIMITS_WAITS)] if topics and is_first else []
 
     def _may_become_fresh(self, topics: Collection[str], now_ms: int) -> bool:
-        denied, fresh = self._state.view.unreadable_topics, self._state.fresh_limits
-        return any(topic not in denied and fresh.is_awaited(topic, now_ms) for topic in topics)
+        view, fresh = self._state.view, self._state.fresh_limits
+        return any(
+            is_awaited(topic, view)
+            or (topic not in view.unreadable_topics and fresh.is_awaited(topic, now_ms))
+            for topic in topics
+        )
 
-    def looked(self, now_ms: int) -> R | None:
-        """The held request, if no name and no limits may still come for it."""
+    def looked(self, now_ms: int) -> Request | None:
+        """The held request, if none of the names and limits that it waits for may still come."""
         view = self._state.view
         if self._held is None or any(is_awaited(each, view) for each in self._held[1]):
             return None
         return None if self._may_become_fresh(self._old, now_ms) else self.released()
 
-    def released(self) -> R | None:
+    def released(self) -> Request | None:
         """The held request: its wait is over."""
         if self._held is None:
             return None

@@ -43,7 +43,7 @@ class ProduceFlow:
 
     def __init__(self, state: State) -> None:
         self._state = state
-        self._naming = Naming[Request](state)
+        self._naming = Naming(state)
         self._delayed: Judgement | None = None
         self._judging: Request | None = None
         """The request that a thread judges."""
@@ -58,7 +58,7 @@ class ProduceFlow:
 
         The broker takes its version. Raises DecodeError if it is malformed.
         """
-        self._take(request, may_wait=True)
+        self._take(request)
 
     def names_changed(self, now_ms: int) -> None:
         """A question is answered: judge the waiting request, unless some name or limits may still come."""
@@ -91,12 +91,12 @@ class ProduceFlow:
     def _take_held(self, request: Request | None, now_ms: int) -> None:
         if request is not None:
             old = None if request.old_topics is None else self._old_among(request.old_topics, now_ms)
-            self._take(replace(request, now_ms=now_ms, old_topics=old), may_wait=False)
+            self._take(replace(request, now_ms=now_ms, old_topics=old))
 
     def _old_among(self, topics: frozenset[str], now_ms: int) -> frozenset[str]:
         return frozenset(each for each in topics if not self._state.fresh_limits.is_fresh(each, now_ms))
 
-    def _take(self, request: Request, *, may_wait: bool) -> None:
+    def _take(self, request: Request) -> None:
         state, header = self._state, request.header
         principal = state.sasl.principal
         if header.client_id != state.peer.client_id or principal != state.peer.principal:
@@ -107,7 +107,7 @@ class ProduceFlow:
         except k00_produce.ManyPartitionsError:
             self._judge_unread(request, names)
             return
-        if not (may_wait and self._naming.must_wait(request, asked, len(request.frame))):
+        if not self._naming.must_wait(request, asked):
             self._judge(request, asked)
 
     def _judge(self, request: Request, asked: ProduceRequest) -> None:
@@ -167,11 +167,11 @@ class ProduceFlow:
         if not old and Unchanged(judgement.view, view).has_limits_of(topics):
             self._apply(judgement, now_ms)
             return
-        known_old, size = request.old_topics, len(request.frame)
+        known_old = request.old_topics
         request = replace(request, now_ms=now_ms, old_topics=(known_old or frozenset()) | old)
-        if known_old is None and self._naming.must_wait_for_fresh(request, old, size, now_ms):
+        if known_old is None and self._naming.must_wait_for_fresh(request, old, now_ms):
             return
-        self._take(request, may_wait=False)
+        self._take(request)
 
     def _apply(self, judgement: Judgement, now_ms: int) -> None:
         state, verdict = self._state, judgement.verdict

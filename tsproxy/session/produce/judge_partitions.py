@@ -3,7 +3,7 @@
 `policy` judges each batch. A batch that its rule may repair or stamp is rewritten, and judged again.
 """
 
-from collections.abc import Container, Generator
+from collections.abc import Generator
 from dataclasses import dataclass, replace
 
 from tsproxy.model.kafka import NO_TIMESTAMP, Codec, is_unnamed
@@ -88,7 +88,7 @@ def judge_steps(
     found: list[_Decided] = []
     listed = limits.culprits_listed  # bounds the culprits in one answer, over all its partitions
     for partition in partitions:
-        decided = _decide_by_fresh_limits(partition, listed, policies.old_topics)
+        decided = _decide_by_fresh_limits(partition, listed, policies)
         if isinstance(decided.decision.verdict, Reject):
             listed -= len(decided.decision.verdict.violations)
         found.append(decided)
@@ -119,8 +119,9 @@ class _Decided:
         return self.rewritten.records if self.rewritten and self.rewritten.repair else None
 
 
-def _decide_by_fresh_limits(partition: _Partition, listed: int, old_topics: Container[str]) -> _Decided:
-    """`_decide`, without the topic's own limits if these are old, and would reject or repair the batch."""
+def _decide_by_fresh_limits(partition: _Partition, listed: int, policies: Policies) -> _Decided:
+    """`_decide`, without the topic's own limits if these are old, and would reject or repair the batch. A
+    preset holds without them."""
     decided, context = _decide(partition, listed), partition.context
     policy, verdict = context.policy, decided.decision.verdict
     is_rejected = isinstance(verdict, Reject)
@@ -129,7 +130,9 @@ def _decide_by_fresh_limits(partition: _Partition, listed: int, old_topics: Cont
         return decided
     if a_bit_is_set(context) and not context.is_extended:  # whatever the limits
         return decided
-    is_old = context.topic in old_topics
+    is_old = context.topic in policies.old_topics
+    if not policy.is_known and (is_old or context.topic in policies.view.unreadable_topics):
+        return decided
     is_of_range = isinstance(verdict, Reject) and isinstance(verdict.violations, OutOfRange)
     if is_of_range and policy.file_limits is None and not is_old:  # most rejections
         return _Decided(partition, decided.decision, needs_fresh_limits=True)
