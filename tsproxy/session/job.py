@@ -47,7 +47,7 @@ class Work:
     but any other thread may call `stop`.
     """
 
-    __slots__ = ("_budget", "_bytes_left", "_charged", "_is_stopped", "_records_left", "done")
+    __slots__ = ("_budget", "_bytes_left", "_charged", "_is_stopped", "_records_left", "done", "kept_bytes")
 
     def __init__(self, limits: SessionLimits, budget: DecompressionBudget | None = None) -> None:
         self._bytes_left = limits.decompressed_request
@@ -56,6 +56,8 @@ class Work:
         self._charged = 0
         self._records_left = limits.records_per_request
         self.done = 0
+        self.kept_bytes = 0
+        """Memory of what the work has found so far and keeps to its end. Any thread may read it."""
 
     def stop(self) -> None:
         """End the work at its next call of `look`."""

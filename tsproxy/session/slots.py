@@ -11,9 +11,12 @@ from tsproxy.model.produce import TopicProduceResponse
 from tsproxy.session.verdict import RequestVerdict
 from tsproxy.wire.readers import Layout
 
-_FEW: Final = 100
-_PARTITION_BYTES: Final = 1 << 10
-"""Memory of a partition until the broker has answered, in bytes."""
+SLOT_BYTES: Final = 100
+"""Memory of a slot beside the bytes that it keeps. Measured: 65 to 80."""
+_VERDICT_BYTES: Final = 512
+"""Memory of the verdict on a request until the broker has answered, beside its partitions. Measured: 380."""
+_PARTITION_BYTES: Final = 512
+"""The same of each partition. Measured: 390, and up to 600 where allocations do not fit together."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,8 +95,7 @@ class WatchRawToken:
 @dataclass(frozen=True, slots=True)
 class BookProduce:
     """Produce: read the broker's answer, merge our rejections into it, and book the outcomes of the forwarded
-    batches. `held_bytes` is the memory for the texts of our rejections, and for the partitions if they are
-    many."""
+    batches. `held_bytes` is the memory of the verdict, and of the texts of our rejections."""
 
     correlation_id: int
     verdict: RequestVerdict
@@ -111,7 +113,7 @@ class BookProduce:
         partitions = len(verdict.forwarded) + len(verdict.rejected)
         written = (p.written_errors for topic in rejected_topics for p in topic.partitions)
         texts = sum(len(errors.data) for errors in written if errors is not None)
-        held_bytes = max(0, partitions - _FEW) * _PARTITION_BYTES + texts
+        held_bytes = _VERDICT_BYTES + partitions * _PARTITION_BYTES + texts
         return cls(verdict.header.correlation_id, verdict, rejected_topics, throttle_ms, held_bytes)
 
 

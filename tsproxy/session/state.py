@@ -25,9 +25,10 @@ from tsproxy.session.effects import (
 )
 from tsproxy.session.fast_path import FastPath, slot_of
 from tsproxy.session.fresh_limits import FreshLimits
+from tsproxy.session.job import Work
 from tsproxy.session.policies import Policies
 from tsproxy.session.sasl import SaslWatch
-from tsproxy.session.slots import BookProduce, Local, Slot
+from tsproxy.session.slots import SLOT_BYTES, BookProduce, Local, Slot
 from tsproxy.session.states import Cause, SessionState, after, first_state
 from tsproxy.session.throttle import Throttle
 from tsproxy.session.topic_names import IdsGivenUp, NamesOnly, TopicsGivenUp
@@ -64,12 +65,10 @@ class State:
         self.topics_given_up = TopicsGivenUp()
         self.deadlines = Deadlines()
         self.current = first_state(view.broker_needs_sasl)
-        self.judged_bytes = 0
-        """Memory of the request that is held (`hold_request`)."""
+        self._held_bytes = 0
+        self._work: Work | None = None
         self.waiting_bytes = 0
         """Size of our own answers that wait in the queue behind the broker's answers."""
-        self.booked_bytes = 0
-        """Memory for requests of many partitions that are forwarded and not answered yet."""
         self.effects: list[Effect] = []
         self.owes_totals = False
         """True if `drain_totals` is due before the effects are performed."""
@@ -119,14 +118,19 @@ class State:
     def is_closed(self) -> bool:
         return self.current is SessionState.CLOSED
 
-    def hold_request(self, cause: Cause, size_bytes: int) -> None:
-        """A request stays here until `release_request`."""
+    def hold_request(self, cause: Cause, size_bytes: int, work: Work | None = None) -> None:
+        """A request stays here until `release_request`. A thread that judges it does `work`."""
         self.change(cause)
-        self.judged_bytes = size_bytes
+        self._held_bytes, self._work = size_bytes, work
 
     def release_request(self, cause: Cause) -> None:
         self.change(cause)
-        self.judged_bytes = 0
+        self._held_bytes, self._work = 0, None
+
+    @property
+    def judged_bytes(self) -> int:
+        """Memory of the request that is held, and of what a thread has found about it."""
+        return self._held_bytes + (self._work.kept_bytes if self._work is not None else 0)
 
     # -- Bytes --------------------------------------------------------------------------------------
 
@@ -137,21 +141,17 @@ class State:
         self._to_client.append(data)
 
     def forward(self, request: bytes, slot: Slot) -> None:
-        if isinstance(slot, BookProduce):
-            self.booked_bytes += slot.held_bytes
         self._to_broker.append(request)
-        self.slots.push(slot)
+        self.slots.push(slot, slot.held_bytes if isinstance(slot, BookProduce) else SLOT_BYTES)
 
     def answer_locally(self, answer: bytes) -> None:
         """Send our own answer in its turn: behind the broker's answers to earlier requests."""
-        self.slots.push(Local(answer))
+        self.slots.push(Local(answer), SLOT_BYTES)
         self.waiting_bytes += len(answer)
         self.send_local_answers()
 
     def answered(self) -> None:
         """The request at the head of the queue has been answered: remove its slot."""
-        if isinstance(slot := self.slots.own_head(), BookProduce):
-            self.booked_bytes -= slot.held_bytes
         self.slots.pop()
         self.send_local_answers()
 
@@ -192,12 +192,12 @@ class State:
 
     @property
     def kept_bytes(self) -> int:
-        """Memory for topics, and for requests of many partitions that are not answered yet. The first few
-        topics and partitions are not counted, because every connection has a few."""
+        """Memory for topics, and for requests that are not answered yet. The first few topics are not
+        counted, because every connection has a few."""
         topics = self._policies.held_bytes + self.ids_given_up.held_bytes + self.topics_given_up.held_bytes
         if self.fast_path is not None:
             topics += self.fast_path.held_bytes
-        return max(0, topics - FREE_BYTES) + self.booked_bytes
+        return max(0, topics - FREE_BYTES) + self.slots.held_bytes
 
     def forget_fast_path(self) -> None:
         if self.fast_path is not None:
@@ -234,7 +234,7 @@ class State:
         if self.is_closed:
             return
         self.change(Cause.OVER)
-        self.judged_bytes = self.booked_bytes = 0
+        self._held_bytes, self._work = 0, None
         self.deadlines.cancel_all()
         for slot in self.slots.clear():
             if isinstance(slot, BookProduce):

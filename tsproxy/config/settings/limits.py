@@ -68,8 +68,8 @@ class ConnectionLimits:
     )
     buffered: int = live(
         TOTAL_SIZE,
-        "Bytes that are held for all connections together; beyond it the connection that holds most is "
-        "closed.",
+        "Bytes that are held for all connections together, with what their requests in flight need; beyond "
+        "it the connection that holds most is closed.",
         default="1GiB",
     )
     stalled_frame_ms: int = live(

@@ -44,7 +44,11 @@ class InFlight:
         self, slot_of: Callable[[ForwardedProduce | ForwardedFetch | ForwardedRelay], Any]
     ) -> None: ...
     def __len__(self) -> int: ...
-    def push(self, slot: object) -> None: ...
+    @property
+    def held_bytes(self) -> int:
+        """The memory of the queue, and of the slots that were pushed."""
+    def push(self, slot: object, held_bytes: int = 0) -> None:
+        """`held_bytes` is the memory of the slot."""
     def head(self) -> Any:
         """The slot of the request that is answered next, None if there is none."""
     def own_head(self) -> Any:

@@ -18,7 +18,7 @@ cdef struct Entry:
     int16_t acks
     int32_t correlation_id
     int32_t batches
-    int64_t now_ms
+    int64_t now_ms     # of a SLOT: the memory of the slot, in bytes
     PyObject* owner    # a counted reference
 
 
@@ -35,6 +35,7 @@ cdef class InFlight:
     cdef public int64_t streaming
     cdef readonly FetchWalk fetch
     cdef readonly int64_t answered
+    cdef int64_t slot_bytes  # the memory of all slots of the session
 
     cdef Entry* entry(self, Py_ssize_t index) noexcept
     cdef Batch* batch(self, Py_ssize_t index) noexcept

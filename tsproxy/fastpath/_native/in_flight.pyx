@@ -35,10 +35,10 @@ cdef void* grown(void* ring, Py_ssize_t first, Py_ssize_t capacity, Py_ssize_t s
     return wider
 
 
-cdef Entry own_entry(slot) noexcept:
+cdef Entry own_entry(slot, int64_t held_bytes) noexcept:
     cdef Entry entry
     memset(&entry, 0, sizeof(Entry))
-    entry.kind, entry.owner = SLOT, <PyObject*>slot
+    entry.kind, entry.owner, entry.now_ms = SLOT, <PyObject*>slot, held_bytes
     return entry
 
 
@@ -63,8 +63,13 @@ cdef class InFlight:
     def __len__(self):
         return self.count
 
-    def push(self, slot):
-        self.add(own_entry(slot))
+    @property
+    def held_bytes(self):
+        return self.slot_bytes + self.count * sizeof(Entry) + self.batch_count * sizeof(Batch)
+
+    def push(self, slot, int64_t held_bytes=0):
+        self.add(own_entry(slot, held_bytes))
+        self.slot_bytes += held_bytes
 
     def head(self):
         cdef Entry* entry = self.entry(0)
@@ -77,7 +82,7 @@ cdef class InFlight:
             self.first = (self.first - 1) & (self.capacity - 1)
             self.count += 1
             Py_INCREF(slot)
-            self.entries[self.first] = own_entry(slot)
+            self.entries[self.first] = own_entry(slot, 0)
         return <object>self.entries[self.first].owner
 
     def own_head(self):
@@ -154,6 +159,8 @@ cdef class InFlight:
         self.first = (self.first + 1) & (self.capacity - 1)
         self.count -= 1
         self.answered += 1
+        if entry.kind == SLOT:
+            self.slot_bytes -= entry.now_ms
         if entry.batches:
             self.first_batch = (self.first_batch + entry.batches) & (self.batch_capacity - 1)
             self.batch_count -= entry.batches

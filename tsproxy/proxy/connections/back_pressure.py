@@ -10,7 +10,7 @@ Each end has a set of reasons for which it is not read. Reading continues when t
 
 "Full" means asyncio's `pause_writing`: the transport's buffer is above its high-water mark. So a connection
 holds at most the marks of both ends, the bytes of one read, and the frame that the session is waiting for,
-which has limits of its own.
+which has limits of its own. Below an end that is not read, a TLS layer holds another mark and another read.
 """
 
 import asyncio
@@ -20,6 +20,9 @@ from typing import Final
 HIGH_WATER_BYTES: Final = 256 * 1024
 """A transport's write buffer counts as full above this. asyncio's 64 KiB would pause twice as often for large
 frames, at twice the CPU."""
+TLS_HIGH_WATER_BYTES: Final = 64 * 1024
+"""The TLS layer of an end that is not read stops reading above this. A record, which may have 16 KiB, must
+fit."""
 
 
 class Hold(Enum):

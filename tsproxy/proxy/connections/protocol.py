@@ -5,7 +5,12 @@ import socket
 from typing import Final, cast
 
 from tsproxy.clock import Clock
-from tsproxy.proxy.connections.back_pressure import HIGH_WATER_BYTES, Hold, ReadGate
+from tsproxy.proxy.connections.back_pressure import (
+    HIGH_WATER_BYTES,
+    TLS_HIGH_WATER_BYTES,
+    Hold,
+    ReadGate,
+)
 from tsproxy.proxy.pipe import Buffers, Pipe, Tally
 
 LINGER_S: Final = 30.0
@@ -45,6 +50,8 @@ class RelayProtocol(Pipe, asyncio.BufferedProtocol):
         self.attach(cast("asyncio.Transport", transport))
         assert self.transport is not None
         self.transport.set_write_buffer_limits(high=HIGH_WATER_BYTES)
+        if hasattr(self.transport, "set_read_buffer_limits"):  # both loops have it for TLS alone
+            self.transport.set_read_buffer_limits(high=TLS_HIGH_WATER_BYTES)
         # Kafka's own sockets do the same: the system finds out if a peer has vanished silently.
         transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
         self.is_open = True
@@ -77,8 +84,13 @@ class RelayProtocol(Pipe, asyncio.BufferedProtocol):
         return not self.is_open or self.transport is None or not self.transport.get_write_buffer_size()
 
     @property
-    def unsent_bytes(self) -> int:
-        return self.transport.get_write_buffer_size() if self.is_open and self.transport is not None else 0
+    def buffered_bytes(self) -> int:
+        """Memory of the transport: bytes that are not sent yet, and those that its TLS layer has received and
+        this end has not read. These count twice, since the layer's read buffer has had them, too."""
+        if self.transport is None or not self.is_open:
+            return 0
+        unread = getattr(self.transport, "get_read_buffer_size", int)()  # int() is 0: there is no such layer
+        return self.transport.get_write_buffer_size() + 2 * int(unread)
 
     def write(self, parts: list[bytes]) -> None:
         """Send all bytes of one event of the session in one write. Nothing is sent once this end is

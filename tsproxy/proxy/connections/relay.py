@@ -115,7 +115,11 @@ class Relay:
     def held_bytes(self) -> int:
         """Memory for bytes that have been received and not sent yet."""
         kept = self.client.count_kept() + self._session.held_bytes
-        return kept + self.client.unsent_bytes + self.broker.unsent_bytes
+        return kept + self.client.buffered_bytes + self.broker.buffered_bytes
+
+    @property
+    def is_paused(self) -> bool:
+        return self.client.gate.is_held or self.broker.gate.is_held
 
     @property
     def was_heard(self) -> bool:

@@ -36,6 +36,8 @@ CHECK_S: Final = 1.0
 SILENT_MS: Final = 5_000
 """A broker that takes longer for its first answer is silent. Clients give up after 10 s or more. Later
 answers may take longer: a client may wait for records, or for the other members of its group."""
+STALLED_BYTES: Final = 16 << 10
+"""Only a connection that holds so much may count as stalled. Smaller ones cannot fill `buffered`."""
 SLOWEST_BYTES_PER_MS: Final = (1 << 20) / 1000
 """A frame may take a second per MiB in addition to `stalled_frame`."""
 
@@ -64,7 +66,11 @@ class MonitoredConnection(Protocol):
 
     @property
     def held_bytes(self) -> int:
-        """The memory for the connection's bytes: unfinished frames and unsent bytes."""
+        """The memory for the connection's bytes and requests."""
+
+    @property
+    def is_paused(self) -> bool:
+        """True while one of its ends is not read. The TLS layer may read on."""
 
     @property
     def unfinished(self) -> Unfinished | None:
@@ -132,7 +138,8 @@ class Memory:
         self.held_bytes = 0
         for connection in self._connections():
             stats = connection.stats
-            if connection.was_heard or stats.held_bytes:  # skips idle ones, since there are many
+            # Skips idle ones, since there are many.
+            if connection.was_heard or stats.held_bytes or connection.is_paused:
                 stats.held_bytes = connection.held_bytes
                 self.held_bytes += stats.held_bytes
 
@@ -142,9 +149,10 @@ class Memory:
 
 
 def _burden(connection: MonitoredConnection) -> tuple[bool, int]:
-    """The sort key for closing: stalled connections first, since their frame may never end, then by size."""
+    """The sort key for closing: stalled connections first, since their frame may never end, then by size. A
+    consumer that waits for records holds little, and is not stalled."""
     stats = connection.stats
-    stalls = bool(stats.held_bytes) and not (connection.was_heard or stats.was_moving)
+    stalls = stats.held_bytes >= STALLED_BYTES and not (connection.was_heard or stats.was_moving)
     return stalls, stats.held_bytes
 
 

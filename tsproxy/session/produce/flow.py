@@ -149,12 +149,13 @@ class ProduceFlow:
     ) -> None:
         """Have a thread judge the request; `partitions` is None if the request has not been read."""
         state, size = self._state, len(request.frame)
+        work = Work(state.view.limits)
         # The memory of the job counts while its client waits. Once the client has gone, at most two such jobs
         # run. They must not count so much that other connections are closed because of them.
-        state.hold_request(Cause.OFFLOADED, cost.kept_while_judged(size, partitions))
+        state.hold_request(Cause.OFFLOADED, cost.kept_while_judged(size, partitions), work)
         self._judging = request
         is_light = cost.has_few_partitions(partitions)
-        state.effects.append(Judge(Job(begin, Work(state.view.limits), size, is_light=is_light)))
+        state.effects.append(Judge(Job(begin, work, size, is_light=is_light)))
 
     def _judged(self, request: Request, judgement: Judgement, now_ms: int) -> None:
         """Apply the judgement. If it needs fresh limits and they are old, wait for them once, and judge the

@@ -5,6 +5,7 @@
 
 from collections.abc import Generator
 from dataclasses import dataclass, replace
+from typing import Final
 
 from tsproxy.model.kafka import NO_TIMESTAMP, Codec, is_unnamed
 from tsproxy.model.outcome import RejectedBatch
@@ -27,6 +28,9 @@ from tsproxy.session.topic_names import UNNAMED
 from tsproxy.session.verdict import PartitionVerdict, Rewritten
 from tsproxy.wire import record_set
 from tsproxy.wire.headers import RequestHeader
+
+_CULPRIT_BYTES: Final = 24
+"""Memory of a culprit that a rejection lists. Its text is made with the answer."""
 
 
 def judge_all(
@@ -91,6 +95,9 @@ def judge_steps(
         decided = _decide_by_fresh_limits(partition, listed, policies)
         if isinstance(decided.decision.verdict, Reject):
             listed -= len(decided.decision.verdict.violations)
+            work.kept_bytes += _CULPRIT_BYTES * len(decided.decision.verdict.violations)
+        if decided.rewritten is not None:
+            work.kept_bytes += len(decided.rewritten.records)
         found.append(decided)
         work.look()
         yield
