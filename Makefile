@@ -17,6 +17,7 @@ export PYTHONDONTWRITEBYTECODE =
 .PHONY: machine $(shell sed -n 's/^\([a-z-]*\):.*##.*/\1/p' $(firstword $(MAKEFILE_LIST)))
 
 help: ## list the targets
+	@echo "Begin with: make demo, then make setup and make test-quick. All targets:"
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 setup: .venv/stamp ## make .venv and install everything, pinned

@@ -24,6 +24,7 @@ TABLES: Final = ("parquet", "delta", "iceberg")
 """The forms of tables, as in `store.TABLES`, which cannot be imported without pyspark."""
 
 Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
+Arguments: TypeAlias = "argparse._ActionsContainer"
 
 
 def add_command(commands: Commands, name: str, purpose: str, examples: str) -> argparse.ArgumentParser:
@@ -32,7 +33,7 @@ def add_command(commands: Commands, name: str, purpose: str, examples: str) -> a
     return commands.add_parser(name, help=purpose, epilog=examples, formatter_class=as_it_is)
 
 
-def add_period(parser: argparse.ArgumentParser, most_days: int = MAX_DAYS) -> None:
+def add_period(parser: Arguments, most_days: int = MAX_DAYS) -> None:
     """Add `--date`. It is None if it is not given; `period_of` has the default."""
     parser.add_argument(
         "--date",
@@ -42,7 +43,7 @@ def add_period(parser: argparse.ArgumentParser, most_days: int = MAX_DAYS) -> No
     )
 
 
-def add_day(parser: argparse.ArgumentParser) -> None:
+def add_day(parser: Arguments) -> None:
     parser.add_argument(
         "--date", type=_day, metavar="DAY", help="UTC day such as 2026-11-20; default: yesterday"
     )
@@ -55,7 +56,7 @@ def period_of(options: argparse.Namespace) -> tuple[date, date]:
     return period
 
 
-def add_input(parser: argparse.ArgumentParser) -> None:
+def add_input(parser: Arguments) -> None:
     parser.add_argument(
         "--input",
         nargs="+",
@@ -74,7 +75,7 @@ def _path(text: str) -> str:
         raise argparse.ArgumentTypeError(str(error)) from None
 
 
-def add_skipping(parser: argparse.ArgumentParser) -> None:
+def add_skipping(parser: Arguments) -> None:
     parser.add_argument(
         "--skip-damaged-files",
         action="store_true",
@@ -82,7 +83,7 @@ def add_skipping(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def add_input_format(parser: argparse.ArgumentParser) -> None:
+def add_input_format(parser: Arguments) -> None:
     parser.add_argument(
         "--input-format",
         choices=["json", *TABLES],
@@ -91,7 +92,7 @@ def add_input_format(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def add_replace(parser: argparse.ArgumentParser, *places: str) -> None:
+def add_replace(parser: Arguments, *places: str) -> None:
     parser.add_argument(
         "--replace",
         action="store_true",
@@ -111,7 +112,7 @@ def add_table(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def add_gates(parser: argparse.ArgumentParser, *, is_required: bool = False) -> None:
+def add_gates(parser: Arguments, *, is_required: bool = False) -> None:
     parser.add_argument(
         "--fail-on",
         action="append",
@@ -130,13 +131,13 @@ def _gate(text: str) -> gates.Gate:
         raise argparse.ArgumentTypeError(str(error)) from None
 
 
-def add_master(parser: argparse.ArgumentParser) -> None:
+def add_master(parser: Arguments) -> None:
     parser.add_argument(
         "--master", metavar="URL", help="Spark master; default: spark-submit's, else local[*]"
     )
 
 
-def add_quiet(parser: argparse.ArgumentParser) -> None:
+def add_quiet(parser: Arguments) -> None:
     parser.add_argument("--quiet", action="store_true", help="print nothing but errors")
 
 

@@ -24,7 +24,7 @@ from spark_reports.exits import (
 )
 from tsproxy.model.misspelt import unknown_command
 
-COMMANDS: Final = (night, daily, what_if, trend, compact, doctor, gate, render)
+COMMANDS: Final = (daily, night, gate, what_if, trend, compact, doctor, render)
 _OWN_LINKS: Final = "report.json has the client_id and the principal of each producer, for links of your own"
 REMOVED: Final[Mapping[str, str]] = MappingProxyType(
     {
@@ -107,7 +107,7 @@ def _parser() -> tuple[argparse.ArgumentParser, Collection[str]]:
         epilog=_EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    commands = root.add_subparsers(required=True, metavar="COMMAND")
+    commands = root.add_subparsers(required=True, metavar="COMMAND", title="commands, most used first")
     for command in COMMANDS:
         command.add(commands)
     return root, commands.choices

@@ -8,9 +8,12 @@ from tests.in_process import run_command
 @pytest.mark.parametrize(
     ("word", "says"),
     [
-        ("chekc", "tsproxy: error: chekc: unknown command; did you mean 'check'? Allowed here: run, check, "),
+        (
+            "chekc",
+            "tsproxy: error: chekc: unknown command; did you mean 'check'? Allowed here: doctor, run, ",
+        ),
         ("docter", "docter: unknown command; did you mean 'doctor'? "),
-        ("xyzzy", "xyzzy: unknown command; Allowed here: run, "),
+        ("xyzzy", "xyzzy: unknown command; Allowed here: doctor, "),
     ],
 )
 def test_a_misspelt_command_is_answered_with_the_one_that_was_meant(word, says):

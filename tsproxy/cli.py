@@ -19,9 +19,9 @@ from tsproxy.config import ConfigError
 from tsproxy.model.misspelt import unknown_command
 
 COMMANDS: Final = {
+    "doctor": doctor,
     "run": run,
     "check": check,
-    "doctor": doctor,
     "scan": scan,
     "explain": explain,
     "decisions": decisions,
@@ -63,7 +63,7 @@ def parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     root.add_argument("--version", action="version", version=f"tsproxy {__version__}")
-    commands = root.add_subparsers(required=True, metavar="COMMAND")
+    commands = root.add_subparsers(required=True, metavar="COMMAND", title="commands, most used first")
     for name, command in COMMANDS.items():
         command.add(add_command(commands, name, command.HELP, command.EXAMPLES))
     return root

@@ -26,10 +26,11 @@ _EXAMPLES: Final = """examples:
 
 def add(commands: arguments.Commands) -> None:
     parser = arguments.add_command(commands, "daily", "one day's report (or a few days')", _EXAMPLES)
-    arguments.add_period(parser, arguments.MANY_DAYS)
-    arguments.add_input(parser)
-    arguments.add_skipping(parser)
-    arguments.add_input_format(parser)
+    source = parser.add_argument_group("input")
+    arguments.add_period(source, arguments.MANY_DAYS)
+    arguments.add_input(source)
+    arguments.add_skipping(source)
+    arguments.add_input_format(source)
     parser.add_argument(
         "--each",
         action="store_true",

@@ -47,11 +47,15 @@ _PARTS: Final = {"table": "lines", "rollup": "rollup", "output": "reports"}
 
 def add(commands: arguments.Commands) -> None:
     parser = arguments.add_command(
-        commands, "night", "a day's table, its report, and those of restated days before", _EXAMPLES
+        commands,
+        "night",
+        "nightly run: table and report of the day, and of earlier days that changed",
+        _EXAMPLES,
     )
-    arguments.add_day(parser)
-    arguments.add_input(parser)
-    arguments.add_skipping(parser)
+    source = parser.add_argument_group("input")
+    arguments.add_day(source)
+    arguments.add_input(source)
+    arguments.add_skipping(source)
     parser.add_argument(
         "--store",
         metavar="DIR",

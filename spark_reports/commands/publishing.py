@@ -36,45 +36,47 @@ _OWNERS: Final = "owners.toml"
 
 def add(parser: argparse.ArgumentParser, *, has_output: bool) -> None:
     """Add the options from which a `Publication` is built."""
-    parser.add_argument(
+    output = parser.add_argument_group("output")
+    others = parser.add_argument_group("other days, owners and letters")
+    output.add_argument(
         "--output",
         required=has_output,
         metavar="DIR",
         help="where report.* go, on any file system that Spark knows",
     )
-    parser.add_argument(
+    output.add_argument(
         "--format",
         type=_formats,
         default=("html", "md", "json"),
         metavar="LIST",
         help="of html,md,json,csv,prom; default: html,md,json (night: prom, too)",
     )
-    parser.add_argument(
-        "--top", type=arguments.positive, default=50, metavar="N", help="rows a table (default 50)"
+    output.add_argument(
+        "--top", type=arguments.positive, default=50, metavar="N", help="rows per table (default 50)"
     )
-    parser.add_argument(
+    others.add_argument(
         "--rollup",
         metavar="DIR",
         help="store the tables that `trend` and `what-if` read, and compare with the seven days before",
     )
-    parser.add_argument(
+    others.add_argument(
         "--owners",
         type=_owners,
         metavar="FILE",
         help="TOML that names the team and the channel of client ids and principals",
     )
-    parser.add_argument(
+    others.add_argument(
         "--notify-dir",
         metavar="DIR",
         help="with --owners: write a text for each team there, on this machine",
     )
-    parser.add_argument(
+    output.add_argument(
         "--index",
         metavar="DIR",
         help="with --rollup: write index.html over its days there, above the folders of the reports "
         "(default of night: its --output)",
     )
-    parser.add_argument(
+    output.add_argument(
         "--address",
         type=_address,
         metavar="URL",

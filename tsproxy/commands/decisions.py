@@ -13,7 +13,7 @@ from tsproxy.commands.options import add_command, argument
 from tsproxy.config.values import whole_number
 from tsproxy.offline.decision_lines import Line, in_words, is_for_people
 
-HELP: Final = "the decision log"
+HELP: Final = "read the decision log"
 EXAMPLES: Final = """\
 examples:
   tsproxy decisions tail --follow /var/lib/tsproxy/decisions

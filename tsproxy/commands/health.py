@@ -15,7 +15,7 @@ from tsproxy.commands.options import argument
 from tsproxy.config.values import duration_ms, upstream_address
 from tsproxy.model.addresses import Address
 
-HELP: Final = "ask a proxy whether it lives"
+HELP: Final = "check whether a proxy is alive"
 EXAMPLES: Final = """\
 examples:
   tsproxy health

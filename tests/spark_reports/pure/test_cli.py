@@ -29,7 +29,7 @@ from tests.spark_reports import reports
         (["weekly"], "weekly: unknown command; "),
         (
             ["dialy", "--date", "x"],
-            "dialy: unknown command; did you mean 'daily'? Allowed here: night, daily, what-if, ",
+            "dialy: unknown command; did you mean 'daily'? Allowed here: daily, night, gate, ",
         ),
         ([], "required"),
     ],
