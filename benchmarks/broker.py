@@ -17,7 +17,7 @@ from benchmarks.processes import Program, ProgramError
 from benchmarks.proxies import Proxy
 from benchmarks.tools import MissingError
 from tsproxy.testing.admin import connect
-from tsproxy.testing.class_archive import prepare_classes
+from tsproxy.testing.formatting import prepare_classes
 from tsproxy.testing.jars import JarsError, fetch_kafka_jars
 from tsproxy.testing.java import JavaError, java_command
 from tsproxy.testing.kafka_cluster import DEFAULT_VERSION

@@ -7,7 +7,7 @@ from queue import Empty, SimpleQueue
 from threading import Thread
 from typing import Final, TextIO
 
-from tsproxy.testing.progress import Shown
+from tsproxy.testing.jars import Shown
 
 _SHOWN_EVERY_S: Final = 0.2
 

@@ -22,7 +22,7 @@ from spark_reports.exits import (
     SparkUnavailableError,
     UsageError,
 )
-from tsproxy.model.misspelt import unknown_command
+from tsproxy.model.words import unknown_command
 
 COMMANDS: Final = (daily, night, gate, what_if, trend, compact, doctor, render)
 _OWN_LINKS: Final = "report.json has the client_id and the principal of each producer, for links of your own"

@@ -21,7 +21,7 @@ from tsproxy.decisions import Redaction
 from tsproxy.proxy.dead_letters.remembered import Remembered, Waited
 from tsproxy.proxy.decision_log.open_file import OpenFile
 from tsproxy.proxy.decision_log.salt import salt_of
-from tsproxy.testing.unfinished import unfinished
+from tsproxy.testing.jars import unfinished
 
 ROOT = Path(__file__).parent.parent
 MAX_STEPS = 100
@@ -83,7 +83,6 @@ HELD = {
     "spark_reports/report/files.py": "report",
     "tsproxy/testing/jars.py": "jars",
     "tsproxy/testing/formatting.py": "jars",
-    "tsproxy/testing/class_archive.py": "jars",
 }
 """Each module that gives a file its name when it is whole -> its maker."""
 

@@ -16,7 +16,7 @@ from tsproxy.commands.exits import FAILED, MISTAKEN
 from tsproxy.commands.options import add_command
 from tsproxy.commands.removed import REMOVED
 from tsproxy.config import ConfigError
-from tsproxy.model.misspelt import unknown_command
+from tsproxy.model.words import unknown_command
 
 COMMANDS: Final = {
     "doctor": doctor,

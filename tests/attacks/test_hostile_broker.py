@@ -15,7 +15,7 @@ from tests.attacks.hostile_broker import (
     metadata,
 )
 from tests.attacks.hostile_run import MAX_MIB, run
-from tsproxy.cluster import admin_connection, bounded_connection
+from tsproxy.cluster import admin_connection
 from tsproxy.cluster.admin_connection import MAX_BROKERS, ConversationError, connected
 from tsproxy.cluster.metadata import topic_names, topic_rights
 from tsproxy.cluster.newest_timestamps import newest_timestamps
@@ -125,8 +125,8 @@ async def test_an_answer_that_no_broker_gives_is_named_at_once_and_in_few_words(
 async def test_the_largest_answer_is_read(monkeypatch):
     size = len(of_brokers([(1, b"h", 9_092)], 5, 1)) - 4
     async with Scripted(partial(of_brokers, [(1, b"h", 9_092)])) as broker, own_connection(broker) as own:
-        monkeypatch.setattr(bounded_connection, "MAX_ANSWER_BYTES", size)
+        monkeypatch.setattr(admin_connection, "MAX_ANSWER_BYTES", size)
         assert (await own.cluster()).brokers == {1: Address("h", 9_092)}
-        monkeypatch.setattr(bounded_connection, "MAX_ANSWER_BYTES", size - 1)
+        monkeypatch.setattr(admin_connection, "MAX_ANSWER_BYTES", size - 1)
         with pytest.raises(ConversationError):
             await own.cluster()

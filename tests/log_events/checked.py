@@ -2,8 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 
-from tsproxy.log_events.catalogue import BY_NAME
-from tsproxy.log_events.event import LogEvent
+from tsproxy.log_events.catalogue import BY_NAME, LogEvent
 from tsproxy.proxy.notes import Notes
 from tsproxy.testing.proxy import RunningProxy
 

@@ -11,8 +11,7 @@ from tests.documents.tables import rows_of
 from tests.log_events.checked import UnknownFieldError, check_log
 from tsproxy.clock import Clock
 from tsproxy.log_events import catalogue
-from tsproxy.log_events.catalogue import BY_NAME, CLIENT_REJECTED, DRAIN_STARTED
-from tsproxy.log_events.event import LogEvent
+from tsproxy.log_events.catalogue import BY_NAME, CLIENT_REJECTED, DRAIN_STARTED, LogEvent
 from tsproxy.proxy.notes import Notes
 from tsproxy.session.effects import WarningName
 

@@ -13,8 +13,8 @@ from tests.proxy.world import PATIENCE_S, until
 from tsproxy.model.view import SessionLimits
 from tsproxy.proxy.connections import judge_pool as module
 from tsproxy.proxy.connections.judge_pool import JudgePool
+from tsproxy.proxy.limits.admission import Limit
 from tsproxy.proxy.limits.connection_monitor import ConnectionStats, Memory
-from tsproxy.proxy.limits.limit import Limit
 from tsproxy.session.job import Job, Work
 
 EXIT_S = 30
@@ -198,7 +198,7 @@ BUSY = """
 import threading
 from tsproxy.model.view import SessionLimits
 from tsproxy.proxy.connections.judge_pool import JudgePool
-from tsproxy.proxy.limits.limit import Limit
+from tsproxy.proxy.limits.admission import Limit
 from tsproxy.proxy.limits.connection_monitor import Memory, ConnectionStats
 from tsproxy.session.job import Job, Work
 

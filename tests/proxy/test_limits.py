@@ -14,9 +14,8 @@ from tests.proxy.world import until
 from tsproxy.clock import Clock
 from tsproxy.config.settings import ConnectionLimits
 from tsproxy.proxy.limits import descriptors
-from tsproxy.proxy.limits.admission import Admission
+from tsproxy.proxy.limits.admission import Admission, Limit
 from tsproxy.proxy.limits.connection_monitor import ConnectionMonitor, ConnectionStats, Memory
-from tsproxy.proxy.limits.limit import Limit
 from tsproxy.wire.frames import Unfinished
 
 SECOND = 1_000

@@ -44,7 +44,7 @@ from tests.session.conversation import (
 )
 from tests.session.messages import HEARTBEAT, METADATA, answer, produce, produced, request
 from tests.wire.batches import CODECS, batch
-from tsproxy.proxy.limits.limit import Limit, ProxyReason
+from tsproxy.proxy.limits.admission import Limit, ProxyReason
 from tsproxy.session.effects import CloseReason, Count, ReasonToClose, SessionCounter
 from tsproxy.session.events import ClientIdentified
 from tsproxy.session.lifetime import HALF_CLOSED_MS, Stage

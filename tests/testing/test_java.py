@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tsproxy.testing.class_archive import prepare_classes
+from tsproxy.testing.formatting import prepare_classes
 from tsproxy.testing.jars import fetch_kafka_jars
 from tsproxy.testing.java import JavaError, archive_of, find_java, java_command
 

@@ -19,7 +19,6 @@ from aiokafka.errors import IncompatibleBrokerVersion, KafkaConnectionError, Kaf
 from aiokafka.protocol.admin import ApiVersionRequest, DescribeConfigsRequest, SaslHandShakeRequest
 from aiokafka.protocol.metadata import MetadataRequest
 
-from tsproxy.cluster.bounded_connection import open_connection
 from tsproxy.cluster.client_options import security_options
 from tsproxy.cluster.topic_limits import CONFIG_NAMES
 from tsproxy.cluster.upstream import CONNECT_ERRORS, connect_text
@@ -29,6 +28,37 @@ from tsproxy.model.kafka import ApiKey, ErrorCode
 from tsproxy.model.words import many
 from tsproxy.wire.k18_api_versions import BrokerVersions
 from tsproxy.wire.primitives import DecodeError
+
+MAX_ANSWER_BYTES: Final = 64 << 20
+"""aiokafka alone collects whatever a broker announces, up to 2 GiB. A Metadata answer about 200,000
+partitions has 10 MiB."""
+
+
+class _BoundedReader:
+    def __init__(self, reader: asyncio.StreamReader) -> None:
+        self._reader = reader
+
+    async def readexactly(self, size: int) -> bytes:
+        if not 0 <= size <= MAX_ANSWER_BYTES:
+            raise ConnectionError(f"an answer of {size} bytes")
+        return await self._reader.readexactly(size)
+
+    def at_eof(self) -> bool:
+        return self._reader.at_eof()
+
+
+class _Connection(AIOKafkaConnection):  # type: ignore[misc]  # aiokafka carries no types
+    def _create_reader_task(self) -> Any:
+        self._reader: Any = _BoundedReader(self._reader)
+        return super()._create_reader_task()
+
+
+async def open_connection(host: str, port: int, **options: Any) -> AIOKafkaConnection:
+    """As `aiokafka.conn.create_conn`."""
+    connection = _Connection(host, port, **options)
+    await connection.connect()
+    return connection
+
 
 LAST_REJECTED_RETRY_MS: Final = 10_000
 """The longest wait after a broker has answered and rejected the proxy, for example for a wrong password.

@@ -12,7 +12,7 @@ from tsproxy.config.problems import HIDDEN, ConfigError, Problem, shown
 from tsproxy.config.removed import removed
 from tsproxy.config.settings import Config
 from tsproxy.config.tree import KEYS, TREE, join, steps_of
-from tsproxy.model.misspelt import likely, unknown
+from tsproxy.model.words import likely, unknown
 
 
 def load(document: Document, environ: Mapping[str, str]) -> Config:

@@ -4,9 +4,51 @@ docs/guide/troubleshooting.md says what each means, and what to do about it.
 """
 
 from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
 from typing import Final
 
-from tsproxy.log_events.event import LogEvent, debug, error, info, warning
+import structlog
+
+_log = structlog.get_logger()
+
+
+class Level(StrEnum):
+    """How soon somebody is needed: never (debug, info), in the next days (warning), now (error)."""
+
+    DEBUG = "debug"
+    INFO = "info"
+    WARNING = "warning"
+    ERROR = "error"
+
+
+@dataclass(frozen=True, slots=True)
+class LogEvent:
+    """`fields` are the facts that a line of this event may have."""
+
+    level: Level
+    name: str
+    fields: tuple[str, ...]
+
+    def __call__(self, **facts: object) -> None:
+        getattr(_log, self.level)(self.name, **facts)
+
+
+def debug(name: str, *fields: str) -> LogEvent:
+    return LogEvent(Level.DEBUG, name, fields)
+
+
+def info(name: str, *fields: str) -> LogEvent:
+    return LogEvent(Level.INFO, name, fields)
+
+
+def warning(name: str, *fields: str) -> LogEvent:
+    return LogEvent(Level.WARNING, name, fields)
+
+
+def error(name: str, *fields: str) -> LogEvent:
+    return LogEvent(Level.ERROR, name, fields)
+
 
 _CRASHED: Final = ("error", "frames")
 """The fields of an error in our own code."""

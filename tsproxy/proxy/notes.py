@@ -11,7 +11,7 @@ from typing import Final, Protocol
 
 from tsproxy.clock import Clock
 from tsproxy.decisions.text import bounded
-from tsproxy.log_events.event import Level, LogEvent
+from tsproxy.log_events.catalogue import Level, LogEvent
 from tsproxy.model.addresses import counted_as
 from tsproxy.model.bounded import A_PLACE, Bounded, Ceiling
 from tsproxy.model.token_bucket import Bucket, Rate

@@ -1,6 +1,6 @@
 """Logs an operation that may fail for a while: one line when it fails, one when it works again."""
 
-from tsproxy.log_events.event import LogEvent
+from tsproxy.log_events.catalogue import LogEvent
 
 
 class Trouble:

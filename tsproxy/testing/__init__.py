@@ -17,7 +17,6 @@ demo and the benchmarks of this project use it, too. It needs Java 17 or newer a
     tools            Kafka's own command line tools, as scripts
     certificates     a certificate authority for one test run, and PEM files
     ports            free ports
-    progress         shows how far a download is
     fixtures         a plug-in of pytest with the fixtures that most tests need
     rules            for authors of custom rules: batches, a clock, and a check in one line
 

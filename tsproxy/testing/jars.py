@@ -14,19 +14,19 @@ import fcntl
 import hashlib
 import os
 import re
+import shutil
 import sys
+import time
 import xml.etree.ElementTree as ET
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TextIO
 
 from tsproxy.model.words import many
-from tsproxy.testing.progress import Shown
-from tsproxy.testing.unfinished import unfinished
 
 if TYPE_CHECKING:  # only who fetches needs jgo
     from jgo.maven import Artifact, MavenContext
@@ -241,6 +241,70 @@ def _with_its_parents_version(pom: bytes) -> bytes:
     """jgo leaves `${project.parent.version}` as it is; the POMs of Janino and of AWS need it."""
     found = re.search(rb"<parent>.*?<version>([^<]*)</version>.*?</parent>", pom, re.DOTALL)
     return pom.replace(b"${project.parent.version}", found[1]) if found else pom
+
+
+_PRINT_INTERVAL_S: Final = 5.0
+"""The time between two lines where output is no terminal."""
+_TERMINAL_INTERVAL_S: Final = 0.2
+
+
+class Shown:
+    """The text about something that takes long: on a terminal in one line, elsewhere every few seconds."""
+
+    def __init__(self, stream: TextIO | None = None) -> None:
+        self._stream = sys.stderr if stream is None else stream
+        self._is_terminal = self._stream.isatty()
+        self._began_s = time.monotonic()
+        self._next_s = self._began_s + (0 if self._is_terminal else _PRINT_INTERVAL_S)
+
+    @property
+    def passed_s(self) -> float:
+        return time.monotonic() - self._began_s
+
+    def show(self, said: str) -> None:
+        """Shows `said` and the seconds that have passed, if it is time."""
+        now_s = time.monotonic()
+        if now_s < self._next_s:
+            return
+        self._next_s = now_s + (_TERMINAL_INTERVAL_S if self._is_terminal else _PRINT_INTERVAL_S)
+        text = f"  {said}{', ' if said else ''}{now_s - self._began_s:.0f} s"
+        print(
+            f"\r\x1b[K{text}" if self._is_terminal else text,
+            end="" if self._is_terminal else "\n",
+            file=self._stream,
+            flush=True,
+        )
+
+    def clear(self) -> None:
+        """Removes the line from a terminal."""
+        if self._is_terminal:
+            print("\r\x1b[K", end="", file=self._stream, flush=True)
+
+
+LASTS_S: Final = 3_600
+"""Nothing takes so long to make: it is of a process that was killed."""
+
+
+@contextmanager
+def unfinished(place: Path) -> Iterator[Path]:
+    """A path beside `place` for something that is not whole yet. The caller makes it, and renames it to
+    `place`. At the end it is removed, unless it was renamed, and so are the old ones of killed processes."""
+    draft = place.with_name(f".{place.name}.{os.getpid()}.draft")
+    try:
+        yield draft
+    finally:
+        _remove(draft)
+        for old in place.parent.glob(".*.draft"):
+            with suppress(FileNotFoundError):
+                if time.time() - old.lstat().st_mtime > LASTS_S:
+                    _remove(old)
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir():
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        path.unlink(missing_ok=True)
 
 
 def mirror() -> str | None:

@@ -85,7 +85,7 @@ archives."""
 
 
 def archive_of(jars: Path) -> Path:
-    """The path of the class archive for a folder of jars and the Java in use (`class_archive.py`)."""
+    """The path of the class archive for a folder of jars and the Java in use (`formatting.py`)."""
     return jars.with_name(f"{jars.name}-java-{find_java().version}.jsa")
 
 

@@ -23,9 +23,8 @@ from typing import TYPE_CHECKING, Final, Self
 from aiokafka.errors import KafkaError
 
 from tsproxy.testing.admin import Admin, connect
-from tsproxy.testing.class_archive import prepare_classes
 from tsproxy.testing.client_options import ClientOptions, Identity, Login
-from tsproxy.testing.formatting import format_nodes
+from tsproxy.testing.formatting import format_nodes, prepare_classes
 from tsproxy.testing.guard import guarded_folder
 from tsproxy.testing.jars import fetch_kafka_jars
 from tsproxy.testing.kafka_node import KafkaNode, PortTakenError, Runtime

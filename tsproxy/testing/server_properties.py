@@ -85,9 +85,12 @@ def server_properties(
         "share.coordinator.state.topic.replication.factor": str(copies),
         "share.coordinator.state.topic.min.isr": str(min(2, copies)),
         "group.initial.rebalance.delay.ms": "0",
-        **_quick_heartbeats(),
+        # Members of the newer groups get assignments by heartbeat, every 5 s by default.
+        **{f"group.{kind}.heartbeat.interval.ms": "500" for kind in ("consumer", "share")},
+        **{f"group.{kind}.min.heartbeat.interval.ms": "500" for kind in ("consumer", "share")},
         "log.cleaner.dedupe.buffer.size": str(2 << 20),  # the default takes half of the heap at each start
-        **({} if len(ports) > 1 else _idle_alone()),
+        # A controller writes an idle record every 500 ms for its followers. One that is alone has none.
+        **({} if len(ports) > 1 else {"metadata.max.idle.interval.ms": "0"}),
         # A killed broker may come back only when its old session has ended: 9 s by default.
         "broker.session.timeout.ms": "4000",
         "broker.heartbeat.interval.ms": "500",
@@ -100,22 +103,6 @@ def server_properties(
         named = properties.get(_SUPER_USERS)
         properties[_SUPER_USERS] = f"{named};{_PLAIN_USER}" if named else _PLAIN_USER
     return "".join(f"{name}={_escaped(value)}\n" for name, value in properties.items())
-
-
-def _quick_heartbeats() -> dict[str, str]:
-    """Shorter heartbeat intervals: members of the newer groups get assignments by heartbeat, every 5 s by
-    default."""
-    return {
-        f"group.{kind}.{bound}heartbeat.interval.ms": "500"
-        for kind in ("consumer", "share")
-        for bound in ("", "min.")
-    }
-
-
-def _idle_alone() -> dict[str, str]:
-    """No idle records: a controller writes one every 500 ms to show its followers that it lives. A controller
-    alone has no followers."""
-    return {"metadata.max.idle.interval.ms": "0"}
 
 
 def _listeners(ports: Mapping[str, int], host: str = HOST) -> str:

@@ -15,8 +15,8 @@ from tsproxy.log_events.catalogue import (
     OWN_LOGIN_WORKS,
     UPSTREAM_REACHED,
     UPSTREAM_UNREACHABLE,
+    LogEvent,
 )
-from tsproxy.log_events.event import LogEvent
 from tsproxy.model.addresses import Address
 from tsproxy.tls.contexts import CurrentTls
 

@@ -24,8 +24,8 @@ from tsproxy.log_events.catalogue import (
     TOPIC_LIMITS_DENIED,
     TOPIC_LIMITS_DIFFER,
     TOPIC_LIMITS_NOT_UNDERSTOOD,
+    LogEvent,
 )
-from tsproxy.log_events.event import LogEvent
 from tsproxy.model.bounded import A_PLACE, Bounded, Ceiling
 from tsproxy.model.kafka import ErrorCode
 from tsproxy.model.verdict import TopicLimits

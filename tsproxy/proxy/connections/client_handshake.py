@@ -18,13 +18,13 @@ from tsproxy.log_events.catalogue import (
     PRINCIPAL_NOT_MAPPED,
     PROXY_HEADER_REJECTED,
     TLS_HANDSHAKE_FAILED,
+    LogEvent,
 )
-from tsproxy.log_events.event import LogEvent
 from tsproxy.model.addresses import is_in
 from tsproxy.model.outcome import Peer
 from tsproxy.model.principals import MAX_SUBJECT, principal_of
 from tsproxy.proxy.connections.proxy_protocol import HEAD_BYTES, read_head, read_source
-from tsproxy.proxy.limits.limit import Limit, ProxyReason
+from tsproxy.proxy.limits.admission import Limit, ProxyReason
 from tsproxy.tls.contexts import CurrentTls, TlsConnection, handshake_text
 from tsproxy.tls.x509 import read_certificate
 from tsproxy.wire.primitives import DecodeError

@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from typing import assert_never
 
 from tsproxy.decisions.totals import Totals
-from tsproxy.log_events.catalogue import BY_NAME, SASL_FAILED, SESSION_CRASHED
-from tsproxy.log_events.event import LogEvent
+from tsproxy.log_events.catalogue import BY_NAME, SASL_FAILED, SESSION_CRASHED, LogEvent
 from tsproxy.model.addresses import Address, counted_as
 from tsproxy.model.outcome import Peer
 from tsproxy.model.view import View

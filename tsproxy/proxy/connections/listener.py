@@ -22,8 +22,8 @@ from tsproxy.log_events.catalogue import (
     CLIENT_CONNECTED,
     CLIENT_LEFT,
     CONNECTION_REJECTED,
+    LogEvent,
 )
-from tsproxy.log_events.event import LogEvent
 from tsproxy.model.addresses import Address
 from tsproxy.model.outcome import Peer
 from tsproxy.model.view import Endpoint, Unchanged, View
@@ -37,7 +37,7 @@ from tsproxy.proxy.connections.client_handshake import (
 )
 from tsproxy.proxy.connections.context import ConnectionContext
 from tsproxy.proxy.connections.relay import Relay
-from tsproxy.proxy.limits.limit import Limit, ProxyReason
+from tsproxy.proxy.limits.admission import Limit, ProxyReason
 from tsproxy.proxy.metrics.results import BOOTSTRAP, NO_BROKER, Result
 from tsproxy.proxy.ports import Accepted, ListenError, Port
 from tsproxy.proxy.wait import cancelled

@@ -17,8 +17,8 @@ from tsproxy.proxy.connections.back_pressure import Hold
 from tsproxy.proxy.connections.context import ConnectionContext
 from tsproxy.proxy.connections.driver import Crashed, Ending, SessionDriver
 from tsproxy.proxy.connections.protocol import RelayProtocol
+from tsproxy.proxy.limits.admission import Limit, ProxyReason
 from tsproxy.proxy.limits.connection_monitor import ConnectionStats
-from tsproxy.proxy.limits.limit import Limit, ProxyReason
 from tsproxy.proxy.metrics.results import BOOTSTRAP, Result
 from tsproxy.session.effects import CloseReason, ReasonToClose
 from tsproxy.session.events import (

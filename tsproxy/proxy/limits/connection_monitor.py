@@ -28,7 +28,7 @@ from typing import Final, Protocol
 from tsproxy.clock import Clock
 from tsproxy.config.settings import ConnectionLimits
 from tsproxy.log_events.catalogue import CONNECTION_MONITOR_CRASHED
-from tsproxy.proxy.limits.limit import Limit
+from tsproxy.proxy.limits.admission import Limit
 from tsproxy.proxy.notes import frames_of
 from tsproxy.wire.frames import Unfinished
 

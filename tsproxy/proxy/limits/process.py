@@ -4,10 +4,9 @@ from collections.abc import KeysView
 
 from tsproxy.clock import Clock
 from tsproxy.config.settings import Config, ConnectionLimits
-from tsproxy.proxy.limits.admission import Admission
+from tsproxy.proxy.limits.admission import Admission, Limit
 from tsproxy.proxy.limits.connection_monitor import ConnectionMonitor, Memory, MonitoredConnection
 from tsproxy.proxy.limits.descriptors import lowers, share_of
-from tsproxy.proxy.limits.limit import Limit
 
 
 class ProcessLimits:

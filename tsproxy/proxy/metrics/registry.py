@@ -17,7 +17,7 @@ from tsproxy.decisions.totals import Key, Totals
 from tsproxy.model.kafka import ErrorCode
 from tsproxy.model.outcome import VerdictName
 from tsproxy.model.policy import CANDIDATE
-from tsproxy.proxy.limits.limit import Limit
+from tsproxy.proxy.limits.admission import Limit
 from tsproxy.proxy.metrics import catalogue
 from tsproxy.proxy.metrics.drift import DriftMetric
 from tsproxy.proxy.metrics.rules import RuleMetric
