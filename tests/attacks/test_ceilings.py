@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.attacks.ceilings import MIB, as_table, ceilings, most_of_a_process
-from tests.decisions.outcomes import NOON_MS, named, rejected
+from tests.decisions.outcomes import NOON_MS, named, outcome, rejected
 from tests.proxy.decision_log.logs import HandClock, files_in
 from tsproxy.cluster.admin_connection import TopicAnswer
 from tsproxy.cluster.upstream import LAST_HOSTS, UNRESOLVED
@@ -26,6 +26,7 @@ from tsproxy.model.verdict import TopicLimits
 from tsproxy.proxy.brokers.topic_ids import TopicIds
 from tsproxy.proxy.brokers.topics import Topics
 from tsproxy.proxy.brokers.wanted import MAX_OF_ADDRESS, Wanted
+from tsproxy.proxy.dead_letters.proven import Proven
 from tsproxy.proxy.metrics.catalogue import TOPIC_BAD_RECORDS, TOPIC_RECORDS
 from tsproxy.proxy.metrics.offenders import Offenders
 from tsproxy.proxy.metrics.topics import BusiestTopics, TopicMetric
@@ -194,6 +195,10 @@ FILLED = {
         Topics(), [answers_of(2 * most, ErrorCode.TOPIC_AUTHORIZATION_FAILED)]
     ),
     "proxy/brokers/wanted.py: WANTED": wanted,
+    "proxy/dead_letters/proven.py: PROVEN": lambda most: called(
+        Proven(has_login=True),
+        (lambda p, n=n: p.booked(outcome(peer=a_peer(n), topic=topic(n)), n) for n in range(2 * most)),
+    ),
     "proxy/decision_log/files.py: QUEUE": lines_that_wait,
     "proxy/metrics/topics.py: ACCEPTED": lambda most: called(
         BusiestTopics(TOPIC_RECORDS), (lambda b, n=n: b.add(topic(n), 1 << 40 | n) for n in range(2 * most))

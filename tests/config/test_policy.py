@@ -7,6 +7,7 @@ import pytest
 
 from tests.config.files import SMALLEST, config_of, problems_of
 from tsproxy.config.settings import ClockProbe, ClockSettings, DeadLetterSettings, WhenBeyond
+from tsproxy.config.settings.root import Unproven
 from tsproxy.model.policy import Choice, LimitsFrom, Mode, Preset, TimeLimit
 
 FULL = """\
@@ -152,8 +153,10 @@ def test_what_is_wrong_about_dead_letters_is_named_with_its_place(sections, prob
 def test_dead_letters_arrive_with_their_bounds():
     config = config_of(SMALLEST + BY_ALL + "dead_letters: { topic: dead }\n")
 
-    assert config.dead_letters == DeadLetterSettings("dead", 64 << 20, 100_000)
-    assert config.dead_letters.share(3) == DeadLetterSettings("dead", -(-(64 << 20) // 3), 33_334)
+    assert config.dead_letters == DeadLetterSettings("dead", 64 << 20, 100_000, Unproven.DROP)
+    assert config.dead_letters.share(3) == DeadLetterSettings(
+        "dead", -(-(64 << 20) // 3), 33_334, Unproven.DROP
+    )
     assert config.policy.defaults.dead_letters
     assert config_of(SMALLEST).dead_letters is None
 

@@ -290,7 +290,7 @@ async def world(brokers, tmp_path, certificates):
         "  - { name: tls, bind: '127.0.0.1:0', brokers: { ports_from: 0 },"
         f" tls: {{ certificate: {tmp_path / 'listener.pem'}, key: {identity.key} }} }}\n"
         f"decisions: {{ topic: {{ name: {LOG} }}}}\n"
-        f"dead_letters: {{ topic: {LETTERS} }}\n"
+        f"dead_letters: {{ topic: {LETTERS}, unproven: copy }}\n"
         "policy: { defaults: { dead_letters: yes } }\n"
         f"clock: {{ probe: {{ topic: {PROBE}, every: 1s }} }}\n"
     )

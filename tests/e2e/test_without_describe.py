@@ -8,7 +8,7 @@ may not ask must not concern them.
 import asyncio
 import os
 import signal
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 
 import pytest
 import pytest_asyncio
@@ -24,12 +24,14 @@ from confluent_kafka.admin import (
 
 from tests.attacks.attacker import metric, port_of
 from tests.e2e.principals import AUTHORIZER
+from tests.e2e.sasl import connect, plain, produced
 from tests.e2e.test_versions_narrowed import offered
 from tests.full_only import IS_FULL
 from tests.proxy.running import EVERY_SECOND, events, page, until_page
 from tests.proxy.test_cluster import ADDRESS, HOUR_MS, learning, sasl_of, upstream_of
 from tests.proxy.world import until
-from tsproxy.model.kafka import ApiKey
+from tsproxy.clock import Clock
+from tsproxy.model.kafka import ApiKey, ErrorCode
 from tsproxy.proxy.brokers import discovery
 from tsproxy.testing.java_producer import Acknowledged, JavaProducer, JavaRecord, Rejected
 from tsproxy.testing.kafka_cluster import KafkaCluster
@@ -37,7 +39,7 @@ from tsproxy.testing.proxy import RunningProxy
 
 pytestmark = pytest.mark.broker
 
-USERS = {"root": "root-secret", "proxy": "proxy-secret"}
+USERS = {"root": "root-secret", "proxy": "proxy-secret", "till": "till-secret", "eve": "eve-secret"}
 OWN_LOGIN = {
     "upstream.admin.sasl.mechanism": "PLAIN",
     "upstream.admin.sasl.username": "proxy",
@@ -67,8 +69,8 @@ async def kafka(guarded):
     await asyncio.to_thread(_change, guarded, "delete_acls", [everything])
 
 
-def binding(operation, pattern, permission=ALLOW):
-    return AclBinding(ResourceType.TOPIC, *pattern, "User:proxy", "*", operation, permission)
+def binding(operation, pattern, permission=ALLOW, user="proxy"):
+    return AclBinding(ResourceType.TOPIC, *pattern, f"User:{user}", "*", operation, permission)
 
 
 async def allow(kafka, *bindings):
@@ -226,6 +228,46 @@ async def test_the_permissions_of_the_document_are_needed_and_enough(kafka, topi
             await until(has_records, name)
         await until_page(proxy, "/metrics", 200, 'tsproxy_clock_offset_seconds{broker="1"}')
     assert set(warnings_of(proxy)) == {"topic_names_denied", *failed}
+
+
+async def test_only_a_client_that_may_write_leaves_anything_in_the_dead_letter_topic(kafka, topic):
+    """The proxy judges before brokers check a client's rights, and writes the copies with its own."""
+    letters, invented = (f"{kind}-{topic}"[:200] for kind in ("letters", "invented"))
+    for name in (topic, letters):
+        await kafka.create_topic(name)
+    may_write = binding(AclOperation.WRITE, (topic, ResourcePatternType.LITERAL), user="till")
+    await allow(kafka, may_write, binding(AclOperation.WRITE, (letters, ResourcePatternType.LITERAL)))
+    settings = {
+        **OWN_LOGIN,
+        "policy.limits_from": "config",
+        "policy.defaults.message.timestamp.before.max.ms": "1h",
+        "policy.defaults.dead_letters": "yes",
+        "dead_letters.topic": letters,
+    }
+
+    async def send(client, *batches):
+        return [await produced(client, name, Clock().now_ms() - age_ms) for name, age_ms in batches]
+
+    async with RunningProxy(kafka.bootstrap_servers, settings=settings) as proxy, AsyncExitStack() as ends:
+        clients = {}
+        for user in ("eve", "till"):
+            clients[user] = await connect(proxy.bootstrap_servers)
+            ends.callback(clients[user].close)
+            await clients[user].handshake("PLAIN")
+            assert (await clients[user].authenticate(plain(user, USERS[user])))[0] == 0
+        bad, good = (topic, 2 * HOUR_MS), (topic, 0)
+        assert await send(clients["till"], bad, good, bad) == [32, 0, 32]
+        assert await send(clients["eve"], bad, (invented, 2 * HOUR_MS), good, bad) == [32, 32, 29, 32]
+        await take_back(kafka, may_write)
+        await until(lambda: taken_back(clients["till"], topic))
+        assert await send(clients["till"], bad) == [32]
+        await until_page(proxy, "/metrics", 200, 'tsproxy_dead_letters_lost_total{reason="not_proven"} 5.0')
+        await until_page(proxy, "/metrics", 200, "tsproxy_dead_letters_total 1.0")
+    assert sum((await kafka.end_offsets(letters)).values()) == 1
+
+
+async def taken_back(client, topic):
+    return await produced(client, topic, Clock().now_ms()) == ErrorCode.TOPIC_AUTHORIZATION_FAILED
 
 
 async def test_one_topic_whose_limits_may_be_read_is_enough_to_start(kafka, topic, monkeypatch):

@@ -39,7 +39,8 @@ class Answering:
     def __init__(self):
         self.answers = asyncio.Event()
         self.answers.set()
-        self.asked = 0
+        self.asked = self.authorizer_asked = 0
+        self.authorizes = False
         self.described = 0
 
     async def offers(self):
@@ -49,6 +50,10 @@ class Answering:
     async def describe(self, _topics):
         self.described += 1
         return []
+
+    async def has_authorizer(self, _node_id):
+        self.authorizer_asked += 1
+        return self.authorizes
 
 
 @pytest.fixture
@@ -120,3 +125,17 @@ async def test_a_broker_that_has_not_told_its_limits_is_a_warning_until_it_does(
     assert link.values_unknown() is None
     running.cancel()
     await asyncio.gather(running, return_exceptions=True)
+
+
+async def test_a_broker_is_asked_once_a_connection_whether_anybody_may_write(link):
+    """Another broker, or the same with an authorizer, may be there after the connection has ended."""
+    assert not link.is_open_to_all
+    for _ in range(3):
+        link.ask_authorizer()
+        link.query(("orders",))
+        await link.is_settled.wait()
+    assert link.is_open_to_all
+    assert link.connection.authorizer_asked == 1
+    link.connection = None
+    link.client_connected()
+    assert not link.is_open_to_all

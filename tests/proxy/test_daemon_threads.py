@@ -24,7 +24,7 @@ from tests.config.files import SMALLEST, config_of
 from tsproxy.decisions import Privacy
 from tsproxy.clock import Clock
 from tsproxy.proxy.dead_letters.sender import DeadLetters
-sender = DeadLetters(config_of(SMALLEST), None, Privacy(), Clock())
+sender = DeadLetters(config_of(SMALLEST), None, Privacy(), Clock(), lambda: False)
 threads = sender._thread
 """
 BUSY = """

@@ -9,7 +9,7 @@ import asyncio
 import ssl
 import struct
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any, Final, TypeVar
@@ -67,6 +67,8 @@ CLIENT_ID: Final = "tsproxy"
 REQUEST_TIMEOUT_MS: Final = 10_000
 TOPICS_A_REQUEST: Final = 200
 _TOPIC_RESOURCE: Final = 2  # ConfigResource.Type.TOPIC
+_BROKER_RESOURCE: Final = 4
+_AUTHORIZER: Final = "authorizer.class.name"
 _TOPIC_CONFIG: Final = 1  # DescribeConfigsResponse.ConfigSource
 _DEFAULT_CONFIG: Final = 5
 _CONTROLLER: Final = (
@@ -163,6 +165,14 @@ class AdminConnection:
                 raise ConversationError(f"{self.address}: an answer about other topics than asked for")
             answers += found
         return answers
+
+    async def has_authorizer(self, node_id: int) -> bool:
+        """False if this broker, whose id is `node_id`, says that it has none: anybody may do anything there.
+        True also if it does not say."""
+        request = DescribeConfigsRequest([(_BROKER_RESOURCE, str(node_id), [_AUTHORIZER])])
+        with suppress(RejectedError):
+            return [each.settings.get(_AUTHORIZER) for each in await self.ask(request, _described)] != [""]
+        return True
 
     async def offers(self) -> BrokerVersions:
         """The versions of each API that the broker offers; empty if the broker answers with an error."""

@@ -112,7 +112,9 @@ class Proxy:
         self._recorder = recorder_of(
             config, tls, self.metrics, clock, self._drain_totals, lambda: self._sanity.time_for_ages()
         )
-        self._dead_letters = DeadLetters(config, tls, self._recorder.privacy, clock)
+        self._dead_letters = DeadLetters(
+            config, tls, self._recorder.privacy, clock, lambda: self._cluster.has_authorizer
+        )
         self._fresh_limits = FreshLimits()
         self._cluster = Cluster(
             config.upstream,
@@ -122,6 +124,7 @@ class Proxy:
             reads_limits=config.policy.asks_broker,
             listeners=config.listeners,
             fresh_limits=self._fresh_limits,
+            asks_authorizer=config.needs_proofs,
         )
         self._offers = BrokerVersions(config.upstream, tls, self._offer)
         self._limits = ProcessLimits(
@@ -409,6 +412,7 @@ class Proxy:
 
     def _book(self, booked: Outcome | Totals) -> None:
         self._cluster.topic_used(booked.topic)
+        self._dead_letters.booked(booked)
         self._recorder.book(booked)
 
     def _offer(self, produce_versions: Versions | None) -> None:

@@ -30,7 +30,7 @@ DEAD = RejectedBatch(
 def sender():
     config = config_of(SMALLEST + "policy: { defaults: { dead_letters: yes } }\ndead_letters: { topic: d }\n")
     nowhere = replace(config.upstream, bootstrap_servers=(Address("127.0.0.1", free_ports(1)[0]),))
-    return DeadLetters(replace(config, upstream=nowhere), None, Privacy(), Clock())
+    return DeadLetters(replace(config, upstream=nowhere), None, Privacy(), Clock(), lambda: False)
 
 
 async def test_where_nothing_waits_the_end_waits_for_no_broker(sender):

@@ -106,7 +106,7 @@ class Broker:
 async def sending(monkeypatch, broker):
     monkeypatch.setattr(of_sender, "connected_producer", broker.connected)
     monkeypatch.setattr(of_sender, "RETRY_MS", 10)
-    letters = DeadLetters(CONFIG, None, Privacy(), Clock())
+    letters = DeadLetters(CONFIG, None, Privacy(), Clock(), lambda: False)
     letters.start()
     try:
         yield letters
@@ -115,7 +115,7 @@ async def sending(monkeypatch, broker):
 
 
 async def test_a_batch_that_is_rejected_as_a_whole_is_counted_and_never_waits():
-    letters = DeadLetters(CONFIG, None, Privacy(), Clock())
+    letters = DeadLetters(CONFIG, None, Privacy(), Clock(), lambda: False)
     letters.enqueue(rejected(US, US, crc=1))
     assert {reason: count for reason, count in letters.drops.counts.items() if count} == {
         DropReason.WHOLE_BATCH: 2

@@ -54,6 +54,13 @@ class ClockSettings:
     )
 
 
+class Unproven(StrEnum):
+    """The copies for a client and a topic for which no broker has accepted a batch lately."""
+
+    DROP = "drop"
+    COPY = "copy"
+
+
 @dataclass(frozen=True, slots=True)
 class DeadLetterSettings:
     """The topic for copies of rejected records, and how much may wait to be copied."""
@@ -66,6 +73,13 @@ class DeadLetterSettings:
         default="64MiB",
     )
     max_records: int = live(number(1, 10_000_000), "The same in records.", default="100000")
+    unproven: Unproven = live(
+        choice(Unproven),
+        "Whether records are copied for a client and a topic for which no broker has accepted a batch within "
+        "a day, in a cluster with an authorizer. With `copy`, a client without any rights can write into the "
+        "dead letter topic.",
+        default="drop",
+    )
 
     def share(self, workers: int) -> Self:
         """The share of one of `workers` processes, rounded up."""
@@ -127,6 +141,11 @@ class Config:
     )
     parsed: Parsed = field(compare=False, repr=False)
     """Every value by its key, as written or by default. A reload compares these."""
+
+    @property
+    def needs_proofs(self) -> bool:
+        """True if dead letters are copied for proven clients alone, where brokers have an authorizer."""
+        return self.dead_letters is not None and self.dead_letters.unproven is Unproven.DROP
 
     @property
     def stop_ms(self) -> int:

@@ -111,6 +111,7 @@ class Cluster:
         reads_limits: bool = True,
         listeners: Sequence[Listener] = (),
         fresh_limits: FreshLimits | None = None,
+        asks_authorizer: bool = False,
     ) -> None:
         self._began_ms = 0
         self._brokers_are_requested = False
@@ -126,6 +127,8 @@ class Cluster:
         self._listeners = listeners
         self._login_wanted = asyncio.Event()
         self._links = BrokerLinks(lambda: self._upstream, tls, self._publish_limits, self.request_brokers)
+        if asks_authorizer:
+            self._links.ask_authorizer()
         self._may_read_limits = not reads_limits
         self._on_facts = on_facts
         self._reachability = Reachability(clock)
@@ -156,6 +159,8 @@ class Cluster:
         self._upstream = config.upstream
         self._listeners = config.listeners
         self._reads_limits = config.policy.asks_broker
+        if config.needs_proofs:
+            self._links.ask_authorizer()
         self._login_wanted.set()
         self._wake.set()
 
@@ -229,6 +234,11 @@ class Cluster:
         """An answer named an unknown broker, or a broker with a new address: read the brokers again."""
         if self._facts.brokers.get(node_id) != address:
             self.request_brokers()
+
+    @property
+    def has_authorizer(self) -> bool:
+        """False if every broker has said that it has none. It is asked only for dead letters."""
+        return self._links.has_authorizer
 
     def client_connected(self, address: Address) -> None:
         self._links.client_connected(address)
@@ -419,6 +429,9 @@ class Cluster:
             await self._read_first_limits(connection, topics)
         elif reads_topics and self._clock.monotonic_ms() - self._listed_ms >= self._upstream.refresh_ms:
             self._topics.forget_unused(self._clock.monotonic_ms())
+        if is_first:
+            await self._links.answered()
+            self._listed_ms = self._clock.monotonic_ms()
         # Clients reach these brokers from here on, so the facts must already count unknown limits as unknown.
         changed = replace(
             self._with_limits("refresh"),
@@ -458,8 +471,6 @@ class Cluster:
             if self._clock.monotonic_ms() - began_ms > LISTING_MS:
                 break
         self._links.query(self._topics.examples)
-        await self._links.answered()
-        self._listed_ms = self._clock.monotonic_ms()
 
     async def _read_wanted(self, connection: AdminConnection) -> None:
         now_ms = self._wanted_read_ms = self._clock.monotonic_ms()

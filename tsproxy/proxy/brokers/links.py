@@ -69,7 +69,10 @@ class BrokerLink:
         self.given: Given | None = None
         self.is_settled = asyncio.Event()
         """Unset while an expected answer may still come."""
+        self.is_open_to_all = False
+        """True if the broker has said that it has no authorizer."""
         self._answered_s = 0.0
+        self._asks_authorizer = False
         self._connect = connect
         self._hang_check: asyncio.TimerHandle | None = None
         """Runs from a client's complaint until the broker answers us."""
@@ -90,10 +93,17 @@ class BrokerLink:
     def query(self, topics: tuple[str, ...]) -> None:
         """Query the broker for its description of these topics: now, and whenever it comes back."""
         self._topics = topics
-        if topics and not self._is_lost:
+        if (topics or self._asks_authorizer) and not self._is_lost:
             self.is_settled.clear()
         self._is_due = True
         self._wake.set()
+
+    def ask_authorizer(self) -> None:
+        """Ask the broker whether it has an authorizer: now, and whenever it comes back. It cannot change
+        while the broker runs."""
+        if not self._asks_authorizer:
+            self._asks_authorizer = True
+            self.query(self._topics)
 
     @property
     def is_confirmed(self) -> bool:
@@ -104,6 +114,7 @@ class BrokerLink:
         """A client reaches this address. If our own connection has ended, another broker may be there."""
         if self.connection is None:
             self._wake.set()
+            self.is_open_to_all = False
             if self.given is not None:
                 self.given = None
                 self._on_change()
@@ -175,7 +186,7 @@ class BrokerLink:
         return Pause(certain_ms, max(0, self._retry.next_ms(LAST_RETRY_MS) - certain_ms))
 
     async def _converse(self, connection: AdminConnection) -> None:
-        self._is_due = True
+        self._is_due, has_asked = True, False
         while True:
             self._wake.clear()
             if connection.has_ended:
@@ -188,6 +199,9 @@ class BrokerLink:
                 answers = await connection.describe(topics)
                 self._answered()
                 self._described(given_by(each for each in answers if each.error_code == ErrorCode.NONE))
+                if self._asks_authorizer and not has_asked:
+                    self.is_open_to_all = not await connection.has_authorizer(self._node_id)
+                    has_asked = True
                 self.connection = connection
                 if topics is self._topics:
                     self.is_settled.set()
@@ -235,6 +249,7 @@ class BrokerLinks:
         on_change: Callable[[], None],
         on_outage: Callable[[], None],
     ) -> None:
+        self._asks_authorizer = False
         self._former: dict[Address, None] = {}
         self._hung: dict[int, tuple[str, float]] = {}
         """Node id -> the sentence about a broker that hung when the cluster stopped naming it, and the time
@@ -279,6 +294,8 @@ class BrokerLinks:
                 link = BrokerLink(
                     node_id, address, self._connected, self._on_change, on_outage=self._on_outage
                 )
+                if self._asks_authorizer:
+                    link.ask_authorizer()
                 link.query(self._topics)
                 self._links[node_id] = link
                 self._tasks[node_id] = asyncio.get_running_loop().create_task(link.run())
@@ -287,6 +304,18 @@ class BrokerLinks:
         self._topics = tuple(topics)
         for link in self._links.values():
             link.query(self._topics)
+
+    def ask_authorizer(self) -> None:
+        """Ask all brokers, from now on, whether they have an authorizer."""
+        self._asks_authorizer = True
+        for link in self._links.values():
+            link.ask_authorizer()
+
+    @property
+    def has_authorizer(self) -> bool:
+        """False if every broker has said that it has none."""
+        links = self._links.values()
+        return not links or bool(self._reached_former) or not all(link.is_open_to_all for link in links)
 
     async def answered(self) -> bool:
         """Returns when all reachable brokers have answered, or after `ANSWER_TIMEOUT_S`. True if they confirm

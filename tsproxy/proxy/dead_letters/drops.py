@@ -9,6 +9,7 @@ from tsproxy.decisions.text import instant
 from tsproxy.log_events.catalogue import DEAD_LETTERS_LOST
 
 LOG_EVERY_MS: Final = 60_000
+_ADVICE: Final = "no broker has accepted a batch of that client and topic: see dead_letters.unproven"
 
 
 class DropReason(StrEnum):
@@ -20,6 +21,8 @@ class DropReason(StrEnum):
     """The batch had more culprits than a rejection may list (`limits.culprits_listed`, or another limit)."""
     UNREADABLE = "unreadable"
     """The records cannot be read from their batch: it is of magic 0 or 1, or damaged."""
+    NOT_PROVEN = "not_proven"
+    """No broker has accepted a batch for this topic from this principal lately."""
     OWN_TOPIC = "own_topic"
     """The records were sent to the dead letter topic itself."""
     QUEUE_FULL = "queue_full"
@@ -64,5 +67,6 @@ class Drops:
     def log_now(self) -> None:
         if self._not_logged:
             self._logged_at_ms = self._clock.monotonic_ms()
-            DEAD_LETTERS_LOST(records={loss.value: n for loss, n in self._not_logged.items()})
+            advice = {"advice": _ADVICE} if DropReason.NOT_PROVEN in self._not_logged else {}
+            DEAD_LETTERS_LOST(records={loss.value: n for loss, n in self._not_logged.items()}, **advice)
             self._not_logged.clear()

@@ -6,7 +6,7 @@ partition keep their order. Delivery is at least once: after a failure the last 
 
 import asyncio
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -21,10 +21,12 @@ from tsproxy.cluster.conversation import Pause, keep_conversing
 from tsproxy.cluster.kafka_producer import connected_producer, partitions_of
 from tsproxy.config.settings import Config
 from tsproxy.decisions.privacy import Privacy
+from tsproxy.decisions.totals import Totals
 from tsproxy.log_events.catalogue import DEAD_LETTERS_FAILED, DEAD_LETTERS_RESUMED
-from tsproxy.model.outcome import RejectedBatch
+from tsproxy.model.outcome import Outcome, RejectedBatch
 from tsproxy.proxy.daemon_threads import DaemonThreads
 from tsproxy.proxy.dead_letters.drops import DropReason, Drops
+from tsproxy.proxy.dead_letters.proven import Proven
 from tsproxy.proxy.dead_letters.records import CHUNK_BYTES, DeadLetterRecord, chunks_of
 from tsproxy.proxy.dead_letters.remembered import Remembered, Waited
 from tsproxy.proxy.metrics.catalogue import (
@@ -75,17 +77,26 @@ class _Sending:
 class DeadLetters(Collector):
     """Sends dead letters. It exists even if the configuration has none, since a reload may add them."""
 
-    def __init__(self, config: Config, tls: CurrentTls | None, privacy: Privacy, clock: Clock) -> None:
+    def __init__(
+        self,
+        config: Config,
+        tls: CurrentTls | None,
+        privacy: Privacy,
+        clock: Clock,
+        has_authorizer: Callable[[], bool],
+    ) -> None:
         self.sent = 0
         self.drops = Drops(clock)
         self.waiting = Waiting()
         self._clock = clock
         self._config = config
         self._ending = asyncio.Event()
+        self._has_authorizer = has_authorizer
         self._sending: _Sending | None = None
         self._changed = asyncio.Event()
         """Set at a new batch, at another configuration, or at the stop."""
         self._privacy = privacy
+        self._proven = Proven(has_login=config.upstream.sasl is not None)
         self._remembered = Remembered(config.decisions.directory)
         self._remembering: asyncio.Task[None] | None = None
         self._task: asyncio.Task[None] | None = None
@@ -106,6 +117,11 @@ class DeadLetters(Collector):
         self._topic = config.dead_letters.topic if config.dead_letters else self._topic
         self._changed.set()
 
+    def booked(self, booked: Outcome | Totals) -> None:
+        """Learn from what is booked which clients may write to which topics."""
+        if self._config.needs_proofs:
+            self._proven.booked(booked, self._clock.monotonic_ms())
+
     def enqueue(self, dead: RejectedBatch) -> None:
         """Queue a rejected batch. This only checks and counts; reading and sending happen later."""
         settings, named = self._config.dead_letters, len(dead.rejection.violations)
@@ -113,6 +129,9 @@ class DeadLetters(Collector):
             return
         if dead.rejection.bad_records is None:
             self.drops.count(DropReason.WHOLE_BATCH, max(1, dead.bad_records))
+            return
+        if self._config.needs_proofs and self._has_authorizer() and not self._is_proven(dead):
+            self.drops.count(DropReason.NOT_PROVEN, dead.bad_records)
             return
         self.drops.count(DropReason.NOT_LISTED, dead.bad_records - named)
         share = settings.share(self._config.workers)
@@ -123,6 +142,9 @@ class DeadLetters(Collector):
             self._note()
         else:
             self.drops.count(DropReason.QUEUE_FULL, named)
+
+    def _is_proven(self, dead: RejectedBatch) -> bool:
+        return self._proven.holds(dead.peer, dead.topic, self._clock.monotonic_ms())
 
     async def stop(self, patience_s: float, stop_now: asyncio.Event) -> None:
         """Send the queue within the time limit. Drop and count the rest."""
