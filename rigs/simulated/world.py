@@ -20,7 +20,7 @@ from rigs.simulated.network import Network
 from rigs.simulated.violations import ViolationError
 from tests.session.conversation import NOW_MS
 from tsproxy.cluster.upstream import Upstream
-from tsproxy.log_events import event as log_event
+from tsproxy.log_events import catalogue as log_event
 from tsproxy.proxy.connections import listener as listener_module
 from tsproxy.proxy.connections.context import ConnectionContext
 from tsproxy.proxy.connections.listener import ProxyListener

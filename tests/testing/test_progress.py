@@ -12,14 +12,14 @@ import pytest
 
 from deploy.followed import followed
 from deploy.install import SoFar
-from tsproxy.testing import progress
+from tsproxy.testing import jars
 
 ROOT = Path(__file__).parents[2]
 SLOW = "import time\nfor each in 'abc': print(each, flush=True); time.sleep(0.3)\nraise SystemExit(3)"
 
 
 def test_a_command_without_a_terminal_gets_whole_lines_and_its_status_and_lines_come_back(monkeypatch):
-    monkeypatch.setattr(progress, "_PRINT_INTERVAL_S", 0.1)
+    monkeypatch.setattr(jars, "_PRINT_INTERVAL_S", 0.1)
     seen = StringIO()
 
     status, lines = followed([sys.executable, "-c", SLOW], lambda line: f"at {line}", 60, seen)
