@@ -1,10 +1,12 @@
 """`tsproxy scan` against real brokers with real bad topics."""
 
+import asyncio
 import time
 
 import pytest
 from aiokafka import AIOKafkaProducer
 
+from tests.full_only import BOTH_BROKERS
 from tests.offline.commands import tsproxy
 from tests.offline.documented import example, words
 from tsproxy.testing.kafka_cluster import KafkaCluster
@@ -56,7 +58,7 @@ async def test_a_wrong_unit_is_named_and_the_topic_said_to_reject_it_now(kafka_4
 
     assert "microseconds" in text
     assert "the topic rejects such records now" in text
-    assert "1 ahead, 0 expired, 0 in order, 0 without a timestamp, 0 not read" in text
+    assert "1 ahead, 0 expired, 0 in order, 0 without a timestamp, 0 empty, 0 not read" in text
 
 
 async def test_records_older_than_retention_are_said_to_go_at_the_next_check(kafka, topic, capsys):
@@ -91,6 +93,75 @@ async def test_the_documented_example_prints_what_the_document_shows(kafka_440, 
     )
 
     assert words(result.out) == words(shown)
+
+
+SOON_MS = DAY_MS  # a day after now, unlike all that is less
+YEAR_1_MS = -62_135_596_800_000
+KEPT = {"retention.ms": "-1"}
+ANSWERS = {
+    "nothing": ([], {}, "empty"),
+    "minus-one": ([-1, -1, -1], {}, "without_timestamp"),
+    "year-1": ([YEAR_1_MS], {}, "without_timestamp"),
+    "year-1-and-minus-one": ([YEAR_1_MS, -1], {}, "without_timestamp"),
+    "zero-and-minus-one": ([-1, 0, -1], KEPT, "in order"),
+    "mixed": ([-1, SOON_MS, -1], {}, 1),
+    "append-time": ([-1], {"message.timestamp.type": "LogAppendTime"}, "in order"),
+    "transaction-of-minus-one": ([-1], {}, "in order"),  # its marker has the broker's time
+    "open-transaction-of-minus-one": ([-1], {}, "without_timestamp"),
+    "open-transaction": ([-1, SOON_MS], {}, 1),
+}
+"""Timestamps, configuration -> the count that the partition is in, or the offset of its finding."""
+
+
+@pytest.fixture(params=BOTH_BROKERS)
+def either(request):
+    return request.getfixturevalue(request.param)
+
+
+async def test_each_answer_about_a_newest_timestamp_is_counted_as_what_it_is(either, topic, capsys):
+    """Brokers answer offset -1 for an empty partition and for one of year 1, and offset 0 for -1 alone."""
+    kafka, now_ms, found, open_ones = either, time.time_ns() // 1_000_000, {}, []
+    for name, (timestamps, config, _) in ANSWERS.items():
+        own = f"{topic}-{name}"
+        times_ms = [now_ms + each if each == SOON_MS else each for each in timestamps]
+        if "transaction" in name:
+            await fill(kafka, own, [[]])
+            writer = AIOKafkaProducer(bootstrap_servers=kafka.bootstrap_servers, transactional_id=own)
+            await writer.start()
+            open_ones.append(writer)
+            await writer.begin_transaction()
+            for time_ms in times_ms:
+                await writer.send_and_wait(own, b"v", timestamp_ms=time_ms)
+            if not name.startswith("open"):
+                await writer.commit_transaction()
+                while (await kafka.end_offsets(own))[0] <= len(times_ms):  # noqa: ASYNC110 - no event of it
+                    await asyncio.sleep(0.05)  # the marker comes a moment after the answer
+        else:
+            await fill(kafka, own, [times_ms], **config)
+        scanned = (await scan(capsys, kafka, own, "--json")).json
+        counts = [each for each in ("empty", "without_timestamp") if scanned[each]]
+        found[name] = [*(each["offset"] for each in scanned["findings"]), *counts, "in order"][0]
+    for writer in open_ones:
+        await writer.stop()
+
+    assert found == {name: expected for name, (*_, expected) in ANSWERS.items()}
+
+
+async def test_a_timestamp_that_compaction_removed_is_found_no_more(either, topic, capsys):
+    kafka = either
+    compact = {"cleanup.policy": "compact", "min.cleanable.dirty.ratio": "0.01"}
+    await kafka.create_topic(topic, config=ANY_TIME | compact)
+    async with AIOKafkaProducer(bootstrap_servers=kafka.bootstrap_servers) as producer:
+        for time_ms in (-1, time.time_ns() // 1_000_000 + DAY_MS):
+            await producer.send_and_wait(topic, b"v", key=b"k", timestamp_ms=time_ms)
+        before = (await scan(capsys, kafka, topic, "--json")).json
+        await kafka.alter_topic(topic, {"segment.ms": "1"})
+        for _ in range(2):  # the cleaner leaves the newest segment alone
+            await producer.send_and_wait(topic, b"v", key=b"k", timestamp_ms=-1)
+    while (after := (await scan(capsys, kafka, topic, "--json")).json)["findings"]:  # noqa: ASYNC110 - as above
+        await asyncio.sleep(1)  # the cleaner looks each fifteen seconds
+
+    assert (before["findings"][0]["offset"], after["without_timestamp"]) == (1, 1)
 
 
 @pytest.mark.full_only("creates 10,000 partitions: minutes; the tests above scan a few")

@@ -1,4 +1,4 @@
-"""ListOffsets (key 2), version 7: asks for the newest timestamp of partitions, for the proxy itself.
+"""ListOffsets (key 2), version 7: asks for the newest timestamp of partitions, or for their ends.
 
 Source: `ListOffsetsRequest.json`, `ListOffsetsResponse.json`. v6 flexible · v7 the timestamp -3 asks for the
 record with the largest timestamp (KIP-734, brokers from 3.0 on). Only this version is written here. Requests
@@ -13,6 +13,8 @@ from tsproxy.wire import primitives as put
 from tsproxy.wire.primitives import EMPTY_TAGS, Reader
 
 VERSION: Final = 7
+LATEST: Final = -1
+EARLIEST: Final = -2
 MAX_TIMESTAMP: Final = -3
 _CONSUMER: Final = -1  # the replica_id of a client
 _READ_UNCOMMITTED: Final = 0
@@ -21,7 +23,9 @@ _NO_EPOCH: Final = -1
 
 @dataclass(frozen=True, slots=True)
 class PartitionOffset:
-    """`timestamp_ms` and `offset` of the record with the largest timestamp. Both are -1 if there is none."""
+    """The answer for one partition. For MAX_TIMESTAMP: `timestamp_ms` and `offset` of the record with the
+    largest timestamp. If no timestamp is above -1, `timestamp_ms` is -1, and `offset` is -1 or that of a
+    record; both are -1 for a partition without records, too."""
 
     topic: str
     partition: int
@@ -30,13 +34,12 @@ class PartitionOffset:
     offset: int
 
 
-def write_request(partitions: Mapping[str, Iterable[int]]) -> bytes:
-    """The body of a request for the largest timestamp of each partition, by topic."""
+def write_request(partitions: Mapping[str, Iterable[int]], wanted: int = MAX_TIMESTAMP) -> bytes:
+    """The body of a request for one offset of each partition, by topic: LATEST, EARLIEST or MAX_TIMESTAMP."""
     out = [put.int32(_CONSUMER), put.int8(_READ_UNCOMMITTED), put.array(len(partitions), is_flexible=True)]
     for topic, indexes in partitions.items():
         entries = [
-            put.int32(index) + put.int32(_NO_EPOCH) + put.int64(MAX_TIMESTAMP) + EMPTY_TAGS
-            for index in indexes
+            put.int32(index) + put.int32(_NO_EPOCH) + put.int64(wanted) + EMPTY_TAGS for index in indexes
         ]
         out += [put.string(topic, is_flexible=True), put.array(len(entries), is_flexible=True)]
         out += [*entries, EMPTY_TAGS]

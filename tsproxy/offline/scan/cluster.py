@@ -16,7 +16,7 @@ from typing import Any, Final
 from aiokafka.protocol.metadata import MetadataRequest
 
 from tsproxy.cluster.admin_connection import AdminConnection, ConversationError, connected
-from tsproxy.cluster.newest_timestamps import newest_timestamps
+from tsproxy.cluster.newest_timestamps import newest_timestamps, without_records
 from tsproxy.config.settings import Upstream
 from tsproxy.model.addresses import Address
 from tsproxy.model.kafka import ErrorCode
@@ -58,6 +58,7 @@ class Answers:
     brokers: int
     visible_topics: int
     newest: tuple[PartitionOffset, ...]
+    empty: frozenset[TopicPartition]
     unread: tuple[Unread, ...]
     settings: Mapping[TopicPartition, Settings | None]
     """The topic's configuration as the partition's leader describes it, since brokers may differ. None if it
@@ -106,6 +107,7 @@ class _Inquiry:
     is_selected: Callable[[str], bool]
     progress: Callable[[str], None]
     newest: list[PartitionOffset] = field(default_factory=list)
+    empty: set[TopicPartition] = field(default_factory=set)
     unread: dict[TopicPartition, str] = field(default_factory=dict)
     settings: dict[TopicPartition, Settings | None] = field(default_factory=dict)
 
@@ -125,6 +127,7 @@ class _Inquiry:
             brokers=len(layout.brokers),
             visible_topics=layout.visible_topics,
             newest=tuple(self.newest),
+            empty=frozenset(self.empty),
             unread=tuple(Unread(*partition, why) for partition, why in sorted(self.unread.items())),
             settings=self.settings,
         )
@@ -147,6 +150,7 @@ class _Inquiry:
             try:
                 connection = await self.connections.to(leader)
                 found = await newest_timestamps(connection, chunk)
+                await self._find_empty(connection, found)
                 await self._read_settings(connection, found)
             except ConversationError as error:
                 self._not_read([*chunk, *remaining], str(error))
@@ -169,8 +173,14 @@ class _Inquiry:
     def _not_read(self, partitions: Iterable[TopicPartition], why: str) -> None:
         self.unread.update(dict.fromkeys(partitions, why))
 
+    async def _find_empty(self, leader: AdminConnection, found: Iterable[PartitionOffset]) -> None:
+        """Brokers answer offset -1 for an empty partition, and for one whose timestamps are below -1."""
+        sound = [one for one in found if one.error_code == ErrorCode.NONE]
+        if unknown := [(one.topic, one.partition) for one in sound if one.offset < 0]:
+            self.empty |= await without_records(leader, unknown)
+
     async def _read_settings(self, leader: AdminConnection, found: Iterable[PartitionOffset]) -> None:
-        led = [one for one in found if one.error_code == ErrorCode.NONE and one.offset >= 0]
+        led = [one for one in found if one.error_code == ErrorCode.NONE and one.timestamp_ms >= 0]
         answers = await leader.describe(sorted({one.topic for one in led}), CONFIG_NAMES)
         of_topic = {each.topic: each.settings if each.error_code == 0 else None for each in answers}
         self.settings |= {(one.topic, one.partition): of_topic.get(one.topic) for one in led}

@@ -32,8 +32,9 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Survey:
-    """The result of a scan. `empty` counts partitions without a timestamp. `findings` are sorted, the worst
-    first. The survey covers `topics` of the `visible_topics`."""
+    """The result of a scan. `empty` counts partitions without a record, `without_timestamp` those with
+    records and no timestamp above -1. `findings` are sorted, the worst first. The survey covers `topics` of
+    the `visible_topics`."""
 
     now_ms: int
     cluster_id: str | None
@@ -42,6 +43,7 @@ class Survey:
     topics: int
     partitions: int
     empty: int
+    without_timestamp: int
     findings: tuple[Finding, ...]
     unread: tuple[Unread, ...]
 
@@ -52,7 +54,8 @@ class Survey:
 def survey(answers: Answers, now_ms: int, ahead_ms: int) -> Survey:
     """The partitions at risk at `now_ms`. A timestamp counts as ahead if it is more than `ahead_ms` after
     `now_ms`."""
-    found = (_finding(one, answers.settings, now_ms, ahead_ms) for one in answers.newest if one.offset >= 0)
+    timed = [one for one in answers.newest if one.timestamp_ms >= 0]
+    found = (_finding(one, answers.settings, now_ms, ahead_ms) for one in timed)
     findings = [one for one in found if one is not None]
     findings.sort(key=lambda one: (one.hazard.kind, -one.newest_ms, one.topic, one.partition))
     seen = [one.topic for one in answers.newest] + [one.topic for one in answers.unread]
@@ -63,7 +66,8 @@ def survey(answers: Answers, now_ms: int, ahead_ms: int) -> Survey:
         visible_topics=answers.visible_topics,
         topics=len(set(seen)),
         partitions=len(seen),
-        empty=sum(one.offset < 0 for one in answers.newest),
+        empty=len(answers.empty),
+        without_timestamp=len(answers.newest) - len(timed) - len(answers.empty),
         findings=tuple(findings),
         unread=answers.unread,
     )

@@ -30,6 +30,7 @@ def as_json(survey: Survey, took_ms: int) -> dict[str, Any]:
         "topics": survey.topics,
         "partitions": survey.partitions,
         "empty": survey.empty,
+        "without_timestamp": survey.without_timestamp,
         "findings": [_entry(each) for each in survey.findings],
         "unread": [
             {"topic": each.topic, "partition": each.partition, "why": each.why} for each in survey.unread
@@ -64,10 +65,12 @@ def _lines(survey: Survey, took_ms: int, rows: int) -> Iterator[str]:
     yield from _unread(survey)
     counts = Counter(each.hazard.kind for each in survey.findings)
     fine = survey.partitions - len(survey.findings) - len(survey.unread) - survey.empty
+    fine -= survey.without_timestamp
     yield ""
     yield (
         f"{counts[Kind.AHEAD]:,} ahead, {counts[Kind.EXPIRED]:,} expired, {fine:,} in order, "
-        f"{survey.empty:,} without a timestamp, {len(survey.unread):,} not read"
+        f"{survey.without_timestamp:,} without a timestamp, {survey.empty:,} empty, "
+        f"{len(survey.unread):,} not read"
     )
 
 
