@@ -15,6 +15,7 @@ from spark_reports.commands.publishing import Publication
 from spark_reports.exits import GATE_TRIPPED, OK, LinesWouldVanishError
 from spark_reports.report import gates, kept_days
 from spark_reports.report.history import DayFacts
+from spark_reports.report.owners import Owners
 from spark_reports.report.shape import DAYS_BEFORE, Report
 from tsproxy.decisions.text import bounded
 
@@ -60,7 +61,8 @@ def made(spark: "SparkSession", publication: Publication, source: "Source") -> R
             rollup.store(drifts, publication.rollup, "drift", first, last)
             week_before = last - timedelta(days=DAYS_BEFORE)
             known = rollup.stored(spark, publication.rollup, "producers", first=week_before, last=last)
-        found = tables.collect(sums, publication.top, known, publication.clients_asked)
+        owners = publication.owners if isinstance(publication.owners, Owners) else None
+        found = tables.collect(sums, publication.top, known, owners)
         processes = {} if known is None else sums.processes
     report, facts = publication.completed(spark, assemble(found, first, last, now_ms), found, processes)
     publication.publish(spark, report, facts)

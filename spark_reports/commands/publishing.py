@@ -52,7 +52,11 @@ def add(parser: argparse.ArgumentParser, *, has_output: bool) -> None:
         help="of html,md,json,csv,prom; default: html,md,json (night: prom, too)",
     )
     output.add_argument(
-        "--top", type=arguments.positive, default=50, metavar="N", help="rows per table (default 50)"
+        "--top",
+        type=arguments.positive,
+        default=50,
+        metavar="N",
+        help="rows per table; with --owners, of each team (default 50)",
     )
     others.add_argument(
         "--rollup",
@@ -150,11 +154,6 @@ class Publication:
         """The folders that a report writes, as `spark_at_work` takes them."""
         return [self.output] if self.rollup is None else [self.output, self.rollup]
 
-    @property
-    def clients_asked(self) -> int:
-        """The number of clients with rejections whose owners are looked up, at most; 0 without owners."""
-        return 0 if self.owners is None else owners.MAX_CLIENTS
-
     def check(self) -> None:
         """Raises UsageError for options that do not go together, OSError for folders that cannot be
         written."""
@@ -195,7 +194,7 @@ class Publication:
         """The report with its owners, its history and its links, and the facts of its days. `processes`:
         those that wrote the log, by day."""
         if isinstance(self.owners, Owners):
-            report = owners.assigned(report, self.owners, tables.clients)
+            report = owners.assigned(report, self.owners, tables.clients, tables.watched)
         if self.rollup is None:
             return self.linked(report, [], {})
         first, last = (date.fromisoformat(report[key]) for key in ("first_day", "last_day"))

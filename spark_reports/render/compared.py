@@ -40,13 +40,11 @@ def what_if_title(report: Report) -> str:
     return f"{title}: {words.many(kafkas[0], 'record')} by Kafka 4's default" if kafkas else title
 
 
-def how_many(rows: Sequence[WouldReject]) -> str:
+def how_many(records: int, producers: int) -> str:
     """`102,000 records of 2 producers`; `nothing`."""
-    if not rows:
+    if not records:
         return "nothing"
-    clients = {(row["client_id"], row["principal"]) for row in rows}
-    records = words.many(sum(row["records"] for row in rows), "record")
-    return f"{records} of {words.many(len(clients), 'producer')}"
+    return f"{words.many(records, 'record')} of {words.many(producers, 'producer')}"
 
 
 def _beyond_all(found: WhatIf) -> str | None:
@@ -118,17 +116,38 @@ def watched(report: Report, rows: int) -> Markup:
     if not found:
         nothing = "No rule in audit, and no candidate limit, would have rejected anything more."
         return element("p", nothing, class_="none")
-    return watched_table(found, rows)
+    totals = report["totals"]
+    return watched_table(found[:rows], totals["would_reject_records"], totals["would_reject_producers"])
 
 
 def far_behind(report: Report, rows: int) -> Markup | None:
     """Likely mistakes that no rule rejects; None if there are none."""
     found, _ = words.far_behind(report["would_reject"])
-    return join(element("p", words.FAR_BEHIND, class_="soft"), watched_table(found, rows)) if found else None
+    if not found:
+        return None
+    records = report["totals"]["far_behind_records"]
+    return join(element("p", words.FAR_BEHIND, class_="soft"), behind_table(found[:rows], records))
 
 
-def watched_table(found: Sequence[WouldReject], rows: int) -> Markup:
-    return join(table(WATCHED, found[:rows], "watched"), more(len(found) - rows))
+def behind_table(shown: Sequence[WouldReject], records: int) -> Markup:
+    """The rows, and a sentence about the bad records that are left out of `records`."""
+    left = records - sum(row["bad_records"] for row in shown)
+    text = f"And {words.many(left, 'more bad record')}, not listed."
+    return join(table(WATCHED, shown, "watched"), element("p", text, class_="more") if left else None)
+
+
+def watched_table(shown: Sequence[WouldReject], records: int, producers: int) -> Markup:
+    """The rows, and a sentence about those that are left out of `records` and `producers`."""
+    left = not_listed(shown, records, producers)
+    return join(table(WATCHED, shown, "watched"), element("p", left, class_="more") if left else None)
+
+
+def not_listed(shown: Sequence[WouldReject], records: int, producers: int) -> str:
+    """A sentence about the records that these rows leave out; empty if they are all."""
+    left = records - sum(row["records"] for row in shown)
+    others = producers - len({(row["client_id"], row["principal"]) for row in shown})
+    of_others = f", {words.many(others, 'more producer')}" if others > 0 else ""
+    return f"And {words.many(left, 'more record')}{of_others}, not listed." if left else ""
 
 
 def _counted_by(row: WouldReject) -> Content:

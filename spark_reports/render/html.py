@@ -89,7 +89,6 @@ def _page(report: Report, rows: int) -> str:
     ]
     affected = f"{words.count(totals['producers_affected'])} of {words.many(totals['producers'], 'producer')}"
     teams, trend = owners.rejected_teams(report), report["trend"]
-    behind, watched = words.far_behind(report["would_reject"])
     topics = report["topics_omitted"]["count"] + len(report["topics"])
     found = [
         Section("producers", f"Rejected, by cause: {affected}", producers.producers(report, rows)),
@@ -107,13 +106,15 @@ def _page(report: Report, rows: int) -> str:
         Section("whatif", compared.what_if_title(report), compared.what_if(report), is_closed=True),
         Section(
             "watched",
-            f"What rules in audit would reject: {compared.how_many(watched)}",
+            "What rules in audit would reject: "
+            + compared.how_many(totals["would_reject_records"], totals["would_reject_producers"]),
             compared.watched(report, rows),
             is_closed=True,
         ),
         Section(
             "behind",
-            f"Far behind the clock: {compared.how_many(behind)}",
+            "Far behind the clock: "
+            + compared.how_many(totals["far_behind_records"], totals["far_behind_producers"]),
             compared.far_behind(report, rows),
             is_closed=True,
         ),

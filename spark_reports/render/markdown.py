@@ -148,7 +148,10 @@ def _what_if(report: Report) -> str:
 
 def _watched(report: Report) -> str:
     _, found = words.far_behind(report["would_reject"])
-    return _section("What rules in audit would reject", _table(compared.WATCHED, found))
+    totals = report["totals"]
+    all_ = compared.how_many(totals["would_reject_records"], totals["would_reject_producers"])
+    table = _table(compared.WATCHED, found)
+    return _section("What rules in audit would reject", f"In all: {all_}.", table) if table else ""
 
 
 def _far_behind(report: Report) -> str:

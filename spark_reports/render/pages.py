@@ -30,20 +30,28 @@ def pages(report: Report) -> Iterator[tuple[str, str]]:
 def of_team(report: Report, team: Team) -> str:
     """The page of a team: its producers with their evidence and letters, and what would be rejected."""
     own = [each for each in report["producers"] if each.get("team") == team["team"]]
-    only_counted = [row for row in report["would_reject"] if row["team"] == team["team"]]
+    behind, watched = words.far_behind([row for row in report["would_reject"] if row["team"] == team["team"]])
+    would = compared.how_many(team["would_reject_records"], team["would_reject_producers"])
     name = words.team(team["team"])
-    title = (
-        f"{name}: {words.many(team['rejected_records'], 'record')} of "
-        f"{words.many(team['producers'], 'producer')} rejected."
-    )
+    rejected = compared.how_many(team["rejected_records"], team["producers"])
+    title = f"{name}: {rejected} rejected" + (f", {would} would be." if would != "nothing" else ".")
 
     def sections(rows: int) -> list[Section]:
         return [
-            *_of_producers(report, own, team["producers"], rows, of_team=True),
+            *_of_producers(report, own, (team["producers"], team["rejected_records"]), rows, of_team=True),
             Section(
                 "watched",
-                f"What would be rejected: {words.many(len(only_counted), 'row')}",
-                compared.watched_table(only_counted, rows) if only_counted else None,
+                f"What would be rejected: {would}",
+                compared.watched_table(
+                    watched[:rows], team["would_reject_records"], team["would_reject_producers"]
+                )
+                if watched
+                else None,
+            ),
+            Section(
+                "behind",
+                f"Far behind the clock: {words.many(team['far_behind_records'], 'record')}",
+                compared.behind_table(behind[:rows], team["far_behind_records"]) if behind else None,
             ),
         ]
 
@@ -64,7 +72,9 @@ def of_topic(report: Report, topic: Topic) -> str:
     def sections(rows: int) -> list[Section]:
         limits = next(row for row in lists.topics_of(report) if row.topic is topic)
         return [
-            *_of_producers(report, own, len(own), rows, topic=name),
+            *_of_producers(
+                report, own, (len(own), sum(p["rejected_records"] for p in own)), rows, topic=name
+            ),
             Section("limits", f"Its limits: {', '.join(limits.limits)}", lists.topic_details(limits)),
         ]
 
@@ -74,26 +84,28 @@ def of_topic(report: Report, topic: Topic) -> str:
 def _of_producers(
     report: Report,
     own: Sequence[Producer],
-    count: int,
+    whole: tuple[int, int],
     rows: int,
     *,
     of_team: bool = False,
     topic: str | None = None,
 ) -> list[Section]:
-    """The rows of these producers, then the evidence of each. `count`: all of them, listed or not.
+    """The rows of these producers, then the evidence of each. `whole`: the number of all of them,
+    listed or not, and their rejected records.
 
     `of_team`, `topic`: whose page it is. It has no link to itself.
     """
     shown = own[:rows]
-    left = count - len(shown)
-    more = element("p", f"And {words.many(left, 'more producer')}, not listed.", class_="more")
+    left, rejected = whole[0] - len(shown), whole[1] - sum(each["rejected_records"] for each in shown)
+    records = words.many(rejected, "rejected record")
+    more = element("p", f"And {words.many(left, 'more producer')} with {records}, not listed.", class_="more")
     if not shown:
         return [Section("producers", "Its producers", more)] if left > 0 else []
     return [
         Section("talk", "Whom to talk to", talk.rows(report, shown, rows, names_teams=not of_team)),
         Section(
             "producers",
-            f"Evidence and letters: {words.many(count, 'producer')}",
+            f"Evidence and letters: {words.many(whole[0], 'producer')}",
             element("div", producers.lines(report, shown, topic), more if left > 0 else None),
         ),
     ]

@@ -151,6 +151,10 @@ def _totals(tables: Tables) -> Totals:
         producers_affected=summary["producers_affected"],
         producers_with_unit_mistakes=summary["producers_with_unit_mistakes"],
         unit_mistake_records=summary["unit_mistake_records"],
+        would_reject_producers=summary["would_reject_producers"],
+        would_reject_records=summary["would_reject_records"],
+        far_behind_producers=summary["far_behind_producers"],
+        far_behind_records=summary["far_behind_records"],
     )
 
 

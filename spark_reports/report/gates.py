@@ -30,6 +30,8 @@ MEASURES: Final[Mapping[str, Callable[[Report], float]]] = MappingProxyType(
         "rejected_records": lambda r: rejected_records(r["totals"]),
         "unit_mistake_records": lambda r: r["totals"]["unit_mistake_records"],
         "producers_affected": lambda r: r["totals"]["producers_affected"],
+        "would_reject_records": lambda r: r["totals"]["would_reject_records"],
+        "would_reject_producers": lambda r: r["totals"]["would_reject_producers"],
         "corrupt_rate": lambda r: _rate(_quarantined(r), r["log"]["lines"] + _quarantined(r)),
         "lost_lines": lambda r: r["log"]["lost_lines"],
         "missing_intervals": lambda r: r["log"]["missing_intervals"],

@@ -50,9 +50,13 @@ SUMMARY: Final = Grouping(
         "producers_with_unit_mistakes": Measure(How.DISTINCT, CLIENT, "is_unit_mistake"),
         "unit_mistake_records": Measure(How.SUM, ("bad_records",), "is_unit_mistake"),
         **_sums("left_out_records"),
+        "would_reject_producers": Measure(How.DISTINCT, CLIENT, "would_be_rejected"),
+        "would_reject_records": Measure(How.SUM, ("records",), "would_be_rejected"),
+        "far_behind_producers": Measure(How.DISTINCT, CLIENT, "is_far_behind"),
+        "far_behind_records": Measure(How.SUM, ("bad_records",), "is_far_behind"),
     },
 )
-"""One row: number of clients, of clients with rejections, of topics, and of records with a wrong unit."""
+"""One row: the counts of Totals that no topic has alone."""
 
 WORST_TOPICS: Final = Grouping(
     keys=("topic",), measures=_JUDGED_AND_REJECTED, order=("rejected_records", "records")

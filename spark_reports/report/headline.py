@@ -89,7 +89,7 @@ def details(
         *[sentence for sentence in found if sentence],
         *_unread(totals),
         *_limits_unknown(totals),
-        *_far_behind(would_reject),
+        *_far_behind(totals, would_reject),
         *_new(trend),
     ]
 
@@ -144,13 +144,13 @@ def _limits_unknown(totals: Totals) -> list[str]:
     ]
 
 
-def _far_behind(would_reject: Sequence[WouldReject]) -> list[str]:
+def _far_behind(totals: Totals, would_reject: Sequence[WouldReject]) -> list[str]:
     """One sentence about records far behind the clock: they were not rejected, so no total shows them."""
     found = [row for row in would_reject if words.is_far_behind(row)]
     if not found:
         return []
     worst = max(found, key=lambda row: row["bad_records"])
-    records = words.many(sum(row["bad_records"] for row in found), "record")
+    records = words.many(totals["far_behind_records"], "record")
     return [
         f"{records} far behind the clock were not rejected; most came from "
         f"{_name(worst['client_id'])}: {worst['cause']} ({worst['fix']})."

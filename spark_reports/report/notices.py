@@ -4,7 +4,8 @@ With `--owners`, the texts for one team are one letter (`letters`).
 """
 
 import re
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -69,33 +70,31 @@ def letters(report: Report) -> list[Letter]:
     if owned is None:
         return []
     rejected, watched = _by_team(_rejected(report)), _by_team(_watched_texts(report))
-    found = []
+    named, found = _named(report), []
     for row in owned["teams"]:
         own, only_counted = rejected.get(row["team"], []), watched.get(row["team"], [])
         if own or only_counted or row["producers"]:
-            more = row["producers"] - len(own)
-            letter = _letter(report, row, [*own, *only_counted], more, _summary(report, row))
+            rest = [
+                *_left_out(row, len(own), named.get(row["team"], Counter())),
+                *_page_of(report, row["team"]),
+            ]
+            letter = _letter(report, row, [*own, *only_counted, *rest])
             found.append(replace(letter, body=f"{letter.body}\n{owned['help'] or _HELP}\n"))
     return found
 
 
-def _summary(report: Report, team: Team) -> tuple[str, str]:
+def _summary(team: Team) -> tuple[str, str]:
     """The outcome of a team's records with their number, and the same with the number of its producers."""
-    if team["rejected_records"] or not (watched := _watched_rows(report, team["team"])):
-        records = words.many(team["rejected_records"], "record")
-        return f"{records} rejected", f"{records} of {words.many(team['producers'], 'producer')} rejected"
-    records = words.many(sum(row["bad_records"] for row in watched), "record")
-    clients = len({(row["client_id"], row["principal"]) for row in watched})
-    return (
-        f"{records} would be rejected",
-        f"{records} of {words.many(clients, 'producer')} would be rejected",
-    )
-
-
-def _watched_rows(report: Report, team: str | None) -> list[WouldReject]:
-    """The rows of records that were only counted, of the producers of one team."""
-    rows = report["would_reject"]
-    return [row for row in rows if row["team"] == team and row["client_id"] != words.FOLDED]
+    counted = team["would_reject_records"]
+    if team["rejected_records"] or not (counted or team["far_behind_records"]):
+        outcome, records, producers = "rejected", team["rejected_records"], team["producers"]
+    elif not counted:
+        told = f"{words.many(team['far_behind_records'], 'record')} far behind the clock"
+        return told, told
+    else:
+        outcome, records, producers = "would be rejected", counted, team["would_reject_producers"]
+    of_all = f"{words.many(records, 'record')} of {words.many(producers, 'producer')}"
+    return f"{words.many(records, 'record')} {outcome}", f"{of_all} {outcome}"
 
 
 def _by_team(texts: Iterable[tuple[str | None, str]]) -> dict[str | None, list[str]]:
@@ -105,21 +104,44 @@ def _by_team(texts: Iterable[tuple[str | None, str]]) -> dict[str | None, list[s
     return found
 
 
-def _letter(report: Report, team: Team, texts: Sequence[str], more: int, summary: tuple[str, str]) -> Letter:
-    """The letter to a team. `more`: the number of its producers without a text. `summary`: see `_summary`."""
-    name = words.team(team["team"])
+def _letter(report: Report, team: Team, texts: Sequence[str]) -> Letter:
+    """The letter to a team."""
+    name, summary = words.team(team["team"]), _summary(team)
     channel = words.short(team["channel"] or "")
     link = channel_link(team["channel"]) or ""
     to = link.removeprefix("mailto:") if link.startswith("mailto:") else channel or name
     head = f"{name}{f', {channel}' if channel else ''}: {summary[1]}"
-    rest = f"And {words.many(more, 'more producer')} without a text here; `daily --top N` lists more.\n"
     return Letter(
         file_name=f"{_days(report)}-{_file_slug(team['team'])}.txt",
         head=f"{words.days(report)} (UTC), {head}",
-        body="\n".join([*texts, *([rest] if more > 0 else []), *_page_of(report, team["team"])]),
+        body="\n".join(texts),
         to=to,
         subject=f"tsproxy, {words.days(report)}: {summary[0]}",
     )
+
+
+def _left_out(team: Team, texts: int, named: Counter[str]) -> list[str]:
+    """Sentences about the team's producers without a text, and the records that no text names. `texts`: the
+    number of texts about rejected producers. `named`: the records that texts name."""
+    found = []
+    if more := team["producers"] - texts:
+        records = words.many(team["rejected_records"] - named["rejected"], "rejected record")
+        producers = words.many(more, "more producer")
+        found.append(f"And {producers} with {records}, without a text here; `daily --top N` lists more.\n")
+    if counted := team["would_reject_records"] - named["counted"]:
+        found.append(f"And {words.many(counted, 'more record')} would be rejected, without a text here.\n")
+    return found
+
+
+def _named(report: Report) -> dict[str | None, Counter[str]]:
+    """The records that the texts for each team name."""
+    found: dict[str | None, Counter[str]] = {}
+    for producer in filter(has_owner, report["producers"]):
+        own = found.setdefault(producer["team"], Counter())
+        own.update(rejected=producer["rejected_records"])
+    for row in filter(has_owner, words.far_behind(report["would_reject"])[1]):
+        found.setdefault(row["team"], Counter()).update(counted=row["records"])
+    return found
 
 
 def _page_of(report: Report, team: str | None) -> list[str]:
@@ -156,12 +178,12 @@ def _watched_texts(report: Report) -> list[tuple[str | None, str]]:
     """The team and the text of each client whose records were only counted."""
     watched: dict[tuple[str | None, str | None], list[WouldReject]] = {}
     for row in report["would_reject"]:
-        if row["client_id"] != words.FOLDED:
+        if has_owner(row):
             watched.setdefault((row["client_id"], row["principal"]), []).append(row)
     return [(rows[0]["team"], _warning(report, rows)) for rows in watched.values()]
 
 
-def has_owner(producer: Producer) -> bool:
+def has_owner(producer: Producer | WouldReject) -> bool:
     """False for the row in which the proxy counted many clients together."""
     return producer["client_id"] != words.FOLDED
 
@@ -192,19 +214,21 @@ def _warning(report: Report, rows: Sequence[WouldReject]) -> str:
         lines.append(
             f"{beginning} and only counted. They would be rejected if the rules below were enforced:"
         )
-        lines += _listed([_watched(row) for row in watched])
+        lines += _listed(watched, _watched)
     if behind:
         lines.append(
             f"{beginning}. They lie so far behind the clock that a mistake is likely. Nothing rejects them; "
             "a topic that deletes by time deletes them at once:"
         )
-        lines += _listed([_so_old(row) for row in behind])
+        lines += _listed(behind, _so_old)
     return "\n".join(lines) + "\n"
 
 
-def _listed(texts: Sequence[str]) -> list[str]:
-    more = len(texts) - _LISTED
-    return [*texts[:_LISTED], *([f"And {words.count(more)} more like this."] if more > 0 else [])]
+def _listed(rows: Sequence[WouldReject], told: Callable[[WouldReject], str]) -> list[str]:
+    rest = rows[_LISTED:]
+    records = words.many(sum(row["records"] for row in rest), "record")
+    more = [f"And {words.count(len(rest))} more like this, with {records}."] if rest else []
+    return [*map(told, rows[:_LISTED]), *more]
 
 
 def _so_old(row: WouldReject) -> str:

@@ -27,6 +27,8 @@ from dataclasses import dataclass
 from fnmatch import translate
 from typing import Any, Final
 
+from spark_reports.log import grouping
+from spark_reports.log.grouping import Rows
 from spark_reports.report import links, words
 from spark_reports.report.headline import details
 from spark_reports.report.shape import Producer, Report, WouldReject
@@ -79,17 +81,22 @@ class Owners:
             return None
         return next((entry.team for entry in self.entries if entry.fits(client)), None)
 
+    def first_of_each(self, rows: Rows, count: int) -> Rows:
+        """The first `count` rows of each team, in their order."""
+        owned = [{**row, "team": self.team_of(row)} for row in rows]
+        return grouping.first_of(owned, ("team",), count)
+
     def channel_of(self, team: str | None) -> str | None:
         """The channel of a team, or None. A team may have several entries; all entries with a channel name
         the same one."""
         return next((entry.channel for entry in self.entries if entry.team == team and entry.channel), None)
 
 
-def assigned(report: Report, owners: Owners, clients: Sequence[Client]) -> Report:
-    """The report with its owners. `clients`: the worst ones with rejections, at most MAX_CLIENTS, with
-    `records` and `rejected_records`."""
+def assigned(report: Report, owners: Owners, clients: Sequence[Client], watched: Sequence[Client]) -> Report:
+    """The report with its owners. `clients`: the worst ones with rejections, with `records` and
+    `rejected_records`. `watched`: the worst rows of `groups.WOULD_REJECT`. Both have at most MAX_CLIENTS."""
     would_reject: list[WouldReject] = [{**row, "team": owners.team_of(row)} for row in report["would_reject"]]
-    rows = _teams(owners, clients, [row["team"] for row in would_reject])
+    rows = _teams(owners, clients, watched)
     totals = report["totals"]
     rejected = totals["records_rejected"] + totals["records_broker_rejected"]
     found = Owned(
@@ -109,12 +116,20 @@ def assigned(report: Report, owners: Owners, clients: Sequence[Client]) -> Repor
     }
 
 
-def _teams(owners: Owners, clients: Sequence[Client], watched: Sequence[str | None]) -> list[Team]:
+def _teams(owners: Owners, clients: Sequence[Client], watched: Sequence[Client]) -> list[Team]:
     """A row for each team of these clients, and of clients whose records were only counted (`watched`)."""
-    sums: dict[str | None, Counter[str]] = {team: Counter() for team in (None, *watched)}
+    sums: dict[str | None, Counter[str]] = {None: Counter()}
     for client in clients:
         own = sums.setdefault(owners.team_of(client), Counter())
         own.update(producers=1, records=client["records"], rejected_records=client["rejected_records"])
+    counted: dict[str | None, set[tuple[str | None, str | None]]] = {}
+    for row in watched:
+        own = sums.setdefault(team := owners.team_of(row), Counter())
+        if words.is_far_behind(row):
+            own.update(far_behind_records=row["bad_records"])
+        else:
+            own.update(would_reject_records=row["records"])
+            counted.setdefault(team, set()).add((row["client_id"], row["principal"]))
     rows = [
         Team(
             team=team,
@@ -122,10 +137,19 @@ def _teams(owners: Owners, clients: Sequence[Client], watched: Sequence[str | No
             producers=own["producers"],
             records=own["records"],
             rejected_records=own["rejected_records"],
+            would_reject_producers=len(counted.get(team, ())),
+            would_reject_records=own["would_reject_records"],
+            far_behind_records=own["far_behind_records"],
         )
         for team, own in sums.items()
     ]
-    return sorted(rows, key=lambda row: (row["team"] is None, -row["rejected_records"], row["team"] or ""))
+    return sorted(
+        rows,
+        key=lambda row: (
+            *(row["team"] is None, -row["rejected_records"], -row["would_reject_records"]),
+            row["team"] or "",
+        ),
+    )
 
 
 def parse(text: str, name: str) -> Owners:

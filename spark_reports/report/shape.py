@@ -55,6 +55,13 @@ class Totals(Counts):
     producers_with_unit_mistakes: int
     unit_mistake_records: int
     """Records of the guess `zero` are left out: a timestamp of 0 is a time that was never set."""
+    would_reject_producers: int
+    would_reject_records: int
+    """Records, whole batches, that were forwarded, and that a rule in audit, a rule under a waiver or the
+    candidate limits would reject. They include none of far_behind_records."""
+    far_behind_producers: int
+    far_behind_records: int
+    """Records that lie so far behind the clock that a mistake is likely. Nothing rejects them."""
 
 
 class TopicProducer(TypedDict):
@@ -397,6 +404,7 @@ class Report(Plain):
     log: LogQuality
     totals: Totals
     producers: list[Producer]
+    """The worst, at most `--top` of each team; without owners, at most `--top`."""
     producers_omitted: Omitted
     topics: list[Topic]
     topics_omitted: Omitted
@@ -405,7 +413,7 @@ class Report(Plain):
     drift: list[DriftBucket]
     what_if: WhatIf
     would_reject: list[WouldReject]
-    """The worst, at most `--top`."""
+    """The worst, at most `--top` of each team. `totals` has the sums of all."""
     in_force: list[InForce]
     """The starts and reloads of the period, newest first. A process that runs on has none."""
     trend: Trend | None

@@ -50,6 +50,10 @@ class Team(TypedDict):
     producers: int
     records: int
     rejected_records: int
+    would_reject_producers: int
+    would_reject_records: int
+    """As in Totals."""
+    far_behind_records: int
 
 
 class Owned(TypedDict):

@@ -31,7 +31,6 @@ _LIFECYCLE: Final = (
     *("ts", "proxy", "boot", "seq", "kind", "facts"),
     *("topic", "timestamp_type", "before_max_ms", "after_max_ms"),
 )
-_CLIENT_DDL: Final = "client_id STRING, principal STRING"
 
 Process = tuple[str, str]
 """A proxy, and one of its boots."""
@@ -140,5 +139,4 @@ class Sums:
         return self.of_clients(transforms.examples(decisions, count), producers)
 
     def of_clients(self, frame: DataFrame, producers: Rows) -> Rows:
-        clients = frames.frame_of(frame.sparkSession, producers, _CLIENT_DDL)
-        return frames.rows(transforms.of_clients(frame, clients))
+        return frames.rows(transforms.of_named_clients(frame, producers))

@@ -22,8 +22,8 @@ class Tabled(Protocol):
     def of_worst_topics(self, count: int) -> Self:
         """The same rows. All topics but the worst are null, so that they are added up together."""
 
-    def of_worst_clients(self, count: int) -> tuple[Rows, Self]:
-        """The worst clients, and their rows."""
+    def of_clients(self, clients: Rows) -> Self:
+        """The rows of these clients."""
 
     def of_topics(self, topics: Sequence[str]) -> Self:
         """The rows of these topics."""
@@ -42,10 +42,9 @@ class Collected:
         worst = {row["topic"] for row in self.table(groups.WORST_TOPICS, count)}
         return Collected([row if row["topic"] in worst else {**row, "topic": None} for row in self.rows])
 
-    def of_worst_clients(self, count: int) -> tuple[Rows, "Collected"]:
-        producers = self.table(groups.PRODUCERS, count)
-        known = {_client(row) for row in producers}
-        return producers, Collected([row for row in self.rows if _client(row) in known])
+    def of_clients(self, clients: Rows) -> "Collected":
+        known = {_client(row) for row in clients}
+        return Collected([row for row in self.rows if _client(row) in known])
 
     def of_topics(self, topics: Sequence[str]) -> "Collected":
         return Collected([row for row in self.rows if row["topic"] in topics])
@@ -65,9 +64,8 @@ class InSpark:
         worst = frames.of_frame(groups.WORST_TOPICS, self.frame, count)
         return self._kept(transforms.only_topics(self.frame, worst))
 
-    def of_worst_clients(self, count: int) -> tuple[Rows, "InSpark"]:
-        worst = self._kept(frames.of_frame(groups.PRODUCERS, self.frame, count)).frame
-        return frames.rows(worst), self._kept(transforms.of_clients(self.frame, worst))
+    def of_clients(self, clients: Rows) -> "InSpark":
+        return self._kept(transforms.of_named_clients(self.frame, clients))
 
     def of_topics(self, topics: Sequence[str]) -> "InSpark":
         return replace(self, frame=transforms.of_topics(self.frame, topics))

@@ -13,6 +13,7 @@ from spark_reports.log import frames
 from spark_reports.log.completeness import Evidence
 from spark_reports.log.grouping import Rows
 from spark_reports.report import groups, rollup
+from spark_reports.report.owners import MAX_CLIENTS, Owners
 from spark_reports.report.plain import ROWS
 from spark_reports.report.shape import CLIENTS_PER_TOPIC
 from spark_reports.report.sums import Sums, summed
@@ -58,21 +59,26 @@ class Tables:
     new_producers: int
     """The changes that are `new`, also those that `changes` leaves out."""
     clients: Rows
-    """`groups.PRODUCERS` of many clients, if their owners are looked up; else empty."""
+    """`groups.PRODUCERS` of up to MAX_CLIENTS; without owners, those of the report."""
+    watched: Rows
+    """`groups.WOULD_REJECT`, as many."""
     limits: Rows
     evidence: Evidence
     clocks: tuple[Rows, Rows]
     """`wrong_clocks.times` and `harmed`."""
 
 
-def collect(sums: Sums, top: int, known: DataFrame | None = None, owned: int = 0) -> Tables:
+def collect(sums: Sums, top: int, known: DataFrame | None = None, owners: Owners | None = None) -> Tables:
     """Compute every table of the period.
 
-    `known`: `producers` of a rollup, the period and the days before it; None if there is no rollup. `owned`:
-    the number of the worst clients whose owners are looked up.
+    `known`: `producers` of a rollup, the period and the days before it; None if there is no rollup. Clients
+    and what would be rejected are the worst `top` of each team of `owners`, so no team's hide another's.
     """
     counters, buckets = sums.counters(), sums.buckets()
-    producers, of_worst = counters.of_worst_clients(top)
+    count = top if owners is None else MAX_CLIENTS
+    clients, watched = (counters.table(asked, count) for asked in (groups.PRODUCERS, groups.WOULD_REJECT))
+    producers = clients if owners is None else owners.first_of_each(clients, top)
+    of_worst = counters.of_clients(producers)
     by_topic = counters.of_worst_topics(top)
     topics = by_topic.table(groups.TOPICS)
     topic_clients = by_topic.table(groups.TOPIC_CLIENTS, CLIENTS_PER_TOPIC)
@@ -94,13 +100,14 @@ def collect(sums: Sums, top: int, known: DataFrame | None = None, owned: int = 0
         examples=sums.examples(producers, EXAMPLES_PER_REASON),
         drift=buckets.table(groups.DRAWN),
         what_if=buckets.table(groups.TOTALS),
-        would_reject=counters.table(groups.WOULD_REJECT, top),
+        would_reject=watched if owners is None else owners.first_of_each(watched, top),
         plain={key: counters.table(grouping, top) for key, grouping in ROWS.items()},
         in_force=lifecycle.table(groups.IN_FORCE, top),
         days=[] if known is None else frames.rows(rollup.days(known)),
         changes=changes[:top],
         new_producers=new_producers,
-        clients=counters.table(groups.PRODUCERS, owned) if owned else [],
+        clients=clients,
+        watched=watched,
         limits=lifecycle.table(groups.LIMITS),
         evidence=sums.evidence,
         clocks=sums.clocks,

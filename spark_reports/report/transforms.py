@@ -9,8 +9,8 @@ sends again by itself is not a rejection; it has columns of its own. Topics and 
 together appear as `(other)`.
 """
 
-from collections.abc import Sequence
-from typing import Final
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812  # the name that all of Spark's documentation uses
@@ -24,12 +24,13 @@ from spark_reports.report.words import FOLDED, PLACEHOLDERS
 from tsproxy.decisions.drift import HISTOGRAM_NAME
 from tsproxy.decisions.fields import LifecycleKind
 from tsproxy.model.outcome import VerdictName
-from tsproxy.model.policy import TOPIC_LIMITS
+from tsproxy.model.policy import CANDIDATE, TOPIC_LIMITS
 from tsproxy.model.verdict import Reason, Trait
 
 ADDRESSES: Final = 8
 """The most addresses that are shown for a client."""
 _DAY_MS: Final = 86_400_000
+_CLIENT_DDL: Final = "client_id STRING, principal STRING"
 _REJECTING: Final = (VerdictName.REJECTED.value, VerdictName.BROKER_REJECTED.value)
 
 
@@ -66,7 +67,10 @@ def _has_reason() -> Column:
 
 def flags() -> dict[str, Column]:
     """The conditions of `groups` about counters and rows of their rollup, by name."""
-    rejected = is_rejection()
+    rejected, only_counted = is_rejection(), is_judged() & F.col("would_reject")
+    is_far_behind = F.coalesce(
+        (F.col("rule") == CANDIDATE) & (F.col("reason") == Reason.TOO_OLD.value), F.lit(False)
+    )
     return {
         "is_judged": is_judged(),
         "is_rejection": rejected,
@@ -74,7 +78,9 @@ def flags() -> dict[str, Column]:
         "has_reason": _has_reason(),
         "is_by_topic": (F.col("verdict") == VerdictName.BROKER_REJECTED.value)
         | (F.col("rule") == TOPIC_LIMITS),
-        "is_only_counted": is_judged() & F.col("would_reject"),
+        "is_only_counted": only_counted,
+        "would_be_rejected": only_counted & ~is_far_behind,
+        "is_far_behind": only_counted & is_far_behind,
         "is_accepted": F.col("verdict").isin(VerdictName.ACCEPTED.value, VerdictName.REPAIRED.value),
         "violates_a_rule": is_judged() & (F.col("rule").isNotNull() | F.col("waiver").isNotNull()),
     }
@@ -165,6 +171,11 @@ def of_clients(frame: DataFrame, clients: DataFrame) -> DataFrame:
     left, right = frame.alias("l"), F.broadcast(clients.select(*CLIENT)).alias("r")
     same = [F.col(f"l.{name}").eqNullSafe(F.col(f"r.{name}")) for name in CLIENT]
     return left.join(right, on=same[0] & same[1], how="left_semi")
+
+
+def of_named_clients(frame: DataFrame, clients: Iterable[Mapping[str, Any]]) -> DataFrame:
+    """The same for rows on the driver. They become a part of the plan, which holds a few thousand."""
+    return of_clients(frame, frames.frame_of(frame.sparkSession, clients, _CLIENT_DDL))
 
 
 def other_sides() -> dict[str, Column]:

@@ -218,9 +218,9 @@ def advice_if_counted(
     return advice(reason, unit_guess, 0, latest_ms)
 
 
-def is_far_behind(row: WouldReject) -> bool:
+def is_far_behind(row: Mapping[str, Any]) -> bool:
     """True if the candidate limit for old records counted it: a likely mistake that no broker rejects."""
-    return row["rule"] == CANDIDATE and row["reason"] == Reason.TOO_OLD
+    return bool(row["rule"] == CANDIDATE and row["reason"] == Reason.TOO_OLD)
 
 
 FAR_BEHIND: Final = (

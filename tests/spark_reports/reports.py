@@ -111,7 +111,9 @@ def week(**changed):
 def complete():
     """The fixed report with everything that an option adds: owners, a week before it, links."""
     report = fixed()
-    report = owners.assigned(report, owners.parse(OWNERS, "owners.toml"), report["producers"])
+    report = owners.assigned(
+        report, owners.parse(OWNERS, "owners.toml"), report["producers"], report["would_reject"]
+    )
     links = {"json": "report.json", "csv": "report.csv", "index": "../index.html"}
     links |= {"day_before": "../2026-11-19/report.html", "day_after": "../2026-11-21/report.html"}
     links |= {"pages": True, "address": None}

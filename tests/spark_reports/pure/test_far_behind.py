@@ -65,7 +65,8 @@ def test_an_owner_of_both_gets_two_lists():
 def test_a_sentence_below_the_headline_names_the_worst():
     report = fixed()
     sentences = details(
-        report["totals"], [], [], None, [AHEAD, ROW, ROW | {"client_id": "b", "bad_records": 1}]
+        report["totals"] | {"far_behind_records": 501},
+        *([], [], None, [AHEAD, ROW, ROW | {"client_id": "b", "bad_records": 1}]),
     )
     assert sentences[-1] == (
         "501 records far behind the clock were not rejected; most came from in-seconds: timestamps "

@@ -82,7 +82,7 @@ def test_owners_of_records_that_are_only_counted_get_a_text():
         f"* 480 records to clicks, by the rule audit-clicks, held back by the waiver backfill: {advice}",
     ]
     report["would_reject"] = report["would_reject"] * 10
-    assert notices(report)[0].endswith("And 10 more like this.\n")
+    assert notices(report)[0].endswith("And 10 more like this, with 4,800 records.\n")
 
 
 def test_clients_that_were_counted_together_have_no_owner():

@@ -143,7 +143,8 @@ def test_a_wrong_file_is_exit_code_2_before_spark_starts(tmp_path, capsys):
 
 def owned(report=None, text=FILE, clients=None):
     report = report or reports.fixed()
-    return owners.assigned(report, found(text), report["producers"] if clients is None else clients)
+    clients = report["producers"] if clients is None else clients
+    return owners.assigned(report, found(text), clients, report["would_reject"])
 
 
 def test_every_rejected_record_has_an_owner_or_is_counted_as_nobodys():
@@ -269,16 +270,18 @@ def test_a_letter_has_the_texts_of_one_team_and_names_it_and_its_channel():
 def test_letters_say_how_many_producers_have_no_text():
     report = owned()
     report["owners"]["teams"][0]["producers"] = 4
-    more = "\nAnd 3 more producers without a text here; `daily --top N` lists more.\n"
+    more = (
+        "\nAnd 3 more producers with 0 rejected records, without a text here; `daily --top N` lists more.\n"
+    )
     assert more in letters(report)[0].text
 
 
 def test_a_team_of_which_records_were_only_counted_has_a_letter():
     report = reports.empty() | {"would_reject": reports.fixed()["would_reject"]}
     [letter] = letters(owned(report, clients=[]))
-    bad = sum(row["bad_records"] for row in report["would_reject"])
-    assert f"Clicks: {bad:,} records of 1 producer would be rejected" in letter.head
-    assert letter.subject.endswith(f": {bad:,} records would be rejected")
+    records = sum(row["records"] for row in report["would_reject"])
+    assert f"Clicks: {records:,} records of 1 producer would be rejected" in letter.head
+    assert letter.subject.endswith(f": {records:,} records would be rejected")
     assert "To the owner of web-7:" in letter.text
     assert "Clicks" not in Page(html.render(owned(report, clients=[]))).words
 

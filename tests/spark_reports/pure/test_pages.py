@@ -101,7 +101,8 @@ def test_producers_of_a_team_that_the_report_does_not_list_are_counted():
     report = reports.complete()
     for team in report["owners"]["teams"]:
         team["producers"] += 40
-    assert "And 40 more producers, not listed." in Page(of_team("Payments", report)).words
+    page = Page(of_team("Payments", report)).words
+    assert "And 40 more producers with 0 rejected records, not listed." in page
 
 
 @pytest.mark.parametrize("text", reports.HOSTILE)
@@ -130,7 +131,7 @@ def test_every_page_of_ten_thousand_producers_is_small():
     ]
     found = {**pages_of(report), "report.html": html.render(report)}
     assert max(len(page.encode()) for page in found.values()) <= html.MAX_BYTES
-    assert "more producers, not listed" in found[links.page("topic", "orders")]
+    assert "rejected records, not listed" in found[links.page("topic", "orders")]
 
 
 def test_no_page_asks_anybody_for_anything():
@@ -179,6 +180,7 @@ def test_titles_of_sections_carry_their_number():
     ):
         assert part in page, part
     report = reports.fixed() | {"would_reject": []}
+    report["totals"]["would_reject_records"] = 0
     assert "What rules in audit would reject: nothing" in Page(html.render(report)).words
 
 

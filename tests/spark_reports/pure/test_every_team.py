@@ -1,0 +1,89 @@
+"""Totals are of all rows, no team hides another, and a list that is cut says what it leaves out."""
+
+import pytest
+
+from spark_reports.render import html, markdown, sheet
+from spark_reports.render.pages import pages
+from spark_reports.report import gates, links
+from spark_reports.report.notices import letters
+from tests.spark_reports.pure.test_html import Page
+from tests.spark_reports.rolled import rejected, reported, row, watched
+
+TEAMS = "\n".join(f'[[owners]]\nteam = "T{n:02}"\nclient_ids = ["t{n:02}-*"]' for n in range(80))
+LARGE_AND_SMALL = """
+owners = [{ team = "Large", client_ids = ["large-*"] }, { team = "Small", client_ids = ["small-*"] }]
+"""
+
+
+def of_team(report, team):
+    return Page(dict(pages(report))[links.page("team", team)]).words
+
+
+def eighty_in_audit():
+    return [each for n in range(80) for each in (watched(f"t{n:02}-app"), row(f"t{n:02}-app", 200))]
+
+
+def test_in_audit_the_totals_are_of_all_producers_and_not_of_the_listed_ones():
+    """Step 5 of the rollout rests on them: 80 would lose 80,000 records, and the page said 50,000 of 50."""
+    report = reported(eighty_in_audit())
+    totals = report["totals"]
+    assert (totals["would_reject_records"], totals["would_reject_producers"]) == (80_000, 80)
+    assert len(report["would_reject"]) == 50
+    page = Page(html.render(report)).words
+    assert "What rules in audit would reject: 80,000 records of 80 producers" in page
+    assert "And 30,000 more records, 30 more producers, not listed." in page
+    assert "In all: 80,000 records of 80 producers." in markdown.render(report)
+    for gate in ("would_reject_records>79999", "would_reject_producers>79"):
+        assert gates.parse(gate).tripped_by(report) is not None
+
+
+def test_in_audit_each_of_eighty_teams_has_its_rows_its_page_and_its_letter():
+    report = reported(eighty_in_audit(), TEAMS)
+    assert {each["team"] for each in report["would_reject"]} == {f"T{n:02}" for n in range(80)}
+    assert len(letters(report)) == 80
+    assert "T79: nothing rejected, 1,000 records of 1 producer would be." in of_team(report, "T79")
+    assert all(
+        letter.subject == "tsproxy, 2026-11-20: 1,000 records would be rejected" for letter in letters(report)
+    )
+
+
+def test_sixty_worse_producers_of_one_team_hide_none_of_another():
+    large = [rejected(f"large-{n:02}", 10_000 + n) for n in range(60)]
+    small = [rejected(f"small-{n}", 120, unit_guess="microseconds") for n in range(3)]
+    report = reported([*large, *small], LARGE_AND_SMALL)
+    listed = [each["team"] for each in report["producers"]]
+    assert (listed.count("Large"), listed.count("Small")) == (50, 3)
+    assert "Small: 360 records of 3 producers rejected." in of_team(report, "Small")
+    for name in ("small-0", "small-1", "small-2"):
+        assert name in of_team(report, "Small")
+        assert f",{name}," in sheet.render(report)
+    by_name = {letter.file_name.split("-")[3]: letter.text for letter in letters(report)}
+    assert by_name["small"].count("To the owner of") == 3
+    assert "without a text here" not in by_name["small"]
+    least = sum(10_000 + n for n in range(10))
+    more = f"And 10 more producers with {least:,} rejected records, "
+    assert f"{more}without a text here" in by_name["large"]
+    assert f"{more}not listed." in of_team(report, "Large")
+
+
+@pytest.mark.parametrize("top", [1, 7, 1_000])
+def test_listed_rows_and_those_left_out_are_all_rows(top):
+    rows = [rejected(f"t{n % 9:02}-{n}", 10 * (n + 1)) for n in range(40)]
+    report = reported([*rows, *eighty_in_audit()], TEAMS, top)
+    assert (
+        report["totals"]["records_rejected"]
+        == sum(each["records"] for each in rows)
+        == sum(
+            (
+                report["producers_omitted"]["rejected_records"],
+                *(each["rejected_records"] for each in report["producers"]),
+            )
+        )
+    )
+    teams = report["owners"]["teams"]
+    assert sum(each["rejected_records"] for each in teams) == report["totals"]["records_rejected"]
+    assert sum(each["would_reject_records"] for each in teams) == 80_000
+    assert sum(each["would_reject_producers"] for each in teams) == 80
+    assert len(report["producers"]) == sum(
+        min(top, sum(n % 9 == team for n in range(40))) for team in range(9)
+    )

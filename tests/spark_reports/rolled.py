@@ -1,0 +1,108 @@
+"""A day without Spark: the rows of a rollup, of which `tables.collect` makes its tables."""
+
+from datetime import date
+
+from spark_reports.log import schema
+from spark_reports.log.completeness import Evidence
+from spark_reports.log.read import Source
+from spark_reports.report import owners, tables
+from spark_reports.report.assemble import assemble
+from spark_reports.report.table_source import Collected
+from tests.spark_reports.day import DAY_MS, MIDNIGHT_MS
+
+FRIDAY = date(2026, 11, 20)
+_CONDITIONS = (
+    *("is_judged", "is_rejection", "is_unit_mistake", "has_reason", "is_by_topic", "is_only_counted"),
+    *("would_be_rejected", "is_far_behind", "is_accepted", "violates_a_rule"),
+)
+_NUMBERS = (*schema.SUMS, *schema.OPTIONAL_SUMS, "left_out_records", "first_ms", "last_ms")
+_NULLS = (*schema.KEY, "drift_min_ms", "drift_max_ms", "out_of_order_max_ms")
+
+
+def row(client_id, records=1_000, **changes):
+    """Accepted records of a client: all are good, in batches of ten."""
+    return {
+        **dict.fromkeys(_NULLS),
+        **dict.fromkeys(_NUMBERS, 0),
+        **dict.fromkeys(_CONDITIONS, False),
+        "hour": "2026-11-20T10",
+        "topic": "orders",
+        "verdict": "accepted",
+        "error_code": 0,
+        "client_id": client_id,
+        "records": records,
+        "batches": records // 10,
+        "is_final": True,
+        "is_judged": True,
+        "is_accepted": True,
+        "would_reject": False,
+        "first_ms": MIDNIGHT_MS,
+        "last_ms": MIDNIGHT_MS,
+    } | changes
+
+
+def rejected(client_id, records=1_000, bad=None, **changes):
+    """Rejected records, of which `bad` are bad: all of them, if nothing is said."""
+    bad = records if bad is None else bad
+    return row(client_id, records) | {
+        "verdict": "rejected",
+        "reason": "too_far_ahead",
+        "error_code": 32,
+        "rule": "topic-limits",
+        "bad_records": bad,
+        "collateral_records": records - bad,
+        "is_accepted": False,
+        "is_rejection": True,
+        "has_reason": True,
+        "is_by_topic": True,
+        "violates_a_rule": True,
+        **changes,
+    }
+
+
+def watched(client_id, records=1_000, **changes):
+    """Forwarded records that a rule in audit would reject."""
+    return row(client_id, records) | {
+        "rule": "week",
+        "mode": "audit",
+        "reason": "too_old",
+        "would_reject": True,
+        "bad_records": records,
+        "is_only_counted": True,
+        "would_be_rejected": True,
+        "violates_a_rule": True,
+        **changes,
+    }
+
+
+class Rolled:
+    """`sums.Sums` of these rows: nothing is known of addresses, examples, histograms and processes."""
+
+    def __init__(self, rows):
+        self.rows, self.source = rows, Source(["log"], FRIDAY, FRIDAY)
+        self.evidence, self.clocks = Evidence([], [], []), ([], [])
+
+    def counters(self):
+        return Collected(self.rows)
+
+    def buckets(self):
+        return Collected([])
+
+    def lifecycle(self, topics):
+        return Collected([])
+
+    def addresses(self, producers):
+        return []
+
+    def examples(self, producers, count):
+        return []
+
+
+def reported(rows, file="", top=50):
+    """The report of these rows. `file`: the owners, as the text of a file."""
+    known = owners.parse(file, "owners.toml") if file else None
+    found = tables.collect(Rolled(rows), top, None, known)
+    report = assemble(found, FRIDAY, FRIDAY, MIDNIGHT_MS + DAY_MS + 1)
+    report |= {"links": dict.fromkeys(("json", "csv", "index", "day_before", "day_after", "address"))}
+    report["links"]["pages"] = True
+    return owners.assigned(report, known, found.clients, found.watched) if known else report
