@@ -19,7 +19,7 @@ from tsproxy.session.session import Session
 async def test_each_is_answered_none_goes_on_and_all_are_counted():
     asked = produce({"t": {0: batch([time.time_ns() // 1_000_000 + DAY_MS] * 3)}}, version=9)
     async with wire() as the:
-        the.relay.apply_view(view_of())
+        the.views.renew(view_of())
         await the.client_sends(asked)
         size = int.from_bytes(first := await the.client_gets(4), "big")
         first += await the.client_gets(size)
@@ -51,7 +51,7 @@ async def test_a_mistake_of_ours_while_the_fast_path_rejects_ends_that_connectio
         return feed(self, event, now_ms, monotonic_ms)
 
     async with wire() as the:
-        the.relay.apply_view(view_of())
+        the.views.renew(view_of())
         await the.client_sends(asked)
         await the.client_gets(4)
         monkeypatch.setattr(Session, "feed", crash)

@@ -365,7 +365,7 @@ async def test_an_answer_waits_until_the_node_that_it_names_is_served():
         await until(lambda: w.world.nodes == [7])
         assert not is_reading(w.relay.broker)
 
-        w.relay.apply_view(SERVED)
+        w.views.renew(SERVED)
 
         told = metadata_of(7, "proxy.test", 9199) + answer(2)
         assert await w.client_gets(len(told)) == told
@@ -382,7 +382,7 @@ async def test_an_answer_leaves_out_a_node_that_nobody_serves_and_counts(monkeyp
         nobody = struct.pack(">iiii", 12, 1, 0, 0)
         assert await w.client_gets(len(nobody)) == nobody
         assert w.world.metric("tsproxy_address_unmapped_total") == 1
-        w.relay.apply_view(SERVED)  # too late, and harmless
+        w.views.renew(SERVED)  # too late, and harmless
 
 
 @on_both_loops
@@ -392,7 +392,7 @@ async def test_a_proxy_that_drains_waits_for_an_answer_that_waits_for_a_node():
         await w.broker_sends(metadata_of(7))
         await until(lambda: w.world.nodes == [7])
         w.relay.drain()
-        w.relay.apply_view(SERVED)
+        w.views.renew(SERVED)
 
         told = metadata_of(7, "proxy.test", 9199)
         assert await w.client_gets(len(told)) == told
@@ -406,7 +406,7 @@ async def test_an_answer_that_waits_for_a_node_is_forgotten_with_its_client():
         await w.broker_sends(metadata_of(7))
         await until(lambda: w.world.nodes == [7])
         w.relay.abort()
-        w.relay.apply_view(SERVED)
+        w.views.renew(SERVED)
 
         await until(w.ended.is_set)
         assert w.world.metric("tsproxy_address_unmapped_total") == 0

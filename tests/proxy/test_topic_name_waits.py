@@ -30,7 +30,7 @@ async def test_it_is_sent_on_once_the_view_has_the_name():
     async with wire(World(), VIEW) as the:
         await the.client_sends(asked())
         await until(lambda: the.relay._session.is_judging)
-        the.relay.apply_view(NAMED)
+        the.views.renew(NAMED)
         assert await the.broker_gets(len(asked())) == asked()
         said = produced({"new": {0: accepted()}}, version=13)
         await the.broker_sends(said)
@@ -46,7 +46,7 @@ async def test_it_is_sent_on_for_a_client_whose_connection_broke_and_the_connect
         await until(lambda: the.relay._session.is_judging)
         the.relay.client.abort()
         await until(lambda: not the.relay.client.is_open)
-        the.relay.apply_view(NAMED)
+        the.views.renew(NAMED)
         assert await the.broker_gets(len(asked(acks=acks))) == asked(acks=acks)
         assert await the.broker_sees_end()
 
@@ -58,7 +58,7 @@ async def test_a_view_without_the_name_leaves_a_lost_clients_request_waiting():
         await until(lambda: the.relay._session.is_judging)
         the.relay.client.abort()
         await until(lambda: not the.relay.client.is_open)
-        the.relay.apply_view(replace(VIEW, produce_versions=(3, 13)))
+        the.views.renew(replace(VIEW, produce_versions=(3, 13)))
         assert the.relay._session.is_judging
-        the.relay.apply_view(NAMED)
+        the.views.renew(NAMED)
         assert await the.broker_gets(len(asked())) == asked()

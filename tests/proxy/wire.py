@@ -8,6 +8,7 @@ from tests.proxy.world import PATIENCE_S, World, until
 from tsproxy.model.outcome import Peer
 from tsproxy.model.view import View
 from tsproxy.proxy.connections.relay import Relay
+from tsproxy.proxy.connections.views import Views
 
 MIB = 1 << 20
 
@@ -20,7 +21,8 @@ class Wire:
     def __init__(self, world: World, view: View) -> None:
         self.world = world
         self.ended = asyncio.Event()
-        self.relay = Relay(PEER, view, world.surroundings, lambda _: self.ended.set())
+        self.views = Views(view)
+        self.relay = Relay(PEER, self.views, world.surroundings, lambda _: self.ended.set())
         self.client, self._client_inside = socket.socketpair()
         self.broker, self._broker_inside = socket.socketpair()
         for each in (self.client, self._client_inside, self.broker, self._broker_inside):

@@ -20,6 +20,7 @@ same: a session with the fast path sends and counts what a session without it do
     Rejecter         the answers to requests that are rejected as an earlier one was
     Table            by topic: bounds, rejections, and what was counted
     InFlight         the queue of requests in flight, which the fast path shares with the session
+    Newest           the number of the newest view: without it, nothing is forwarded or rejected
     Rejection        a rejection that may be repeated
     ForwardedProduce, ForwardedBatch, ForwardedFetch, ForwardedRelay
                      a request that the fast path forwarded, if the session must read its answer
@@ -30,7 +31,15 @@ to get the words of a rejection (once a millisecond), and to make a slot of a fo
 Not here: buffers, decompression, first decisions. No bytes that are read here raise an error.
 """
 
-from tsproxy.fastpath._native import AnswerFilter, Freshness, InFlight, Rejecter, RequestFilter, Table
+from tsproxy.fastpath._native import (
+    AnswerFilter,
+    Freshness,
+    InFlight,
+    Newest,
+    Rejecter,
+    RequestFilter,
+    Table,
+)
 from tsproxy.fastpath.forwarded import ForwardedBatch, ForwardedFetch, ForwardedProduce, ForwardedRelay
 from tsproxy.fastpath.rejection import Rejection
 
@@ -42,6 +51,7 @@ __all__ = [
     "ForwardedRelay",
     "Freshness",
     "InFlight",
+    "Newest",
     "Rejecter",
     "Rejection",
     "RequestFilter",

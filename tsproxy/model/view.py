@@ -1,7 +1,7 @@
 """`View`: everything that a session knows about the cluster and the configuration, as one frozen value.
 
-The proxy builds a new view whenever a topic's limits, a broker or the configuration changes, and gives it
-to every session. A session never requests anything by itself.
+The proxy builds a new view whenever a topic's limits, a broker or the configuration changes. Each session
+gets the newest one before its next event. A session never requests anything by itself.
 """
 
 from collections.abc import Collection, Mapping

@@ -224,6 +224,7 @@ class Answers:
             self._has_waited = False
             state.deadlines.cancel(Wait.NODE)
             state.effects.append(ReleaseBroker())
+        self._seen = None
         state.send_to_client(read.frame)
         state.answered()
         return True

@@ -184,6 +184,12 @@ class Session:
         return not self._requests.frames
 
     @property
+    def awaits_view(self) -> bool:
+        """True while a request waits for its topics' names or limits, or an answer for a node. The caller
+        then gives the session each new view at once, else with the next event."""
+        return self._state.current is SessionState.NAMING or self._answers.waits
+
+    @property
     def is_judging(self) -> bool:
         """True while a request is held: from a `Judge` effect to `RequestJudged`, while it is delayed, and
         while it waits for a topic's name. False once the session has ended."""
@@ -241,6 +247,7 @@ class Session:
             unchanged = Unchanged(before, view)
         if self.fast_path is not None and not self.fast_path.holds_in(unchanged):
             self.fast_path.forget()
+        self._state.drop_policies()
         self._state.offer_versions()
         self._look_at_names(now_ms)
         if self._answers.waits and not self._state.is_closed:

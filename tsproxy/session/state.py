@@ -111,6 +111,10 @@ class State:
             self._policies = Policies(self.peer, self.view)
         return self._policies
 
+    def drop_policies(self) -> None:
+        """Keep none of an older view: it may be large, and this connection idle."""
+        self._policies = Policies(self.peer, self.view)
+
     def change(self, cause: Cause) -> None:
         self.current = after(self.current, cause)
 

@@ -126,6 +126,11 @@ class Table:
     def drain(self) -> list[Totals]:
         """The totals of the batches that were accepted or rejected since the last drain."""
 
+class Newest:
+    """The number of the newest view. All connections of a listener share it."""
+
+    number: int
+
 class RequestFilter:
     """Finds the requests that may be forwarded as they came, and adds them to the queue.
 
@@ -141,6 +146,10 @@ class RequestFilter:
     oldest_produce: int
     """With `newest_produce`, the versions that the broker supports. The session narrows them."""
     newest_produce: int
+    newest: Newest | None
+    """Nothing that is read is forwarded or rejected while `view_number` is another: the session takes the
+    newest view first."""
+    view_number: int
     def __init__(
         self,
         in_flight: InFlight,

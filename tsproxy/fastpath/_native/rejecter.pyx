@@ -73,7 +73,7 @@ cdef class Rejecter:
 
     cdef Py_ssize_t run(self, const uint8_t* data, Py_ssize_t size, int64_t now_ms) except -1:
         """How many bytes of one read are rejected requests; `answers` then holds their answers."""
-        if not self.requests.is_open:
+        if not self.requests.may_take():
             self.size = self.throttle_ms = 0
             return 0
         return self.reject_some(data, size, now_ms)

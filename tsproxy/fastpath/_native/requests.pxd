@@ -14,12 +14,18 @@ cdef struct ProduceHead:   # a Produce request up to its topics
     bint is_flexible
 
 
+cdef class Newest:
+    cdef public int64_t number
+
+
 cdef class RequestFilter:
     cdef public Table table
     cdef public bint is_open
     cdef public Py_ssize_t most_in_flight
     cdef public int16_t oldest_produce
     cdef public int16_t newest_produce
+    cdef public Newest newest           # None: the session has the only view
+    cdef public int64_t view_number
     cdef InFlight in_flight
     cdef bytes relayed
     cdef int64_t produce_frame
@@ -30,6 +36,7 @@ cdef class RequestFilter:
     cdef bint has_decompressed  # a batch of the current request was decompressed
     cdef int64_t refused   # the number of the last such request that may not be forwarded; -1 for none
 
+    cdef bint may_take(self) noexcept
     cdef Py_ssize_t run(self, const uint8_t* data, Py_ssize_t size, int64_t now_ms) except -1
     cdef bint is_beginning(self, const uint8_t* data, Py_ssize_t size) noexcept
     cdef const uint8_t* end_of_run(

@@ -69,6 +69,10 @@ cdef bint is_within(Row* row, int64_t lowest_ms, int64_t highest_ms, int64_t now
     return allowed.lowest <= lowest_ms and highest_ms <= allowed.highest
 
 
+cdef class Newest:
+    pass
+
+
 cdef class RequestFilter:
     def __cinit__(self, InFlight in_flight, bytes relayed, produce_frame, other_frame, new_budget):
         if len(relayed) != len(FLEXIBLE_BY_KEY):
@@ -110,10 +114,14 @@ cdef class RequestFilter:
         finally:
             PyBuffer_Release(&view)
 
+    cdef bint may_take(self) noexcept:
+        """True if no byte has to go to the session first."""
+        return self.is_open and (self.newest is None or self.newest.number == self.view_number)
+
     cdef Py_ssize_t run(self, const uint8_t* data, Py_ssize_t size, int64_t now_ms) except -1:
         """How many bytes of one read may be forwarded."""
         self.budget = None
-        if not self.is_open:
+        if not self.may_take():
             return 0
         return self.end_of_run(data, data + size, self.most_in_flight - self.in_flight.count - 1, now_ms) - data
 

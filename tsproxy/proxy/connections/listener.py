@@ -26,7 +26,7 @@ from tsproxy.log_events.catalogue import (
 )
 from tsproxy.model.addresses import Address
 from tsproxy.model.outcome import Peer
-from tsproxy.model.view import Endpoint, Unchanged, View
+from tsproxy.model.view import Endpoint, View
 from tsproxy.proxy.admin.report import Broker
 from tsproxy.proxy.brokers.facts import ClusterFacts
 from tsproxy.proxy.connections.broker_endpoints import Endpoints, EndpointsByHost, EndpointsByPort
@@ -37,6 +37,7 @@ from tsproxy.proxy.connections.client_handshake import (
 )
 from tsproxy.proxy.connections.context import ConnectionContext
 from tsproxy.proxy.connections.relay import Relay
+from tsproxy.proxy.connections.views import Views
 from tsproxy.proxy.limits.admission import Limit, ProxyReason
 from tsproxy.proxy.metrics.results import BOOTSTRAP, NO_BROKER, Result
 from tsproxy.proxy.ports import Accepted, ListenError, Port
@@ -84,7 +85,7 @@ class ProxyListener:
         self._produce_versions: tuple[int, int] | None = None
         self._policy = context.timed(config.policy)
         """The same object as long as nothing in it changes: by that, sessions know what they may keep."""
-        self._view = View(limits=config.session_limits, policy=self._policy)
+        self._views = Views(View(limits=config.session_limits, policy=self._policy))
         self._bootstrap = self._port(listener.bind, self._bootstrap_targets)
         self._served = self._serving()
 
@@ -100,12 +101,12 @@ class ProxyListener:
     @property
     def endpoints(self) -> dict[int, Endpoint]:
         """The brokers served here, with their advertised addresses."""
-        return dict(self._view.endpoints)
+        return dict(self._views.view.endpoints)
 
     @property
     def brokers(self) -> list[Broker]:
         """The brokers of the cluster, with their state on this listener."""
-        served, gone_ms = self._view.endpoints, self._gone_ms
+        served, gone_ms = self._views.view.endpoints, self._gone_ms
         keeps_port = isinstance(self._served, EndpointsByPort)
         return [
             Broker(
@@ -186,9 +187,9 @@ class ProxyListener:
         self._renew_view()
 
     def _renew_view(self) -> None:
-        config, facts, before = self._config, self._facts, self._view
+        config, facts = self._config, self._facts
         served = self._served.endpoints(self._listener.advertised_host)
-        self._view = View(
+        view = View(
             endpoints=MappingProxyType({n: at for n, at in served.items() if n in self._brokers}),
             unserved=frozenset(self._unserved),
             brokers=MappingProxyType({n: Endpoint(at.host, at.port) for n, at in self._brokers.items()}),
@@ -206,9 +207,7 @@ class ProxyListener:
             bearer_claim=config.upstream.bearer_claim,
             masks_addresses=self._listener.addresses_in_configs is AddressesInConfigs.MASK,
         )
-        unchanged = Unchanged(before, self._view)
-        for relay in tuple(self.relays):  # a held answer may be the last one of a relay
-            relay.apply_view(self._view, unchanged)
+        self._views.renew(view)
 
     def stop_accepting(self) -> None:
         self._bootstrap.close()
@@ -282,7 +281,7 @@ class ProxyListener:
 
     async def _connect(self, connection: socket.socket, peer: Peer, targets: Targets) -> None:
         """Make a relay for an accepted connection. After that, the relay's callbacks drive the connection."""
-        relay = Relay(peer, self._view, self._context, self._ended)
+        relay = Relay(peer, self._views, self._context, self._ended)
         self.relays.add(relay)
         self._context.limits.join(relay, peer.client_address)
         try:

@@ -12,11 +12,11 @@ from typing import Final
 from tsproxy.decisions.totals import Totals
 from tsproxy.log_events.catalogue import SESSION_CLOSED
 from tsproxy.model.outcome import Peer
-from tsproxy.model.view import Unchanged, View
 from tsproxy.proxy.connections.back_pressure import Hold
 from tsproxy.proxy.connections.context import ConnectionContext
 from tsproxy.proxy.connections.driver import Crashed, Ending, SessionDriver
 from tsproxy.proxy.connections.protocol import RelayProtocol
+from tsproxy.proxy.connections.views import Views
 from tsproxy.proxy.limits.admission import Limit, ProxyReason
 from tsproxy.proxy.limits.connection_monitor import ConnectionStats
 from tsproxy.proxy.metrics.results import BOOTSTRAP, Result
@@ -34,7 +34,6 @@ from tsproxy.session.events import (
     Drained,
     Event,
     Throttled,
-    ViewChanged,
 )
 from tsproxy.session.lifetime import Stage
 from tsproxy.session.session import Session
@@ -57,20 +56,24 @@ class Relay:
         "_is_connecting",
         "_is_retired",
         "_on_end",
+        "_views",
         "broker",
         "broker_address",
         "broker_name",
         "client",
         "stats",
+        "view_number",
     )
 
     def __init__(
-        self, peer: Peer, view: View, context: ConnectionContext, on_end: Callable[["Relay"], None]
+        self, peer: Peer, views: Views, context: ConnectionContext, on_end: Callable[["Relay"], None]
     ) -> None:
         self.client = _ClientProtocol(self, context)
         self.broker = _BrokerProtocol(self, context)
         self._context = context
-        self._driver = SessionDriver(peer, view, self.client, self.broker, context, self._on_shell_event)
+        self._driver = SessionDriver(
+            peer, views.view, self.client, self.broker, context, self._on_shell_event
+        )
         self._has_answer = False
         self._is_booked = False
         self._is_connecting = True
@@ -81,6 +84,9 @@ class Relay:
         self.broker_name = BOOTSTRAP
         """The broker in counts of results: a node id, or BOOTSTRAP."""
         self.stats = ConnectionStats()
+        self._views = views
+        self.view_number = views.join(self)
+        self._number_view()
 
     @property
     def peer(self) -> Peer:
@@ -97,9 +103,15 @@ class Relay:
             self._driver.peer = peer
             self._feed(ClientIdentified(peer))
 
-    def apply_view(self, view: View, unchanged: Unchanged | None = None) -> None:
-        """Judge by this view from the next bytes on. `unchanged` is shared by all relays of a listener."""
-        self._feed(ViewChanged(view, unchanged))
+    def take_view(self) -> None:
+        """Judge by the newest view from now on."""
+        if (change := self._views.take(self)) is not None:
+            self._number_view()
+            self._give(change)
+
+    def _number_view(self) -> None:
+        if (fast_path := self._session.fast_path) is not None:
+            fast_path.requests.newest, fast_path.requests.view_number = self._views.newest, self.view_number
 
     @property
     def _is_closing(self) -> bool:
@@ -337,8 +349,17 @@ class Relay:
             self.broker.abort()
 
     def _feed(self, event: Event | Crashed) -> None:
+        """Give the session the newest view and an event."""
+        self.take_view()
+        self._give(event)
+
+    def _give(self, event: Event | Crashed) -> None:
         """Give the session an event, and close if it has ended."""
-        if not self._is_closing and (ending := self._driver.feed(event)) is not None:
+        if self._is_closing:
+            return
+        ending = self._driver.feed(event)
+        self._views.waits(self, ending is None and self._session.awaits_view)
+        if ending is not None:
             self._close(ending)
 
     def _close(self, ending: Ending) -> None:
@@ -367,6 +388,7 @@ class Relay:
             return
         if (on_end := self._on_end) is not None:
             self._on_end = None
+            self._views.leave(self)
             self._context.metrics.connection_moved(self.peer.listener, self._driver.stage.name, None)
             on_end(self)
 
