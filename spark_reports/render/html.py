@@ -24,13 +24,13 @@ from spark_reports.render import (
 from spark_reports.render.document import document
 from spark_reports.render.tables import bullets
 from spark_reports.report import missing, words
+from spark_reports.report.headline import bad_and_good
 from spark_reports.report.shape import Report
 from tsproxy.model.markup import Markup, element, join
 
 MAX_BYTES: Final = 300_000
 _ROWS: Final = (1_000, 200, 100, 50, 25, 10, 3, 1)
 
-_FIRST_ROWS: Final = 5
 _TEXT_CHARS: Final = 2_000
 _PROOF_WORDS: Final = {
     State.COMPLETE: "Log complete",
@@ -81,9 +81,9 @@ def fitting(make: Callable[[int], str]) -> str:
 
 def _page(report: Report, rows: int) -> str:
     totals = report["totals"]
-    first = report["producers"][:_FIRST_ROWS]
+    first = talk.first(report, rows)
     top = [
-        element("section", talk.rows(report, first, rows), aria_label="Whom to talk to") if first else None,
+        element("section", first, aria_label="Whom to talk to") if first else None,
         pictures.pictures(report),
         pictures.balance(report),
     ]
@@ -174,7 +174,8 @@ def _head(report: Report) -> Markup:
         "header",
         kicker(report),
         navigation.neighbours(report),
-        element("h1", words.short(report["headline"], _TEXT_CHARS)),
+        element("h1", words.short(report["headline"], _TEXT_CHARS).replace(" %", "\N{NO-BREAK SPACE}%")),
+        element("p", parts) if (parts := bad_and_good(report["totals"])) else None,
         None if report["is_over"] else unfinished,
         _proof(report),
     )

@@ -97,11 +97,12 @@ def _rejected(own: DayFacts, most: float) -> Content:
     """The share of a day; `most`: the largest of all days, which has the longest bar."""
     if not own["records"]:
         return "–"
-    rejected, records = own["rejected_records"], own["records"]
+    rejected, records, would = own["rejected_records"], own["records"], own["would_reject_records"]
     width = f"width:{min(100.0, max(0.0, 100 * rejected / records / most)):.1f}%"
     return join(
         f"{words.share(rejected, records)} ({words.count(rejected)})",
         element("div", element("span", style=width), class_="meter") if rejected > 0 else None,
+        element("div", f"{words.count(would)} would be", class_="soft") if would else None,
     )
 
 

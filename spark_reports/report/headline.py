@@ -15,6 +15,7 @@ _NAMED: Final = 3
 _NAME_CHARS: Final = 60
 _MAX_WORDS: Final = 20
 """The most words of the headline. A cause that does not fit is left to the sentences below it."""
+_NOT_ENFORCED: Final = "rules in audit or candidate limits"
 
 
 def headline(
@@ -43,6 +44,9 @@ def _of_all(totals: Totals, reasons: Sequence[ReasonRow], state: str) -> str:
         return _NOTHING[State(state)]
     if rejected == 0 and judged == 1:
         return "The one record was not rejected."
+    if rejected == 0 and (would := totals["would_reject_records"]):
+        share = words.share(would, judged)
+        return f"None of {words.many(judged, 'record')} was rejected; {_NOT_ENFORCED} would reject {share}."
     if rejected == 0:
         return f"None of {words.many(judged, 'record')} was rejected."
     told = _how_many(rejected, judged)
@@ -80,15 +84,16 @@ def details(
     trend: Trend | None = None,
     would_reject: Sequence[WouldReject] = (),
 ) -> list[str]:
-    """The causes in the order of their records, each with its worst producer and its owner. Then a sentence
-    for each of these, if there are any: good records rejected with bad ones, repeated sending, records that
-    were not read, records far behind the clock, new producers."""
-    found = [_collateral(totals), _sent_again(totals)]
+    """The bad records and the good ones rejected with them. Then the causes in the order of their records,
+    each with its worst producer and its owner. Then a sentence for each of these, if there are any: repeated
+    sending, records that were not read, what would be rejected, records far behind the clock, new
+    producers."""
+    found = [bad_and_good(totals), *_causes(totals, producers, reasons), _sent_again(totals)]
     return [
-        *_causes(totals, producers, reasons),
         *[sentence for sentence in found if sentence],
         *_unread(totals),
         *_limits_unknown(totals),
+        *_would_reject(totals, would_reject),
         *_far_behind(totals, would_reject),
         *_new(trend),
     ]
@@ -144,6 +149,18 @@ def _limits_unknown(totals: Totals) -> list[str]:
     ]
 
 
+def _would_reject(totals: Totals, would_reject: Sequence[WouldReject]) -> list[str]:
+    """One sentence about records that were forwarded and only counted."""
+    _, found = words.far_behind(would_reject)
+    if not found:
+        return []
+    worst, records = found[0], words.many(totals["would_reject_records"], "record")
+    return [
+        f"{records} of {words.many(totals['would_reject_producers'], 'producer')} would be rejected by "
+        f"{_NOT_ENFORCED}; most came from {_name(worst['client_id'])}: {worst['cause']} ({worst['fix']})."
+    ]
+
+
 def _far_behind(totals: Totals, would_reject: Sequence[WouldReject]) -> list[str]:
     """One sentence about records far behind the clock: they were not rejected, so no total shows them."""
     found = [row for row in would_reject if words.is_far_behind(row)]
@@ -184,15 +201,15 @@ def sent_again_records(totals: Totals) -> int:
     )
 
 
-def _collateral(totals: Totals) -> str:
-    collateral, bad = totals["collateral_records"], totals["bad_records"]
-    if collateral <= bad:
+def bad_and_good(totals: Totals) -> str:
+    """The two parts of the rejected records: `6,093 bad records; 27,198 good ones were in the same batches.`
+    Empty if all were bad."""
+    good, bad = totals["collateral_records"], totals["bad_records"]
+    if not good:
         return ""
-    were = "was" if collateral == 1 else "were"
-    return (
-        f"{words.many(collateral, 'good record')} {were} rejected with {words.many(bad, 'bad one')}, "
-        "because Kafka rejects whole batches: smaller batches would save most of them."
-    )
+    were = "was" if good == 1 else "were"
+    told = f"{words.many(bad, 'bad record')}; {words.many(good, 'good one')} {were} in the same batches"
+    return f"{told}: smaller batches would save most of them." if good > bad else f"{told}."
 
 
 def _sent_again(totals: Totals) -> str:

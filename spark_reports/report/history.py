@@ -54,6 +54,9 @@ class DayFacts(TypedDict):
     cause: str | None
     """The cause of most rejected records. Null if there are none, or if the report had several days."""
     cause_records: int
+    would_reject_records: int | None
+    would_reject_producers: int | None
+    """As in Totals. Null if the report had several days, or is one of an earlier release."""
     page: str | None
     """The report's page, relative to the folder of `--index`; null without that option."""
     generated_ts: str
@@ -87,7 +90,8 @@ def of_report(
     first, last = (date.fromisoformat(report[key]) for key in ("first_day", "last_day"))
     counted = {row["day"]: row for row in days}
     state = missing.state(report["log"])
-    cause = main_cause(report["reasons"]) if first == last else None
+    is_one_day = first == last
+    cause = main_cause(report["reasons"]) if is_one_day else None
     owned = report["owners"]
     teams = [row["team"] for row in owned["teams"] if row["team"] and row["producers"]] if owned else []
     topics = [topic["topic"] for topic in report["topics"] if has_page(topic)]
@@ -112,6 +116,8 @@ def of_report(
                 producers_affected=affected,
                 cause=cause[0] if cause else None,
                 cause_records=cause[1] if cause else 0,
+                would_reject_records=report["totals"]["would_reject_records"] if is_one_day else None,
+                would_reject_producers=report["totals"]["would_reject_producers"] if is_one_day else None,
                 page=page,
                 generated_ts=report["generated_ts"],
                 teams=teams[:_NAMED],
@@ -176,10 +182,15 @@ def from_text(text: str) -> DayFacts | None:
     return own if is_valid and own["state"] in (*State, NOT_OVER) else None
 
 
-_ADDED: Final[Mapping[str, Any]] = {"teams": [], "topics": [], "producers": [], "processes": []}
-"""The lists that files of earlier releases lack."""
+_LISTS: Final = ("teams", "topics", "producers", "processes")
+_ADDED: Final[Mapping[str, Any]] = {
+    **{name: [] for name in _LISTS},
+    "would_reject_records": None,
+    "would_reject_producers": None,
+}
+"""The facts that files of earlier releases lack."""
 
-_FORM: Final[Mapping[str, Any]] = get_type_hints(DayFacts) | dict.fromkeys(_ADDED, list)
+_FORM: Final[Mapping[str, Any]] = get_type_hints(DayFacts) | dict.fromkeys(_LISTS, list)
 
 
 def _is_pair(found: Any, kind: Any) -> bool:

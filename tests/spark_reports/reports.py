@@ -96,6 +96,8 @@ def week(**changed):
             producers_affected=3,
             cause="the wrong time unit",
             cause_records=rejected // 2,
+            would_reject_records=0,
+            would_reject_producers=0,
             page=f"{day}/report.html",
             generated_ts=f"2026-11-{number + 1}T05:00:00.000Z",
             teams=["Payments", "Devices"],

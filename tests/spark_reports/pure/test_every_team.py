@@ -2,9 +2,9 @@
 
 import pytest
 
-from spark_reports.render import html, markdown, sheet
+from spark_reports.render import html, index, markdown, sheet
 from spark_reports.render.pages import pages
-from spark_reports.report import gates, links
+from spark_reports.report import gates, history, links
 from spark_reports.report.notices import letters
 from tests.spark_reports.pure.test_html import Page
 from tests.spark_reports.rolled import rejected, reported, row, watched
@@ -87,3 +87,41 @@ def test_listed_rows_and_those_left_out_are_all_rows(top):
     assert len(report["producers"]) == sum(
         min(top, sum(n % 9 == team for n in range(40))) for team in range(9)
     )
+
+
+def test_a_day_in_audit_does_not_look_like_a_good_day():
+    """80 % of the records of three producers would be rejected: the first weeks of each user."""
+    rows = [row("good", 12_000), *(watched(f"app-{n}", 20_000 - n * 10) for n in range(3))]
+    report = reported(rows)
+    assert report["headline"] == (
+        "None of 71,970 records was rejected; rules in audit or candidate limits would reject 83 %."
+    )
+    assert report["details"] == [
+        "59,970 records of 3 producers would be rejected by rules in audit or candidate limits; most came "
+        "from app-0: timestamps are older than the limit (a replay or backfill? ask for a waiver, or send no "
+        "timestamp)."
+    ]
+    page = html.render(report)
+    first = Page(page[: page.index('class="balance"')]).words
+    for n in range(3):
+        assert f"app-{n}" in first
+        assert f"{20_000 - n * 10:,}" in first
+    assert "week" in first
+    day = {"day": "2026-11-20", "records": 71_970, "rejected_records": 0, "producers_affected": 0}
+    [facts] = history.of_report(report, [day], None)
+    assert (facts["would_reject_records"], facts["would_reject_producers"]) == (59_970, 3)
+    before = facts | {"day": "2026-11-19", "would_reject_records": 90_000}
+    told = Page(index.render({"2026-11-19": before, "2026-11-20": facts})).words
+    assert told.index("59,970 would be") < told.index("90,000 would be")
+
+
+@pytest.mark.parametrize(
+    ("count", "wide", "narrow"), [(3, None, None), (4, None, 1), (5, None, 2), (7, 2, 4)]
+)
+def test_the_first_screen_says_how_many_producers_it_leaves_out(count, wide, narrow):
+    """Five of seven were shown, on a phone three, and nothing was said of the others."""
+    for made, section in ((rejected, "producers"), (watched, "watched")):
+        page = html.render(reported([made(f"app-{n}") for n in range(count)]))
+        for kind, left in (("wide", wide), ("narrow", narrow)):
+            link = f'<p class="more {kind}"><a href="#{section}">And {left} more</a></p>'
+            assert (link in page) is (left is not None)

@@ -9,6 +9,7 @@ from spark_reports.render import html, markdown
 from spark_reports.report import words
 from spark_reports.report.headline import details, headline
 from tests.spark_reports import reports
+from tests.spark_reports.pure.test_html import Page
 
 
 def headline_of(reasons=None, state=State.COMPLETE, **changes):
@@ -84,7 +85,7 @@ def test_a_cause_found_by_the_proxy_and_by_the_broker_is_one_cause():
 def test_causes_that_are_not_named_are_counted():
     kinds = [too_old(records=1_000 - n, cause=f"cause {n}") for n in range(5)]
     told = details(reports.fixed()["totals"] | {"records_rejected": 10_000}, [], kinds)
-    assert told[3].endswith("%: 2 more causes.")
+    assert told[4].endswith("%: 2 more causes.")
 
 
 @pytest.mark.parametrize(
@@ -118,8 +119,8 @@ def test_names_in_sentences_are_short_and_printable(name):
         headline(report["totals"], [too_old()]),
         *details(*asked, report["would_reject"]),
     ]
-    assert len(sentences) == 7
-    assert sum(words.short(name, 60) in sentence for sentence in sentences) == 4
+    assert len(sentences) == 9
+    assert sum(words.short(name, 60) in sentence for sentence in sentences) == 5
     assert all(sentence.isprintable() and len(sentence) < 400 for sentence in sentences)
 
 
@@ -162,27 +163,29 @@ def test_all_records_that_were_sent_again_are_counted(name):
     ],
 )
 def test_a_day_without_rejections_has_a_headline(judged, text):
-    rejected = {"records_rejected": 0, "records_broker_rejected": 0}
+    rejected = {"records_rejected": 0, "records_broker_rejected": 0, "would_reject_records": 0}
     assert headline_of(records_judged=judged, **rejected, **NONE_SENT_AGAIN) == text
 
 
-def test_details_name_collateral_that_exceeds_the_bad_records():
-    report = reports.fixed()
-    totals = report["totals"] | {"bad_records": 10, "collateral_records": 490}
-    sentences = details(totals, report["producers"], report["reasons"])
-    assert any("490 good records were rejected with 10 bad ones" in sentence for sentence in sentences)
-
-
 @pytest.mark.parametrize(
-    ("bad", "collateral", "text"),
+    ("bad", "good", "text"),
     [
-        (1, 3, "3 good records were rejected with 1 bad one,"),
-        (0, 1, "1 good record was rejected with 0 bad ones,"),
+        (
+            6_093,
+            27_198,
+            "6,093 bad records; 27,198 good ones were in the same batches: smaller batches would",
+        ),
+        (10, 9, "10 bad records; 9 good ones were in the same batches."),
+        (0, 1, "0 bad records; 1 good one was in the same batches: smaller batches would save most of them."),
     ],
 )
-def test_one_record_is_named_in_the_singular(bad, collateral, text):
-    totals = reports.empty()["totals"] | {"bad_records": bad, "collateral_records": collateral}
-    assert details(totals, [], [])[0].startswith(text)
+def test_good_records_that_were_rejected_with_bad_ones_are_told_apart_at_the_top(bad, good, text):
+    """A team acted on the headline, which called 33,291 records bad: 82 % of them were good."""
+    report = reports.fixed()
+    report["totals"] |= {"bad_records": bad, "collateral_records": good}
+    assert details(report["totals"], [], [])[0].startswith(text)
+    page = Page(html.render(report)).words
+    assert page.index(text) < page.index("Mistake, and what to do")
 
 
 def test_details_say_how_many_records_were_not_read():
@@ -207,7 +210,7 @@ def test_details_say_how_many_records_only_brokers_judged():
 
 def test_details_are_few_and_none_where_nothing_happened():
     report = reports.fixed()
-    assert len(details(report["totals"], report["producers"], report["reasons"])) == 5
+    assert len(details(report["totals"], report["producers"], report["reasons"])) == 6
     assert details(reports.empty()["totals"], [], []) == []
 
 
