@@ -121,7 +121,7 @@ def cause_of(why: Why) -> str:
 
 def wrong_unit_or(cause: str, unit_guess: str | None) -> str:
     """The cause, or WRONG_UNIT if a unit was guessed."""
-    return cause if unit_guess in (None, UnitGuess.ZERO) else WRONG_UNIT
+    return cause if unit_guess in (None, UnitGuess.ZERO, UnitGuess.NEVER_SET) else WRONG_UNIT
 
 
 def _causes(

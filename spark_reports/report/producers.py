@@ -10,6 +10,7 @@ from spark_reports.report import words
 from spark_reports.report.shape import DAYS_BEFORE, ClientReason, Example, Producer, TopicShare, Why
 from spark_reports.report.tables import Tables
 from tsproxy.decisions.text import instant
+from tsproxy.model.odd_times import odd_times
 from tsproxy.model.units import UNITS
 from tsproxy.model.verdict import UnitGuess
 
@@ -125,12 +126,17 @@ def example(row: dict[str, Any]) -> Example:
 
 
 def _read_as(row: dict[str, Any]) -> str | None:
-    """The first bad timestamp in the unit that was guessed; None without a bad timestamp, or if the guess is
-    no unit of `UNITS`."""
+    """The first bad timestamp as it was guessed to be meant; None without a bad timestamp, or if no time was
+    meant, or one of several."""
     guess = row["unit_guess"]
-    if guess not in UNITS or not row["bad_ts"]:
+    if guess is None or not row["bad_ts"]:
         return None
-    return instant(UNITS[UnitGuess(guess)].read(row["bad_ts"][0], words.epoch_ms(row["ts"])))
+    value, now_ms = row["bad_ts"][0], words.epoch_ms(row["ts"])
+    if guess in UNITS:
+        return instant(UNITS[UnitGuess(guess)].read(value, now_ms))
+    meant_ms = {each.time_ms for each in odd_times(value, now_ms)}
+    only_ms = meant_ms.pop() if len(meant_ms) == 1 else None
+    return None if only_ms is None else instant(only_ms)
 
 
 def why(row: dict[str, Any], latest_ms: int | None = None) -> Why:

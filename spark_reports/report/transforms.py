@@ -74,7 +74,8 @@ def flags() -> dict[str, Column]:
     return {
         "is_judged": is_judged(),
         "is_rejection": rejected,
-        "is_unit_mistake": rejected & F.col("unit_guess").isNotNull() & (F.col("unit_guess") != "zero"),
+        "is_unit_mistake": rejected
+        & ~F.coalesce(F.col("unit_guess"), F.lit("zero")).isin("zero", "never_set"),
         "has_reason": _has_reason(),
         "is_by_topic": (F.col("verdict") == VerdictName.BROKER_REJECTED.value)
         | (F.col("rule") == TOPIC_LIMITS),

@@ -23,6 +23,7 @@ from spark_reports.report.shape import (
 from tsproxy.decisions.text import bounded
 from tsproxy.decisions.text import instant as instant_of
 from tsproxy.model.kafka import ErrorCode
+from tsproxy.model.odd_times import ADVICE, never_set, zone_words
 from tsproxy.model.outcome import VerdictName
 from tsproxy.model.policy import CANDIDATE
 from tsproxy.model.units import UNITS
@@ -62,9 +63,15 @@ UNIT_ADVICE: Final[Mapping[str, Advice]] = MappingProxyType(
         UnitGuess.TICKS_100NS: Advice(
             "timestamps are in ticks of 100 ns (.NET, FILETIME)", UNITS[UnitGuess.TICKS_100NS].advice
         ),
-        UnitGuess.ZERO: Advice(
-            "timestamps are 0: a time that was never set", "set the event's time, or send no timestamp"
+        UnitGuess.ZERO: Advice("timestamps are 0: a time that was never set", ADVICE[UnitGuess.ZERO]),
+        UnitGuess.NEVER_SET: Advice(
+            "timestamps are the zero time or the end of a calendar: a time that was never set",
+            ADVICE[UnitGuess.NEVER_SET],
         ),
+        UnitGuess.OTHER_EPOCH: Advice(
+            "timestamps are counted from another epoch, or in days", ADVICE[UnitGuess.OTHER_EPOCH]
+        ),
+        UnitGuess.DIGITS: Advice("timestamps are dates written as a number", ADVICE[UnitGuess.DIGITS]),
     }
 )
 
@@ -360,7 +367,8 @@ def rejected_range(why: ClientReason, now_ms: int) -> str:
             return f"up to {drift(high_ms, now_ms)}"
         if Trait.BEHIND in traits:
             return f"up to {drift(low_ms, now_ms)}"
-    return drift_range(low_ms, high_ms, now_ms)
+    zone = zone_words(low_ms, high_ms) if low_ms is not None and high_ms is not None else None
+    return f"always {zone}" if zone else drift_range(low_ms, high_ms, now_ms)
 
 
 def timestamp(time_ms: int, read_as_ts: str | None) -> str:
@@ -368,6 +376,8 @@ def timestamp(time_ms: int, read_as_ts: str | None) -> str:
     in the guessed unit, else `, that is …` as milliseconds."""
     if read_as_ts:
         return f", which reads as {instant_words(read_as_ts)}"
+    if odd := [each.words for each in never_set(time_ms)]:
+        return f", that is {' or '.join(odd)}"
     if 0 <= time_ms <= _LAST_INSTANT_MS:
         return f", that is {instant_words(instant_of(time_ms))}"
     if time_ms == -1:

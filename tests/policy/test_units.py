@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tsproxy.model.kafka import LONG_MAX, LONG_MIN
+from tsproxy.model.odd_times import ADVICE
 from tsproxy.model.units import UNITS
 from tsproxy.model.verdict import UnitGuess
 from tsproxy.policy.units import NEAR_MS, READINGS, guess_unit, likely_ms, unit_hint
@@ -37,10 +38,8 @@ MISTAKES = {
     "zero": (0, UnitGuess.ZERO),
     "milliseconds, two years ago": (NOW_MS - 2 * YEAR_MS, None),
     "minutes": (NOW_MS // 60_000, None),
-    "days": (NOW_MS // 86_400_000, None),
+    "hours": (NOW_MS // 3_600_000, None),
     "a small negative": (-5, None),
-    "the largest long": (LONG_MAX, None),
-    "the smallest long": (LONG_MIN, None),
 }
 
 
@@ -120,5 +119,94 @@ def test_milliseconds_times_1000_twice_are_divided_by_a_million():
 
 
 def test_every_unit_but_zero_says_how_to_come_to_milliseconds():
-    assert UNITS.keys() == set(UnitGuess) - {UnitGuess.ZERO}
+    assert UNITS.keys() | ADVICE.keys() == set(UnitGuess)
     assert all(unit.name and unit.advice and unit.readings for unit in UNITS.values())
+
+
+HOUR_MS = 3_600_000
+YEAR_1_MS = -62_135_596_800_000
+YEAR_1, UNIX = "0001-01-01, the zero time of Go and .NET", "1970-01-01, the zero time of Unix"
+NEVER, EPOCH, DIGITS = UnitGuess.NEVER_SET, UnitGuess.OTHER_EPOCH, UnitGuess.DIGITS
+ODD = [
+    (0, UnitGuess.ZERO, UNIX),
+    (YEAR_1_MS, NEVER, YEAR_1),
+    (YEAR_1_MS + 14 * HOUR_MS, NEVER, YEAR_1),
+    (YEAR_1_MS - 12 * HOUR_MS, NEVER, YEAR_1),
+    (YEAR_1_MS + 17_762_000, NEVER, YEAR_1),  # New York before it had a zone: -4:56:02
+    (YEAR_1_MS + 14 * HOUR_MS + 1, None, None),
+    (YEAR_1_MS // 1000, NEVER, f"{YEAR_1}, in seconds"),
+    (YEAR_1_MS // 1000 - 19_800, NEVER, f"{YEAR_1}, in seconds"),
+    (YEAR_1_MS * 1000, NEVER, f"{YEAR_1}, in microseconds"),
+    (-6_795_364_578_871_345_152, NEVER, f"{YEAR_1}, in nanoseconds that overflowed"),
+    (-6_795_364_578_871, NEVER, f"{YEAR_1}, in nanoseconds that overflowed"),
+    (-6_795_384_378_871, NEVER, f"{YEAR_1}, in nanoseconds that overflowed"),
+    (-6_795_364_578_872, NEVER, f"{YEAR_1}, in nanoseconds that overflowed"),
+    (-6_795_364_578, NEVER, f"{YEAR_1}, in nanoseconds that overflowed"),
+    (-62_167_219_200_000 + 9 * HOUR_MS, NEVER, "0000-01-01, the zero time of ISO 8601"),
+    (-62_169_984_000_000, NEVER, "0000-00-00, the zero time of MySQL"),
+    (-11_644_473_600_000, NEVER, "1601-01-01, the zero time of Windows"),
+    (-2_209_161_600_000, NEVER, "1899-12-30, the zero time of Excel"),
+    (-2_208_988_800, NEVER, "1900-01-01, the zero time of NTP, in seconds"),
+    (-2_082_844_800_000, NEVER, "1904-01-01, the zero time of Mac and MP4"),
+    (19_800_000, NEVER, UNIX),
+    (-9 * HOUR_MS, NEVER, UNIX),
+    (19_800_001, None, None),
+    (315_532_800_000, NEVER, "1980-01-01, the zero time of FAT and DOS"),
+    (315_964_800_000 + HOUR_MS, NEVER, "1980-01-06, the zero time of GPS"),
+    (946_684_800_000, NEVER, "2000-01-01, the zero time of PostgreSQL, and clocks without a battery"),
+    (2_147_483_647, NEVER, "2038-01-19, the largest second in 32 bits, in seconds"),
+    (253_402_300_799_999, NEVER, "9999-12-31, the largest date"),
+    (LONG_MIN, NEVER, "the smallest Long of Java"),
+    (LONG_MAX, NEVER, "the largest Long of Java"),
+    (LONG_MAX // 10**6, NEVER, "the largest Long of Java, divided"),
+    (-1, None, None),
+    (-1000, NEVER, "-1, which says that there is no time, in another unit"),
+    (-(10**6), NEVER, "-1, which says that there is no time, in another unit"),
+    (NOW_MS // 86_400_000, EPOCH, "days since 1970-01-01"),
+    (NOW_MS // 86_400_000 + 25_569, EPOCH, "days since 1899-12-30 (Excel)"),
+    (NOW_MS // 1000 + 2_208_988_800, EPOCH, "seconds since 1900-01-01 (NTP)"),
+    (NOW_MS // 1000 + 2_082_844_800, EPOCH, "seconds since 1904-01-01 (Mac and MP4)"),
+    (NOW_MS + 11_644_473_600_000, EPOCH, "milliseconds since 1601-01-01 (Windows)"),
+    (NOW_MS - YEAR_1_MS, EPOCH, "milliseconds since 0001-01-01 (Go and .NET)"),
+    (
+        NOW_MS // 1000 - 315_964_800,
+        EPOCH,
+        "seconds since 1980-01-01 (FAT and DOS) or seconds since 1980-01-06 (GPS)",
+    ),
+    (20_260_101_173_000, DIGITS, "yyyyMMddHHmmss as a number"),
+    (20_260_101_173_000_123, DIGITS, "yyyyMMddHHmmssSSS as a number"),
+    (20_260_101, DIGITS, "yyyyMMdd as a number"),
+    (20_261_301, None, None),
+]
+"""Value, guess, words: the forms that clients make of a time that was never set, and other counts."""
+
+
+@pytest.mark.parametrize(("value", "guess", "words"), ODD, ids=str)
+def test_a_time_that_was_never_set_is_named_in_all_its_forms_and_repaired_by_none(value, guess, words):
+    assert guess_unit(value, NOW_MS) is guess
+    assert likely_ms(value, NOW_MS) is None
+    hint = unit_hint(value, NOW_MS)
+    assert hint is None if words is None else f"looks like {words}" in hint and ADVICE[guess] in hint
+
+
+def test_repair_knows_five_units_and_no_more():
+    """A rewrite by a guess is for ever: seconds, micro- and nanoseconds, .NET's and Windows' ticks."""
+    arithmetic = [(each.ms_each, each.per_ms, each.epoch_ms) for _, each in READINGS]
+    ticks = [(1, 10_000, FILETIME_1970 // 10_000), (1, 10_000, DOTNET_1970 // 10_000)]
+    assert arithmetic == [(1000, 1, 0), (1, 1000, 0), (1, 10**6, 0), *ticks]
+
+
+@pytest.mark.parametrize(
+    ("drift_ms", "words"),
+    [
+        (19_800_020, "5.5 h ahead: a time zone?"),
+        (-9 * HOUR_MS - 60_000, "9 h behind: a time zone?"),
+        (-9 * HOUR_MS - 60_001, None),
+        (20_700_000, "5.75 h ahead: a time zone?"),
+        (50_400_000, "14 h ahead: a time zone?"),
+        (51_300_000, None),
+        (59_000, None),
+    ],
+)
+def test_a_time_that_is_quarters_of_an_hour_off_may_be_local_time_sent_as_utc(drift_ms, words):
+    assert unit_hint(NOW_MS + drift_ms, NOW_MS) == words

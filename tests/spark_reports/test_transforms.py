@@ -157,11 +157,12 @@ def test_summary_counts_clients_and_unit_mistakes(rolled_of):
     rolled = rolled_of(
         {**REJECTED, "unit_guess": "nanoseconds"},
         {**REJECTED, "unit_guess": "zero", "client_id": "zero"},
+        {**REJECTED, "unit_guess": "never_set", "client_id": "year 1"},
         {"client_id": "innocent"},
         {"client_id": None},
     )
     (row,) = table(groups.SUMMARY, rolled)
-    assert (row["producers"], row["producers_affected"]) == (4, 2)
+    assert (row["producers"], row["producers_affected"]) == (5, 3)
     assert (row["producers_with_unit_mistakes"], row["unit_mistake_records"]) == (1, 4)
 
 

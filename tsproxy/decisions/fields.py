@@ -145,7 +145,7 @@ _VERDICT: Final = (
     Field(
         "unit_guess",
         FieldType.TEXT,
-        "the unit the producer seems to use",
+        "the mistake the producer seems to make: a unit, or a time that was never set",
         maybe=_DC,
         choices=tuple(UnitGuess),
     ),

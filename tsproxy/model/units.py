@@ -1,7 +1,7 @@
 """The units that producers send instead of milliseconds since 1970: one table, `UNITS`.
 
-Each unit has a name, advice in words, and its arithmetic. `policy.units` guesses the unit by this table, and
-the reports use its words. .NET counts its ticks from year 1, Windows' FILETIME from 1601.
+Each unit has a name, advice in words, and its arithmetic. `policy.units` guesses the unit by this table and
+repairs by it, and the reports use its words. .NET counts its ticks from year 1, Windows' FILETIME from 1601.
 """
 
 from collections.abc import Mapping
@@ -68,4 +68,4 @@ UNITS: Final[Mapping[UnitGuess, Unit]] = MappingProxyType(
         ),
     }
 )
-"""The units in the order in which they are tried. ZERO is a timestamp that was never set, and no unit."""
+"""The units in the order in which they are tried. `odd_times` has the guesses that are no unit."""

@@ -152,7 +152,8 @@ class Reason(StrEnum):
 
 
 class UnitGuess(StrEnum):
-    """The unit in which a rejected value lies within a year of the clock."""
+    """The likely mistake behind a rejected value: the unit in which it lies within a year of the clock
+    (`units`), or a time that was never set or is counted in another way (`odd_times`)."""
 
     SECONDS = "seconds"
     MICROSECONDS = "microseconds"
@@ -160,6 +161,9 @@ class UnitGuess(StrEnum):
     MILLISECONDS_TIMES_1000_TWICE = "milliseconds_times_1000_twice"
     TICKS_100NS = "ticks_100ns"
     ZERO = "zero"
+    NEVER_SET = "never_set"
+    OTHER_EPOCH = "other_epoch"
+    DIGITS = "digits"
 
 
 @dataclass(frozen=True, slots=True)

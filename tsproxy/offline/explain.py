@@ -66,7 +66,7 @@ def _lines(found: Explanation, timestamp_ms: int, now_ms: int) -> Iterator[tuple
     if policy.candidate and found.is_candidate_asked:
         yield "candidate", f"{_limits(policy.candidate)}: {_by_candidate(found.candidate)}"
     if found.unit_hint:
-        yield "unit", found.unit_hint
+        yield "guess", found.unit_hint
 
 
 def _fate(found: Explanation) -> str:

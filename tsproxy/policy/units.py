@@ -13,6 +13,7 @@ since many microsecond clocks only advance each millisecond.
 from datetime import UTC, datetime
 from typing import Final
 
+from tsproxy.model import odd_times
 from tsproxy.model.kafka import LONG_MAX, LONG_MIN
 from tsproxy.model.units import UNITS
 from tsproxy.model.verdict import UnitGuess
@@ -30,11 +31,13 @@ READINGS: Final = tuple(
 
 
 def guess_unit(timestamp_ms: int, now_ms: int) -> UnitGuess | None:
-    """The most likely unit of a rejected value; None if no reading fits."""
+    """The most likely mistake behind a rejected value; None if no reading fits."""
     if timestamp_ms == 0:
         return UnitGuess.ZERO
-    found = _reading(timestamp_ms, now_ms)
-    return found and found[0]
+    if found := _reading(timestamp_ms, now_ms):
+        return found[0]
+    odd = odd_times.odd_times(timestamp_ms, now_ms)
+    return odd[0].guess if odd else None
 
 
 def values_of_one_unit(timestamp_ms: int, from_ms: int, until_ms: int) -> tuple[int, int] | None:
@@ -56,6 +59,10 @@ def values_of_one_unit(timestamp_ms: int, from_ms: int, until_ms: int) -> tuple[
             first, last = reading.values(until_ms - NEAR_MS, from_ms + NEAR_MS)
             lowest, highest = max(lowest, first), min(highest, last)
             break
+    else:
+        if (odd := odd_times.alike(timestamp_ms, from_ms, until_ms)) is None:
+            return None
+        lowest, highest = max(lowest, odd[0]), min(highest, odd[1])
     return (lowest, highest) if lowest <= timestamp_ms <= highest else None
 
 
@@ -67,13 +74,18 @@ def likely_ms(timestamp_ms: int, now_ms: int) -> int | None:
 
 def unit_hint(timestamp_ms: int, now_ms: int) -> str | None:
     """The hint for the client, such as "looks like nanoseconds: divide by 1,000,000; that would be
-    2026-11-21T03:22:00.000Z"; None if no unit is guessed."""
-    found = _reading(timestamp_ms, now_ms)
-    if found is None:
-        return None
-    guess, time_ms = found
-    unit = UNITS[guess]
-    return f"looks like {unit.name}: {unit.advice}; that would be {_instant(time_ms)}"
+    2026-11-21T03:22:00.000Z"; None if nothing is guessed."""
+    if found := _reading(timestamp_ms, now_ms):
+        guess, time_ms = found
+        unit = UNITS[guess]
+        return f"looks like {unit.name}: {unit.advice}; that would be {_instant(time_ms)}"
+    if odd := odd_times.odd_times(timestamp_ms, now_ms):
+        names = " or ".join(each.words for each in odd)
+        times = " or ".join(_instant(each.time_ms) for each in odd if each.time_ms is not None)
+        what = f"{names}: " if times else f"{names}, a time that was never set: "
+        advice = odd_times.ADVICE[odd[0].guess]
+        return f"looks like {what}{advice}" + (f"; that would be {times}" if times else "")
+    return odd_times.zone_words(timestamp_ms - now_ms)
 
 
 def _reading(timestamp_ms: int, now_ms: int) -> tuple[UnitGuess, int] | None:

@@ -56,8 +56,8 @@ def test_an_example_in_milliseconds_says_which_time_it_is():
     ("time_ms", "text"),
     [
         (-1, "-1, no timestamp"),
-        (-(2**63), f"{-(2**63)}, before 1970"),
-        (2**63 - 1, f"{2**63 - 1}, in the year 292,278,994"),
+        (-(2**63), f"{-(2**63)}, that is the smallest Long of Java"),
+        (2**63 - 1, f"{2**63 - 1}, that is the largest Long of Java"),
     ],
 )
 def test_a_timestamp_that_is_no_time_is_not_read_as_one(time_ms, text):

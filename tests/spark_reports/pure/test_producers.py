@@ -39,6 +39,20 @@ def test_a_bad_timestamp_is_read_in_the_unit_that_was_guessed(unit, value):
     assert read_as(unit.value, value)[:19] == instant(MEANT_MS)[:19]
 
 
+ODD = {
+    "digits": (20_261_120_213_000, "2026-11-20T21:30:00"),
+    "other_epoch": (MEANT_MS // 1000 + 2_208_988_800, instant(MEANT_MS)[:19]),
+    "other_epoch, FAT or GPS": (MEANT_MS // 1000 - 315_532_800, None),
+    "never_set": (-62_135_596_800_000, None),
+}
+
+
+@pytest.mark.parametrize(("guess", "value", "meant"), [(key, *row) for key, row in ODD.items()], ids=ODD)
+def test_a_timestamp_that_is_no_unit_is_read_if_one_time_was_meant(guess, value, meant):
+    found = read_as(guess.partition(",")[0], value)
+    assert (found and found[:19]) == meant
+
+
 @pytest.mark.parametrize("unit_guess", [None, "zero", "a unit of a newer version"])
 def test_a_timestamp_of_unknown_unit_is_not_converted(unit_guess):
     assert read_as(unit_guess, 0) is None

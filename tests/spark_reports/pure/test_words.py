@@ -83,6 +83,7 @@ def test_a_range_of_drifts_is_as_short_as_it_can_be(low_ms, high_ms, text):
         ("jump_ahead", -DAY_MS, HOUR_MS, "1 d behind to 1 h ahead"),
         ("other", -100, 5, "–"),  # MESSAGE_TOO_LARGE and the like have nothing to do with the clock
         ("bad_record", -2_000, -1_900, "–"),
+        ("too_far_ahead", 19_790_000, 19_810_000, "always 5.5 h ahead: a time zone?"),
         (None, -DAY_MS, HOUR_MS, "–"),
         ("missing", None, None, "–"),
     ],
@@ -98,10 +99,11 @@ def test_the_range_of_rejected_records_is_that_of_the_side_that_was_rejected(rea
     [
         (1_733_747_124_040, None, ", that is 2024-12-09 12:25:24 UTC"),
         (1_795_211_960, "2026-11-20T21:59:20.000Z", ", which reads as 2026-11-20 21:59:20 UTC"),
-        (0, None, ", that is 1970-01-01 00:00:00 UTC"),
+        (0, None, ", that is 1970-01-01, the zero time of Unix"),
         (-1, None, ", no timestamp"),
         (-2, None, ", before 1970"),
-        (2**63 - 1, None, ", in the year 292,278,994"),
+        (2**63 - 2, None, ", in the year 292,278,994"),
+        (-62_135_596_800_000, None, ", that is 0001-01-01, the zero time of Go and .NET"),
     ],
 )
 def test_a_raw_timestamp_stands_with_its_date(time_ms, read_as_ts, text):
