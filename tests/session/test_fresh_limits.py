@@ -2,6 +2,7 @@
 
 import struct
 from dataclasses import replace
+from functools import partial
 
 import pytest
 
@@ -145,7 +146,8 @@ OF_THE_FILE = {
 def test_what_is_rejected_for_another_reason_needs_no_fresh_limits(policy, data):
     limits = replace(LIMITS, before_max_ms=None) if data is not TOO_OLD else LIMITS
     view = replace(knowing(limits, policy), topics_on_kafka_4={"t": LIMITS})
-    effects = Session(PEER, view).client_bytes(produce({"t": {0: data}}), NOW_MS)
+    session = Session(PEER, view, uses_fast_path=True)
+    effects = session.client_bytes(produce({"t": {0: data}}), NOW_MS)
     assert [type(each) for each in effects if isinstance(each, SendToBroker | SendToClient)] == [SendToClient]
 
 
@@ -225,7 +227,7 @@ def test_limits_that_become_fresh_again_are_so_for_every_connection():
 def test_a_question_that_was_asked_before_a_change_makes_nothing_fresh():
     fresh_limits = FreshLimits()
     fresh_limits.asked(["t"], NOW_MS)
-    fresh_limits.expire(["t"])
+    fresh_limits.expire(["never asked", "t"])
     fresh_limits.answered(["t"])
     assert not fresh_limits.is_fresh("t", NOW_MS)
     assert fresh_limits.may_be_asked("t", NOW_MS)
@@ -236,6 +238,14 @@ def test_a_topic_is_asked_about_once_a_second_and_a_step_of_the_clock_makes_limi
     assert not fresh_limits.may_be_asked("t", NOW_MS + FRESH_MS - 1)
     assert fresh_limits.may_be_asked("t", NOW_MS + FRESH_MS)
     assert not fresh_limits.is_fresh("t", NOW_MS - 1)
+
+
+def test_whoever_waits_for_an_answer_is_called_once():
+    fresh_limits, called = FreshLimits(), []
+    fresh_limits.waiting.add(partial(called.append, "once"))
+    for _ in range(2):
+        fresh_limits.wake()
+    assert called == ["once"]
 
 
 def test_of_more_topics_than_are_kept_the_oldest_is_old():

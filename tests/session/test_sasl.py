@@ -301,12 +301,14 @@ def test_the_brokers_text_about_a_rejected_login_reaches_the_client_alone(mechan
     assert traces(told, {"secret": SECRET}) == []
 
 
+@pytest.mark.parametrize(("code", "error"), [(33, "UNSUPPORTED_SASL_MECHANISM"), (999, "error 999")])
 @pytest.mark.parametrize("version", [0, 1])
 @pytest.mark.parametrize(("name", "told"), [("SCRAM-SHA-512", "SCRAM-SHA-512"), ("a password", "other")])
-def test_a_rejected_mechanism_is_told_each_time_by_a_name_of_a_closed_list(version, name, told):
-    conversation, error = Conversation(locked()), failed(told, "UNSUPPORTED_SASL_MECHANISM")
+def test_a_rejected_mechanism_is_told_each_time_by_a_name_of_a_closed_list(version, name, told, code, error):
+    conversation = Conversation(locked())
     for _ in range(2):
-        conversation = conversation.in_step(handshake(name, version), shaken(33, version), error, resumed)
+        said = shaken(code, version)
+        conversation = conversation.in_step(handshake(name, version), said, failed(told, error), resumed)
     assert conversation >> broker_is_lost << closed(CloseReason.SASL_FAILED)
 
 

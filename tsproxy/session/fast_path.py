@@ -30,7 +30,7 @@ from tsproxy.fastpath import (
     Table,
 )
 from tsproxy.model.bounded import Ceiling, Owner
-from tsproxy.model.kafka import ApiKey, Codec, is_topic_name, is_unnamed
+from tsproxy.model.kafka import ApiKey, Codec, is_topic_name
 from tsproxy.model.outcome import Peer, VerdictName
 from tsproxy.model.records import RecordFacts
 from tsproxy.model.verdict import Accept, Reject, TopicLimits
@@ -218,8 +218,6 @@ class FastPath:
         kept = ((*each, policies.kept(each[0], verdict.now_ms)) for each in missing)
         found = ((topic, topic_id, policy) for topic, topic_id, policy in kept if policy is not None)
         for topic, topic_id, policy in islice(found, MAX_LEARNT):
-            if is_unnamed(topic, topic_id):
-                continue  # other rules may hold for it once its name is known
             span = fast_path_bounds(policy)  # not of the verdict's policy: that may be of an earlier view
             if span is not None:
                 bounds_ms = span.before_max_ms, span.after_max_ms
