@@ -29,9 +29,9 @@ _ATTEMPTS = [each.attempt for each in INPUTS if each.attempt is not None]
 
 
 class Attackers:
-    """`count` of them. `run` attacks until `stop`."""
+    """`count` of them. `run` attacks until `stop`, by `attacks` or by all."""
 
-    def __init__(self, address, topic, count, seed):
+    def __init__(self, address, topic, count, seed, attacks=None):
         self.tried = Counter()
         """How often each attack was made."""
         self.most_served = 0
@@ -39,6 +39,7 @@ class Attackers:
         self._host, self._port = address
         self._topic = topic
         self._count, self._seed = count, seed
+        self._attacks = attacks or ATTACKS
         self._numbers = iter(range(1 << 30))
         self._stopping = asyncio.Event()
 
@@ -51,7 +52,7 @@ class Attackers:
     async def _attack(self, number):
         chance, source = random.Random(f"{self._seed}-{number}"), f"127.0.1.{number + 1}"
         while not self._stopping.is_set():
-            attack = chance.choice(ATTACKS)
+            attack = chance.choice(self._attacks)
             # The proxy is killed, drains, or has had enough of this address.
             with contextlib.suppress(OSError, TimeoutError, asyncio.IncompleteReadError):
                 await attack(self, source, chance)

@@ -25,7 +25,7 @@ class Totals:
         while not self._stopping.is_set():
             supervisor = self._world.supervisor
             try:
-                text = await asyncio.to_thread(_page, self._world.metrics)
+                text = await asyncio.to_thread(page_of, self._world.metrics)
             except OSError:
                 text = None
             if text is not None and supervisor == self._world.supervisor:
@@ -49,6 +49,6 @@ def totals(text):
     return {name: float(value) for name, _, value in lines if name.partition("{")[0].endswith("_total")}
 
 
-def _page(request):
+def page_of(request):
     with urllib.request.urlopen(request, timeout=PATIENCE_S) as answer:
         return answer.read().decode()

@@ -6,6 +6,7 @@ The proxy advertises 127.0.0.2 and the brokers 127.0.0.3, so every connection pa
 """
 
 import asyncio
+import json
 import os
 import shutil
 import signal
@@ -198,6 +199,11 @@ class World:
             f"admin: {{ bind: {self._admin}, token: {TOKEN} }}\nworkers: 2\n"
         )
         new.replace(self.config)
+
+    def events(self):
+        """The events of the proxy's log so far."""
+        with (self._folder / "proxy.log").open() as log:
+            return [json.loads(line)["event"] for line in log if line.startswith("{") and line.endswith("\n")]
 
     def leaked(self):
         """The places in logs and decision logs where the token or the TLS key stands."""

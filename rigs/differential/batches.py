@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 import google_crc32c
 
 from rigs.differential.dialects import GOOD
+from tests.wire.batches import varint
 from tsproxy.model.kafka import wrap64
 
 _AFTER_CRC = struct.Struct(">hiqqqhii")
@@ -19,18 +20,6 @@ base_sequence, records_count"""
 
 BEFORE_CRC_BYTES = 21
 HEADER_BYTES = 61
-
-
-def varint(value: int) -> bytes:
-    """Zigzag, then base-128, least group first: varint and varlong alike."""
-    zigzag = (value << 1) ^ (value >> 63)
-    zigzag &= 2**64 - 1
-    out = bytearray()
-    while zigzag > 0x7F:
-        out.append(zigzag & 0x7F | 0x80)
-        zigzag >>= 7
-    out.append(zigzag)
-    return bytes(out)
 
 
 def nullable(data: bytes | None, null_size: int = -1) -> bytes:

@@ -1,16 +1,14 @@
-"""Clients of a soak: the producers of `rigs/chaos`, a consumer, and connections that come and go."""
+"""Clients of a soak: the producers of `rigs/chaos`, a consumer, and some of its attackers."""
 
 import asyncio
-import random
-import struct
 import time
 from collections import Counter
-from contextlib import suppress
 from dataclasses import dataclass, field
 
 from aiokafka import AIOKafkaConsumer
 from aiokafka.errors import KafkaError
 
+from rigs.chaos.attackers import Attackers
 from rigs.chaos.producers import (
     JavaClient,
     JavaTransactionalClient,
@@ -25,8 +23,8 @@ ONE_OF = 50
 BATCH_S = 0.2
 """Between two batches of a client."""
 PAUSE_S = 0.5
-PATIENCE_S = 10
-VISITS = ("ask", "leave", "reset", "nonsense", "silent")
+ATTACKS = (Attackers.garbage, Attackers.announced_and_not_sent)
+"""Connections that write nonsense, or leave within a request."""
 
 
 class Number:
@@ -130,45 +128,3 @@ class Consumer:
                 await asyncio.sleep(PAUSE_S)
             finally:
                 await consumer.stop()
-
-
-class Visitors:
-    """Connections that come and go: they ask, leave in the middle of a request, reset, or write nonsense."""
-
-    def __init__(self, address, seed):
-        self.visits = 0
-        host, _, port = address.rpartition(":")
-        self._address = host, int(port)
-        self._random = random.Random(seed)
-
-    async def run(self):
-        """Visits for ever."""
-        while True:
-            with suppress(OSError, TimeoutError, asyncio.IncompleteReadError):
-                async with asyncio.timeout(PATIENCE_S):
-                    await self._visit(self._random.choice(VISITS))
-            await asyncio.sleep(self._random.uniform(0, 2 * PAUSE_S))
-
-    async def _visit(self, kind):
-        reader, writer = await asyncio.open_connection(*self._address)
-        self.visits += 1
-        request = _api_versions(self.visits)
-        try:
-            if kind == "ask":
-                writer.write(request)
-                size = struct.unpack(">i", await reader.readexactly(4))[0]
-                await reader.readexactly(size)
-            elif kind == "nonsense":
-                writer.write(self._random.randbytes(64))
-                await reader.read()
-            elif kind != "silent":
-                writer.write(request[: self._random.randrange(1, len(request))])
-                await writer.drain()
-        finally:
-            writer.transport.abort() if kind == "reset" else writer.close()
-
-
-def _api_versions(number):
-    client = b"visitor"
-    body = struct.pack(">hhih", 18, 0, number & 0x7FFFFFFF, len(client)) + client
-    return struct.pack(">i", len(body)) + body

@@ -13,7 +13,7 @@ PROCESSES = 3
 """The supervisor and two workers."""
 WARM_UP = 1 / 3
 """The share of the time that is not judged: caches fill, and malloc finds its size. In an hour it has two
-restarts of the broker, in which very many connections fail at once."""
+restarts of a broker, in which very many connections fail at once."""
 ALL = "all descriptors"
 """The sum of the three processes. One alone follows the clients, which change workers at each restart."""
 BOUNDS = {"own MiB": 1.0, "supervisor descriptors": 2.0, ALL: 4.0, "tasks": 2.0}

@@ -10,13 +10,11 @@ import os
 import signal
 from collections import Counter
 from collections.abc import Awaitable, Callable
-from contextlib import suppress
 from dataclasses import dataclass, replace
 
 import pytest
 import pytest_asyncio
-from aiokafka import AIOKafkaProducer
-from confluent_kafka import KafkaException, Producer
+from confluent_kafka import Producer
 from confluent_kafka.admin import (
     AclBinding,
     AclBindingFilter,
@@ -26,21 +24,18 @@ from confluent_kafka.admin import (
     ResourcePatternType,
     ResourceType,
 )
-from kafka import KafkaProducer
 
 from rigs.truth.books import Books, report_of
 from rigs.truth.outcomes import AGAIN, REJECTED
-from tests.attacks.attacker import metric, until
-from tests.e2e.told import is_stored
+from tests.attacks.attacker import metric
+from tests.clients.producers import CLIENTS, PATIENCE_S
+from tests.proxy.world import until
 from tsproxy.clock import Clock
-from tsproxy.testing.java_producer import Acknowledged, JavaProducer, JavaRecord
 from tsproxy.testing.kafka_cluster import KafkaCluster
 from tsproxy.testing.proxy import RunningProxy
 
 FIRST, OTHERS = 1, 20
 BYTES = 300
-TIMEOUT_MS = 6_000
-PATIENCE_S = 120
 USERS = {"client": "of-client", "tsproxy": "of-tsproxy"}
 PROPERTIES = {
     "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
@@ -116,113 +111,12 @@ CHANGES = {
 # -- The clients ---------------------------------------------------------------------------------------
 
 
-async def by_java(options, name, has_transaction, meanwhile):
-    properties = options.java() | {
-        "client.id": "java", "linger.ms": "500",
-        "request.timeout.ms": "3000", "delivery.timeout.ms": str(TIMEOUT_MS),
-    }  # fmt: skip
-    if has_transaction:
-        properties["transactional.id"] = name
-    records = [JavaRecord(name, b"%d" % n, partition=0) for n in range(FIRST + OTHERS)]
-    async with JavaProducer(properties, heap="128m") as producer:
-        if has_transaction:
-            await producer.begin()
-        results = await producer.send_all(records[:FIRST])
+async def told_by(client, options, name, has_transaction, meanwhile):
+    records = [(None, b"%d" % number, Clock().now_ms()) for number in range(FIRST + OTHERS)]
+    async with CLIENTS[client](options, name if has_transaction else None) as send:
+        told = await send(name, records[:FIRST])
         await meanwhile()
-        results += await producer.send_all(records[FIRST:])
-    return [isinstance(each, Acknowledged) for each in results]
-
-
-async def by_librdkafka(options, name, has_transaction, meanwhile):
-    properties = options.librdkafka() | {
-        "client.id": "librdkafka", "linger.ms": 500,
-        "message.timeout.ms": TIMEOUT_MS, "request.timeout.ms": 3_000,
-    }  # fmt: skip
-    if has_transaction:
-        properties["transactional.id"] = name
-    producer, told = Producer(properties), []
-
-    def begin():
-        producer.init_transactions(PATIENCE_S)
-        producer.begin_transaction()
-
-    def send(count):
-        for _ in range(count):
-            producer.produce(name, b"x", partition=0, on_delivery=lambda error, _: told.append(error is None))
-        for _ in range(PATIENCE_S):
-            if not len(producer):
-                break
-            with suppress(KafkaException):  # a fatal error is told here too, besides of each record
-                producer.poll(1)
-
-    if has_transaction:
-        await asyncio.to_thread(begin)
-    await asyncio.to_thread(send, FIRST)
-    await meanwhile()
-    await asyncio.to_thread(send, OTHERS)
-    return told
-
-
-async def by_aiokafka(options, name, has_transaction, meanwhile):
-    more = {"linger_ms": 500, "request_timeout_ms": TIMEOUT_MS, "acks": "all"}
-    if has_transaction:
-        more["transactional_id"] = name
-    told = []
-
-    async def send(count):
-        sent = [await producer.send(name, b"x", partition=0) for _ in range(count)]
-        ended = await asyncio.gather(*sent, return_exceptions=True)
-        told.extend(not isinstance(each, BaseException) for each in ended)
-
-    producer = AIOKafkaProducer(**options.aiokafka(), client_id="aiokafka", **more)
-    async with producer:
-        if has_transaction:
-            await producer.begin_transaction()
-        await send(FIRST)
-        await meanwhile()
-        await send(OTHERS)
-    return told
-
-
-async def by_kafka_python(options, name, has_transaction, meanwhile):
-    login = options.login
-    more = {"transactional_id": name} if has_transaction else {}
-
-    def begin():
-        producer = KafkaProducer(
-            bootstrap_servers=options.bootstrap_servers,
-            security_protocol=options.protocol,
-            sasl_mechanism=login.mechanism,
-            sasl_plain_username=login.user,
-            sasl_plain_password=login.password,
-            client_id="kafka-python",
-            linger_ms=500,
-            request_timeout_ms=3_000,
-            delivery_timeout_ms=TIMEOUT_MS,
-            **more,
-        )
-        if has_transaction:
-            producer.init_transactions()
-            producer.begin_transaction()
-        return producer
-
-    def send(count):
-        return [is_stored(each) for each in [producer.send(name, b"x", partition=0) for _ in range(count)]]
-
-    producer = await asyncio.to_thread(begin)
-    told = await asyncio.to_thread(send, FIRST)
-    await meanwhile()
-    told += await asyncio.to_thread(send, OTHERS)
-    await asyncio.to_thread(producer.close, 5)
-    return told
-
-
-CLIENTS = {
-    "java": by_java,
-    "librdkafka": by_librdkafka,
-    "aiokafka": by_aiokafka,
-    "kafka-python": by_kafka_python,
-}
+        return told + await send(name, records[FIRST:])
 
 
 WITHOUT_ANSWER = "without-answer-librdkafka"
@@ -286,7 +180,7 @@ async def books(spark, tmp_path_factory):
                 await CHANGES[change].happens(kafka, name)
 
             has_transaction = CHANGES[change].has_transaction
-            told[name] = Counter(await CLIENTS[client](options, name, has_transaction, meanwhile))
+            told[name] = Counter(await told_by(client, options, name, has_transaction, meanwhile))
 
         async def send_all(client, has_transaction, options):
             for change in (name for name, its in CHANGES.items() if its.has_transaction == has_transaction):

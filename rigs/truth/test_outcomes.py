@@ -9,10 +9,8 @@ from collections import Counter
 
 import pytest
 import pytest_asyncio
-from confluent_kafka import Producer
 
 from rigs.truth.books import COUNTS, Books, ids_of, report_of, stored
-from rigs.truth.clients import CLIENTS, PATIENCE_S, records_of
 from rigs.truth.outcomes import (
     AGAIN,
     ANY_TIME,
@@ -26,8 +24,10 @@ from rigs.truth.outcomes import (
     Row,
     config_of,
 )
-from tests.attacks.attacker import until
+from tests.clients.producers import CLIENTS, PATIENCE_S, librdkafka
+from tests.proxy.world import until
 from tsproxy.clock import Clock
+from tsproxy.testing.client_options import ClientOptions
 from tsproxy.testing.java_producer import Acknowledged, JavaProducer, JavaRecord
 from tsproxy.testing.proxy import RunningProxy
 
@@ -45,6 +45,10 @@ IN_TURN = Row({}, ahead_ms=TABLE["rejected-here"].ahead_ms, every=5, count=400)
 """Each fifth record is rejected."""
 
 
+def records_of(row):
+    return row.records(Clock().now_ms())
+
+
 async def aborted(servers):
     """A Java producer whose transaction ends so: all of its records are stored, and none is to be read."""
     options = {"bootstrap.servers": servers, "client.id": "java", "transactional.id": "books"}
@@ -57,25 +61,26 @@ async def aborted(servers):
     return {ABORTED: Counter(isinstance(each, Acknowledged) for each in results)}
 
 
-async def by_librdkafka(servers, topic, row, **options):
-    producer = Producer({"bootstrap.servers": servers, "client.id": "librdkafka"} | options)
-    told = Counter()
-
-    def send():
-        for key, value, time in records_of(row):
-            producer.produce(
-                topic, value, key, 0, timestamp=time, on_delivery=lambda error, _: told.update([not error])
-            )
-        assert producer.flush(PATIENCE_S) == 0
-        return {topic: told}
-
-    return await asyncio.to_thread(send)
+async def by_librdkafka(servers, topic, row, **more):
+    async with librdkafka(ClientOptions(servers), patient=True, **more) as send:
+        return {topic: Counter(await send(topic, records_of(row)))}
 
 
 async def behind_a_rejected_one(servers):
     """An idempotent producer with five batches of one record under way at once."""
-    options = {"enable.idempotence": True, "linger.ms": 0, "batch.num.messages": 1}
-    return await by_librdkafka(servers, BEHIND_A_REJECTED_ONE, IN_TURN, **options)
+    more = {"enable.idempotence": True, "linger.ms": 0, "batch.num.messages": 1}
+    return await by_librdkafka(servers, BEHIND_A_REJECTED_ONE, IN_TURN, **more)
+
+
+async def told_by(client, servers, topics):
+    """Topic -> how many records of its row the client was told are stored (True) and are not (False). A
+    rejection may spoil a producer that is not Java's for the topics behind it."""
+    told = {}
+    for some in [topics] if client == "java" else [{topic: row} for topic, row in topics.items()]:
+        async with CLIENTS[client](ClientOptions(servers)) as send:
+            for topic, row in some.items():
+                told[topic] = Counter(await send(topic, records_of(row)))
+    return told
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="session")
@@ -93,7 +98,7 @@ async def books(kafka_440, spark, tmp_path_factory):
 
     async with RunningProxy(config=config, decisions=log) as proxy:
         servers = proxy.bootstrap_servers
-        sent = [send(servers, rows[name]) for name, send in CLIENTS.items()]
+        sent = [told_by(name, servers, rows[name]) for name in CLIENTS]
         sent += [
             aborted(servers),
             behind_a_rejected_one(servers),

@@ -3,9 +3,10 @@
 import asyncio
 import contextlib
 import struct
-import urllib.request
 from pathlib import Path
 
+from tests.proxy.running import series
+from tests.proxy.world import until
 from tests.wire.batches import batch
 from tsproxy.clock import Clock
 from tsproxy.testing.proxy import RunningProxy
@@ -90,26 +91,10 @@ async def proxy_that_knows(kafka, topic, settings=None):
 
 async def metric(proxy, line):
     """The value of a metric by its line without the value; 0 where there is no such line."""
-
-    def page():
-        with urllib.request.urlopen(f"http://{proxy.admin_address}/metrics", timeout=PATIENCE_S) as answer:
-            return answer.read().decode()
-
-    for each in (await asyncio.to_thread(page)).splitlines():
-        if each.startswith(line + " "):
-            return float(each.rpartition(" ")[2])
-    return 0.0
+    return (await series(proxy)).get(line, 0.0)
 
 
 def resident_mib(proxy):
     """Memory of the proxy's process."""
     pages = int(Path(f"/proc/{proxy.pid}/statm").read_text().split()[1])
     return pages * 4096 / 2**20
-
-
-async def until(is_so, what):
-    """Waits for a fact of another process."""
-    async with asyncio.timeout(PATIENCE_S):
-        while not await is_so():  # noqa: ASYNC110  # nobody tells us
-            await asyncio.sleep(0.05)
-    return what

@@ -7,7 +7,8 @@ import struct
 
 import pytest
 
-from tests.attacks.attacker import HOST, answer_to, last_words, port_of, produce, resident_mib, until
+from tests.attacks.attacker import HOST, answer_to, last_words, port_of, produce, resident_mib
+from tests.proxy.world import until
 from tests.wire.batches import batch
 from tsproxy.clock import Clock
 from tsproxy.testing.proxy import RunningProxy

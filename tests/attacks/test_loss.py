@@ -2,8 +2,9 @@
 
 import asyncio
 
-from tests.attacks.attacker import HOST, port_of, until
+from tests.attacks.attacker import HOST, port_of
 from tests.proxy.test_reload import error_code
+from tests.proxy.world import until
 from tsproxy.testing.proxy import RunningProxy
 
 MINUTE_MS = 60_000

@@ -4,7 +4,8 @@ import json
 
 import pytest
 
-from tests.attacks.attacker import answer_to, far_ahead, metric, port_of, produce, until
+from tests.attacks.attacker import answer_to, far_ahead, metric, port_of, produce
+from tests.proxy.world import until
 from tsproxy.clock import Clock
 from tsproxy.model.kafka import is_topic_name
 from tsproxy.testing.proxy import RunningProxy

@@ -57,12 +57,14 @@ class Issuer:
             self._clients[client_id] = secret
 
     def token(self, subject):
-        """A signed JWT."""
-        now = int(time.time())
-        claims = {"sub": subject, "iss": ISSUER, "aud": AUDIENCE, "iat": now, "exp": now + 3600}
-        head = {"alg": "RS256", "typ": "JWT", "kid": "one"}
-        signed = b".".join(_dashed(json.dumps(part).encode()) for part in (head, claims))
-        return (signed + b"." + _dashed(self._key.sign(signed, padding.PKCS1v15(), SHA256()))).decode()
+        return self.signed({"sub": subject}).decode()
+
+    def signed(self, claims):
+        """A JWT with these claims, as a dict or as the text of JSON."""
+        now, text = int(time.time()), claims if isinstance(claims, str) else json.dumps(claims)
+        text = text[:-1] + f',"iss":"{ISSUER}","aud":"{AUDIENCE}","iat":{now},"exp":{now + 3600}}}'
+        signed = _dashed(b'{"alg":"RS256","typ":"JWT","kid":"one"}') + b"." + _dashed(text.encode())
+        return signed + b"." + _dashed(self._key.sign(signed, padding.PKCS1v15(), SHA256()))
 
     def keys(self):
         numbers = self._key.public_key().public_numbers()
@@ -113,30 +115,39 @@ def _number(value):
     return _dashed(value.to_bytes((value.bit_length() + 7) // 8, "big")).decode()
 
 
-@asynccontextmanager
-async def cluster_for_tokens(issuer, folder, session_ms):
-    """A broker that checks tokens of `issuer` as in production, and ends a session after `session_ms`.
+@contextmanager
+def validated(issuer, folder):
+    """The properties of a broker that checks tokens of `issuer` as in production, while it starts.
 
-    Its validator reads the issuer's keys from a file (KIP-768). alice logs in by SCRAM. `orders` has a limit
-    of a minute.
-    """
+    Its validator reads the issuer's keys from a file (KIP-768), which must be allowed to the virtual machine
+    (since 3.9.1)."""
     keys = folder / "jwks.json"
     keys.write_text(issuer.keys())
-    properties = {
-        f"{LISTENER}.sasl.enabled.mechanisms": "OAUTHBEARER,SCRAM-SHA-512",
-        f"{BEARER}.sasl.jaas.config": f"{MODULE} required;",
-        f"{BEARER}.sasl.server.callback.handler.class": HANDLER,
-        f"{BEARER}.connections.max.reauth.ms": str(session_ms),
-        f"{BEARER}.sasl.oauthbearer.jwks.endpoint.url": keys.as_uri(),
-        f"{BEARER}.sasl.oauthbearer.expected.audience": AUDIENCE,
-        f"{BEARER}.sasl.oauthbearer.expected.issuer": ISSUER,
-        # Nobody but the proxy may read how topics are configured, and only by this name.
-        "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
-        "super.users": "User:tsproxy;User:alice;User:ANONYMOUS",
-    }
     allowed = f"-Dorg.apache.kafka.sasl.oauthbearer.allowed.urls={keys.as_uri()}"
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("JAVA_TOOL_OPTIONS", f"{os.environ.get('JAVA_TOOL_OPTIONS', '')} {allowed}".strip())
+        yield {
+            f"{LISTENER}.sasl.enabled.mechanisms": "OAUTHBEARER,SCRAM-SHA-512",
+            f"{BEARER}.sasl.jaas.config": f"{MODULE} required;",
+            f"{BEARER}.sasl.server.callback.handler.class": HANDLER,
+            f"{BEARER}.sasl.oauthbearer.jwks.endpoint.url": keys.as_uri(),
+            # A 4.4 broker does not start without these two.
+            f"{BEARER}.sasl.oauthbearer.expected.audience": AUDIENCE,
+            f"{BEARER}.sasl.oauthbearer.expected.issuer": ISSUER,
+        }
+
+
+@asynccontextmanager
+async def cluster_for_tokens(issuer, folder, session_ms):
+    """A broker that ends a session by a token of `issuer` after `session_ms`. alice logs in by SCRAM.
+    `orders` has a limit of a minute."""
+    with validated(issuer, folder) as properties:
+        properties |= {
+            f"{BEARER}.connections.max.reauth.ms": str(session_ms),
+            # Nobody but the proxy may read how topics are configured, and only by this name.
+            "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+            "super.users": "User:tsproxy;User:alice;User:ANONYMOUS",
+        }
         async with KafkaCluster(
             security="SASL_PLAINTEXT", users={"alice": "of-alice"}, properties=properties
         ) as it:

@@ -9,9 +9,10 @@ import pytest
 from aiokafka import AIOKafkaProducer
 from prometheus_client.parser import text_string_to_metric_families
 
-from tests.attacks.attacker import answer_to, far_ahead, metric, produce, until
+from tests.attacks.attacker import answer_to, far_ahead, metric, produce
 from tests.proxy.running import page
 from tests.proxy.test_admin_pages import OneProxy, Tags, report_of
+from tests.proxy.world import until
 from tsproxy.clock import Clock
 from tsproxy.model.addresses import Address
 from tsproxy.proxy.admin.http import AdminHttp

@@ -4,17 +4,14 @@
 of the unsecured validator in `test_principals`: it trims names and takes no claim twice.
 """
 
-import base64
-import json
 import os
 import time
 from functools import cache
 
 import pytest
 import pytest_asyncio
-from cryptography.hazmat.primitives import hashes
-from cryptography.hazmat.primitives.asymmetric import padding, rsa
 
+from tests.e2e.issuer import BEARER, Issuer, validated
 from tests.e2e.principals import AUTHORIZER, allow, names
 from tests.e2e.sasl import connect, produced
 from tests.proxy.world import until
@@ -24,37 +21,8 @@ from tsproxy.testing.proxy import RunningProxy
 pytestmark = pytest.mark.broker
 
 FULL = os.environ.get("TSPROXY_TEST") == "full"
-LISTENER = "listener.name.clients.oauthbearer"
-HANDLER = "org.apache.kafka.common.security.oauthbearer.OAuthBearerValidatorCallbackHandler"
-AUDIENCE, ISSUER = "this-cluster", "https://issuer.example.com"
 TOPICS = {"mallory": "mallory", "admin": "admin"}
 USERS = {"proxy": "password-of-the-proxy"}
-
-
-@cache
-def key_of(owner):
-    """Made by the test that needs it, not while tests are collected."""
-    return rsa.generate_private_key(public_exponent=65537, key_size=2048)
-
-
-def encoded(data):
-    return base64.urlsafe_b64encode(data).rstrip(b"=")
-
-
-def jwks():
-    numbers = key_of("issuer").public_key().public_numbers()
-    n, e = (encoded(number.to_bytes((number.bit_length() + 7) // 8)) for number in (numbers.n, numbers.e))
-    key = {"kty": "RSA", "kid": "own", "use": "sig", "alg": "RS256", "n": n.decode(), "e": e.decode()}
-    return json.dumps({"keys": [key]})
-
-
-def signed(claims, owner="issuer"):
-    """`claims` as a dict, or as the text of JSON."""
-    text = claims if isinstance(claims, str) else json.dumps(claims)
-    now = int(time.time())
-    text = text[:-1] + f',"iss":"{ISSUER}","aud":"{AUDIENCE}","iat":{now},"exp":{now + 3600}}}'
-    part = encoded(b'{"alg":"RS256","kid":"own"}') + b"." + encoded(text.encode())
-    return part + b"." + encoded(key_of(owner).sign(part, padding.PKCS1v15(), hashes.SHA256()))
 
 
 async def said(*tokens):
@@ -64,29 +32,25 @@ async def said(*tokens):
     yield b"\x01"
 
 
+@cache
+def issuer(name):
+    """Made by the test that needs it: a stranger signs by another key of the same name."""
+    return Issuer({})
+
+
+def signed(claims, by="the brokers'"):
+    return issuer(by).signed(claims)
+
+
 @pytest_asyncio.fixture(scope="module", loop_scope="module", params=["4.4.0", "3.9.1"] if FULL else ["4.4.0"])
 async def kafka(request, tmp_path_factory):
     """Brokers that go by the claim `client_id`."""
-    file = tmp_path_factory.mktemp("jwks") / "jwks.json"
-    file.write_text(jwks())
-    properties = {
-        **AUTHORIZER,
-        "connection.failed.authentication.delay.ms": "0",
-        "listener.name.clients.sasl.enabled.mechanisms": "SCRAM-SHA-512,OAUTHBEARER",
-        f"{LISTENER}.sasl.jaas.config": (
-            "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule required;"
-        ),
-        f"{LISTENER}.sasl.server.callback.handler.class": HANDLER,
-        f"{LISTENER}.sasl.oauthbearer.jwks.endpoint.url": file.as_uri(),
-        f"{LISTENER}.sasl.oauthbearer.sub.claim.name": "client_id",
-        # A 4.4 broker does not start without these two.
-        f"{LISTENER}.sasl.oauthbearer.expected.audience": AUDIENCE,
-        f"{LISTENER}.sasl.oauthbearer.expected.issuer": ISSUER,
-    }
-    with pytest.MonkeyPatch.context() as patch:
-        # Such a file must be allowed to the virtual machine (since 3.9.1).
-        allowed = f"-Dorg.apache.kafka.sasl.oauthbearer.allowed.urls={file.as_uri()}"
-        patch.setenv("JAVA_TOOL_OPTIONS", f"{os.environ.get('JAVA_TOOL_OPTIONS', '')} {allowed}".strip())
+    with validated(issuer("the brokers'"), tmp_path_factory.mktemp("jwks")) as properties:
+        properties |= {
+            **AUTHORIZER,
+            "connection.failed.authentication.delay.ms": "0",
+            f"{BEARER}.sasl.oauthbearer.sub.claim.name": "client_id",
+        }
         async with KafkaCluster(
             request.param, security="SASL_PLAINTEXT", users=USERS, properties=properties
         ) as it:

@@ -6,10 +6,11 @@ import time
 from collections.abc import AsyncIterator
 
 import pytest
-from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
+from aiokafka import AIOKafkaProducer
 from confluent_kafka import KafkaError, Message, Producer
 from confluent_kafka.admin import AdminClient, ConfigResource, ResourceType
 
+from tests.e2e.load import values_of
 from tests.full_only import brokers
 from tsproxy.testing.kafka_cluster import KafkaCluster
 from tsproxy.testing.proxy import RunningProxy
@@ -31,16 +32,6 @@ async def proxy(kafka: KafkaCluster, topic: str) -> AsyncIterator[RunningProxy]:
     await kafka.create_topic(topic, config=LIMITS)
     async with RunningProxy(kafka.bootstrap_servers) as running:
         yield running
-
-
-async def values_of(servers: str, topic: str, count: int) -> list[bytes]:
-    """The first `count` records, read by a consumer group member."""
-    consumer = AIOKafkaConsumer(
-        topic, bootstrap_servers=servers, group_id=f"group-of-{topic}"[:200], auto_offset_reset="earliest"
-    )
-    async with consumer:
-        async with asyncio.timeout(120):
-            return [(await consumer.getone()).value for _ in range(count)]
 
 
 def deliver(producer: Producer, topic: str, value: bytes, timestamp_ms: int) -> KafkaError | None:
@@ -67,7 +58,7 @@ async def test_without_acks_what_is_good_arrives_and_what_is_bad_does_not(
     async with asyncio.timeout(120):
         while (await kafka.end_offsets(topic))[0] < 3:  # what is sent to a closing connection is lost
             deliver(producer, topic, b"next", now_ms())
-    assert b"bad" not in await values_of(kafka.bootstrap_servers, topic, 3)
+    assert b"bad" not in await values_of(kafka, topic)
 
 
 async def test_a_brokers_configuration_does_not_tell_its_addresses(

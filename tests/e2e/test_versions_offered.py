@@ -6,9 +6,10 @@ import struct
 import pytest
 
 from rigs.differential.message_sets import Message, write_message
-from tests.attacks.attacker import HOST, answer_to, port_of, until
+from tests.attacks.attacker import HOST, answer_to, port_of
 from tests.e2e.sasl import connect
 from tests.full_only import BOTH_BROKERS
+from tests.proxy.world import until
 from tests.session.messages import produce
 from tests.wire.batches import batch
 from tsproxy.clock import Clock

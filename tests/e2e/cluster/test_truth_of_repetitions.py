@@ -7,65 +7,31 @@ import asyncio
 from collections import Counter
 
 import pytest
-from aiokafka import AIOKafkaProducer
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient
-from kafka import KafkaProducer
 
-from tests.e2e.told import is_stored
+from tests.clients.producers import CLIENTS, PATIENCE_S
 from tests.proxy.world import until
-from tsproxy.testing.java_producer import Acknowledged, JavaProducer, JavaRecord
+from tsproxy.clock import Clock
+from tsproxy.testing.client_options import ClientOptions
 from tsproxy.testing.proxy import RunningProxy
 
 RECORDS = 20
-PATIENCE_S = 120
 NOT_ENOUGH_REPLICAS = 19
 
 
-async def by_java(servers, topic):
-    options = {"bootstrap.servers": servers, "client.id": "java", "acks": "all"}
-    async with JavaProducer(options) as producer:
-        results = await producer.send_all(JavaRecord(topic, b"%d" % n) for n in range(RECORDS))
-    return Counter(isinstance(each, Acknowledged) for each in results)
-
-
-async def by_librdkafka(servers, topic, **more):
-    def send():
-        told = Counter()
-        options = {"bootstrap.servers": servers, "client.id": "librdkafka", "enable.idempotence": True}
-        producer = Producer(options | more)
-        for n in range(RECORDS):
-            producer.produce(topic, b"%d" % n, on_delivery=lambda error, _: told.update([error is None]))
-        assert producer.flush(PATIENCE_S) == 0
-        return told
-
-    return await asyncio.to_thread(send)
-
-
-async def by_aiokafka(servers, topic):
-    options = {"client_id": "aiokafka", "enable_idempotence": True}
-    async with AIOKafkaProducer(bootstrap_servers=servers, **options) as producer:
-        sent = [await producer.send(topic, b"%d" % n) for n in range(RECORDS)]
-        ended = await asyncio.gather(*sent, return_exceptions=True)
-    return Counter(not isinstance(each, BaseException) for each in ended)
-
-
-async def by_kafka_python(servers, topic):
-    def send():
-        producer = KafkaProducer(bootstrap_servers=servers, client_id="kafka-python", acks="all")
-        told = Counter(is_stored(each) for each in [producer.send(topic, b"%d" % n) for n in range(RECORDS)])
-        producer.close()
-        return told
-
-    return await asyncio.to_thread(send)
-
-
-CLIENTS = {
-    "java": by_java,
-    "librdkafka": by_librdkafka,
-    "aiokafka": by_aiokafka,
-    "kafka-python": by_kafka_python,
+IDEMPOTENT = {
+    "java": {},
+    "librdkafka": {"enable.idempotence": True},
+    "aiokafka": {"enable_idempotence": True},
+    "kafka-python": {"acks": "all"},
 }
+
+
+async def told_by(client, servers, topic, **more):
+    options = ClientOptions(servers)
+    async with CLIENTS[client](options, patient=True, **IDEMPOTENT[client], **more) as send:
+        return Counter(await send(topic, [(None, b"%d" % n, Clock().now_ms()) for n in range(RECORDS)]))
 
 
 def leader_of(kafka, topic):
@@ -104,9 +70,10 @@ async def test_what_is_sent_again_until_replicas_are_back_is_counted_once_and_gi
 
         await until(is_short_everywhere)
         sending = [
-            asyncio.create_task(send(proxy.bootstrap_servers, topics[name])) for name, send in CLIENTS.items()
+            asyncio.create_task(told_by(name, proxy.bootstrap_servers, topics[name])) for name in CLIENTS
         ]
-        lost = await by_librdkafka(proxy.bootstrap_servers, gives_up, **{"message.timeout.ms": 4_000})
+        impatient = {"message.timeout.ms": 4_000}
+        lost = await told_by("librdkafka", proxy.bootstrap_servers, gives_up, **impatient)
 
         def all_are_sent_again():
             rejected = {line["topic"] for line in proxy.decisions() if line.get("error_code") == 19}

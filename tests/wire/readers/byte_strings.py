@@ -2,18 +2,16 @@
 
 from hypothesis import strategies as st
 
+from tests.wire import batches
 from tsproxy.model.kafka import LONG_MAX, LONG_MIN
 
 
 def varint(value: int, width: int = 0) -> bytes:
     """A zigzag varint; `width` pads it to that many bytes, as no encoder would."""
-    raw = ((value << 1) ^ (value >> 63)) & 0xFFFF_FFFF_FFFF_FFFF
-    out = bytearray()
-    while raw > 0x7F or len(out) + 1 < width:
-        out.append(raw & 0x7F | 0x80)
-        raw >>= 7
-    out.append(raw)
-    return bytes(out)
+    plain = batches.varint(value)
+    if width <= len(plain):
+        return plain
+    return plain[:-1] + bytes([plain[-1] | 0x80]) + b"\x80" * (width - len(plain) - 1) + b"\x00"
 
 
 def sized(data: bytes | None) -> bytes:
