@@ -26,9 +26,9 @@ from confluent_kafka.admin import (
 )
 
 from rigs.truth.books import Books, report_of
+from rigs.truth.clients import CLIENTS, PATIENCE_S
 from rigs.truth.outcomes import AGAIN, REJECTED
 from tests.attacks.attacker import metric
-from tests.clients.producers import CLIENTS, PATIENCE_S
 from tests.proxy.world import until
 from tsproxy.clock import Clock
 from tsproxy.testing.kafka_cluster import KafkaCluster

@@ -11,6 +11,7 @@ import pytest
 import pytest_asyncio
 
 from rigs.truth.books import COUNTS, Books, ids_of, report_of, stored
+from rigs.truth.clients import CLIENTS, PATIENCE_S, librdkafka
 from rigs.truth.outcomes import (
     AGAIN,
     ANY_TIME,
@@ -24,7 +25,6 @@ from rigs.truth.outcomes import (
     Row,
     config_of,
 )
-from tests.clients.producers import CLIENTS, PATIENCE_S, librdkafka
 from tests.proxy.world import until
 from tsproxy.clock import Clock
 from tsproxy.testing.client_options import ClientOptions

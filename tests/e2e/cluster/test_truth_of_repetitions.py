@@ -10,7 +10,7 @@ import pytest
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient
 
-from tests.clients.producers import CLIENTS, PATIENCE_S
+from rigs.truth.clients import CLIENTS, PATIENCE_S
 from tests.proxy.world import until
 from tsproxy.clock import Clock
 from tsproxy.testing.client_options import ClientOptions
