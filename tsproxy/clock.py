@@ -12,6 +12,10 @@ class Clock:
         """Milliseconds since the epoch, like a broker's `System.currentTimeMillis`."""
         return time.time_ns() // 1_000_000
 
+    def thread_us(self) -> int:
+        """Microseconds of CPU time that the calling thread has used."""
+        return time.thread_time_ns() // 1_000
+
     def monotonic_us(self) -> int:
         """Microseconds since some moment in the past (CLOCK_MONOTONIC on Linux)."""
         return time.monotonic_ns() // 1_000

@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import random
 import threading
+import time
 from dataclasses import dataclass, field, replace
 
 import pytest
@@ -14,11 +15,17 @@ from tests.proxy.frames import answer, request
 from tests.proxy.loops import on_both_loops
 from tests.proxy.wire import is_reading, wire
 from tests.proxy.world import PATIENCE_S, World, until
-from tests.session.conversation import NOW_MS, view_of
+from tests.session.conversation import NOW_MS, view_by, view_of
 from tests.session.messages import produce
 from tests.wire.batches import LZ4, batch, record
 from tsproxy.clock import Clock
 from tsproxy.config.settings import ConnectionLimits
+from tsproxy.model.custom_rule import CustomRule
+from tsproxy.model.kafka import ErrorCode
+from tsproxy.model.records import Fault
+from tsproxy.model.verdict import TopicLimits
+from tsproxy.model.view import SessionLimits
+from tsproxy.policy.checks.faults import OUR_LIMITS
 from tsproxy.proxy.connections.judge_pool import JudgePool
 from tsproxy.proxy.limits.process import ProcessLimits
 from tsproxy.session.job import Job
@@ -26,7 +33,8 @@ from tsproxy.session.job import Job
 HALF_MIB = random.Random(7).randbytes(1 << 19)
 LARGE = batch([NOW_MS], LZ4, value=HALF_MIB)
 """Stays large in whatever codec."""
-OTHER = produce({"t": {0: batch([NOW_MS])}}, correlation_id=2)
+GOOD = batch([NOW_MS])
+OTHER = produce({"t": {0: GOOD}}, correlation_id=2)
 
 
 class Gated(JudgePool):
@@ -199,3 +207,54 @@ async def test_a_connection_without_ends_that_is_cut_while_threads_work_for_it_i
         assert the.ended.is_set()
         world.judges.may_go.set()
         world.readers.may_go.set()
+
+
+class Busy:
+    """A rule that uses so much CPU for each batch, or waits so long."""
+
+    def __init__(self, cpu_s=0.0, wait_s=0.0):
+        self.cpu_s, self.wait_s = cpu_s, wait_s
+
+    def culprits(self, times_ms, _):
+        time.sleep(self.wait_s)
+        end_s = time.thread_time() + self.cpu_s
+        while time.thread_time() < end_s:
+            sum(range(1_000))
+        return ()
+
+
+def busy_view(rule, **bounds):
+    view = view_by("busy", limits=TopicLimits(), custom_rules=(CustomRule("busy", rule),))
+    return replace(view, limits=SessionLimits(**bounds))
+
+
+@on_both_loops
+async def test_a_request_that_takes_a_thread_too_long_is_answered_and_others_are_served():
+    """No charge counts the time of the rule: the clock alone ends the work."""
+    world = World()
+    async with wire(world, busy_view(Busy(cpu_s=0.5), judging_time_ms=200)) as one, wire(world) as another:
+        sent = produce({"t": {0: batch([NOW_MS] * 10_001), 1: GOOD, 2: GOOD}}, correlation_id=1)
+        await one.client_sends(sent)
+        await until(lambda: one.relay._session.is_judging)
+        await another.client_sends(request(5))
+        assert await another.broker_gets(len(request(5))) == request(5)
+        await another.broker_sends(answer(5))
+        assert await another.client_gets(len(answer(5))) == answer(5)
+        assert one.relay._session.is_judging
+        await until(lambda: len(world.outcomes) == 2)
+    texts = {each.error_message for each in world.outcomes if each.error_code == ErrorCode.INVALID_RECORD}
+    assert texts == {OUR_LIMITS[Fault.JUDGED_TOO_LONG]}
+
+
+@on_both_loops
+@pytest.mark.parametrize(("rule", "is_named"), [(Busy(cpu_s=0.15), True), (Busy(wait_s=0.15), False)])
+async def test_a_request_that_takes_the_loop_too_long_is_named(rule, is_named):
+    world, sent = World(), produce({"t": {0: GOOD}}, correlation_id=1)
+    async with wire(world, busy_view(rule)) as the:
+        await the.client_sends(sent)
+        await the.broker_gets(len(sent))
+    lines = world.logged.of("loop_held")
+    facts = [(line["step"], line["api"], line["size"], line["rule"]) for line in lines]
+    assert facts == ([("ClientBytes", "Produce", len(sent), "busy")] if is_named else [])
+    assert all(150 <= line["held_ms"] < 5_000 for line in lines)
+    assert world.metric('tsproxy_loop_held_seconds_count{api="Produce"}') == len(lines)

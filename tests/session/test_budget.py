@@ -21,12 +21,21 @@ from tests.wire.batches import GZIP, LZ4, NONE, SNAPPY, XERIAL_HEADER, ZSTD, bat
 from tests.wire.blobs import gzip_of_empty_blocks
 from tests.wire.gzip_calls import noted
 from tsproxy.model.custom_rule import CustomRule
-from tsproxy.model.policy import NO_POLICY, Match, Policy, Rule, RuleSettings
+from tsproxy.model.kafka import ErrorCode
+from tsproxy.model.policy import NO_POLICY, Match, Mode, Policy, Rule, RuleSettings
 from tsproxy.model.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from tsproxy.model.records import Fault, RecordFacts
 from tsproxy.model.verdict import Accept, TopicLimits
 from tsproxy.model.view import SessionLimits, View
-from tsproxy.session.job import A_STEP, AN_ODD_BATCH, BYTES_A_RECORD, StoppedError, Work
+from tsproxy.session.job import (
+    A_STEP,
+    AN_ODD_BATCH,
+    BYTES_A_RECORD,
+    StoppedError,
+    TooDearError,
+    Work,
+    all_steps,
+)
 from tsproxy.session.policies import of_anybody
 from tsproxy.session.produce import bare_messages, cost
 from tsproxy.session.produce.judge_partitions import judge_all, judge_steps
@@ -423,3 +432,65 @@ def test_a_bomb_is_rejected_by_name_and_costs_little(codec, bomb):
     assert int(grown_mib) <= 16
     assert code == "87 0"
     assert "limits.decompressed_batch" in text
+
+
+# -- The CPU time of one request ----------------------------------------------------------------------
+
+
+class SpentUs:
+    """The CPU time of a thread, in us. Each look at it, and each batch that the rule gets, adds to it."""
+
+    def __init__(self, a_look=0, a_batch=0):
+        self.now, self.a_look, self.a_batch = 0, a_look, a_batch
+
+    def __call__(self):
+        self.now += self.a_look
+        return self.now
+
+    def culprits(self, times_ms, _):
+        self.now += self.a_batch
+        return ()
+
+
+def judged_in(spent, *records, **settings):
+    rule = Rule("own", Match(), RuleSettings(**{"custom_rules": (CustomRule("slow", spent),), **settings}))
+    bounds = SessionLimits(judging_time_ms=1_000)
+    view = View(topics={"t": LIMITS}, limits=bounds, policy=Policy(rules=(rule,)))
+    work = Work(bounds)
+    work.begin_turn(spent)
+    found = all_steps(judge_steps(HEADER, request_of(*records), of_anybody(view), NOW_MS, work))
+    return [one.verdict for one in found], [one.batch.records for one in found]
+
+
+@pytest.mark.parametrize("codec", [NONE, GZIP, ZSTD])
+def test_batches_are_rejected_by_name_once_their_request_took_too_long(codec):
+    """A batch that is judged keeps its verdict. No charge has counted the time of the rule."""
+    found, _ = judged_in(SpentUs(a_batch=600_000), *[of(1, codec)] * 4)
+    assert passed(found) == [True, True, False, False]
+    assert "limits.judging_time" in found[2].error_message
+    assert found[2].error_code == ErrorCode.INVALID_RECORD
+
+
+def test_nothing_more_is_read_once_a_request_took_too_long():
+    _, read = judged_in(SpentUs(a_look=100_000), *[of(1)] * 50, custom_rules=())
+    assert 0 < sum(read) < 10
+
+
+@pytest.mark.parametrize("settings", [{"mode": Mode.AUDIT}, {"mode": Mode.OFF}])
+def test_where_nothing_is_rejected_nothing_is_too_dear(settings):
+    found, _ = judged_in(SpentUs(a_look=900_000), *[of(1)] * 4, **settings)
+    assert passed(found) == [True] * 4
+
+
+def test_a_slow_machine_has_ten_times_the_estimate():
+    spent, work = SpentUs(), Work(SessionLimits(judging_time_ms=1))
+    for _ in range(2):  # each in another thread
+        work.begin_turn(spent)
+        spent.now += 50_000
+        work.look(5_000)
+        work.end_turn()
+        spent.now += 10**9  # the thread's own, with other requests
+    work.begin_turn(spent)
+    spent.now += 101
+    with pytest.raises(TooDearError):
+        work.look(10)

@@ -143,6 +143,7 @@ FRAME_CUT_SHORT: Final = warning(
     "frame_cut_short", *_CLIENT, "received_bytes", "announced_bytes", "suppressed"
 )
 SESSION_CLOSED: Final = warning("session_closed", *_CLIENT, "reason", "text", "suppressed")
+LOOP_HELD: Final = warning("loop_held", *_CLIENT, "step", "api", "size", "rule", "held_ms", "suppressed")
 SESSION_CRASHED: Final = error("session_crashed", *_CLIENT, "error", "frames", "suppressed")
 CONNECTION_MONITOR_CRASHED: Final = error("connection_monitor_crashed", *_CRASHED)
 

@@ -48,6 +48,8 @@ class Fault(Enum):
     """Our own limit: `limits.decompressed_request`, reached by this batch or one before it."""
     REQUEST_OF_TOO_MANY_RECORDS = auto()
     """Our own limit: `limits.records_per_request`, reached by this batch or one before it."""
+    JUDGED_TOO_LONG = auto()
+    """Our own limit: `limits.judging_time`, reached by this batch or one before it."""
 
 
 DELETE_HORIZON: Final = 0x40

@@ -36,6 +36,8 @@ class SessionLimits:
     records_per_request: int = 20_000_000
     culprits_listed: int = 10_000
     zstd_window: int = 8 * 1024 * 1024
+    judging_time_ms: int = 10_000
+    """CPU time of a thread for one request, or ten times the estimate of its work if that is more."""
     throttle_ms: int | None = 1_000
     """The longest throttle time of one answer (`limits.throttle`). None: clients are never throttled."""
 

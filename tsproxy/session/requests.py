@@ -5,7 +5,7 @@ slot in the queue. The slot says what is done with the answer.
 """
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Final
 
 from tsproxy.model.kafka import ApiKey
@@ -44,6 +44,17 @@ from tsproxy.wire.masking import MASKED
 from tsproxy.wire.primitives import DecodeError
 
 MAX_WAITING_BYTES: Final = 1 << 20
+_API: Final = {api_key: api.name for api_key, api in APIS.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class LastRequest:
+    """The request that a session has taken last: the name of its API, its size in bytes, and the rule for its
+    first batch if it was judged."""
+
+    api: str = "none"
+    size: int = 0
+    rule: str | None = None
 
 
 class Requests:
@@ -54,7 +65,13 @@ class Requests:
         self._produce = produce
         self.frames = RequestFrames(limits.produce_frame, limits.other_frame)
         self.is_paused = False
+        self._last = -1, 0
         self._budget: DecompressionBudget | None = None
+
+    @property
+    def last(self) -> LastRequest:
+        api_key, size = self._last
+        return LastRequest(_API[api_key], size, self._produce.last_rule) if api_key in _API else LastRequest()
 
     def feed(self, data: bytes) -> None:
         """Add one read of the client. The fast path may have spent some of its budget."""
@@ -86,6 +103,7 @@ class Requests:
                     self._raw_token(received)
                 else:
                     header = read_request_header(memoryview(received)[SIZE_BYTES:])
+                    self._last, self._produce.last_rule = (header.api_key, len(received)), None
                     self._take(Request(received, header, now_ms, budget))
         except NotKafkaError as error:
             state.reject(CloseReason.NOT_KAFKA, str(error))

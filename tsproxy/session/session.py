@@ -50,7 +50,7 @@ from tsproxy.session.lifetime import (
 from tsproxy.session.penalties import Penalties
 from tsproxy.session.produce.flow import ProduceFlow
 from tsproxy.session.reading import AnswerRead, NodeWanted, Unreadable
-from tsproxy.session.requests import RELAYED, Requests
+from tsproxy.session.requests import RELAYED, LastRequest, Requests
 from tsproxy.session.state import State
 from tsproxy.session.states import Cause, SessionState
 from tsproxy.session.throttle import Throttle
@@ -188,6 +188,10 @@ class Session:
         """True while a request waits for its topics' names or limits, or an answer for a node. The caller
         then gives the session each new view at once, else with the next event."""
         return self._state.current is SessionState.NAMING or self._answers.waits
+
+    @property
+    def last_request(self) -> LastRequest:
+        return self._requests.last
 
     @property
     def is_judging(self) -> bool:

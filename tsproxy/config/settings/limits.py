@@ -36,6 +36,11 @@ SESSION_LIMITS: Final = keys_for(
         ),
         "culprits_listed": live(number(1, 1_000_000), "Most culprits listed in one answer; all are counted."),
         "zstd_window": live(SIZE, "Largest window a zstd frame may ask for."),
+        "judging_time_ms": live(
+            DURATION,
+            "CPU time that a thread may spend on one Produce request, or ten times the estimate of its work "
+            "if that is more; batches beyond it are rejected unread, too.",
+        ),
         "throttle_ms": live(
             or_word(DURATION, "off"),
             "A client is throttled while the proxy rejects more than 1,000 of its batches a second, or 64 "

@@ -60,6 +60,9 @@ OUR_LIMITS: Final[dict[Fault, str]] = {
         "The request's batches up to this one hold more records than the proxy's limits.records_per_request "
         "allows"
     ),
+    Fault.JUDGED_TOO_LONG: (
+        "The request's batches up to this one took the proxy more than limits.judging_time allows"
+    ),
 }
 
 

@@ -7,10 +7,10 @@ one event sends to an end leave in one write.
 import asyncio
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import assert_never
+from typing import Final, assert_never
 
 from tsproxy.decisions.totals import Totals
-from tsproxy.log_events.catalogue import BY_NAME, SASL_FAILED, SESSION_CRASHED, LogEvent
+from tsproxy.log_events.catalogue import BY_NAME, LOOP_HELD, SASL_FAILED, SESSION_CRASHED, LogEvent
 from tsproxy.model.addresses import Address, counted_as
 from tsproxy.model.outcome import Peer
 from tsproxy.model.view import View
@@ -56,6 +56,9 @@ from tsproxy.session.events import (
 )
 from tsproxy.session.lifetime import Stage
 from tsproxy.session.session import Session
+
+HELD_US: Final = 100_000
+"""From this CPU time on, a step of one connection is named in the log: nobody else was served meanwhile."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,6 +164,7 @@ class SessionDriver:
         if isinstance(event, Crashed):
             return self._crashed(event.error)
         clock = self._context.clock
+        began_us, used_us = clock.monotonic_us(), clock.thread_us()
         try:
             effects = self.session.feed(event, clock.now_ms(), clock.monotonic_ms())
             if self.session.owes_totals:
@@ -171,7 +175,19 @@ class SessionDriver:
             return self._crashed(error)
         if self._stopwatch is not None:
             self._stopwatch.look()
+        if clock.monotonic_us() - began_us > HELD_US:
+            self._tell_if_held(event, clock.thread_us() - used_us)
         return ending
+
+    def _tell_if_held(self, event: Event, used_us: int) -> None:
+        """Name the request that has kept the event loop from all others. `used_us` is CPU time, since a slow
+        machine is no client's fault."""
+        if used_us <= HELD_US:
+            return
+        last = self.session.last_request
+        self._context.metrics.loop_was_held(last.api, used_us / 1e6)
+        facts = {"api": last.api, "size": last.size, "rule": last.rule, "held_ms": used_us // 1_000}
+        self.note(LOOP_HELD, {"step": type(event).__name__, **facts})
 
     def drain_totals(self) -> list[Totals] | Ending:
         """The batches that the fast path has counted since the last call, or the ending after an error."""

@@ -12,6 +12,7 @@ import threading
 from collections.abc import Callable, Generator
 from typing import Final
 
+from tsproxy.clock import Clock
 from tsproxy.proxy.turns import Turns
 from tsproxy.session.job import Job, StoppedError
 from tsproxy.session.verdict import Judged
@@ -52,8 +53,9 @@ class Ticket:
 class JudgePool:
     """The judges of one process; their threads start with the first request that needs them."""
 
-    def __init__(self, threads: int = JUDGES) -> None:
+    def __init__(self, threads: int = JUDGES, clock: Clock | None = None) -> None:
         self._abandoned_bytes = 0
+        self._clock = clock or Clock()
         self._changed = threading.Condition()
         self._is_stopped = False
         self._most = threads
@@ -133,7 +135,7 @@ class JudgePool:
 
     def _work(self) -> None:
         while (ticket := self._next()) is not None:
-            result = _turn(ticket)
+            result = _turn(ticket, self._clock)
             self._rest(ticket, result)
             result = None
             del ticket  # keep no references until the next turn
@@ -157,12 +159,13 @@ class JudgePool:
             done(result)
 
 
-def _turn(ticket: Ticket) -> Judged | BaseException | None:
+def _turn(ticket: Ticket, clock: Clock) -> Judged | BaseException | None:
     """The result after one slice of work; None if there is more to do, or if the request was stopped."""
     job = ticket.job
     if job is None:
         return None
     ends = job.work.done + SLICE
+    job.work.begin_turn(clock.thread_us)
     try:
         steps = ticket.steps = ticket.steps or job.steps()
         while job.work.done < ends:
@@ -174,4 +177,6 @@ def _turn(ticket: Ticket) -> Judged | BaseException | None:
         return None
     except BaseException as error:  # any error ends only that session, and no judge
         return error
+    finally:
+        job.work.end_turn()
     return None

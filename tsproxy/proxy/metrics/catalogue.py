@@ -97,6 +97,11 @@ EVENT_LOOP_LAG: Final = histogram_row(
     "tsproxy_event_loop_lag_seconds",
     "How late the event loop ran scheduled work, measured four times a second",
 )
+LOOP_HELD: Final = histogram_row(
+    "tsproxy_loop_held_seconds",
+    "CPU time of each step of one client's connection that took the event loop more than 0.1 s",
+    ("api",),
+)
 
 # Connections and limits
 CONNECTIONS: Final = gauge_row(

@@ -27,6 +27,7 @@ from tsproxy.proxy.metrics.totals import as_text, families_now
 from tsproxy.proxy.pipe import Tally
 from tsproxy.session.effects import ReasonToClose, SessionCounter
 
+_HELD: Final = (0.2, 0.5, 1, 2, 5, 10)
 _TAKEN: Final = frozenset({VerdictName.ACCEPTED, VerdictName.REPAIRED})
 
 
@@ -92,6 +93,7 @@ class Metrics:
             self._limits_reached.labels(limit)
         self.rule_failures = catalogue.RULE_FAILURES.counter(registry)
         self.timings = Timings()
+        self._loop_held = catalogue.LOOP_HELD.histogram(_HELD)
         self._drift = DriftMetric()
         self._busiest = busiest = BusiestTopics(catalogue.TOPIC_RECORDS)
 
@@ -101,7 +103,7 @@ class Metrics:
         self._topics = TopicMetric(catalogue.TOPIC_BAD_RECORDS, exists)
         self.rules = RuleMetric()
         by_topic = (self._topics, self._busiest)
-        for collector in (self.timings, self._drift, *by_topic, self.rules, _Plain(self)):
+        for collector in (self.timings, self._loop_held, self._drift, *by_topic, self.rules, _Plain(self)):
             registry.register(collector)
 
     def book(self, totals: Totals) -> None:
@@ -146,6 +148,9 @@ class Metrics:
 
     def session_closed(self, listener: str, reason: ReasonToClose) -> None:
         self._closed.labels(listener, reason).inc()
+
+    def loop_was_held(self, api: str, seconds: float) -> None:
+        self._loop_held.labels(api).observe(seconds)
 
     def limit_reached(self, limit: Limit) -> None:
         self._limits_reached.labels(limit).inc()

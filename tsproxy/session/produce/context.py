@@ -41,6 +41,10 @@ class PartitionReader:
         found = record_set.scan(records, _SCANNED, to_the_end=self._may_be_many)
         return self._context_of(records, found)
 
+    def unread(self, records: memoryview | None) -> BatchContext:
+        """The same once the request is too dear: no batch is read."""
+        return replace(self.read(records), others=NO_OTHERS)
+
     def may_rewrite(self, found: RecordSet, records: memoryview | None) -> bool:
         """True if the rule rewrites batches and the set is exactly one batch. If the set has anything else,
         the broker must reject it, and a rewrite here would lose it."""
@@ -130,7 +134,8 @@ class _Opened:
             return None
         recompressed = is_recompressed(batch.codec_id, self.limits)
         is_compressed = batch.codec_id != Codec.NONE
-        if is_compressed:  # it may take long, and give nothing that is charged
+        # It may take long, and give nothing that is charged.
+        if is_compressed and not self.work.is_too_dear:
             self.work.look(len(batch.data) // BYTES_A_RECORD)
 
         def read(bounds: SessionLimits) -> RecordFacts:

@@ -48,6 +48,8 @@ class ProduceFlow:
         self._judging: Request | None = None
         """The request that a thread judges."""
         self._records_taken = 0
+        self.last_rule: str | None = None
+        """The rule of the first batch that was judged last."""
 
     def read_begins(self) -> None:
         """The next requests came in one read. If they have many records together, threads judge them."""
@@ -176,6 +178,8 @@ class ProduceFlow:
 
     def _apply(self, judgement: Judgement, now_ms: int) -> None:
         state, verdict = self._state, judgement.verdict
+        if partitions := verdict.forwarded or verdict.rejected:
+            self.last_rule = partitions[0].policy.rule
         if state.view.policy.asks_broker:
             state.effects += [TopicWanted(topic) for topic in sorted(verdict.unknown_topics)]
         self._naming.judged(verdict)

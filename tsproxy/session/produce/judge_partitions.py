@@ -20,7 +20,7 @@ from tsproxy.policy.checks.request import a_bit_is_set
 from tsproxy.policy.checks.whole_request import reject_whole_request
 from tsproxy.policy.context import BatchContext, RequestContext
 from tsproxy.policy.judge import ACCEPT, Decision, decide, judge
-from tsproxy.session.job import Work, all_steps
+from tsproxy.session.job import TooDearError, Work, all_steps
 from tsproxy.session.policies import Policies, of_anybody
 from tsproxy.session.produce.context import PartitionReader
 from tsproxy.session.produce.rewrite import rewritten
@@ -85,28 +85,38 @@ def judge_steps(
             limits=limits,
             work=work,
         )
-        context = reader.read(data.records)
+        try:
+            context = reader.read(data.records)
+        except TooDearError:
+            context = reader.unread(data.records)
         partitions.append(_Partition(reader, data.records, context, topic.topic_id, is_unknown))
-        work.look()
+        work.step()
         yield
     found: list[_Decided] = []
     listed = limits.culprits_listed  # bounds the culprits in one answer, over all its partitions
     for partition in partitions:
-        decided = _decide_by_fresh_limits(partition, listed, policies)
+        try:
+            decided = _decide_by_fresh_limits(partition, listed, policies)
+        except TooDearError:
+            decided = _decide_unread(partition)
         if isinstance(decided.decision.verdict, Reject):
             listed -= len(decided.decision.verdict.violations)
             work.kept_bytes += _CULPRIT_BYTES * len(decided.decision.verdict.violations)
         if decided.rewritten is not None:
             work.kept_bytes += len(decided.rewritten.records)
         found.append(decided)
-        work.look()
+        work.step()
         yield
     is_rejected = any(isinstance(each.decision.verdict, Reject) for each in found)
     whole = reject_whole_request([partition.context for partition in partitions]) if is_rejected else None
     verdicts: list[PartitionVerdict] = []
     for decided in found:
-        verdicts.append(_verdict_on(decided, whole))
-        work.look()
+        try:
+            verdict = _verdict_on(decided, whole)
+        except TooDearError:
+            verdict = _verdict_on(_decide_unread(decided.partition), whole)
+        verdicts.append(verdict)
+        work.step()
         yield
     return verdicts
 
@@ -124,6 +134,15 @@ class _Decided:
     def repaired(self) -> bytes | None:
         """The batch as it is forwarded, if its timestamps are repaired."""
         return self.rewritten.records if self.rewritten and self.rewritten.repair else None
+
+
+def _decide_unread(partition: _Partition) -> _Decided:
+    """The decision once the request is too dear: as for a batch beyond any other limit of the proxy."""
+    context = partition.reader.unread(partition.records)
+    decision = decide(context)
+    if context.is_extended and not isinstance(decision.verdict, Reject):  # never forwarded with bit 6
+        decision = Decision(reject_fault(Fault.JUDGED_TOO_LONG))
+    return _Decided(replace(partition, context=context), decision)
 
 
 def _decide_by_fresh_limits(partition: _Partition, listed: int, policies: Policies) -> _Decided:

@@ -98,7 +98,7 @@ def judge_unread_request_steps(
         request = k00_produce.read_request(header.api_version, body, names=names)
     except DecodeError as error:
         return Malformed(str(error))
-    work.look(A_PARTITION)
+    work.step(A_PARTITION)
     yield
     steps = judge_request_steps(header, request, request_frame, policies, now_ms, work)
     return (yield from steps)
