@@ -194,7 +194,7 @@ class Publication:
         """The report with its owners, its history and its links, and the facts of its days. `processes`:
         those that wrote the log, by day."""
         if isinstance(self.owners, Owners):
-            report = owners.assigned(report, self.owners, tables.clients, tables.watched)
+            report = owners.assigned(report, self.owners, tables.clients, tables.watched, tables.all_repaired)
         if self.rollup is None:
             return self.linked(report, [], {})
         first, last = (date.fromisoformat(report[key]) for key in ("first_day", "last_day"))

@@ -26,12 +26,12 @@ KEY: Final = (
 
 SUMS: Final = ("batches", "records", "bad_records", "collateral_records", "bytes", "requests")
 
-OPTIONAL_SUMS: Final = ("records_unread", "records_limits_unknown", "out_of_order_records")
+OPTIONAL_SUMS: Final = ("records_unread", "records_limits_unknown")
 """Sums that a line leaves out if they are 0."""
 
 _COUNTERS: Final = (
     *("first_ts", "last_ts", "addresses", "drift_min_ms", "drift_max_ms"),
-    *(*OPTIONAL_SUMS, "out_of_order_max_ms", "hist", "ahead", "behind"),
+    *(*OPTIONAL_SUMS, "hist", "ahead", "behind"),
 )
 _INTERVAL: Final = ("interval_start", "interval_ms")
 _HEARTBEAT: Final = ("seq_first", "lines_dropped", "decisions_suppressed", "batches_folded")

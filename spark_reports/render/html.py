@@ -15,9 +15,9 @@ from spark_reports.render import (
     navigation,
     owners,
     pictures,
-    plain,
     plots,
     producers,
+    repaired,
     rules,
     talk,
 )
@@ -118,14 +118,11 @@ def _page(report: Report, rows: int) -> str:
             compared.far_behind(report, rows),
             is_closed=True,
         ),
-        *(
-            Section(
-                t.key.replace("_", "-"),
-                f"{t.title}: {words.many(len(plain.rows_of(t, report)), 'row')}",
-                plain.on_page(t, report, rows),
-                is_closed=True,
-            )
-            for t in plain.there(report)
+        Section(
+            "repaired",
+            f"Repaired: {repaired.in_all(report)}",
+            repaired.repaired(report["repaired"][:rows], totals["records_repaired"]),
+            is_closed=True,
         ),
         Section(
             "reasons",

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
-from spark_reports.render import compared, lists, owners, plain, producers, rules
+from spark_reports.render import compared, lists, owners, producers, repaired, rules
 from spark_reports.render.balance import parts_of, sent_again
 from spark_reports.render.tables import Columns, Row
 from spark_reports.report import causes, missing, words
@@ -52,7 +52,7 @@ def render(report: Report) -> str:
         _what_if(report),
         _watched(report),
         _far_behind(report),
-        *_plain(report),
+        _repaired(report),
         _topics(report),
         _rules(report),
         _missing(report),
@@ -160,10 +160,9 @@ def _far_behind(report: Report) -> str:
     return _section("Far behind the clock", words.FAR_BEHIND, table) if table else ""
 
 
-def _plain(report: Report) -> Iterator[str]:
-    for asked in plain.there(report):
-        table = _table(plain.columns(asked), plain.rows_of(asked, report))
-        yield _section(asked.title, table)
+def _repaired(report: Report) -> str:
+    table = _table(repaired.COLUMNS, report["repaired"])
+    return _section("Repaired", f"In all: {repaired.in_all(report)}.", table) if table else ""
 
 
 def _rules(report: Report) -> str:

@@ -5,7 +5,7 @@ People get the page that is theirs instead of a filter, which would need a scrip
 
 from collections.abc import Callable, Iterator, Sequence
 
-from spark_reports.render import compared, html, lists, owners, producers, talk
+from spark_reports.render import compared, html, lists, owners, producers, repaired, talk
 from spark_reports.render.html import Section
 from spark_reports.report import links, words
 from spark_reports.report.headline import rejected_records
@@ -16,11 +16,14 @@ from tsproxy.model.markup import Markup, element
 
 
 def pages(report: Report) -> Iterator[tuple[str, str]]:
-    """(file name, text) of each page: a team with producers that were, or would be, rejected; a topic that
-    the report lists, with at least three rejected producers."""
-    owned = report.get("owners")
+    """(file name, text) of each page: a team with records that were rejected, would be, or were repaired; a
+    topic that the report lists, with at least three rejected producers."""
+    owned = report["owners"]
     for team in owned["teams"] if owned else []:
-        if team["producers"] or any(row["team"] == team["team"] for row in report["would_reject"]):
+        if any(
+            team[name]
+            for name in ("producers", "would_reject_records", "far_behind_records", "repaired_records")
+        ):
             yield links.page("team", team["team"]), of_team(report, team)
     for topic in report["topics"]:
         if has_page(topic):
@@ -31,6 +34,7 @@ def of_team(report: Report, team: Team) -> str:
     """The page of a team: its producers with their evidence and letters, and what would be rejected."""
     own = [each for each in report["producers"] if each.get("team") == team["team"]]
     behind, watched = words.far_behind([row for row in report["would_reject"] if row["team"] == team["team"]])
+    own_repaired = [row for row in report["repaired"] if row["team"] == team["team"]]
     would = compared.how_many(team["would_reject_records"], team["would_reject_producers"])
     name = words.team(team["team"])
     rejected = compared.how_many(team["rejected_records"], team["producers"])
@@ -47,6 +51,11 @@ def of_team(report: Report, team: Team) -> str:
                 )
                 if watched
                 else None,
+            ),
+            Section(
+                "repaired",
+                f"Repaired: {compared.how_many(team['repaired_records'], team['repaired_producers'])}",
+                repaired.repaired(own_repaired[:rows], team["repaired_records"]),
             ),
             Section(
                 "behind",

@@ -4,7 +4,7 @@ import json
 from collections.abc import Callable, Iterable, Sequence
 from datetime import date, timedelta
 from operator import itemgetter
-from typing import Any, Final, cast
+from typing import Any, Final
 
 from spark_reports.log import file_counts
 from spark_reports.log.completeness import (
@@ -30,8 +30,9 @@ from spark_reports.report.shape import (
     Limits,
     LogQuality,
     Omitted,
-    Plain,
+    Repaired,
     Report,
+    RuleAtWork,
     Topic,
     TopicProducer,
     Totals,
@@ -62,6 +63,7 @@ def assemble(tables: Tables, first: date, last: date, now_ms: int) -> Report:
     topics = _topics(tables)
     trend = _trend(tables)
     would_reject = [_would_reject(row) for row in tables.would_reject]
+    repaired = [_repaired(row) for row in tables.repaired]
     rejected = totals["records_rejected"] + totals["records_broker_rejected"]
     log = quality(tables.evidence, first, last, now_ms)
     clocks = _wrong_clocks(*tables.clocks)
@@ -75,7 +77,7 @@ def assemble(tables: Tables, first: date, last: date, now_ms: int) -> Report:
         headline=headline(totals, causes, log["state"], _missing_days(tables, first, last, now_ms)),
         details=[
             *map(words.wrong_clock, clocks),
-            *details(totals, producers, causes, trend=trend, would_reject=would_reject),
+            *details(totals, producers, causes, trend=trend, would_reject=would_reject, repaired=repaired),
         ],
         log=log,
         totals=totals,
@@ -92,7 +94,8 @@ def assemble(tables: Tables, first: date, last: date, now_ms: int) -> Report:
         drift=_drift(tables.drift),
         what_if=_what_if(tables.what_if, tables.summary["left_out_records"]),
         would_reject=would_reject,
-        **cast(Plain, tables.plain),
+        repaired=repaired,
+        rules=[RuleAtWork(**row) for row in tables.rules],  # type: ignore[typeddict-item]  # its keys are the columns
         in_force=[_in_force(row) for row in tables.in_force],
         trend=trend,
         history=None,
@@ -151,6 +154,7 @@ def _totals(tables: Tables) -> Totals:
         producers_affected=summary["producers_affected"],
         producers_with_unit_mistakes=summary["producers_with_unit_mistakes"],
         unit_mistake_records=summary["unit_mistake_records"],
+        repaired_producers=summary["repaired_producers"],
         would_reject_producers=summary["would_reject_producers"],
         would_reject_records=summary["would_reject_records"],
         far_behind_producers=summary["far_behind_producers"],
@@ -262,6 +266,22 @@ def _would_reject(row: dict[str, Any]) -> WouldReject:
         batches=row["batches"],
         records=row["records"],
         bad_records=row["bad_records"],
+    )
+
+
+def _repaired(row: dict[str, Any]) -> Repaired:
+    advice = words.advice(row["reason"], row["unit_guess"], 0)
+    return Repaired(
+        rule=row["rule"],
+        client_id=row["client_id"],
+        principal=row["principal"],
+        team=None,
+        cause=advice.cause,
+        fix=advice.fix,
+        records=row["records"],
+        bad_records=row["bad_records"],
+        topics=row["topics"],
+        first_ts=instant(row["first_ms"]),
     )
 
 

@@ -29,8 +29,6 @@ _EXTREMES: Final = {
     "last_ms": _greatest("last_ms"),
     "drift_min_ms": _least("drift_min_ms"),
     "drift_max_ms": _greatest("drift_max_ms"),
-    **_sums("out_of_order_records"),
-    "out_of_order_max_ms": _greatest("out_of_order_max_ms"),
 }
 _JUDGED_AND_REJECTED: Final = {
     **_sums("records", where="is_judged"),
@@ -52,6 +50,7 @@ SUMMARY: Final = Grouping(
         **_sums("left_out_records"),
         "would_reject_producers": Measure(How.DISTINCT, CLIENT, "would_be_rejected"),
         "would_reject_records": Measure(How.SUM, ("records",), "would_be_rejected"),
+        "repaired_producers": Measure(How.DISTINCT, CLIENT, "is_repaired"),
         "far_behind_producers": Measure(How.DISTINCT, CLIENT, "is_far_behind"),
         "far_behind_records": Measure(How.SUM, ("bad_records",), "is_far_behind"),
     },
@@ -94,6 +93,29 @@ WOULD_REJECT: Final = Grouping(
 )
 """The largest groups of batches that only a rule in audit or the candidate limits would reject. They were
 forwarded, so none of them is a rejection."""
+
+REPAIRED: Final = Grouping(
+    keys=("rule", *CLIENT, "unit_guess", "reason"),
+    measures={
+        **_sums("records", "bad_records"),
+        "topics": Measure(How.DISTINCT, ("topic",)),
+        "first_ms": _least("first_ms"),
+    },
+    where="is_repaired",
+    order=("records",),
+)
+"""The largest groups of repaired batches; `bad_records` are the records that were rewritten."""
+
+RULES: Final = Grouping(
+    keys=("rule", "mode", "waiver"),
+    measures={
+        **_sums("batches", "records", "bad_records"),
+        "rejected_records": Measure(How.SUM, ("records",), "is_rejection"),
+    },
+    where="violates_a_rule",
+    order=("records",),
+)
+"""The rules that rejected most, or would have. The counts are those of batches that violated the rule."""
 
 PRODUCERS: Final = Grouping(
     keys=CLIENT,

@@ -9,7 +9,15 @@ from typing import Final
 from spark_reports.log.completeness import State
 from spark_reports.report import causes, words
 from spark_reports.report.causes import Cause
-from spark_reports.report.shape import Counts, Producer, ReasonRow, Totals, Trend, WouldReject
+from spark_reports.report.shape import (
+    Counts,
+    Producer,
+    ReasonRow,
+    Repaired,
+    Totals,
+    Trend,
+    WouldReject,
+)
 
 _NAMED: Final = 3
 _NAME_CHARS: Final = 60
@@ -83,16 +91,18 @@ def details(
     reasons: Sequence[ReasonRow],
     trend: Trend | None = None,
     would_reject: Sequence[WouldReject] = (),
+    repaired: Sequence[Repaired] = (),
 ) -> list[str]:
     """The bad records and the good ones rejected with them. Then the causes in the order of their records,
     each with its worst producer and its owner. Then a sentence for each of these, if there are any: repeated
-    sending, records that were not read, what would be rejected, records far behind the clock, new
+    sending, records that were not read, repairs, what would be rejected, records far behind the clock, new
     producers."""
     found = [bad_and_good(totals), *_causes(totals, producers, reasons), _sent_again(totals)]
     return [
         *[sentence for sentence in found if sentence],
         *_unread(totals),
         *_limits_unknown(totals),
+        *_repaired(totals, repaired),
         *_would_reject(totals, would_reject),
         *_far_behind(totals, would_reject),
         *_new(trend),
@@ -146,6 +156,17 @@ def _limits_unknown(totals: Totals) -> list[str]:
     return [
         f"{words.many(unknown, 'record')} ({words.share(unknown, totals['records_judged'])}) {were} judged "
         "without the limits of the topic, which were not known."
+    ]
+
+
+def _repaired(totals: Totals, repaired: Sequence[Repaired]) -> list[str]:
+    """One sentence about records that a rule repaired: their owner should correct them."""
+    if not repaired:
+        return []
+    worst, records = repaired[0], words.many(totals["records_repaired"], "record")
+    return [
+        f"{records} of {words.many(totals['repaired_producers'], 'producer')} were repaired; most came from "
+        f"{_name(worst['client_id'])}: {worst['cause']} ({worst['fix']})."
     ]
 
 

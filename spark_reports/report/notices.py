@@ -11,7 +11,7 @@ from typing import Final
 
 from spark_reports.report import words
 from spark_reports.report.links import channel_link, page, slug
-from spark_reports.report.shape import Producer, Report, WouldReject
+from spark_reports.report.shape import Producer, Repaired, Report, WouldReject
 from spark_reports.report.shape_for_readers import Team
 from tsproxy.model.policy import CANDIDATE
 
@@ -21,8 +21,8 @@ _LISTED: Final = 10
 
 def notices(report: Report) -> list[str]:
     """One text for each producer of the report, the worst first. Then one for each client whose records a
-    rule in audit, or the candidate limits, would have rejected."""
-    return [text for _, text in [*_rejected(report), *_watched_texts(report)]]
+    rule in audit, or the candidate limits, would have rejected, and for each that a rule repaired."""
+    return [text for _, text in [*_rejected(report), *_watched_texts(report), *_repaired(report)]]
 
 
 def grouped(report: Report) -> list[str]:
@@ -69,16 +69,18 @@ def letters(report: Report) -> list[Letter]:
     owned = report["owners"]
     if owned is None:
         return []
-    rejected, watched = _by_team(_rejected(report)), _by_team(_watched_texts(report))
+    asked = (_rejected(report), _watched_texts(report), _repaired(report))
+    rejected, watched, repaired = map(_by_team, asked)
     named, found = _named(report), []
     for row in owned["teams"]:
-        own, only_counted = rejected.get(row["team"], []), watched.get(row["team"], [])
-        if own or only_counted or row["producers"]:
+        own = rejected.get(row["team"], [])
+        others = [*watched.get(row["team"], []), *repaired.get(row["team"], [])]
+        if own or others or row["producers"]:
             rest = [
                 *_left_out(row, len(own), named.get(row["team"], Counter())),
                 *_page_of(report, row["team"]),
             ]
-            letter = _letter(report, row, [*own, *only_counted, *rest])
+            letter = _letter(report, row, [*own, *others, *rest])
             found.append(replace(letter, body=f"{letter.body}\n{owned['help'] or _HELP}\n"))
     return found
 
@@ -86,7 +88,9 @@ def letters(report: Report) -> list[Letter]:
 def _summary(team: Team) -> tuple[str, str]:
     """The outcome of a team's records with their number, and the same with the number of its producers."""
     counted = team["would_reject_records"]
-    if team["rejected_records"] or not (counted or team["far_behind_records"]):
+    if team["repaired_records"] and not (team["producers"] or counted or team["far_behind_records"]):
+        outcome, records, producers = "repaired", team["repaired_records"], team["repaired_producers"]
+    elif team["rejected_records"] or not (counted or team["far_behind_records"]):
         outcome, records, producers = "rejected", team["rejected_records"], team["producers"]
     elif not counted:
         told = f"{words.many(team['far_behind_records'], 'record')} far behind the clock"
@@ -183,7 +187,28 @@ def _watched_texts(report: Report) -> list[tuple[str | None, str]]:
     return [(rows[0]["team"], _warning(report, rows)) for rows in watched.values()]
 
 
-def has_owner(producer: Producer | WouldReject) -> bool:
+def _repaired(report: Report) -> list[tuple[str | None, str]]:
+    """The team and the text of each client that a rule repaired."""
+    found: dict[tuple[str | None, str | None], list[Repaired]] = {}
+    for row in filter(has_owner, report["repaired"]):
+        found.setdefault((row["client_id"], row["principal"]), []).append(row)
+    return [(rows[0]["team"], _repair(report, rows)) for rows in found.values()]
+
+
+def _repair(report: Report, rows: Sequence[Repaired]) -> str:
+    """The text for the owner of records that arrive with other timestamps than it sends."""
+    records = words.many(sum(row["bad_records"] for row in rows), "record")
+    lines = [
+        _to(rows[0]),
+        f"On {words.days(report)} (UTC) tsproxy rewrote the timestamps of {records} of yours. Please correct "
+        "them where they are made:",
+        *[f"* {words.count(row['bad_records'])} by the rule {words.rule(row['rule'])}: {row['cause']}: "
+          f"{row['fix']}." for row in rows],
+    ]  # fmt: skip
+    return "\n".join(lines) + "\n"
+
+
+def has_owner(producer: Producer | WouldReject | Repaired) -> bool:
     """False for the row in which the proxy counted many clients together."""
     return producer["client_id"] != words.FOLDED
 
@@ -245,7 +270,7 @@ def _watched(row: WouldReject) -> str:
     return f"* {records} to {topic}, by {by}{waiver}: {row['cause']}: {row['fix']}."
 
 
-def _to(client: Producer | WouldReject) -> str:
+def _to(client: Producer | WouldReject | Repaired) -> str:
     return f"To the owner of {words.producer(client)}:"
 
 

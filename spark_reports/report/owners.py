@@ -31,7 +31,7 @@ from spark_reports.log import grouping
 from spark_reports.log.grouping import Rows
 from spark_reports.report import links, words
 from spark_reports.report.headline import details
-from spark_reports.report.shape import Producer, Report, WouldReject
+from spark_reports.report.shape import Producer, Repaired, Report, WouldReject
 from spark_reports.report.shape_for_readers import Owned, Team
 from tsproxy.model.policy import NamePattern
 
@@ -92,11 +92,19 @@ class Owners:
         return next((entry.channel for entry in self.entries if entry.team == team and entry.channel), None)
 
 
-def assigned(report: Report, owners: Owners, clients: Sequence[Client], watched: Sequence[Client]) -> Report:
+def assigned(
+    report: Report,
+    owners: Owners,
+    clients: Sequence[Client],
+    watched: Sequence[Client],
+    repaired: Sequence[Client],
+) -> Report:
     """The report with its owners. `clients`: the worst ones with rejections, with `records` and
-    `rejected_records`. `watched`: the worst rows of `groups.WOULD_REJECT`. Both have at most MAX_CLIENTS."""
+    `rejected_records`. `watched`, `repaired`: the worst rows of `groups.WOULD_REJECT` and
+    `groups.REPAIRED`. Each has at most MAX_CLIENTS."""
     would_reject: list[WouldReject] = [{**row, "team": owners.team_of(row)} for row in report["would_reject"]]
-    rows = _teams(owners, clients, watched)
+    repairs: list[Repaired] = [{**row, "team": owners.team_of(row)} for row in report["repaired"]]
+    rows = _teams(owners, clients, watched, repaired)
     totals = report["totals"]
     rejected = totals["records_rejected"] + totals["records_broker_rejected"]
     found = Owned(
@@ -106,18 +114,21 @@ def assigned(report: Report, owners: Owners, clients: Sequence[Client], watched:
         help=owners.help,
     )
     producers: list[Producer] = [{**each, "team": owners.team_of(each)} for each in report["producers"]]
-    told = details(totals, producers, report["reasons"], report["trend"], would_reject)
+    told = details(totals, producers, report["reasons"], report["trend"], would_reject, repairs)
     return {
         **report,
         "details": told,
         "producers": producers,
         "would_reject": would_reject,
+        "repaired": repairs,
         "owners": found,
     }
 
 
-def _teams(owners: Owners, clients: Sequence[Client], watched: Sequence[Client]) -> list[Team]:
-    """A row for each team of these clients, and of clients whose records were only counted (`watched`)."""
+def _teams(
+    owners: Owners, clients: Sequence[Client], watched: Sequence[Client], repaired: Sequence[Client]
+) -> list[Team]:
+    """A row for each team of these clients, and of those whose records were only counted, or repaired."""
     sums: dict[str | None, Counter[str]] = {None: Counter()}
     for client in clients:
         own = sums.setdefault(owners.team_of(client), Counter())
@@ -130,6 +141,10 @@ def _teams(owners: Owners, clients: Sequence[Client], watched: Sequence[Client])
         else:
             own.update(would_reject_records=row["records"])
             counted.setdefault(team, set()).add((row["client_id"], row["principal"]))
+    fixed: dict[str | None, set[tuple[str | None, str | None]]] = {}
+    for row in repaired:
+        sums.setdefault(team := owners.team_of(row), Counter()).update(repaired_records=row["records"])
+        fixed.setdefault(team, set()).add((row["client_id"], row["principal"]))
     rows = [
         Team(
             team=team,
@@ -140,6 +155,8 @@ def _teams(owners: Owners, clients: Sequence[Client], watched: Sequence[Client])
             would_reject_producers=len(counted.get(team, ())),
             would_reject_records=own["would_reject_records"],
             far_behind_records=own["far_behind_records"],
+            repaired_producers=len(fixed.get(team, ())),
+            repaired_records=own["repaired_records"],
         )
         for team, own in sums.items()
     ]

@@ -59,6 +59,7 @@ class Totals(Counts):
     would_reject_records: int
     """Records, whole batches, that were forwarded, and that a rule in audit, a rule under a waiver or the
     candidate limits would reject. They include none of far_behind_records."""
+    repaired_producers: int
     far_behind_producers: int
     far_behind_records: int
     """Records that lie so far behind the clock that a mistake is likely. Nothing rejects them."""
@@ -261,13 +262,22 @@ class WouldReject(TypedDict):
     bad_records: int
 
 
-class OutOfOrderTopic(TypedDict):
-    """Accepted records that are out of order, as earlier proxies counted them."""
+class Repaired(TypedDict):
+    """Records of a client that a rule repaired: its owner should correct them at the producer."""
 
-    topic: str
+    rule: str | None
+    client_id: str | None
+    principal: str | None
+    team: str | None
+    """As in Producer."""
+    cause: str
+    fix: str
     records: int
-    out_of_order_records: int
-    out_of_order_max_ms: int | None
+    """Records of repaired batches."""
+    bad_records: int
+    """Records whose timestamps were rewritten."""
+    topics: int
+    first_ts: str
 
 
 class RuleAtWork(TypedDict):
@@ -359,14 +369,6 @@ class LogQuality(TypedDict):
     open_files: int
 
 
-class Plain(TypedDict):
-    """Tables whose rows are those of a Grouping (`report.plain`), at most `--top` of each."""
-
-    out_of_order: list[OutOfOrderTopic]
-    """The topics with most records out of order."""
-    rules: list[RuleAtWork]
-
-
 class HarmedProducer(TypedDict):
     """A producer whose good records were rejected."""
 
@@ -389,7 +391,7 @@ class WrongClock(TypedDict):
     producers: list[HarmedProducer]
 
 
-class Report(Plain):
+class Report(TypedDict):
     """The whole of report.json."""
 
     report: str
@@ -414,6 +416,10 @@ class Report(Plain):
     what_if: WhatIf
     would_reject: list[WouldReject]
     """The worst, at most `--top` of each team. `totals` has the sums of all."""
+    repaired: list[Repaired]
+    """The worst, at most `--top` of each team."""
+    rules: list[RuleAtWork]
+    """At most `--top`."""
     in_force: list[InForce]
     """The starts and reloads of the period, newest first. A process that runs on has none."""
     trend: Trend | None

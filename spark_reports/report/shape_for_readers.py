@@ -54,6 +54,8 @@ class Team(TypedDict):
     would_reject_records: int
     """As in Totals."""
     far_behind_records: int
+    repaired_producers: int
+    repaired_records: int
 
 
 class Owned(TypedDict):

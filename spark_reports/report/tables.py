@@ -3,7 +3,6 @@
 The size of a table is bounded by `top`, or by the number of hours, reasons, boots and files.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -14,7 +13,6 @@ from spark_reports.log.completeness import Evidence
 from spark_reports.log.grouping import Rows
 from spark_reports.report import groups, rollup
 from spark_reports.report.owners import MAX_CLIENTS, Owners
-from spark_reports.report.plain import ROWS
 from spark_reports.report.shape import CLIENTS_PER_TOPIC
 from spark_reports.report.sums import Sums, summed
 
@@ -50,8 +48,8 @@ class Tables:
     drift: Rows
     what_if: Rows
     would_reject: Rows
-    plain: Mapping[str, Rows]
-    """The tables of `plain.ROWS`."""
+    rules: Rows
+    repaired: Rows
     in_force: Rows
     days: Rows
     """`rollup.days`; empty without a rollup."""
@@ -62,6 +60,8 @@ class Tables:
     """`groups.PRODUCERS` of up to MAX_CLIENTS; without owners, those of the report."""
     watched: Rows
     """`groups.WOULD_REJECT`, as many."""
+    all_repaired: Rows
+    """`groups.REPAIRED`, as many."""
     limits: Rows
     evidence: Evidence
     clocks: tuple[Rows, Rows]
@@ -76,7 +76,8 @@ def collect(sums: Sums, top: int, known: DataFrame | None = None, owners: Owners
     """
     counters, buckets = sums.counters(), sums.buckets()
     count = top if owners is None else MAX_CLIENTS
-    clients, watched = (counters.table(asked, count) for asked in (groups.PRODUCERS, groups.WOULD_REJECT))
+    asked = (groups.PRODUCERS, groups.WOULD_REJECT, groups.REPAIRED)
+    clients, watched, repaired = (counters.table(each, count) for each in asked)
     producers = clients if owners is None else owners.first_of_each(clients, top)
     of_worst = counters.of_clients(producers)
     by_topic = counters.of_worst_topics(top)
@@ -101,7 +102,9 @@ def collect(sums: Sums, top: int, known: DataFrame | None = None, owners: Owners
         drift=buckets.table(groups.DRAWN),
         what_if=buckets.table(groups.TOTALS),
         would_reject=watched if owners is None else owners.first_of_each(watched, top),
-        plain={key: counters.table(grouping, top) for key, grouping in ROWS.items()},
+        rules=counters.table(groups.RULES, top),
+        repaired=repaired if owners is None else owners.first_of_each(repaired, top),
+        all_repaired=repaired,
         in_force=lifecycle.table(groups.IN_FORCE, top),
         days=[] if known is None else frames.rows(rollup.days(known)),
         changes=changes[:top],

@@ -82,7 +82,7 @@ def flags() -> dict[str, Column]:
         "is_only_counted": only_counted,
         "would_be_rejected": only_counted & ~is_far_behind,
         "is_far_behind": only_counted & is_far_behind,
-        "is_accepted": F.col("verdict").isin(VerdictName.ACCEPTED.value, VerdictName.REPAIRED.value),
+        "is_repaired": is_judged() & (F.col("verdict") == VerdictName.REPAIRED.value),
         "violates_a_rule": is_judged() & (F.col("rule").isNotNull() | F.col("waiver").isNotNull()),
     }
 
@@ -131,10 +131,7 @@ ROLLUP: Final = Grouping(
     measures={
         **{name: Measure(How.SUM, (name,)) for name in (*SUMS, *OPTIONAL_SUMS, "left_out_records")},
         **{name: Measure(How.LEAST, (name,)) for name in ("first_ms", "drift_min_ms")},
-        **{
-            name: Measure(How.GREATEST, (name,))
-            for name in ("last_ms", "drift_max_ms", "out_of_order_max_ms")
-        },
+        **{name: Measure(How.GREATEST, (name,)) for name in ("last_ms", "drift_max_ms")},
     },
 )
 """One row for each hour and key. Instants are numbers here: to find the least of texts, Spark would sort all

@@ -317,11 +317,6 @@ def duration(magnitude_ms: int) -> str:
     return "0 ms"
 
 
-def older(difference_ms: int | None) -> str:
-    """`15 s older`; a dash if nobody knows by how much."""
-    return "–" if difference_ms is None else f"{duration(difference_ms)} older"
-
-
 def drift(drift_ms: int, now_ms: int) -> str:
     """`2 h ahead`, `4 d behind`; far in the future, the year: `year 56,889,033`."""
     year = 1970 + (now_ms + drift_ms) / _YEAR

@@ -5,11 +5,10 @@ import json
 from datetime import date
 from pathlib import Path
 
-from spark_reports.report import history, owners, plain
+from spark_reports.report import history, owners
 
 FIXED = Path(__file__).parent / "fixed" / "report.json"
-"""Made once from `day.a_day` with two proxies and 24 hours, before the tests of looks were written.
-A table of `plain.ROWS` that was added later has no rows here."""
+"""Made once from `day.a_day` with two proxies and 24 hours, before the tests of looks were written."""
 
 HOSTILE = (
     "<script>alert(1)</script>",
@@ -25,7 +24,7 @@ HOSTILE = (
 
 
 def fixed():
-    return {**{key: [] for key in plain.ROWS}, **json.loads(FIXED.read_text(encoding="utf-8"))}
+    return json.loads(FIXED.read_text(encoding="utf-8"))
 
 
 def empty():
@@ -61,7 +60,7 @@ def hostile(text):
         row |= {"rule": text, "mode": text, "waiver": text}
     for row in report["in_force"]:
         row |= {"proxy": text, "mode": text, "limits_from": text, "rules": [text], "waivers": [text]}
-    for topic in [*report["topics"], *report["limits"], *report["out_of_order"]]:
+    for topic in [*report["topics"], *report["limits"]]:
         topic["topic"] = text
     report["history"] |= {"sentence": text, "direction": text}
     for day in report["history"]["days"]:
@@ -114,7 +113,7 @@ def complete():
     """The fixed report with everything that an option adds: owners, a week before it, links."""
     report = fixed()
     report = owners.assigned(
-        report, owners.parse(OWNERS, "owners.toml"), report["producers"], report["would_reject"]
+        report, owners.parse(OWNERS, "owners.toml"), report["producers"], report["would_reject"], []
     )
     links = {"json": "report.json", "csv": "report.csv", "index": "../index.html"}
     links |= {"day_before": "../2026-11-19/report.html", "day_after": "../2026-11-21/report.html"}

@@ -13,10 +13,10 @@ from tests.spark_reports.day import DAY_MS, MIDNIGHT_MS
 FRIDAY = date(2026, 11, 20)
 _CONDITIONS = (
     *("is_judged", "is_rejection", "is_unit_mistake", "has_reason", "is_by_topic", "is_only_counted"),
-    *("would_be_rejected", "is_far_behind", "is_accepted", "violates_a_rule"),
+    *("would_be_rejected", "is_far_behind", "is_repaired", "violates_a_rule"),
 )
 _NUMBERS = (*schema.SUMS, *schema.OPTIONAL_SUMS, "left_out_records", "first_ms", "last_ms")
-_NULLS = (*schema.KEY, "drift_min_ms", "drift_max_ms", "out_of_order_max_ms")
+_NULLS = (*schema.KEY, "drift_min_ms", "drift_max_ms")
 
 
 def row(client_id, records=1_000, **changes):
@@ -34,7 +34,6 @@ def row(client_id, records=1_000, **changes):
         "batches": records // 10,
         "is_final": True,
         "is_judged": True,
-        "is_accepted": True,
         "would_reject": False,
         "first_ms": MIDNIGHT_MS,
         "last_ms": MIDNIGHT_MS,
@@ -51,7 +50,6 @@ def rejected(client_id, records=1_000, bad=None, **changes):
         "rule": "topic-limits",
         "bad_records": bad,
         "collateral_records": records - bad,
-        "is_accepted": False,
         "is_rejection": True,
         "has_reason": True,
         "is_by_topic": True,
@@ -70,6 +68,21 @@ def watched(client_id, records=1_000, **changes):
         "bad_records": records,
         "is_only_counted": True,
         "would_be_rejected": True,
+        "violates_a_rule": True,
+        **changes,
+    }
+
+
+def repaired(client_id, records=1_000, **changes):
+    """Records in microseconds, all of which a rule repaired."""
+    return row(client_id, records) | {
+        "verdict": "repaired",
+        "rule": "sensors",
+        "reason": "too_far_ahead",
+        "unit_guess": "microseconds",
+        "bad_records": records,
+        "is_repaired": True,
+        "has_reason": True,
         "violates_a_rule": True,
         **changes,
     }
@@ -105,4 +118,6 @@ def reported(rows, file="", top=50):
     report = assemble(found, FRIDAY, FRIDAY, MIDNIGHT_MS + DAY_MS + 1)
     report |= {"links": dict.fromkeys(("json", "csv", "index", "day_before", "day_after", "address"))}
     report["links"]["pages"] = True
-    return owners.assigned(report, known, found.clients, found.watched) if known else report
+    return (
+        owners.assigned(report, known, found.clients, found.watched, found.all_repaired) if known else report
+    )

@@ -52,7 +52,7 @@ UNUSABLE = (
     ({"records": -1}, "bad_count"),
     ({"records": 2**62}, "bad_count"),
     ({"batches": None}, "bad_count"),
-    ({"out_of_order_records": 2**62}, "bad_count"),
+    ({"records_unread": 2**62}, "bad_count"),
     ({"records": 2**63}, "not_json"),
     ({"records": "ten"}, "not_json"),
 )

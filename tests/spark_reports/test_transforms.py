@@ -9,7 +9,6 @@ from pyspark.testing import assertDataFrameEqual
 from spark_reports.log import frames, grouping, read
 from spark_reports.log.schema import KEY, OPTIONAL_SUMS, SUMS
 from spark_reports.report import groups, rollup, transforms, words
-from spark_reports.report.plain import ROWS
 from tests.spark_reports.day import MIDNIGHT_MS
 from tests.spark_reports.logs import counters, line, write
 from tsproxy.decisions.drift import bucket
@@ -88,7 +87,7 @@ def test_rollup_keeps_hours_apart_and_has_the_columns_it_promises(rolled_of):
     assert sorted(row["hour"] for row in rolled.collect()) == ["2026-11-20T00", "2026-11-20T05"]
     assert set(rolled.columns) == {
         "hour", *KEY, *SUMS, "first_ms", "last_ms", "drift_min_ms", "drift_max_ms",
-        *OPTIONAL_SUMS, "left_out_records", "out_of_order_max_ms",
+        *OPTIONAL_SUMS, "left_out_records",
     } - {"folded"} | transforms.flags().keys()  # fmt: skip
 
 
@@ -171,9 +170,11 @@ def test_summary_of_nothing_is_noughts(rolled_of):
     assert (row["producers"], row["producers_affected"], row["unit_mistake_records"]) == (0, 0, 0)
 
 
-def test_hours_count_judged_and_rejected_records_by_topic(rolled_of):
+def test_judged_and_rejected_records_are_counted_by_topic(rolled_of):
     rolled = rolled_of(REJECTED, {}, {**TIMEOUT, "is_final": False}, {"topic": "clicks"})
-    found = {row["topic"]: (row["records"], row["rejected_records"]) for row in table(groups.HOURS, rolled)}
+    found = {
+        row["topic"]: (row["records"], row["rejected_records"]) for row in table(groups.WORST_TOPICS, rolled)
+    }
     assert found == {"orders": (20, 10), "clicks": (10, 0)}
 
 
@@ -245,9 +246,9 @@ def test_two_keys_of_one_number_are_noticed(monkeypatch, counters_of):
 
 
 TABLES = (
-    *(groups.SUMMARY, groups.WORST_TOPICS, groups.TOPICS, groups.HOURS, groups.REASONS),
+    *(groups.SUMMARY, groups.WORST_TOPICS, groups.TOPICS, groups.REASONS),
     *(groups.PRODUCERS, groups.CLIENT_REASONS, groups.CLIENT_TOPICS, groups.CLIENT_HOURS),
-    *(groups.TOPIC_CLIENTS, groups.WOULD_REJECT, *ROWS.values()),
+    *(groups.TOPIC_CLIENTS, groups.WOULD_REJECT, groups.RULES, groups.REPAIRED),
 )
 
 
@@ -256,13 +257,13 @@ def test_few_rows_give_the_tables_that_spark_makes(counters_of):
     late = {**REJECTED, "reason": "too_old", "topic": "late"}
     made = counters_of(
         REJECTED, {**REJECTED, "client_id": None}, {**REJECTED, "principal": "User:a", "unit_guess": "zero"},
-        {**late, "unit_guess": "seconds", "out_of_order_records": 3}, {**late, "principal": None},
+        {**late, "unit_guess": "seconds"}, {**late, "principal": None},
         {**TIMEOUT, "is_final": False}, {**TIMEOUT, "error_code": 99}, {"verdict": "repaired", "topic": "a"},
         {"verdict": "unconfirmed", "error_code": 7}, {"verdict": "unconfirmed", "client_id": "idle"},
         {"would_reject": True, "rule": "candidate", "reason": "too_old", "topic": "a"},
         {"would_reject": True, "rule": "candidate", "reason": "too_old", "topic": None},
         {"would_reject": True, "rule": "r", "mode": "audit", "waiver": "w", "reason": "too_old"},
-        {"out_of_order_records": 4, "out_of_order_max_ms": 9, "topic": "a"}, {"topic": "é", "folded": True},
+        {"topic": "é", "folded": True},
     ).cache()  # fmt: skip
     rolled = transforms.rollup(made).cache()
     collected = frames.rows(rolled)

@@ -257,7 +257,6 @@ def test_the_index_and_the_reports_link_to_each_other(rollup):
     others = {link for link in page.links if link not in days}
     assert {link.partition("/")[2].split("-")[0] for link in others} == {
         "team",
-        "topic",
         "report.html#producer",
     }
     assert all((rollup / link.partition("#")[0]).is_file() for link in others)
@@ -284,7 +283,7 @@ def test_the_report_holds_the_curve(rollup):
 
 @pytest.fixture(scope="module")
 def watched(spark, tmp_path_factory):
-    """Four clients: one breaks only the candidate limit, one has a waiver, two write out of order."""
+    """Four clients: one breaks only the candidate limit, one has a waiver, two are good."""
     folder = tmp_path_factory.mktemp("watched")
     by_candidate = {"would_reject": True, "rule": "candidate", "reason": "too_far_ahead", "bad_records": 3}
     held = {
@@ -295,8 +294,8 @@ def watched(spark, tmp_path_factory):
         "reason": "too_old",
     }
     lines = (
-        counters(0, topic="clicks", out_of_order_records=4, out_of_order_max_ms=900),
-        counters(1, topic="clicks", out_of_order_records=1, out_of_order_max_ms=7_200_000),
+        counters(0, topic="clicks"),
+        counters(1, topic="clicks"),
         counters(2, client_id="late", **by_candidate),
         counters(3, client_id="etl", records=400, bad_records=7, **held),
         line(4, kind="start", facts=FACTS | {"listeners": ["public"]}),
@@ -320,14 +319,6 @@ def test_records_counted_by_a_candidate_or_a_waiver_are_listed_apart(watched):
     assert rows == [["etl", "recent", "backfill", 400, 7], ["late", "candidate", None, 10, 3]]
     assert (report["totals"]["records_accepted"], report["totals"]["bad_records"]) == (430, 0)
     assert "waiver backfill" in (watched / "report.html").read_text()
-
-
-def test_late_records_name_their_topic(watched):
-    report = json.loads((watched / "report.json").read_text())
-    assert report["out_of_order"] == [
-        {"topic": "clicks", "records": 20, "out_of_order_records": 5, "out_of_order_max_ms": 7_200_000}
-    ]
-    assert "Records out of order" in (watched / "report.html").read_text()
 
 
 def test_rules_show_their_rejections_and_proxies_their_configuration(watched):

@@ -7,7 +7,7 @@ from spark_reports.render.pages import pages
 from spark_reports.report import gates, history, links
 from spark_reports.report.notices import letters
 from tests.spark_reports.pure.test_html import Page
-from tests.spark_reports.rolled import rejected, reported, row, watched
+from tests.spark_reports.rolled import rejected, repaired, reported, row, watched
 
 TEAMS = "\n".join(f'[[owners]]\nteam = "T{n:02}"\nclient_ids = ["t{n:02}-*"]' for n in range(80))
 LARGE_AND_SMALL = """
@@ -125,3 +125,26 @@ def test_the_first_screen_says_how_many_producers_it_leaves_out(count, wide, nar
         for kind, left in (("wide", wide), ("narrow", narrow)):
             link = f'<p class="more {kind}"><a href="#{section}">And {left} more</a></p>'
             assert (link in page) is (left is not None)
+
+
+def test_who_is_repaired_is_named_on_the_page_for_its_team_and_in_its_letter():
+    """77,293 records of one client were rewritten, and its name was in no file of eight."""
+    rows = [repaired("t00-sensor", 77_293, bad_records=70_000), row("t00-good"), repaired("t01-app", 10)]
+    report = reported(rows, TEAMS, top=1)
+    assert (
+        "77,303 records of 2 producers were repaired; most came from t00-sensor: timestamps are in "
+        in (report["details"][0])
+    )
+    for text in (Page(html.render(report)).words, markdown.render(report).replace("\\", "")):
+        for part in ("77,303 records of 2 producers", "t00-sensor", "sensors", "in microseconds", "70,000"):
+            assert part in text
+    assert "Repaired: 77,293 records of 1 producer" in of_team(report, "T00")
+    assert "t01-app" not in of_team(report, "T00")
+    sensor, app = letters(report)
+    assert sensor.subject == "tsproxy, 2026-11-20: 77,293 records repaired"
+    assert "tsproxy rewrote the timestamps of 70,000 records of yours." in sensor.text
+    assert "* 70,000 by the rule sensors: timestamps are in microseconds: divide by 1,000." in sensor.text
+    assert "To the owner of t01-app:" in app.text
+    [listed] = reported(rows, top=1)["repaired"]
+    assert listed["client_id"] == "t00-sensor"
+    assert "And 10 more records, not listed." in Page(html.render(reported(rows, top=1))).words

@@ -1,10 +1,7 @@
 """report.json's schema: it is made from the shape, stands in the documents, and real reports follow it."""
 
 from pathlib import Path
-from typing import get_type_hints
 
-from spark_reports.report.plain import ROWS
-from spark_reports.report.shape import Plain
 from tests.documents import report_schema
 from tests.spark_reports import reports
 
@@ -32,10 +29,6 @@ def breaches(value, schema, root, at="report"):
             b for n, v in known.items() for b in breaches(v, schema["properties"][n], root, f"{at}.{n}")
         ]
     return []
-
-
-def test_the_tables_whose_rows_are_not_computed_are_those_of_the_shape():
-    assert get_type_hints(Plain).keys() == ROWS.keys()
 
 
 def test_a_report_keeps_to_the_schema():

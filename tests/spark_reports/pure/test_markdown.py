@@ -22,13 +22,6 @@ def test_markdown_holds_the_headline_the_proof_and_the_sum():
     assert re.search(r"### Timestamps are in nanoseconds\n\nDivide by 1,000,000\.", text)
 
 
-def test_a_difference_that_no_line_gives_is_a_dash():
-    row = {"topic": "clicks", "records": 20, "out_of_order_records": 5, "out_of_order_max_ms": None}
-    report = reports.fixed() | {"out_of_order": [row]}
-    assert re.search(r"\| clicks \| 20 \| 5 \| 25 % \| – \|", markdown.render(report))
-    assert "–" in html.render(report)
-
-
 @pytest.mark.parametrize("text", reports.HOSTILE)
 def test_hostile_text_is_text_in_markdown_and_breaks_no_table(text):
     rendered = markdown.render(reports.hostile(text))

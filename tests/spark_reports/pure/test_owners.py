@@ -144,7 +144,7 @@ def test_a_wrong_file_is_exit_code_2_before_spark_starts(tmp_path, capsys):
 def owned(report=None, text=FILE, clients=None):
     report = report or reports.fixed()
     clients = report["producers"] if clients is None else clients
-    return owners.assigned(report, found(text), clients, report["would_reject"])
+    return owners.assigned(report, found(text), clients, report["would_reject"], [])
 
 
 def test_every_rejected_record_has_an_owner_or_is_counted_as_nobodys():
