@@ -405,10 +405,11 @@ LOOSER, STRICTER = TimeLimit(10 * DAY_MS), TimeLimit(1)
         (Policy(), KNOWN, Inspect.ADAPTIVE),
         (Policy(candidate=DEFAULT_CANDIDATE), KNOWN, Inspect.ADAPTIVE),
         (Policy(clock_tolerance_ms=5), KNOWN, Inspect.ADAPTIVE),
-        (Policy(rules=(rule(settings=RuleSettings(before=LOOSER)),)), KNOWN, Inspect.ADAPTIVE),
+        (Policy(rules=(rule(settings=RuleSettings(before=TimeLimit(None))),)), KNOWN, Inspect.ADAPTIVE),
         (Policy(mode=Mode.AUDIT), KNOWN, Inspect.ADAPTIVE),
         (Policy(), replace(KNOWN, timestamp_type=TimestampType.LOG_APPEND_TIME), Inspect.ADAPTIVE),
         # the proxy alone would say it
+        (Policy(rules=(rule(settings=RuleSettings(before=LOOSER)),)), KNOWN, Inspect.ALL),
         (Policy(rules=(rule(settings=RuleSettings(after=STRICTER)),)), KNOWN, Inspect.ALL),
         (Policy(rules=(rule(settings=RuleSettings(before=STRICTER)),)), KNOWN, Inspect.ALL),
         (Policy(mode=Mode.AUDIT, rules=(rule(settings=RuleSettings(before=STRICTER)),)), KNOWN, Inspect.ALL),

@@ -179,9 +179,11 @@ class Bounds:
 class TopicLimits:
     """The parts of a topic's own configuration that matter for timestamps and sizes.
 
-    `before_max_ms` and `after_max_ms` are None if they are unlimited (Long.MAX_VALUE); `codec` is
-    None if the topic keeps the producer's (`compression.type=producer`). `max_decompressed_message_bytes`
-    limits each record of a compressed batch; it is None if the broker has no such limit (before 4.4).
+    `before_max_ms` and `after_max_ms` are None if they are unlimited (Long.MAX_VALUE). A limit that the
+    operator has set (`is_before_own`, `is_after_own`) is a whole number. A broker's limit, and a preset's, is
+    compared by Kafka's wrapping longs. `codec` is None if the topic keeps the producer's
+    (`compression.type=producer`). `max_decompressed_message_bytes` limits each record of a compressed batch;
+    it is None if the broker has no such limit (before 4.4).
     """
 
     timestamp_type: TimestampType = TimestampType.CREATE_TIME
@@ -191,6 +193,16 @@ class TopicLimits:
     is_compacted: bool = False
     codec: Codec | None = None
     max_decompressed_message_bytes: int | None = None
+    is_before_own: bool = False
+    is_after_own: bool = False
+
+    @property
+    def wrapped_after_ms(self) -> int:
+        """The limit of Kafka's difference for timestamps of at most Long.MIN_VALUE + now. The difference
+        wraps there, so such a timestamp seems to be far ahead. -1 rejects each of them, Long.MAX none."""
+        if self.is_before_own and self.before_max_ms is not None:
+            return -1
+        return LONG_MAX if self.is_after_own or self.after_max_ms is None else self.after_max_ms
 
     @property
     def is_limited(self) -> bool:
@@ -202,13 +214,15 @@ class TopicLimits:
     def bounds(self, now_ms: int) -> Bounds | None:
         """The range of timestamps at `now_ms`; None if this topic does not limit them.
 
-        The lowest one stays above Long.MIN_VALUE + now, where Kafka's arithmetic begins to wrap. The fast
-        path computes the same in C (`fastpath/_native/time_range.pxd`).
+        The lowest one of a broker's limits stays above Long.MIN_VALUE + now, where Kafka's arithmetic begins
+        to wrap. The fast path computes this in C (`fastpath/_native/time_range.pxd`) for any limits: the
+        session judges what may wrap.
         """
         if not self.is_limited:
             return None
-        wrapping = LONG_MIN + now_ms + 1
-        lowest = wrapping if self.before_max_ms is None else max(now_ms - self.before_max_ms, wrapping)
+        lowest = LONG_MIN if self.wrapped_after_ms == LONG_MAX else LONG_MIN + now_ms + 1
+        if self.before_max_ms is not None:
+            lowest = max(now_ms - self.before_max_ms, LONG_MIN + now_ms + 1)
         highest = LONG_MAX if self.after_max_ms is None else min(now_ms + self.after_max_ms, LONG_MAX)
         return Bounds(lowest, highest)
 

@@ -252,10 +252,11 @@ def _inspected(policy: Policy, known: TopicLimits | None, found: TopicPolicy) ->
     has_own_candidate = policy.candidate not in (None, DEFAULT_CANDIDATE)
     if known is None or limits is None or has_own_candidate or not found.speaks_as_broker:
         return Inspect.ALL
-    is_stricter = is_wider(known.before_max_ms, limits.before_max_ms) or is_wider(
-        known.after_max_ms, limits.after_max_ms
-    )
-    return Inspect.ALL if is_stricter else Inspect.ADAPTIVE
+    # A broker's arithmetic wraps, so it accepts some times that the operator's `before` does not, and no
+    # header shows that there is none.
+    is_older_rejected = limits.is_before_own and limits.before_max_ms is not None
+    is_newer_rejected = is_wider(known.after_max_ms, limits.after_max_ms)
+    return Inspect.ALL if is_older_rejected or is_newer_rejected else Inspect.ADAPTIVE
 
 
 def _candidate(
@@ -285,16 +286,19 @@ def _preset(
             return below
         case Preset.KAFKA_4:
             # Without an answer, the preset assumes that neither topic nor broker has set a limit.
-            return on_kafka_4 or _bounded(below or _NO_LIMITS, PRESETS[preset])
+            return on_kafka_4 or _bounded(below or _NO_LIMITS, PRESETS[preset], is_own=False)
         case Preset.KIP_937_DRAFT:
-            return _bounded(below or _NO_LIMITS, PRESETS[preset])
+            return _bounded(below or _NO_LIMITS, PRESETS[preset], is_own=False)
 
 
-def _bounded(limits: TopicLimits, settings: RuleSettings) -> TopicLimits:
-    """The limits, replaced by the limits of `settings` where these are given."""
-    before_max_ms = settings.before.max_ms if settings.before else limits.before_max_ms
-    after_max_ms = settings.after.max_ms if settings.after else limits.after_max_ms
-    return replace(limits, before_max_ms=before_max_ms, after_max_ms=after_max_ms)
+def _bounded(limits: TopicLimits, settings: RuleSettings, *, is_own: bool = True) -> TopicLimits:
+    """The limits, replaced by the limits of `settings` where these are given. `is_own`: the operator has set
+    them. A preset has none: it computes as brokers do."""
+    if settings.before:
+        limits = replace(limits, before_max_ms=settings.before.max_ms, is_before_own=is_own)
+    if settings.after:
+        limits = replace(limits, after_max_ms=settings.after.max_ms, is_after_own=is_own)
+    return limits
 
 
 def _stricter(limits: TopicLimits, settings: RuleSettings) -> TopicLimits:
@@ -303,6 +307,8 @@ def _stricter(limits: TopicLimits, settings: RuleSettings) -> TopicLimits:
         limits,
         before_max_ms=_least(limits.before_max_ms, ours.before_max_ms),
         after_max_ms=_least(limits.after_max_ms, ours.after_max_ms),
+        is_before_own=not is_wider(ours.before_max_ms, limits.before_max_ms),
+        is_after_own=not is_wider(ours.after_max_ms, limits.after_max_ms),
     )
 
 

@@ -1,9 +1,11 @@
 """The timestamp rule: KIP-32 (CreateTime, LogAppendTime, NO_TIMESTAMP) with KIP-937's two limits.
 
 Source: `LogValidator.java#validateTimestamp` of Kafka 3.6 to 4.4. Kafka computes with 64-bit longs that wrap,
-and this module does the same if a verdict or a text depends on it. There are two differences, both on
+and this module does the same if a verdict or a text depends on it. There are three differences, all on
 purpose:
 
+* A limit that the operator has set is a whole number. With `before` set, nothing older is accepted, however
+  old; with `after` set alone, nothing old is rejected.
 * A timestamp of exactly Long.MIN_VALUE + now passes a broker's check by overflow, whatever the limits. Here
   it is too old, and is rejected unless that side is unlimited.
 * If a producer sets attribute bit 3 (LogAppendTime), brokers from 3.6 on skip the check of each record. Here
@@ -27,7 +29,9 @@ def is_out_of_range(timestamp_ms: int, limits: TopicLimits, now_ms: int) -> bool
     difference = wrap64(now_ms - timestamp_ms)
     if difference == LONG_MIN:
         return limits.before_max_ms is not None
-    return difference > _long(limits.before_max_ms) or -difference > _long(limits.after_max_ms)
+    is_wrapped = timestamp_ms < LONG_MIN + now_ms
+    after_max_ms = limits.wrapped_after_ms if is_wrapped else _long(limits.after_max_ms)
+    return difference > _long(limits.before_max_ms) or -difference > after_max_ms
 
 
 REJECTED: Final = "One or more records have been rejected due to invalid timestamp"

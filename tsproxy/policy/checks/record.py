@@ -175,8 +175,9 @@ def _suspects(context: BatchContext) -> Suspects:
     allowed = None if limits is None else limits.bounds(context.now_ms)
     clock = None
     if limits is not None and allowed is not None:
-        longs = [LONG_MAX if each is None else each for each in (limits.before_max_ms, limits.after_max_ms)]
-        clock = (context.now_ms, longs[0], longs[1], limits.before_max_ms is not None)
+        is_limited = limits.before_max_ms is not None
+        before_max_ms = limits.before_max_ms if limits.before_max_ms is not None else LONG_MAX
+        clock = (context.now_ms, before_max_ms, limits.wrapped_after_ms, is_limited)
     return Suspects(
         lowest_ms=LONG_MIN if allowed is None else allowed.lowest,
         highest_ms=LONG_MAX if allowed is None else allowed.highest,
