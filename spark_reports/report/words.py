@@ -501,9 +501,20 @@ def good_and_bad(producer: Producer) -> str:
     """The rejected records of a producer, among all that it sent, and how many of them were bad."""
     rejected, good = producer["rejected_records"], producer["collateral_records"]
     of_all = f"{count(rejected)} of {many(producer['records'], 'record')} rejected"
+    causes = {
+        each["cause"] for each in producer["reasons"] if _OF_TIME & {*_TRAITS.get(each["reason"] or "", ())}
+    }
+    many_devices = f" {MANY_DEVICES}" if len(causes) > 1 else ""
     if not good:
-        return f"{of_all}."
-    return f"{of_all}: {count(producer['bad_records'])} bad, {count(good)} good in the same batches."
+        return f"{of_all}.{many_devices}"
+    bad = count(producer["bad_records"])
+    return f"{of_all}: {bad} bad, {count(good)} good in the same batches.{many_devices}"
+
+
+MANY_DEVICES: Final = (
+    "Several mistakes by one client: a relay for many devices? Dead letters (dead_letters) hold each bad "
+    "record with its reason; its key or value names the device."
+)
 
 
 def epoch_ms(instant: str) -> int:

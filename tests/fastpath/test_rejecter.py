@@ -93,6 +93,8 @@ LEFT_TO_THE_SESSION = {
     "null records": produce({"t": {0: None}}),
     "on the other side": produce({"t": {0: batch([OLD_MS])}}),
     "the first culprit elsewhere": produce({"t": {0: batch([AHEAD_MS + HOUR_MS + 1])}}),
+    "another culprit elsewhere": produce({"t": {0: batch([AHEAD_MS, AHEAD_MS + HOUR_MS + 1])}}),
+    "another culprit on the other side": produce({"t": {0: batch([AHEAD_MS, OLD_MS])}}),
     "times below what longs can tell": produce({"t": {0: batch([AHEAD_MS, LONG_MIN + NOW_MS])}}),
     "acks=0": produce({"t": {0: AHEAD}}, acks=0),
     "version 2": produce({"t": {0: AHEAD}}, version=2),

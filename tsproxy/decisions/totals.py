@@ -5,13 +5,14 @@ totals of many. So a counted fact is a field of `Sums` with its lines in `add_up
 `fastpath/_native/counts.pyx` if the fast path may see it.
 """
 
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
 from typing import Any, Final, NamedTuple, Self
 
 from tsproxy.decisions.drift import bucket, drift_ms
 from tsproxy.decisions.text import bounded, bounded_or_none
 from tsproxy.model.kafka import NO_TIMESTAMP, ErrorCode
-from tsproxy.model.outcome import CulpritColumns, Outcome, Peer, VerdictName
+from tsproxy.model.outcome import Cause, CulpritColumns, Outcome, Peer, VerdictName
 from tsproxy.model.policy import Mode
 from tsproxy.model.verdict import Reason, TopicLimits, UnitGuess
 
@@ -187,6 +188,46 @@ class Totals(Sums):
             drift_max_ms=None if drift is None else drift[1],
             ahead=ahead,
             behind=behind,
+        )
+
+    @classmethod
+    def by_cause(cls, outcome: Outcome) -> "Iterator[Totals]":
+        """The totals of one outcome, one for each cause of its culprits. The batch, its bytes and its good
+        records are counted with the first one."""
+        whole = cls.of(outcome)
+        rest = sum(each.bad_records for each in outcome.causes[1:])
+        for cause in outcome.causes:
+            is_first = cause is outcome.causes[0]
+            yield whole._part(cause, whole.records - rest if is_first else cause.bad_records, is_first)
+        if not outcome.causes:
+            yield whole
+
+    def _part(self, cause: Cause, records: int, is_first: bool) -> "Totals":
+        lowest_ms, highest_ms = cause.lowest_ms, cause.highest_ms
+        one = bar(self.batches if is_first else 0, records)
+        part = replace(
+            self,
+            records=records,
+            bad_records=cause.bad_records,
+            drift_min_ms=None if lowest_ms is None else drift_ms(lowest_ms, self.first_ms),
+            drift_max_ms=None if highest_ms is None else drift_ms(highest_ms, self.first_ms),
+            ahead=dict.fromkeys(self.ahead, one),
+            behind=dict.fromkeys(self.behind, one),
+            culprit_ms=cause.first.timestamp_ms,
+        )
+        if is_first:
+            return part
+        key = self.key._replace(reason=cause.reason, unit_guess=cause.unit_guess)
+        return replace(
+            part,
+            key=key,
+            example=None,
+            batches=0,
+            requests=0,
+            bytes=0,
+            collateral_records=0,
+            records_unread=0,
+            records_limits_unknown=0,
         )
 
 

@@ -71,6 +71,19 @@ class CulpritColumns(Sequence[Culprit]):
 
 
 @dataclass(frozen=True, slots=True)
+class Cause:
+    """One of several mistakes in a batch: `bad_records` of its culprits, and the first of them. The times
+    are those of these culprits, in ms; None if none has one."""
+
+    reason: Reason | None
+    unit_guess: UnitGuess | None
+    bad_records: int
+    first: Culprit
+    lowest_ms: int | None
+    highest_ms: int | None
+
+
+@dataclass(frozen=True, slots=True)
 class Outcome:
     """One batch for one partition, its client, and its outcome.
 
@@ -108,6 +121,8 @@ class Outcome:
     error_message: str | None = None
     culprits: Sequence[Culprit] = ()
     bad_records: int = 0
+    causes: Sequence[Cause] = ()
+    """All causes, that of the first culprit first; empty if there is one. Their `bad_records` add up."""
     is_final: bool = True
     request: object = field(default_factory=object, repr=False, compare=False)
     """One object for all batches of a request. A correlation id does not distinguish requests, since a client

@@ -20,6 +20,7 @@ from tsproxy.model.sent_again import Fate, fate_of
 from tsproxy.model.verdict import Reason, Reject, ViolationColumns, reason_out_of_range
 from tsproxy.policy.broker_reasons import reason_of_answer
 from tsproxy.policy.units import guess_unit
+from tsproxy.session.causes import causes_of
 from tsproxy.session.verdict import PartitionVerdict, RequestVerdict
 from tsproxy.wire import readers
 
@@ -35,12 +36,9 @@ def of_rejections(verdict: RequestVerdict) -> Iterator[Outcome]:
             VerdictName.UNCONFIRMED if fate is Fate.OPEN else VerdictName.REJECTED,
             rule=partition.policy.rule,
             mode=partition.policy.mode,
-            reason=rejection.reason,
-            unit_guess=rejection.unit_guess,
             error_code=rejection.error_code,
             error_message=rejection.error_message or rejection.detail,
-            culprits=_culprits(rejection),
-            bad_records=_bad_records(partition, rejection),
+            **_why(verdict, partition, rejection),
             is_final=fate is not Fate.SENT_AGAIN,
         )
 
@@ -92,10 +90,7 @@ def _repaired(verdict: RequestVerdict, partition: PartitionVerdict, repair: Reje
         _outcome(verdict, partition, VerdictName.REPAIRED),
         rule=partition.policy.rule,
         mode=partition.policy.mode,
-        reason=repair.reason,
-        unit_guess=repair.unit_guess,
-        culprits=_culprits(repair),
-        bad_records=_bad_records(partition, repair),
+        **_why(verdict, partition, repair),
     )
 
 
@@ -122,15 +117,19 @@ def _broker_rejected(
             verdict.header.api_version,
         )
     fate = _fate(verdict, partition, answered.error_code)
+    guess = None if rejected_ms is None else guess_unit(rejected_ms, verdict.now_ms)
+    bad_records = answered.error_count or partition.batch.records
+    is_of_time = answered.error_code == ErrorCode.INVALID_TIMESTAMP
     return replace(
         _outcome(verdict, partition, VerdictName.BROKER_REJECTED),
         verdict=VerdictName.UNCONFIRMED if fate is Fate.OPEN else VerdictName.BROKER_REJECTED,
         reason=reason,
-        unit_guess=None if rejected_ms is None else guess_unit(rejected_ms, verdict.now_ms),
+        unit_guess=guess,
         error_code=answered.error_code,
         error_message=answered.error_message,
         culprits=culprits,
-        bad_records=answered.error_count or partition.batch.records,
+        bad_records=bad_records,
+        causes=causes_of((reason, guess), culprits, (), bad_records, verdict.now_ms) if is_of_time else (),
         is_final=fate is not Fate.SENT_AGAIN,
     )
 
@@ -194,11 +193,22 @@ def _outcome(verdict: RequestVerdict, partition: PartitionVerdict, name: Verdict
         mode=partition.policy.mode,
         waiver=partition.policy.waiver if partition.would_rule != CANDIDATE else None,
         would_reject=True,
-        reason=would.reason,
-        unit_guess=would.unit_guess,
-        culprits=_culprits(would),
-        bad_records=_bad_records(partition, would),
+        **_why(verdict, partition, would),
     )
+
+
+def _why(verdict: RequestVerdict, partition: PartitionVerdict, rejection: Reject) -> dict[str, Any]:
+    """The fields of an outcome that say why."""
+    culprits, bad_records = _culprits(rejection), _bad_records(partition, rejection)
+    own = (rejection.reason, rejection.unit_guess)
+    causes = causes_of(own, culprits, rejection.violations, bad_records, verdict.now_ms)
+    return {
+        "reason": own[0],
+        "unit_guess": own[1],
+        "culprits": culprits,
+        "bad_records": bad_records,
+        "causes": causes,
+    }
 
 
 def _culprits(rejection: Reject) -> Sequence[Culprit]:

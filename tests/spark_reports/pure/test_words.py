@@ -240,3 +240,17 @@ def test_since_is_the_first_day_of_the_rejections_without_a_break(week, first, t
     known = [{"day": f"2026-11-{13 + n}"} for n, each in enumerate(week) if each is not None]
     assert producers.week_of(known, own, date(2026, 11, 20)) == week
     assert producers.since_of(week, date(2026, 11, 20)) == first
+
+
+@pytest.mark.parametrize(
+    ("reasons", "is_relay"),
+    [
+        ([("too_old", "seconds"), ("too_far_ahead", "late")], True),
+        ([("too_old", "seconds"), ("too_far_ahead", "seconds")], False),
+        ([("too_old", "seconds"), ("other", "batches are larger")], False),
+    ],
+)
+def test_a_client_with_several_mistakes_gets_the_way_to_its_devices(reasons, is_relay):
+    counts = {"records": 420, "rejected_records": 20, "collateral_records": 0, "bad_records": 20}
+    why = [{"reason": reason, "cause": cause} for reason, cause in reasons]
+    assert ("its key or value names the device" in words.good_and_bad(counts | {"reasons": why})) is is_relay

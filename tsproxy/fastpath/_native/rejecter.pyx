@@ -228,7 +228,7 @@ cdef class Rejecter:
         for index in range(bad_records):
             rejected.at_fault.lowest = min(rejected.at_fault.lowest, rejected.culprits.times[index])
             rejected.at_fault.highest = max(rejected.at_fault.highest, rejected.culprits.times[index])
-        rejected.kind = rejections.kind_of(rejected.culprits.times[0], now_ms)
+        rejected.kind = rejections.kind_of(rejected.at_fault, now_ms)
         if rejected.kind < 0:
             return False
         checked = PyBytes_FromStringAndSize(<const char*>at + ATTRIBUTES, rejected.size - ATTRIBUTES)

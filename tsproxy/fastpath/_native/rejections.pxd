@@ -8,7 +8,7 @@ cdef enum:
     MAX_KINDS = 8
 
 cdef struct Kind:
-    Span first_ms          # the range of the first culprit's time
+    Span first_ms          # the range of the culprits' times
     int64_t from_ms        # of the clock
     int64_t until_ms
     int error_code
@@ -42,7 +42,7 @@ cdef class Rejections:
     cdef Span bounds(self, int64_t now_ms) noexcept
     cdef bytes message_of(self, int kind)
     cdef int find_words(self, int64_t now_ms) except -1
-    cdef int kind_of(self, int64_t first_ms, int64_t now_ms) noexcept
+    cdef int kind_of(self, Span at_fault, int64_t now_ms) noexcept
     cdef int count(
         self, int kind, int64_t records, int64_t size, Span times, Span at_fault,
         int64_t bad_records, int64_t first_ms, int64_t request, int64_t now_ms,

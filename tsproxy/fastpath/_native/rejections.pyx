@@ -101,13 +101,15 @@ cdef class Rejections:
         self.words, self.words_ms = pieces_of(before, between, after), now_ms
         return 0
 
-    cdef int kind_of(self, int64_t first_ms, int64_t now_ms) noexcept:
-        """The kind of rejection by the time of the first culprit, -1 if the session must judge the batch."""
+    cdef int kind_of(self, Span at_fault, int64_t now_ms) noexcept:
+        """The kind of rejection that all culprits have, -1 if the session must judge the batch."""
         cdef int at
         cdef Kind* kind
         for at in range(len(self.rejections)):
             kind = &self.kinds[at]
-            if kind.from_ms <= now_ms < kind.until_ms and kind.first_ms.lowest <= first_ms <= kind.first_ms.highest:
+            if not kind.from_ms <= now_ms < kind.until_ms:
+                continue
+            if kind.first_ms.lowest <= at_fault.lowest and at_fault.highest <= kind.first_ms.highest:
                 return at
         return -1
 

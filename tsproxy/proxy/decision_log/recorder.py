@@ -120,7 +120,8 @@ class DecisionRecorder:
         self._booked_now += 1
         if self._log.is_over(outcome.now_ms):
             self._record_all_totals()
-        self._record(Totals.of(outcome))
+        for totals in Totals.by_cause(outcome):
+            self._record(totals)
 
     def _record(self, totals: Totals) -> None:
         self._files.put(self._log.book(totals))
