@@ -116,8 +116,9 @@ def test_a_waiver_is_named_with_its_end(explained):
     assert "fate       forwarded, and counted as what would be rejected" in said
 
 
-def test_it_needs_no_file_and_reads_instants(capsys):
-    asked = ["explain", "--topic", "orders", "--timestamp", "2026-11-01T00:00:00Z", "--before", "7d"]
+@pytest.mark.parametrize("timestamp", ["2026-11-01T00:00:00Z", "2026-11-01"])
+def test_it_needs_no_file_and_reads_instants_and_dates(capsys, timestamp):
+    asked = ["explain", "--topic", "orders", "--timestamp", timestamp, "--before", "7d"]
     assert main([*asked, "--now", NOW]) == 0
     shown = capsys.readouterr().out
     assert f"time       {NOW_MS - 30 * 86_400_000} is 2026-11-01 00:00:00 UTC" in shown

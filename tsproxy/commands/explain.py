@@ -28,7 +28,8 @@ what the topic has.
 """
 
 _NUMBER: Final = re.compile(r"[+-]?[0-9]{1,20}")
-"""`20261201` is a number of milliseconds, and no date without a zone."""
+"""`20261201` is a number of milliseconds, and no date."""
+_DATE: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 
 
 def add(explain: argparse.ArgumentParser) -> None:
@@ -47,7 +48,7 @@ def add(explain: argparse.ArgumentParser) -> None:
         metavar="MS|INSTANT",
         type=argument(_any_time_ms),
         required=True,
-        help="as the record has it, in ms, or such as 2026-01-01T00:00:00Z",
+        help="as the record has it, in ms, or such as 2026-01-01T00:00:00Z, or 2026-01-01 (midnight UTC)",
     )
     explain.add_argument(
         "--bit-6",
@@ -145,10 +146,13 @@ def _topic_limits(
 def _any_time_ms(text: str) -> int:
     allowed = (
         f"a number of milliseconds from {LONG_MIN} to {LONG_MAX}, such as 1796083200000, "
-        "or an instant with its zone, such as 2026-12-01T00:00:00Z"
+        "an instant with its zone, such as 2026-12-01T00:00:00Z, or a date (midnight UTC)"
     )
     try:
-        time_ms = int(text) if _NUMBER.fullmatch(text) else instant_ms(text)
+        if _NUMBER.fullmatch(text):
+            time_ms = int(text)
+        else:
+            time_ms = instant_ms(f"{text}T00:00:00Z" if _DATE.fullmatch(text) else text)
     except ValueError:
         raise ValueError(allowed) from None
     if not LONG_MIN <= time_ms <= LONG_MAX:
