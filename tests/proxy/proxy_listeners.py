@@ -5,7 +5,7 @@ import contextlib
 from types import MappingProxyType
 
 from tests.proxy.frames import answer, request
-from tests.proxy.world import until
+from tests.proxy.world import World, until
 from tsproxy.cluster.upstream import Upstream
 from tsproxy.config import load
 from tsproxy.config.document import parse_yaml
@@ -59,6 +59,17 @@ async def front_of(config, world, *, tls=None, upstream_tls=None):
         for relay in list(proxy_listener.relays):
             relay.abort()
         await until(lambda: not proxy_listener.relays)
+
+
+@contextlib.asynccontextmanager
+async def serving(world=None, listener="{ bind: '127.0.0.1:0' }", **tls):
+    """A listener that lets clients in, before an echoing broker."""
+    async with (
+        echoing_broker() as broker,
+        front_of(config_of([broker], listener), world or World(), **tls) as proxy_listener,
+    ):
+        proxy_listener.open()
+        yield proxy_listener
 
 
 async def ask(address, tls=None, host="localhost"):

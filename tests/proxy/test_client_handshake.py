@@ -10,7 +10,7 @@ import pytest
 
 from tests.proxy.frames import answer, request
 from tests.proxy.loops import on_both_loops
-from tests.proxy.proxy_listeners import HOST, ask, config_of, echoing_broker, facts_of, front_of
+from tests.proxy.proxy_listeners import HOST, ask, config_of, echoing_broker, facts_of, front_of, serving
 from tests.proxy.test_proxy_protocol import header, tcp4, tcp6
 from tests.proxy.world import PATIENCE_S, World, until
 from tsproxy.clock import Clock
@@ -194,9 +194,7 @@ async def addressed(proxy_listener, first):
 
 @on_both_loops
 async def test_behind_a_load_balancer_the_client_is_known_by_its_own_address():
-    async with echoing_broker() as broker, front_of(config_of([broker], PROXIED), World()) as proxy_listener:
-        proxy_listener.open()
-
+    async with serving(listener=PROXIED) as proxy_listener:
         assert await addressed(proxy_listener, tcp4("192.0.2.7", 4711)) == ("192.0.2.7", 4711)
         assert await addressed(proxy_listener, tcp6("2001:db8::7", 4711)) == ("2001:db8::7", 4711)
         assert (await addressed(proxy_listener, header(0, 0, b"")))[0] == HOST
@@ -233,8 +231,7 @@ async def test_the_header_stands_before_the_tls_handshake(certificates, proxy_id
 )
 async def test_without_the_header_nobody_is_let_in(first, text):
     world = World()
-    async with echoing_broker() as broker, front_of(config_of([broker], PROXIED), world) as proxy_listener:
-        proxy_listener.open()
+    async with serving(world, listener=PROXIED) as proxy_listener:
         reader, writer = await asyncio.open_connection(HOST, proxy_listener.address.port)
         writer.write(first)
         writer.write_eof()
@@ -258,11 +255,7 @@ async def test_without_the_header_nobody_is_let_in(first, text):
 async def test_nobody_but_the_load_balancer_says_who_a_client_is(first):
     """haproxy's proxy-protocol.txt, 2: the receiver must only take the header from those that it trusts."""
     world = World()
-    async with (
-        echoing_broker() as broker,
-        front_of(config_of([broker], FROM_ELSEWHERE), world) as proxy_listener,
-    ):
-        proxy_listener.open()
+    async with serving(world, listener=FROM_ELSEWHERE) as proxy_listener:
         reader, writer = await asyncio.open_connection(HOST, proxy_listener.address.port)
         writer.write(first)
 
@@ -290,8 +283,7 @@ async def test_who_is_trusted_changes_with_a_reload():
 
 async def test_a_header_that_does_not_come_is_not_waited_for_for_ever():
     world = World(limits=ProcessLimits(ConnectionLimits(handshake_ms=50), Clock()))
-    async with echoing_broker() as broker, front_of(config_of([broker], PROXIED), world) as proxy_listener:
-        proxy_listener.open()
+    async with serving(world, listener=PROXIED) as proxy_listener:
         reader, writer = await asyncio.open_connection(HOST, proxy_listener.address.port)
 
         assert await reader.read() == b""
@@ -330,8 +322,7 @@ async def test_the_steps_of_a_handshake_share_one_time_limit(certificates, proxy
 @on_both_loops
 async def test_behind_a_load_balancer_each_client_has_its_own_limit():
     world = World(limits=ProcessLimits(ConnectionLimits(connections_per_address=1), Clock()))
-    async with echoing_broker() as broker, front_of(config_of([broker], PROXIED), world) as proxy_listener:
-        proxy_listener.open()
+    async with serving(world, listener=PROXIED) as proxy_listener:
         opened = []
         for client, is_let_in in (("192.0.2.7", True), ("192.0.2.8", True), ("192.0.2.7", False)):
             reader, writer = await asyncio.open_connection(HOST, proxy_listener.address.port)

@@ -9,7 +9,7 @@ import pytest
 
 from tests.proxy.frames import answer, request
 from tests.proxy.loops import on_both_loops
-from tests.proxy.proxy_listeners import HOST, ask, config_of, connections, echoing_broker, front_of
+from tests.proxy.proxy_listeners import HOST, ask, config_of, connections, echoing_broker, front_of, serving
 from tests.proxy.world import World, until
 from tsproxy.config.settings import ListenerTls, UpstreamTls
 from tsproxy.model.addresses import Address
@@ -117,11 +117,7 @@ async def test_a_plain_client_on_a_tls_port_gets_a_readable_line_and_harms_nobod
     server_identity, client_tls
 ):
     world = World()
-    async with (
-        echoing_broker() as broker,
-        front_of(config_of([broker]), world, tls=tls_of(server_identity)) as proxy_listener,
-    ):
-        proxy_listener.open()
+    async with serving(world, tls=tls_of(server_identity)) as proxy_listener:
         with contextlib.suppress(ConnectionError):
             assert await ask(proxy_listener.address) in (
                 b"",
@@ -139,11 +135,7 @@ async def test_a_plain_client_on_a_tls_port_gets_a_readable_line_and_harms_nobod
 @on_both_loops
 async def test_an_http_request_on_a_tls_port_is_named(server_identity):
     world = World()
-    async with (
-        echoing_broker() as broker,
-        front_of(config_of([broker]), world, tls=tls_of(server_identity)) as proxy_listener,
-    ):
-        proxy_listener.open()
+    async with serving(world, tls=tls_of(server_identity)) as proxy_listener:
         reader, writer = await asyncio.open_connection(HOST, proxy_listener.address.port)
         writer.write(b"GET / HTTP/1.1\r\nHost: kafka\r\n\r\n")
         with contextlib.suppress(ConnectionError):
@@ -156,8 +148,7 @@ async def test_an_http_request_on_a_tls_port_is_named(server_identity):
 @on_both_loops
 async def test_a_tls_client_on_a_plain_port_gets_a_readable_line(client_tls):
     world = World()
-    async with echoing_broker() as broker, front_of(config_of([broker]), world) as proxy_listener:
-        proxy_listener.open()
+    async with serving(world) as proxy_listener:
         with pytest.raises((ssl.SSLError, ConnectionError)):
             await ask(proxy_listener.address, client_tls)
 
@@ -171,8 +162,7 @@ async def test_where_certificates_are_required_only_clients_with_one_are_let_in(
 ):
     world = World()
     tls = tls_of(server_identity, certificates.certificate, "required")
-    async with echoing_broker() as broker, front_of(config_of([broker]), world, tls=tls) as proxy_listener:
-        proxy_listener.open()
+    async with serving(world, tls=tls) as proxy_listener:
         without = ssl.create_default_context(cafile=certificates.certificate)
         # TLS 1.3 clients learn of it after the handshake, at their first read.
         with contextlib.suppress(ssl.SSLError, ConnectionError):
@@ -250,11 +240,7 @@ async def test_brokers_that_ask_for_a_certificate_are_shown_the_proxys(certifica
 @on_both_loops
 async def test_a_client_that_only_looks_at_a_tls_port_leaves_nothing_behind(server_identity):
     world = World()
-    async with (
-        echoing_broker() as broker,
-        front_of(config_of([broker]), world, tls=tls_of(server_identity)) as proxy_listener,
-    ):
-        proxy_listener.open()
+    async with serving(world, tls=tls_of(server_identity)) as proxy_listener:
         socket.create_connection((HOST, proxy_listener.address.port)).close()
 
         await until(lambda: world.logged.of("tls_handshake_failed"))
@@ -269,11 +255,7 @@ async def test_a_client_that_does_not_trust_the_certificate_is_counted_although_
 ):
     """Python's asyncio closes without an alert."""
     world = World()
-    async with (
-        echoing_broker() as broker,
-        front_of(config_of([broker]), world, tls=tls_of(server_identity)) as proxy_listener,
-    ):
-        proxy_listener.open()
+    async with serving(world, tls=tls_of(server_identity)) as proxy_listener:
         with pytest.raises((ssl.SSLError, ConnectionError)):
             await ask(proxy_listener.address, ssl.create_default_context())
 

@@ -13,7 +13,16 @@ import structlog
 
 from tests.proxy.frames import answer, request
 from tests.proxy.loops import on_both_loops
-from tests.proxy.proxy_listeners import HOST, ask, config_of, connections, echoing_broker, facts_of, front_of
+from tests.proxy.proxy_listeners import (
+    HOST,
+    ask,
+    config_of,
+    connections,
+    echoing_broker,
+    facts_of,
+    front_of,
+    serving,
+)
 from tests.proxy.running import rejects
 from tests.proxy.world import World, until
 from tsproxy.clock import Clock
@@ -232,8 +241,7 @@ async def test_an_upstream_whose_name_no_dns_can_have_is_told_like_any_other():
 @on_both_loops
 async def test_open_connections_are_counted_up_and_down():
     world = World()
-    async with echoing_broker() as broker, front_of(config_of([broker]), world) as proxy_listener:
-        proxy_listener.open()
+    async with serving(world) as proxy_listener:
         _, writer = await asyncio.open_connection(proxy_listener.address.host, proxy_listener.address.port)
         await until(lambda: connections(world)["relaying"] == 1)
         assert sum(connections(world).values()) == 1

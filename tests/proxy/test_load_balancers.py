@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.proxy.frames import answer, request
-from tests.proxy.proxy_listeners import HOST, config_of, echoing_broker, front_of
+from tests.proxy.proxy_listeners import HOST, serving
 from tests.proxy.running import page
 from tests.proxy.world import World, until
 from tsproxy.testing.ports import free_ports
@@ -112,13 +112,11 @@ WITH_TLVS = "send-proxy-v2 proxy-v2-options crc32c,unique-id,ssl,cert-cn,authori
 async def test_behind_haproxy_clients_have_their_own_addresses(tmp_path, options, source):
     world = World()
     async with (
-        echoing_broker() as broker,
-        front_of(config_of([broker], PROXIED), world) as proxy_listener,
+        serving(world, listener=PROXIED) as proxy_listener,
+        haproxy(tmp_path, proxy_listener.address, options) as port,
     ):
-        proxy_listener.open()
-        async with haproxy(tmp_path, proxy_listener.address, options) as port:
-            assert (await addressed(proxy_listener, port, source))[0] == source
-            await until(lambda: not proxy_listener.relays)
+        assert (await addressed(proxy_listener, port, source))[0] == source
+        await until(lambda: not proxy_listener.relays)
     assert world.logged.of("proxy_header_rejected") == []
 
 
@@ -126,11 +124,7 @@ async def test_behind_haproxy_clients_have_their_own_addresses(tmp_path, options
 async def test_health_checks_of_haproxy_are_no_clients_and_are_not_logged(tmp_path):
     """They send a header of their own (LOCAL), and end."""
     world = World()
-    async with (
-        echoing_broker() as broker,
-        front_of(config_of([broker], PROXIED), world) as proxy_listener,
-    ):
-        proxy_listener.open()
+    async with serving(world, listener=PROXIED) as proxy_listener:
         options = f"{PLAIN} check check-send-proxy inter 20ms"
         async with haproxy(tmp_path, proxy_listener.address, options) as port:
             await until(lambda: "tsproxy_sessions_closed_total{" in world.metrics.render().decode())
@@ -151,15 +145,13 @@ async def test_probes_of_the_admin_port_need_no_header(kafka_440, tmp_path):
 async def test_version_1_of_nginx_is_rejected_and_the_log_says_what_to_do(tmp_path):
     world = World()
     async with (
-        echoing_broker() as broker,
-        front_of(config_of([broker], PROXIED), world) as proxy_listener,
+        serving(world, listener=PROXIED) as proxy_listener,
+        nginx(tmp_path, proxy_listener.address) as port,
     ):
-        proxy_listener.open()
-        async with nginx(tmp_path, proxy_listener.address) as port:
-            reader, writer = await connected(port, "127.0.0.7")
-            writer.write(request(5))
-            with contextlib.suppress(ConnectionError):
-                assert await reader.read() == b""
-            writer.close()
+        reader, writer = await connected(port, "127.0.0.7")
+        writer.write(request(5))
+        with contextlib.suppress(ConnectionError):
+            assert await reader.read() == b""
+        writer.close()
     [line] = world.logged.of("proxy_header_rejected")
     assert "version 1" in line["error"]
