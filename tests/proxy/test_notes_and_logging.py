@@ -17,9 +17,8 @@ from tests.proxy.decision_log.logs import HandClock
 from tests.proxy.world import Logged
 from tsproxy.log_events.catalogue import CLIENT_REJECTED
 from tsproxy.proxy import notes
-from tsproxy.proxy.complaints import Complaints
 from tsproxy.proxy.logging import LogFormat, configure_logging
-from tsproxy.proxy.notes import PER_ADDRESS, Notes, frames_of
+from tsproxy.proxy.notes import PER_ADDRESS, Complaints, Notes, frames_of
 
 
 def test_a_client_in_a_loop_gets_few_lines_and_the_rest_is_counted():

@@ -1,17 +1,19 @@
-"""Log lines about clients, at a rate that an operator can read.
+"""Log lines at a rate that an operator can read.
 
 A client in a loop could cause a log line for each of its connections. So each client address (each /64 of
 IPv6 addresses) has a small budget. Lines beyond the budget are only counted, and the address's next line has
-the count.
+the count. A problem that lasts has a line when it begins and when it ends (`Trouble`). Errors on the event
+loop that no other code has caught are never fatal, and have a line a second at most (`Complaints`).
 """
 
+import asyncio
 import traceback
 from collections.abc import Mapping
-from typing import Final, Protocol
+from typing import Any, Final, Protocol
 
 from tsproxy.clock import Clock
 from tsproxy.decisions.text import bounded
-from tsproxy.log_events.catalogue import Level, LogEvent
+from tsproxy.log_events.catalogue import LOOP_COMPLAINED, Level, LogEvent
 from tsproxy.model.addresses import counted_as
 from tsproxy.model.bounded import A_PLACE, Bounded, Ceiling
 from tsproxy.model.token_bucket import Bucket, Rate
@@ -79,3 +81,65 @@ def frames_of(error: BaseException) -> list[str]:
     """The place of an error, without its text and without any value: `file:line function`."""
     frames = traceback.extract_tb(error.__traceback__)
     return [f"{frame.filename.rpartition('/')[2]}:{frame.lineno} {frame.name}" for frame in frames]
+
+
+class Trouble:
+    """One operation. `text` is its current problem; None if there is none. `is_up` is True if the last
+    attempt succeeded.
+
+    With `logs_changes`, a new text gets a line of its own while the problem lasts.
+    """
+
+    __slots__ = ("_failed", "_logs_changes", "_resumed", "is_up", "text")
+
+    def __init__(self, failed: LogEvent, resumed: LogEvent | None, *, logs_changes: bool = False) -> None:
+        self._failed = failed
+        self._logs_changes = logs_changes
+        self._resumed = resumed
+        self.is_up = False
+        self.text: str | None = None
+
+    def failed(self, error: Exception | str, **facts: object) -> None:
+        text = str(error) or type(error).__name__
+        if self.text is None or (self._logs_changes and text != self.text):
+            self._failed(error=text, **facts)
+        self.is_up, self.text = False, text
+
+    def over(self, **facts: object) -> None:
+        if self.text is not None and self._resumed is not None:
+            self._resumed(**facts)
+        self.is_up, self.text = True, None
+
+
+LOG_INTERVAL_S: Final = 1.0
+"""At most one line in this time. Somebody may be able to cause such an error as often as they like."""
+
+
+class Complaints:
+    """The handler for `loop.set_exception_handler`."""
+
+    def __init__(self) -> None:
+        self._next_s = 0.0
+        self._not_logged = 0
+
+    def __call__(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+        if is_late(context):
+            return
+        now_s = loop.time()
+        if now_s < self._next_s:
+            self._not_logged += 1
+            return
+        error = context.get("exception")
+        facts: dict[str, Any] = {"error": type(error).__name__, "frames": frames_of(error)} if error else {}
+        if self._not_logged:
+            facts["not_logged"] = self._not_logged
+        self._next_s, self._not_logged = now_s + LOG_INTERVAL_S, 0
+        LOOP_COMPLAINED(text=context.get("message", ""), **facts)
+
+
+def is_late(context: dict[str, Any]) -> bool:
+    """True for a name look-up or a connection that failed when nobody waited for it any more. The attempt
+    that began it has logged its own end."""
+    future = context.get("future")
+    is_of_library = isinstance(future, asyncio.Future) and not isinstance(future, asyncio.Task)
+    return is_of_library and isinstance(context.get("exception"), OSError)

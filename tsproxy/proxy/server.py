@@ -38,7 +38,6 @@ from tsproxy.proxy.brokers.discovery import Cluster
 from tsproxy.proxy.brokers.facts import ClusterFacts
 from tsproxy.proxy.brokers.versions import BrokerVersions
 from tsproxy.proxy.clock_check.monitor import ClockMonitor
-from tsproxy.proxy.complaints import Complaints
 from tsproxy.proxy.connections.context import ConnectionContext
 from tsproxy.proxy.connections.drain import drain
 from tsproxy.proxy.connections.listener import ProxyListener
@@ -54,7 +53,7 @@ from tsproxy.proxy.metrics.registry import Metrics
 from tsproxy.proxy.metrics.results import ConnectionResults, OpenConnections
 from tsproxy.proxy.metrics.stopwatch import LoopLag, Sampler, Tasks
 from tsproxy.proxy.metrics.totals import families_now
-from tsproxy.proxy.notes import Notes
+from tsproxy.proxy.notes import Complaints, Notes
 from tsproxy.proxy.parts import Commit, Part
 from tsproxy.proxy.ports import ListenError
 from tsproxy.proxy.reload.certificates import Certificates

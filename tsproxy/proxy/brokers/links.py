@@ -30,8 +30,7 @@ from tsproxy.log_events.catalogue import (
 )
 from tsproxy.model.addresses import Address
 from tsproxy.model.kafka import ErrorCode
-from tsproxy.proxy.notes import frames_of
-from tsproxy.proxy.trouble import Trouble
+from tsproxy.proxy.notes import Trouble, frames_of
 from tsproxy.proxy.wait import RetryWait, cancelled
 from tsproxy.tls.contexts import CurrentTls
 

@@ -36,8 +36,7 @@ from tsproxy.proxy.metrics.catalogue import (
     CLOCK_STEPS,
     ENFORCEMENT_SUSPENDED,
 )
-from tsproxy.proxy.notes import frames_of
-from tsproxy.proxy.trouble import Trouble
+from tsproxy.proxy.notes import Trouble, frames_of
 from tsproxy.proxy.wait import wait_at_most
 from tsproxy.tls.contexts import CurrentTls
 

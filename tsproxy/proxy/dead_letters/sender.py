@@ -35,7 +35,7 @@ from tsproxy.proxy.metrics.catalogue import (
     DEAD_LETTERS_UP,
     DEAD_LETTERS_WAITING,
 )
-from tsproxy.proxy.trouble import Trouble
+from tsproxy.proxy.notes import Trouble
 from tsproxy.proxy.wait import cancelled, wait_at_most
 from tsproxy.tls.contexts import CurrentTls
 

@@ -30,8 +30,7 @@ from tsproxy.log_events.catalogue import (
 )
 from tsproxy.model.bounded import Ceiling
 from tsproxy.proxy.decision_log.rotation import FileRotation
-from tsproxy.proxy.notes import frames_of
-from tsproxy.proxy.trouble import Trouble
+from tsproxy.proxy.notes import Trouble, frames_of
 
 QUEUE: Final = Ceiling(
     "lines of the decision log that wait for the disk",

@@ -24,7 +24,7 @@ from tsproxy.log_events.catalogue import (
     DECISION_TOPIC_RESUMED,
 )
 from tsproxy.proxy.decision_log.unsent import Unsent
-from tsproxy.proxy.trouble import Trouble
+from tsproxy.proxy.notes import Trouble
 from tsproxy.proxy.wait import cancelled, wait_at_most
 from tsproxy.tls.contexts import CurrentTls
 

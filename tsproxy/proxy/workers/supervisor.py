@@ -24,12 +24,11 @@ from tsproxy.model.addresses import Address
 from tsproxy.proxy.admin.http import AdminHttp
 from tsproxy.proxy.admin.pages import pages
 from tsproxy.proxy.admin.report import Report, together
-from tsproxy.proxy.complaints import Complaints
 from tsproxy.proxy.logging import set_level
 from tsproxy.proxy.metrics.catalogue import WORKER_READY, WORKER_RESTARTS
 from tsproxy.proxy.metrics.stopwatch import Tasks
 from tsproxy.proxy.metrics.totals import families_now, joined
-from tsproxy.proxy.notes import frames_of
+from tsproxy.proxy.notes import Complaints, frames_of
 from tsproxy.proxy.ports import ListenError
 from tsproxy.proxy.reload.certificates import (
     credentials_of_admin,
