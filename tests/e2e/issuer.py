@@ -36,14 +36,23 @@ class Issuer:
         self._clients = clients
         self._key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
         self._expires_in_s = expires_in_s
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
-        self.url = f"http://127.0.0.1:{self._server.server_port}"
+        self._address = ("127.0.0.1", 0)
 
     def __enter__(self):
-        threading.Thread(target=self._server.serve_forever, daemon=True).start()
+        self.open()
         return self
 
     def __exit__(self, *_):
+        self.close()
+
+    def open(self):
+        self._server = ThreadingHTTPServer(self._address, self._handler())
+        self._address = self._server.server_address
+        self.url = f"http://127.0.0.1:{self._server.server_port}"
+        threading.Thread(target=self._server.serve_forever, daemon=True).start()
+
+    def close(self):
+        """Nobody answers at its address, until it is opened again."""
         self._server.shutdown()
         self._server.server_close()
 

@@ -68,7 +68,8 @@ def by_name(kafka):
 def realm(folder):
     """A KDC that knows the proxy's service, its user and alice. Yields the keytab of service and alice.
 
-    krb5.conf and the keytab of the proxy's user (proxy.keytab) are in `folder`. Every Java asks this KDC.
+    krb5.conf, the keytab and the tickets of the proxy's user, and the KDC's process id (pid) are in `folder`.
+    Every Java asks this KDC.
     """
     [port] = free_ports(1)
     for name, text in (("krb5.conf", KRB5_CONF), ("kdc.conf", KDC_CONF)):
@@ -86,7 +87,7 @@ def realm(folder):
             _run("kadmin.local", "-r", REALM, "-q", f"addprinc -randkey {principal}")
             _run("kadmin.local", "-r", REALM, "-q", f"ktadd -k {file} {principal}")
         with (folder / "kdc.log").open("wb") as log:
-            kdc = subprocess.Popen([KDC, "-n", "-r", REALM], stdout=log, stderr=log)
+            kdc = subprocess.Popen([KDC, "-n", "-r", REALM, "-P", folder / "pid"], stdout=log, stderr=log)
         try:
             yield keytab
         finally:

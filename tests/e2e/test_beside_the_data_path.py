@@ -34,7 +34,11 @@ from confluent_kafka.admin import (
     UserScramCredentialUpsertion,
 )
 
+from tests.e2e import kerberos
+from tests.e2e.issuer import Issuer, cluster_for_tokens
 from tests.e2e.principals import AUTHORIZER
+from tests.e2e.test_kerberos import GSSAPI, PROXY
+from tests.e2e.test_own_login import BY_ENDPOINT, SECRET, SESSION_MS, proxy_of, settings_of
 from tests.proxy.decision_log.conftest import disk
 from tests.proxy.decision_log.test_in_proxy import fill
 from tests.proxy.running import EVERY_SECOND, TWO, page, pids, series
@@ -67,11 +71,13 @@ class World:
     kafka: KafkaCluster
     proxy: RunningProxy
     folder: Path
-    disk: Path
+    disk: Path | None = None
+    user: str = "app"
+    issuer: Issuer | None = None
 
     async def produce(self, timestamp_ms=None):
         """Send one record on a new connection."""
-        options = self.kafka.client_options("app", CLIENTS)
+        options = self.kafka.client_options(self.user, CLIENTS)
         clients = replace(options, bootstrap_servers=self.proxy.bootstrap_servers)
         async with AIOKafkaProducer(**clients.aiokafka()) as producer:
             await producer.send_and_wait(TOPIC, b"x", timestamp_ms=timestamp_ms)
@@ -215,8 +221,27 @@ async def kill_worker(world):
     os.kill(pids(world.proxy)[2], signal.SIGKILL)
 
 
+async def close_issuer(world):
+    world.issuer.close()
+
+
+async def open_issuer(world):
+    world.issuer.open()
+
+
+def signal_kdc(number):
+    async def send(world):
+        (world.folder / "tickets").unlink(missing_ok=True)  # as if they had expired
+        os.kill(int((world.folder / "pid").read_text()), number)
+
+    return send
+
+
+OWN_LOGIN_FAILS = ("tsproxy_own_login_up", 0)
 SCENES = {
-    "own login": Scene(password("changed"), password(USERS["proxy"]), ("tsproxy_own_login_up", 0)),
+    "own login": Scene(password("changed"), password(USERS["proxy"]), OWN_LOGIN_FAILS),
+    "token endpoint": Scene(close_issuer, open_issuer, OWN_LOGIN_FAILS),
+    "KDC": Scene(signal_kdc(signal.SIGSTOP), signal_kdc(signal.SIGCONT), OWN_LOGIN_FAILS),
     "topic limits": Scene(deny, allow, ("tsproxy_topics_unreadable", 1)),
     "decision log": Scene(fill_disk, empty_disk, ("tsproxy_decision_log_writable", 0)),
     "decision topic": Scene(deleted(LOG), created(LOG), ("tsproxy_decision_topic_up", 0)),
@@ -336,34 +361,78 @@ async def warnings(proxy):
     return text
 
 
+@asynccontextmanager
+async def with_tokens(folder):
+    """The proxy logs in with tokens. Its sessions are short."""
+    with Issuer({"tsproxy": SECRET}, expires_in_s=1) as issuer:
+        settings = settings_of(token_endpoint=f"{issuer.url}/token", **BY_ENDPOINT)
+        async with (
+            cluster_for_tokens(issuer, folder, SESSION_MS) as kafka,
+            proxy_of(kafka, settings) as proxy,
+        ):
+            yield World(kafka, proxy, folder, user="alice", issuer=issuer)
+
+
+@asynccontextmanager
+async def with_tickets(folder):
+    pytest.importorskip("gssapi", reason="needs the extra tsproxy[kerberos] (pip install)")
+    with kerberos.realm(folder) as keytab:
+        properties = kerberos.properties(keytab) | {f"{LISTENER}.gssapi.connections.max.reauth.ms": "3000"}
+        security = {"security": "SASL_PLAINTEXT", "users": USERS, "properties": properties}
+        async with KafkaCluster(**security) as kafka:
+            await kafka.create_topic(TOPIC)
+            file = folder / "tsproxy.yaml"
+            file.write_text(PROXY.format(upstream=kerberos.by_name(kafka), sasl=GSSAPI))
+            async with RunningProxy(config=file, settings={"upstream.admin.refresh": "1s"}) as proxy:
+                yield World(kafka, proxy, folder)
+
+
+KERBEROS = [kerberos.needs_kdc, pytest.mark.full_only("starts a KDC; the token endpoint is of its kind")]
+OWN_LOGINS = {"token endpoint": with_tokens, "KDC": with_tickets}
+"""The scenes that need brokers of their own."""
+
+
 @pytest.mark.broker
 @pytest.mark.timeout(900)  # each wait has its own bound, which says for what
 async def test_clients_are_served_and_no_probe_fails_while_it_fails(world):
-    proxy = world.proxy
     await world.produce()
-    for name, scene in SCENES.items():
-        warning = rows()[name].warning
-        async with probed(proxy) as failed:
-            await scene.begin(world)
-            if warning is not None:
-                pattern = re.compile(f"^warning: .*{re.escape(warning)}", re.MULTILINE)
+    for name in SCENES:
+        if name not in OWN_LOGINS:
+            await fails_beside(world, name)
 
-                async def is_named(pattern=pattern):
-                    return pattern.search(await warnings(proxy))
 
-                await until(is_named, f"{name}: {warning}")
-            if scene.metric is not None:
+@pytest.mark.broker
+@pytest.mark.parametrize("name", ["token endpoint", pytest.param("KDC", marks=KERBEROS)])
+async def test_clients_are_served_while_the_own_login_has_nobody_to_ask(tmp_path, name):
+    async with OWN_LOGINS[name](tmp_path) as world:
+        await world.produce()
+        await fails_beside(world, name)
 
-                async def is_measured(metric=scene.metric):
-                    return (await series(proxy)).get(metric[0]) == metric[1]
 
-                await until(is_measured, f"{name}: {scene.metric}")
-            for _ in range(4):  # whichever worker the kernel chooses
-                await world.produce()
-            await scene.end(world)
-            if warning is not None:
-                await until_not(is_named, f"{name} is over")
-        assert failed == [], name
+async def fails_beside(world, name):
+    """Plays the scene, and asserts that nothing but its warning and its metric tells of it."""
+    proxy, scene, warning = world.proxy, SCENES[name], rows()[name].warning
+    async with probed(proxy) as failed:
+        await scene.begin(world)
+        if warning is not None:
+            pattern = re.compile(f"^warning: .*{re.escape(warning)}", re.MULTILINE)
+
+            async def is_named():
+                return pattern.search(await warnings(proxy))
+
+            await until(is_named, f"{name}: {warning}")
+        if scene.metric is not None:
+
+            async def is_measured():
+                return (await series(proxy)).get(scene.metric[0]) == scene.metric[1]
+
+            await until(is_measured, f"{name}: {scene.metric}")
+        for _ in range(4):  # whichever worker the kernel chooses
+            await world.produce()
+        await scene.end(world)
+        if warning is not None:
+            await until_not(is_named, f"{name} is over")
+    assert failed == [], name
 
 
 async def until_not(is_so, what):
