@@ -15,8 +15,9 @@ from rigs.differential.run import Comparison, Tally
 from rigs.differential.topics import CHANGING, change, create_topics
 from tsproxy.testing.kafka_cluster import KafkaCluster
 
-PROPERTIES = {"log.cleaner.backoff.ms": "3600000"}
-"""Compacted topics are here for their checks; a cleaner at work would change what was stored."""
+PROPERTIES = {"log.cleaner.backoff.ms": "3600000", "broker.session.timeout.ms": "600000"}
+"""A cleaner at work would change what was stored. A broker that is late with its heartbeats leads nothing for
+a moment (NOT_LEADER_OR_FOLLOWER)."""
 
 MAX_SLICES = 10
 
