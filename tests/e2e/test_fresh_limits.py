@@ -2,19 +2,28 @@
 
 import asyncio
 import contextlib
+import itertools
 import time
+from collections import defaultdict
+from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 from aiokafka import AIOKafkaProducer
 from aiokafka.errors import InvalidTimestampError
 
+from tests.config.files import config_of
 from tests.e2e.test_policy import proxy_by
 from tests.proxy.running import TWO
 from tests.proxy.world import until
 from tests.session.messages import produce
 from tests.wire.batches import batch
+from tsproxy.clock import Clock
+from tsproxy.cluster.admin_connection import AdminConnection
 from tsproxy.model.kafka import ErrorCode
+from tsproxy.proxy.server import Proxy
 from tsproxy.testing.admin import connect
+from tsproxy.testing.client_options import ClientOptions
 from tsproxy.testing.proxy import RunningProxy
 from tsproxy.wire.k00_produce import read_response
 
@@ -30,8 +39,9 @@ FRESH_S = 1.0
 class Probe:
     """A producer at one proxy. `seen` are its records: (when it was sent, whether it was accepted)."""
 
-    def __init__(self, proxy, topic):
-        self._producer = AIOKafkaProducer(bootstrap_servers=proxy.bootstrap_servers)
+    def __init__(self, proxy, topic, options=None):
+        here = replace(options or ClientOptions(""), bootstrap_servers=proxy.bootstrap_servers)
+        self._producer = AIOKafkaProducer(**here.aiokafka())
         self._topic = topic
         self.seen = []
 
@@ -167,3 +177,48 @@ async def test_a_preset_holds_for_sixty_new_topics_and_for_one_that_was_named_be
             assert await codes(topic) == [INVALID_TIMESTAMP]
         for each in (*new, topic):
             assert sum((await kafka_391.end_offsets(each)).values()) == 0
+
+
+CONFIG = """\
+upstream: {{ bootstrap_servers: ['{servers}'] }}
+listeners: [{{ bind: 127.0.0.1:0, brokers: {{ ports_from: 0 }} }}]
+admin: {{ bind: off }}
+decisions: {{ directory: '{folder}' }}
+"""
+
+
+async def test_a_storm_of_bad_batches_asks_once_a_second_about_each_topic(
+    kafka, topic, tmp_path, monkeypatch
+):
+    """Each question is followed by one for the broker's defaults, on a connection of its own."""
+    topics, asked, announced = (f"{topic}-1", f"{topic}-2"), defaultdict(list), {}
+    plain = AdminConnection.describe
+
+    async def describe(connection, names, *more):
+        asked[connection] += [(time.monotonic(), each) for each in names]
+        return await plain(connection, names, *more)
+
+    monkeypatch.setattr(AdminConnection, "describe", describe)
+    for each in topics:
+        await kafka.create_topic(each, config=NARROW)
+    config = config_of(CONFIG.format(servers=kafka.bootstrap_servers, folder=tmp_path))
+    proxy = Proxy(config, Clock(), announced.__setitem__)
+    running = asyncio.create_task(proxy.run())
+    await until(lambda: "started" in announced)
+    client = SimpleNamespace(bootstrap_servers=announced["started"]["listeners"]["default"])
+    async with contextlib.AsyncExitStack() as stack:
+        probes = [await stack.enter_async_context(Probe(client, each)) for each in topics * 3]
+        asked.clear()
+        async with sending(*probes):
+            await asyncio.sleep(4 * FRESH_S)
+    proxy.stop()
+    await running
+    of_topics = max(asked.values(), key=lambda each: len({name for _, name in each}))
+    for each in topics:
+        times = [at for at, name in of_topics if name == each]
+        assert len(times) > 2
+        assert all(after - at > 0.9 * FRESH_S for at, after in itertools.pairwise(times))
+    assert sum(map(len, asked.values())) <= 2 * len(of_topics)
+    seen = [is_accepted for probe in probes for _, is_accepted in probe.seen]
+    assert len(seen) > 60
+    assert not any(seen)
