@@ -121,6 +121,10 @@ incidents: machine .venv/stamp ## incidents with real brokers: the seconds until
 availability: machine .venv/stamp ## several proxies, stopped, killed, lost, upgraded: what clients of each family see (an hour)
 	$(BIN)/python -m rigs.availability
 
+STEPS ?=
+night: machine .venv/stamp ## an operator's night by script: roll, kill, rotate, widen, wrong clocks, another cluster (six minutes); STEPS of some
+	$(BIN)/python -m rigs.night $(STEPS)
+
 truth: machine .venv/stamp ## clients, topics, log and report agree on every record, however a broker ends it
 	TSPROXY_TEST=full $(BIN)/python -m pytest rigs/truth
 

@@ -71,7 +71,7 @@ async def live(world, topic, seeds, names, attackers=0):
     hostile, totals = Attackers(world.address, topic, attackers, seeds[0]), Totals(world)
     tasks = [asyncio.create_task(each.run()) for each in (*running, hostile, totals)]
     try:
-        await _answered(running)
+        await answered(running)
         rounds = [await _round(world, running, seed, names) for seed in seeds]
     finally:
         for each in (*running, hostile, totals):
@@ -111,14 +111,14 @@ async def _round(world, running, seed, names):
     faults = [FAULTS[name](world, random.Random(f"{seed}-{name}")) for name in chosen]
     await asyncio.gather(*faults)
     begun = time.monotonic()
-    found.not_recovered = await _answered(running)
+    found.not_recovered = await answered(running)
     found.recovery_s = round(time.monotonic() - begun, 2)
     found.memory_mib = round(world.memory_mib(), 1)
     found.descriptors = world.descriptors()
     return found
 
 
-async def _answered(running):
+async def answered(running):
     """Wait until each client has a new answer. Returns the names of those that had none in time."""
     before = {each.told.client: _answers(each.told) for each in running}
 

@@ -10,6 +10,7 @@ from confluent_kafka.admin import AdminClient
 
 from rigs.differential.lines import Direct
 from rigs.differential.stored import stored_batches
+from rigs.incidents.scenes import internal
 
 PATIENCE_S = 180
 _PRODUCER = struct.Struct(">qh")
@@ -51,9 +52,9 @@ async def read_log(kafka, topic):
 
 def _producers(kafka, topic, partition):
     """(base offset, (producer id, epoch)) of each batch, in order."""
-    described = AdminClient({"bootstrap.servers": kafka.bootstrap_servers}).list_topics(topic, timeout=30)
+    described = AdminClient({"bootstrap.servers": internal(kafka)}).list_topics(topic, timeout=30)
     node = kafka.node(described.topics[topic].partitions[partition].leader)
-    direct = Direct((node.host, node.port))
+    direct = Direct((node.host, node.internal_port))
     batches = stored_batches(direct, topic, partition, is_stamped=False)
     return [(each.base_offset, _PRODUCER.unpack_from(each.comparable, _PRODUCER_AT)) for each in batches]
 
@@ -67,7 +68,7 @@ async def _values(kafka, topic, isolation_level):
     """(partition, offset, value) of every record."""
     found = []
     async with AIOKafkaConsumer(
-        bootstrap_servers=kafka.bootstrap_servers, isolation_level=isolation_level
+        bootstrap_servers=internal(kafka), isolation_level=isolation_level
     ) as consumer:
         partitions = [TopicPartition(topic, n) for n in await kafka.end_offsets(topic)]
         consumer.assign(partitions)

@@ -2,7 +2,7 @@
 
 import asyncio
 import socket
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager, closing, suppress
 from itertools import pairwise
 
 import pytest
@@ -92,14 +92,15 @@ async def switch(target):
     """A port that leads to the broker of `target`, a list of one, as a name in DNS would."""
 
     async def serve(reader, writer):
-        broker = await asyncio.open_connection(target[0].host, target[0].port)
-        await asyncio.gather(copied(reader, broker[1]), copied(broker[0], writer), return_exceptions=True)
+        with suppress(OSError), closing(writer):
+            broker = await asyncio.open_connection(target[0].host, target[0].port)
+            await asyncio.gather(copied(reader, broker[1]), copied(broker[0], writer))
 
     async def copied(reader, writer):
         ends.append(writer)
-        while data := await reader.read(1 << 16):
-            writer.write(data)
-        writer.close()
+        with closing(writer):
+            while data := await reader.read(1 << 16):
+                writer.write(data)
 
     ends = []
     server = await asyncio.start_server(serve, "127.0.0.1", 0)

@@ -102,6 +102,13 @@ class Stepping:
         return [(began_s, code) for began_s, code in self.answers if began_s >= from_s and code != OK]
 
 
+def faked_by(file):
+    """The environment of a process whose clock is as far from the right one as this file says."""
+    faked = {"FAKETIME_TIMESTAMP_FILE": str(file), "LD_PRELOAD": str(FAKETIME), "FAKETIME_NO_CACHE": "1"}
+    more = {"FAKETIME_DONT_FAKE_MONOTONIC": "1", "FAKETIME_FORCE_MONOTONIC_FIX": "0", "NO_FAKE_STAT": "1"}
+    return faked | more
+
+
 @asynccontextmanager
 async def stepping(kafka, topic, folder, begins="+0"):
     for name in (topic, f"{topic}-stamped", f"{topic}-committed"):
@@ -109,11 +116,9 @@ async def stepping(kafka, topic, folder, begins="+0"):
     clock, file = folder / "clock", folder / "tsproxy.yaml"
     clock.write_text(f"{begins}\n")
     file.write_text(STEPPING.format(servers=kafka.bootstrap_servers, topic=topic, folder=folder))
-    faked = {"FAKETIME_TIMESTAMP_FILE": str(clock), "LD_PRELOAD": str(FAKETIME), "FAKETIME_NO_CACHE": "1"}
-    faked |= {"FAKETIME_DONT_FAKE_MONOTONIC": "1", "FAKETIME_FORCE_MONOTONIC_FIX": "0", "NO_FAKE_STAT": "1"}
     group = asyncio.create_task(committing(kafka, f"{topic}-committed"))
     try:
-        async with RunningProxy(config=file, environment=faked) as proxy:
+        async with RunningProxy(config=file, environment=faked_by(clock)) as proxy:
             yield Stepping(proxy, clock, topic)
     finally:
         group.cancel()
