@@ -16,12 +16,13 @@ from tsproxy.cluster.upstream import LAST_HOSTS, UNRESOLVED
 from tsproxy.decisions.examples import Examples
 from tsproxy.decisions.ledger import Ledger
 from tsproxy.decisions.limits_written import LimitsWritten
+from tsproxy.decisions.old_requests import OldRequests
 from tsproxy.decisions.totals import Totals, bar
 from tsproxy.log_events.catalogue import CLIENT_REJECTED
 from tsproxy.model.addresses import Address
 from tsproxy.model.bounded import Bounded, Ceiling
 from tsproxy.model.kafka import ErrorCode
-from tsproxy.model.outcome import Peer
+from tsproxy.model.outcome import OldRequest, Peer
 from tsproxy.model.verdict import TopicLimits
 from tsproxy.proxy.brokers.topic_ids import TopicIds
 from tsproxy.proxy.brokers.topics import Topics
@@ -173,6 +174,13 @@ FILLED = {
         (
             lambda w, n=n: w.must_write(topic(n // 2), limits_of(n), address(n // 2), exists=False)
             for n in range(4 * most)
+        ),
+    ),
+    "decisions/old_requests.py: USES": lambda most: called(
+        OldRequests(),
+        (
+            lambda b, n=n: b.note(OldRequest(replace(a_peer(n), client_software=wide(n)), "Produce", 0))
+            for n in range(2 * most)
         ),
     ),
     "proxy/brokers/topic_ids.py: DENIED": topic_ids,

@@ -18,6 +18,7 @@ FOLDER = Path(__file__).parent / "golden"
 
 LOGS = {
     "v1-limits-unknown.jsonl": "77c226087cf9dbd1ba5c15e511ae24b176cb7f5f69408904541ba9d0254eb462",
+    "v1-old-versions.jsonl": "48c319cedabd6e2e2f83b1cfffc92d5032dc87edaafb009469f131ecf9c70049",
     "v1.jsonl": "4344c9a0f08467ae3b1cea01bd90ed5887a5442f044ed5754b80122e0aff61ea",
     "v1-out-of-order.jsonl": "1d7e2710ad9edbeebf750bd98dadbcb395d1af8705fa2420763d169299de3627",
     "v1-policy.jsonl": "59ba004de647c1334964d218df268cf82c0a30d94e80880a0b235cbd47f710f4",
@@ -27,7 +28,7 @@ LOGS = {
 """By their SHA-256. `out-of-order`: records out of order. `policy`: modes, waivers, what would be rejected,
 folded and hashed names. `rules`: what a rule about stream time and an operator's own rejected. `unread`:
 compressed batches of which only the header was judged. `limits-unknown`: batches judged without the limits of
-their topic."""
+their topic. `old-versions`: clients that Kafka 4 refuses."""
 
 
 def lines_of(name):

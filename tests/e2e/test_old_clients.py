@@ -1,13 +1,18 @@
 """Clients of any age: without ApiVersions, asking for it from the top down, in a hurry; old librdkafka."""
 
 import itertools
+import json
 import struct
+from asyncio import IncompleteReadError
+from contextlib import nullcontext
 
 import pytest
 
+from rigs.differential.message_sets import Message, write_message
 from tests.e2e.sasl import connect
 from tests.full_only import brokers
-from tests.session.messages import API_VERSIONS, METADATA, PRODUCE, request
+from tests.proxy.running import page
+from tests.session.messages import API_VERSIONS, METADATA, PRODUCE, produce, request
 from tsproxy.testing.proxy import RunningProxy
 
 NO_TOPICS = struct.pack(">i", 0)
@@ -80,3 +85,25 @@ async def test_the_oldest_produce_is_offered_as_the_broker_offers_it(kafka, prox
         client.close()
         lowest.add(offers[PRODUCE][0])
     assert lowest == {0}
+
+
+async def test_a_client_whose_versions_kafka_4_does_not_take_is_named_before_and_after_the_upgrade(
+    kafka, proxy, topic
+):
+    """KIP-896. A client that uses newer versions beside it is not named."""
+    await kafka.create_topic(topic)
+    client = await connect(f"127.0.0.1:{proxy.facts['brokers']['default']['1']}")
+    old = produce({topic: {0: write_message(Message(0, 0))}}, version=0, client_id="oura")
+    with pytest.raises(IncompleteReadError) if kafka.version.startswith("4") else nullcontext():
+        await client.frame(old)
+    client.close()
+    _, top = await page(proxy.admin_address, "/decisions/top")
+    assert json.loads(top)["refused_by_kafka_4"] == [
+        {
+            "client_id": "oura",
+            "client_address": "127.0.0.1",
+            "api": "Produce",
+            "version_min": 0,
+            "version_max": 0,
+        }
+    ]

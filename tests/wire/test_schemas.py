@@ -39,8 +39,9 @@ def test_an_api_is_known_to_its_newest_version(api_key):
     schema = messages()[api_key, "request"]
     api = APIS[api_key]
     assert schema["name"] == f"{api.name}Request"
-    newest = Versions.of(schema["validVersions"]).until
-    assert api.max_version == CAPS.get(api_key, newest) <= newest
+    valid = Versions.of(schema["validVersions"])
+    assert api.max_version == CAPS.get(api_key, valid.until) <= valid.until
+    assert api.kafka_4_from == valid.since
 
 
 @each_api

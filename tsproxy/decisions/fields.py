@@ -27,6 +27,8 @@ class EventName(StrEnum):
     COUNTERS = "counters"
     HEARTBEAT = "heartbeat"
     LIFECYCLE = "lifecycle"
+    CLIENT = "client"
+    """A client used an API in versions that Kafka 4 does not take."""
 
 
 class LifecycleKind(StrEnum):
@@ -77,7 +79,9 @@ _D: Final = (EventName.DECISION,)
 _C: Final = (EventName.COUNTERS,)
 _H: Final = (EventName.HEARTBEAT,)
 _L: Final = (EventName.LIFECYCLE,)
+_V: Final = (EventName.CLIENT,)
 _DC: Final = _D + _C
+_DCV: Final = _DC + _V
 _ALL: Final = tuple(EventName)
 
 _ENVELOPE: Final = (
@@ -97,14 +101,20 @@ _ENVELOPE: Final = (
 
 _WHO: Final = (
     Field("listener", FieldType.TEXT, "name of the proxy's listener", _DC),
-    Field("client_id", FieldType.TEXT, "the client's id; absent if it sent none", maybe=_DC),
-    Field("principal", FieldType.TEXT, "the client's principal, unless it is private", maybe=_DC),
-    Field("client_address", FieldType.TEXT, "the client's IP address, unless it is private", maybe=_D),
+    Field("client_id", FieldType.TEXT, "the client's id; absent if it sent none", maybe=_DCV),
+    Field("principal", FieldType.TEXT, "the client's principal, unless it is private", maybe=_DCV),
+    Field("client_address", FieldType.TEXT, "the client's IP address, unless it is private", maybe=_D + _V),
     Field("client_port", FieldType.INT, "the client's port, unless its address is left out", maybe=_D),
-    Field("client_software", FieldType.TEXT, "name/version of the client library (KIP-511)", maybe=_D),
+    Field("client_software", FieldType.TEXT, "name/version of the client library (KIP-511)", maybe=_D + _V),
     Field("addresses", FieldType.TEXTS, "client addresses seen, at most 8", _C),
     Field("addresses_truncated", FieldType.BOOL, "true if there were more addresses than listed", maybe=_C),
     Field("folded", FieldType.BOOL, "true if topic and client stand for all keys beyond the limit", maybe=_C),
+)
+
+_OLD: Final = (
+    Field("api", FieldType.TEXT, "the API that the client used, by its name in Kafka", _V),
+    Field("version_min", FieldType.INT, "the oldest version used that Kafka 4 does not take", _V),
+    Field("version_max", FieldType.INT, "the newest version used that Kafka 4 does not take", _V),
 )
 
 _WHERE: Final = (
@@ -234,9 +244,9 @@ _SELF: Final = (
         "interval_start",
         FieldType.INSTANT,
         "start of the interval; the counts belong to its day and hour",
-        _C + _H,
+        _C + _H + _V,
     ),
-    Field("interval_ms", FieldType.INT, "length of the interval", _C + _H),
+    Field("interval_ms", FieldType.INT, "length of the interval", _C + _H + _V),
     Field("seq_first", FieldType.INT, "seq of the first line of the interval", _H),
     Field("seq_last", FieldType.INT, "seq of the heartbeat itself, the last line of the interval", _H),
     Field("keys", FieldType.INT, "`counters` lines of the interval", _H),
@@ -249,4 +259,4 @@ _SELF: Final = (
     Field("facts", FieldType.OBJECT, "details, e.g. version, mode, rules and their sha256", maybe=_L),
 )
 
-FIELDS: Final = (*_ENVELOPE, *_WHO, *_WHERE, *_REQUEST, *_VERDICT, *COUNTS, *_TIMES, *_LIMITS, *_SELF)
+FIELDS: Final = (*_ENVELOPE, *_WHO, *_OLD, *_WHERE, *_REQUEST, *_VERDICT, *COUNTS, *_TIMES, *_LIMITS, *_SELF)

@@ -20,11 +20,12 @@ from tsproxy.decisions.examples import Examples
 from tsproxy.decisions.fields import SCHEMA_VERSION, EventName, LifecycleKind
 from tsproxy.decisions.ledger import KEYS, Ledger, Tally, counters
 from tsproxy.decisions.limits_written import LimitsWritten
+from tsproxy.decisions.old_requests import OldRequests, client_facts
 from tsproxy.decisions.privacy import Privacy
 from tsproxy.decisions.text import bounded, instant
 from tsproxy.decisions.totals import Key, Totals
 from tsproxy.model.addresses import counted_as
-from tsproxy.model.outcome import VerdictName
+from tsproxy.model.outcome import OldRequest, VerdictName
 
 INTERVAL_MS: Final = 60_000
 NOTHING: Final = Lines()
@@ -70,6 +71,7 @@ class DecisionLog:
         self._ledger = Ledger(max_keys)
         self._examples = examples or Examples(now_ms)
         self._limits = LimitsWritten()
+        self._old_requests = OldRequests()
         self._seq = 0
         self._begin(now_ms)
 
@@ -91,6 +93,10 @@ class DecisionLog:
         if totals.key.is_exemplary:
             lines += self._example_lines(totals, key)
         return ended + Lines(lines) if lines else ended
+
+    def note(self, request: OldRequest) -> None:
+        """Write at the end of the interval that the client sent this request."""
+        self._old_requests.note(request)
 
     def _example_lines(self, totals: Totals, key: Key) -> list[Made]:
         """The decision line of batches that may have one, unless it is suppressed."""
@@ -179,11 +185,16 @@ class DecisionLog:
             for seq, (key, tally) in enumerate(self._ledger.take(), self._seq)
         ]
         self._seq += len(lines)
+        keys = len(lines)
+        for use, versions in self._old_requests:
+            facts = {**client_facts(use, versions, self._privacy), **interval}
+            lines.append(self._line(EventName.CLIENT, self._now_ms, facts))
+        self._old_requests.clear()
         heartbeat = {
             **interval,
             "seq_first": self._seq_first,
             "seq_last": self._seq,
-            "keys": len(lines),
+            "keys": keys,
             "batches_folded": batches_folded,
             "decisions_written": self._written,
             "decisions_suppressed": self._suppressed,

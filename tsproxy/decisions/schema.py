@@ -40,7 +40,7 @@ TYPE_FORMS: Final = MappingProxyType(
 
 
 def json_schema() -> dict[str, object]:
-    """JSON Schema (draft 2020-12) of one line of any of the four events. Unknown fields are allowed."""
+    """JSON Schema (draft 2020-12) of one line of any of the events. Unknown fields are allowed."""
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": f"tsproxy decision log, version {SCHEMA_VERSION}",

@@ -53,6 +53,8 @@ def error(name: str, *fields: str) -> LogEvent:
 _CRASHED: Final = ("error", "frames")
 """The fields of an error in our own code."""
 _CLIENT: Final = ("listener", "client", "client_port")
+_SESSION: Final = (*_CLIENT, "client_id")
+"""The fields of a line of a session: the client id is that of its last request after the login."""
 
 # Start and stop
 PROXY_STARTING: Final = info(
@@ -108,17 +110,14 @@ TOPIC_ID_DENIED: Final = warning("topic_id_denied", "needs", "advice")
 TOPIC_NAMES_DENIED: Final = warning("topic_names_denied", "needs", "advice")
 WAIVER_ENDS_SOON: Final = warning("waiver_ends_soon", "waiver", "owner", "reason", "hours_left")
 WAIVER_ENDED: Final = warning("waiver_ended", "waiver", "owner", "reason", "place")
-RULE_FAILED: Final = warning(
-    "rule_failed", *_CLIENT, "rule", "name", "error", "fail", "topic", "client_id", "suppressed"
-)
+RULE_FAILED: Final = warning("rule_failed", *_SESSION, "rule", "name", "error", "fail", "topic", "suppressed")
 RULE_SLOW: Final = warning("rule_slow", "name", "batches", "mean_ms", "longest_ms")
 RULE_CODE_CHANGED: Final = warning("rule_code_changed", "name", "file", "advice")
 RECORD_FAR_AHEAD: Final = warning(
     "record_far_ahead",
-    *_CLIENT,
+    *_SESSION,
     "topic",
     "partition",
-    "client_id",
     "ahead_ms",
     "candidate_after_max_ms",
     "bad_records",
@@ -130,7 +129,7 @@ RECORD_FAR_AHEAD: Final = warning(
 CLIENT_CONNECTED: Final = debug("client_connected", *_CLIENT)
 CLIENT_LEFT: Final = debug("client_left", *_CLIENT)
 CONNECTION_REJECTED: Final = warning("connection_rejected", *_CLIENT, "limit", "suppressed")
-CLIENT_REJECTED: Final = warning("client_rejected", *_CLIENT, "reason", "detail", "suppressed")
+CLIENT_REJECTED: Final = warning("client_rejected", *_SESSION, "reason", "detail", "suppressed")
 TLS_HANDSHAKE_FAILED: Final = warning("tls_handshake_failed", *_CLIENT, "error", "suppressed")
 PROXY_HEADER_REJECTED: Final = warning("proxy_header_rejected", *_CLIENT, "error", "suppressed")
 PRINCIPAL_NOT_MAPPED: Final = warning("principal_not_mapped", *_CLIENT, "error", "suppressed")
@@ -138,13 +137,13 @@ BROKER_NAME_NOT_RESOLVED: Final = warning("broker_name_not_resolved", "broker", 
 CLIENTS_FAIL: Final = warning(
     "clients_fail", "listener", "broker", "result", "failed", "connections", "error", "advice"
 )
-SASL_FAILED: Final = warning("sasl_failed", *_CLIENT, "mechanism", "error", "suppressed")
+SASL_FAILED: Final = warning("sasl_failed", *_SESSION, "mechanism", "error", "suppressed")
 FRAME_CUT_SHORT: Final = warning(
-    "frame_cut_short", *_CLIENT, "received_bytes", "announced_bytes", "suppressed"
+    "frame_cut_short", *_SESSION, "received_bytes", "announced_bytes", "suppressed"
 )
-SESSION_CLOSED: Final = warning("session_closed", *_CLIENT, "reason", "text", "suppressed")
-LOOP_HELD: Final = warning("loop_held", *_CLIENT, "step", "api", "size", "rule", "held_ms", "suppressed")
-SESSION_CRASHED: Final = error("session_crashed", *_CLIENT, "error", "frames", "suppressed")
+SESSION_CLOSED: Final = warning("session_closed", *_SESSION, "reason", "text", "suppressed")
+LOOP_HELD: Final = warning("loop_held", *_SESSION, "step", "api", "size", "rule", "held_ms", "suppressed")
+SESSION_CRASHED: Final = error("session_crashed", *_SESSION, "error", "frames", "suppressed")
 CONNECTION_MONITOR_CRASHED: Final = error("connection_monitor_crashed", *_CRASHED)
 
 # The clock

@@ -38,6 +38,16 @@ class Peer:
 
 
 @dataclass(frozen=True, slots=True)
+class OldRequest:
+    """A request in a version that brokers of Kafka 4 do not take (KIP-896). `api` is Kafka's name for it. The
+    client id of `peer` is that of the request."""
+
+    peer: Peer
+    api: str
+    version: int
+
+
+@dataclass(frozen=True, slots=True)
 class Culprit:
     """One record that was rejected: its position in the batch, and its timestamp in ms if that is known."""
 

@@ -30,7 +30,7 @@ from tsproxy.log_events.catalogue import (
     JUDGES_NOT_ENDED,
 )
 from tsproxy.model.addresses import Address
-from tsproxy.model.outcome import Outcome
+from tsproxy.model.outcome import OldRequest, Outcome
 from tsproxy.proxy.admin.http import AdminHttp
 from tsproxy.proxy.admin.pages import pages
 from tsproxy.proxy.admin.report import Report
@@ -318,6 +318,7 @@ class Proxy:
             cluster_id=self._members[0] if self._members else None,
             brokers=tuple(broker for listener in self._listeners for broker in listener.brokers),
             offenders=tuple(self._recorder.offenders.highest(now_ms)),
+            refused_by_kafka_4=self._recorder.refused_by_kafka_4(),
             warnings=tuple(self.warnings()),
             lately=tuple(self._results.lately()),
         )
@@ -409,9 +410,10 @@ class Proxy:
         }
         self._announce("started", {"brokers": brokers, **self._where()})
 
-    def _book(self, booked: Outcome | Totals) -> None:
-        self._cluster.topic_used(booked.topic)
-        self._dead_letters.booked(booked)
+    def _book(self, booked: Outcome | Totals | OldRequest) -> None:
+        if not isinstance(booked, OldRequest):
+            self._cluster.topic_used(booked.topic)
+            self._dead_letters.booked(booked)
         self._recorder.book(booked)
 
     def _offer(self, produce_versions: Versions | None) -> None:

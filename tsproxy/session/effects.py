@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
-from tsproxy.model.outcome import RejectedBatch
+from tsproxy.model.outcome import OldRequest, RejectedBatch
 from tsproxy.model.produce import TopicKey
 from tsproxy.session.job import Job
 from tsproxy.session.lifetime import Stage
@@ -135,6 +135,13 @@ class EmitDead:
 
 
 @dataclass(frozen=True, slots=True)
+class NoteOld:
+    """The client uses a version that Kafka 4 does not take."""
+
+    request: OldRequest
+
+
+@dataclass(frozen=True, slots=True)
 class Note:
     """A line of the log that says why the session ends: a `snake_case_past_tense` event and its facts."""
 
@@ -215,6 +222,7 @@ Effect = (
     | Emit
     | EmitDead
     | Note
+    | NoteOld
     | SaslFailed
     | Warn
     | Count

@@ -9,10 +9,12 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from tsproxy.model.kafka import ApiKey
+from tsproxy.model.outcome import OldRequest
 from tsproxy.model.view import SessionLimits
 from tsproxy.session.budget import DecompressionBudget, Request
-from tsproxy.session.effects import CloseReason, PauseClient, ResumeClient
+from tsproxy.session.effects import CloseReason, NoteOld, PauseClient, ResumeClient
 from tsproxy.session.fast_path import relayed_but
+from tsproxy.session.old_versions import OldVersions
 from tsproxy.session.produce.flow import ProduceFlow
 from tsproxy.session.sasl import NEVER_ENDS_BY_RAW_TOKENS
 from tsproxy.session.slots import (
@@ -67,6 +69,7 @@ class Requests:
         self.is_paused = False
         self._last = -1, 0
         self._budget: DecompressionBudget | None = None
+        self._old_versions = OldVersions()
 
     @property
     def last(self) -> LastRequest:
@@ -161,6 +164,12 @@ class Requests:
 
     def _take(self, request: Request) -> None:
         state, header = self._state, request.header
+        if state.sasl.is_accepted:
+            state.client_id = header.client_id
+        if self._old_versions.must_note(header, request.now_ms):
+            peer = replace(state.peer, client_id=header.client_id, principal=state.sasl.principal)
+            old = OldRequest(peer, APIS[header.api_key].name, header.api_version)
+            state.effects.append(NoteOld(old))
         is_understood = request_is_understood(header.api_key, header.api_version)
         if header.api_key == ApiKey.API_VERSIONS and not is_understood:
             state.answer_locally(

@@ -103,6 +103,11 @@ class Session:
     def view(self) -> View:
         return self._state.view
 
+    @property
+    def client_id(self) -> str | None:
+        """The client id of the last request that did not take the fast path, for the operators' log."""
+        return self._state.client_id
+
     # -- Events -------------------------------------------------------------------------------------
 
     def feed(self, event: Event, now_ms: int, monotonic_ms: int | None = None) -> list[Effect]:

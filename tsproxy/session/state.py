@@ -54,6 +54,8 @@ class State:
         fresh_limits: FreshLimits,
     ) -> None:
         self.peer = peer
+        self.client_id: str | None = None
+        """The client id of the last request that was taken here, after the login."""
         self.view = view
         self.fast_path = fast_path
         self.slots = InFlight(slot_of) if fast_path is None else fast_path.slots

@@ -46,6 +46,8 @@ cdef bytes FLEXIBLE_BY_KEY = bytes(
     min(APIS[key].flexible_from, 255) if key in APIS else 255 for key in range(max(APIS) + 1)
 )
 """By API key: the first flexible version, 255 for none."""
+cdef bytes OLDEST_BY_KEY = bytes(APIS[key].kafka_4_from if key in APIS else 0 for key in range(max(APIS) + 1))
+"""By API key: the oldest version that Kafka 4 takes. The session notes who uses older ones."""
 
 
 cdef bint is_text(const uint8_t* at, int64_t size, bytes text) noexcept:
@@ -169,7 +171,7 @@ cdef class RequestFilter:
         if client_id_size > 0:
             take(cursor, client_id_size)
         no_tags(cursor, version >= <uint8_t>PyBytes_AS_STRING(FLEXIBLE_BY_KEY)[api_key])
-        if cursor.is_bad or version < 0:
+        if cursor.is_bad or version < <uint8_t>PyBytes_AS_STRING(OLDEST_BY_KEY)[api_key]:
             return 0
         if version >= <uint8_t>PyBytes_AS_STRING(self.relayed)[api_key]:
             return 0

@@ -6,13 +6,14 @@ broker chose are escaped, and only the page's own style and script run (`POLICY`
 
 import base64
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from importlib.resources import files
-from typing import Final
+from typing import Any, Final
 
 from tsproxy import __version__
 from tsproxy.config.settings import Config
+from tsproxy.decisions.old_requests import use_text
 from tsproxy.decisions.text import instant
 from tsproxy.model.markup import Markup, element, join, raw
 from tsproxy.model.words import many
@@ -41,7 +42,8 @@ POLICY: Final = (
 
 def page(config: Config, report: Report) -> str:
     bad = senders(report.offenders, report.now_ms)
-    parts = (_head(config, report, bad), _senders(bad, report.now_ms), _counts(report.families))
+    refused = _refused(report.refused_by_kafka_4)
+    parts = (_head(config, report, bad), _senders(bad, report.now_ms), refused, _counts(report.families))
     head = element(
         "head",
         element("meta", charset="utf-8"),
@@ -200,6 +202,21 @@ def _sender(sender: Sender, now_ms: int) -> Markup:
     )
     return element(
         "li", who, what, counted, class_="now" if sends_now and not sender.is_only_counted else None
+    )
+
+
+def _refused(rows: Sequence[Mapping[str, Any]]) -> Markup | None:
+    """The clients that Kafka 4 refuses by their protocol, whatever their records are."""
+    if not rows:
+        return None
+    clients = {(row.get("client_id"), row.get("principal")) for row in rows}
+    return element(
+        "section",
+        element("h2", f"Kafka 4 refuses {many(len(clients), 'client')}"),
+        element(
+            "p", "They use versions of the protocol that Kafka 4 does not take (KIP-896).", class_="soft"
+        ),
+        element("ul", *(element("li", use_text(row)) for row in rows)),
     )
 
 

@@ -7,7 +7,7 @@
 /readyz?verbose the same status; also problems while clients are served, one line each
 /config         the configuration in force as YAML, without secrets
 /brokers        JSON: the brokers, and where each listener serves them
-/decisions/top  JSON: the top offenders, highest score first
+/decisions/top  JSON: the top offenders, highest score first, and the clients that Kafka 4 refuses
 """
 
 import asyncio
@@ -122,7 +122,8 @@ def _top(report: Report) -> bytes:
         row = each.as_line()
         row |= {"first_ts": instant(row.pop("first_ms")), "last_ts": instant(row.pop("last_ms"))}
         rows.append({**row, "score": round(each.score_at(report.now_ms), 1)})
-    return _json({"ts": instant(report.now_ms), "offenders": rows})
+    refused = report.refused_by_kafka_4
+    return _json({"ts": instant(report.now_ms), "offenders": rows, "refused_by_kafka_4": refused})
 
 
 def _json(value: Any) -> bytes:

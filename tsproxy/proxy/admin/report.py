@@ -1,7 +1,7 @@
 """The state of one process for the admin port, and of several processes as one."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Final
 
 from tsproxy.proxy.metrics.offenders import SHOWN, Offender, highest
@@ -28,7 +28,8 @@ class Report:
     """The state of one process, or of all processes together.
 
     `not_ready`: the reasons why no client should connect here now. `warnings`: problems that exist while
-    clients are served. `lately`: how clients' connections of the last minutes fared.
+    clients are served. `lately`: how clients' connections of the last minutes fared. `refused_by_kafka_4`:
+    the fields of `client` lines, at most SHOWN.
     """
 
     not_ready: tuple[str, ...]
@@ -37,6 +38,7 @@ class Report:
     cluster_id: str | None = None
     brokers: tuple[Broker, ...] = ()
     offenders: tuple[Offender, ...] = ()
+    refused_by_kafka_4: tuple[Mapping[str, Any], ...] = ()
     warnings: tuple[str, ...] = ()
     lately: tuple[RecentResult, ...] = ()
 
@@ -48,6 +50,7 @@ class Report:
             "cluster_id": self.cluster_id,
             "brokers": [asdict(each) for each in self.brokers],
             "offenders": [each.as_line() for each in self.offenders],
+            "refused_by_kafka_4": self.refused_by_kafka_4,
             "warnings": self.warnings,
             "lately": [asdict(each) for each in self.lately],
         }
@@ -59,14 +62,16 @@ class Report:
             "families": families_of(line["families"]),
             "brokers": tuple(Broker(**each) for each in line["brokers"]),
             "offenders": tuple(map(Offender.of_line, line["offenders"])),
+            "refused_by_kafka_4": tuple(line["refused_by_kafka_4"]),
             "warnings": tuple(line["warnings"]),
             "lately": tuple(RecentResult(**each) for each in line["lately"]),
         }
         return cls(**{**line, **parsed})
 
     def remains(self) -> "Report":
-        """The parts that remain after the process has ended: its counts and its offenders."""
-        return Report((), counts(self.families), self.now_ms, offenders=self.offenders)
+        """The parts that remain after the process has ended: its counts and the clients."""
+        of_clients = Report((), {}, offenders=self.offenders, refused_by_kafka_4=self.refused_by_kafka_4)
+        return replace(of_clients, families=counts(self.families), now_ms=self.now_ms)
 
 
 NOTHING: Final = Report((), {})
@@ -82,6 +87,7 @@ def together(reports: Sequence[Report]) -> Report:
         cluster_id=next((each.cluster_id for each in reports if each.cluster_id), None),
         brokers=_brokers(broker for each in reports for broker in each.brokers),
         offenders=tuple(highest((row for each in reports for row in each.offenders), now_ms, SHOWN)),
+        refused_by_kafka_4=_clients(row for each in reports for row in each.refused_by_kafka_4),
         warnings=tuple(text for each in reports for text in each.warnings),
         lately=tuple(joined(each.lately for each in reports)),
     )
@@ -96,3 +102,17 @@ def _brokers(brokers: Iterable[Broker]) -> tuple[Broker, ...]:
         if key not in known or broker.served_at is None:
             known[key] = broker
     return tuple(known[key] for key in sorted(known))
+
+
+def _clients(rows: Iterable[Mapping[str, Any]]) -> tuple[Mapping[str, Any], ...]:
+    """One row for each client id, principal and API."""
+    known: dict[object, Mapping[str, Any]] = {}
+    for row in rows:
+        key = row.get("client_id"), row.get("principal"), row["api"]
+        one = known.get(key, row)
+        lowest, highest = (
+            min(one["version_min"], row["version_min"]),
+            max(one["version_max"], row["version_max"]),
+        )
+        known[key] = {**one, **row, "version_min": lowest, "version_max": highest}
+    return tuple(known.values())[:SHOWN]

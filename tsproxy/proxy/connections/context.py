@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from tsproxy.clock import Clock
 from tsproxy.decisions.totals import Totals
 from tsproxy.model.addresses import Address
-from tsproxy.model.outcome import Outcome, RejectedBatch
+from tsproxy.model.outcome import OldRequest, Outcome, RejectedBatch
 from tsproxy.model.policy import Policy
 from tsproxy.model.produce import TopicKey
 from tsproxy.proxy.connections.judge_pool import JudgePool
@@ -31,7 +31,7 @@ class ConnectionContext:
     clock: Clock
     metrics: Metrics
     notes: Notes
-    book: Callable[[Outcome | Totals], None]
+    book: Callable[[Outcome | Totals | OldRequest], None]
     enqueue: Callable[[RejectedBatch], None]
     want_topic: Callable[[TopicKey, str], None]
     """(topic, the address for which it counts)"""

@@ -34,6 +34,7 @@ from tsproxy.session.effects import (
     MuteClient,
     NodeWanted,
     Note,
+    NoteOld,
     PauseClient,
     ReadAnswer,
     ReleaseBroker,
@@ -254,8 +255,10 @@ class SessionDriver:
         self._judging.begin_postponed(counted_as(self.peer.client_address))
 
     def note(self, event: LogEvent, facts: Mapping[str, object]) -> None:
-        peer = self.peer
+        peer, client_id = self.peer, self.session.client_id
         who = {"listener": peer.listener, "client": peer.client_address, "client_port": peer.client_port}
+        if client_id is not None:
+            who["client_id"] = client_id
         self._context.notes.write(peer.client_address, event, {**who, **facts})
 
     def _perform(self, effects: list[Effect]) -> Ending | None:
@@ -271,6 +274,8 @@ class SessionDriver:
                     to_client.append(effect.data)
                 case Emit():
                     self._context.book(effect.outcome)
+                case NoteOld():
+                    self._context.book(effect.request)
                 case EmitDead():
                     self._context.enqueue(effect.batch)
                 case PauseClient():

@@ -6,17 +6,19 @@
 import asyncio
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import islice
 from typing import Final
 
 from tsproxy.clock import Clock
 from tsproxy.config.settings import Config
 from tsproxy.decisions import DecisionLog, LifecycleKind, Privacy, WriterHealth
+from tsproxy.decisions.old_requests import OldRequests, client_facts
 from tsproxy.decisions.totals import Totals
 from tsproxy.log_events.catalogue import DECISION_LOG_CRASHED, DECISIONS_LEFT_UNSENT
-from tsproxy.model.outcome import Outcome
+from tsproxy.model.outcome import OldRequest, Outcome
 from tsproxy.proxy.decision_log.files import DecisionFiles
 from tsproxy.proxy.decision_log.topic import DecisionTopic
-from tsproxy.proxy.metrics.offenders import Offenders
+from tsproxy.proxy.metrics.offenders import SHOWN, Offenders
 from tsproxy.proxy.metrics.registry import Metrics
 from tsproxy.proxy.notes import frames_of
 
@@ -48,6 +50,8 @@ class DecisionRecorder:
         topic: DecisionTopic | None = None,
     ) -> None:
         self.offenders = Offenders(log.privacy)
+        self._old_requests = OldRequests()
+        """The old requests since the start."""
         self._clock = clock
         self._drain = drain
         self._files = files
@@ -76,9 +80,14 @@ class DecisionRecorder:
     def privacy(self) -> Privacy:
         return self._log.privacy
 
-    def book(self, booked: Outcome | Totals) -> None:
-        """Record the outcome of one batch, or batches of one session that the fast path has counted. If very
-        many outcomes come at once, some are recorded a little later."""
+    def book(self, booked: Outcome | Totals | OldRequest) -> None:
+        """Record the outcome of one batch, batches of one session that the fast path has counted, or an old
+        request. If very many outcomes come at once, some are recorded a little later."""
+        if isinstance(booked, OldRequest):
+            self._end_due_interval()
+            self._log.note(booked)
+            self._old_requests.note(booked)
+            return
         if isinstance(booked, Totals):
             self._record(booked)
             return
@@ -90,6 +99,10 @@ class DecisionRecorder:
             self._waiting_bytes += _bytes_of(booked)
         else:
             self._book(booked)
+
+    def refused_by_kafka_4(self) -> tuple[Mapping[str, object], ...]:
+        """The fields of a `client` line for clients since the start that Kafka 4 refuses, at most SHOWN."""
+        return tuple(client_facts(*use, self.privacy) for use in islice(self._old_requests, SHOWN))
 
     def _next_turn(self) -> None:
         self._booked_now = 0
@@ -186,6 +199,7 @@ class DecisionRecorder:
         self._metrics.decision_write_s = self._files.write_s
         self._metrics.decision_files_deleted = self._files.files_deleted
         self._metrics.decisions_written = self._files.written
+        self._metrics.clients_refused_by_kafka_4 = len(self._old_requests.clients)
         self._metrics.decisions_dropped = self._files.dropped
         if self._topic is not None:
             self._metrics.decision_topic = (self._topic.is_up, self._topic.sent)

@@ -55,6 +55,11 @@ TIMESTAMP_DRIFT: Final = histogram_row(
     "Timestamp minus clock of each batch's newest and oldest record",
     ("of",),
 )
+CLIENTS_REFUSED_BY_KAFKA_4: Final = gauge_row(
+    "tsproxy_clients_refused_by_kafka_4",
+    "Clients (client id and principal) since the start that use versions which Kafka 4 does not take",
+    joined=Joined.HIGHEST,
+)
 RULE_HITS: Final = counter_row(
     "tsproxy_rule_hits_total",
     "Batches that a rule rejected, repaired, or would have rejected",

@@ -72,6 +72,7 @@ class Metrics:
         self.decision_files_deleted = 0
         self.decision_log_writable = True
         self.decision_write_s = 0.0
+        self.clients_refused_by_kafka_4 = 0
         self.decision_topic: tuple[bool, int] | None = None
         """Whether the topic accepts lines, and how many it has accepted; None if there is no topic."""
         self.registry = registry = CollectorRegistry(auto_describe=False)
@@ -198,6 +199,7 @@ def _plain(metrics: Metrics) -> Iterable[Metric]:
     yield catalogue.DECISION_FILES_DELETED.counts(metrics.decision_files_deleted)
     yield catalogue.DECISION_LOG_WRITABLE.levels(metrics.decision_log_writable)
     yield catalogue.DECISION_LOG_WRITE_SECONDS.levels(metrics.decision_write_s)
+    yield catalogue.CLIENTS_REFUSED_BY_KAFKA_4.levels(metrics.clients_refused_by_kafka_4)
     yield catalogue.THROTTLE_SECONDS.counts(metrics.throttled_ms / 1000)
     for event, number in metrics.session_events.items():
         yield catalogue.SESSION_EVENTS[event].counts(number)
