@@ -21,6 +21,7 @@ from tests.e2e import test_fresh_limits, test_own_login
 from tests.e2e.principals import AUTHORIZER
 from tests.e2e.reported import report_on
 from tests.e2e.test_without_describe import OWN_LOGIN, USERS, AclOperation, allow, binding
+from tests.proxy import test_memory_guard
 from tests.proxy.clock_check import test_in_proxy
 from tests.proxy.running import series
 from tests.proxy.world import until
@@ -197,6 +198,7 @@ WAYS_BACK = {
     "The clock was wrong": test_in_proxy.test_a_step_rejects_and_stamps_no_good_record_after_three_seconds,
     "The own login fails": (test_own_login.test_a_password_is_rotated_by_its_file_and_back_as_the_page_says),
     SLOW: test_the_slow_broker_stands_out_until_it_is_repaired,
+    "Memory is nearly full": (test_memory_guard.test_the_way_back_is_a_larger_limit),
     NOTHING: test_a_topic_whose_limits_are_denied_is_judged_after_the_grant_of_the_page,
     "The report is incomplete": test_a_report_is_complete_again_with_the_file_that_was_not_shipped,
 }

@@ -103,6 +103,7 @@ HEALTHY = {
     name("tsproxy_limits_total", limit="connections"): steady(0),
     name("tsproxy_limits_total", limit="idle"): rising(2),
     name("tsproxy_buffered_bytes"): steady(50_000_000),
+    name("tsproxy_memory_used_ratio"): steady(0.4),
     name("process_open_fds"): steady(4_000),
     name("process_max_fds"): steady(65_536),
     name("tsproxy_request_seconds_bucket", api="Produce", le="0.001"): rising(590),
@@ -195,6 +196,7 @@ WORLDS = [
         {name("tsproxy_certificate_expiry_seconds", setting="listeners[0].tls"): then(8_640_000, -5)},
     ),
     World("TsproxyBuffersNearlyFull", {name("tsproxy_buffered_bytes"): then(50_000_000, 900_000_000)}),
+    World("TsproxyMemoryNearlyFull", {name("tsproxy_memory_used_ratio"): then(0.4, 0.9)}),
     World("TsproxyFileDescriptorsFew", {name("process_open_fds"): then(4_000, 60_000)}),
     World(
         "TsproxySlow",

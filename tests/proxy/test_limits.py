@@ -36,6 +36,7 @@ class Connection:
     unfinished: Unfinished | None = None
     is_owed_answers: bool = False
     is_paused: bool = False
+    weight_bytes: int = 0
     is_owed_first_answer: bool = False
     was_heard: bool = False
     stats: ConnectionStats = field(default_factory=ConnectionStats)
@@ -50,6 +51,9 @@ class Connection:
 
     def answers_are_late(self):
         self.late_answers += 1
+
+    def pause(self, is_paused):
+        self.is_paused = is_paused
 
     def is_too_old(self):
         self.retirements += 1

@@ -11,6 +11,7 @@ import asyncio
 import contextlib
 import platform
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, Final
 
 import structlog
@@ -46,6 +47,7 @@ from tsproxy.proxy.connections.unserved_endpoints import UnservedEndpoints
 from tsproxy.proxy.custom_rules import CustomRuleWatch
 from tsproxy.proxy.dead_letters.sender import DeadLetters
 from tsproxy.proxy.limits import descriptors
+from tsproxy.proxy.limits.memory_guard import MemoryGuard
 from tsproxy.proxy.limits.process import ProcessLimits
 from tsproxy.proxy.logging import set_level
 from tsproxy.proxy.metrics import catalogue
@@ -129,6 +131,12 @@ class Proxy:
         self._limits = ProcessLimits(
             descriptors.share_of(config), clock, is_lowered=descriptors.lowers(config)
         )
+        self._memory_guard = MemoryGuard(
+            config,
+            self._limits,
+            lambda: self.metrics.from_clients.bytes,
+            catalogue.MEMORY_USED_RATIO.gauge(self.metrics.registry),
+        )
         self._results = ConnectionResults(clock)
         self._upstream = Upstream(tls, self._cluster.client_connected)
         context = self._context()
@@ -175,6 +183,8 @@ class Proxy:
             results=self._results,
             suspect_hang=self._cluster.suspect_hang,
             timed=self._custom_rules.timed,
+            memory_counted=self._memory_guard.step_done,
+            thread_done=partial(self._memory_guard.step_done, is_large=True),
             fresh_limits=self._fresh_limits,
         )
 
@@ -192,7 +202,7 @@ class Proxy:
             described.gauge(self.metrics.registry).set_function(read)
         clock, cluster, limits = self._sanity, self._cluster, self._limits
         recorder, dead_letters = self._recorder, self._dead_letters
-        custom, lag = self._custom_rules, LoopLag()
+        custom, lag, guard = self._custom_rules, LoopLag(), self._memory_guard
         waivers = Waivers(self._config, self.metrics, self._clock)
         return (
             Part("broker names", warnings=self._upstream.warnings),
@@ -212,6 +222,7 @@ class Proxy:
             Part("certificates", run=self._certificates.watch),
             Part("certificates", run=self._certificates.keep_no_sessions),
             Part("connections", run=limits.run, apply=limits.apply),
+            Part("connections", run=guard.run, apply=guard.apply, warnings=guard.warnings),
             Part("own login", run=self._offers.run, apply=self._offers.apply),
             Part("metrics", run=waivers.watch, apply=waivers.apply),
             Part("metrics", run=custom.watch, apply=custom.apply, metrics=custom.histogram),

@@ -53,7 +53,7 @@ SESSION_LIMITS: Final = keys_for(
 
 @dataclass(frozen=True, slots=True)
 class ConnectionLimits:
-    """`connections` and `buffered` (bytes) hold for the whole proxy. Times are in ms.
+    """`connections`, `buffered` and `memory` (bytes) hold for the whole proxy. Times are in ms.
 
     With `follows_system`, no number of connections is configured, so the system's limit of open files may
     reduce it.
@@ -76,6 +76,13 @@ class ConnectionLimits:
         "Bytes that are held for all connections together, with what their requests in flight need; beyond "
         "it the connection that holds most is closed.",
         default="1GiB",
+    )
+    memory: int = live(
+        TOTAL_SIZE,
+        "Memory of all processes together. Near it, no more clients are accepted, then none is read, and at "
+        "last the heaviest connection is closed. Without it 80 % of what the cgroup or the machine has.",
+        default=None,
+        otherwise=0,
     )
     stalled_frame_ms: int = live(
         DURATION,
@@ -108,4 +115,5 @@ class ConnectionLimits:
             connections=-(-self.connections // workers),
             connections_per_address=-(-self.connections_per_address // workers),
             buffered=-(-self.buffered // workers),
+            memory=-(-self.memory // workers),
         )

@@ -4,7 +4,7 @@ Each end has a set of reasons for which it is not read. Reading continues when t
 
 * The *client* is not read while the broker is full (requests go there), while the client itself is full
   (answers that are made here go back to it), while the broker is still being connected, while the session
-  requests a pause, while the client is muted, and in the stage FINISHING.
+  requests a pause, while the client is muted, while memory is short, and in the stage FINISHING.
 * The *broker* is not read while the client is full, while the session requests a pause, and while a thread
   reads one of the broker's answers.
 
@@ -35,6 +35,7 @@ class Hold(Enum):
     FINISHING = auto()
     MUTED = auto()
     READING = auto()
+    MEMORY = auto()
 
 
 class ReadGate:

@@ -47,5 +47,8 @@ class ConnectionContext:
     results: ConnectionResults = field(default_factory=lambda: ConnectionResults(Clock()))
     suspect_hang: Callable[[str], None] = lambda _: None
     """(the address of a broker that keeps a client waiting)"""
+    memory_counted: Callable[[], None] = lambda: None
+    thread_done: Callable[[], None] = lambda: None
+    """Memory of a connection was counted; a thread has done something that may have taken much."""
     timed: Callable[[Policy], Policy] = lambda policy: policy
     """Returns the same policy, with custom rules that are measured."""

@@ -39,6 +39,8 @@ from tsproxy.session.lifetime import Stage
 from tsproxy.session.session import Session
 from tsproxy.wire.frames import Unfinished
 
+A_REQUEST_BYTES: Final = 4 << 10
+"""The price of a request in flight, whatever is counted for it. Few clients have 256 of them."""
 _NEEDS_NO_LINE: Final = frozenset({CloseReason.PEER_CLOSED, CloseReason.SASL_FAILED, Limit.CONNECTION_AGE})
 """The reasons that need no line in the log: ordinary ends, and a rejected login, which already has one."""
 
@@ -132,6 +134,14 @@ class Relay:
     @property
     def is_paused(self) -> bool:
         return self.client.gate.is_held or self.broker.gate.is_held
+
+    @property
+    def weight_bytes(self) -> int:
+        return self.held_bytes + A_REQUEST_BYTES * self._session.in_flight_requests
+
+    def pause(self, is_paused: bool) -> None:
+        if not self._is_closing:
+            self.client.gate.set(Hold.MEMORY, is_paused)
 
     @property
     def was_heard(self) -> bool:
@@ -293,11 +303,13 @@ class Relay:
     def count_memory(self) -> None:
         if self._on_end is not None:
             self._context.limits.memory.count(self)
+            self._context.memory_counted()
 
     def _on_shell_event(self, event: Event | Crashed) -> None:
         """A thread is done, or a deadline has passed."""
         self._feed(event)
         self.count_memory()
+        self._context.thread_done()
 
     # Results.
 
@@ -345,8 +357,10 @@ class Relay:
         self.close(limit, text)
         if limit is not Limit.IDLE:
             self.client.abort()
-        if limit is Limit.BUFFERED:
+        if limit in (Limit.BUFFERED, Limit.MEMORY):
             self.broker.abort()
+        if limit is Limit.MEMORY:
+            self._context.buffers.free_spare()
 
     def _feed(self, event: Event | Crashed) -> None:
         """Give the session the newest view and an event."""

@@ -28,23 +28,28 @@ class Limit(ReasonToClose):
     CONNECTIONS_PER_ADDRESS = "connections_per_address"
     HANDSHAKE = "handshake"
     IDLE = "idle"
+    MEMORY = "memory"
     STALLED_FRAME = "stalled_frame"
 
 
 class Admission:
     """Counts the connections of one process. `limits` may be replaced while it runs."""
 
-    __slots__ = ("_count", "by_address", "limits")
+    __slots__ = ("_count", "by_address", "is_full", "limits")
 
     def __init__(self, limits: ConnectionLimits) -> None:
         self.limits = limits
         self.by_address: dict[str, int] = {}
         """The number of connections from each address, or IPv6 network (`counted_as`)."""
         self._count = 0
+        self.is_full = False
+        """True while no memory is left for more clients."""
 
     def admit(self, address: str) -> Limit | None:
         """Count one more client from `address`. If a limit forbids it, return that limit and count
         nothing."""
+        if self.is_full:
+            return Limit.MEMORY
         if self._count >= self.limits.connections:
             return Limit.CONNECTIONS
         name = counted_as(address)

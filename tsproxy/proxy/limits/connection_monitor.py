@@ -73,6 +73,13 @@ class MonitoredConnection(Protocol):
         """True while one of its ends is not read. The TLS layer may read on."""
 
     @property
+    def weight_bytes(self) -> int:
+        """`held_bytes`, and a price for each request in flight, whatever is counted for it."""
+
+    def pause(self, is_paused: bool) -> None:
+        """Read nothing from the client, or read again."""
+
+    @property
     def unfinished(self) -> Unfinished | None:
         """The request that is being received; None if the proxy itself does not read."""
 

@@ -1,12 +1,15 @@
 """The limits of one process: its connections, their memory, and the monitor."""
 
 from collections.abc import KeysView
+from typing import Final
 
 from tsproxy.clock import Clock
 from tsproxy.config.settings import Config, ConnectionLimits
 from tsproxy.proxy.limits.admission import Admission, Limit
 from tsproxy.proxy.limits.connection_monitor import ConnectionMonitor, Memory, MonitoredConnection
 from tsproxy.proxy.limits.descriptors import lowers, share_of
+
+HEAVY_BYTES: Final = 1 << 20
 
 
 class ProcessLimits:
@@ -52,6 +55,16 @@ class ProcessLimits:
     def leave(self, connection: MonitoredConnection) -> None:
         self.memory.forget(connection)
         self.admission.leave(self._connections.pop(connection))
+
+    def read_from_clients(self, is_read: bool) -> None:
+        for connection in tuple(self._connections):
+            connection.pause(not is_read)
+
+    def close_heaviest(self, text: str) -> None:
+        """Close the connection that weighs most, unless all weigh alike and little: then none is to blame."""
+        weights = sorted((each.weight_bytes, number) for number, each in enumerate(self._connections))
+        if weights and weights[-1][0] > min(HEAVY_BYTES - 1, weights[(len(weights) - 1) // 2][0]):
+            [*self._connections][weights[-1][1]].exceeded(Limit.MEMORY, text)
 
     async def run(self) -> None:
         await self._connection_monitor.run()

@@ -140,6 +140,11 @@ LIMITS: Final = counter_row(
 BUFFERED_BYTES: Final = gauge_row(
     "tsproxy_buffered_bytes", "Bytes held for all connections together", joined=Joined.SUM
 )
+MEMORY_USED_RATIO: Final = gauge_row(
+    "tsproxy_memory_used_ratio",
+    "Memory of a process, as a part of its share of limits.memory",
+    joined=Joined.HIGHEST,
+)
 BYTES: Final = counter_row("tsproxy_bytes_total", "Bytes received, by sender", ("direction",))
 THROTTLE_SECONDS: Final = counter_row(
     "tsproxy_throttle_seconds_total", "Time for which clients were throttled because of rejections"

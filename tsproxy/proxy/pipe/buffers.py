@@ -58,6 +58,12 @@ class Buffers:
         self._spare_bytes -= len(found)
         return found
 
+    def free_spare(self) -> None:
+        """Free all kept buffers, since memory is short."""
+        self._ready -= sum(len(each) == READ_BYTES for each in self._spare)
+        self._spare.clear()
+        self._spare_bytes = 0
+
     def return_buffer(self, buffer: bytearray) -> None:
         """Take back a buffer that a connection no longer uses. Small buffers are not worth keeping, and one
         buffer that is too large must not push out all others."""

@@ -1,0 +1,142 @@
+"""`limits.memory`: what is read of the system, what is decided, and who is closed."""
+
+from dataclasses import replace
+
+import pytest
+from prometheus_client import Gauge
+
+from tests.proxy.proxy_listeners import config_of
+from tests.proxy.test_limits import LIMITS, Connection
+from tsproxy.clock import Clock
+from tsproxy.proxy.limits import memory_use
+from tsproxy.proxy.limits.admission import Limit
+from tsproxy.proxy.limits.memory_guard import MemoryGuard
+from tsproxy.proxy.limits.overload import Decision, Overload
+from tsproxy.proxy.limits.process import ProcessLimits
+
+MIB = 1 << 20
+MACHINE = {"proc/meminfo": "MemTotal:       2048 kB\nMemFree: 12 kB\n"}
+GRANTED = {
+    "no such files": ({}, None),
+    "the machine": (MACHINE, 2 * MIB),
+    "v2, a group above has less": (
+        MACHINE
+        | {
+            "proc/self/cgroup": "0::/kube/pod\n",
+            "sys/fs/cgroup/kube/pod/memory.max": "1048576\n",
+            "sys/fs/cgroup/kube/memory.max": "524288\n",
+        },
+        MIB // 2,
+    ),
+    "v2, no limit": (
+        MACHINE | {"proc/self/cgroup": "0::/\n", "sys/fs/cgroup/memory.max": "max\n"},
+        2 * MIB,
+    ),
+    "v1, where the container sees its own group as the highest": (
+        MACHINE
+        | {
+            "proc/self/cgroup": "5:cpu,cpuacct:/docker/1\n4:memory:/docker/1\n",
+            "sys/fs/cgroup/memory/memory.limit_in_bytes": "1048576\n",
+        },
+        MIB,
+    ),
+    "v1, no limit": (
+        MACHINE
+        | {
+            "proc/self/cgroup": "4:memory:/\n",
+            "sys/fs/cgroup/memory/memory.limit_in_bytes": "9223372036854771712\n",
+        },
+        2 * MIB,
+    ),
+}
+
+
+@pytest.mark.parametrize("files", GRANTED)
+def test_the_least_limit_holds(files, tmp_path):
+    texts, granted = GRANTED[files]
+    for name, text in texts.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    assert memory_use.granted_bytes(tmp_path) == granted
+
+
+SERVES, FULL, PAUSED = Decision(), Decision(1), Decision(2, reads=False)
+CLOSES, IN_VAIN = Decision(3, reads=False, closes=True), Decision(3, gave_up=True)
+READINGS = {
+    "below all marks": ([100, 179], [SERVES, SERVES]),
+    "a mark each": ([180, 185, 190, 184, 179], [FULL, PAUSED, CLOSES, FULL, SERVES]),
+    "memory falls with each connection": ([199, 198, 197, 196], [CLOSES] * 4),
+    "good clients do not wait for long at the second mark": (
+        [187] * 5,
+        [PAUSED] * 4 + [replace(PAUSED, closes=True)],
+    ),
+    "after ten in vain clients are served": ([195] * 14, [CLOSES] * 11 + [IN_VAIN] * 3),
+    "closing is tried again when it grows": (
+        [195] * 12 + [198, 197],
+        [CLOSES] * 11 + [IN_VAIN] + [CLOSES] * 2,
+    ),
+    "or when it was well": ([195] * 12 + [150, 195], [CLOSES] * 11 + [IN_VAIN, SERVES, CLOSES]),
+}
+
+
+@pytest.mark.parametrize("readings", READINGS)
+def test_each_reading_has_its_decision(readings):
+    """100 of 200 MiB are the process's own."""
+    used_mib, decisions = READINGS[readings]
+    overload = Overload(200 * MIB, 100 * MIB)
+    assert [overload.decide(used * MIB) for used in used_mib] == decisions
+
+
+def test_a_limit_that_leaves_no_room_keeps_no_client_away():
+    assert Overload(100 * MIB, 90 * MIB).decide(120 * MIB) == SERVES
+
+
+@pytest.mark.parametrize(
+    ("weights", "closed"),
+    [([], []), ([5, 5, 5], []), ([0], []), ([5, 9, 5], [1]), ([2 * MIB] * 2, [1]), ([7 * MIB], [0])],
+    ids=str,
+)
+def test_the_heaviest_is_closed_if_it_is_to_blame(weights, closed):
+    limits, made = ProcessLimits(LIMITS, Clock()), [Connection(weight_bytes=each) for each in weights]
+    for each in made:
+        limits.join(each, "192.0.2.1")
+    limits.close_heaviest("")
+    assert [n for n, each in enumerate(made) if each.ended == [Limit.MEMORY]] == closed
+
+
+def of(limit):
+    return config_of(["192.0.2.1:9"], limits=f"{{ memory: {limit} }}")
+
+
+def test_decisions_are_performed(monkeypatch):
+    limits, one, used = ProcessLimits(LIMITS, Clock()), Connection(weight_bytes=MIB), [0]
+    monkeypatch.setattr(memory_use, "used_bytes", lambda: used[0])
+    limits.join(one, "192.0.2.1")
+    ratio = Gauge("used", "", registry=None)
+    guard, seen = MemoryGuard(of("100MiB"), limits, lambda: 0, ratio), []
+    for mib in (50, 82, 87, 99, 50):
+        used[0] = mib * MIB
+        guard.step_done(is_large=True)
+        guard.check()
+        seen.append(
+            (limits.admit("192.0.2.1"), one.is_paused, bool(one.ended), ratio.collect()[0].samples[0].value)
+        )
+    assert seen == [
+        (None, False, False, 0.5),
+        (Limit.MEMORY, False, False, 0.82),
+        (Limit.MEMORY, True, False, 0.87),
+        (Limit.MEMORY, True, True, 0.99),
+        (None, False, True, 0.5),
+    ]
+
+
+def test_the_way_back_is_a_larger_limit(monkeypatch):
+    limits = ProcessLimits(LIMITS, Clock())
+    monkeypatch.setattr(memory_use, "used_bytes", [95 * MIB, 95 * MIB, 0].pop)
+    guard = MemoryGuard(of("100MiB"), limits, lambda: 0, Gauge("used", "", registry=None))
+    guard.check()
+    assert guard.warnings() == ["limits.memory: connections are closed"]
+    guard.apply(of("200MiB"))
+    guard.check()
+    assert not guard.warnings()
+    assert limits.admit("192.0.2.1") is None

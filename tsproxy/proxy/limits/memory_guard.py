@@ -1,0 +1,99 @@
+"""The timer around `Overload`: reads the memory of the process, and performs the decisions."""
+
+import asyncio
+from collections.abc import Callable
+from typing import Final
+
+from prometheus_client import Gauge
+
+from tsproxy.config.settings import Config
+from tsproxy.log_events.catalogue import CONNECTION_MONITOR_CRASHED, MEMORY_FREED, MEMORY_NEARLY_FULL
+from tsproxy.proxy.limits import memory_use
+from tsproxy.proxy.limits.overload import Decision, Overload
+from tsproxy.proxy.limits.process import ProcessLimits
+from tsproxy.proxy.notes import frames_of
+
+GRANTED_PART: Final = 0.8
+"""The default of `limits.memory`, of what the cgroup or the machine has."""
+CHECK_S: Final = 0.1
+"""A reading takes 20 us, and clients may send 100 MB a second."""
+TROUBLE_S: Final = 0.2
+"""While clients are not read. Memory needs some time to fall."""
+STEP_BYTES: Final = 4 << 20
+_CALM_READINGS: Final = 300
+"""The log says that memory is free again after so many readings below all marks."""
+_STEPS: Final = ("", "no more clients are accepted", "clients are not read", "connections are closed")
+_IN_VAIN: Final = "closing connections was in vain: clients are served, and new ones rejected"
+
+
+class MemoryGuard:
+    """Holds one process within its share of `limits.memory`. `used_ratio` gets each reading."""
+
+    def __init__(
+        self, config: Config, limits: ProcessLimits, received_bytes: Callable[[], int], used_ratio: Gauge
+    ) -> None:
+        self._limits = limits
+        self._received_bytes = received_bytes
+        self._seen_bytes = 0
+        self._used_ratio = used_ratio
+        self._own_bytes = memory_use.used_bytes() or 0
+        self._decision = Decision()
+        self._logged: tuple[int, bool] = 0, False
+        self._calm = 0
+        self.apply(config)
+
+    def apply(self, config: Config) -> None:
+        limit_bytes = config.connection_limits.share(config.workers).memory
+        if not limit_bytes:
+            limit_bytes = int(GRANTED_PART * (memory_use.granted_bytes() or 0)) // config.workers
+        self._overload = Overload(limit_bytes, self._own_bytes)
+
+    def warnings(self) -> list[str]:
+        limit = self._overload.limit_bytes
+        if limit and not self._overload.has_room:
+            return [f"limits.memory: {limit:,} bytes for a process leave no room, and limit nothing"]
+        return [f"limits.memory: {_step(self._decision)}"] if self._decision.mark else []
+
+    async def run(self) -> None:
+        while True:
+            await asyncio.sleep(CHECK_S if self._decision.reads else TROUBLE_S)
+            try:
+                self.check()
+            except Exception as error:  # it must not stop the data path
+                CONNECTION_MONITOR_CRASHED(error=type(error).__name__, frames=frames_of(error))
+
+    def step_done(self, *, is_large: bool = False) -> None:
+        """A connection was counted. One iteration of the loop may read from a thousand. While clients are not
+        read, the timer alone decides."""
+        if (is_large or self._received_bytes() - self._seen_bytes >= STEP_BYTES) and self._decision.reads:
+            self.check()
+
+    def check(self) -> None:
+        self._seen_bytes = self._received_bytes()
+        if self._decision.closes:
+            memory_use.give_back()
+        used_bytes, limit_bytes = memory_use.used_bytes(), self._overload.limit_bytes
+        if used_bytes is None or not limit_bytes:
+            return
+        self._used_ratio.set(used_bytes / limit_bytes)
+        before, self._decision = self._decision, self._overload.decide(used_bytes)
+        self._limits.admission.is_full = self._decision.mark > 0
+        if not (before.reads and self._decision.reads):
+            self._limits.read_from_clients(self._decision.reads)
+        if self._decision.closes:
+            self._limits.close_heaviest(f"the process has {used_bytes} bytes, of {limit_bytes}")
+        self._log(self._decision, {"used": used_bytes, "limit": limit_bytes})
+
+    def _log(self, now: Decision, facts: dict[str, int]) -> None:
+        """Log each mark once, until all have been left for a while."""
+        self._calm = 0 if now.mark else self._calm + 1
+        if (now.mark, now.gave_up) > self._logged:
+            self._logged = now.mark, now.gave_up
+            MEMORY_NEARLY_FULL(**facts, step=_step(now), advice="see tsproxy_buffered_bytes, or grant more")
+        elif self._logged[0] and self._calm >= _CALM_READINGS:
+            self._logged = 0, False
+            MEMORY_FREED(**facts)
+
+
+def _step(decision: Decision) -> str:
+    return _IN_VAIN if decision.gave_up else _STEPS[decision.mark]

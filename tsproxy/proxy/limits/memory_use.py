@@ -1,0 +1,63 @@
+"""How much memory this process may use, and uses: `granted_bytes`, `used_bytes`.
+
+Sources: Linux, Documentation/admin-guide/cgroup-v2.rst (`memory.max`), cgroup-v1/memory.rst
+(`memory.limit_in_bytes`), filesystems/proc.rst (`statm`, in pages). Other systems have none of these files.
+"""
+
+import ctypes
+import resource
+from collections.abc import Iterator
+from pathlib import Path, PurePosixPath
+from typing import Final
+
+_ROOT: Final = Path("/")
+_KIB: Final = 1 << 10
+
+
+def granted_bytes(root: Path = _ROOT) -> int | None:
+    """The limit of the process's cgroup, of a group above it, or the machine's memory: the least of them."""
+    return min(_limits(root), default=None)
+
+
+def used_bytes(root: Path = _ROOT) -> int | None:
+    """The resident memory that is this process's own: files that it shares with others cost little."""
+    try:
+        _, resident, shared, *_ = (root / "proc/self/statm").read_text().split()
+    except (OSError, ValueError):
+        return None
+    return (int(resident) - int(shared)) * resource.getpagesize()
+
+
+def give_back() -> None:
+    """Give freed memory back to the system, if the C library has a function for it (glibc's malloc_trim)."""
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
+    if trim is not None:
+        trim(0)
+
+
+def _limits(root: Path) -> Iterator[int]:
+    for line in _lines(root / "proc/meminfo"):
+        if line.startswith("MemTotal:"):
+            yield int(line.split()[1]) * _KIB
+    for line in _lines(root / "proc/self/cgroup"):
+        _, controllers, path = line.split(":", 2)
+        if not controllers:  # v2
+            yield from _of_group(root / "sys/fs/cgroup", path, "memory.max")
+        elif "memory" in controllers.split(","):
+            yield from _of_group(root / "sys/fs/cgroup/memory", path, "memory.limit_in_bytes")
+
+
+def _of_group(mounted: Path, path: str, name: str) -> Iterator[int]:
+    """The limits of a group and of those above it. A container may see its own as the highest."""
+    group = PurePosixPath(path.lstrip("/"))
+    for each in (group, *group.parents):
+        for line in _lines(mounted / each / name):
+            if line.isdigit():  # `max` is none; v1 says a number beyond any machine's memory
+                yield int(line)
+
+
+def _lines(file: Path) -> list[str]:
+    try:
+        return file.read_text().splitlines()
+    except OSError:
+        return []
