@@ -6,7 +6,7 @@ from spark_reports.report.shape import Totals
 
 
 def parts_of(totals: Totals) -> list[tuple[int, str, str]]:
-    """(records, words, CSS class) of every outcome; repairs only if there are any."""
+    """(records, words, CSS class) of each outcome that there is."""
     parts = [
         (totals["records_accepted"], "accepted", "accepted"),
         (totals["records_repaired"], "repaired", "repaired"),
@@ -14,7 +14,7 @@ def parts_of(totals: Totals) -> list[tuple[int, str, str]]:
         (totals["records_broker_rejected"], "rejected by the broker", "broker"),
         (totals["records_unconfirmed"], "unconfirmed", "unconfirmed"),
     ]
-    return [part for part in parts if part[0] or part[2] != "repaired"]
+    return [part for part in parts if part[0]]
 
 
 def sent_again(totals: Totals) -> str:

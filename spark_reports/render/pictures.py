@@ -9,6 +9,7 @@ from typing import Final
 from spark_reports.render.balance import parts_of, sent_again
 from spark_reports.render.charts import px
 from spark_reports.report import history, words
+from spark_reports.report.causes import KINDS
 from spark_reports.report.shape import CauseHours, Report
 from spark_reports.report.shape_for_readers import PastDay
 from tsproxy.model.markup import Markup, element, join
@@ -41,14 +42,14 @@ def by_hour(report: Report, rows: Sequence[CauseHours]) -> Markup | None:
     title = f"Rejected by hour: most at {words.moment(report, f'{busiest}:00')}, {words.count(most)}"
     is_one_day = report["first_day"] == report["last_day"]
     labels = _LABELS if is_one_day else (report["first_day"], report["last_day"])
-    named = [words.short(row["cause"] or "other causes", 80) for row in rows]
+    kinds = [row["kind"] if row["kind"] in KINDS else "others" for row in rows]
     return element(
         "section",
         element("h2", title, id="day"),
         element(
             "svg",
             element("title", f"{title}. Hours are UTC."),
-            *_stacked([row["rejected_records"] for row in rows], most),
+            *_stacked([row["rejected_records"] for row in rows], kinds, most),
             element("path", d=f"M0 {_HEIGHT}h{_STEP * len(sums)}", class_="base"),
             class_="by-hour",
             viewBox=f"0 0 {_STEP * len(sums)} {_HEIGHT}",
@@ -58,18 +59,18 @@ def by_hour(report: Report, rows: Sequence[CauseHours]) -> Markup | None:
         element("p", *[element("span", label) for label in labels], class_="scale soft"),
         element(
             "p",
-            *[element("span", element("i", class_=f"c{n}"), name) for n, name in enumerate(named)],
+            *[element("span", element("i", class_=kind), KINDS[kind]) for kind in kinds],
             class_="legend soft",
         ),
         aria_labelledby="day",
     )
 
 
-def _stacked(rows: Sequence[Sequence[int]], most: int) -> list[Markup]:
-    """A path for each row, with a bar for each hour on top of those of the rows before it."""
+def _stacked(rows: Sequence[Sequence[int]], kinds: Sequence[str], most: int) -> list[Markup]:
+    """A path for each row and its kind, with a bar for each hour on top of those of the rows before it."""
     feet = [0] * len(rows[0])
     paths = []
-    for number, values in enumerate(rows):
+    for values, kind in zip(rows, kinds, strict=True):
         parts = []
         for hour, value in enumerate(values):
             if value:
@@ -77,7 +78,7 @@ def _stacked(rows: Sequence[Sequence[int]], most: int) -> list[Markup]:
                 rise = px(max(1.0, high - low))
                 parts.append(f"M{hour * _STEP + 1} {px(_HEIGHT - low)}v-{rise}h{_BAR}v{rise}z")
             feet[hour] += value
-        paths.append(element("path", d="".join(parts), class_=f"c{number}"))
+        paths.append(element("path", d="".join(parts), class_=kind))
     return paths
 
 

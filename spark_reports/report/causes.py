@@ -7,15 +7,25 @@ groups, each time with the records of that cause.
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Final
 
 from spark_reports.report import words
 from spark_reports.report.shape import ClientReason, Producer, ReasonRow, Report, Totals, Why
 from tsproxy.model.outcome import VerdictName
-from tsproxy.model.verdict import UnitGuess
+from tsproxy.model.verdict import Reason, Trait, UnitGuess
 
 WRONG_UNIT: Final = "the wrong time unit"
 """The cause that stands for all wrong units (`merged`)."""
+KINDS: Final = MappingProxyType(
+    {
+        "units": WRONG_UNIT,
+        "behind": "too far behind the clock",
+        "ahead": "too far ahead of the clock",
+        "others": "other causes",
+    }
+)
+"""The kinds of causes in words. Each has a colour of its own, the same on each day."""
 _REJECTING: Final = (VerdictName.REJECTED, VerdictName.BROKER_REJECTED)
 _RANGES_SHOWN: Final = 2
 
@@ -122,6 +132,14 @@ def cause_of(why: Why) -> str:
 def wrong_unit_or(cause: str, unit_guess: str | None) -> str:
     """The cause, or WRONG_UNIT if a unit was guessed."""
     return cause if unit_guess in (None, UnitGuess.ZERO, UnitGuess.NEVER_SET) else WRONG_UNIT
+
+
+def kind_of(reason: str | None, unit_guess: str | None) -> str:
+    """The kind of a cause: one of KINDS."""
+    if unit_guess not in (None, UnitGuess.ZERO):
+        return "units"
+    traits = next((each.traits for each in Reason if each == reason), ())
+    return "behind" if Trait.BEHIND in traits else "ahead" if Trait.AHEAD in traits else "others"
 
 
 def _causes(

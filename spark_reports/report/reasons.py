@@ -8,13 +8,11 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from spark_reports.log.grouping import Rows
-from spark_reports.report import words
-from spark_reports.report.causes import wrong_unit_or
+from spark_reports.report.causes import KINDS, kind_of
 from spark_reports.report.groups import REASON
 from spark_reports.report.producers import aligned, why
 from spark_reports.report.shape import CauseHours, ClientReason, Producer, ReasonRow
 
-_CAUSES_BY_HOUR: Final = 3
 _ADVICE: Final = ("cause", "fix", "platform")
 _COUNTS: Final = ("batches", "records", "bad_records", "collateral_records")
 
@@ -28,17 +26,14 @@ def by_cause(rows: Rows, producers: Sequence[Producer]) -> list[ReasonRow]:
 
 
 def by_hour(rows: Rows, hours: Sequence[str]) -> list[CauseHours]:
-    """The rows of `groups.REASON_HOURS` by cause, the one with most records first."""
-    causes: dict[str, Rows] = {}
+    """The rows of `groups.REASON_HOURS` by kind of cause, always in the order of KINDS."""
+    kinds: dict[str, Rows] = {}
     for row in rows:
-        cause = words.advice(row["reason"], row["unit_guess"], row["error_code"]).cause
-        causes.setdefault(wrong_unit_or(cause, row["unit_guess"]), []).append(row)
-    ordered = sorted(causes, key=lambda cause: (-sum(r["rejected_records"] for r in causes[cause]), cause))
-    rest = [row for cause in ordered[_CAUSES_BY_HOUR:] for row in causes[cause]]
-    named: list[tuple[str | None, Rows]] = [(cause, causes[cause]) for cause in ordered[:_CAUSES_BY_HOUR]]
+        kinds.setdefault(kind_of(row["reason"], row["unit_guess"]), []).append(row)
     return [
-        CauseHours(cause=cause, rejected_records=aligned(own, "rejected_records", hours))
-        for cause, own in [*named, *([(None, rest)] if rest else [])]
+        CauseHours(kind=kind, cause=cause, rejected_records=aligned(kinds[kind], "rejected_records", hours))
+        for kind, cause in KINDS.items()
+        if kind in kinds
     ]
 
 

@@ -206,10 +206,13 @@ class DriftBucket(TypedDict):
 
 
 class CauseHours(TypedDict):
-    """Records rejected for a cause, aligned with Report.hours. A broker's "too old" may be before 1970."""
+    """Records rejected for a kind of cause, aligned with Report.hours. A broker's "too old" may be before
+    1970."""
 
-    cause: str | None
-    """Null for all causes beyond the first ones."""
+    kind: str
+    """`units`, `behind`, `ahead` or `others`."""
+    cause: str
+    """The kind in words."""
     rejected_records: list[int]
 
 
@@ -433,5 +436,5 @@ class Report(TypedDict):
     """`2026-11-20T10`, every hour of the period."""
     wrong_clocks: list[WrongClock]
     cause_hours: list[CauseHours]
-    """The causes with most rejected records, at most three, and all others. All wrong units are one."""
+    """The kinds of causes of rejected records, always in the same order."""
     limits: list[Limits]
