@@ -3,6 +3,7 @@
 import asyncio
 import socket
 from contextlib import asynccontextmanager, closing, suppress
+from dataclasses import replace
 from itertools import pairwise
 
 import pytest
@@ -11,6 +12,7 @@ import structlog
 from tests.config.files import config_of
 from tests.proxy.world import until
 from tsproxy.clock import Clock
+from tsproxy.cluster.admin_connection import AdminConnection
 from tsproxy.config.settings import Upstream
 from tsproxy.model.addresses import Address
 from tsproxy.proxy.brokers.discovery import CHANGED_LATELY_MS, Cluster
@@ -170,6 +172,25 @@ async def test_a_proxy_that_is_its_own_upstream_is_told_so():
         async with conversing(cluster):
             await until(lambda: logs)
     assert "this proxy's own listener 'public'" in logs[0]["error"]
+
+
+async def test_an_empty_list_of_brokers_is_told_of_and_asked_for_again(kafka_440, monkeypatch):
+    """A cluster that starts, or whose controllers have fenced all brokers."""
+    node, told, honest, asked = kafka_440.node(1), [], AdminConnection.cluster, []
+
+    async def cluster(connection, **how):
+        asked.append(connection)
+        answer = await honest(connection, **how)
+        return replace(answer, brokers={}) if len(asked) < 3 else answer
+
+    monkeypatch.setattr(AdminConnection, "cluster", cluster)
+    upstream = Upstream((Address(node.host, node.port),), refresh_ms=30_000)
+    with structlog.testing.capture_logs() as logs:
+        async with conversing(Cluster(upstream, None, Clock(), told.append)):
+            await until(lambda: told)
+    (line,) = [line for line in logs if line["event"] == "broker_list_empty"]
+    assert line["broker"] == f"{node.host}:{node.port}"
+    assert "clients are not let in" in line["advice"]
 
 
 async def test_an_upstream_that_names_brokers_as_the_proxy_does_is_told_of(kafka_440):

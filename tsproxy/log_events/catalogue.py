@@ -89,6 +89,7 @@ UPSTREAM_UNREACHABLE: Final = error("upstream_unreachable", "error", "for_s", "a
 UPSTREAM_REACHED: Final = info("upstream_reached")
 OWN_LOGIN_FAILED: Final = error("own_login_failed", "error", "for_s", "advice")
 OWN_LOGIN_WORKS: Final = info("own_login_works")
+BROKER_LIST_EMPTY: Final = warning("broker_list_empty", "broker", "advice")
 UPSTREAM_MAY_BE_PROXY: Final = warning("upstream_may_be_proxy", "listener", "brokers", "advice")
 CLUSTER_CHANGED: Final = error("cluster_changed", "text", "advice")
 CLUSTER_CONVERSATION_CRASHED: Final = error("cluster_conversation_crashed", *_CRASHED)

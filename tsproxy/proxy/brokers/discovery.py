@@ -32,6 +32,7 @@ from tsproxy.cluster.conversation import Pause, keep_conversing
 from tsproxy.cluster.metadata import all_topics
 from tsproxy.config.settings import Config, Listener, Upstream
 from tsproxy.log_events.catalogue import (
+    BROKER_LIST_EMPTY,
     CLUSTER_CHANGED,
     CLUSTER_CONVERSATION_CRASHED,
     UPSTREAM_MAY_BE_PROXY,
@@ -42,7 +43,7 @@ from tsproxy.model.produce import TopicKey
 from tsproxy.proxy.brokers.facts import ClusterFacts
 from tsproxy.proxy.brokers.links import BrokerLinks
 from tsproxy.proxy.brokers.own_addresses import listener_at, own_listener
-from tsproxy.proxy.brokers.reachability import Reachability, answers
+from tsproxy.proxy.brokers.reachability import AGAIN_MS, Reachability, answers
 from tsproxy.proxy.brokers.topic_ids import TopicIds
 from tsproxy.proxy.brokers.topics import FIRST_RETRY_MS, Topics
 from tsproxy.proxy.brokers.wanted import Wanted
@@ -136,6 +137,8 @@ class Cluster:
         self._reads_limits = reads_limits
         self._read_ms = 0
         """When the brokers were read last."""
+        self._empty_until_ms = 0
+        """Until then an empty list of brokers is not logged again (monotonic ms)."""
         self._silence: asyncio.TimerHandle | None = None
         """Runs while the first answer of a broker is missing."""
         self._silence_is_logged = False
@@ -409,7 +412,9 @@ class Cluster:
         if self._silence is not None:
             self._silence.cancel()
         if not answer.brokers:
-            raise ConversationError("the cluster has no brokers yet")
+            self._log_empty(connection.address)
+            raise ConversationError(f"{connection.address}: the cluster has no brokers yet")
+        self._empty_until_ms = 0
         before, now = self._facts.cluster_id, answer.cluster_id
         is_another = None not in (before, now) and before != now
         if is_another:
@@ -582,6 +587,17 @@ class Cluster:
             f" (that is where this proxy's own listener {listener!r} listens: "
             "upstream.bootstrap_servers must name the brokers)"
         )
+
+    def _log_empty(self, address: Address) -> None:
+        """One line when it begins, and one now and then while it lasts."""
+        now_ms = self._clock.monotonic_ms()
+        if now_ms >= self._empty_until_ms:
+            self._empty_until_ms = now_ms + AGAIN_MS
+            BROKER_LIST_EMPTY(
+                broker=str(address),
+                advice="it answers and names no broker: the cluster is starting, or its controllers have "
+                f"fenced the brokers; {self._what_follows()}",
+            )
 
     def _log_if_named_as_ours(self, brokers: Mapping[int, Address]) -> None:
         listener = listener_at(brokers, self._listeners)
