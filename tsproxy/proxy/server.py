@@ -283,10 +283,10 @@ class Proxy:
         else:
             self.stop()
 
-    def prepare(self, config: Config) -> Commit:
+    async def prepare(self, config: Config) -> Commit:
         """Prepare another configuration: read its certificates, the one part of a reload that may fail.
-        Raises ConfigError; then nothing has changed."""
-        use_certificates = self._certificates.prepare(config)
+        Raises ConfigError; then nothing has changed. A file system that hangs must not block clients."""
+        use_certificates = await asyncio.to_thread(self._certificates.prepare, config)
 
         def commit() -> None:
             self._config = config
@@ -301,7 +301,7 @@ class Proxy:
 
     async def adopt(self, change: Reloaded) -> None:
         """Apply another configuration. If it raises ConfigError, nothing has changed."""
-        self.prepare(change.config)()
+        (await self.prepare(change.config))()
 
     def hanging(self) -> list[str]:
         """Empty: a process that hangs cannot report it."""

@@ -7,9 +7,9 @@ own.
 """
 
 import asyncio
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from pathlib import Path
-from typing import Final
+from typing import Final, ParamSpec, TypeVar
 
 import orjson
 from aiokafka import AIOKafkaProducer
@@ -23,6 +23,7 @@ from tsproxy.log_events.catalogue import (
     DECISION_TOPIC_FAILED,
     DECISION_TOPIC_RESUMED,
 )
+from tsproxy.proxy.daemon_threads import DaemonThreads
 from tsproxy.proxy.decision_log.unsent import Unsent
 from tsproxy.proxy.notes import Trouble
 from tsproxy.proxy.wait import cancelled, wait_at_most
@@ -35,6 +36,8 @@ RETRY_MS: Final = 2_000
 _BATCH_BYTES: Final = 64 * 1024
 
 Headers = list[tuple[str, bytes]]
+P = ParamSpec("P")
+T = TypeVar("T")
 
 
 class DecisionTopic:
@@ -51,6 +54,8 @@ class DecisionTopic:
         self._name = name
         self._settings = settings
         self._task: asyncio.Task[None] | None = None
+        self._thread = DaemonThreads(1, "decision-topic")
+        """Reads lines, and stores positions: a disk that hangs must not block clients, nor the exit."""
         self._tls = tls
         self._trouble = Trouble(DECISION_TOPIC_FAILED, DECISION_TOPIC_RESUMED)
         self._unsent: list[Unsent] = []
@@ -76,9 +81,14 @@ class DecisionTopic:
         if self._task is not None:
             await asyncio.wait([self._task], timeout=patience_s)
             await cancelled(self._task)
-        for unsent in self._unsent:
-            unsent.release()
+        released = [asyncio.ensure_future(self._beside(unsent.release)) for unsent in self._unsent]
+        if released:
+            await asyncio.wait(released, timeout=POLL_INTERVAL_S)
+        self._thread.shutdown(wait=False)
         return not self._unsent
+
+    async def _beside(self, call: Callable[P, T], *args: P.args, **_: P.kwargs) -> T:
+        return await asyncio.get_running_loop().run_in_executor(self._thread, call, *args)
 
     def warnings(self) -> list[str]:
         """The reason why nothing can be sent now; empty if there is no problem."""
@@ -105,21 +115,23 @@ class DecisionTopic:
     async def _send_all(self, producer: AIOKafkaProducer) -> None:
         """Send until all lines are sent and the proxy stops."""
         while self._unsent:
+            is_ending = self._ending.is_set()  # the files are closed then: what is read now is the rest
             chunks = [await self._send_chunk(producer, unsent) for unsent in self._unsent]
             await partitions_of(producer, self._settings.name)  # lines may be a minute apart
             self._trouble.over(topic=self._settings.name)
             if any(chunks):
                 continue
             own, *others = self._unsent
-            self._unsent = [*([] if self._ending.is_set() and own.finish() else [own])]
-            self._unsent += [unsent for unsent in others if not unsent.finish()]
-            if self._ending.is_set():
+            is_finished = is_ending and await self._beside(own.finish)
+            left = [unsent for unsent in others if not await self._beside(unsent.finish)]
+            self._unsent = [*([] if is_finished else [own]), *left]
+            if is_ending:
                 return
             await wait_at_most(POLL_INTERVAL_S, self._ending)
 
     async def _send_chunk(self, producer: AIOKafkaProducer, unsent: Unsent) -> bool:
         """Send some lines of one boot. False if there were none."""
-        chunk = await asyncio.to_thread(unsent.read)  # a disk that hangs must not block clients
+        chunk = await self._beside(unsent.read)
         if chunk is None:
             return False
         acknowledgements = []
@@ -132,7 +144,7 @@ class DecisionTopic:
                 self.rejected += 1
                 DECISION_NOT_SENT(error=type(error).__name__, bytes=len(line))
         await self._until_acknowledged(acknowledgements)
-        unsent.sent(chunk.after)
+        await self._beside(unsent.sent, chunk.after)
         self.sent += len(acknowledgements)
         return True
 

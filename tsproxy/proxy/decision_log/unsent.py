@@ -110,7 +110,9 @@ class Unsent:
 
     def release(self) -> None:
         """Leave the unsent lines to the next process."""
-        os.close(self._descriptor)
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+        self._descriptor = -1
 
 
 def _whole_lines(path: Path, offset_bytes: int) -> tuple[tuple[bytes, ...], int]:

@@ -159,9 +159,10 @@ class Supervisor:
         listeners = tuple(replace(each, bind=its.bind, brokers=its.brokers) for each, its in real)
         config = replace(change.config, listeners=listeners)
         for_workers = _without_admin_port(config)
-        check_files(config)  # perhaps no worker runs at this moment
-        sources = sources_of_admin(config)
-        commit = self._credentials.prepare(sources) if self._credentials and sources else None
+        await asyncio.to_thread(check_files, config)  # perhaps no worker runs at this moment
+        commit, sources = None, sources_of_admin(config)
+        if self._credentials and sources:
+            commit = await asyncio.to_thread(self._credentials.prepare, sources)
         async with self._changing:
             answers = await asyncio.gather(*(member.prepare(for_workers) for member in self._members))
             # Most often all workers have the same problems, and each text is a whole line.

@@ -65,20 +65,21 @@ async def _run(proxy: Proxy, channel: Channel) -> None:
 
 
 async def _obey(channel: Channel, proxy: Proxy) -> None:
-    prepared: Commit | None = None
+    preparing: asyncio.Task[Commit | None] | None = None
     try:
         async for line in channel.lines():
             # A report may take long on a machine that is overloaded. The loop of this worker turns.
             channel.send({"event": "heard"})
             match line["order"]:
                 case "prepare":
-                    prepared, problems = _prepared(proxy, line["config"])
-                    channel.send({"event": "prepared", "id": line["id"], "problems": problems})
+                    # Its files may be on a disk that hangs, so other orders do not wait.
+                    preparing = asyncio.create_task(_prepare(proxy, channel, line["id"], line["config"]))
                 case "commit":
-                    assert prepared is not None, "ordered only after all workers were prepared"
-                    prepared()
+                    commit = None if preparing is None else preparing.result()
+                    assert commit is not None, "ordered only after all workers were prepared"
+                    commit()
                 case "abandon":
-                    prepared = None
+                    preparing = None
                 case "report":
                     report = await proxy.report()
                     channel.send({"event": "report", "id": line["id"], "report": report.as_line()})
@@ -98,13 +99,16 @@ async def _obey(channel: Channel, proxy: Proxy) -> None:
         proxy.close()
 
 
-def _prepared(proxy: Proxy, text: str) -> tuple[Commit | None, list[str]]:
-    """A prepared reload, or the problems that prevent it."""
+async def _prepare(proxy: Proxy, channel: Channel, number: int, text: str) -> Commit | None:
+    """The prepared reload. The supervisor is told the problems that prevent it."""
+    commit, problems = None, list[str]()
     try:
-        return proxy.prepare(config_of(text)), []
+        commit = await proxy.prepare(await asyncio.to_thread(config_of, text))
     except ConfigError as error:
-        return None, str(error).splitlines()
+        problems = str(error).splitlines()
     except Exception as error:
         # An error in our code must not end this worker. All workers keep their configuration.
         CONFIG_RELOAD_CRASHED(error=type(error).__name__, frames=frames_of(error))
-        return None, ["a mistake in tsproxy; please report the frames"]
+        problems = ["a mistake in tsproxy; please report the frames"]
+    channel.send({"event": "prepared", "id": number, "problems": problems})
+    return commit

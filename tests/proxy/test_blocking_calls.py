@@ -1,0 +1,142 @@
+"""Which system calls the event loop's thread makes in a run with every feature on: strace lists them. Nothing
+outside may keep that thread waiting, since all clients would wait with it."""
+
+import asyncio
+import contextlib
+import os
+import re
+import shutil
+import time
+from collections import Counter
+from dataclasses import replace as replaced
+
+import pytest
+from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
+from aiokafka.errors import InvalidTimestampError
+
+from tests.proxy.running import EITHER, events, page
+from tests.proxy.test_reload import HOST, HOUR_MS, hang_up, replace
+from tests.proxy.world import PATIENCE_S, until
+from tests.session.messages import API_VERSIONS, request
+from tsproxy.testing.proxy import RunningProxy
+
+ALLOWED = {
+    "a socket, which never blocks": re.compile(r"\w+\(\d+<(TCP|TCPv6|UDP|UNIX|NETLINK|socket):.*|socket\(.*"),
+    "the loop itself": re.compile(r"\w+\(\d+<(anon_inode:\[\w+\]|pipe:\[\d+\])>.*"),
+    "its own descriptors": re.compile(r"(close|dup\w*|fcntl|ioctl|epoll_create1?)\(.*"),
+    "memory, threads, clocks, signals and numbers of the process": re.compile(
+        r"(brk|mmap|munmap|madvise|mprotect|mremap|futex|clone3?|rseq|set_robust_list|rt_sig\w+|sched_\w+"
+        r"|clock_\w+|get\w+|prctl|restart_syscall|kill|tgkill|sysinfo|prlimit64|set_tid_address)\(.*"
+    ),
+    "the kernel's own files": re.compile(r'\w+\((AT_FDCWD[^,]*, )?(\d+<|")/(proc|sys)/.*'),
+}
+"""Why a call may be made: what it looks like."""
+AFTER = "message.timestamp.after.max.ms: 1m"
+CALL = re.compile(r"^(?:\S+ )?(?P<call>\w+\(.*)$")
+
+
+def text_of(kafka, files, more=""):
+    return f"""
+upstream: {{ bootstrap_servers: ["{kafka.bootstrap_servers}"], admin: {{ refresh: 1s }} }}
+listeners:
+  - {{ name: plain, bind: "{HOST}:0" }}
+  - {{ name: tls, bind: "{HOST}:0", tls: {{ certificate: "{files.certificate}", key: "{files.key}" }} }}
+decisions: {{ interval: 1s, topic: {{ name: decisions-of-calls }} }}
+dead_letters: {{ topic: letters-of-calls, unproven: copy }}
+policy:
+  rules:
+    - {{ name: repaired, match: {{ topics: ["*-repaired"] }}, on_violation: stamp, {AFTER} }}
+    - {{ name: copied, dead_letters: yes, {AFTER} }}
+{more}"""
+
+
+@pytest.mark.broker
+@pytest.mark.skipif(shutil.which("strace") is None, reason="strace is not installed")
+async def test_the_loop_makes_no_call_that_may_wait(kafka_440, topic, certificates, tmp_path):
+    file, calls, files = tmp_path / "tsproxy.yaml", tmp_path / "calls", certificates.issue("localhost")
+    file.write_text(text_of(kafka_440, files))
+    for name in (topic, f"{topic}-repaired", "decisions-of-calls", "letters-of-calls"):
+        await kafka_440.create_topic(name)
+    async with RunningProxy(config=file) as proxy:
+        strace = await asyncio.create_subprocess_exec(
+            *("strace", "-y", "-q", "-s", "200", "-o", str(calls), "-p", str(proxy.pid))
+        )
+        await until(lambda: calls.exists() and calls.stat().st_size > 0)
+        try:
+            await used(proxy, topic)
+            replace(file, text_of(kafka_440, files, "log: { level: debug }\n"))
+            hang_up(proxy)
+            await until(lambda: "config_reloaded" in events(proxy))
+            os.utime(files.certificate)
+            await until(lambda: proxy.decisions())
+            await asyncio.sleep(3)
+        finally:
+            strace.terminate()
+            await strace.wait()
+    made = [found["call"] for line in calls.read_text().splitlines() if (found := CALL.match(line))]
+    others = Counter(
+        call.split(" = ")[0] for call in made if not any(p.match(call) for p in ALLOWED.values())
+    )
+    assert len(made) > 1_000
+    assert not others, "\n".join(f"{count} x {call}" for call, count in others.most_common(40))
+
+
+async def used(proxy, topic):
+    """Good and bad records of clients, and all pages."""
+    async with AIOKafkaProducer(
+        bootstrap_servers=proxy.bootstrap_servers, compression_type="gzip"
+    ) as producer:
+        for name in (topic, f"{topic}-repaired"):
+            for _ in range(20):
+                await producer.send_and_wait(name, b"x" * 1_000)
+        ahead_ms = int(time.time() * 1_000) + HOUR_MS
+        await producer.send_and_wait(f"{topic}-repaired", b"x", timestamp_ms=ahead_ms)
+        with pytest.raises(InvalidTimestampError):
+            await producer.send_and_wait(topic, b"x", timestamp_ms=ahead_ms)
+    async with AIOKafkaConsumer(
+        topic, bootstrap_servers=proxy.bootstrap_servers, auto_offset_reset="earliest"
+    ) as consumer:
+        await consumer.getone()
+    for path in ("/metrics", "/readyz?verbose", "/livez", "/config", "/brokers", "/"):
+        await page(proxy.admin_address, path)
+
+
+@pytest.mark.broker
+@EITHER
+async def test_a_file_of_the_configuration_that_stands_still_keeps_only_the_reload_waiting(
+    kafka_440, certificates, tmp_path, arguments
+):
+    """As on a network disk without its server. Nothing is said until the file can be read, or cannot."""
+    file, files = tmp_path / "tsproxy.yaml", certificates.issue("localhost")
+    pipe = tmp_path / "cert.pem"
+    shutil.copy(files.certificate, pipe)
+    text = text_of(kafka_440, replaced(files, certificate=pipe))
+    file.write_text(text)
+    async with RunningProxy(config=file, arguments=arguments) as proxy:
+        pipe.unlink()
+        os.mkfifo(pipe)
+        replace(file, text + "log: { level: debug }\n")
+        hang_up(proxy)
+        await asyncio.sleep(2)
+        for number in range(20):
+            await asyncio.wait_for(asked(proxy, number), PATIENCE_S)
+        assert (await page(proxy.admin_address, "/livez"))[0] == 200
+        assert not {"config_reloaded", "config_not_reloaded"} & set(events(proxy))
+
+        async def is_over():
+            with contextlib.suppress(OSError):  # nobody reads it now
+                os.close(os.open(pipe, os.O_WRONLY | os.O_NONBLOCK))
+            return "config_not_reloaded" in events(proxy)
+
+        await until(is_over)
+        await asked(proxy, 21)
+
+
+async def asked(proxy, number):
+    """The answer to ApiVersions, on a connection of its own."""
+    host, _, port = proxy.bootstrap_servers.rpartition(":")
+    reader, writer = await asyncio.open_connection(host, int(port))
+    with contextlib.closing(writer):
+        writer.write(request(API_VERSIONS, correlation_id=number))
+        answer = await reader.readexactly(int.from_bytes(await reader.readexactly(4), "big"))
+    assert int.from_bytes(answer[:4], "big") == number
