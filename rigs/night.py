@@ -29,11 +29,10 @@ from rigs.chaos.verdict import judge, read_decisions
 from rigs.incidents.scenes import address_of, internal, set_password
 from tests.e2e.test_fresh_limits import BEFORE, FRESH_S, HOUR_MS, NARROW, Probe, sending
 from tests.proxy.clock_check.test_doubts import committing
-from tests.proxy.clock_check.test_in_proxy import CALM_AFTER_S, faked_by
-from tests.proxy.running import events, page, until_page
+from tests.proxy.clock_check.test_in_proxy import CALM_AFTER_S
+from tests.proxy.running import events, faked_by, page, until_page
 from tests.proxy.test_upstream_lost import switch
 from tests.proxy.world import until
-from tests.spark_reports.machine import FAKETIME
 from tsproxy.model.addresses import Address
 from tsproxy.proxy.brokers.reachability import answers
 from tsproxy.testing.kafka_cluster import KafkaCluster
@@ -105,7 +104,7 @@ class Night:
         port = self._ports[number * PORTS_A_PROXY]
         where = {"servers": self._address, "folder": self._folder, "port": port}
         config.write_text(CONFIG.format(before=BEFORE, after=AFTER, **where))
-        folder, faked = config.with_suffix(""), faked_by(self._clock) if FAKETIME.exists() else {}
+        folder, faked = config.with_suffix(""), faked_by(self._clock)
         proxy = RunningProxy(config=config, decisions=folder, environment=faked)
         self.proxies[number] = await self._running.enter_async_context(proxy)
 

@@ -19,7 +19,7 @@ from pathlib import Path
 from rigs.chaos.attackers import MAX_OF_AN_ADDRESS
 from rigs.chaos.relay import BACKLOG, Relays
 from tests.planted import traces_in_folder
-from tests.proxy.running import page
+from tests.proxy.running import FAKETIME, faked_by, page
 from tests.proxy.world import until
 from tsproxy.testing.certificates import CertificateAuthority
 from tsproxy.testing.client_options import ClientOptions
@@ -32,7 +32,6 @@ DISK_BYTES = 256 << 20
 PATIENCE_S = 240
 RESTART_DELAY_S = 0.2
 """A service manager starts the proxy again after so long (RestartSec)."""
-FAKETIME = Path("/usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1")
 ROTATE = "10s"
 TOKEN = "planted-Jw7qXn2LrT9cVb4K"
 BROKER_PROPERTIES = {
@@ -248,13 +247,7 @@ class World:
 
     async def _keep_running(self):
         """Run the proxy for ever, as a service manager does."""
-        environment = {**os.environ, "FAKETIME_TIMESTAMP_FILE": str(self._clock)}
-        environment |= {"FAKETIME_DONT_FAKE_MONOTONIC": "1", "FAKETIME_CACHE_DURATION": "1"}
-        # Without this, waits with a time limit end late, and Python's threads wait for each other up to 0.4 s
-        # instead of 5 ms.
-        environment["FAKETIME_FORCE_MONOTONIC_FIX"] = "0"
-        if self.has_clock:
-            environment["LD_PRELOAD"] = str(FAKETIME)
+        environment = os.environ | faked_by(self._clock)
         command = (sys.executable, "-m", "tsproxy", "run", "--config", self.config, "--log-format", "json")
         with (self._folder / "proxy.log").open("ab") as log:
             while True:

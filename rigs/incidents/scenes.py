@@ -22,14 +22,13 @@ from confluent_kafka.admin import (
 
 from rigs.incidents.incident import Scene
 from rigs.incidents.runbook import run
-from tests.proxy.running import pids, series
+from tests.proxy.running import FAKETIME, faked_by, pids, series
 from tests.proxy.world import until
 from tsproxy.testing.certificates import CertificateAuthority
 from tsproxy.testing.client_options import ClientOptions
 from tsproxy.testing.kafka_cluster import KafkaCluster
 from tsproxy.testing.proxy import RunningProxy
 
-FAKETIME = Path("/usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1")
 NAME = "kafka.incidents.test"
 TOPIC = "incidents"
 DISK_BYTES = 256 << 10
@@ -121,9 +120,7 @@ async def slow_clock(kafka):
     with TemporaryDirectory(prefix="tsproxy-incidents-") as folder:
         clock = Path(folder, "clock")
         clock.write_text("+0\n")
-        faked = {"FAKETIME_TIMESTAMP_FILE": str(clock), "LD_PRELOAD": str(FAKETIME)}
-        faked |= {"FAKETIME_DONT_FAKE_MONOTONIC": "1", "FAKETIME_CACHE_DURATION": "1"}
-        async with RunningProxy(kafka.bootstrap_servers, environment=faked) as proxy:
+        async with RunningProxy(kafka.bootstrap_servers, environment=faked_by(clock)) as proxy:
 
             async def is_compared():
                 return any(name.startswith("tsproxy_clock_offset_seconds") for name in await series(proxy))

@@ -15,10 +15,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.proxy.running import FAKETIME
 from tests.spark_reports.schedules import FOLDER
 
 ROOT = Path(__file__).parents[2]
-FAKETIME = Path("/usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1")
 SYSTEMD = Path("/lib/systemd/systemd")
 _NIGHT_TAKES_S = 1_500
 _PYTHON = Path(sys.base_prefix)

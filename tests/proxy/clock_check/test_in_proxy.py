@@ -13,9 +13,8 @@ from tests.e2e.test_policy import BAD, HOUR_MS, OK, sent
 from tests.proxy.clock_check.test_doubts import committing
 from tests.proxy.clock_check.test_offsets import APPEND_TIME, Skewed
 from tests.proxy.decision_log.logs import lines
-from tests.proxy.running import events, page, series
+from tests.proxy.running import FAKETIME, events, faked_by, page, series
 from tests.proxy.world import until
-from tests.spark_reports.machine import FAKETIME
 from tsproxy.clock import Clock
 from tsproxy.proxy.server import Proxy
 from tsproxy.testing.proxy import RunningProxy
@@ -100,13 +99,6 @@ class Stepping:
 
     def rejected(self, from_s):
         return [(began_s, code) for began_s, code in self.answers if began_s >= from_s and code != OK]
-
-
-def faked_by(file):
-    """The environment of a process whose clock is as far from the right one as this file says."""
-    faked = {"FAKETIME_TIMESTAMP_FILE": str(file), "LD_PRELOAD": str(FAKETIME), "FAKETIME_NO_CACHE": "1"}
-    more = {"FAKETIME_DONT_FAKE_MONOTONIC": "1", "FAKETIME_FORCE_MONOTONIC_FIX": "0", "NO_FAKE_STAT": "1"}
-    return faked | more
 
 
 @asynccontextmanager
