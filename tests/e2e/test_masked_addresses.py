@@ -10,6 +10,7 @@ import pytest
 
 from tests.attacks.attacker import answer_to, port_of
 from tests.full_only import BOTH_BROKERS
+from tests.proxy.running import file_for
 from tests.session.messages import request
 from tests.wire.entities import read
 from tests.wire.test_k55_describe_quorum import RESPONSE
@@ -28,11 +29,7 @@ KEY, VALUE = b"listener.security.protocol.map", b"FOO:SSL"
 @pytest.fixture
 async def ports(kafka, tmp_path):
     """The ports of the broker, of a proxy, and of a proxy that passes addresses."""
-    config = tmp_path / "tsproxy.yaml"
-    config.write_text(
-        f"upstream: {{ bootstrap_servers: ['{kafka.bootstrap_servers}'] }}\n"
-        "listeners: [{ bind: '127.0.0.1:0', addresses_in_configs: pass }]\n"
-    )
+    config = file_for(kafka, tmp_path, "bind: '127.0.0.1:0', addresses_in_configs: pass")
     async with RunningProxy(kafka.bootstrap_servers) as masking, RunningProxy(config=config) as passing:
         yield kafka.node(kafka.node_ids[0]).port, port_of(masking), port_of(passing)
 

@@ -9,7 +9,7 @@ from aiokafka import AIOKafkaConsumer
 
 from tests.e2e.test_repair import dumped
 from tests.e2e.test_topics_of_brokers import committed
-from tests.proxy.running import HOST, page
+from tests.proxy.running import HOST, file_for, page
 from tests.proxy.world import PATIENCE_S, until
 from tests.session.messages import API_VERSIONS, produce, request
 from tests.wire.batches import batch
@@ -44,11 +44,7 @@ def proxy_of(example, kafka, folder, **environment):
 
 @asynccontextmanager
 async def proxy_by(policy, kafka, folder, **environment):
-    file = folder / "tsproxy.yaml"
-    file.write_text(
-        f"upstream: {{ bootstrap_servers: ['{kafka.bootstrap_servers}'] }}\n"
-        f"listeners: [{{ bind: 127.0.0.1:0 }}]\n{policy}"
-    )
+    file = file_for(kafka, folder, more=policy)
     async with RunningProxy(config=file, environment=environment) as proxy:
         yield proxy
 

@@ -24,6 +24,7 @@ from tests.e2e.principals import (
 )
 from tests.e2e.sasl import ScramFirst, connect, plain, produced, scram, unsecured_token
 from tests.e2e.test_policy import EXAMPLES
+from tests.proxy.running import file_for
 from tests.proxy.world import until
 from tests.session.messages import produce
 from tests.wire.batches import batch
@@ -397,12 +398,8 @@ async def test_a_rule_for_one_principal_is_for_nobody_else(kafka, token, tmp_pat
 async def test_the_documents_allowance_by_name_is_not_nobodys(kafka_440, topic, tmp_path):
     """Two days old, where etl may be thirty late: who has not logged in gets the rule for everybody."""
     await kafka_440.create_topic(topic)
-    file = tmp_path / "tsproxy.yaml"
-    file.write_text(
-        f"upstream: {{ bootstrap_servers: ['{kafka_440.bootstrap_servers}'] }}\n"
-        f"listeners: [{{ bind: 127.0.0.1:0 }}]\n"
-        + EXAMPLES["Clients without a principal"].replace('"orders"', topic)
-    )
+    policy = EXAMPLES["Clients without a principal"].replace('"orders"', topic)
+    file = file_for(kafka_440, tmp_path, more=policy)
     async with RunningProxy(config=file) as proxy:
         client = await connect(proxy.bootstrap_servers)
         assert await produced(client, topic, time.time_ns() // 1_000_000 - 2 * 86_400_000) == 32

@@ -23,7 +23,7 @@ from aiokafka.errors import InvalidTimestampError
 from tests.attacks.attacker import port_of
 from tests.e2e.sasl import bearer, connect, plain, scram, unsecured_token
 from tests.planted import traces
-from tests.proxy.running import page
+from tests.proxy.running import file_for, page
 from tests.proxy.world import PATIENCE_S, until
 from tests.session.messages import API_VERSIONS, METADATA, SASL_AUTHENTICATE, SASL_HANDSHAKE, produce, request
 from tests.wire.batches import batch, unsigned
@@ -129,12 +129,9 @@ async def test_every_mechanism_passes_and_no_secret_stays(kafka):
 
 async def test_clients_with_tls_log_in_at_brokers_without_it(kafka, certificates, tmp_path):
     """SASL is the same on both sides, and TLS is not."""
-    served, file = certificates.issue("in-front-of-sasl"), tmp_path / "tsproxy.yaml"
+    served = certificates.issue("in-front-of-sasl")
     tls = f"{{ certificate: '{served.certificate}', key: '{served.key}' }}"
-    file.write_text(
-        f"upstream: {{ bootstrap_servers: ['{kafka.bootstrap_servers}'] }}\n"
-        f"listeners: [{{ bind: '127.0.0.1:0', advertised_host: localhost, tls: {tls} }}]\n"
-    )
+    file = file_for(kafka, tmp_path, f"bind: '127.0.0.1:0', advertised_host: localhost, tls: {tls}")
     secrets = {"PROXY_PASSWORD": USERS["proxy"]}
     async with RunningProxy(config=file, settings=ADMIN, environment=secrets) as proxy:
         options = options_of("SCRAM-SHA-512") | {

@@ -6,6 +6,7 @@ import pytest
 
 from rigs.differential.run import id_of
 from tests.attacks.attacker import answer_to, port_of
+from tests.proxy.running import file_for
 from tests.session.conversation import id_of as session_id_of
 from tests.session.messages import produce
 from tests.wire.batches import batch
@@ -82,13 +83,9 @@ async def test_an_id_that_no_topic_has_is_answered_as_by_the_broker(kafka_440):
 
 async def test_a_forbidden_record_behind_a_thousand_invented_ids_is_not_stored(kafka_440, topic, tmp_path):
     """By name and by id it is rejected. Invented ids, of one client or of another, never change that."""
-    config = tmp_path / "tsproxy.yaml"
-    config.write_text(
-        f"upstream: {{ bootstrap_servers: ['{kafka_440.bootstrap_servers}'] }}\n"
-        "listeners: [{ bind: '127.0.0.1:0', brokers: { ports_from: 0 } }]\n"
-        "policy:\n  limits_from: stricter\n  rules:\n"
-        f"    - {{ name: r, match: {{ topics: ['{topic}'] }}, message.timestamp.before.max.ms: 1h }}\n"
-    )
+    rule = f"{{ name: r, match: {{ topics: ['{topic}'] }}, message.timestamp.before.max.ms: 1h }}"
+    more = f"policy: {{ limits_from: stricter, rules: [{rule}] }}\n"
+    config = file_for(kafka_440, tmp_path, "bind: '127.0.0.1:0', brokers: { ports_from: 0 }", more)
     old = batch([now_ms() - 10 * 24 * HOUR_MS])
     async with RunningProxy(config=config) as proxy:
         await kafka_440.create_topic(topic)

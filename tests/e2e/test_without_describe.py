@@ -27,7 +27,7 @@ from tests.e2e.principals import AUTHORIZER
 from tests.e2e.sasl import connect, plain, produced
 from tests.e2e.test_versions_narrowed import offered
 from tests.full_only import IS_FULL
-from tests.proxy.running import EVERY_SECOND, events, page, until_page
+from tests.proxy.running import EVERY_SECOND, events, file_for, page, until_page
 from tests.proxy.test_cluster import ADDRESS, HOUR_MS, learning, sasl_of, upstream_of
 from tests.proxy.world import until
 from tsproxy.clock import Clock
@@ -122,12 +122,7 @@ async def proxy_of(kafka, config=None):
 
 def configured(kafka, folder):
     """A file for the proxy, which `reloaded` changes."""
-    path = folder / "tsproxy.yaml"
-    path.write_text(
-        f"upstream: {{ bootstrap_servers: [{kafka.bootstrap_servers}] }}\n"
-        "listeners: [{ bind: '127.0.0.1:0', brokers: { ports_from: 0 } }]\n"
-    )
-    return path
+    return file_for(kafka, folder, "bind: '127.0.0.1:0', brokers: { ports_from: 0 }")
 
 
 async def reloaded(proxy, config):

@@ -29,6 +29,14 @@ def one_process(reason):
 EVERY_SECOND = {"decisions.interval": "1s"}
 
 
+def file_for(kafka, folder, listener="bind: '127.0.0.1:0'", more=""):
+    """A configuration file for a proxy before these brokers, with one listener."""
+    file = folder / "tsproxy.yaml"
+    upstream = f"upstream: {{ bootstrap_servers: [{kafka.bootstrap_servers}] }}"
+    file.write_text(f"{upstream}\nlisteners: [{{ {listener} }}]\n{more}")
+    return file
+
+
 async def page(address, path):
     """Status and text of a page of the admin port."""
 

@@ -11,7 +11,7 @@ import pytest
 
 from tests.planted import traces
 from tests.proxy.loops import on_both_loops
-from tests.proxy.running import EITHER, events, one_process
+from tests.proxy.running import EITHER, events, file_for, one_process
 from tests.proxy.world import PATIENCE_S, until
 from tsproxy.config.settings import AdminSettings, Secret, ServerTls
 from tsproxy.model.addresses import Address
@@ -204,15 +204,11 @@ async def test_after_a_reload_the_new_token_opens_the_pages_and_the_old_one_does
     kafka_440, tmp_path, arguments
 ):
     """The old one is changed because somebody knows it. In the log stands neither."""
-    file = tmp_path / "tsproxy.yaml"
 
     def put(token):
-        file.write_text(
-            f"upstream: {{ bootstrap_servers: ['{kafka_440.bootstrap_servers}'] }}\n"
-            f"listeners: [{{ bind: '127.0.0.1:0' }}]\nadmin: {{ token: {token} }}\n"
-        )
+        return file_for(kafka_440, tmp_path, more=f"admin: {{ token: {token} }}\n")
 
-    put(TOKEN)
+    file = put(TOKEN)
     tokens = {"old": TOKEN, "new": "another-planted-secret"}
     async with RunningProxy(config=file, arguments=arguments) as proxy:
         host, _, port = proxy.admin_address.rpartition(":")

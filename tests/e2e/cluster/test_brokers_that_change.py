@@ -8,7 +8,7 @@ from aiokafka.admin import AIOKafkaAdminClient
 from aiokafka.conn import create_conn
 from aiokafka.protocol.metadata import MetadataRequest
 
-from tests.proxy.running import page
+from tests.proxy.running import file_for, page
 from tsproxy.clock import Clock
 from tsproxy.proxy.clock_check.probe import measure
 from tsproxy.testing.ports import free_ports
@@ -106,11 +106,8 @@ async def produces_and_consumes(proxy, topic):
 async def test_a_broker_without_a_port_is_left_out_and_the_others_serve(three_brokers, topic, tmp_path):
     kafka = three_brokers
     await kafka.create_topic(topic, partitions=6, replication=1)
-    config = tmp_path / "tsproxy.yaml"
-    config.write_text(
-        f"upstream: {{ bootstrap_servers: [{kafka.bootstrap_servers}] }}\n"
-        "listeners: [{ bind: '127.0.0.1:0', brokers: { ports_from: 0, count: 3 } }]\n"  # nodes 0 to 2
-    )
+    zero_to_two = "brokers: { ports_from: 0, count: 3 }"
+    config = file_for(kafka, tmp_path, f"bind: '127.0.0.1:0', {zero_to_two}")
     admin = AIOKafkaAdminClient(bootstrap_servers=kafka.bootstrap_servers)
     await admin.start()
     direct = await partitions_of(admin, topic)

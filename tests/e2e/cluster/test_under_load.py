@@ -12,6 +12,7 @@ from aiokafka import AIOKafkaProducer
 from aiokafka.errors import InvalidTimestampError
 
 from tests.e2e.load import under_load
+from tests.proxy.running import file_for
 from tests.proxy.world import until
 from tsproxy.clock import Clock
 from tsproxy.testing.client_options import ClientOptions
@@ -104,13 +105,7 @@ async def test_a_restarted_proxy_loses_and_doubles_nothing(kafka_440, topic, tmp
     """Drained, ended, begun again at the same ports, as a service manager does it for a new version."""
     await kafka_440.create_topic(topic, partitions=3)
     first, *_ = free_ports(10)
-    config = tmp_path / "tsproxy.yaml"
-    config.write_text(
-        f"""\
-upstream: {{ bootstrap_servers: ["{kafka_440.bootstrap_servers}"] }}
-listeners: [{{ bind: "{HOST}:{first}", brokers: {{ count: 5 }} }}]
-"""
-    )
+    config = file_for(kafka_440, tmp_path, f"bind: '{HOST}:{first}', brokers: {{ count: 5 }}")
     proxy = await RunningProxy(config=config).__aenter__()
     options = ClientOptions(proxy.bootstrap_servers, "PLAINTEXT")
     try:
