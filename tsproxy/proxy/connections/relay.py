@@ -363,9 +363,10 @@ class Relay:
             self._context.buffers.free_spare()
 
     def _feed(self, event: Event | Crashed) -> None:
-        """Give the session the newest view and an event."""
-        self.take_view()
-        self._give(event)
+        """Give the session the newest view and an event, unless it is over."""
+        if not self._is_closing:
+            self.take_view()
+            self._give(event)
 
     def _give(self, event: Event | Crashed) -> None:
         """Give the session an event, and close if it has ended."""
