@@ -6,8 +6,9 @@ import time
 
 import pytest
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
-from aiokafka.errors import KafkaError
+from aiokafka.errors import InvalidTimestampError, KafkaError
 
+from tests.e2e.test_policy import DAY_MS, decided, now_ms
 from tests.proxy.world import until
 from tsproxy.testing.client_options import client_context
 from tsproxy.testing.proxy import RunningProxy
@@ -24,6 +25,14 @@ listeners:
       key: '{key}'
       client_ca: '{ca}'
       principal_mapping: ["RULE:^CN=(.*)$/$1/", DEFAULT]
+"""
+RULES = """\
+policy:
+  limits_from: config
+  defaults: { message.timestamp.before.max.ms: 1d }
+  rules:
+    - { name: shop, match: { principals: ["User:shop"] } }
+    - { name: archive, match: { principals: ["User:arch*"] }, mode: audit }
 """
 
 
@@ -57,23 +66,23 @@ def put(certificates, files, name):
     shutil.copy(identity.key, files[1])
 
 
-def config_file(kafka, certificates, served, tmp_path):
+def config_file(kafka, certificates, served, tmp_path, rules=""):
     text = CONFIG.format(
         upstream=kafka.bootstrap_servers,
         certificate=served[0],
         key=served[1],
         ca=certificates.certificate,
     )
-    (tmp_path / "tsproxy.yaml").write_text(text)
+    (tmp_path / "tsproxy.yaml").write_text(text + rules)
     return tmp_path / "tsproxy.yaml"
 
 
-def options(proxy, certificates):
+def options(proxy, certificates, name="etl"):
     port = proxy.bootstrap_servers.rpartition(":")[2]
     return {
         "bootstrap_servers": f"kafka.test:{port}",
         "security_protocol": "SSL",
-        "ssl_context": client_context(certificates.certificate, certificates.issue("etl")),
+        "ssl_context": client_context(certificates.certificate, certificates.issue(name)),
     }
 
 
@@ -96,6 +105,26 @@ async def test_a_client_finds_brokers_by_name_and_is_booked_under_its_certificat
     rejected = [line for line in proxy.decisions() if line["event"] == "decision"]
     assert {line["principal"] for line in rejected} == {"User:etl"}
     assert (await kafka.end_offsets(topic))[0] == 1
+
+
+async def test_the_same_record_is_rejected_of_one_and_only_counted_of_the_other(
+    kafka_440, topic, certificates, served, tmp_path, kafka_test_is_here
+):
+    await kafka_440.create_topic(topic)
+    async with RunningProxy(config=config_file(kafka_440, certificates, served, tmp_path, RULES)) as proxy:
+
+        async def send(name):
+            async with AIOKafkaProducer(
+                **options(proxy, certificates, name), client_id="the same"
+            ) as producer:
+                await producer.send_and_wait(topic, b"old", timestamp_ms=now_ms() - 2 * DAY_MS)
+
+        await send("archive")
+        with pytest.raises(InvalidTimestampError):
+            await send("shop")
+    assert len(decided(proxy, principal="User:shop", rule="shop", verdict="rejected")) == 1
+    assert len(decided(proxy, principal="User:archive", rule="archive", would_reject=True)) == 1
+    assert sum((await kafka_440.end_offsets(topic)).values()) == 1
 
 
 async def test_a_certificate_is_replaced_under_load_and_nothing_is_lost_or_doubled(

@@ -1,18 +1,26 @@
-"""A Produce request in a version that the broker behind does not take closes, there and through the proxy."""
+"""Clients are offered what the brokers offer, but for the rows of a table in transparency.md, if any.
+
+A Produce request in a version that the broker behind does not take closes, there and through the proxy.
+"""
 
 import asyncio
+import re
 import struct
+from pathlib import Path
 
 import pytest
+from kio.index import load_response_schema
 
 from rigs.differential.message_sets import Message, write_message
 from tests.attacks.attacker import HOST, answer_to, port_of
 from tests.e2e.sasl import connect
 from tests.full_only import BOTH_BROKERS
 from tests.proxy.world import until
-from tests.session.messages import produce
+from tests.session.messages import produce, request
 from tests.wire.batches import batch
+from tests.wire.entities import read
 from tsproxy.clock import Clock
+from tsproxy.model.kafka import ApiKey
 from tsproxy.testing.proxy import RunningProxy
 from tsproxy.wire.apis import APIS
 
@@ -21,7 +29,11 @@ VERSIONS = range(APIS[0].max_version + 1)
 REJECTED_HERE = {"policy.limits_from": "config", "policy.defaults.message.timestamp.after.max.ms": "1h"}
 API_VERSIONS = struct.pack(">ihhih", 10, 18, 0, 7, -1)
 
-pytestmark = [pytest.mark.broker, pytest.mark.parametrize("kafka", BOTH_BROKERS, indirect=True)]
+DOCS = Path(__file__).parents[2] / "docs" / "evidence"
+VERSION = 4
+ASKED = request(ApiKey.API_VERSIONS, VERSION, b"\x05test\x021\x00")
+
+pytestmark = pytest.mark.broker
 
 
 def rejected(topic, version):
@@ -44,8 +56,8 @@ async def taken_when_asked(port, topic):
 async def both_answered(port, *requests):
     client = await connect(f"{HOST}:{port}")
     try:
-        for request in requests:
-            await client.frame(request)
+        for each in requests:
+            await client.frame(each)
     except (asyncio.IncompleteReadError, ConnectionError):
         return False
     finally:
@@ -53,6 +65,7 @@ async def both_answered(port, *requests):
     return True
 
 
+@pytest.mark.parametrize("kafka", BOTH_BROKERS, indirect=True)
 async def test_what_the_broker_closes_at_the_proxy_closes_at(kafka, topic):
     """Produce 12 to a 3.9.1 broker had an answer where all of it was rejected; Produce 2 to a 4.x broker was
     judged for minutes."""
@@ -70,3 +83,42 @@ async def test_what_the_broker_closes_at_the_proxy_closes_at(kafka, topic):
         assert await taken_when_asked(port_of(proxy), topic) == direct
     reasons = {line.get("reason") for line in proxy.log if line["event"] == "client_rejected"}
     assert reasons == {"unsupported_request"}
+
+
+async def offered(port):
+    """(API key -> (oldest, newest), the features with their levels)"""
+    answer = read(load_response_schema(ApiKey.API_VERSIONS, VERSION), (await answer_to(port, ASKED))[4:])
+    features = {*answer.supported_features, *answer.finalized_features}
+    return {each.api_key: (each.min_version, each.max_version) for each in answer.api_keys}, features
+
+
+def narrowed_by_the_document(release):
+    """API -> (what the broker offers, what the proxy offers; None for nothing), by the table."""
+    text = (DOCS / "transparency.md").read_text(encoding="utf-8")
+    section = text.partition("\n## API versions\n")[2].partition("\n## ")[0]
+    rows = re.findall(
+        r"^\| ([\d.]+) \| (\w+) \| (\d+) to (\d+) \| (?:(\d+) to (\d+)|nothing) \| .+ \|$", section, re.M
+    )
+    assert section
+    assert len(rows) == max(0, sum(line.startswith("| ") for line in section.splitlines()) - 2)
+    return {
+        name: ((int(oldest), int(newest)), (int(first), int(last)) if first else None)
+        for broker, name, oldest, newest, first, last in rows
+        if broker == release
+    }
+
+
+@pytest.mark.parametrize("kafka", ["kafka_440", "kafka_431", "kafka_391"], indirect=True)
+async def test_only_what_the_document_lists_is_not_offered(kafka):
+    direct, features = await offered(int(kafka.bootstrap_servers.rpartition(":")[2]))
+    async with RunningProxy(kafka.bootstrap_servers) as proxy:
+        through, features_through = await offered(port_of(proxy))
+    names = {key: api.name for key, api in APIS.items()}
+    narrowed = {
+        names.get(key, str(key)): (versions, through.get(key))
+        for key, versions in direct.items()
+        if through.get(key) != versions
+    }
+    assert narrowed == narrowed_by_the_document(kafka.version)
+    assert through.keys() <= direct.keys()
+    assert features_through == features

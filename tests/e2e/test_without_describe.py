@@ -25,7 +25,7 @@ from confluent_kafka.admin import (
 from tests.attacks.attacker import metric, port_of
 from tests.e2e.principals import AUTHORIZER
 from tests.e2e.sasl import connect, plain, produced
-from tests.e2e.test_versions_narrowed import offered
+from tests.e2e.test_versions_offered import offered
 from tests.full_only import IS_FULL
 from tests.proxy.running import EVERY_SECOND, events, file_for, page, until_page
 from tests.proxy.test_cluster import ADDRESS, HOUR_MS, learning, sasl_of, upstream_of

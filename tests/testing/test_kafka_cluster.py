@@ -3,9 +3,10 @@
 import socket
 
 import pytest
-from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
+from aiokafka import AIOKafkaProducer
 from aiokafka.errors import KafkaError
 
+from tests.e2e.load import values_of
 from tests.testing.versions import VERSIONS
 from tsproxy.testing import kafka_cluster
 from tsproxy.testing.kafka_cluster import KafkaCluster
@@ -23,20 +24,10 @@ async def send(kafka: KafkaCluster, topic: str, values: list[bytes], **record) -
             await producer.send_and_wait(topic, value, partition=0, **record)
 
 
-async def read(kafka: KafkaCluster, topic: str) -> list[bytes]:
-    """All that partition 0 holds."""
-    end = (await kafka.end_offsets(topic))[0]
-    partition = TopicPartition(topic, 0)
-    async with AIOKafkaConsumer(**kafka.client_options().aiokafka()) as consumer:
-        consumer.assign([partition])
-        await consumer.seek_to_beginning(partition)
-        return [(await consumer.getone()).value for _ in range(end)]
-
-
 async def test_what_is_produced_can_be_consumed(kafka, topic):
     await kafka.create_topic(topic)
     await send(kafka, topic, [b"one", b"two"])
-    assert await read(kafka, topic) == [b"one", b"two"]
+    assert await values_of(kafka, topic) == [b"one", b"two"]
 
 
 async def test_end_offsets_count_the_records_of_every_partition(kafka, topic):
@@ -103,7 +94,7 @@ async def test_a_broker_comes_back_with_its_port_and_its_records(version):
         await send(kafka, "orders", [b"two"])
         await kafka.kill_node(7)
         await kafka.start_node(7)
-        assert await read(kafka, "orders") == [b"one", b"two"]
+        assert await values_of(kafka, "orders") == [b"one", b"two"]
         assert kafka.node(7).port == port
         assert kafka.node(7).pid != pid
 
