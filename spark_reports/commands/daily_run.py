@@ -48,7 +48,7 @@ def made(spark: "SparkSession", publication: Publication, source: "Source") -> R
     now_ms = int(datetime.now(UTC).timestamp() * 1000)
     first, last = source.first, source.last
     publication = publication.loaded(spark)
-    with tables.summed(spark, source) as sums:
+    with tables.summed(spark, source, publication.cluster) as sums:
         if sums is None:
             return None
         known = None

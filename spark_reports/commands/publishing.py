@@ -58,6 +58,11 @@ def add(parser: argparse.ArgumentParser, *, has_output: bool) -> None:
         metavar="N",
         help="rows per table; with --owners, of each team (default 50)",
     )
+    output.add_argument(
+        "--cluster",
+        metavar="ID",
+        help="only lines of this cluster; must be given if the log is of several",
+    )
     others.add_argument(
         "--rollup",
         metavar="DIR",
@@ -126,6 +131,7 @@ class Publication:
     letters_to: str | None = None
     index: str | None = None
     address: str | None = None
+    cluster: str | None = None
     may_replace: bool = False
     """The rollup may lose lines of its days."""
 
@@ -141,6 +147,7 @@ class Publication:
             letters_to=options.notify_dir,
             index=options.index,
             address=options.address,
+            cluster=options.cluster,
             may_replace=options.replace,
         )
 

@@ -26,6 +26,8 @@ BEATS: Final = Grouping(
         "covered_from_ms": Measure(How.LEAST, ("begin_ms",)),
         "covered_to_ms": Measure(How.GREATEST, ("end_ms",)),
         "interval_ms": Measure(How.GREATEST, ("interval_ms",)),
+        "cluster": Measure(How.LEAST, ("cluster_id",)),
+        "last_cluster": Measure(How.GREATEST, ("cluster_id",)),
         "lines_dropped": Measure(How.GREATEST, ("lines_dropped",)),
         "dropped_before": Measure(How.LEAST, ("lines_dropped",)),
         "decisions_suppressed": Measure(How.SUM, ("decisions_suppressed",), "begins_inside"),

@@ -16,7 +16,7 @@ CORRUPT: Final = "_corrupt_record"
 IDENTITY: Final = ("proxy", "boot", "seq")
 """These three identify one line for ever."""
 
-ENVELOPE: Final = ("ts", "event", "v", *IDENTITY)
+ENVELOPE: Final = ("ts", "event", "v", *IDENTITY, "cluster_id")
 
 KEY: Final = (
     *("topic", "client_id", "principal", "folded", "verdict", "rule", "mode", "waiver", "would_reject"),

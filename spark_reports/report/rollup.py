@@ -207,31 +207,36 @@ def changes(stored_producers: DataFrame, day: date) -> DataFrame:
     CLIENT, `kind`, `records`, `rejected_records`, `records_before`, `rejected_before` (sums of those days):
 
         new         rejected now, and never on those of these days that are stored
-        doubled     at least twice the share of its records is rejected now
+        doubled     at least twice the share of its records is rejected now: of the share on the day before,
+                    and of the median of the days on which it sent
         recovered   rejected before, still sends, and nothing is rejected now
     """
     is_today = F.col("day") == day.isoformat()
     first, last = ((day - timedelta(days=n)).isoformat() for n in (DAYS_BEFORE, 1))
     is_before = F.col("day").between(first, last)
+    of_day = F.try_divide("rejected_records", "records")
     sums = stored_producers.groupBy(*CLIENT).agg(
+        F.median(F.when(is_before, of_day)).alias("median"),
+        F.max(F.when(F.col("day") == last, of_day)).alias("day_before"),
         *[
             F.coalesce(F.sum(F.when(when, F.col(name))), F.lit(0)).alias(f"{name}{suffix}")
             for when, suffix in ((is_today, ""), (is_before, "_before"))
             for name in ("records", "rejected_records")
-        ]
+        ],
     )
     share = F.try_divide("rejected_records", "records")
-    share_before = F.try_divide("rejected_records_before", "records_before")
+    least = 2 * F.greatest("median", "day_before")  # a null is passed over
     is_news = F.greatest("rejected_records", "rejected_records_before") >= LEAST_RECORDS
     now, before = F.col("rejected_records"), F.col("rejected_records_before")
     kind = (
         F.when((now > 0) & (before == 0), "new")
-        .when((now > 0) & (share >= 2 * share_before), "doubled")
+        .when((now > 0) & (share >= least), "doubled")
         .when((now == 0) & (F.col("records") > 0) & (before > 0), "recovered")
     )
     return (
         sums.withColumn("kind", kind)
         .where(F.col("kind").isNotNull() & is_news)
+        .drop("median", "day_before")
         .withColumnRenamed("rejected_records_before", "rejected_before")
         .orderBy(F.desc("rejected_records"), F.desc("rejected_before"), *CLIENT)
     )

@@ -4,16 +4,16 @@ Counters are added up by hour and key. If the result has few rows, they are coll
 from them by plain Python: a query of Spark costs more than a loop over a few thousand rows.
 """
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Final
+from typing import Any, Final
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  # the name that all of Spark's documentation uses
 
-from spark_reports.exits import NothingToReportError
+from spark_reports.exits import NothingToReportError, UsageError
 from spark_reports.log import frames, log_reader, read
 from spark_reports.log.completeness import Evidence, by_problem, nothing_usable
 from spark_reports.log.grouping import Rows
@@ -22,10 +22,13 @@ from spark_reports.log.sequence import BOOT
 from spark_reports.report import rollup, table_source, transforms, wrong_clocks
 from spark_reports.report.table_source import Tabled
 from tsproxy.decisions.fields import EventName
+from tsproxy.decisions.text import bounded
 
 _FEW: Final = 50_000
 """Up to this many rows of a rollup, of histograms or of lifecycle lines are collected. Up to this many lines,
 histograms are added up by name."""
+
+_CLUSTERS_NAMED: Final = 5
 
 _LIFECYCLE: Final = (
     *("ts", "proxy", "boot", "seq", "kind", "facts"),
@@ -37,11 +40,12 @@ Process = tuple[str, str]
 
 
 @contextmanager
-def summed(spark: SparkSession, source: Source) -> Iterator["Sums | None"]:
-    """Read the log and add it up; None if it holds no line of the period.
+def summed(spark: SparkSession, source: Source, cluster: str | None = None) -> Iterator["Sums | None"]:
+    """Read the log and add it up: the lines of one `cluster`, by its id, or of the only one. None if the log
+    holds no line of the period.
 
     Raises pyspark's AnalysisException if an input does not exist, NothingToReportError if the lines of the
-    period are all unusable.
+    period are all unusable, and UsageError if they are of several clusters and none is asked for.
     """
     with log_reader.lines(spark, source) as log, ExitStack() as stack:
         evidence = log.evidence()
@@ -50,11 +54,34 @@ def summed(spark: SparkSession, source: Source) -> Iterator["Sums | None"]:
                 raise NothingToReportError(nothing_usable(source.first, source.last, unusable))
             yield None
         else:
-            usable, harmed = transforms.named(log.frame.where("is_inside")), []
+            if cluster is None:
+                require_one_cluster(evidence.boots)
+            lines = of_cluster(log.frame, cluster)
+            usable, harmed = transforms.named(lines.where("is_inside")), []
             if wrong := wrong_clocks.times(log.frame):
                 marked = frames.kept(stack, wrong_clocks.marked(usable, wrong))
                 usable, harmed = wrong_clocks.others(marked), wrong_clocks.harmed(marked)
-            yield Sums(source, evidence, log.frame, usable, stack, (wrong, harmed))
+            yield Sums(source, evidence, lines, usable, stack, (wrong, harmed), cluster)
+
+
+def require_one_cluster(boots: Iterable[Mapping[str, Any]]) -> None:
+    """Raises UsageError if heartbeats name several clusters: a topic of both would be one topic."""
+    named = (row[name] for row in boots for name in ("cluster", "last_cluster") if row[name] is not None)
+    clusters = sorted(set(named))
+    if len(clusters) > 1:
+        options = ", ".join(f"--cluster {bounded(name)}" for name in clusters[:_CLUSTERS_NAMED])
+        raise UsageError(
+            f"the log is of {len(clusters)} clusters, and their numbers are not added up: give {options}, "
+            "each with a --rollup and an --output of its own"
+        )
+
+
+def of_cluster(lines: DataFrame, cluster: str | None) -> DataFrame:
+    """The lines of a cluster, and those that a process wrote before it knew its cluster. None: all lines."""
+    if cluster is None:
+        return lines
+    is_early = F.col("cluster_id").isNull() & (F.col("event") == EventName.LIFECYCLE.value)
+    return lines.where((F.col("cluster_id") == cluster) | is_early)
 
 
 @dataclass(frozen=True)
@@ -69,6 +96,7 @@ class Sums:
     stack: ExitStack
     clocks: tuple[Rows, Rows]
     """`wrong_clocks.times` and `harmed`."""
+    cluster: str | None = None
 
     @cached_property
     def rolled(self) -> DataFrame:
@@ -92,19 +120,23 @@ class Sums:
     @cached_property
     def processes(self) -> dict[str, set[Process]]:
         """The processes that wrote usable lines, by day."""
-        if self.source.first == self.source.last:
+        if self.source.first == self.source.last and self.cluster is None:
             own = {(row["proxy"], row["boot"]) for row in self.evidence.boots if row["lines"]}
             return {self.source.first.isoformat(): own}
         found: dict[str, set[Process]] = {}
-        for row in frames.rows(self.usable.select("day", *BOOT).distinct()):
+        for row in frames.rows(self._certain(self.usable).select("day", *BOOT).distinct()):
             found.setdefault(row["day"], set()).add((row["proxy"], row["boot"]))
         return found
 
     def without_a_line(self, processes: Collection[Process]) -> set[Process]:
         """The processes among these of which no line was read, usable or not."""
-        asked = self.lines.where(F.col("boot").isin(*{boot for _, boot in processes}))
+        asked = self._certain(self.lines).where(F.col("boot").isin(*{boot for _, boot in processes}))
         found = frames.rows(read.identified(asked).select(*BOOT).distinct())
         return {*processes} - {(row["proxy"], row["boot"]) for row in found}
+
+    def _certain(self, lines: DataFrame) -> DataFrame:
+        """The lines without those of processes that may be of another cluster."""
+        return lines if self.cluster is None else lines.where(F.col("cluster_id") == self.cluster)
 
     def counters(self) -> Tabled:
         return self._tabled(self.rolled)

@@ -15,7 +15,7 @@ from spark_reports.log.set_aside import ABSURD_COUNT
 from spark_reports.report import links
 from spark_reports.spark.session import settings
 from tests.spark_reports.day import DAY_MS, MIDNIGHT_MS, a_day
-from tests.spark_reports.logs import counters, write
+from tests.spark_reports.logs import counters, heartbeat, line, write
 
 GOLDEN = Path(__file__).parents[1] / "decisions" / "golden"
 
@@ -249,3 +249,30 @@ def test_an_input_that_is_not_there_is_exit_code_2(spark, tmp_path, capsys):
     options = ["--input", str(tmp_path / "nowhere"), "--output", str(tmp_path / "out")]
     assert main(["daily", "--date", "2026-11-20", *options]) == 2
     assert "nowhere" in capsys.readouterr().err
+
+
+def test_two_clusters_in_one_log_are_never_added_up(spark, tmp_path, capsys):
+    """prod accepts 24,000 records, staging rejects 24,000: the page said 50 % of 48,000."""
+    rejected = {"verdict": "rejected", "reason": "too_old", "error_code": 32, "bad_records": 24_000}
+    for cluster, more in (("prod", {}), ("staging", rejected)):
+        own = {"proxy": f"px-{cluster}", "boot": cluster}
+        known = own | {"cluster_id": cluster}
+        lines = [
+            line(0, kind="start", facts={"mode": cluster}, **own),
+            counters(1, records=24_000, **known, **more),
+        ]
+        name = f"decisions-20261120T000000Z-px-{cluster}.jsonl"
+        write(tmp_path / name, *lines, heartbeat(2, **known))
+    asked = ["daily", "--input", str(tmp_path), "--date", "2026-11-20", "--quiet", "--format", "json"]
+    asked += ["--output", str(tmp_path / "out"), "--rollup", str(tmp_path / "rollup")]
+    assert main(asked) == 2
+    assert "of 2 clusters, and their numbers are not added up: give --cluster prod, --cluster staging" in (
+        capsys.readouterr().err
+    )
+    assert not (tmp_path / "out").exists()
+    assert main([*asked, "--cluster", "prod"]) == 0
+    report = json.loads((tmp_path / "out" / "report.json").read_text())
+    assert report["headline"] == "None of 24,000 records was rejected."
+    assert {each["mode"] for each in report["in_force"]} == {"prod", "staging"}  # both began without an id
+    assert main([*asked, "--cluster", "staging"]) == 1  # the rollup is of the other cluster
+    assert "counts for 2026-11-20" in capsys.readouterr().err
