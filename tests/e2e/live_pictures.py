@@ -5,7 +5,6 @@ A real broker, a proxy in front of it, three good producers, and two that send b
 
 import asyncio
 import sys
-import time
 from asyncio.subprocess import DEVNULL
 from contextlib import AsyncExitStack, suppress
 from pathlib import Path
@@ -14,6 +13,7 @@ from tempfile import TemporaryDirectory
 from aiokafka import AIOKafkaProducer
 from aiokafka.errors import KafkaError
 
+from tests.e2e.test_policy import now_ms
 from tests.spark_reports.browser import chromium
 from tsproxy.testing.kafka_cluster import KafkaCluster
 from tsproxy.testing.proxy import RunningProxy
@@ -24,10 +24,6 @@ _PICTURES = {
     "live-1280.png": ("--window-size=1280,450",),
     "live-400-dark.png": ("--window-size=400,990", "--blink-settings=preferredColorScheme=0"),
 }
-
-
-def now_ms():
-    return time.time_ns() // 1_000_000
 
 
 PRODUCERS = (

@@ -2,7 +2,6 @@
 told of the proxy's addresses alone."""
 
 import asyncio
-import time
 from collections.abc import AsyncIterator
 
 import pytest
@@ -11,15 +10,12 @@ from confluent_kafka import KafkaError, Message, Producer
 from confluent_kafka.admin import AdminClient, ConfigResource, ResourceType
 
 from tests.e2e.load import values_of
+from tests.e2e.test_policy import now_ms
 from tests.full_only import brokers
 from tsproxy.testing.kafka_cluster import KafkaCluster
 from tsproxy.testing.proxy import RunningProxy
 
 LIMITS = {"message.timestamp.before.max.ms": "86400000", "message.timestamp.after.max.ms": "3600000"}
-
-
-def now_ms() -> int:
-    return int(time.time() * 1000)
 
 
 @pytest.fixture(params=brokers("tests/verdicts/test_clients.py has the same clients before 3.9.1"))

@@ -1,11 +1,10 @@
 """Produce 13 before a real broker: Kafka's own producer names topics by id (KIP-516)."""
 
-import time
-
 import pytest
 
 from rigs.differential.run import id_of
 from tests.attacks.attacker import answer_to, port_of
+from tests.e2e.test_policy import now_ms
 from tests.proxy.running import file_for
 from tests.session.conversation import id_of as session_id_of
 from tests.session.messages import produce
@@ -17,10 +16,6 @@ HOUR_MS = 3_600_000
 AFTER = "message.timestamp.after.max.ms"
 
 pytestmark = pytest.mark.broker
-
-
-def now_ms():
-    return time.time_ns() // 1_000_000
 
 
 async def sent(bootstrap_servers, *records):

@@ -267,13 +267,9 @@ class Shown:
         if now_s < self._next_s:
             return
         self._next_s = now_s + (_TERMINAL_INTERVAL_S if self._is_terminal else _PRINT_INTERVAL_S)
-        text = f"  {said}{', ' if said else ''}{now_s - self._began_s:.0f} s"
-        print(
-            f"\r\x1b[K{text}" if self._is_terminal else text,
-            end="" if self._is_terminal else "\n",
-            file=self._stream,
-            flush=True,
-        )
+        begin, end = ("\r\x1b[K", "") if self._is_terminal else ("", "\n")
+        text = f"{begin}  {said}{', ' if said else ''}{now_s - self._began_s:.0f} s"
+        print(text, end=end, file=self._stream, flush=True)
 
     def clear(self) -> None:
         """Removes the line from a terminal."""
