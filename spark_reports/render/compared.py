@@ -84,28 +84,31 @@ def _limit(limit_ms: int) -> Content:
     return join(element("b", name), " ", element("span", "Kafka 4's default, ahead", class_="soft"))
 
 
-def _part(records: int, whole: int) -> str:
+def part(records: int, whole: int) -> str:
+    """`1,200 (4.0 %)`; `none`."""
     return f"{words.count(records)} ({words.share(records, whole)})" if records else "none"
 
 
-def _metered(records: int, whole: int) -> Content:
+def metered(records: int, whole: int, class_: str = "") -> Content:
+    """The same with a bar."""
     if not records:
-        return element("span", _part(records, whole), class_="soft")
-    width = f"width:{max(0.5, 100 * records / whole):.1f}%"
-    return join(_part(records, whole), element("div", element("span", style=width), class_="meter"))
+        return element("span", part(records, whole), class_="soft")
+    width = f"width:{min(100.0, max(0.5, 100 * records / max(1, whole))):.1f}%"
+    bar = element("div", element("span", style=width), class_=f"meter {class_}".strip())
+    return join(part(records, whole), bar)
 
 
 WHAT_IF: Final[Columns[LimitRow]] = (
     Column("Limit", _limit_text, lambda row: _limit(row.limit_ms)),
     Column(
         "Rejected as farther ahead",
-        lambda row: _part(row.ahead, row.whole),
-        lambda row: _metered(row.ahead, row.whole),
+        lambda row: part(row.ahead, row.whole),
+        lambda row: metered(row.ahead, row.whole),
     ),
     Column(
         "Rejected as farther behind",
-        lambda row: _part(row.behind, row.whole),
-        lambda row: _metered(row.behind, row.whole),
+        lambda row: part(row.behind, row.whole),
+        lambda row: metered(row.behind, row.whole),
     ),
 )
 

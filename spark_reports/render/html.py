@@ -11,11 +11,11 @@ from typing import Final
 from spark_reports.log.completeness import State
 from spark_reports.render import (
     compared,
+    drifts,
     lists,
     navigation,
     owners,
     pictures,
-    plots,
     producers,
     repaired,
     rules,
@@ -93,7 +93,7 @@ def _page(report: Report, rows: int) -> str:
     found = [
         Section("producers", f"Rejected, by cause: {affected}", producers.producers(report, rows)),
         Section("owners", f"By owner: {words.many(len(teams or ()), 'row')}", owners.owners(report, rows)),
-        Section("drift", "How far timestamps were off", plots.drift(report)),
+        Section("drift", "How far timestamps were off", drifts.drift(report)),
         Section("words", "The day in words", pictures.in_words(report), is_closed=True),
         Section(
             "trend",

@@ -10,7 +10,7 @@ from operator import itemgetter
 from typing import Any, Generic, TypeVar
 
 from spark_reports.report import words
-from tsproxy.model.markup import Content, Markup, element, join
+from tsproxy.model.markup import Content, Markup, element
 from tsproxy.model.outcome import VerdictName
 
 Row = TypeVar("Row")
@@ -97,12 +97,6 @@ def tag(verdict: str, reason: str | None, error_code: int) -> Markup:
 def bullets(texts: Sequence[Content], class_: str | None = None) -> Markup | None:
     """A list; None if it is empty."""
     return element("ul", *[element("li", text) for text in texts], class_=class_) if texts else None
-
-
-def legend(**texts: str) -> Markup:
-    """The meaning of each colour (CSS class)."""
-    signs = [element("span", element("i", class_=kind), text) for kind, text in texts.items()]
-    return element("p", join(*signs), class_="legend soft")
 
 
 def more(count: int) -> Markup | None:

@@ -5,10 +5,11 @@ from html.parser import HTMLParser
 
 import pytest
 
-from spark_reports.render import html, markdown
-from spark_reports.render.charts import NARROW, WIDE, drift_chart, sparkline
-from spark_reports.render.plots import marks
+from spark_reports.render import drifts, html, markdown
+from spark_reports.render.charts import sparkline
+from spark_reports.report.what_if import SHOWN_MS
 from tests.spark_reports import reports
+from tsproxy.decisions.drift import EDGES
 from tsproxy.model.markup import element, join, raw
 
 TAGS = {
@@ -198,63 +199,26 @@ def test_a_report_of_a_week_fits():
     assert len(html.render(of_a_week()).encode()) <= html.MAX_BYTES
 
 
-@pytest.mark.parametrize("frame", [WIDE, NARROW])
-def test_bars_and_marks_of_the_drift_stay_inside_their_drawing(frame):
+def test_ranges_of_drift_hold_all_records_and_name_the_limits_in_them():
     report = reports.fixed()
-    drawing = drift_chart(report["drift"], marks(report), frame, *sums(report))
-    for x, y, width, height in re.findall(r'<rect x="(.*?)" y="(.*?)" width="(.*?)" height="(.*?)"', drawing):
-        assert frame.left <= float(x) <= float(x) + float(width) <= frame.width
-        assert 0 <= float(y) <= float(y) + float(height) <= frame.height
-    names = re.findall(r'class="mid (?:limit|unit)">(.*?)<', drawing)
-    assert {"seconds", "microseconds", "nanoseconds", "after 1 h", "before 7 d"} <= set(names)
+    found = drifts.ranges(report)
+    for name, key in (("others", "not_rejected_records"), ("rejected", "rejected_records")):
+        assert sum(getattr(row, name) for row in found) == sum(bucket[key] for bucket in report["drift"])
+    assert [row.side for row in found] == sorted(row.side for row in found)
+    assert (found[0].text, found[0].marks) == ("over 10.0 y behind", "seconds, sent as milliseconds")
+    assert (found[-1].text, found[-1].marks[:12]) == ("over 10.0 y ahead", "microseconds")
+    marks = {row.text: row.marks for row in found}
+    assert marks["7 d to 30 d behind"] == "limit 7 d"
+    assert marks["1 h to 6 h ahead"] == "limit 1 h"
+    assert marks["up to 1 s behind"] == "–"
+    page = Page(html.render(report)).words
+    assert "7 d to 30 d behindnone87,213 (9.3 %)limit 7 d" in page
 
 
-def sums(report):
-    """The records that were not rejected, and those that were."""
-    rejected = report["totals"]["records_rejected"] + report["totals"]["records_broker_rejected"]
-    return report["totals"]["records_judged"] - rejected, rejected
-
-
-def heights(drawing, kind):
-    return [float(each) for each in re.findall(rf'height="([\d.]+)" class="{kind}"', drawing)]
-
-
-def test_bars_of_the_drift_are_shares_on_a_linear_scale_with_named_axes():
-    """A bar of twice the records is twice as high, and the axes say of which records it shows a share."""
-    bar = {"above_ms": 1_000, "up_to_ms": 2_000, "not_rejected_records": 40, "rejected_records": 0}
-    near = bar | {"bucket": 10}
-    far = bar | {"bucket": 40, "above_ms": 10**9, "up_to_ms": 2 * 10**9, "not_rejected_records": 20}
-    behind = bar | {"bucket": -9, "not_rejected_records": 0, "rejected_records": 5}
-    drawing = drift_chart([behind, near, far], [], WIDE, 100, 5)
-    low, high = sorted(heights(drawing, "accepted"))
-    assert high == pytest.approx(2 * low, abs=0.2)
-    assert heights(drawing, "rejected") == [pytest.approx((WIDE.height - WIDE.top - WIDE.bottom) / 2)]
-    for name in ("% of not rejected", "% of rejected", "← behind the clock", "drift, logarithmic", "50 %"):
-        assert name in drawing
-    assert "40 records not rejected, 40 %" in drawing
-
-
-def test_extreme_drifts_can_be_drawn():
-    top = {
-        "bucket": 173,
-        "above_ms": 2**62,
-        "up_to_ms": 2**63 - 1,
-        "not_rejected_records": 2**60,
-        "not_rejected_batches": 1,
-    }
-    bottom = top | {"bucket": -173}
-    nothing = {
-        "bucket": 0,
-        "above_ms": 0,
-        "up_to_ms": 0,
-        "not_rejected_records": 1,
-        "not_rejected_batches": 1,
-    }
-    rejected = {"rejected_records": 2**60, "rejected_batches": 1}
-    drawing = drift_chart([bottom | rejected, nothing | rejected, top | rejected], [], WIDE, 1, 0)
-    assert drawing.count("<rect") == 6
-    assert "nan" not in drawing
-    assert "inf" not in drawing
+def test_each_bucket_lies_in_its_range():
+    """So the numbers are exact: no bucket reaches over a limit that a range ends with."""
+    for limit_ms in SHOWN_MS:
+        assert limit_ms in EDGES
 
 
 def test_a_sparkline_of_noughts_has_no_bars():
