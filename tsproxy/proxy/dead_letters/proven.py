@@ -18,8 +18,8 @@ LATELY_MS: Final = 24 * 3_600_000
 time."""
 _REFRESH_MS: Final = 60_000
 """A proof is renewed at most this often, so that most batches cost one look."""
-MAX_OF_PRINCIPAL: Final = 2_000
-"""The most topics of a principal: it cannot push out the proofs of all others."""
+MAX_OF_PRINCIPAL: Final = 5_000
+"""The most topics of a principal, so that it cannot push out all others. Further ones are not proven."""
 PROVEN: Final = Ceiling(
     "principals and topics for which a broker has accepted a batch lately",
     most=20_000,
