@@ -7,4 +7,5 @@ lines         the two ways to the broker
 comparison    answers made comparable; `intended` the differences that are meant to be
 stored        what lies in the logs afterwards
 run           the loop; `python -m rigs.differential N` runs it at length
+transactions  scripts of producers with sequence numbers and transactions, which a loop of their own runs
 """
