@@ -13,7 +13,7 @@ from pyspark.sql import functions as F  # noqa: N812  # the name that all of Spa
 
 from spark_reports.log import set_aside
 from spark_reports.log.schema import CORRUPT
-from tsproxy.decisions.fields import SCHEMA_VERSION, EventName
+from tsproxy.decisions.fields import SCHEMA_VERSION
 
 CHECKS: Final = 1
 """The number of these checks. One more whenever they find a problem that they did not find before."""
@@ -45,14 +45,12 @@ def _of_fields() -> Column:
         .when(~F.col("seq").between(0, set_aside.ABSURD_COUNT), "no_identity")
         .when(F.col("v") != SCHEMA_VERSION, "unknown_version")
         .when(~_is_instant(F.col("ts")), "bad_instant")
-        .when(has_interval() & ~(_is_instant(F.col("interval_start")) & _is_length()), "bad_instant")
+        .when(
+            set_aside.has_interval() & ~(_is_instant(F.col("interval_start")) & _is_length()), "bad_instant"
+        )
         .when(set_aside.bad_key(), "bad_key")
         .when(set_aside.bad_count(), "bad_count")
     )
-
-
-def has_interval() -> Column:
-    return F.col("event").isin(EventName.COUNTERS.value, EventName.HEARTBEAT.value)
 
 
 def _any_null(*names: str) -> Column:

@@ -201,7 +201,7 @@ def _days(source: Source) -> list[date]:
 
 def _time() -> Column:
     """The time to which a line belongs. Counters are written after their interval, perhaps a day later."""
-    return F.when(problems.has_interval(), F.col("interval_start")).otherwise(F.col("ts"))
+    return F.when(set_aside.has_interval(), F.col("interval_start")).otherwise(F.col("ts"))
 
 
 def deduplicated(

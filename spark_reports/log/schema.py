@@ -40,8 +40,11 @@ _DECISION: Final = (
     *("client_address", "client_software", "partition"),
     *("bad_index", "bad_ts", "error_message", "now_ms"),
 )
+_CLIENT: Final = ("api", "version_min", "version_max")
 
-COLUMNS: Final = (*ENVELOPE, *KEY, *SUMS, *_COUNTERS, *_INTERVAL, *_HEARTBEAT, *_LIFECYCLE, *_DECISION)
+COLUMNS: Final = (
+    *(*ENVELOPE, *KEY, *SUMS, *_COUNTERS, *_INTERVAL, *_HEARTBEAT, *_LIFECYCLE, *_DECISION, *_CLIENT),
+)
 
 _TYPES: Final = MappingProxyType({field.name: TYPE_FORMS[field.type].spark for field in FIELDS})
 

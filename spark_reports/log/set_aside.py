@@ -18,7 +18,7 @@ from tsproxy.decisions.drift import EDGES, HISTOGRAM_NAME
 from tsproxy.decisions.fields import EventName
 from tsproxy.model.outcome import VerdictName
 
-_HOLD_NO_TOTALS: Final = (EventName.DECISION.value, EventName.LIFECYCLE.value)
+_HOLD_NO_TOTALS: Final = (EventName.DECISION.value, EventName.LIFECYCLE.value, EventName.CLIENT.value)
 PROBLEMS_WITHOUT_IDENTITY: Final = ("not_json", "no_identity")
 IDENTIFYING: Final = ("proxy", "boot", "seq", "event", "v")
 """A line in which one of these fields is missing has no identity, or none that can be read."""
@@ -59,11 +59,14 @@ def may_hold_totals(first: date, last: date) -> Column:
     return ~is_other & in_period
 
 
+def has_interval() -> Column:
+    return F.col("event").isin(EventName.COUNTERS.value, EventName.HEARTBEAT.value, EventName.CLIENT.value)
+
+
 def what_is_wrong() -> Column:
     """The beginning of an unreadable line. For any other unusable line: its name, and the wrong part."""
     problem = F.col("problem")
-    has_interval = F.col("event").isin(EventName.COUNTERS.value, EventName.HEARTBEAT.value)
-    interval = [F.when(has_interval, _named(name)) for name in ("interval_start", "interval_ms")]
+    interval = [F.when(has_interval(), _named(name)) for name in ("interval_start", "interval_ms")]
     part = (
         F.when(problem == "no_identity", F.concat_ws(", ", *[_named(name) for name in IDENTIFYING]))
         .when(problem == "unknown_version", _named("v"))

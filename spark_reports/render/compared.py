@@ -6,7 +6,7 @@ from typing import Final
 
 from spark_reports.render.tables import Column, Columns, count, more, name, table
 from spark_reports.report import words
-from spark_reports.report.shape import Change, Report, Trend, WhatIf, WouldReject
+from spark_reports.report.shape import Change, RefusedClient, Report, Trend, WhatIf, WouldReject
 from spark_reports.report.what_if import KAFKA_4_AFTER_MS
 from spark_reports.report.what_if import in_short as what_if_in_short
 from tsproxy.model.markup import Content, Markup, element, join
@@ -206,3 +206,12 @@ def changes(trend: Trend) -> Columns[Change]:
         ),
         Column("#In the days before", _before),
     )
+
+
+def refused_by_kafka_4(clients: Sequence[RefusedClient], rows: int) -> Markup | None:
+    """The clients that Kafka 4 refuses, whatever their records are; None without any."""
+    if not clients:
+        return None
+    uses = [element("li", words.old_use(row)) for row in clients[:rows]]
+    text = "Kafka 4 does not take these versions of the protocol (KIP-896): update the client's library."
+    return join(element("p", text, class_="soft"), element("ul", *uses), more(len(clients) - len(uses)))

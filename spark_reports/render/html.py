@@ -119,6 +119,13 @@ def _page(report: Report, rows: int) -> str:
             is_closed=True,
         ),
         Section(
+            "refused",
+            "Clients that Kafka 4 refuses by their protocol: "
+            + words.many(len(words.clients(report["refused_by_kafka_4"])), "client"),
+            compared.refused_by_kafka_4(report["refused_by_kafka_4"], rows),
+            is_closed=True,
+        ),
+        Section(
             "repaired",
             f"Repaired: {repaired.in_all(report)}",
             repaired.repaired(report["repaired"][:rows], totals["records_repaired"]),

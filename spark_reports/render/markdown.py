@@ -52,6 +52,7 @@ def render(report: Report) -> str:
         _what_if(report),
         _watched(report),
         _far_behind(report),
+        _refused(report),
         _repaired(report),
         _topics(report),
         _rules(report),
@@ -158,6 +159,11 @@ def _far_behind(report: Report) -> str:
     found, _ = words.far_behind(report["would_reject"])
     table = _table(compared.WATCHED, found)
     return _section("Far behind the clock", words.FAR_BEHIND, table) if table else ""
+
+
+def _refused(report: Report) -> str:
+    uses = "\n".join(f"* {escape(words.old_use(row))}" for row in report["refused_by_kafka_4"])
+    return _section("Clients that Kafka 4 refuses by their protocol", uses)
 
 
 def _repaired(report: Report) -> str:

@@ -30,6 +30,7 @@ from spark_reports.report.shape import (
     Limits,
     LogQuality,
     Omitted,
+    RefusedClient,
     Repaired,
     Report,
     RuleAtWork,
@@ -77,6 +78,7 @@ def assemble(tables: Tables, first: date, last: date, now_ms: int) -> Report:
         headline=headline(totals, causes, log["state"], _missing_days(tables, first, last, now_ms)),
         details=[
             *map(words.wrong_clock, clocks),
+            *words.refused_by_kafka_4(tables.refused),
             *details(totals, producers, causes, trend=trend, would_reject=would_reject, repaired=repaired),
         ],
         log=log,
@@ -103,6 +105,7 @@ def assemble(tables: Tables, first: date, last: date, now_ms: int) -> Report:
         links=None,
         hours=hours,
         wrong_clocks=clocks,
+        refused_by_kafka_4=[RefusedClient(**row) for row in tables.refused],  # type: ignore[typeddict-item]  # its keys are the columns
         cause_hours=reasons.by_hour(tables.reason_hours, hours),
         limits=_limits(tables.limits, [t["topic"] for t in topics]),
     )

@@ -283,6 +283,19 @@ class Repaired(TypedDict):
     first_ts: str
 
 
+class RefusedClient(TypedDict):
+    """A client that uses versions of an API that Kafka 4 does not take (KIP-896)."""
+
+    client_id: str | None
+    principal: str | None
+    client_software: str | None
+    client_address: str | None
+    """One of its addresses."""
+    api: str
+    version_min: int
+    version_max: int
+
+
 class RuleAtWork(TypedDict):
     """The batches that a rule rejected, or would have rejected (in audit, or under a waiver)."""
 
@@ -435,6 +448,8 @@ class Report(TypedDict):
     hours: list[str]
     """`2026-11-20T10`, every hour of the period."""
     wrong_clocks: list[WrongClock]
+    refused_by_kafka_4: list[RefusedClient]
+    """At most 10,000."""
     cause_hours: list[CauseHours]
     """The kinds of causes of rejected records, always in the same order."""
     limits: list[Limits]

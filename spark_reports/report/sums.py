@@ -29,6 +29,8 @@ _FEW: Final = 50_000
 histograms are added up by name."""
 
 _CLUSTERS_NAMED: Final = 5
+MAX_REFUSED: Final = 10_000
+"""The most rows about clients that Kafka 4 refuses. A proxy names a thousand an interval."""
 
 _LIFECYCLE: Final = (
     *("ts", "proxy", "boot", "seq", "kind", "facts"),
@@ -169,6 +171,20 @@ class Sums:
         """`transforms.examples` of these clients."""
         decisions = read.of_event(self.usable, EventName.DECISION)
         return self.of_clients(transforms.examples(decisions, count), producers)
+
+    def refused_by_kafka_4(self) -> Rows:
+        """The versions of each client (`client_id`, `principal`) and API that Kafka 4 does not take."""
+        found = (
+            read.of_event(self.usable, EventName.CLIENT)
+            .groupBy("client_id", "principal", "api")
+            .agg(
+                F.min("version_min").alias("version_min"),
+                F.max("version_max").alias("version_max"),
+                F.max("client_software").alias("client_software"),
+                F.max("client_address").alias("client_address"),
+            )
+        )
+        return frames.rows(found.orderBy("client_id", "principal", "api").limit(MAX_REFUSED))
 
     def of_clients(self, frame: DataFrame, producers: Rows) -> Rows:
         return frames.rows(transforms.of_named_clients(frame, producers))

@@ -64,6 +64,8 @@ class Tables:
     """`groups.REPAIRED`, as many."""
     limits: Rows
     evidence: Evidence
+    refused: Rows
+    """`Sums.refused_by_kafka_4`."""
     clocks: tuple[Rows, Rows]
     """`wrong_clocks.times` and `harmed`."""
 
@@ -113,6 +115,7 @@ def collect(sums: Sums, top: int, known: DataFrame | None = None, owners: Owners
         watched=watched,
         limits=lifecycle.table(groups.LIMITS),
         evidence=sums.evidence,
+        refused=sums.refused_by_kafka_4(),
         clocks=sums.clocks,
     )
 

@@ -3,7 +3,7 @@
 The sentences of report.json and all renderers use it, so that HTML and Markdown agree.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
 from types import MappingProxyType
@@ -20,6 +20,7 @@ from spark_reports.report.shape import (
     Trend,
     WouldReject,
 )
+from tsproxy.decisions.old_requests import use_text
 from tsproxy.decisions.text import bounded
 from tsproxy.decisions.text import instant as instant_of
 from tsproxy.model.kafka import ErrorCode
@@ -568,3 +569,22 @@ def days_in_words(days: Sequence[str]) -> str:
         else:
             spans.append([day])
     return ", ".join(" to ".join(span) for span in spans)
+
+
+def clients(rows: Iterable[Mapping[str, Any]]) -> set[tuple[str | None, str | None]]:
+    """(client id, principal) of each."""
+    return {(row["client_id"], row["principal"]) for row in rows}
+
+
+def refused_by_kafka_4(rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    """One sentence about the clients that Kafka 4 refuses by their protocol, if there are any."""
+    if not rows:
+        return []
+    number = len(clients(rows))
+    more = f", and {number - 1} more" if number > 1 else ""
+    return [f"Kafka 4 refuses {many(number, 'client')} by protocol (KIP-896): {old_use(rows[0])}{more}."]
+
+
+def old_use(row: Mapping[str, Any]) -> str:
+    """The versions of an API that a client uses and Kafka 4 does not take: `orders: Produce 0`."""
+    return use_text({**row, "client_id": short(client(row["client_id"]))})

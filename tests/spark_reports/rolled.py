@@ -107,6 +107,9 @@ class Rolled:
     def addresses(self, producers):
         return []
 
+    def refused_by_kafka_4(self):
+        return []
+
     def examples(self, producers, count):
         return []
 
