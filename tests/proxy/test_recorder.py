@@ -8,11 +8,14 @@ from itertools import pairwise
 
 import pytest
 
+from tests.decisions.outcomes import NOON_MS, rejected
 from tests.proxy.decision_log.logs import HandClock, files_in
 from tests.proxy.measured import ACCEPTED, TOTALS, rendered
 from tests.proxy.world import until
 from tsproxy.config.settings import Retention
 from tsproxy.decisions import DecisionLog, LifecycleKind
+from tsproxy.model.outcome import Cause, Culprit
+from tsproxy.model.verdict import Reason, UnitGuess
 from tsproxy.proxy.decision_log.files import QUEUE
 from tsproxy.proxy.decision_log.recorder import MAX_AT_ONCE, DecisionRecorder
 from tsproxy.proxy.metrics.registry import Metrics
@@ -65,6 +68,36 @@ async def test_totals_are_asked_for_before_an_outcome_ends_the_interval_that_the
     assert [line["batches"] for line in counters] == [21, 1]
     accepted = 'listener="public",reason="",verdict="accepted"'
     assert rendered(metrics)[f"tsproxy_batches_total{{{accepted}}}"] == 22
+
+
+async def test_a_batch_of_several_mistakes_reaches_log_metrics_and_live_page_by_cause(tmp_path):
+    """A relay: ten records of local time, five that were never set, and 400 good ones."""
+    own, other = (Reason.TOO_FAR_AHEAD, None), (Reason.TOO_OLD, UnitGuess.NEVER_SET)
+    causes = (
+        Cause(*own, 10, Culprit(0, NOON_MS + 19_800_000), None, None),
+        Cause(*other, 5, Culprit(9, 1), 1, 1),
+    )
+    clock, metrics, outcome = HandClock(), Metrics(), rejected(records=415, bad_records=15, causes=causes)
+    clock.ms = outcome.now_ms
+    decisions, files = DecisionLog("proxy", "boot", clock.ms), files_in(tmp_path, clock=clock)
+    recorder = DecisionRecorder(decisions, files, metrics, clock, list)
+    recorder.start({})
+    recorder.book(outcome)
+    assert await recorder.stop()
+
+    [file] = tmp_path.iterdir()
+    counted = [line for line in map(json.loads, file.open()) if line["event"] == "counters"]
+    sums = ("batches", "records", "bad_records", "collateral_records")
+    found = {(line["reason"], line.get("unit_guess")): [line[name] for name in sums] for line in counted}
+    assert found == {own: [1, 410, 10, 400], other: [0, 5, 5, 0]}
+    assert {row.key[5:7]: row.bad_records for row in recorder.offenders.highest(clock.ms)} == {
+        own: 10,
+        other: 5,
+    }
+    bad = "tsproxy_bad_records_total"
+    shown = rendered(metrics)
+    assert shown[f'{bad}{{reason="too_far_ahead",unit=""}}'] == 10
+    assert shown[f'{bad}{{reason="too_old",unit="never_set"}}'] == 5
 
 
 async def test_a_heartbeat_follows_the_totals_of_its_interval(tmp_path):
