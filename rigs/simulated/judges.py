@@ -36,6 +36,6 @@ class SimulatedJudges(JudgePool):
             self._loop.after(self._stream.soon(), lambda: self._end_turn(ticket))
 
     def _end_turn(self, ticket: Ticket) -> None:
-        self._rest(ticket, _turn(ticket))
+        self._rest(ticket, _turn(ticket, self._clock))
         if self._waiting:
             self._take_turn_later()
