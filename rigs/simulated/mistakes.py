@@ -248,7 +248,7 @@ MISTAKES = {
     drops_the_answer_that_is_read: {"answer_lost"},
     does_not_wait_for_the_last_bytes: {"answer_lost", "accepted_lost", "reset_by_proxy"},
     forgets_bytes_that_came_early: {"unanswered", "answer_lost", "accepted_lost", "not_booked"},
-    takes_a_view_for_the_end: {"answer_lost", "booked_forwarded", "never_ends"},
+    takes_a_view_for_the_end: {"answer_lost", "booked_accepted", "booked_forwarded", "never_ends"},
     raises_when_an_answer_comes_in_pieces: {"crashed", "answer_lost"},
     forgets_a_judgement: {"unanswered"},
     lets_clients_in_after_a_rejected_login: {"forwarded_before_login", "booked_for_another"},
