@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from tests.wire.batches import CODECS, batch, record
 from tsproxy.model.view import SessionLimits
 from tsproxy.wire import record_batch, record_set
-from tsproxy.wire.records import read_varlong, varint
+from tsproxy.wire.records import read_varint, read_varlong, varint
 from tsproxy.wire.rewriting import rewrite
 
 NOW_MS = 1_767_225_600_000
@@ -104,3 +104,10 @@ def test_varints_are_zigzag_and_as_short_as_can_be(value):
     written = varint(value)
     assert read_varlong(written, 0) == (value, len(written))
     assert len(written) == 1 or written[-1]
+
+
+@pytest.mark.parametrize(("read", "longest"), [(read_varint, 5), (read_varlong, 10)])
+def test_a_varint_that_goes_on_beyond_its_type_is_an_error(read, longest):
+    assert read(b"\x80" * (longest - 1) + b"\0", 0) == (0, longest)
+    with pytest.raises(ValueError, match=f"longer than {longest} bytes"):
+        read(b"\x80" * longest + b"\0", 0)
