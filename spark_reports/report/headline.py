@@ -50,6 +50,8 @@ def _of_all(totals: Totals, reasons: Sequence[ReasonRow], state: str) -> str:
         return f"No record was stored or rejected for good: {_hit_errors(again)}."
     if judged == 0:
         return _NOTHING[State(state)]
+    if rejected == 0 and state == State.INCOMPLETE:
+        return f"The log is incomplete: of {words.many(judged, 'record')} in it, none was rejected."
     if rejected == 0 and judged == 1:
         return "The one record was not rejected."
     if rejected == 0 and (would := totals["would_reject_records"]):

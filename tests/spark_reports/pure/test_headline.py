@@ -36,6 +36,15 @@ TOO_OLD = ("too_old", None)
 SHARE = "17 % of 5,479,455 records were rejected"
 
 
+def test_an_incomplete_log_does_not_say_that_nothing_was_rejected():
+    """The lines of the worst producers may be those that a shipper has made unreadable."""
+    none = {"records_rejected": 0, "records_broker_rejected": 0}
+    said = "The log is incomplete: of 5,479,455 records in it, none was rejected."
+    assert headline_of([], State.INCOMPLETE, **none) == said
+    assert headline_of([], State.INCOMPLETE, **none, would_reject_records=9) == said
+    assert headline_of([], **none, would_reject_records=0) == "None of 5,479,455 records was rejected."
+
+
 def test_all_wrong_units_are_one_cause():
     assert headline_of() == f"{SHARE}, 89 % of these: the wrong time unit."
 
