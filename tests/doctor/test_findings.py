@@ -1,6 +1,7 @@
 """The findings that need no broker: topics, ports, certificates, clock."""
 
 import socket
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -26,7 +27,8 @@ LONG_MAX = str(2**63 - 1)
 BEFORE, AFTER = "message.timestamp.before.max.ms", "message.timestamp.after.max.ms"
 TYPE = "message.timestamp.type"
 KAFKA_4 = {BEFORE: LONG_MAX, AFTER: str(HOUR_MS), TYPE: "CreateTime"}
-KAFKA_3 = {**KAFKA_4, AFTER: LONG_MAX, "message.timestamp.difference.max.ms": LONG_MAX}
+DIFFERENCE = "message.timestamp.difference.max.ms"
+KAFKA_3 = {**KAFKA_4, AFTER: LONG_MAX, DIFFERENCE: LONG_MAX}
 UPSTREAM = "upstream: { bootstrap_servers: [kafka-1:9092] }\n"
 
 
@@ -77,6 +79,22 @@ def test_the_default_of_kafka_3_is_a_warning_and_that_of_kafka_4_is_not():
         f"{AFTER} is unlimited in 1 of 1 topic (orders)" in text for text in said(three, Grade.WARNING)
     )
     assert not any(f"{AFTER} is unlimited" in text for text in said(four, Grade.WARNING))
+
+
+def test_a_limit_that_goes_with_kafka_4_is_a_warning_where_somebody_has_set_it():
+    hour = {DIFFERENCE: str(HOUR_MS)}
+    found = [*topics.examine(listening(""), described({"queue": hour, "orders": {}}, KAFKA_3))]
+    [text] = [text for text in said(found, Grade.WARNING) if text.startswith(DIFFERENCE)]
+    assert text.startswith(f"{DIFFERENCE} limits 1 topic (queue): Kafka 4 does not know it")
+    by_brokers = described({"queue": {}}, KAFKA_3 | hour)
+    assert not any(
+        DIFFERENCE in text for text in said([*topics.examine(listening(""), by_brokers)], Grade.WARNING)
+    )
+    set_there = replace(by_brokers, topics=[replace(by_brokers.topics[0], defaults=frozenset())])
+    assert any(
+        text.startswith(DIFFERENCE)
+        for text in said([*topics.examine(listening(""), set_there)], Grade.WARNING)
+    )
 
 
 def test_no_limit_is_missed_where_brokers_replace_the_timestamps():

@@ -19,14 +19,14 @@ from tsproxy.cluster.limits_of_brokers import (
     own_of,
     together,
 )
-from tsproxy.cluster.topic_limits import AFTER, BEFORE
+from tsproxy.cluster.topic_limits import AFTER, BEFORE, DIFFERENCE
 from tsproxy.config.patterns import regex_advice
 from tsproxy.config.settings import Config
 from tsproxy.config.values import bound_text
 from tsproxy.doctor.cluster import Node
 from tsproxy.doctor.findings import Check, Finding, few
 from tsproxy.doctor.permissions import Rights
-from tsproxy.model.kafka import ErrorCode, TimestampType
+from tsproxy.model.kafka import LONG_MAX, ErrorCode, TimestampType
 from tsproxy.model.policy import Rule, TimeLimit, Waiver
 from tsproxy.model.verdict import TopicLimits
 from tsproxy.model.words import many
@@ -90,6 +90,7 @@ def examine(config: Config, described: Described) -> Iterator[Finding]:
     limits = {topic: each.limits for topic, each in in_force.items()}
     judged = {t: each for t, each in limits.items() if each.timestamp_type is TimestampType.CREATE_TIME}
     yield from _unlimited(judged)
+    yield from _gone_with_kafka_4(described.topics)
     if described.stamped:
         yield TOPICS.ok(
             f"{many(len(described.stamped), 'topic')} with LogAppendTime ({few(described.stamped)}): brokers "
@@ -145,6 +146,21 @@ def _unlimited(judged: Mapping[str, TopicLimits]) -> Iterator[Finding]:
                 f"{consequence}",
                 "limit it on the topics, or by a rule (docs/guide/policy.md)",
             )
+
+
+def _gone_with_kafka_4(topics: Sequence[TopicAnswer]) -> Iterator[Finding]:
+    """A limit that somebody has set and that brokers of Kafka 4 do not know (KAFKA-17997)."""
+    names = [
+        each.topic
+        for each in topics
+        if each.settings.get(DIFFERENCE, str(LONG_MAX)) != str(LONG_MAX) and DIFFERENCE not in each.defaults
+    ]
+    if names:
+        yield TOPICS.warning(
+            f"{DIFFERENCE} limits {many(len(names), 'topic')} ({few(names)}): Kafka 4 does not know it, so "
+            "the limit goes at the upgrade",
+            f"set {BEFORE} and {AFTER} in its place, on the topics or brokers, before the upgrade",
+        )
 
 
 def _different_brokers(in_force: Mapping[str, Together]) -> Iterator[Finding]:
