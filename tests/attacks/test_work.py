@@ -340,14 +340,14 @@ def test_an_old_message_that_unfolds_to_much_is_judged_beside_the_loop_at_any_ve
     effects = session().client_bytes(attack, NOW_MS)
 
     assert len(attack) < 10_000
-    assert [type(effect) for effect in effects] == [Judge, PauseClient]
+    assert {Judge, PauseClient} <= {type(effect) for effect in effects}
 
 
 @pytest.mark.parametrize("version", [2, 3, 9])
 def test_a_small_old_message_that_is_compressed_is_judged_beside_the_loop(version):
     """300 bytes may hold thousands of messages, and Python looks at each."""
     effects = session().client_bytes(produce({"t": {0: old_message(100)}}, version), NOW_MS)
-    assert [type(effect) for effect in effects] == [Judge, PauseClient]
+    assert {Judge, PauseClient} <= {type(effect) for effect in effects}
 
 
 MAX_A_BYTE = 4
