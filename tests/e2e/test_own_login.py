@@ -115,7 +115,9 @@ async def test_limits_that_the_proxy_cannot_read_again_reject_nothing(kafka, iss
             await kafka.alter_topic("backfill", {"message.timestamp.before.max.ms": None})
             assert isinstance(await sent(kafka, proxy, "backfill", **old), Acknowledged)
     verdicts = [line["verdict"] for line in proxy.decisions() if line["event"] == "decision"]
-    assert verdicts[-1] == "broker_rejected"
+    # The last batch may have a line, too: the candidate finds it old once the limits are not known any more.
+    assert verdicts[:2] == ["rejected", "broker_rejected"]
+    assert "rejected" not in verdicts[1:]
 
 
 @pytest.mark.parametrize(
