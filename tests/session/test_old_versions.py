@@ -6,6 +6,7 @@ import pytest
 
 from tests.session.conversation import NOW_MS, PEER, Conversation, view_of
 from tests.session.messages import request
+from tsproxy.model.names import NAME_CHARS
 from tsproxy.model.outcome import OldRequest
 from tsproxy.session.effects import NoteOld
 from tsproxy.session.old_versions import AGAIN_MS, MAX_NOTED
@@ -56,3 +57,14 @@ def test_a_clock_that_was_set_back_stops_no_note():
 def test_a_client_with_many_ids_is_noted_so_often_and_no_more():
     ids = [request(1, 3, body=bytes(60), client_id=f"id-{number}") for number in range(2 * MAX_NOTED)]
     assert len(noted(session(), *ids)) == MAX_NOTED
+
+
+def test_long_names_are_not_kept_by_a_connection():
+    """A client id may have 32,767 bytes, and a connection notes many of them."""
+    one, longest = session(), 30_000
+    ids = [
+        request(1, 3, body=bytes(60), client_id=f"{number}" + "x" * longest) for number in range(MAX_NOTED)
+    ]
+    assert len(noted(one, *ids)) == MAX_NOTED
+    assert len(one.client_id) == NAME_CHARS
+    assert all(isinstance(each, int) for each in one._requests._old_versions._noted)

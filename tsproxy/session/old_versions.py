@@ -16,7 +16,8 @@ class OldVersions:
     __slots__ = ("_noted", "_until_ms")
 
     def __init__(self) -> None:
-        self._noted: set[tuple[str | None, int, int]] = set()
+        self._noted: set[int] = set()
+        """Hashes: a client id may have 32 KiB, and nobody counts what is kept here."""
         self._until_ms = 0
 
     def must_note(self, header: RequestHeader, now_ms: int) -> bool:
@@ -27,7 +28,7 @@ class OldVersions:
         if not self._until_ms - AGAIN_MS <= now_ms < self._until_ms:
             self._noted.clear()
             self._until_ms = now_ms + AGAIN_MS
-        use = header.client_id, header.api_key, header.api_version
+        use = hash((header.client_id, header.api_key, header.api_version))
         if use in self._noted or len(self._noted) >= MAX_NOTED:
             return False
         self._noted.add(use)

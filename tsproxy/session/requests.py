@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from tsproxy.model.kafka import ApiKey
+from tsproxy.model.names import NAME_CHARS
 from tsproxy.model.outcome import OldRequest
 from tsproxy.model.view import SessionLimits
 from tsproxy.session.budget import DecompressionBudget, Request
@@ -165,7 +166,7 @@ class Requests:
     def _take(self, request: Request) -> None:
         state, header = self._state, request.header
         if state.sasl.is_accepted:
-            state.client_id = header.client_id
+            state.client_id = header.client_id and header.client_id[:NAME_CHARS]
         if self._old_versions.must_note(header, request.now_ms):
             peer = replace(state.peer, client_id=header.client_id, principal=state.sasl.principal)
             old = OldRequest(peer, APIS[header.api_key].name, header.api_version)
