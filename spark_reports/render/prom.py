@@ -1,12 +1,14 @@
 """report.prom: the report's numbers as OpenMetrics text, for a push gateway or a collector of text files.
 
 Each measure of a gate is a gauge of that name, so an alert and a gate mean the same. The others count records
-by outcome, for all topics and for each topic of the report. No series is named for a day: the last day of the
-period is a gauge, too.
+by outcome, for all topics and for each topic of the report, and rejected ones by cause and by team (`""`:
+those that nobody owns), so that an alert can go to the team. No series is named for a day: the last day of
+the period is a gauge, too.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Final
+from types import MappingProxyType
+from typing import Final, Literal
 
 from spark_reports.log.completeness import State
 from spark_reports.report import gates, missing, words
@@ -14,6 +16,14 @@ from spark_reports.report.shape import Counts, Report
 
 _PREFIX: Final = "tsproxy_report"
 _OUTCOMES: Final = ("accepted", "repaired", "rejected", "broker_rejected", "unconfirmed")
+_OF_TEAMS: Final[Mapping[Literal["rejected_records", "would_reject_records"], str]] = MappingProxyType(
+    {
+        "rejected_records": "Records rejected for good",
+        "would_reject_records": "Records that rules in audit or the candidate limits would reject",
+    }
+)
+_TEAMS: Final = 100
+"""The most teams with series: those with most rejected records."""
 _ESCAPES: Final = str.maketrans({"\\": "\\\\", '"': '\\"', "\n": "\\n"})
 
 _Sample = tuple[Mapping[str, str], float]
@@ -39,6 +49,16 @@ def _lines(report: Report) -> Iterator[str]:
         sample for topic in report["topics"] for sample in _outcomes(topic, {"topic": topic["topic"]})
     ]
     yield from _gauge("topic_records", "Records judged, by topic and outcome.", by_topic)
+    by_cause = [
+        ({"cause": row["kind"]}, float(sum(row["rejected_records"]))) for row in report["cause_hours"]
+    ]
+    yield from _gauge("cause_records", "Records rejected, by kind of cause.", by_cause)
+    owned = report["owners"]
+    for name, meaning in _OF_TEAMS.items():
+        by_team = (
+            [({"team": row["team"] or ""}, row[name]) for row in owned["teams"][:_TEAMS]] if owned else []
+        )
+        yield from _gauge(f"team_{name}", f"{meaning}, by owner.", by_team)
 
 
 def _outcomes(counts: Counts, labels: Mapping[str, str]) -> list[_Sample]:

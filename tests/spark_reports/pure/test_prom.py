@@ -7,6 +7,7 @@ from prometheus_client.parser import text_string_to_metric_families as text_form
 from spark_reports.cli import main
 from spark_reports.render import prom
 from spark_reports.report import gates
+from spark_reports.report.headline import rejected_records
 from tests.spark_reports import reports
 
 
@@ -42,6 +43,21 @@ def test_records_are_counted_by_outcome_and_topic():
         assert whole == sum(found["tsproxy_report_topic_records", labels] for labels in topics)
 
 
+def test_rejected_records_are_counted_by_cause_and_team_so_that_an_alert_can_go_to_the_team():
+    report = reports.complete()
+    found = read(report)
+    rejected = rejected_records(report["totals"])
+    for name in ("cause_records", "team_rejected_records"):
+        assert rejected == sum(
+            value for (each, _), value in found.items() if each == f"tsproxy_report_{name}"
+        )
+    assert found["tsproxy_report_team_rejected_records", (("team", "Payments"),)] == 228_708
+    assert found["tsproxy_report_team_would_reject_records", (("team", ""),)] == 960
+    [row] = report["owners"]["teams"][:1]
+    report["owners"]["teams"] = [row | {"team": f"T{n}"} for n in range(1_000)]
+    assert sum(name.endswith("team_rejected_records") for name, _ in read(report)) == 100
+
+
 def test_exactly_one_state_of_the_log_is_1():
     report = reports.fixed()
     report["log"]["state"] = "complete_in_part"
@@ -53,7 +69,7 @@ def test_exactly_one_state_of_the_log_is_1():
 
 @pytest.mark.parametrize("text", reports.HOSTILE)
 def test_no_name_of_a_topic_becomes_another_metric(text):
-    names = {name for name, _ in read(reports.fixed())}
+    names = {name for name, _ in read(reports.complete())}
     report = reports.hostile(text)
     report["topics"] = report["topics"][:1]  # a topic is there once
     assert {name for name, _ in read(report)} == names
