@@ -2,6 +2,7 @@
 
 import argparse
 import logging
+import re
 import sys
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 _NOT_THERE: Final = ("PATH_NOT_FOUND", "TABLE_OR_VIEW_NOT_FOUND")
 _LOGGERS: Final = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
 """pyspark's loggers that write each error of a query to standard error, as JSON with Java's whole stack."""
+_GLOB: Final = re.compile(r"[*?\[{\\]")
 _MAX_CAUSES: Final = 4
 _MAX_FILES: Final = 100_000
 
@@ -44,6 +46,7 @@ def spark_at_work(
     Raises UsageError for an input that does not exist (`not_there` says how to make it), OSError for a folder
     of this machine that cannot be written, and SparkUnavailableError for all other failures of Spark.
     """
+    _require_there(options, not_there)
     for folder in writes:
         require_writable(folder)
     shows_progress = sys.stderr.isatty() and not options.quiet
@@ -67,6 +70,15 @@ def spark_at_work(
             raise SparkUnavailableError(
                 f"Spark failed: {explained(_causes(error.java_exception))}"
             ) from error
+
+
+def _require_there(options: argparse.Namespace, not_there: str) -> None:
+    """Raises UsageError for an input of this machine that does not exist: Spark needs seconds to find out."""
+    if getattr(options, "input_format", "json") == "iceberg":  # a name in a catalog
+        return
+    for path in [f"{options.rollup}/producers"] if not_there else getattr(options, "input", ()):
+        if not _GLOB.search(path) and (here := local(path)) is not None and not here.exists():
+            raise UsageError(explained([f"{path} does not exist"], not_there))
 
 
 @contextmanager

@@ -59,6 +59,33 @@ def test_a_report_of_many_days_is_exit_code_2_unless_it_is_one_of_each_day(more,
 
 
 @pytest.mark.parametrize(
+    ("command", "says"),
+    [
+        (["daily", "--input", "gone", "--output", "out"], "gone does not exist"),
+        (["daily", "--input", "gone", "--output", "out", "--input-format", "parquet"], "gone does not exist"),
+        (["night", "--input", ".", "gone", "--store", "out"], "gone does not exist"),
+        (["doctor", "--input", "gone"], "gone does not exist"),
+        (
+            ["trend", "--rollup", "."],
+            "./producers does not exist. `daily --rollup` writes it, a day each time",
+        ),
+        (
+            ["what-if", "--rollup", "."],
+            "./producers does not exist. `daily --rollup` writes it, a day each time",
+        ),
+    ],
+)
+def test_a_mistake_in_a_path_of_this_machine_is_found_before_spark_starts(
+    command, says, tmp_path, monkeypatch, capsys
+):
+    """It took 15 to 38 s, and the text was Java's."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(spark_run, "spark_session", None)
+    assert main(command) == 2
+    assert capsys.readouterr().err == f"spark_reports: {says}\n"
+
+
+@pytest.mark.parametrize(
     ("command", "example"),
     [
         (["--help"], "spark_reports daily --date 2026-11-20 --input"),
