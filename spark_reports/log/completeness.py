@@ -255,8 +255,11 @@ def _ms(ts: str) -> int:
 
 
 def _counted_to_ms(rows: Sequence[Boot], end_ms: int, now_ms: int) -> int:
-    """The time up to which all boots that may still run have reported their counts."""
+    """The time up to which all boots that may still run have reported their counts. If none runs, and the
+    period goes on: the last line."""
     running = [row for row in rows if not _is_over(row) and not _is_silent(row, end_ms, now_ms)]
+    if end_ms == now_ms and not running:
+        return min(end_ms, max((row["last_ms"] for row in rows), default=end_ms))
     return min([end_ms, *(_told_to_ms(row) for row in running)])
 
 

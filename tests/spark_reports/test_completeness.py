@@ -55,8 +55,10 @@ def test_a_boot_that_covers_the_day_is_complete(proof):
     assert found.sentence == "Log complete: 1,440 of 1,440 minutes from 1 proxy, no line missing."
 
 
-def test_a_log_of_a_part_of_the_day_is_complete_only_for_that_part(proof):
-    found = proof(THREE_MINUTES)
+@pytest.mark.parametrize("now_ms", [NEXT_MORNING_MS, TEN_MS + 3 * MINUTE_MS + 30_000], ids=["", "at once"])
+def test_a_log_of_a_part_of_the_day_is_complete_only_for_that_part(proof, now_ms):
+    """A report made at once went on to the time at which it was made."""
+    found = proof(THREE_MINUTES, now_ms)
     assert (found.state, found.is_complete) == (State.COMPLETE_IN_PART, False)
     assert found.sentence == (
         "Log complete only for 10:00 to 10:03 UTC: 3 of 3 minutes from 1 proxy, no line missing. "
