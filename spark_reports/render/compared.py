@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from spark_reports.render.tables import Column, Columns, count, more, name, table
+from spark_reports.render.tables import Column, Columns, breakable, count, more, name, table
 from spark_reports.report import words
 from spark_reports.report.shape import Change, RefusedClient, Report, Trend, WhatIf, WouldReject
 from spark_reports.report.what_if import KAFKA_4_AFTER_MS
@@ -85,7 +85,7 @@ def _limit(limit_ms: int) -> Content:
 
 
 def part(records: int, whole: int) -> str:
-    """`1,200 (4.0 %)`; `none`."""
+    """`1,200 (4.0%)`; `none`."""
     return f"{words.count(records)} ({words.share(records, whole)})" if records else "none"
 
 
@@ -157,7 +157,7 @@ def _counted_by(row: WouldReject) -> Content:
     """The rule in audit, or the rule and the waiver that held its rejection back."""
     waiver = words.waiver(row, "waiver ")
     return join(
-        element("span", words.rule(row["rule"]), class_="name"),
+        element("span", breakable(words.rule(row["rule"])), class_="name"),
         element("div", waiver, class_="name soft") if waiver else None,
     )
 

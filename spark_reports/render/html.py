@@ -178,7 +178,7 @@ def _head(report: Report) -> Markup:
         "header",
         kicker(report),
         navigation.neighbours(report),
-        element("h1", words.short(report["headline"], _TEXT_CHARS).replace(" %", "\N{NO-BREAK SPACE}%")),
+        element("h1", words.short(report["headline"], _TEXT_CHARS)),
         element("p", parts) if (parts := bad_and_good(report["totals"])) else None,
         None if report["is_over"] else unfinished,
         _proof(report),

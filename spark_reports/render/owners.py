@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from spark_reports.render.tables import Column, Columns, more, table
+from spark_reports.render.tables import Column, Columns, breakable, more, table
 from spark_reports.report import links, words
 from spark_reports.report.shape import Producer, Report
 from spark_reports.report.shape_for_readers import Team
@@ -107,8 +107,8 @@ def producer_link(producer: Producer, *, is_here: bool) -> Markup:
     """The producer's name, and a link to its place if that is on this page."""
     name = words.short(words.client(producer["client_id"]), 60)
     if not is_here:
-        return element("span", name, class_="name")
-    return element("a", name, class_="name", href=f"#{producer_id(producer)}")
+        return element("span", breakable(name), class_="name")
+    return element("a", breakable(name), class_="name", href=f"#{producer_id(producer)}")
 
 
 def producer_id(producer: Producer) -> str:

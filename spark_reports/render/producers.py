@@ -12,7 +12,7 @@ from typing import Final
 from spark_reports.render import owners
 from spark_reports.render.charts import sparkline
 from spark_reports.render.lines import Lines, facts, folded
-from spark_reports.render.tables import Column, Columns, bullets, tag
+from spark_reports.render.tables import Column, Columns, breakable, bullets, tag
 from spark_reports.report import causes, links, words
 from spark_reports.report.causes import Cause, Sender
 from spark_reports.report.headline import rejected_records
@@ -25,6 +25,8 @@ LINES_SHOWN: Final = 5
 are."""
 
 EXAMPLES_SHOWN: Final = 3
+SAYS_NOTHING: Final = "One or more records have been rejected due to invalid timestamp"
+"""Kafka's text of each such rejection. It adds nothing to the cause."""
 _ADDRESSES_SHOWN: Final = 4
 _INDEXES_SHOWN: Final = 8
 
@@ -125,7 +127,7 @@ def _topics(producer: Producer) -> Markup:
     more = producer["topics_count"] - 1
     return join(
         *[
-            element("span", words.short(topic["topic"], 60), class_="name")
+            element("span", breakable(words.short(topic["topic"], 60)), class_="name")
             for topic in producer["topics"][:1]
         ],
         element("span", f"and {words.count(more)} more", class_="soft") if more > 0 else None,
@@ -144,7 +146,7 @@ COLUMNS: Final[Columns[SenderRow]] = (
     Column(
         "Producer",
         lambda row: words.producer(row.producer, 80),
-        lambda row: element("strong", _name(row), class_="client"),
+        lambda row: element("strong", breakable(_name(row)), class_="client"),
     ),
     Column("#Rejected", lambda row: words.count(row.sender.records)),
     Column(
@@ -260,5 +262,5 @@ def _example(example: Example) -> Markup:
         if time is not None
         else None,
         ". ",
-        element("span", words.short(message), class_="soft") if message else None,
+        element("span", words.short(message), class_="soft") if message and message != SAYS_NOTHING else None,
     )

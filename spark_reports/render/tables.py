@@ -4,16 +4,18 @@ On narrow screens the rows of a table become cards, labelled by the names of the
 screen reader would not recognize a table, so the elements have explicit roles.
 """
 
+import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from operator import itemgetter
-from typing import Any, Generic, TypeVar
+from typing import Any, Final, Generic, TypeVar
 
 from spark_reports.report import words
-from tsproxy.model.markup import Content, Markup, element
+from tsproxy.model.markup import Content, Markup, element, join, raw
 from tsproxy.model.outcome import VerdictName
 
 Row = TypeVar("Row")
+_AFTER_A_SIGN: Final = re.compile(r"(?<=[._/:])(?=\w)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +54,13 @@ def count(head: str, key: str) -> Column[Any]:
 
 def name(head: str, text: Callable[[Row], str], class_: str = "name") -> Column[Row]:
     """A column of names from the log."""
-    return Column(head, text, lambda row: element("span", text(row), class_=class_))
+    return Column(head, text, lambda row: element("span", breakable(text(row)), class_=class_))
+
+
+def breakable(name: str) -> Markup:
+    """The name. A browser breaks it after its signs, and within a word only if the word is too wide."""
+    first, *others = _AFTER_A_SIGN.split(name)
+    return join(first, *[join(raw("<wbr>"), other) for other in others])
 
 
 def of_cells(*heads: str) -> Columns[Sequence[Any]]:

@@ -94,7 +94,7 @@ class Cause:
         return f"{'' if self.is_exact else 'at least '}{words.many(self.producers, 'producer')}"
 
     def in_words(self, rejected: int) -> str:
-        """`900 records, 2.7 % of all that were rejected, from 3 producers`; `rejected`: all of them."""
+        """`900 records, 2.7% of all that were rejected, from 3 producers`; `rejected`: all of them."""
         share = words.share(self.records, rejected)
         return (
             f"{words.many(self.records, 'record')}, {share} of all that were rejected, from "

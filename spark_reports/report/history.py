@@ -276,7 +276,7 @@ def _sentence(days: Sequence[PastDay], usual: Usual | None, direction: str, new_
 
 
 def in_words(day: PastDay) -> str:
-    """The share of a day: `1.1 %`."""
+    """The share of a day: `1.1%`."""
     return words.share(*_counts(day))
 
 
@@ -286,7 +286,7 @@ def _nearly_whole(before: Sequence[PastDay]) -> list[str]:
     if not count:
         return []
     are = "is" if count == 1 else "are"
-    return [f"Of these days, {words.count(count)} {are} incomplete, by at most {_LACKS_PERCENT} %."]
+    return [f"Of these days, {words.count(count)} {are} incomplete, by at most {_LACKS_PERCENT}%."]
 
 
 def _new(count: int) -> str:

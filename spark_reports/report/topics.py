@@ -13,7 +13,7 @@ SIDE_WORDS: Final = MappingProxyType({"behind": "Oldest allowed", "ahead": "Newe
 
 @dataclass(frozen=True, slots=True)
 class OtherLimit:
-    """`30 d 5,000 (12 %)`: a limit, and the records that it would reject."""
+    """`30 d 5,000 (12%)`: a limit, and the records that it would reject."""
 
     text: str
     is_own: bool

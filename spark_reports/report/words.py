@@ -282,21 +282,21 @@ def many(number: int, one: str, more: str | None = None) -> str:
 
 
 def share(part: int, whole: int) -> str:
-    """A percentage. It never rounds more than nothing to 0 %, nor less than all to 100 %."""
+    """A percentage. It never rounds more than nothing to 0%, nor less than all to 100%."""
     if whole <= 0 or part <= 0:
-        return "0 %"
+        return "0%"
     if part >= whole:
-        return "100 %"
+        return "100%"
     percent = 100 * part / whole
     if percent < 0.1:
-        return "<0.1 %"
+        return "<0.1%"
     if percent > 99.9:
-        return ">99.9 %"
-    return f"{percent:.1f} %" if percent < 10 or percent > 99 else f"{percent:.0f} %"
+        return ">99.9%"
+    return f"{percent:.1f}%" if percent < 10 or percent > 99 else f"{percent:.0f}%"
 
 
 def between(low: int, high: int, whole: int) -> str:
-    """`80 to 120 (3.8 % to 5.7 %)`; `80 (3.8 %)` if both are equal."""
+    """`80 to 120 (3.8% to 5.7%)`; `80 (3.8%)` if both are equal."""
     if low == high:
         return f"{count(low)} ({share(low, whole)})"
     return f"{count(low)} to {count(high)} ({share(low, whole)} to {share(high, whole)})"
@@ -447,9 +447,12 @@ def new_count(trend: Trend | None) -> int:
 
 
 def short(text: str, limit: int = 160) -> str:
-    """The text, printable and cut at `limit` characters. report.json has the whole text."""
+    """The text, printable and cut to `limit` characters. report.json has the whole text.
+
+    It is cut in the middle: the names of an application's instances differ at the end.
+    """
     shown = bounded(text)
-    return shown if len(shown) <= limit else f"{shown[: limit - 1]}…"
+    return shown if len(shown) <= limit else f"{shown[: limit // 2]}…{shown[limit // 2 + 1 - limit :]}"
 
 
 def wrong_clock(found: Mapping[str, Any]) -> str:

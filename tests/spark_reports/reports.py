@@ -44,7 +44,7 @@ def empty():
 def hostile(text):
     """The report with `text` wherever a client or a broker could have chosen it."""
     report = complete()
-    report["headline"] = f"{text} causes 50 % of 3 rejected records."
+    report["headline"] = f"{text} causes 50% of 3 rejected records."
     report["details"] = [f"{text} accounts for all."]
     for producer in report["producers"]:
         producer |= {"client_id": text, "principal": text, "addresses": [text], "client_software": [text]}

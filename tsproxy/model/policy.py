@@ -85,8 +85,7 @@ class Inspect(StrEnum):
 
     ALL = "all"
     AUTO = "auto"
-    """`adaptive` for a topic whose brokers reject all that the proxy would reject, else `all`. Only in the
-    first case has a TopicPolicy this value."""
+    """`adaptive` for a topic whose brokers reject all that the proxy would reject, else `all`."""
     ADAPTIVE = "adaptive"
     """All batches, until a hundred in a row were in order. Then one batch of a hundred is read, and the
     others are judged by their header."""

@@ -70,7 +70,7 @@ def test_a_cause_has_one_number_of_producers_however_few_of_them_are_listed(rend
     told = details(report["totals"], report["producers"], report["reasons"])
     assert "timestamps are older than the limit, from 43 producers" in " ".join(told)
     shown = " ".join(re.sub("<.*?>", "", render(report)).split())
-    assert shown.count("400,000 records, 42 % of all that were rejected, from 43 producers") == 2
+    assert shown.count("400,000 records, 42% of all that were rejected, from 43 producers") == 2
 
 
 def test_producers_in_two_rows_of_a_cause_are_at_least_those_that_are_listed():
@@ -116,7 +116,7 @@ def test_a_group_names_its_share_of_all_rejected_records_and_its_producers():
     report = reports.fixed()
     rejected = sum(producer["rejected_records"] for producer in report["producers"])
     text = of(SECONDS, report).in_words(rejected)
-    assert text == "228,708 records, 24 % of all that were rejected, from 1 producer"
+    assert text == "228,708 records, 24% of all that were rejected, from 1 producer"
     for render in RENDERERS:
         assert text in " ".join(re.sub("<.*?>", "", render(report)).split())
 
@@ -125,7 +125,7 @@ def test_a_line_has_the_name_the_records_the_share_and_since_when():
     _, line, *_ = html.render(reports.fixed()).split('<details class="line"')
     line = line.split("<summary>")[1].split("</summary>")[0]
     shown = " ".join(re.sub("<.*?>", " ", line).split())
-    assert shown.startswith("sensor-gateway Rejected: 475,316 Of what it sent: 100 % Off by: year 56,")
+    assert shown.startswith("sensor-gateway Rejected: 475,316 Of what it sent: 100% Off by: year 56,")
     assert "Topics: telemetry Since: 13 Nov (8+ d) Hours (UTC): rejected in 16 of 24 hours" in shown
 
 

@@ -75,9 +75,9 @@ def test_days_that_have_not_begun_are_not_missing():
 @pytest.mark.parametrize(
     ("days", "begins"),
     [
-        (["2026-11-22"], "2026-11-22 is missing from the log. 17 % of"),
-        (["2026-11-22", "2026-11-23"], "2026-11-22 to 2026-11-23 are missing from the log. 17 % of"),
-        ([], "17 % of"),
+        (["2026-11-22"], "2026-11-22 is missing from the log. 17% of"),
+        (["2026-11-22", "2026-11-23"], "2026-11-22 to 2026-11-23 are missing from the log. 17% of"),
+        ([], "17% of"),
     ],
 )
 def test_the_first_line_of_a_page_names_the_days_that_it_lacks(days, begins):

@@ -33,7 +33,7 @@ def too_old(**changes):
 
 
 TOO_OLD = ("too_old", None)
-SHARE = "17 % of 5,479,455 records were rejected"
+SHARE = "17% of 5,479,455 records were rejected"
 
 
 def test_an_incomplete_log_does_not_say_that_nothing_was_rejected():
@@ -46,7 +46,7 @@ def test_an_incomplete_log_does_not_say_that_nothing_was_rejected():
 
 
 def test_all_wrong_units_are_one_cause():
-    assert headline_of() == f"{SHARE}, 89 % of these: the wrong time unit."
+    assert headline_of() == f"{SHARE}, 89% of these: the wrong time unit."
 
 
 @pytest.mark.parametrize("cause", [None, "a cause in so many words that nobody reads them all, " * 3])
@@ -59,17 +59,17 @@ def test_a_headline_has_at_most_twenty_words(cause):
 
 
 def test_causes_come_in_the_order_of_their_records_each_with_its_worst_producer_and_owner():
-    """The second cause, of 38 %, was once in no sentence, since others were more interesting."""
+    """The second cause, of 38%, was once in no sentence, since others were more interesting."""
     units = next(row for row in reports.fixed()["reasons"] if row["unit_guess"] == "seconds")
     large = next(row for row in reports.fixed()["reasons"] if row["error_code"] == 10)
     rows = [units | {"records": 80_000}, large | {"records": 380_000}, too_old(records=460_000, producers=43)]
     producers = [each | {"team": "Orders"} for each in reports.fixed()["producers"]]
     asked = {"records_rejected": 1_000_000, "records_broker_rejected": 0, "producers_with_unit_mistakes": 3}
     assert sentences_of(rows, producers, **asked) == [
-        "46 % of these: timestamps are older than the limit, from 43 producers, most from "
+        "46% of these: timestamps are older than the limit, from 43 producers, most from "
         "orders-replay (Orders).",
-        "38 % of these: batches are larger than the topic allows, all from attachments (Orders).",
-        "8.0 % of these: the wrong time unit, from 3 producers, most from sensor-gateway (Orders), whose "
+        "38% of these: batches are larger than the topic allows, all from attachments (Orders).",
+        "8.0% of these: the wrong time unit, from 3 producers, most from sensor-gateway (Orders), whose "
         "timestamps are in nanoseconds (divide by 1,000,000).",
     ]
 
@@ -88,7 +88,7 @@ def test_a_cause_found_by_the_proxy_and_by_the_broker_is_one_cause():
     """A producer may be in both rows, so their numbers of producers are not added up."""
     rows = [too_old(records=500_000, producers=3), too_old(verdict="broker_rejected", producers=2)]
     [sentence] = sentences_of(rows)
-    assert sentence.startswith("62 % of these: timestamps are older than the limit, from at least 3 ")
+    assert sentence.startswith("62% of these: timestamps are older than the limit, from at least 3 ")
 
 
 def test_causes_that_are_not_named_are_counted():
@@ -102,7 +102,7 @@ def test_causes_that_are_not_named_are_counted():
 )
 def test_records_that_were_not_rejected_are_no_cause(changes):
     rows = [too_old(), too_old(records=5_000_000, cause="something else") | changes]
-    assert headline_of(rows) == f"{SHARE}, 9.3 % of these: timestamps are older than the limit."
+    assert headline_of(rows) == f"{SHARE}, 9.3% of these: timestamps are older than the limit."
     assert len(sentences_of(rows)) == 1
 
 
@@ -189,7 +189,7 @@ def test_a_day_without_rejections_has_a_headline(judged, text):
     ],
 )
 def test_good_records_that_were_rejected_with_bad_ones_are_told_apart_at_the_top(bad, good, text):
-    """A team acted on the headline, which called 33,291 records bad: 82 % of them were good."""
+    """A team acted on the headline, which called 33,291 records bad: 82% of them were good."""
     report = reports.fixed()
     report["totals"] |= {"bad_records": bad, "collateral_records": good}
     assert details(report["totals"], [], [])[0].startswith(text)
@@ -201,7 +201,7 @@ def test_details_say_how_many_records_were_not_read():
     report = reports.fixed()
     totals = report["totals"] | {"records_judged": 2000, "records_unread": 1990}
     sentences = details(totals, report["producers"], report["reasons"])
-    assert any("1,990 records (99.5 %) were checked by the header" in sentence for sentence in sentences), (
+    assert any("1,990 records (99.5%) were checked by the header" in sentence for sentence in sentences), (
         sentences
     )
     totals["records_unread"] = 0
@@ -211,7 +211,7 @@ def test_details_say_how_many_records_were_not_read():
 def test_details_say_how_many_records_only_brokers_judged():
     report = reports.fixed()
     totals = report["totals"] | {"records_judged": 1000, "records_limits_unknown": 1}
-    told = "1 record (0.1 %) was judged without the limits of the topic, which were not known."
+    told = "1 record (0.1%) was judged without the limits of the topic, which were not known."
     assert told in details(totals, report["producers"], report["reasons"])
     totals["records_limits_unknown"] = 0
     assert not any("not known" in each for each in details(totals, report["producers"], report["reasons"]))

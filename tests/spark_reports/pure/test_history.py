@@ -26,8 +26,8 @@ def test_a_day_is_compared_with_the_median_of_seven_days_and_with_the_day_before
     assert found["usual"]["share_of"]["day"] == "2026-11-16"
     assert found["direction"] == "worse"
     assert found["sentence"] == (
-        "Worse than usual: 4.0 % of the records of 2026-11-20 were rejected (4,000), 2.1 % (2,100) in the "
-        "median of 7 days before, 2.4 % on the day before. 1 producer is new."
+        "Worse than usual: 4.0% of the records of 2026-11-20 were rejected (4,000), 2.1% (2,100) in the "
+        "median of 7 days before, 2.4% on the day before. 1 producer is new."
     )
 
 
@@ -36,7 +36,7 @@ def test_a_day_is_compared_with_the_median_of_seven_days_and_with_the_day_before
     [(2_625, "as_usual"), (2_626, "worse"), (1_575, "as_usual"), (1_574, "better"), (0, "better")],
 )
 def test_a_share_within_a_quarter_of_the_median_is_as_usual(rejected, direction):
-    """The median is 2.1 %: 2,100 of 100,000."""
+    """The median is 2.1%: 2,100 of 100,000."""
     assert of(d20={"rejected_records": rejected})["direction"] == direction
 
 
@@ -111,7 +111,7 @@ def test_nothing_is_claimed_where_no_day_before_is_known():
 def test_incomplete_days_that_are_compared_are_counted_in_the_sentence():
     """In a fleet, some process is killed every day."""
     found = of(d14={"state": "incomplete"}, d15={"state": "incomplete"})
-    assert "Of these days, 2 are incomplete, by at most 1 %." in found["sentence"]
+    assert "Of these days, 2 are incomplete, by at most 1%." in found["sentence"]
 
 
 def facts_of(log=None, days=None, processes=None, **changed):
@@ -223,19 +223,19 @@ def test_a_file_of_another_form_is_a_missing_day(text):
 def test_each_form_has_the_sentence_and_nothing_of_it_without_a_rollup(render):
     text = render(reports.complete())
     shown = Page(text).words if render is html.render else " ".join(text.split())
-    assert "rejected (941,773), 6.7 % (365,642) in the median of 7 days before" in shown.replace("\\", "")
+    assert "rejected (941,773), 6.7% (365,642) in the median of 7 days before" in shown.replace("\\", "")
     without = render(reports.fixed())
     assert "median" not in without
     assert "as usual" not in without.lower()
 
 
 def test_the_page_draws_the_eight_days_on_a_scale_of_their_own():
-    """A share of 5 % was once a sliver on a track of 100 %."""
+    """A share of 5% was once a sliver on a track of 100%."""
     page = html.render(reports.complete())
     assert "Rejected by day: worse than usual" in page
     heights = re.findall(r'style="height:(\d+)%"', page)
     assert [int(each) for each in heights] == [30, 33, 36, 39, 67, 70, 73, 100]
-    assert "<b>5.1 %</b>" in page
+    assert "<b>5.1%</b>" in page
     assert "Rejected by day:" not in html.render(reports.fixed())
 
 
@@ -246,7 +246,7 @@ def test_a_day_that_is_missing_is_a_dash_and_one_that_is_not_compared_is_pale():
     assert drawing.count("<li") == 8
     assert drawing.count('class="pale"') == 2
     assert 'title="2026-11-15 missing" class="pale"><b>–</b>' in drawing
-    assert 'title="2026-11-17 incomplete" class="pale"><b>0 %</b>' in drawing
+    assert 'title="2026-11-17 incomplete" class="pale"><b>0%</b>' in drawing
 
 
 def test_days_that_the_rollup_lacks_between_others_are_missing_days():

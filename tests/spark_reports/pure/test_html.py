@@ -7,10 +7,12 @@ import pytest
 
 from spark_reports.render import drifts, html, markdown
 from spark_reports.render.charts import sparkline
+from spark_reports.render.producers import SAYS_NOTHING
 from spark_reports.report.what_if import SHOWN_MS
 from tests.spark_reports import reports
 from tsproxy.decisions.drift import EDGES
 from tsproxy.model.markup import element, join, raw
+from tsproxy.policy import timestamps
 
 TAGS = {
     *("html", "head", "meta", "title", "style", "body", "header", "main", "footer", "section", "nav", "a"),
@@ -34,9 +36,10 @@ TAGS = {
         "code",
     ),
     *("table", "thead", "tbody", "tr", "th", "td", "details", "summary"),
+    "wbr",
     *("svg", "rect", "line", "path", "circle", "text"),
 }
-VOID = {"meta"}
+VOID = {"meta", "wbr"}
 
 
 class Page(HTMLParser):
@@ -122,6 +125,25 @@ def test_the_fix_stands_on_the_page_in_words():
     assert "1794398367053, that is 2026-11-11 11:59:27 UTC" in shown
 
 
+def test_an_example_has_no_text_that_says_nothing():
+    """Kafka's text of each rejected batch stood under each example."""
+    report = reports.fixed()
+    assert SAYS_NOTHING == timestamps.REJECTED
+    for producer in report["producers"]:
+        for example in producer["examples"]:
+            example["error_message"] = SAYS_NOTHING
+    assert SAYS_NOTHING not in html.render(report)
+    report["producers"][0]["examples"][0]["error_message"] = "Timestamp 7 is out of range"
+    assert "Timestamp 7 is out of range" in html.render(report)
+
+
+def test_a_name_breaks_after_its_signs_and_not_within_a_word():
+    """A topic was shown as `synthetic.mistake` and `s`."""
+    report = reports.fixed()
+    report["producers"][0]["topics"][0]["topic"] = "synthetic.mistakes_of<b>"
+    assert "synthetic.<wbr>mistakes_<wbr>of&lt;b&gt;" in html.render(report)
+
+
 def of_two_sides():
     """400 of 1,000 records are farther ahead than each limit, 300 farther behind."""
     report = reports.fixed()
@@ -134,8 +156,8 @@ def of_two_sides():
 @pytest.mark.parametrize("render", [html.render, markdown.render])
 def test_the_page_shows_exact_numbers_of_each_side_and_leaves_bounds_of_both_to_the_command(render):
     text = render(of_two_sides())
-    assert "400 (40 %)" in text
-    assert "300 (30 %)" in text
+    assert "400 (40%)" in text
+    assert "300 (30%)" in text
     assert "either side" not in text.lower()
 
 
@@ -212,7 +234,7 @@ def test_ranges_of_drift_hold_all_records_and_name_the_limits_in_them():
     assert marks["1 h to 6 h ahead"] == "limit 1 h"
     assert marks["up to 1 s behind"] == "–"
     page = Page(html.render(report)).words
-    assert "7 d to 30 d behindnone87,213 (9.3 %)limit 7 d" in page
+    assert "7 d to 30 d behindnone87,213 (9.3%)limit 7 d" in page
 
 
 def test_each_bucket_lies_in_its_range():

@@ -160,7 +160,7 @@ def test_the_index_has_a_row_for_each_day_the_newest_first():
     assert [row[:10] for row in rows] == [f"2026-11-{n}" for n in range(20, 12, -1)]
     days = [f"2026-11-{n}/report.html" for n in range(20, 12, -1)]
     assert page.links == [*places_in("2026-11-20"), *days]
-    for part in ("complete", "100,000", "2.5 % (2,500)", "the wrong time unit 50 %"):
+    for part in ("complete", "100,000", "2.5% (2,500)", "the wrong time unit 50%"):
         assert part in rows[0]
     assert "incomplete" in rows[1]
     assert "day not over" in rows[2]

@@ -32,7 +32,7 @@ def text_for(client_id, report=None):
 
 def test_a_batch_rejected_for_its_size_has_advice_about_its_size():
     text = text_for("attachments")
-    assert "4,346 records of yours were rejected, 100 % of what you sent.\n" in text
+    assert "4,346 records of yours were rejected, 100% of what you sent.\n" in text
     assert "batches are larger than the topic allows" in text
 
 

@@ -113,23 +113,30 @@ def test_a_raw_timestamp_stands_with_its_date(time_ms, read_as_ts, text):
 @pytest.mark.parametrize(
     ("part", "whole", "text"),
     [
-        (0, 100, "0 %"),
-        (0, 0, "0 %"),
-        (1, 10**6, "<0.1 %"),
-        (17, 1000, "1.7 %"),
-        (17, 100, "17 %"),
-        (996, 1000, "99.6 %"),
-        (999_999, 10**6, ">99.9 %"),
-        (5, 5, "100 %"),
+        (0, 100, "0%"),
+        (0, 0, "0%"),
+        (1, 10**6, "<0.1%"),
+        (17, 1000, "1.7%"),
+        (17, 100, "17%"),
+        (996, 1000, "99.6%"),
+        (999_999, 10**6, ">99.9%"),
+        (5, 5, "100%"),
     ],
 )
 def test_a_share_never_rounds_something_to_nothing_or_nearly_all_to_all(part, whole, text):
     assert words.share(part, whole) == text
 
 
+def test_a_name_is_cut_in_the_middle_for_instances_differ_at_its_end():
+    names = [f"orders-app-{'0' * 60}-StreamThread-{n}" for n in (1, 2)]
+    assert len({words.short(name, 60) for name in names}) == 2
+    assert words.short("abcdefghij", 5) == "ab…ij"
+    assert [len(words.short(names[0], limit)) for limit in (5, 60, 81)] == [5, 60, 81]
+
+
 def test_a_number_between_two_bounds_is_one_number_where_they_are_the_same():
-    assert words.between(80, 120, 2_120) == "80 to 120 (3.8 % to 5.7 %)"
-    assert words.between(80, 80, 2_120) == "80 (3.8 %)"
+    assert words.between(80, 120, 2_120) == "80 to 120 (3.8% to 5.7%)"
+    assert words.between(80, 80, 2_120) == "80 (3.8%)"
 
 
 @pytest.mark.parametrize("unit", list(UnitGuess))

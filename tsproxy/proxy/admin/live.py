@@ -151,7 +151,7 @@ def _counts(families: Families) -> Markup:
     settled = count(records) - count(records, verdict=SENT_AGAIN)
     held = f"{_size(count('tsproxy_buffered_bytes'))} held for them"
     dropped = f"{shown('tsproxy_decisions_dropped_total')} dropped"
-    share = f"{100 * rejected / settled:.2g} %" if rejected else ""
+    share = f"{100 * rejected / settled:.2g}%" if rejected else ""
     cards = (
         ("records accepted", shown(records, verdict="accepted"), ""),
         ("records rejected", f"{rejected:,.0f}", share),

@@ -119,7 +119,7 @@ class SessionDriver:
             is_connected=False,
             uses_fast_path=True,
             throttle=context.throttle,
-            trust=context.trust,
+            penalties=context.penalties,
             names_only=context.names_only,
             fresh_limits=context.fresh_limits,
         )
