@@ -1,6 +1,6 @@
 """All events of the operators' log. Each is a row, which code calls with the facts of a line.
 
-docs/guide/troubleshooting.md says what each means, and what to do about it.
+docs/reference/log-events.md says what each means, and what to do about it.
 """
 
 from collections.abc import Mapping
