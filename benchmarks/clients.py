@@ -41,6 +41,9 @@ _FIRST_RECORDS: Final = 20_000
 """The records of a first run, which shows how many a round needs."""
 _ROUND_FACTOR: Final = 1.5
 """A proxy is idle most of the time here, so a round is longer than others."""
+_SHORT: Final = 10
+_SHORT_RECORDS: Final = 15_000
+"""A round of a short producer: so many of them one after the other, each with so many records."""
 _READS_A_SECOND: Final = 300_000
 """An estimate."""
 _IDLE_FACTOR: Final = 5
@@ -58,6 +61,8 @@ class Work:
     does: str
     codec: str | None
     values: bytes = _JSON
+    is_short: bool = False
+    """The client connects for each 15 MB. Its start and its first requests count."""
 
     @property
     def name(self) -> str:
@@ -98,6 +103,7 @@ WORK: Final = (
     *(Work(each, "zstd", "zstd") for each in _CLIENTS),
     *(Work(each, "lz4 of almost nothing", "lz4", _ALMOST_NOTHING) for each in _CLIENTS),
     *(Work(each, "reading", None) for each in _READERS),
+    *(Work("librdkafka", f"{codec}, short", codec, is_short=True) for codec in ("none", "lz4")),
 )
 
 
@@ -159,6 +165,7 @@ def _text(idle_ms: Mapping[str, float]) -> str:
         f"{TSPROXY.name} has its defaults, too, so compressed batches mostly stay unread. Before it is "
         f"measured, a producer has sent {_WARM_UP} batches, and a consumer has read a record. So the CPU is "
         "that from the first record to the last acknowledgement, without start, connection and metadata. "
+        f"Only `short` counts all of that: {_SHORT} producers of 15 MB each, one after the other. "
         "Broker and client share a CPU and hold the proxy back, as the shares of busy time show. The last "
         f"column has the client's throughput, as a ratio to that through {HAPROXY.name}. Without a client, "
         f"{HAPROXY.name} needs {theirs} of CPU a second, and {TSPROXY.name} with its timers {ours}. That is "
@@ -174,7 +181,12 @@ def _idle_ms_per_s(bench: Bench, target: Running) -> float:
 
 
 def _measured(bench: Bench, kafka: Broker, work: Work, targets: Mapping[str, Running]) -> _Measured:
-    """The programs stay, so that each starts and connects once."""
+    """The programs stay, so that each starts and connects once, but for short producers."""
+    if work.is_short:
+        contenders = {
+            name: partial(_short_round, bench, kafka, work, target) for name, target in targets.items()
+        }
+        return _SHORT * _SHORT_RECORDS, in_rounds(bench.effort.rounds, contenders)
     if work.codec is None:
         records = bench.effort.requests or int(_READS_A_SECOND * _ROUND_FACTOR * bench.effort.seconds)
         through = direct(kafka.port)
@@ -194,6 +206,15 @@ def _measured(bench: Bench, kafka: Broker, work: Work, targets: Mapping[str, Run
     return records, runs
 
 
+def _short_round(bench: Bench, kafka: Broker, work: Work, target: Running) -> Run:
+    assert target.program is not None
+    before_s, seconds = target.program.settled_cpu_s(), 0.0
+    for _ in range(_SHORT):
+        with _program(bench, kafka, work, work.topic, target) as program:
+            seconds += run(target, program, str(_SHORT_RECORDS)).seconds
+    return Run(seconds, target.program.settled_cpu_s() - before_s)
+
+
 def _records(bench: Bench, targets: Mapping[str, Running], programs: Mapping[str, Program]) -> int:
     """So many records that a round lasts as long as it should, after a first run of each program."""
     firsts = [run(target, programs[name], str(_FIRST_RECORDS)).seconds for name, target in targets.items()]
@@ -205,6 +226,8 @@ def _program(
 ) -> AbstractContextManager[Program]:
     values = bench.workshop.folder / f"values-{len(work.values)}"
     values.write_bytes(work.values)
-    role, warm_up = ("read", 1) if work.codec is None else ("send", 0 if work is _FILLER else _WARM_UP)
+    role, warm_up = (
+        ("read", 1) if work.codec is None else ("send", 0 if work is _FILLER or work.is_short else _WARM_UP)
+    )
     words = (role, f"127.0.0.1:{target.port}", topic, work.codec or "none", values, str(warm_up))
     return bench.helper(work.client, (*_CLIENTS[work.client](kafka.jars), *words))
