@@ -16,7 +16,7 @@ from tsproxy.proxy.notes import frames_of
 GRANTED_PART: Final = 0.8
 """The default of `limits.memory`, of what the cgroup or the machine has."""
 CHECK_S: Final = 0.1
-"""A reading takes 20 us, and clients may send 100 MB a second."""
+"""A reading takes 8 us, and clients may send 100 MB a second."""
 TROUBLE_S: Final = 0.2
 """While clients are not read. Memory needs some time to fall."""
 STEP_BYTES: Final = 4 << 20
