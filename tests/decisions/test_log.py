@@ -8,8 +8,10 @@ from hypothesis import strategies as st
 
 from tests.decisions.outcomes import HOUR_MS, NOON_MS, batch, named, outcome, outcomes, rejected
 from tsproxy.decisions import DecisionLog, LifecycleKind, WriterHealth
+from tsproxy.decisions.drift import FAR_MS
 from tsproxy.decisions.examples import Examples
 from tsproxy.decisions.totals import Totals
+from tsproxy.model.kafka import LONG_MAX, LONG_MIN
 from tsproxy.model.outcome import Culprit, VerdictName
 from tsproxy.model.token_bucket import Rate
 from tsproxy.model.verdict import Reason, TopicLimits
@@ -99,6 +101,16 @@ def test_a_missing_timestamp_has_no_drift():
     (line,) = decisions_of(new_log(), rejected([-1], reason=Reason.MISSING))
     assert line["bad_ts"] == [-1]
     assert not {"drift_min_ms", "drift_max_ms", "bad_ts_min", "bad_ts_max"} & line.keys()
+
+
+@pytest.mark.parametrize(("time_ms", "drift_ms"), [(LONG_MAX, FAR_MS), (LONG_MIN, -FAR_MS)])
+def test_a_drift_that_only_says_far_survives_tools_that_keep_doubles(time_ms, drift_ms):
+    """jq 1.6 and Node print 9223372036854775807 as a number beyond int64."""
+    log = new_log()
+    lines = [*log.book(Totals.of(rejected([time_ms]))), *log.stop(NOON_MS)]
+    told = [line[name] for line in lines for name in ("drift_min_ms", "drift_max_ms") if name in line]
+    assert told == [drift_ms] * 4
+    assert int(float(drift_ms)) == drift_ms
 
 
 def test_culprits_are_listed_up_to_twenty_and_their_range_spans_all():

@@ -18,6 +18,10 @@ from tsproxy.model.kafka import LONG_MAX
 
 HISTOGRAM_NAME: Final = "drift-v1"
 
+FAR_MS: Final = 2**53 - 1
+"""The greatest drift that a line names: 285,000 years. Tools that keep numbers as doubles (jq 1.6, Lua, Node)
+keep it as it is, but they make LONG_MAX a number that no int64 holds."""
+
 _SECOND: Final = 1_000
 _MINUTE: Final = 60 * _SECOND
 _HOUR: Final = 60 * _MINUTE
@@ -55,6 +59,11 @@ def drift_ms(timestamp_ms: int, now_ms: int) -> int:
     timestamps would appear in the future. The range is symmetric, so that SQL's `abs` cannot overflow.
     """
     return max(-LONG_MAX, min(LONG_MAX, timestamp_ms - now_ms))
+
+
+def written_ms(drift: int | None) -> int | None:
+    """The drift as a line names it: at most FAR_MS on either side. None if it is unknown."""
+    return None if drift is None else max(-FAR_MS, min(FAR_MS, drift))
 
 
 def bucket(drift: int) -> int:

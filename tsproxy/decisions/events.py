@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from sys import getsizeof
 from typing import Final
 
+from tsproxy.decisions.drift import written_ms
 from tsproxy.decisions.fields import LifecycleKind
 from tsproxy.decisions.privacy import Privacy, Redaction
 from tsproxy.decisions.text import bounded
@@ -90,8 +91,8 @@ def decision(totals: Totals, outcome: Outcome, suppressed: int, privacy: Privacy
             "bad_ts": [saturated(c.timestamp_ms) for c in listed if c.timestamp_ms is not None],
             "bad_ts_min": None if times is None else times.lowest,
             "bad_ts_max": None if times is None else times.highest,
-            "drift_min_ms": totals.drift_min_ms,
-            "drift_max_ms": totals.drift_max_ms,
+            "drift_min_ms": written_ms(totals.drift_min_ms),
+            "drift_max_ms": written_ms(totals.drift_max_ms),
             "suppressed": suppressed,
             "limits_known": outcome.limits is not None,
             **_limits(outcome.limits),

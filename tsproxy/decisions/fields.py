@@ -200,13 +200,15 @@ _TIMES: Final = (
     Field(
         "drift_min_ms",
         FieldType.INT,
-        "smallest drift (timestamp - clock) of the culprits, or of all records if no culprit is named",
+        "smallest drift (timestamp - clock) of the culprits, or of all records if no culprit is named; "
+        "-(2^53-1) or 2^53-1 if it is farther",
         maybe=_DC,
     ),
     Field(
         "drift_max_ms",
         FieldType.INT,
-        "largest drift (timestamp - clock) of the culprits, or of all records if no culprit is named",
+        "largest drift (timestamp - clock) of the culprits, or of all records if no culprit is named; "
+        "-(2^53-1) or 2^53-1 if it is farther",
         maybe=_DC,
     ),
     Field(

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from sys import getsizeof
 from typing import Final, Generic, TypeVar
 
-from tsproxy.decisions.drift import HISTOGRAM_NAME
+from tsproxy.decisions.drift import HISTOGRAM_NAME, written_ms
 from tsproxy.decisions.events import Event, fit
 from tsproxy.decisions.privacy import Privacy
 from tsproxy.decisions.text import instant
@@ -95,8 +95,8 @@ class Tally(Sums):
             "records_limits_unknown": self.records_limits_unknown or None,
             "first_ts": instant(self.first_ms),
             "last_ts": instant(self.last_ms),
-            "drift_min_ms": self.drift_min_ms,
-            "drift_max_ms": self.drift_max_ms,
+            "drift_min_ms": written_ms(self.drift_min_ms),
+            "drift_max_ms": written_ms(self.drift_max_ms),
             "addresses": sorted(filter(None, map(privacy.address, self.addresses))),
             "addresses_truncated": self.addresses_truncated,
             "hist": HISTOGRAM_NAME,
