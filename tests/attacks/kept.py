@@ -25,7 +25,7 @@ from tsproxy.model.bounded import Bounded
 from tsproxy.proxy.brokers import wanted
 from tsproxy.proxy.pipe import buffers
 from tsproxy.proxy.server import Proxy
-from tsproxy.session import penalties
+from tsproxy.session import trust
 
 MARK = "kept-"
 MARKED_NETWORK = "fd6b:6570"
@@ -37,7 +37,7 @@ OWNERS = {
     "Ledger": ledger.KEYS.most_bytes,
     "Wanted": wanted.WANTED.containers * wanted.WANTED.most_bytes,
     "Buffers": buffers.SPARE.most_bytes,
-    "Penalties": penalties.KEPT.most_bytes,
+    "Trust": trust.KEPT.most_bytes + trust.TRUSTED.most_bytes,
     "Relay": 1 << 20,
     "AdminConnection": 1 << 20,
     "ClusterFacts": 1 << 20,

@@ -23,6 +23,7 @@ from tsproxy.model.addresses import Address
 from tsproxy.model.bounded import Bounded, Ceiling
 from tsproxy.model.kafka import ErrorCode
 from tsproxy.model.outcome import OldRequest, Peer
+from tsproxy.model.policy import TopicPolicy
 from tsproxy.model.verdict import TopicLimits
 from tsproxy.proxy.brokers.topic_ids import TopicIds
 from tsproxy.proxy.brokers.topics import Topics
@@ -34,9 +35,9 @@ from tsproxy.proxy.metrics.topics import BusiestTopics, TopicMetric
 from tsproxy.proxy.notes import Notes
 from tsproxy.proxy.pipe.buffers import Buffers
 from tsproxy.session.fresh_limits import FreshLimits
-from tsproxy.session.penalties import MAX_TOPICS, Penalties
 from tsproxy.session.throttle import Throttle
 from tsproxy.session.topic_names import IdsGivenUp, NamesOnly, TopicsGivenUp
+from tsproxy.session.trust import MAX_TOPICS, Trust
 
 ROOT = Path(__file__).parents[2]
 FIELDS = [f"field-{n}" for n in range(20)]
@@ -125,10 +126,17 @@ def exemplary(most):
 
 
 def penalties(most):
-    kept = Penalties()
+    kept = Trust()
     for n in range(2 * most):
-        kept.add(address(n), [topic(n << 8 | k) for k in range(MAX_TOPICS)], NOON_MS)
+        kept.punish(address(n), [topic(n << 8 | k) for k in range(MAX_TOPICS)], NOON_MS)
     gc.collect()
+    return kept
+
+
+def trusted(most):
+    kept = Trust()
+    for n in range(2 * most):
+        kept.of(Peer("l", address(n), 1, topic(n)), None, topic(n), TopicPolicy(limits=TopicLimits(n)))
     return kept
 
 
@@ -224,7 +232,6 @@ FILLED = {
     "session/fresh_limits.py: ASKED": lambda most: called(
         FreshLimits(), (lambda f, n=n: f.asked([topic(n)], NOON_MS) for n in range(2 * most))
     ),
-    "session/penalties.py: KEPT": penalties,
     "session/topic_names.py: ADDRESSES": lambda most: called(
         NamesOnly(), (lambda b, n=n: b.add(address(n)) for n in range(2 * most))
     ),
@@ -243,6 +250,8 @@ FILLED = {
             for n in range(2 * most)
         ),
     ),
+    "session/trust.py: KEPT": penalties,
+    "session/trust.py: TRUSTED": trusted,
 }
 """Place -> a function that fills the container with more than it may keep."""
 

@@ -25,11 +25,11 @@ from tsproxy.model.verdict import Accept, TopicLimits
 from tsproxy.model.view import View
 from tsproxy.session.effects import Emit, Judge, PauseClient, ResumeClient, SendToBroker, SendToClient
 from tsproxy.session.events import DeadlinePassed
-from tsproxy.session.penalties import Penalties
 from tsproxy.session.policies import Policies
 from tsproxy.session.produce.judge_partitions import judge_all
 from tsproxy.session.throttle import Throttle
 from tsproxy.session.topic_names import NamesOnly
+from tsproxy.session.trust import Trust
 from tsproxy.wire import k00_produce
 from tsproxy.wire.frames import SIZE_BYTES
 from tsproxy.wire.headers import RequestHeader, read_request_header
@@ -48,7 +48,7 @@ class Shared:
     """The state that all sessions of a process share."""
 
     throttle: Throttle = field(default_factory=Throttle)
-    penalties: Penalties = field(default_factory=Penalties)
+    trust: Trust = field(default_factory=Trust)
     names_only: NamesOnly = field(default_factory=NamesOnly)
 
 

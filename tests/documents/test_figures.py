@@ -86,7 +86,7 @@ PROMISED = {
         f"is read for {adaptive.READ_ALL_MS // S // MINUTE_S} minutes, "
         f"and until {adaptive.TRUSTED_AFTER} more were in order",
         f"(errors {', '.join(map(str, sorted(_ABOUT_RECORDS)[:2]))} and {max(_ABOUT_RECORDS)})",
-        f"After a pause of {word(adaptive.PAUSE_MS / S / MINUTE_S)} minute, on a new connection",
+        f"After a pause of {word(adaptive.PAUSE_MS / S / MINUTE_S)} minute, trust begins at 0",
         said("the wall clock against the monotonic clock, each second", monitor.POLL_INTERVAL_S, 1),
         f"for a step of a {word(S / STEP_MS)} of a second or more",
         said("second witness for one minute, so that", monitor.TOLD_BEFORE_MS / S, MINUTE_S),

@@ -19,11 +19,11 @@ from tsproxy.fastpath.adaptive import ONE_READ_OF, PAUSE_MS, READ_ALL_MS, TRUSTE
 from tsproxy.model.custom_rule import CustomRule
 from tsproxy.model.kafka import ErrorCode
 from tsproxy.model.outcome import Outcome, VerdictName
-from tsproxy.model.policy import Choice, Inspect, Mode, OnViolation, RuleSettings, TimeLimit
+from tsproxy.model.policy import Choice, Inspect, Mode, OnViolation, Policy, RuleSettings, TimeLimit
 from tsproxy.session import fast_path
 from tsproxy.session.effects import Emit, Judge, SendToBroker, SendToClient
 from tsproxy.session.events import ViewChanged
-from tsproxy.session.penalties import Penalties
+from tsproxy.session.trust import Trust
 
 GOOD = (NOW_MS, NOW_MS + 5)
 ADAPTIVE = partial(view_by, "adaptive", inspect_compressed=Inspect.ADAPTIVE)
@@ -56,9 +56,10 @@ class Producer:
     ledger: Ledger = field(default_factory=Ledger)
     outcomes: list[Outcome] = field(default_factory=list)
     sent: int = 0
+    trust: Trust = field(default_factory=Trust)
 
     def __post_init__(self):
-        self.session = Session(self.peer, self.view, uses_fast_path=True)
+        self.session = Session(self.peer, self.view, uses_fast_path=True, trust=self.trust)
 
     def sends(self, *, topic="t", broker=None, codec=LZ4, times=GOOD, shift=True, name=None, **header):
         """True if the batch was forwarded, as it came; the broker's answer then is that of `broker`. `name`
@@ -246,26 +247,26 @@ def test_a_brokers_rejection_ends_trust_as_well(error):
 
 def pipelined(penalties, view, bad_request, between=b""):
     """A trusted client sends a bad batch, and perhaps something more before the broker answers it."""
-    session = Session(PEER, view, uses_fast_path=True, penalties=penalties)
+    session = Session(PEER, view, uses_fast_path=True, trust=penalties)
     session.client_bytes(bad_request + between, NOW_MS)
     return session
 
 
 def test_a_brokers_rejection_counts_though_the_client_has_another_name_by_then():
-    penalties = Penalties()
+    penalties = Trust()
     bad = produce({"t": {0: batch(HIDDEN, LZ4)}}, correlation_id=1)
     other = produce({"t": {0: batch(GOOD, LZ4)}}, correlation_id=2, client_id="other")
     view = ADAPTIVE(limits=replace(LIMITS, before_max_ms=9 * DAY_MS))
     session = pipelined(penalties, view, bad, other)
     session.broker_bytes(produced({"t": {0: failed(ErrorCode.INVALID_TIMESTAMP)}}), NOW_MS)
-    assert penalties.of(PEER.client_address).until_ms("t") == NOW_MS + READ_ALL_MS
+    assert penalties.penalties_of(PEER.client_address).until_ms("t") == NOW_MS + READ_ALL_MS
 
 
 def test_a_batch_that_the_candidate_would_reject_counts_without_the_brokers_answer():
-    penalties, view = Penalties(), ADAPTIVE()
+    penalties, view = Trust(), ADAPTIVE()
     strict = replace(view.policy, candidate=RuleSettings(after=TimeLimit(1)))
     pipelined(penalties, replace(view, policy=strict), produce({"t": {0: batch(GOOD, LZ4)}}))
-    assert penalties.of(PEER.client_address).until_ms("t") == NOW_MS + READ_ALL_MS
+    assert penalties.penalties_of(PEER.client_address).until_ms("t") == NOW_MS + READ_ALL_MS
 
 
 def test_a_version_whose_answer_names_no_culprits_is_always_read():
@@ -327,9 +328,72 @@ def test_another_topic_has_to_earn_its_own():
     assert producer.sends(times=HIDDEN)
 
 
-def test_another_connection_has_to_earn_its_own():
-    Producer().earns_trust()
-    assert not Producer().sends(times=HIDDEN)
+def comes_back(view=None, now_ms=NOW_MS, **facts):
+    """A producer with the trust of one that is gone, whose second batch hides an old record. True if it was
+    forwarded unread."""
+    before = Producer(view_of())
+    before.earns_trust()
+    producer = Producer(view or view_of(), replace(PEER, client_port=7, **facts), trust=before.trust)
+    producer.now_ms = now_ms
+    assert producer.sends()
+    return producer.sends(times=HIDDEN)
+
+
+@pytest.mark.parametrize(
+    ("facts", "is_trusted"),
+    [
+        ({}, True),
+        ({"now_ms": NOW_MS + PAUSE_MS}, True),
+        ({"now_ms": NOW_MS + PAUSE_MS + 1}, False),
+        ({"client_address": "192.0.2.99"}, False),
+        ({"principal": "User:another"}, False),
+        ({"client_software": "another/1.0"}, False),
+        ({"listener": "another"}, False),
+        ({"view": view_of(limits=replace(LIMITS, after_max_ms=2 * HOUR_MS))}, False),
+        ({"view": view_of(policy=Policy(help="Call us."))}, False),
+        ({"view": ADAPTIVE()}, False),
+    ],
+    ids=str,
+)
+def test_a_client_that_comes_back_keeps_its_trust_and_nobody_else_has_it(facts, is_trusted):
+    assert comes_back(**facts) is is_trusted
+
+
+def test_with_explicit_adaptive_each_connection_has_to_earn_its_own():
+    """The broker may accept what the policy rejects, so no client may lend its trust to another one."""
+    before = Producer()
+    before.earns_trust()
+    assert not Producer(trust=before.trust).sends(times=HIDDEN)
+
+
+def test_a_new_view_with_equal_limits_takes_no_trust_away_and_other_limits_do():
+    producer = Producer(view_of())
+    producer.earns_trust()
+    wider = replace(LIMITS, after_max_ms=2 * HOUR_MS)
+    for view, is_trusted in ((view_of(), True), (view_of(limits=wider), False)):
+        producer.session.feed(ViewChanged(view), producer.now_ms, producer.now_ms)
+        assert producer.sends()
+        assert producer.sends(times=HIDDEN) is is_trusted
+
+
+def test_a_bad_batch_costs_the_trust_of_all_connections_of_the_client_at_once():
+    one = Producer(view_of())
+    one.earns_trust()
+    two = Producer(view_of(), replace(PEER, client_port=7), trust=one.trust)
+    assert two.sends()
+    assert not two.sends(times=(NOW_MS, NOW_MS + 2 * HOUR_MS))
+    assert not one.sends(times=HIDDEN)
+
+
+def test_connections_of_a_client_earn_trust_together():
+    one = Producer(view_of())
+    for _ in range(TRUSTED_AFTER // 2 + 1):
+        two = Producer(view_of(), replace(PEER, client_port=7), trust=one.trust)
+        assert one.sends()
+        assert two.sends()
+        assert one.unread() == two.unread() == 0
+    assert one.sends()
+    assert one.sends(times=HIDDEN)
 
 
 NAMES = [{"client_id": "other"}, {"client_id": None}, {"transactional_id": "tx"}]
@@ -414,9 +478,9 @@ def test_a_rule_that_adds_the_time_of_arrival_reads_every_record():
 
 
 def test_a_batch_that_only_a_rule_in_audit_mode_would_reject_is_bad():
-    penalties, view = Penalties(), ADAPTIVE(mode=Mode.AUDIT)
+    penalties, view = Trust(), ADAPTIVE(mode=Mode.AUDIT)
     pipelined(penalties, view, produce({"t": {0: batch((NOW_MS, NOW_MS + 2 * HOUR_MS), LZ4)}}))
-    assert penalties.of(PEER.client_address).until_ms("t") == NOW_MS + READ_ALL_MS
+    assert penalties.penalties_of(PEER.client_address).until_ms("t") == NOW_MS + READ_ALL_MS
 
 
 def test_a_batch_that_only_the_candidate_would_reject_is_no_batch_in_order():

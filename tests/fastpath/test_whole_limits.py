@@ -94,7 +94,7 @@ def test_a_batch_may_stay_unread_only_if_the_broker_rejects_whatever_the_proxy_w
     who, before_ms, after_ms
 ):
     policy, known = world(who, before_ms, after_ms)
-    if resolve(policy, PEER, "t", known, None, NOW_MS).inspect_compressed is Inspect.ADAPTIVE:
+    if resolve(policy, PEER, "t", known, None, NOW_MS).inspect_compressed is Inspect.AUTO:
         at_broker = known.before_max_ms, known.after_max_ms, NOW_MS
         stored = {each for each in ODD if not is_out_of_range_in_java(each, *at_broker)}
         more = {each for each in stored if not is_allowed(who, before_ms, after_ms, each)}

@@ -94,10 +94,11 @@ def test_what_passes(policy, passes):
     ("policy", "may"),
     [
         (replace(KNOWN, inspect_compressed=Inspect.ADAPTIVE), True),
+        (replace(KNOWN, inspect_compressed=Inspect.AUTO), True),
         (replace(KNOWN, inspect_compressed=Inspect.ADAPTIVE, dead_letters=True), False),
         (replace(KNOWN, inspect_compressed=Inspect.ALL), False),
     ],
-    ids=["adaptive", "with copies of culprits", "all"],
+    ids=["adaptive", "auto", "with copies of culprits", "all"],
 )
 def test_a_compressed_batch_may_stay_unread_only_where_no_culprit_is_copied(policy, may):
     assert may_stay_unread(policy) is may

@@ -402,12 +402,12 @@ LOOSER, STRICTER = TimeLimit(10 * DAY_MS), TimeLimit(1)
 @pytest.mark.parametrize(
     ("policy", "known", "inspected"),
     [
-        (Policy(), KNOWN, Inspect.ADAPTIVE),
-        (Policy(candidate=DEFAULT_CANDIDATE), KNOWN, Inspect.ADAPTIVE),
-        (Policy(clock_tolerance_ms=5), KNOWN, Inspect.ADAPTIVE),
-        (Policy(rules=(rule(settings=RuleSettings(before=TimeLimit(None))),)), KNOWN, Inspect.ADAPTIVE),
-        (Policy(mode=Mode.AUDIT), KNOWN, Inspect.ADAPTIVE),
-        (Policy(), replace(KNOWN, timestamp_type=TimestampType.LOG_APPEND_TIME), Inspect.ADAPTIVE),
+        (Policy(), KNOWN, Inspect.AUTO),
+        (Policy(candidate=DEFAULT_CANDIDATE), KNOWN, Inspect.AUTO),
+        (Policy(clock_tolerance_ms=5), KNOWN, Inspect.AUTO),
+        (Policy(rules=(rule(settings=RuleSettings(before=TimeLimit(None))),)), KNOWN, Inspect.AUTO),
+        (Policy(mode=Mode.AUDIT), KNOWN, Inspect.AUTO),
+        (Policy(), replace(KNOWN, timestamp_type=TimestampType.LOG_APPEND_TIME), Inspect.AUTO),
         # the proxy alone would say it
         (Policy(rules=(rule(settings=RuleSettings(before=LOOSER)),)), KNOWN, Inspect.ALL),
         (Policy(rules=(rule(settings=RuleSettings(after=STRICTER)),)), KNOWN, Inspect.ALL),

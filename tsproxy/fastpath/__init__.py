@@ -19,6 +19,7 @@ same: a session with the fast path sends and counts what a session without it do
     AnswerFilter     how many bytes of what the broker sent may be forwarded
     Rejecter         the answers to requests that are rejected as an earlier one was
     Table            by topic: bounds, rejections, and what was counted
+    TopicTrust       how many compressed batches in a row were in order
     InFlight         the queue of requests in flight, which the fast path shares with the session
     Newest           the number of the newest view: without it, nothing is forwarded or rejected
     Rejection        a rejection that may be repeated
@@ -39,6 +40,7 @@ from tsproxy.fastpath._native import (
     Rejecter,
     RequestFilter,
     Table,
+    TopicTrust,
 )
 from tsproxy.fastpath.forwarded import ForwardedBatch, ForwardedFetch, ForwardedProduce, ForwardedRelay
 from tsproxy.fastpath.rejection import Rejection
@@ -56,4 +58,5 @@ __all__ = [
     "Rejection",
     "RequestFilter",
     "Table",
+    "TopicTrust",
 ]

@@ -85,7 +85,8 @@ class Inspect(StrEnum):
 
     ALL = "all"
     AUTO = "auto"
-    """`adaptive` for a topic whose brokers reject all that the proxy would reject, else `all`."""
+    """`adaptive` for a topic whose brokers reject all that the proxy would reject, else `all`. Only in the
+    first case has a TopicPolicy this value."""
     ADAPTIVE = "adaptive"
     """All batches, until a hundred in a row were in order. Then one batch of a hundred is read, and the
     others are judged by their header."""

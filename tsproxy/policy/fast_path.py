@@ -36,7 +36,7 @@ def fast_path_bounds(policy: TopicPolicy) -> FastPathBounds | None:
 def may_stay_unread(policy: TopicPolicy) -> bool:
     """True if the header of a compressed batch may be enough to judge it, for a topic that has bounds. If a
     rule copies culprits, the proxy must find them before the broker does."""
-    return policy.inspect_compressed is Inspect.ADAPTIVE and not policy.dead_letters
+    return policy.inspect_compressed in (Inspect.AUTO, Inspect.ADAPTIVE) and not policy.dead_letters
 
 
 def only_limits_matter(policy: TopicPolicy) -> bool:

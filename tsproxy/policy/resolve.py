@@ -242,7 +242,7 @@ def _file_limits(
 
 
 def _inspected(policy: Policy, known: TopicLimits | None, found: TopicPolicy) -> Inspect:
-    """Which compressed batches are read with `auto`.
+    """AUTO, or ALL if every compressed batch must be read with `auto`.
 
     A broker reads every record. So all batches are read only where the proxy would say something that the
     broker does not: its limits are stricter than the broker's, a candidate was asked for, or its error texts
@@ -256,7 +256,7 @@ def _inspected(policy: Policy, known: TopicLimits | None, found: TopicPolicy) ->
     # header shows that there is none.
     is_older_rejected = limits.is_before_own and limits.before_max_ms is not None
     is_newer_rejected = is_wider(known.after_max_ms, limits.after_max_ms)
-    return Inspect.ALL if is_older_rejected or is_newer_rejected else Inspect.ADAPTIVE
+    return Inspect.ALL if is_older_rejected or is_newer_rejected else Inspect.AUTO
 
 
 def _candidate(

@@ -28,10 +28,12 @@ from tsproxy.fastpath import (
     Rejection,
     RequestFilter,
     Table,
+    TopicTrust,
 )
 from tsproxy.model.bounded import Ceiling, Owner
 from tsproxy.model.kafka import ApiKey, Codec, is_topic_name
 from tsproxy.model.outcome import Peer, VerdictName
+from tsproxy.model.policy import Inspect, TopicPolicy
 from tsproxy.model.records import RecordFacts
 from tsproxy.model.verdict import Accept, Reject, TopicLimits
 from tsproxy.model.view import SessionLimits, Unchanged
@@ -39,10 +41,10 @@ from tsproxy.policy.context import is_recompressed
 from tsproxy.policy.fast_path import fast_path_bounds, may_stay_unread, repeatable_rejection
 from tsproxy.session.budget import BudgetExceededError, DecompressionBudget
 from tsproxy.session.fresh_limits import FreshLimits
-from tsproxy.session.penalties import Penalties
 from tsproxy.session.policies import MAX_UNKNOWN, Policies
 from tsproxy.session.slots import BlankNodes, BookProduce, PassThrough
 from tsproxy.session.throttle import Throttle
+from tsproxy.session.trust import Trust
 from tsproxy.session.verdict import PartitionVerdict, RequestVerdict
 from tsproxy.wire.answers import AnswerStream
 from tsproxy.wire.apis import APIS
@@ -123,11 +125,9 @@ def _verdict_on(forwarded: ForwardedProduce) -> RequestVerdict:
 class FastPath:
     """The fast path of one session. `relayed` is made by `relayed_but` from the session's routes; `limits`
     bound the frames of the fast path like the session's frames; `throttle` counts what rejections cost, and
-    `penalties` what bad batches do."""
+    `trust` what good and bad batches do."""
 
-    def __init__(
-        self, relayed: bytes, limits: SessionLimits, throttle: Throttle, penalties: Penalties
-    ) -> None:
+    def __init__(self, relayed: bytes, limits: SessionLimits, throttle: Throttle, trust: Trust) -> None:
         self.slots = InFlight(slot_of)
         """The queue of requests in flight, which the session uses as well."""
         self.requests = RequestFilter(
@@ -136,7 +136,7 @@ class FastPath:
         self.answers = AnswerFilter(self.slots)
         self.rejecter = Rejecter(self.requests)
         """The caller must try it before `requests`. The session tries it on the bytes that it gets itself."""
-        self._throttle, self._penalties = throttle, penalties
+        self._throttle, self._trust = throttle, trust
         self._retired: list[Table] = []
         self._held_bytes: int | None = None
         """None if it must be added up again."""
@@ -221,12 +221,20 @@ class FastPath:
             span = fast_path_bounds(policy)  # not of the verdict's policy: that may be of an earlier view
             if span is not None:
                 bounds_ms = span.before_max_ms, span.after_max_ms
-                table.add(topic, policy.limits, *bounds_ms, topic_id, may_stay_unread(policy))
+                trust = self._trust_of(table, topic, policy) if may_stay_unread(policy) else None
+                table.add(topic, policy.limits, *bounds_ms, topic_id, trust)
+
+    def _trust_of(self, table: Table, topic: str, policy: TopicPolicy) -> TopicTrust:
+        """The trust of the client; that of this table alone if the broker may accept what the policy
+        rejects. Otherwise a client could lend its trust to another one at its address."""
+        if policy.inspect_compressed is not Inspect.AUTO:
+            return TopicTrust()
+        return self._trust.of(table.peer, table.transactional_id, topic, policy)
 
     def learn_bad(self, verdict: RequestVerdict, topics: Collection[str]) -> None:
         """Batches of these topics were bad: read every compressed batch of these topics for a while, on all
         connections of the address."""
-        self._penalties.add(verdict.peer.client_address, topics, verdict.now_ms)
+        self._trust.punish(verdict.peer.client_address, topics, verdict.now_ms)
 
     def learn_rejection(self, verdict: RequestVerdict, policies: Policies, fresh_limits: FreshLimits) -> None:
         """Repeat the rejections of this request from now on. No batch of this request was forwarded.
@@ -289,7 +297,7 @@ class FastPath:
                 partial(_read_compressed, limits),
                 None if most_ms is None else _throttle_of(self._throttle, verdict.peer, most_ms),
                 _names_ids(verdict),
-                penalties=self._penalties.of(verdict.peer.client_address),
+                penalties=self._trust.penalties_of(verdict.peer.client_address),
             )
             self.requests.table = table
         return table

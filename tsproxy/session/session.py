@@ -47,7 +47,6 @@ from tsproxy.session.lifetime import (
     End,
     Lifetime,
 )
-from tsproxy.session.penalties import Penalties
 from tsproxy.session.produce.flow import ProduceFlow
 from tsproxy.session.reading import AnswerRead, NodeWanted, Unreadable
 from tsproxy.session.requests import RELAYED, LastRequest, Requests
@@ -55,6 +54,7 @@ from tsproxy.session.state import State
 from tsproxy.session.states import Cause, SessionState
 from tsproxy.session.throttle import Throttle
 from tsproxy.session.topic_names import NamesOnly
+from tsproxy.session.trust import Trust
 from tsproxy.session.verdict import Judged
 from tsproxy.wire.frames import Unfinished
 
@@ -70,13 +70,13 @@ class Session:
         is_connected: bool = True,
         uses_fast_path: bool = False,
         throttle: Throttle | None = None,
-        penalties: Penalties | None = None,
+        trust: Trust | None = None,
         names_only: NamesOnly | None = None,
         fresh_limits: FreshLimits | None = None,
     ) -> None:
         """`is_connected` is False if the broker is still being connected: then `BrokerConnected` follows.
 
-        All sessions of a process share `throttle`, `penalties`, `names_only` and `fresh_limits`, because a
+        All sessions of a process share `throttle`, `trust`, `names_only` and `fresh_limits`, because a
         client may have several sessions. Tests turn the fast path off, to compare.
         """
         throttle = throttle if throttle is not None else Throttle()
@@ -88,8 +88,8 @@ class Session:
         keeps it until the rest has come. So the caller assembles a large request, not the session.
         """
         if uses_fast_path:
-            penalties = penalties if penalties is not None else Penalties()
-            self.fast_path = FastPath(RELAYED, view.limits, throttle, penalties)
+            trust = trust if trust is not None else Trust()
+            self.fast_path = FastPath(RELAYED, view.limits, throttle, trust)
         names_only = names_only if names_only is not None else NamesOnly()
         fresh_limits = fresh_limits if fresh_limits is not None else FreshLimits()
         self._state = State(peer, view, self.fast_path, throttle, names_only, fresh_limits)

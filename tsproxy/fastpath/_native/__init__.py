@@ -5,6 +5,15 @@ from tsproxy.fastpath._native.in_flight import InFlight
 from tsproxy.fastpath._native.rejecter import Rejecter
 from tsproxy.fastpath._native.rejections import Freshness
 from tsproxy.fastpath._native.requests import Newest, RequestFilter
-from tsproxy.fastpath._native.table import Table
+from tsproxy.fastpath._native.table import Table, TopicTrust
 
-__all__ = ["AnswerFilter", "Freshness", "InFlight", "Newest", "Rejecter", "RequestFilter", "Table"]
+__all__ = [
+    "AnswerFilter",
+    "Freshness",
+    "InFlight",
+    "Newest",
+    "Rejecter",
+    "RequestFilter",
+    "Table",
+    "TopicTrust",
+]

@@ -67,6 +67,10 @@ class Freshness:
     asked_ms: int
     until_ms: int
 
+class TopicTrust:
+    """The compressed batches of a client and a topic that were read and in order, one after the other
+    (`fastpath.adaptive`). The connections of the client share it."""
+
 class Table:
     """A row for each topic of one connection, made for one `peer` and `transactional_id`.
 
@@ -75,7 +79,7 @@ class Table:
     A row has the bounds that a batch must keep, and the counts of accepted batches. Batches of more than
     `records_per_batch` records take the slow path. So do compressed batches if there is no `read_compressed`.
     Rejections that may be repeated are stored beside the rows, by topic; `throttle` counts what they cost.
-    `seed` is for the random draw that decides which compressed batches of an adaptive row are read. While
+    `seed` is for the random draw that decides which compressed batches of a row with trust are read. While
     `penalties` has one for the topic of such a row, all of them are read.
     """
 
@@ -115,7 +119,7 @@ class Table:
         before_max_ms: int | None,
         after_max_ms: int | None,
         topic_id: bytes | None = None,
-        is_adaptive: bool = False,
+        trust: TopicTrust | None = None,
     ) -> None:
         """Forward batches of `topic` with times within the two limits, or with any times if both are None. If
         `is_adaptive`, not every compressed batch is read (`fastpath.adaptive`)."""

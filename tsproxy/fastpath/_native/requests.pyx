@@ -349,7 +349,7 @@ cdef class RequestFilter:
         """True if the batch may be judged by the times in its header. The base is the first record's time."""
         cdef int64_t base = peek_int64(at + 27)
         cdef Row* row = &self.table.rows[batch.row]
-        self.may_draw = self.may_draw or row.is_adaptive
+        self.may_draw = self.may_draw or row.trust != NULL
         if not self.table.may_stay_unread(row, now_ms):
             return False
         return batch.codec <= ZSTD and 0 <= base <= peek_int64(at + 35)

@@ -8,10 +8,7 @@ cdef struct Row:
     bint is_bounded
     int64_t before_max_ms  # below 0: unlimited
     int64_t after_max_ms
-    bint is_adaptive       # not every compressed batch must be read
-    int32_t in_order       # compressed batches that were read and accepted in a row
-    int64_t compressed_ms  # the clock at the last compressed batch
-    int64_t read_until_ms  # the topic's penalty: every compressed batch is read until the clock shows this
+    void* trust            # its TopicTrust, NULL if every compressed batch is read; `trusts` keeps it alive
     Counts counts
 
 cdef struct Batch:
@@ -25,6 +22,12 @@ cdef struct Batch:
     int64_t highest_ms
     int64_t producer_id
     int16_t producer_epoch
+
+
+cdef class TopicTrust:
+    cdef int32_t in_order       # compressed batches that were read and accepted in a row
+    cdef int64_t compressed_ms  # the clock at the last compressed batch
+    cdef int64_t read_until_ms  # the topic's penalty: every compressed batch is read until the clock shows this
 
 
 cdef class Table:
@@ -42,6 +45,7 @@ cdef class Table:
     cdef list keys
     cdef list topics
     cdef list limits
+    cdef list trusts
     cdef readonly object read_compressed
     cdef readonly object throttle
     cdef readonly object penalties     # a dict of the client's address; None for none
@@ -50,6 +54,6 @@ cdef class Table:
     cdef uint64_t random               # the state of the draw
 
     cdef Py_ssize_t row_of(self, const uint8_t* key, Py_ssize_t size, Py_ssize_t guess)
-    cdef int learn_penalty(self, Row* row) except -1
+    cdef int learn_penalty(self, Row* row, TopicTrust trust) except -1
     cdef bint may_stay_unread(self, Row* row, int64_t now_ms) except -1
     cdef int count_accepted(self, Batch* batch, int64_t request, int64_t now_ms) except -1

@@ -35,8 +35,12 @@ cdef bytes _raw(text):
 
 
 cdef inline void count_in_order(Row* row) noexcept:
-    if row.in_order < trusted_after:
-        row.in_order += 1
+    if row.trust != NULL and (<TopicTrust>row.trust).in_order < trusted_after:
+        (<TopicTrust>row.trust).in_order += 1
+
+
+cdef class TopicTrust:
+    pass
 
 
 cdef class Table:
@@ -50,6 +54,7 @@ cdef class Table:
         self.transactional_id_bytes = _raw(transactional_id)
         self.records_per_batch = min(records_per_batch, 0x7FFFFFFF)
         self.index, self.keys, self.topics, self.limits, self.rejections = {}, [], [], [], {}
+        self.trusts = []
         self.known_topics = []
         self.read_compressed, self.throttle, self.penalties = read_compressed, throttle, penalties
         self.random = (int.from_bytes(urandom(8), "big") if seed is None else seed) | 1  # never 0
@@ -78,7 +83,7 @@ cdef class Table:
             total += A_NAME + 2 * len(raw) + rejections.held_bytes()
         return total
 
-    def add(self, topic, limits, before_max_ms, after_max_ms, topic_id=None, is_adaptive=False):
+    def add(self, topic, limits, before_max_ms, after_max_ms, topic_id=None, TopicTrust trust=None):
         cdef bytes raw = topic_id or _raw(topic)
         cdef Py_ssize_t capacity
         cdef Row* rows
@@ -99,7 +104,7 @@ cdef class Table:
         row.key_size = PyBytes_GET_SIZE(raw)
         row.is_bounded = before_max_ms is not None or after_max_ms is not None
         row.before_max_ms, row.after_max_ms = before, after
-        row.is_adaptive = is_adaptive
+        row.trust = NULL if trust is None else <void*>trust
         begin(&row.counts)
         self.index[raw] = self.count
         self.keys.append(raw)
@@ -107,6 +112,7 @@ cdef class Table:
         self.topics.append(topic)
         self.known_topics.append(topic)
         self.limits.append(limits)
+        self.trusts.append(trust)
         self.count += 1
 
     def repeat(self, rejection):
@@ -146,25 +152,28 @@ cdef class Table:
         if at >= 0:
             count_in_order(&self.rows[at])
 
-    cdef int learn_penalty(self, Row* row) except -1:
+    cdef int learn_penalty(self, Row* row, TopicTrust trust) except -1:
         """Trust begins at 0 again if a batch of the topic was bad, on any connection of the client's address."""
         cdef int64_t until_ms
         if self.penalties is not None and PyDict_Size(self.penalties):
             until_ms = self.penalties.until_ms(self.topics[row - self.rows])
-            if until_ms > row.read_until_ms:
-                row.read_until_ms, row.in_order = until_ms, 0
+            if until_ms > trust.read_until_ms:
+                trust.read_until_ms, trust.in_order = until_ms, 0
         return 0
 
     cdef bint may_stay_unread(self, Row* row, int64_t now_ms) except -1:
         """True if a compressed batch that has come need not be read, only its header."""
-        cdef int64_t since_ms = now_ms - row.compressed_ms
-        if not row.is_adaptive:
+        cdef TopicTrust trust
+        cdef int64_t since_ms
+        if row.trust == NULL:
             return False
-        row.compressed_ms = now_ms
-        self.learn_penalty(row)
+        trust = <TopicTrust>row.trust
+        since_ms = now_ms - trust.compressed_ms
+        trust.compressed_ms = now_ms
+        self.learn_penalty(row, trust)
         if since_ms < 0 or since_ms > pause_ms:
-            row.in_order = 0
-        if row.in_order < trusted_after or now_ms < row.read_until_ms:
+            trust.in_order = 0
+        if trust.in_order < trusted_after or now_ms < trust.read_until_ms:
             return False
         self.random ^= self.random >> 12  # xorshift64*: its high bits are good
         self.random ^= self.random << 25

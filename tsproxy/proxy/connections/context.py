@@ -19,9 +19,9 @@ from tsproxy.proxy.metrics.results import ConnectionResults
 from tsproxy.proxy.notes import Notes
 from tsproxy.proxy.pipe import Buffers
 from tsproxy.session.fresh_limits import FreshLimits
-from tsproxy.session.penalties import Penalties
 from tsproxy.session.throttle import Throttle
 from tsproxy.session.topic_names import NamesOnly
+from tsproxy.session.trust import Trust
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class ConnectionContext:
     fresh_limits: FreshLimits = field(default_factory=FreshLimits)
     names_only: NamesOnly = field(default_factory=NamesOnly)
     throttle: Throttle = field(default_factory=Throttle)
-    penalties: Penalties = field(default_factory=Penalties)
+    trust: Trust = field(default_factory=Trust)
     judges: JudgePool = field(default_factory=JudgePool)
     decoders: Executor = field(default_factory=lambda: DaemonThreads(DECODERS, "decoder"))
     results: ConnectionResults = field(default_factory=lambda: ConnectionResults(Clock()))

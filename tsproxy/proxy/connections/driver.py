@@ -119,7 +119,7 @@ class SessionDriver:
             is_connected=False,
             uses_fast_path=True,
             throttle=context.throttle,
-            penalties=context.penalties,
+            trust=context.trust,
             names_only=context.names_only,
             fresh_limits=context.fresh_limits,
         )
