@@ -31,7 +31,7 @@ machine:
 COMPILER = $(firstword $(if $(filter environment command,$(origin CC)),$(CC),$(shell $(PYTHON) -c 'import sysconfig; print(sysconfig.get_config_var("CC"))')))
 
 .venv/stamp: requirements.lock pyproject.toml setup.py $(wildcard tsproxy/wire/readers/_native/*.p[xy][dx] tsproxy/fastpath/_native/*.p[xy][dx] tsproxy/proxy/pipe/*.pyx) | machine
-	@echo "Installing the packages of requirements.lock into .venv: 535 MB, once. This takes some minutes."
+	@echo "Installing the packages of requirements.lock into .venv: 590 MB, once. This takes some minutes."
 	@$(PYTHON) -m venv .venv
 	@$(BIN)/python -m deploy.install -r requirements.lock
 	@echo "Compiling tsproxy's native code: a minute or two."
