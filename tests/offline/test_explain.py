@@ -44,8 +44,8 @@ def test_the_document_shows_what_it_says(explained, command, said):
     assert explained(*shlex.split(command)[4:]) == said
 
 
-def test_two_are_shown():
-    assert len(SHOWN) == 2
+def test_one_is_shown():
+    assert len(SHOWN) == 1
 
 
 def test_who_sends_decides_which_rule(explained):
