@@ -30,7 +30,9 @@ Arguments: TypeAlias = "argparse._ActionsContainer"
 def add_command(commands: Commands, name: str, purpose: str, examples: str) -> argparse.ArgumentParser:
     """Add a command, and return its parser. The help shows the examples as they are."""
     as_it_is = argparse.RawDescriptionHelpFormatter
-    return commands.add_parser(name, help=purpose, epilog=examples, formatter_class=as_it_is)
+    parser = commands.add_parser(name, help=purpose, epilog=examples, formatter_class=as_it_is)
+    parser.set_defaults(parser=parser)
+    return parser
 
 
 def add_period(parser: Arguments, most_days: int = MAX_DAYS) -> None:

@@ -22,7 +22,7 @@ from spark_reports.exits import (
     SparkUnavailableError,
     UsageError,
 )
-from tsproxy.model.words import unknown_command
+from tsproxy.model.words import unknown_argument, unknown_command
 
 COMMANDS: Final = (daily, night, gate, what_if, trend, compact, doctor, render)
 _OWN_LINKS: Final = "report.json has the client_id and the principal of each producer, for links of your own"
@@ -39,6 +39,15 @@ REMOVED: Final[Mapping[str, str]] = MappingProxyType(
     }
 )
 """A command that was given up, or a command and its option (`daily --option`) -> what to do instead."""
+
+_SYNONYMS: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "--date": "--day --days --from --since --until",
+        "--input": "--decisions --log --logs --source",
+        "--output": "--dir --target",
+    }
+)
+"""An option -> names that others give it."""
 
 _FAILURES: Final = (
     SparkUnavailableError,
@@ -65,7 +74,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     root, commands = _parser()
     if (text := unknown_command(words, commands, REMOVED)) is not None:
         root.error(text)
-    options = root.parse_args(words)
+    options, unread = root.parse_known_args(words)
+    if unread:
+        options.parser.error(unknown_argument(unread[0], options.parser.format_usage(), _meant))
     if isinstance(sys.stdout, TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")  # a sign that the locale lacks must not prevent the report
     try:
@@ -93,6 +104,10 @@ def _forget_output() -> None:
 def _complain(text: str, code: int) -> int:
     sys.stderr.write(f"spark_reports: {text}\n")
     return code
+
+
+def _meant(option: str, known: Sequence[str]) -> list[str]:
+    return [each for each in known if option in _SYNONYMS.get(each, "").split()]
 
 
 def parser() -> argparse.ArgumentParser:

@@ -1,4 +1,4 @@
-"""A command that does not exist: the one that was meant, and status 2."""
+"""A command or an option that does not exist: the one that was meant, and status 2."""
 
 import pytest
 
@@ -22,6 +22,32 @@ def test_a_misspelt_command_is_answered_with_the_one_that_was_meant(word, says):
     assert result.returncode == 2
     assert says in result.stderr
     assert "Traceback" not in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (
+            "tsproxy run --bootstrap-server h:1",
+            "--bootstrap-server: unknown option; did you mean '--upstream'? ",
+        ),
+        ("tsproxy scan --brokers=h:1", "scan: error: --brokers: unknown option; did you mean '--upstream'? "),
+        ("tsproxy doctor --upstream h:1 --bind h:2", "--bind: unknown option; did you mean '--listen'? "),
+        ("tsproxy run --upstram h:1", "--upstram: unknown option; did you mean '--upstream'? "),
+        ("tsproxy run --mode audit", "--mode: unknown option; did you mean '--set policy.mode=…'? Allowed"),
+        ("tsproxy check --config a", "check: error: --config: unknown option; Allowed here: --json, "),
+        ("tsproxy check a b", "tsproxy check: error: b: unknown argument\n"),
+        (
+            "spark_reports daily --input a --output b --day c",
+            "--day: unknown option; did you mean '--date'? ",
+        ),
+    ],
+)
+def test_an_option_of_another_name_is_answered_with_the_one_that_was_meant(words, says):
+    result = run_command(*words.split())
+
+    assert result.returncode == 2
+    assert says in result.stderr
 
 
 @pytest.mark.parametrize("words", [[], ["--help"], ["--version"], ["check", "--help"]])

@@ -13,10 +13,10 @@ from typing import Final
 from tsproxy import __version__
 from tsproxy.commands import check, decisions, doctor, explain, health, run, scan
 from tsproxy.commands.exits import FAILED, MISTAKEN
-from tsproxy.commands.options import add_command
+from tsproxy.commands.options import add_command, meant
 from tsproxy.commands.removed import REMOVED
 from tsproxy.config import ConfigError
-from tsproxy.model.words import unknown_command
+from tsproxy.model.words import unknown_argument, unknown_command
 
 COMMANDS: Final = {
     "doctor": doctor,
@@ -43,7 +43,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     root = parser()
     if (text := unknown_command(words, COMMANDS, REMOVED)) is not None:
         root.error(text)
-    options = root.parse_args(words)
+    options, unread = root.parse_known_args(words)
+    if unread:
+        options.parser.error(unknown_argument(unread[0], options.parser.format_usage(), meant))
     command: Callable[[argparse.Namespace], int] = options.command
     try:
         return command(options)

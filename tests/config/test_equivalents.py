@@ -1,11 +1,15 @@
-"""Durations and sizes as other programs write them: the error says how they are written here."""
+"""Durations, sizes and keys as other programs write them: the error says how they are written here."""
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.config.files import SMALLEST, config_of, problems_of
+from tsproxy.config.keys import SectionKeys
 from tsproxy.config.kinds import BOUND, DURATION, SIZE, TOLERANCE
+from tsproxy.config.load import _unknown
+from tsproxy.config.synonyms import SYNONYMS
+from tsproxy.config.tree import TREE
 from tsproxy.model.policy import TimeLimit
 
 LONG_MAX = 2**63 - 1
@@ -134,12 +138,36 @@ def test_of_a_password_no_character_is_told(password):
     assert "U+" not in told
 
 
-def test_what_other_files_call_a_key_is_told_by_its_name_here():
-    told = "\n".join(
-        problems_of("bootstrap.servers: a:1\nlog.message.timestamp.after.max.ms: 1\nbootstrap-servers: x\n")
-    )
-    assert told.count("did you mean 'upstream.bootstrap_servers'?") == 2
-    assert "did you mean 'policy.defaults.message.timestamp.after.max.ms'?" in told
+def sections(keys=TREE):
+    yield keys
+    for below in keys.below.values():
+        if isinstance(below, SectionKeys):
+            yield from sections(below)
+
+
+@pytest.mark.parametrize(("key", "others"), SYNONYMS.items())
+def test_what_other_files_call_a_key_is_told_by_its_name_here(key, others):
+    """Wherever the key is allowed, each other name of it leads to it, unless it is itself a key there."""
+    here = [keys for keys in sections() if key in keys.below]
+    assert here, "no section has this key"
+    for keys in here:
+        for name in {*others.split()} - keys.below.keys():
+            assert _unknown(name, keys).startswith(f"unknown key; did you mean {key!r}? "), (keys.path, name)
+
+
+@pytest.mark.parametrize(
+    ("line", "key"),
+    [
+        ("bootstrap.servers: a:1", "upstream.bootstrap_servers"),
+        ("bootstrapServers: a:1", "upstream.bootstrap_servers"),
+        ("brokers: a:1", "upstream.bootstrap_servers"),
+        ("listen_address: a:1", "listeners[].bind"),
+        ("log.message.timestamp.after.max.ms: 1", "policy.defaults.message.timestamp.after.max.ms"),
+        ("ssl.truststore.location: /ca", "upstream.tls.ca"),
+    ],
+)
+def test_a_key_of_another_section_is_told_with_its_path(line, key):
+    assert f"did you mean {key!r}?" in problems_of(f"{line}\n")[0]
 
 
 BROKEN = {

@@ -2,13 +2,15 @@
 
 import argparse
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from pathlib import Path
 from typing import Final, TypeVar
 
 from tsproxy.config import Config, Document, empty_document, load, put_setting, read_yaml
 from tsproxy.config.document import Items, Scalar, Section
 from tsproxy.config.problems import shown
+from tsproxy.config.synonyms import names_here
+from tsproxy.config.tree import paths_of
 from tsproxy.config.values import whole_number
 
 T = TypeVar("T")
@@ -19,9 +21,11 @@ _NO_BROKER: Final = "127.0.0.1:1"
 def add_command(
     commands: "argparse._SubParsersAction[argparse.ArgumentParser]", name: str, text: str, examples: str
 ) -> argparse.ArgumentParser:
-    return commands.add_parser(
+    parser = commands.add_parser(
         name, help=text, epilog=examples, formatter_class=argparse.RawDescriptionHelpFormatter
     )
+    parser.set_defaults(parser=parser)
+    return parser
 
 
 def add_cluster(parser: argparse.ArgumentParser) -> None:
@@ -64,6 +68,15 @@ def add_proxy(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--decisions", metavar="DIR", help="folder of the decision log (tsproxy-decisions)")
     parser.add_argument("--workers", metavar="N", help="processes that share the ports (1)")
     parser.add_argument("--set", metavar="KEY=VALUE", action="append", default=[], help="any other key")
+
+
+def meant(option: str, known: Container[str]) -> list[str]:
+    """The options among `known` that set the key which `option` may mean: `--brokers` is `--upstream`."""
+    paths = paths_of(names_here(option.removeprefix("--")))
+    flags = {"listeners[].bind": "--listen", **{key: f"--{flag}" for flag, key in PROXY_KEYS.items()}}
+    own = [flags[path] for path in paths if flags.get(path) in known]
+    rest = [f"--set {path}=…" for path in paths if "[]" not in path and "--set" in known]
+    return own + rest
 
 
 def proxy_document(parser: argparse.ArgumentParser, options: argparse.Namespace) -> Document:

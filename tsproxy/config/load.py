@@ -11,7 +11,8 @@ from tsproxy.config.parsed import Parsed
 from tsproxy.config.problems import HIDDEN, ConfigError, Problem, shown
 from tsproxy.config.removed import removed
 from tsproxy.config.settings import Config
-from tsproxy.config.tree import KEYS, TREE, join, steps_of
+from tsproxy.config.synonyms import names_here
+from tsproxy.config.tree import TREE, join, paths_of, steps_of
 from tsproxy.model.words import likely, unknown
 
 
@@ -163,10 +164,9 @@ def _unknown(name: str, keys: SectionKeys) -> str:
     if sections and _leads_to_key([*sections, leaf], keys):
         opened = "".join(f"{section}: {{ " for section in sections)
         return f"unknown key; write a section for each dot: {opened}{leaf}: …{' }' * len(sections)}"
-    # Variants of the name, as in Kafka's own files, in flags and in other languages.
-    names = {name, name.replace(".", "_").replace("-", "_"), name.removeprefix("log.")}
-    elsewhere = [key.path for key in KEYS if steps_of(key.path)[-1] in names]
-    return unknown("key", name, keys.below, elsewhere)
+    names = names_here(name)
+    here = [each for each in keys.below if each in names]
+    return unknown("key", name, keys.below, [*here, *paths_of(names)])
 
 
 def _leads_to_key(steps: Iterable[str], keys: SectionKeys) -> bool:

@@ -1,6 +1,6 @@
 """The declared keys, as a tree (`TREE`) and as a list (`KEYS`). Documents are read along the tree."""
 
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from dataclasses import replace
 from typing import Final
 
@@ -63,3 +63,8 @@ OPTIONAL: Final = tuple(
     each for each in _all_below(TREE) if isinstance(each, SectionKeys) and each.is_optional
 )
 """Sections that may be left out, and lists that may be empty."""
+
+
+def paths_of(names: Container[str]) -> list[str]:
+    """The paths of all keys whose last name is one of these."""
+    return [key.path for key in KEYS if steps_of(key.path)[-1] in names]

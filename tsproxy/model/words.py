@@ -3,7 +3,8 @@
 `tests/test_numbers.py` finds a noun that is plural whatever its number is.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from difflib import get_close_matches
 from typing import Final
@@ -41,6 +42,17 @@ def unknown_command(
         if name in removed:
             return f"{name}: was removed: {removed[name]}"
     return None if word in names else f"{word}: {unknown('command', word, names)}"
+
+
+def unknown_argument(
+    argument: str, usage: str, meant: Callable[[str, Sequence[str]], Sequence[str]] = lambda *_: ()
+) -> str:
+    """The text about an argument that a command does not have. `usage` names the options that it has; `meant`
+    returns those among them that the argument may mean."""
+    name, options = argument.partition("=")[0], re.findall(r"--[a-z0-9-]+", usage)
+    if not name.startswith("-"):
+        return f"{argument}: unknown argument"
+    return f"{name}: {unknown('option', name, options, meant(name, options))}"
 
 
 _LAST_DATED_MS: Final = 253_402_300_799_999
