@@ -55,7 +55,7 @@ def test_no_text_of_librdkafka_has_a_text_of_the_broker():
     assert "is out of range" not in texts["librdkafka"] + texts["librdkafka transaction"] + texts[KCAT]
 
 
-GUIDE = Path(__file__).parents[2] / "docs" / "guide" / "for-producers.md"
+GUIDE = Path(__file__).parents[2] / "docs" / "guide" / "producer-clients.md"
 
 
 def quoted_in_the_guide():

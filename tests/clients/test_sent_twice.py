@@ -1,6 +1,6 @@
 """A record is stored, the answer to it is lost, and another record of the same producer is rejected.
 
-for-producers.md says what each client does then. It is the client's doing: librdkafka does the same with
+producer-clients.md says what each client does then. It is the client's doing: librdkafka does the same with
 the broker alone. Brokers, proxies and clients are real ones. A relay before them loses the answer.
 """
 

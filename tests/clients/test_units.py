@@ -1,4 +1,4 @@
-"""The lines of for-producers.md that convert a time: each gives the same instant in its own language."""
+"""The lines of producer-clients.md that convert a time: each gives the same instant in its own language."""
 
 import re
 import shutil
@@ -11,7 +11,7 @@ import pytest
 
 from tsproxy.testing.java import source_command
 
-PAGE = Path(__file__).parents[2] / "docs" / "guide" / "for-producers.md"
+PAGE = Path(__file__).parents[2] / "docs" / "guide" / "producer-clients.md"
 INSTANT_MS = 1_796_083_200_000
 SECONDS = INSTANT_MS // 1_000
 MICROSECONDS, NANOSECONDS = INSTANT_MS * 1_000, INSTANT_MS * 1_000_000
