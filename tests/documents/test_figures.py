@@ -60,7 +60,7 @@ PROMISED = {
         f"A warning comes {WARNED_EARLY_S * S / DAY_MS:.0f} days before the end",
         f"claims of more than {MAX_CLAIMS_BYTES >> 10} KiB",
         f"A frame of such a client has at most {SASL_FRAME >> 10} KiB",
-        f"The proxy uses a token again until {100 * _RENEWED_AT:.0f} % of its lifetime is over",
+        f"The proxy uses a token again until {100 * _RENEWED_AT:.0f}% of its lifetime is over",
         f"by default this machine alone (`admin.bind: {CONFIG.admin.bind}`)",
         f"The port serves {MAX_CONNECTIONS} connections, {MAX_OF_AN_ADDRESS} of them from one address",
         f"A request must come within {word(HEAD_S)} second.",
