@@ -27,6 +27,7 @@ from benchmarks.spark_jobs import (
     JOBS,
     MASTER,
     QUESTION,
+    READERS,
     SUBMITTED,
     Figures,
     later_compilation,
@@ -156,7 +157,7 @@ def main() -> int:
     parser.add_argument("--lines", type=int, default=10_000_000, help="for compact (default 10 million)")
     parser.add_argument("--rows", type=int, default=2_000_000, help="counters of the day (default 2 million)")
     parser.add_argument("--print", action="store_true", help="print the page's part instead of writing it")
-    parser.add_argument("--job", choices=(*JOBS, QUESTION, SUBMITTED), help=argparse.SUPPRESS)
+    parser.add_argument("--job", choices=(*JOBS, *READERS, SUBMITTED), help=argparse.SUPPRESS)
     parser.add_argument(
         "--place", type=Path, default=Path(tempfile.gettempdir()), help="a folder with enough space"
     )

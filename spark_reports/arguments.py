@@ -18,8 +18,6 @@ _YEARS: Final = (1970, 9998)
 """The first and the last year of a period. The log has no other years, and Python also has dates for the day
 before and the day after them."""
 
-NO_ROLLUP: Final = "`daily --rollup` writes it, a day each time"
-
 TABLES: Final = ("parquet", "delta", "iceberg")
 """The forms of tables, as in `store.TABLES`, which cannot be imported without pyspark."""
 
@@ -191,5 +189,4 @@ def add_question(parser: argparse.ArgumentParser) -> None:
     add_period(parser, MANY_DAYS)
     parser.add_argument("--rollup", required=True, metavar="DIR", help="as given to `daily --rollup`")
     parser.add_argument("--top", type=positive, default=20, metavar="N", help="producers listed (default 20)")
-    add_master(parser)
     parser.add_argument("--json", action="store_true", help="print the answer as JSON")

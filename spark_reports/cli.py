@@ -19,6 +19,7 @@ from spark_reports.exits import (
     LinesWouldVanishError,
     NotAReportError,
     NothingToReportError,
+    RollupUnreadableError,
     SparkUnavailableError,
     UsageError,
 )
@@ -32,6 +33,7 @@ REMOVED: Final[Mapping[str, str]] = MappingProxyType(
         "kafka-console-consumer.sh writes the values of decisions.topic as lines of a file",
         "night --lineage": "OpenLineage's own listener for Spark sends the events, by settings of Spark "
         "(docs/guide/reports.md)",
+        **dict.fromkeys(("trend --master", "what-if --master", "gate --master"), "it runs without Spark"),
         "daily --link-template": _OWN_LINKS,
         "night --link-template": _OWN_LINKS,
         "compact --input-format": "it reads the decision log itself, which is JSON lines",
@@ -54,6 +56,7 @@ _FAILURES: Final = (
     NothingToReportError,
     LinesWouldVanishError,
     NotAReportError,
+    RollupUnreadableError,
     OSError,
 )
 

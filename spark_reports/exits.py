@@ -27,6 +27,10 @@ class SparkUnavailableError(Exception):
     """Spark did not start, or failed; the text says why and what to do."""
 
 
+class RollupUnreadableError(Exception):
+    """A file that a reader needs is damaged, or its store does not answer; the text names the place."""
+
+
 class LinesWouldVanishError(Exception):
     """A run would replace a partition by one that lacks some of its lines; the text says of which days."""
 

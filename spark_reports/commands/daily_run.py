@@ -60,7 +60,7 @@ def made(spark: "SparkSession", publication: Publication, source: "Source") -> R
             drifts = sums.drifts.unionByName(rollup.left_out(sums.rolled))
             rollup.store(drifts, publication.rollup, "drift", first, last)
             week_before = last - timedelta(days=DAYS_BEFORE)
-            known = rollup.stored(spark, publication.rollup, "producers", first=week_before, last=last)
+            known = rollup.known(spark, publication.rollup, week_before, last)
         owners = publication.owners if isinstance(publication.owners, Owners) else None
         found = tables.collect(sums, publication.top, known, owners)
         processes = {} if known is None else sums.processes

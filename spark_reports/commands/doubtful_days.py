@@ -1,6 +1,7 @@
 """Sentences about days of the rollup whose numbers may be incomplete, for `trend` and `what-if`."""
 
 from collections.abc import Collection, Iterator, Mapping
+from datetime import date, timedelta
 
 from spark_reports.log.completeness import State
 from spark_reports.report.history import NOT_OVER, DayFacts
@@ -20,6 +21,12 @@ def sentences(facts: Mapping[str, DayFacts], there: Collection[str]) -> Iterator
             f"The rollup does not say whether the log of {days} is complete: an earlier release wrote it. "
             "Run `daily --rollup` again for these days."
         )
+
+
+def missing_days(first: date, last: date, there: Collection[str]) -> list[str]:
+    """The days from `first` to `last`, such as `2026-11-20`, that are not in `there`."""
+    days = (first + timedelta(days=n) for n in range((last - first).days + 1))
+    return [day.isoformat() for day in days if day.isoformat() not in there]
 
 
 def without_records(facts: Mapping[str, DayFacts]) -> list[str]:

@@ -39,11 +39,11 @@ _CHARS: Final = 300
 """The most characters of one cause: it may hold the long name of a temporary file."""
 
 
-def explained(texts: Sequence[str], more: str = "") -> str:
-    """One line from the texts of a failure and of its causes, with advice, else `more`."""
+def explained(texts: Sequence[str]) -> str:
+    """One line from the texts of a failure and of its causes, with advice."""
     lines = dict.fromkeys(map(_in_a_line, texts))
     whole = "\n".join(texts)
-    advice = next((advice for pattern, advice in _ADVICE if re.search(pattern, whole)), more)
+    advice = next((advice for pattern, advice in _ADVICE if re.search(pattern, whole)), "")
     line = ": ".join(text.removesuffix(".") for text in lines)
     return f"{line}. {advice}" if advice else line
 

@@ -1,7 +1,7 @@
 """`spark_reports gate`: the quality gates of a report that exists, without a second run of `daily`.
 
 A scheduler runs it as a task of its own. A retry does not change a gate that tripped, but may help a run that
-failed. A report on this machine needs no Spark.
+failed. It needs no Spark.
 """
 
 import argparse
@@ -9,7 +9,6 @@ from typing import Final
 
 from spark_reports import arguments
 from spark_reports.commands import daily_run
-from spark_reports.commands.spark_run import spark_at_work
 from spark_reports.report.files import local, read_report, report_of
 from spark_reports.report.shape import Report
 
@@ -23,7 +22,6 @@ def add(commands: arguments.Commands) -> None:
     parser = arguments.add_command(commands, "gate", "the quality gates of a report that exists", _EXAMPLES)
     parser.add_argument("report", metavar="DIR", help=f"the folder of a report, or its {_FILE}")
     arguments.add_gates(parser, is_required=True)
-    arguments.add_master(parser)
     parser.set_defaults(run=run, quiet=False)
 
 
@@ -38,6 +36,6 @@ def _read(options: argparse.Namespace) -> Report:
     place = options.report if is_file else f"{options.report.rstrip('/')}/{_FILE}"
     if (here := local(place)) is not None:
         return read_report(here)
-    with spark_at_work(options) as spark:
-        [row] = spark.read.text(place, wholetext=True).collect()
-        return report_of(row["value"], place)
+    from spark_reports.report import stored  # pyarrow, which a report on this machine does not need
+
+    return report_of(stored.text(place), place)

@@ -216,7 +216,7 @@ class Publication:
         processes: Mapping[str, Set["Process"]] = MappingProxyType({}),
     ) -> tuple[Report, list[DayFacts]]:
         """The report with its history and links, and the facts of its days. `days`: the rows of
-        `rollup.days`. `before`: the facts that the rollup holds."""
+        `trend.days`. `before`: the facts that the rollup holds."""
         steps = [] if self.index is None else _below(self.index, self.output)
         page = "/".join([*steps, _PAGE]) if steps and "html" in self.formats else None
         first, last = (date.fromisoformat(report[key]) for key in ("first_day", "last_day"))

@@ -4,9 +4,9 @@ import argparse
 import logging
 import re
 import sys
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from datetime import date, timedelta
+from datetime import date
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, Final
 
@@ -34,7 +34,6 @@ def spark_at_work(
     options: argparse.Namespace,
     *,
     is_brief: bool = True,
-    not_there: str = "",
     writes: Sequence[str] = (),
 ) -> Iterator["SparkSession"]:
     """A Spark session, with progress on a terminal unless the command is to be quiet. `spark_session`
@@ -43,10 +42,10 @@ def spark_at_work(
     `writes`: the folders that will be written. Each folder is tested first; folders of this machine are
     tested before Spark starts.
 
-    Raises UsageError for an input that does not exist (`not_there` says how to make it), OSError for a folder
+    Raises UsageError for an input that does not exist, OSError for a folder
     of this machine that cannot be written, and SparkUnavailableError for all other failures of Spark.
     """
-    _require_there(options, not_there)
+    _require_there(options)
     for folder in writes:
         require_writable(folder)
     shows_progress = sys.stderr.isatty() and not options.quiet
@@ -64,7 +63,7 @@ def spark_at_work(
                 yield spark
         except PySparkException as error:
             if error.getCondition() in _NOT_THERE:
-                raise UsageError(explained([str(error)], not_there)) from error
+                raise UsageError(explained([str(error)])) from error
             raise SparkUnavailableError(f"Spark failed: {explained([str(error)])}") from error
         except Py4JJavaError as error:  # for example, a file cannot be read
             raise SparkUnavailableError(
@@ -72,13 +71,13 @@ def spark_at_work(
             ) from error
 
 
-def _require_there(options: argparse.Namespace, not_there: str) -> None:
+def _require_there(options: argparse.Namespace) -> None:
     """Raises UsageError for an input of this machine that does not exist: Spark needs seconds to find out."""
     if getattr(options, "input_format", "json") == "iceberg":  # a name in a catalog
         return
-    for path in [f"{options.rollup}/producers"] if not_there else getattr(options, "input", ()):
+    for path in getattr(options, "input", ()):
         if not _GLOB.search(path) and (here := local(path)) is not None and not here.exists():
-            raise UsageError(explained([f"{path} does not exist"], not_there))
+            raise UsageError(f"{path} does not exist")
 
 
 @contextmanager
@@ -144,9 +143,3 @@ def _days_of_files(inputs: Sequence[str]) -> Iterator[str]:
     for path in islice(files, _MAX_FILES):
         with suppress(ValueError):  # a file of somebody else
             yield date.fromisoformat(path.name.removeprefix("decisions-")[:8]).isoformat()
-
-
-def missing_days(first: date, last: date, there: Collection[str]) -> list[str]:
-    """The days from `first` to `last`, such as `2026-11-20`, that are not in `there`."""
-    days = (first + timedelta(days=n) for n in range((last - first).days + 1))
-    return [day.isoformat() for day in days if day.isoformat() not in there]

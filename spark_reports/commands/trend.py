@@ -8,9 +8,9 @@ from typing import Any, Final
 
 from spark_reports import arguments
 from spark_reports.commands import doubtful_days
-from spark_reports.commands.spark_run import missing_days, spark_at_work
+from spark_reports.commands.doubtful_days import missing_days
 from spark_reports.exits import OK, NothingToReportError
-from spark_reports.report import kept_days, words
+from spark_reports.report import kept_days, trend, words
 from spark_reports.report.shape import DAYS_BEFORE
 
 _EXAMPLE: Final = """example:
@@ -31,24 +31,20 @@ def add(commands: arguments.Commands) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Print the days up to the last day of the period, and the clients that changed on it."""
-    _, last = arguments.period_of(options)
-    with spark_at_work(options, not_there=arguments.NO_ROLLUP) as spark:
-        from spark_reports.log import frames
-        from spark_reports.report import rollup
+    from spark_reports.report import stored  # pyarrow, which other commands do without
 
-        first = last - timedelta(days=max(options.days - 1, DAYS_BEFORE))
-        stored = rollup.stored(spark, options.rollup, "producers", first=first, last=last)
-        known = frames.rows(rollup.days(stored))
-        facts = kept_days.read(spark, options.rollup, first, last)
-        changes = frames.rows(rollup.changes(stored, last).limit(options.top)) if len(known) > 1 else []
+    _, last = arguments.period_of(options)
+    first = last - timedelta(days=max(options.days - 1, DAYS_BEFORE))
+    rows = [*stored.producers(options.rollup, first, last)]
+    known, facts = trend.days(rows), stored.days(options.rollup, first, last)
+    changes = trend.changes(rows, last)[: options.top] if len(known) > 1 else []
     first = last - timedelta(days=options.days - 1)
-    rows = {day: _quiet(day) for day in doubtful_days.without_records(facts)} | {
-        row["day"]: row for row in known
-    }
-    shown = [rows[day] for day in sorted(rows) if day >= first.isoformat()]
+    quiet = {day: _quiet(day) for day in doubtful_days.without_records(facts)}
+    by_day = quiet | {row["day"]: row for row in known}
+    shown = [by_day[day] for day in sorted(by_day) if day >= first.isoformat()]
     if not shown:
         raise NothingToReportError(
-            f"the rollup {options.rollup} holds no day of {first}..{last} (UTC): {arguments.NO_ROLLUP}"
+            f"the rollup {options.rollup} holds no day of {first}..{last} (UTC): {kept_days.NO_ROLLUP}"
         )
     missing = missing_days(first, last, {day["day"] for day in shown})
     if options.json:

@@ -5,15 +5,16 @@ import json
 import re
 import sys
 from datetime import date
-from fnmatch import translate
 from typing import Any, Final
 
 from spark_reports import arguments
 from spark_reports.commands import doubtful_days
-from spark_reports.commands.spark_run import missing_days, spark_at_work
+from spark_reports.commands.doubtful_days import missing_days
 from spark_reports.exits import OK, NothingToReportError
+from spark_reports.log import grouping
 from spark_reports.log.completeness import period_text
 from spark_reports.report import kept_days, what_if, words
+from spark_reports.report.groups import TOTALS
 from spark_reports.report.what_if import Between, Beyond
 
 _EXAMPLES: Final = """examples:
@@ -37,26 +38,16 @@ def add(commands: arguments.Commands) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Print the answer. Without limits, it is a table of the limits that people use."""
+    from spark_reports.report import stored  # pyarrow, which other commands do without
+
     first, last = arguments.period_of(options)
-    with spark_at_work(options, not_there=arguments.NO_ROLLUP) as spark:
-        from pyspark.sql import functions as F  # noqa: N812  # the name that all of Spark's documentation uses
-
-        from spark_reports.log import frames
-        from spark_reports.report import groups, rollup
-
-        stored = rollup.stored(spark, options.rollup, "drift", first=first, last=last)
-        judged = rollup.stored(spark, options.rollup, "producers", first=first, last=last)
-        there = {row["day"] for row in frames.rows(judged.select("day").distinct())}
-        facts = kept_days.read(spark, options.rollup, first, last)
-        there |= set(doubtful_days.without_records(facts))
-        for column, glob in (("topic", options.topic), ("client_id", options.client)):
-            if glob is not None:
-                stored = stored.where(F.col(column).rlike(_java(glob)))
-        totals = frames.rows(frames.of_frame(groups.TOTALS, stored))
-        by_client = frames.rows(rollup.beyond_by_client(stored, options.after, options.before, options.top))
-    if not totals:
+    facts = stored.days(options.rollup, first, last)
+    there = stored.days_of(options.rollup, "producers", first, last)
+    there |= set(doubtful_days.without_records(facts))
+    rows = stored.drift(options.rollup, first, last, options.topic, options.client)
+    if not rows:
         raise NothingToReportError(_nothing(options, first, last, there))
-    answer = _answer(totals, by_client, options.after, options.before)
+    answer = _answer(rows, options.after, options.before, options.top)
     answer["missing_days"] = missing_days(first, last, there)
     answer["logs"] = doubtful_days.logs(facts)
     doubts = list(doubtful_days.sentences(facts, there))
@@ -68,7 +59,7 @@ def _nothing(options: argparse.Namespace, first: date, last: date, there: set[st
     """The error text for a question without an answer; `there`: the days that the rollup holds."""
     period = period_text(first, last)
     if not there:
-        return f"the rollup {options.rollup} holds nothing of {period} (UTC): {arguments.NO_ROLLUP}"
+        return f"the rollup {options.rollup} holds nothing of {period} (UTC): {kept_days.NO_ROLLUP}"
     globs = (("--topic", options.topic), ("--client", options.client))
     only = " and ".join(f"{name} {glob!r}" for name, glob in globs if glob)
     if not only:
@@ -77,8 +68,9 @@ def _nothing(options: argparse.Namespace, first: date, last: date, there: set[st
 
 
 def _answer(
-    totals: list[dict[str, Any]], by_client: list[dict[str, Any]], after_ms: int | None, before_ms: int | None
+    rows: list[dict[str, Any]], after_ms: int | None, before_ms: int | None, top: int
 ) -> dict[str, Any]:
+    totals = grouping.of_rows(TOTALS, rows)
     batches, records = what_if.whole(totals)
     nothing = Beyond(batches=Between(at_least=0, at_most=0), records=Between(at_least=0, at_most=0))
     ahead = nothing if after_ms is None else what_if.beyond(totals, "ahead", after_ms)
@@ -92,7 +84,7 @@ def _answer(
         "ahead": ahead,
         "behind": behind,
         "either": what_if.either(ahead, behind, batches, records),
-        "producers": by_client,
+        "producers": what_if.by_client(rows, after_ms, before_ms)[:top],
         "curve": {side: what_if.curve(totals, side) for side in what_if.SIDES},
     }
 
@@ -131,22 +123,6 @@ def _between(records: Between, whole: int) -> str:
     if low == high:
         return f"{low:,}{share} {'record' if low == 1 else 'records'}"
     return f"between {low:,}{share} and {words.many(high, 'record')}"
-
-
-_SETS: Final = re.compile(r"\\.|\[(\^?\]?(?:\\.|[^]\\])*)\]", re.DOTALL)
-"""A character behind a backslash, or a set of characters."""
-
-
-def _java(glob: str) -> str:
-    """The glob as a regular expression that Java reads as Python does. In Java, a bracket begins a set within
-    a set."""
-    inner = re.fullmatch(r"\(\?s:(.*)\)\\[zZ]", translate(glob), re.DOTALL)
-    text = inner[1] if inner else re.escape(glob)
-    return f"^(?s:{_SETS.sub(lambda found: f'[{_escaped(found[1])}]' if found[1] else found[0], text)})$"
-
-
-def _escaped(inside: str) -> str:
-    return re.sub(r"\\.|\[", lambda found: r"\[" if found[0] == "[" else found[0], inside, flags=re.DOTALL)
 
 
 def _duration_ms(text: str) -> int:

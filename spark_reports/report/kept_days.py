@@ -6,7 +6,7 @@ They are files and not a table: a query of Spark costs more than these few bytes
 
 from collections.abc import Iterable
 from datetime import date, timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from spark_reports.report import files, history
 from spark_reports.report.history import DayFacts
@@ -14,6 +14,8 @@ from spark_reports.report.shape import DAYS_BEFORE
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+NO_ROLLUP: Final = "`daily --rollup` writes it, a day each time"
 
 
 def read_week(spark: "SparkSession", rollup: str, first: date, last: date) -> dict[str, DayFacts]:
@@ -24,17 +26,21 @@ def read_week(spark: "SparkSession", rollup: str, first: date, last: date) -> di
 
 def read(spark: "SparkSession", rollup: str, first: date, last: date) -> dict[str, DayFacts]:
     """The facts by day: of the days of the period that the rollup holds."""
-    days = [first + timedelta(days=n) for n in range((last - first).days + 1)]
-    return _read(spark, rollup, [f"{day}.json" for day in days])
+    return of_texts(files.read_texts(spark, f"{rollup}/days", names(first, last)))
 
 
 def read_all(spark: "SparkSession", rollup: str) -> dict[str, DayFacts]:
     """The facts by day: of the last days of the rollup, at most `files.MAX_FILES`."""
-    return _read(spark, rollup, [])
+    return of_texts(files.read_texts(spark, f"{rollup}/days"))
 
 
-def _read(spark: "SparkSession", rollup: str, names: list[str]) -> dict[str, DayFacts]:
-    texts = files.read_texts(spark, f"{rollup}/days", names)
+def names(first: date, last: date) -> list[str]:
+    """The names of the files of these days."""
+    return [f"{first + timedelta(days=n)}.json" for n in range((last - first).days + 1)]
+
+
+def of_texts(texts: Iterable[str]) -> dict[str, DayFacts]:
+    """The facts by day, of the texts of files."""
     return {facts["day"]: facts for text in texts if (facts := history.from_text(text)) is not None}
 
 

@@ -1,4 +1,4 @@
-"""The rollup: two small tables, one partition for each day, which `trend` and `what-if` read.
+"""The rollup: two small tables, one partition for each day, which `trend` and `what-if` read (`stored`).
 
     producers   for each client, records judged and rejected                           -> trend
     drift       batches and records for each topic, client, side, bucket and outcome   -> what-if
@@ -13,19 +13,20 @@ from collections.abc import Sequence
 from datetime import date, timedelta
 from typing import Final
 
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as F  # noqa: N812  # the name that all of Spark's documentation uses
 
 from spark_reports.log.read import of_period
 from spark_reports.log.store import Table
 from spark_reports.report import transforms
 from spark_reports.report.groups import CLIENT
-from spark_reports.report.shape import DAYS_BEFORE
-from spark_reports.report.what_if import LEFT_OUT, SIDES, first_bucket_beyond
+from spark_reports.report.trend import ClientDay
+from spark_reports.report.what_if import LEFT_OUT, SIDES
+from spark_reports.report.words import FOLDED
 from tsproxy.decisions.drift import EDGES
 
-LEAST_RECORDS: Final = 10
-"""Fewer rejected records than this are not reported as a change."""
+MAX_CLIENTS: Final = 20_000
+"""The most clients of a day of the rollup that come to the driver."""
 
 _PRODUCERS_DDL: Final = (
     "client_id STRING, principal STRING, records BIGINT, rejected_records BIGINT, event_date STRING"
@@ -157,86 +158,27 @@ def store(frame: DataFrame, folder: str, name: str, first: date, last: date) -> 
     Table(f"{folder}/{name}").replace_days(few, days)
 
 
-def stored(spark: SparkSession, folder: str, name: str, first: date, last: date) -> DataFrame:
-    """The days of a table that are there. Raises AnalysisException if no day was ever written."""
-    ddl = {"producers": _PRODUCERS_DDL, "drift": _DRIFT_DDL}[name]
-    whole = spark.read.schema(ddl).option("ignoreCorruptFiles", "false")
-    table = whole.parquet(f"{folder}/{name}")
-    return of_period(table.withColumnRenamed("event_date", "day"), first, last)
+def known(spark: SparkSession, folder: str, first: date, last: date) -> list[ClientDay]:
+    """The days of `producers` that are there. Raises AnalysisException if no day was ever written.
 
-
-def beyond_by_client(drifts: DataFrame, after_ms: int | None, before_ms: int | None, count: int) -> DataFrame:
-    """The `count` clients with most records past a limit: CLIENT, `batches`, `records`, at least so many.
-
-    A batch past both limits counts once: on the side that rejects more of the client's batches.
+    Each day has rows for the MAX_CLIENTS with most rejected records, then most records, and one row for all
+    others.
     """
-    past = F.lit(False)
-    for limit_ms, sign in ((after_ms, 1), (before_ms, -1)):
-        if limit_ms is not None:
-            past = past | (F.col("bucket") * sign >= first_bucket_beyond(limit_ms))
-    sides = drifts.where(past).groupBy(*CLIENT, "side").agg(*transforms.sums("batches", "records"))
-    return (
-        sides.groupBy(*CLIENT)
-        .agg(F.max("batches").alias("batches"), F.max("records").alias("records"))
-        .orderBy(F.desc("records"), *CLIENT)
-        .limit(count)
-    )
-
-
-def rejecting(stored_producers: DataFrame) -> DataFrame:
-    """CLIENT, `day` and `rejected_records` of the days on which a client was rejected."""
-    found = stored_producers.where("rejected_records > 0")
-    return found.select(*CLIENT, "day", "rejected_records")
-
-
-def days(stored_producers: DataFrame) -> DataFrame:
-    """One row for each day: `day`, `records`, `rejected_records`, `producers_affected`."""
-    return (
-        stored_producers.groupBy("day")
+    whole = spark.read.schema(_PRODUCERS_DDL).option("ignoreCorruptFiles", "false")
+    table = whole.parquet(f"{folder}/producers").withColumnRenamed("event_date", "day")
+    order = Window.orderBy(F.desc("rejected_records"), F.desc("records"), *CLIENT).partitionBy("day")
+    place = F.row_number().over(order)
+    names = {name: F.when(F.col("place") <= MAX_CLIENTS, F.col(name)) for name in CLIENT}
+    names["client_id"] = F.when(F.col("place") > MAX_CLIENTS, FOLDED).otherwise(F.col("client_id"))
+    rows = (
+        of_period(table, first, last)
+        .withColumn("place", place)
+        .withColumns(names)
+        .groupBy("day", *CLIENT)
         .agg(
             *transforms.sums("records", "rejected_records"),
-            F.sum((F.col("rejected_records") > 0).cast("bigint")).alias("producers_affected"),
+            F.sum((F.col("rejected_records") > 0).cast("bigint")).alias("affected"),
         )
-        .orderBy("day")
+        .collect()
     )
-
-
-def changes(stored_producers: DataFrame, day: date) -> DataFrame:
-    """The clients whose rejections changed on `day`, against the seven days before it: most records first.
-
-    CLIENT, `kind`, `records`, `rejected_records`, `records_before`, `rejected_before` (sums of those days):
-
-        new         rejected now, and never on those of these days that are stored
-        doubled     at least twice the share of its records is rejected now: of the share on the day before,
-                    and of the median of the days on which it sent
-        recovered   rejected before, still sends, and nothing is rejected now
-    """
-    is_today = F.col("day") == day.isoformat()
-    first, last = ((day - timedelta(days=n)).isoformat() for n in (DAYS_BEFORE, 1))
-    is_before = F.col("day").between(first, last)
-    of_day = F.try_divide("rejected_records", "records")
-    sums = stored_producers.groupBy(*CLIENT).agg(
-        F.median(F.when(is_before, of_day)).alias("median"),
-        F.max(F.when(F.col("day") == last, of_day)).alias("day_before"),
-        *[
-            F.coalesce(F.sum(F.when(when, F.col(name))), F.lit(0)).alias(f"{name}{suffix}")
-            for when, suffix in ((is_today, ""), (is_before, "_before"))
-            for name in ("records", "rejected_records")
-        ],
-    )
-    share = F.try_divide("rejected_records", "records")
-    least = 2 * F.greatest("median", "day_before")  # a null is passed over
-    is_news = F.greatest("rejected_records", "rejected_records_before") >= LEAST_RECORDS
-    now, before = F.col("rejected_records"), F.col("rejected_records_before")
-    kind = (
-        F.when((now > 0) & (before == 0), "new")
-        .when((now > 0) & (share >= least), "doubled")
-        .when((now == 0) & (F.col("records") > 0) & (before > 0), "recovered")
-    )
-    return (
-        sums.withColumn("kind", kind)
-        .where(F.col("kind").isNotNull() & is_news)
-        .drop("median", "day_before")
-        .withColumnRenamed("rejected_records_before", "rejected_before")
-        .orderBy(F.desc("rejected_records"), F.desc("rejected_before"), *CLIENT)
-    )
+    return [ClientDay(*row) for row in rows]

@@ -3,18 +3,17 @@
 The size of a table is bounded by `top`, or by the number of hours, reasons, boots and files.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any
 
-from pyspark.sql import DataFrame
-
-from spark_reports.log import frames
 from spark_reports.log.completeness import Evidence
 from spark_reports.log.grouping import Rows
-from spark_reports.report import groups, rollup
+from spark_reports.report import groups, trend
 from spark_reports.report.owners import MAX_CLIENTS, Owners
 from spark_reports.report.shape import CLIENTS_PER_TOPIC
 from spark_reports.report.sums import Sums, summed
+from spark_reports.report.trend import ClientDay
 
 __all__ = ["EXAMPLES_PER_REASON", "TOPICS_PER_CLIENT", "Tables", "collect", "summed"]
 
@@ -22,9 +21,6 @@ TOPICS_PER_CLIENT = 5
 EXAMPLES_PER_REASON = 2
 TOPICS_COMPARED = 50
 """The number of topics whose drift is collected: the topics with most rejected records."""
-
-MAX_CHANGES: Final = 10_000
-"""The most clients with a change against the days before that come to the driver."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +48,7 @@ class Tables:
     repaired: Rows
     in_force: Rows
     days: Rows
-    """`rollup.days`; empty without a rollup."""
+    """`trend.days`; empty without a rollup."""
     changes: Rows
     new_producers: int
     """The changes that are `new`, also those that `changes` leaves out."""
@@ -70,10 +66,12 @@ class Tables:
     """`wrong_clocks.times` and `harmed`."""
 
 
-def collect(sums: Sums, top: int, known: DataFrame | None = None, owners: Owners | None = None) -> Tables:
+def collect(
+    sums: Sums, top: int, known: Sequence[ClientDay] | None = None, owners: Owners | None = None
+) -> Tables:
     """Compute every table of the period.
 
-    `known`: `producers` of a rollup, the period and the days before it; None if there is no rollup. Clients
+    `known`: `rollup.known` of the period and the days before it; None if there is no rollup. Clients
     and what would be rejected are the worst `top` of each team of `owners`, so no team's hide another's.
     """
     counters, buckets = sums.counters(), sums.buckets()
@@ -86,7 +84,7 @@ def collect(sums: Sums, top: int, known: DataFrame | None = None, owners: Owners
     topics = by_topic.table(groups.TOPICS)
     topic_clients = by_topic.table(groups.TOPIC_CLIENTS, CLIENTS_PER_TOPIC)
     lifecycle = sums.lifecycle({row["topic"] for row in topics if row["topic"] is not None})
-    changes, new_producers = ([], 0) if known is None else _changes(rollup.changes(known, sums.source.last))
+    changes = trend.changes(known or (), sums.source.last)
     return Tables(
         summary=counters.table(groups.SUMMARY)[0],
         topics=topics,
@@ -99,7 +97,7 @@ def collect(sums: Sums, top: int, known: DataFrame | None = None, owners: Owners
         client_topics=of_worst.table(groups.CLIENT_TOPICS, TOPICS_PER_CLIENT),
         client_hours=of_worst.table(groups.CLIENT_HOURS),
         client_addresses=sums.addresses(producers),
-        client_days=[] if known is None else sums.of_clients(rollup.rejecting(known), producers),
+        client_days=trend.rejecting(known or (), producers),
         examples=sums.examples(producers, EXAMPLES_PER_REASON),
         drift=buckets.table(groups.DRAWN),
         what_if=buckets.table(groups.TOTALS),
@@ -108,9 +106,9 @@ def collect(sums: Sums, top: int, known: DataFrame | None = None, owners: Owners
         repaired=repaired if owners is None else owners.first_of_each(repaired, top),
         all_repaired=repaired,
         in_force=lifecycle.table(groups.IN_FORCE, top),
-        days=[] if known is None else frames.rows(rollup.days(known)),
+        days=trend.days(known or ()),
         changes=changes[:top],
-        new_producers=new_producers,
+        new_producers=sum(row["kind"] == "new" for row in changes),
         clients=clients,
         watched=watched,
         limits=lifecycle.table(groups.LIMITS),
@@ -118,14 +116,6 @@ def collect(sums: Sums, top: int, known: DataFrame | None = None, owners: Owners
         refused=sums.refused_by_kafka_4(),
         clocks=sums.clocks,
     )
-
-
-def _changes(changed: DataFrame) -> tuple[Rows, int]:
-    """The first changes, and how many of all are `new`. Spark counts them only if there are very many."""
-    found = frames.rows(changed.limit(MAX_CHANGES))
-    if len(found) < MAX_CHANGES:
-        return found, sum(row["kind"] == "new" for row in found)
-    return found, changed.where("kind = 'new'").count()
 
 
 def _worst(topic_clients: Rows) -> list[str]:

@@ -12,6 +12,9 @@ from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from typing import Any, Final, TypedDict
 
+from spark_reports.log import grouping
+from spark_reports.log.grouping import Grouping, How, Measure, Rows
+from spark_reports.report.groups import CLIENT
 from spark_reports.report.shape import AroundLimit, AtLimit, WhatIf
 from tsproxy.decisions.drift import EDGES, THRESHOLDS_MS, bucket_bounds_ms
 
@@ -149,3 +152,29 @@ def whole(totals: Iterable[dict[str, Any]]) -> tuple[int, int]:
 def left_out(totals: Iterable[dict[str, Any]]) -> int:
     """The number of records on no side, since their histograms are of another version."""
     return sum(row["records"] for row in totals if row["side"] == LEFT_OUT)
+
+
+def by_client(rows: Iterable[dict[str, Any]], after_ms: int | None, before_ms: int | None) -> Rows:
+    """The clients with records past a limit: CLIENT, `batches`, `records`, at least so many. Most records
+    first.
+
+    A batch past both limits counts once: on the side that rejects more of the client's batches.
+    """
+    ahead, behind = (
+        None if limit_ms is None else first_bucket_beyond(limit_ms) for limit_ms in (after_ms, before_ms)
+    )
+    past = [
+        row
+        for row in rows
+        if (ahead is not None and row["bucket"] >= ahead) or (behind is not None and -row["bucket"] >= behind)
+    ]
+    return grouping.of_rows(_BY_CLIENT, grouping.of_rows(_BY_SIDE, past))
+
+
+_COUNTS: Final = ("batches", "records")
+_BY_SIDE: Final = Grouping(
+    keys=(*CLIENT, "side"), measures={name: Measure(How.SUM, (name,)) for name in _COUNTS}
+)
+_BY_CLIENT: Final = Grouping(
+    keys=CLIENT, measures={name: Measure(How.GREATEST, (name,)) for name in _COUNTS}, order=("records",)
+)

@@ -173,7 +173,7 @@ def test_every_path_may_be_on_another_file_system(spark, decisions, tmp_path, ca
     assert 'href="reports/report.html">2026-11-20<' in (tmp_path / "kept" / "index.html").read_text()
     assert [row["team"] for row in report["owners"]["teams"]] == ["Pay", None]
     assert not any("viewfs" in path.name for path in Path.cwd().iterdir())
-    assert main(["what-if", "--rollup", "viewfs://far/kept/rollup", "--date", "2026-11-20"]) == 0
+    assert main(["what-if", "--rollup", str(tmp_path / "kept" / "rollup"), "--date", "2026-11-20"]) == 0
 
 
 def test_in_a_notebook_the_session_is_afterwards_as_it_was(spark, decisions, tmp_path):

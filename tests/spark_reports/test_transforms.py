@@ -9,7 +9,6 @@ from pyspark.testing import assertDataFrameEqual
 from spark_reports.log import frames, grouping, read
 from spark_reports.log.schema import KEY, OPTIONAL_SUMS, SUMS
 from spark_reports.report import groups, rollup, transforms, words
-from spark_reports.report.shape import Change
 from tests.spark_reports.day import MIDNIGHT_MS
 from tests.spark_reports.logs import counters, line, write
 from tsproxy.decisions.drift import bucket
@@ -277,39 +276,3 @@ def test_few_rows_give_the_tables_that_spark_makes(counters_of):
             assert found == by_spark
         else:
             assert_same_rows(found, by_spark)
-
-
-SHARES = {  # rejected records among 100, from the 13th to the 20th; None: it sent nothing
-    "new": (0, 0, 0, 0, 0, 0, 0, 50),
-    "the-same": (0, 0, 0, 0, 0, 100, 100, 100),
-    "since-yesterday": (0, 0, 0, 0, 0, 0, 60, 60),
-    "worse": (10, 10, 10, 10, 10, 10, 10, 40),
-    "worse-than-yesterday-alone": (40, 40, 40, 40, 40, 40, 10, 40),
-    "silent-yesterday": (10, 10, 10, 10, 10, 10, None, 20),
-    "recovered": (0, 0, 0, 0, 0, 0, 30, 0),
-}
-
-
-def test_doubled_is_said_of_a_share_that_doubled_against_the_day_before_and_the_usual_one(spark):
-    """2,400 of 2,400 records on three days alike were doubled on each: compared with the sum of the week."""
-    rows = [
-        {
-            "client_id": name,
-            "principal": None,
-            "records": 100,
-            "rejected_records": rejected,
-            "day": f"2026-11-{day}",
-        }
-        for name, shares in SHARES.items()
-        for day, rejected in zip(range(13, 21), shares, strict=True)
-        if rejected is not None
-    ]
-    ddl = "client_id STRING, principal STRING, records BIGINT, rejected_records BIGINT, day STRING"
-    found = frames.rows(rollup.changes(frames.frame_of(spark, rows, ddl), FRIDAY))
-    assert {row["client_id"]: row["kind"] for row in found} == {
-        "new": "new",
-        "worse": "doubled",
-        "silent-yesterday": "doubled",
-        "recovered": "recovered",
-    }
-    assert set(found[0]) == set(Change.__annotations__)

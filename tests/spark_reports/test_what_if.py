@@ -3,15 +3,11 @@
 import json
 import os
 import shutil
-from datetime import date
 from pathlib import Path
 
 import pytest
 
 from spark_reports.cli import main
-from spark_reports.log import frames
-from spark_reports.report import rollup as rollup_tables
-from spark_reports.report import tables
 from tests.spark_reports.day import DAY_MS, HOUR_MS, MIDNIGHT_MS
 from tests.spark_reports.logs import counters, heartbeat, line, write
 from tests.spark_reports.pure.test_html import Page
@@ -64,7 +60,7 @@ def test_the_command_answers_from_the_rollup_of_daily(rollup, capsys):
     assert found["ahead"]["records"] == {"at_least": 80, "at_most": 80}
     assert found["either"]["records"] == {"at_least": 80, "at_most": 120}
     assert [(row["client_id"], row["records"]) for row in found["producers"]] == [("svc", 80), ("old", 40)]
-    for glob in ("s?c", "s[v[]c"):  # in Java, a bracket begins a set within the set
+    for glob in ("s?c", "s[v[]c"):
         found = answer(capsys, *asked, "--after", "1h", "--topic", "orders-*", "--client", glob)
         assert (found["records"], found["ahead"]["records"]["at_least"]) == (80, 80)
 
@@ -328,18 +324,6 @@ def test_rules_show_their_rejections_and_proxies_their_configuration(watched):
         own | {"kind": "reload", "mode": "['hostile']", "limits_from": None, "rules": [], "waivers": []},
         own | {"kind": "start"} | FACTS,
     ]
-
-
-def test_new_producers_are_counted_before_their_list_is_cut(spark, monkeypatch):
-    monkeypatch.setattr(tables, "MAX_CHANGES", 2)
-    known = [
-        {"client_id": f"c{n}", "principal": None, "records": 90, "rejected_records": 50, "day": "2026-11-20"}
-        for n in range(5)
-    ]
-    ddl = "client_id STRING, principal STRING, records BIGINT, rejected_records BIGINT, day STRING"
-    changed = rollup_tables.changes(frames.frame_of(spark, known, ddl), date(2026, 11, 20))
-    found, new = tables._changes(changed)
-    assert ([row["client_id"] for row in found], new) == (["c0", "c1"], 5)
 
 
 def test_a_client_that_is_called_as_the_folded_ones_is_never_taken_for_them(spark, tmp_path, capsys):

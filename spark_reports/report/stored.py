@@ -1,0 +1,159 @@
+"""A rollup as its readers get it: its tables and the files of its days, by pyarrow, without Spark and Java.
+
+A folder is on any file system that pyarrow knows: this machine, S3 (`s3a://` is `s3://` here), Google's and
+Azure's stores, HDFS. A `daily` may replace a day while it is read. So the files are listed again afterwards,
+and read again if they are other ones: an answer never holds a part of a day.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import date
+from fnmatch import fnmatchcase
+from typing import Any, Final
+from urllib.parse import quote
+
+from spark_reports.exits import RollupUnreadableError, UsageError
+from spark_reports.log.grouping import Rows
+from spark_reports.report import files, kept_days
+from spark_reports.report.groups import CLIENT
+from spark_reports.report.history import DayFacts
+from spark_reports.report.trend import ClientDay
+
+try:
+    import pyarrow as pa
+    from pyarrow import compute, dataset, fs
+except ImportError:
+    raise UsageError("pyarrow is not installed: pip install pyarrow") from None
+
+_TRIES: Final = 3
+_DAY: Final = "event_date"
+_COUNTS: Final = ("batches", "records")
+_NAMES: Final = ("client_id", "principal", "topic", "side")
+_TYPES: Final[Mapping[str, pa.DataType]] = {
+    _DAY: pa.string(),
+    **dict.fromkeys(_NAMES, pa.dictionary(pa.int32(), pa.string())),
+    **dict.fromkeys(("bucket", "batches", "records", "rejected_records"), pa.int64()),
+}
+"""The columns that are read. If the release that wrote a day lacked one, it is null there. Names are read as
+numbers, as they are in the files: millions of texts would cost five times the CPU time."""
+
+_Files = dict[str, tuple[int | None, int | None]]
+"""The paths of files, each with its size and the instant of its last change."""
+
+
+def producers(rollup: str, first: date, last: date) -> Iterator[ClientDay]:
+    """The rows of the days that are there, in no order. Raises as `_table`."""
+    found = _table(rollup, "producers", first, last, (_DAY, *CLIENT, "records", "rejected_records"))
+    for row in _rows(found):
+        day, client_id, principal, records, rejected = row
+        yield ClientDay(day, client_id, principal, records, rejected, int(rejected > 0))
+
+
+def days_of(rollup: str, name: str, first: date, last: date) -> set[str]:
+    """The days of which a table holds rows. Raises as `_table`."""
+    return set(compute.unique(_table(rollup, name, first, last, (_DAY,))[_DAY]).to_pylist())
+
+
+def drift(rollup: str, first: date, last: date, topic: str | None, client_id: str | None) -> Rows:
+    """CLIENT, `side` and `bucket` with the sums of batches and records, of all days together. `topic`,
+    `client_id`: globs; None for all. Raises as `_table`."""
+    keys = (*CLIENT, "side", "bucket")
+    found = _table(rollup, "drift", first, last, (*keys, *_COUNTS, *(["topic"] if topic else [])))
+    for column, glob in (("topic", topic), ("client_id", client_id)):
+        if glob is not None:
+            names = [name for name in compute.unique(found[column]).to_pylist() if name is not None]
+            fits = pa.array([name for name in names if fnmatchcase(name, glob)], pa.string())
+            found = found.filter(compute.is_in(found[column], fits))
+    sums = found.group_by(list(keys)).aggregate([(name, "sum") for name in _COUNTS])
+    sums = sums.select([*keys, *(f"{name}_sum" for name in _COUNTS)])
+    return [dict(zip((*keys, *_COUNTS), row, strict=True)) for row in _rows(sums)]
+
+
+def days(rollup: str, first: date, last: date) -> dict[str, DayFacts]:
+    """`kept_days.read`, without Spark. Raises RollupUnreadableError."""
+    names = kept_days.names(first, last)
+    with _said(rollup):
+        system, root = _place(f"{rollup}/days")
+        there = system.get_file_info(fs.FileSelector(root, allow_not_found=True))
+        return kept_days.of_texts([_text(system, each.path) for each in there if each.base_name in names])
+
+
+def text(address: str) -> str:
+    """The text of a file. Raises UsageError if there is none, and RollupUnreadableError."""
+    with _said(address):
+        return _text(*_place(address))
+
+
+def _text(system: fs.FileSystem, path: str) -> str:
+    with system.open_input_stream(path) as stream:
+        return bytes(stream.read()).decode(errors="replace")
+
+
+def _rows(table: pa.Table) -> Iterator[tuple[Any, ...]]:
+    texts = [
+        column.cast(pa.string()) if pa.types.is_dictionary(column.type) else column
+        for column in table.columns
+    ]
+    return zip(*(column.to_pylist() for column in texts), strict=True)
+
+
+def _table(rollup: str, name: str, first: date, last: date, columns: Sequence[str]) -> pa.Table:
+    """The columns of the days of a table that are there.
+
+    Raises UsageError if no day was ever written, and RollupUnreadableError for a damaged file, a store that
+    does not answer, and days that are replaced while they are read, again and again.
+    """
+    folder = f"{rollup}/{name}"
+    schema = pa.schema([(column, _TYPES[column]) for column in columns])
+    with _said(folder, kept_days.NO_ROLLUP):
+        system, root = _place(folder)
+        for _ in range(_TRIES):
+            before = _files(system, root, first, last)
+            try:
+                found = dataset.dataset(
+                    list(before),
+                    schema=schema,
+                    format=dataset.ParquetFileFormat(dictionary_columns=_NAMES),
+                    filesystem=system,
+                    partitioning=dataset.partitioning(pa.schema([(_DAY, pa.string())]), flavor="hive"),
+                ).to_table()
+            except FileNotFoundError:
+                continue
+            if _files(system, root, first, last) == before:
+                return found.unify_dictionaries()
+    raise RollupUnreadableError(f"{folder} is being written: ask again")
+
+
+def _files(system: fs.FileSystem, root: str, first: date, last: date) -> _Files:
+    """The Parquet files of the days. Names that begin with a dot or an underscore are of a `daily` at
+    work."""
+    found = {}
+    for each in system.get_file_info(fs.FileSelector(root, recursive=True)):
+        folder, _, name = each.path.removeprefix(root).strip("/").partition("/")
+        is_asked = f"{_DAY}={first}" <= folder <= f"{_DAY}={last}"
+        if is_asked and each.is_file and not name.startswith((".", "_")):
+            found[each.path] = (each.size, each.mtime_ns)
+    return found
+
+
+def _place(folder: str) -> tuple[fs.FileSystem, str]:
+    """The file system of a folder or a file, and its path there."""
+    here = files.local(folder)
+    if here is not None:
+        return fs.LocalFileSystem(), str(here.absolute())
+    scheme, _, rest = folder.partition("://")
+    known = "s3" if scheme == "s3a" else scheme
+    system, path = fs.FileSystem.from_uri(f"{known}://{quote(rest, safe='/:@?&=')}")
+    return system, path
+
+
+@contextmanager
+def _said(place: str, advice: str = "") -> Iterator[None]:
+    """Errors of pyarrow as one sentence that names the place. `advice`: what to do if nothing is there."""
+    try:
+        yield
+    except FileNotFoundError:
+        raise UsageError(f"{place} does not exist{advice and '. '}{advice}") from None
+    except (OSError, pa.ArrowException) as error:
+        reason = str(error).partition("\n")[0]
+        raise RollupUnreadableError(f"{place} cannot be read: {reason}") from error

@@ -1,0 +1,124 @@
+"""A rollup is read by pyarrow: without Spark, never half of a day, and each mistake is a sentence."""
+
+import json
+import subprocess
+import sys
+from datetime import date
+
+import pyarrow
+import pytest
+from pyarrow import parquet
+
+from spark_reports.cli import main
+from spark_reports.report import files, stored
+from tests.spark_reports import reports
+
+FRIDAY = date(2026, 11, 20)
+OWN = {"client_id": "svc", "principal": None}
+DRIFT = {**OWN, "topic": "orders", "is_rejected": True, "is_other_side": False}
+
+
+def write(rollup, records=40, name="part-0.parquet", day=FRIDAY):
+    """The rollup of one client, 2 h ahead, as `daily` writes it: a folder for each day."""
+    tables = {
+        "producers": [{**OWN, "records": records, "rejected_records": records}],
+        "drift": [
+            {**DRIFT, "side": side, "bucket": 90, "batches": 4, "records": records}
+            for side in ("ahead", "behind")
+        ],
+    }
+    for table, rows in tables.items():
+        path = rollup / table / f"event_date={day}" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        parquet.write_table(pyarrow.Table.from_pylist(rows), path)
+    return rollup
+
+
+def asked(command, rollup, *more):
+    return [command, "--rollup", str(rollup), "--date", "2026-11-20", *more]
+
+
+def records(rollup):
+    return sum(row.records for row in stored.producers(str(rollup), FRIDAY, FRIDAY))
+
+
+def test_trend_what_if_and_gate_run_where_there_is_neither_spark_nor_java(tmp_path):
+    """Each started Java for the megabytes of a rollup: 15 to 40 seconds, also for a mistake in a path."""
+    write(tmp_path)
+    report = tmp_path / "report.json"
+    report.write_text(files.to_json(reports.fixed()))
+    commands = [
+        asked("what-if", tmp_path, "--after", "1h"),
+        asked("trend", tmp_path, "--days", "1"),
+        asked("trend", tmp_path / "nowhere"),
+        ["gate", report.as_uri(), "--fail-on", "lost_lines>1000000"],
+    ]
+    program = (
+        "import sys; sys.modules |= dict.fromkeys(('pyspark', 'py4j')); "
+        f"from spark_reports.cli import main; print([main(each) for each in {commands!r}])"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert done.stderr == (
+        f"spark_reports: {tmp_path}/nowhere/producers does not exist. "
+        "`daily --rollup` writes it, a day each time\n"
+    )
+    assert "after 1 h: 40 (100%) records would be rejected" in done.stdout
+    assert done.stdout.splitlines()[-1] == "[0, 0, 2, 0]"
+
+
+def test_files_of_a_daily_at_work_are_not_read(tmp_path):
+    write(tmp_path)
+    for name in (".spark-staging-1/event_date=2026-11-20/part-1.parquet", "event_date=2026-11-20/_part"):
+        path = tmp_path / "producers" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(b"half a file")
+    assert records(tmp_path) == 40
+    assert stored.days_of(str(tmp_path), "producers", FRIDAY, FRIDAY) == {"2026-11-20"}
+
+
+@pytest.mark.parametrize("replaced", [1, 9], ids=["once", "for-ever"])
+def test_a_day_that_is_replaced_while_it_is_read_is_read_again(tmp_path, monkeypatch, capsys, replaced):
+    """Spark deletes the files of a day, and then moves the new ones to their place."""
+    listed, times = stored._files, [0]
+
+    def then_replaced(system, root, first, last):
+        found = listed(system, root, first, last)
+        times[0] += 1
+        if times[0] <= replaced:
+            for path in (tmp_path / "producers" / "event_date=2026-11-20").iterdir():
+                path.unlink()
+            write(tmp_path, 70 + times[0], f"part-{times[0]}.parquet")
+        return found
+
+    write(tmp_path)
+    monkeypatch.setattr(stored, "_files", then_replaced)
+    if replaced == 1:
+        assert records(tmp_path) == 71
+    else:
+        assert main(asked("trend", tmp_path)) == 1
+        assert capsys.readouterr().err == f"spark_reports: {tmp_path}/producers is being written: ask again\n"
+
+
+def test_a_damaged_file_is_named(tmp_path, capsys):
+    path = write(tmp_path) / "producers" / "event_date=2026-11-20" / "part-0.parquet"
+    path.write_bytes(path.read_bytes()[:-9])
+    assert main(asked("trend", tmp_path)) == 1
+    stderr = capsys.readouterr().err
+    assert stderr.startswith(f"spark_reports: {tmp_path}/producers cannot be read: ")
+    assert str(path) in stderr
+    assert stderr.count("\n") == 1
+
+
+def test_a_name_is_a_name_also_if_it_is_null_or_odd(tmp_path, capsys):
+    """Globs are Python's, and fit no client without an id."""
+    write(tmp_path)
+    rows = [
+        {**DRIFT, "client_id": name, "side": side, "bucket": 1, "batches": 1, "records": 1}
+        for name in ("a[b", None, "é")
+        for side in ("ahead", "behind")
+    ]
+    path = tmp_path / "drift" / "event_date=2026-11-20" / "part-1.parquet"
+    parquet.write_table(pyarrow.Table.from_pylist(rows), path)
+    for glob, count in (("*", 42), ("a[[]*", 1), ("é", 1), ("svc", 40)):
+        assert main(asked("what-if", tmp_path, "--client", glob, "--json")) == 0
+        assert json.loads(capsys.readouterr().out)["records"] == count
