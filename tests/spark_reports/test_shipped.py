@@ -1,4 +1,4 @@
-"""One log in the forms in which shippers deliver it.
+"""One log in the forms in which shippers deliver it (docs/guide/ship-the-log.md).
 
 `whole.ndjson` is four lines of a real proxy. The other files hold the same lines as each shipper wrote them,
 or writes them by its documentation.

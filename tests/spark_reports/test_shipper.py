@@ -1,4 +1,4 @@
-"""The shipper of operations.md, run by a shell, with rclone and an S3 server."""
+"""The shipper of ship-the-log.md, run by a shell, with rclone and an S3 server."""
 
 import os
 import re
@@ -12,7 +12,7 @@ import pytest
 from tests.spark_reports import s3
 from tests.spark_reports.logs import line, write
 
-PAGE = (Path(__file__).parents[2] / "docs" / "guide" / "operations.md").read_text()
+PAGE = (Path(__file__).parents[2] / "docs" / "guide" / "ship-the-log.md").read_text()
 
 
 @pytest.mark.skipif(shutil.which("rclone") is None, reason="needs rclone: apt-get install rclone")
