@@ -26,6 +26,7 @@ from spark_reports.exits import (
 from tsproxy.model.words import unknown_argument, unknown_command
 
 COMMANDS: Final = (daily, night, gate, what_if, trend, compact, doctor, render)
+_TEAMS: Final = "--owners writes a folder for each team, with its text in latest.json (docs/guide/reports.md)"
 _OWN_LINKS: Final = "report.json has the client_id and the principal of each producer, for links of your own"
 REMOVED: Final[Mapping[str, str]] = MappingProxyType(
     {
@@ -36,6 +37,9 @@ REMOVED: Final[Mapping[str, str]] = MappingProxyType(
         **dict.fromkeys(("trend --master", "what-if --master", "gate --master"), "it runs without Spark"),
         "daily --link-template": _OWN_LINKS,
         "night --link-template": _OWN_LINKS,
+        "daily --notify": _TEAMS,
+        "daily --notify-dir": _TEAMS,
+        "night --notify-dir": _TEAMS,
         "compact --input-format": "it reads the decision log itself, which is JSON lines",
         "night --input-format": "it reads the decision log itself, which is JSON lines",
     }

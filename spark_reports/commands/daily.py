@@ -13,7 +13,6 @@ from spark_reports.exits import NothingToReportError, UsageError
 from spark_reports.log.completeness import period_text
 from spark_reports.render import markdown
 from spark_reports.report.files import to_json
-from spark_reports.report.notices import grouped
 from spark_reports.report.shape import Report
 
 _EXAMPLES: Final = """examples:
@@ -39,13 +38,7 @@ def add(commands: arguments.Commands) -> None:
     )
     daily_run.add_report(parser)
     arguments.add_replace(parser, "rollup")
-    printed = parser.add_mutually_exclusive_group()
-    printed.add_argument(
-        "--notify",
-        action="store_true",
-        help="print a text for the owner of each producer that was rejected, or would be by a rule in audit",
-    )
-    printed.add_argument("--json", action="store_true", help="print report.json instead of report.md")
+    parser.add_argument("--json", action="store_true", help="print report.json instead of report.md")
     parser.set_defaults(run=run)
 
 
@@ -66,8 +59,6 @@ def run(options: argparse.Namespace) -> int:
             folder_name = publication.output.rstrip("/")
             written = ", ".join(f"{folder_name}/report.{name}" for name in publication.formats)
             sys.stdout.write(f"\nWritten: {written}\n")
-    if options.notify:
-        sys.stdout.write("".join(f"\n{text}" for text in grouped(report)))
     return daily_run.status(report, options.fail_on)
 
 
@@ -78,12 +69,8 @@ def _require_possible(options: argparse.Namespace, first: date, last: date) -> N
             f"a report has up to {arguments.MAX_DAYS} days, and {period_text(first, last)} is more: give "
             "--each for a report of each day"
         )
-    if options.each and (options.json or options.notify):
-        raise UsageError("--each prints a line for each day: give neither --json nor --notify")
-    if options.each and options.notify_dir is not None:
-        raise UsageError(
-            "--notify-dir is for one report: with --each, only the last day's letters would stay"
-        )
+    if options.each and options.json:
+        raise UsageError("--each prints a line for each day: do not give --json")
 
 
 def _make(options: argparse.Namespace, publication: Publication, first: date, last: date) -> Report:

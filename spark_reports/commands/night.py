@@ -10,8 +10,6 @@ The exit code is 1 if the day has no usable line, or a day before that was writt
 3 if a gate tripped for the day, or for a day that the table lacked. For other days before, gates are not
 checked again: the night after each of them has done so.
 
-Letters (`--notify-dir`) are written for the day alone: they would replace each other.
-
 Only while the table lacks lines of a day, a run finds that its report must be made. So the days are noted
 beside the reports (`Unmade`) before the table has them, until their reports are made. If the night is killed
 in between, the next one makes them, and checks their gates.
@@ -87,8 +85,7 @@ def run(options: argparse.Namespace) -> int:
         if options.store is not None:
             publication = publication.owned(spark, options.store)
         own = day_by_day.Days(publication, options.fail_on, is_quiet=options.quiet)
-        others = replace(own, publication=replace(publication, letters_to=None))
-        again = replace(others, fail_on=())
+        again = replace(own, fail_on=())
         table = store.Table(options.table, store.Form(options.table_format))
         unmade = Unmade(spark, options.output)
         left_over = unmade.read() - {day}
@@ -105,7 +102,7 @@ def run(options: argparse.Namespace) -> int:
         codes = []
         for other in sorted(before):
             source = replace(of_day, first=other, last=other)
-            code = (others if other in made_up else again).reported(spark, source)
+            code = (own if other in made_up else again).reported(spark, source)
             if code is not None and other in written:
                 codes.append(code)
         code = own.reported(spark, of_day)

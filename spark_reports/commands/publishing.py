@@ -1,4 +1,4 @@
-"""A report and its readers, as the options say: its files, owners, letters to them, links, the index.
+"""A report and its readers, as the options say: its files, owners, the folders of teams, links, the index.
 
 `Publication` is built once from the options. A report becomes complete by it, then it is published.
 """
@@ -16,9 +16,9 @@ from spark_reports import arguments
 from spark_reports.commands.render import FORMATS
 from spark_reports.exits import UsageError
 from spark_reports.render import index, pages
-from spark_reports.report import files, history, kept_days, links, owners
+from spark_reports.render import teams as team_files
+from spark_reports.report import files, history, kept_days, links, owners, teams
 from spark_reports.report.history import DayFacts
-from spark_reports.report.notices import letter_names, letters
 from spark_reports.report.owners import Owners
 from spark_reports.report.shape import DayOfTrend, Report
 from spark_reports.report.shape_for_readers import Links
@@ -37,7 +37,7 @@ _OWNERS: Final = "owners.toml"
 def add(parser: argparse.ArgumentParser, *, has_output: bool) -> None:
     """Add the options from which a `Publication` is built."""
     output = parser.add_argument_group("output")
-    others = parser.add_argument_group("other days, owners and letters")
+    others = parser.add_argument_group("other days, and owners")
     output.add_argument(
         "--output",
         required=has_output,
@@ -72,12 +72,8 @@ def add(parser: argparse.ArgumentParser, *, has_output: bool) -> None:
         "--owners",
         type=_owners,
         metavar="FILE",
-        help="TOML that names the team and the channel of client ids and principals",
-    )
-    others.add_argument(
-        "--notify-dir",
-        metavar="DIR",
-        help="with --owners: write a text for each team there, on this machine",
+        help="TOML that names the team and the channel of client ids and principals: each team gets a folder "
+        "in DIR/teams, DIR being that of --index, else of --output",
     )
     output.add_argument(
         "--index",
@@ -89,7 +85,8 @@ def add(parser: argparse.ArgumentParser, *, has_output: bool) -> None:
         "--address",
         type=_address,
         metavar="URL",
-        help="where readers find the folder of --output, for the letters' links, such as https://reports.example.com",
+        help="where readers find the folder above that of the teams, for the links of their texts and feeds, "
+        "such as https://reports.example.com",
     )
 
 
@@ -128,7 +125,8 @@ class Publication:
     rollup: str | None = None
     owners: Owners | str | None = None
     """The owners; before `loaded`, it may be the address of a file that only Spark can read."""
-    letters_to: str | None = None
+    teams_in: str = ""
+    """The folder above that of the teams."""
     index: str | None = None
     address: str | None = None
     cluster: str | None = None
@@ -144,7 +142,7 @@ class Publication:
             top=options.top,
             rollup=options.rollup,
             owners=options.owners,
-            letters_to=options.notify_dir,
+            teams_in=options.index or options.output,
             index=options.index,
             address=options.address,
             cluster=options.cluster,
@@ -153,8 +151,7 @@ class Publication:
 
     def of_day(self, day: date) -> Self:
         """The same for one day of several, whose report has a folder of its own."""
-        address = self.address and f"{self.address}/{day}"
-        return replace(self, output=f"{self.output.rstrip('/')}/{day}", address=address)
+        return replace(self, output=f"{self.output.rstrip('/')}/{day}")
 
     @property
     def places(self) -> list[str]:
@@ -164,12 +161,6 @@ class Publication:
     def check(self) -> None:
         """Raises UsageError for options that do not go together, OSError for folders that cannot be
         written."""
-        if self.letters_to is not None:
-            if self.owners is None:
-                raise UsageError("--notify-dir needs --owners: it writes a text for each team")
-            if files.local(self.letters_to) is None:
-                raise UsageError(f"--notify-dir {self.letters_to}: must be a directory of this machine")
-            files.require_writable(self.letters_to)
         if self.index is not None:
             if self.rollup is None:
                 raise UsageError("--index needs --rollup: it lists the days that the rollup holds")
@@ -234,24 +225,48 @@ class Publication:
             day_before=_neighbour(known, first - timedelta(days=1), steps),
             day_after=_neighbour(known, last + timedelta(days=1), steps),
             pages="html" in self.formats,
+            teams=self._teams_from_page(report),
             address=self.address,
         )
         return {**report, "history": past, "links": found}, own
 
     def publish(self, spark: "SparkSession", report: Report, facts: Iterable[DayFacts]) -> None:
-        """Write the report's files, then the facts of its days to the rollup, the index and the letters."""
+        """Write the report's files and the teams' folders, then the facts of its days to the rollup, and the
+        index."""
         for name in self.formats:
             files.write(spark, self.output, f"report.{name}", FORMATS[name](report))
         if "html" in self.formats:
             files.replace_pages(spark, self.output, dict(pages.pages(report)), links.PAGES)
+        self._publish_teams(spark, report)
         if self.rollup is not None:
             kept_days.keep(spark, self.rollup, facts)
             if self.index is not None:
                 page = index.render(kept_days.read_all(spark, self.rollup))
                 files.write(spark, self.index, _INDEX, page)
-        if self.letters_to is not None and (here := files.local(self.letters_to)) is not None:
-            texts = {letter.file_name: letter.text for letter in letters(report)}
-            files.replace_texts(here, texts, letter_names(report))
+
+    def _teams_from_page(self, report: Report) -> str | None:
+        """The link from the page to the folder of the teams; None if there is none."""
+        if not _has_teams(report):
+            return None
+        (_, above), (_, own) = _place(self.teams_in), _place(self.output)
+        return f"{'../' * len(own.relative_to(above).parts)}{teams.FOLDER}"
+
+    def _publish_teams(self, spark: "SparkSession", report: Report) -> None:
+        """Write the folder of each team."""
+        if report["owners"] is None or not _has_teams(report):
+            return
+        folder = f"{self.teams_in.rstrip('/')}/{teams.FOLDER}"
+        before = files.read_folders(spark, folder, teams.LATEST)
+        for team in report["owners"]["teams"]:
+            own = teams.folder_of(team["team"])
+            known = teams.latest(report, team, teams.from_text(before.get(own)))
+            for name, text in team_files.files(report, team, known).items():
+                files.write(spark, f"{folder}/{own}", name, text)
+
+
+def _has_teams(report: Report) -> bool:
+    """Whether the teams get folders: a report of one day does. Their bars are of days."""
+    return report["owners"] is not None and report["first_day"] == report["last_day"]
 
 
 def _neighbour(facts: Mapping[str, DayFacts], day: date, steps: list[str]) -> str | None:

@@ -11,7 +11,6 @@ from spark_reports import arguments
 from spark_reports.exits import OK, NotAReportError
 from spark_reports.render import html, markdown, prom, sheet
 from spark_reports.report.files import read_report, to_json, write_text
-from spark_reports.report.notices import grouped
 from spark_reports.report.shape import Report
 
 FORMATS: Final[Mapping[str, Callable[[Report], str]]] = MappingProxyType(
@@ -25,12 +24,6 @@ FORMATS: Final[Mapping[str, Callable[[Report], str]]] = MappingProxyType(
 )
 
 
-def _notices(report: Report) -> str:
-    return "\n".join(grouped(report))
-
-
-_FORMS: Final = MappingProxyType({**FORMATS, "notices": _notices})
-
 _EXAMPLE: Final = """example:
   spark_reports render out/report.json --format html -o report.html
 """
@@ -41,7 +34,7 @@ def add(commands: arguments.Commands) -> None:
         commands, "render", "a report.json in another form, without Spark", _EXAMPLE
     )
     parser.add_argument("report", type=Path, metavar="REPORT.json", help="the file to show")
-    parser.add_argument("--format", choices=_FORMS, default="md", help="the form (md)")
+    parser.add_argument("--format", choices=FORMATS, default="md", help="the form (md)")
     parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="default: standard output")
     parser.set_defaults(run=run)
 
@@ -49,7 +42,7 @@ def add(commands: arguments.Commands) -> None:
 def run(options: argparse.Namespace) -> int:
     report = read_report(options.report)
     try:
-        text = _FORMS[options.format](report)
+        text = FORMATS[options.format](report)
     except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
         raise NotAReportError(
             f"{options.report} is called a report, but is not of its form ({type(error).__name__}: {error}); "

@@ -7,7 +7,7 @@ from typing import Final
 from spark_reports.log.completeness import State
 from spark_reports.render.document import document
 from spark_reports.render.tables import of_cells, table
-from spark_reports.report import history, links, words
+from spark_reports.report import history, links, teams, words
 from spark_reports.report.history import DayFacts
 from tsproxy.model.markup import Content, Markup, element, join
 
@@ -45,14 +45,14 @@ def render(facts: Mapping[str, DayFacts]) -> str:
 
 
 def _places(facts: Mapping[str, DayFacts], day: date) -> Iterator[Markup]:
-    """Links to the pages of teams and topics of a day, and to the places of its worst producers."""
+    """Links to the folders of teams, the pages of topics of a day, and the places of its worst producers."""
     own, page = facts[day.isoformat()], history.page_of(facts, day)
     if page is None:
         return
     folder = page.rpartition("/")[0]
     places: Mapping[str, list[tuple[str, str]]] = {
-        "Teams": [(team, f"{folder}/{links.page('team', team)}") for team in own["teams"]],
-        "Topics": [(topic, f"{folder}/{links.page('topic', topic)}") for topic in own["topics"]],
+        "Teams": [(team, f"{teams.FOLDER}/{teams.folder_of(team)}/{teams.INDEX}") for team in own["teams"]],
+        "Topics": [(topic, f"{folder}/{links.page(topic)}") for topic in own["topics"]],
         "Producers": [
             (words.client(client), f"{page}#{links.anchor('producer', client, principal)}")
             for client, principal in own["producers"]

@@ -17,9 +17,10 @@ def neighbours(report: Report) -> Markup | None:
 
 
 def files(report: Report) -> Markup:
-    """A sentence about report.json and report.csv, with links to those that were written beside the page."""
+    """A sentence about report.json (latest.json of a team) and report.csv, with links to those that were
+    written beside the page."""
     known = report["links"]
-    exact = _named("report.json", known["json"] if known else None)
+    exact = _named(known["json"] if known else None)
     sheet = links.relative(known["csv"]) if known else None
     return join(
         "Exact numbers of everything shown: ",
@@ -29,6 +30,6 @@ def files(report: Report) -> Markup:
     )
 
 
-def _named(name: str, link: str | None) -> Markup:
+def _named(link: str | None) -> Markup:
     safe = links.relative(link)
-    return element("a", name, href=safe) if safe else join(name)
+    return element("a", safe, href=safe) if safe else join("report.json")

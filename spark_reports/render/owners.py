@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from spark_reports.render.tables import Column, Columns, breakable, more, table
-from spark_reports.report import links, words
+from spark_reports.report import links, teams, words
 from spark_reports.report.shape import Producer, Report
 from spark_reports.report.shape_for_readers import Team
 from spark_reports.report.topics import has_page
@@ -85,22 +85,20 @@ COLUMNS: Final[Columns[OwnedTeam]] = (
 def team_link(report: Report, team: str | None) -> Markup:
     """A team's name, and a link to its page if there is one."""
     class_ = "soft" if team is None else "team"
-    if not _has_pages(report):
+    folder = links.relative(report["links"]["teams"]) if report["links"] else None
+    if folder is None:
         return element("span", words.team(team), class_=class_)
-    return element("a", words.team(team), href=links.page("team", team), class_=class_)
+    page = f"{folder}/{teams.folder_of(team)}/{teams.page_of(report['last_day'])}"
+    return element("a", words.team(team), href=page, class_=class_)
 
 
 def topic_link(report: Report, topic: str) -> Content:
     """A topic's name, and a link to its page if there is one."""
     name = words.short(topic, 60)
     own = [each for each in report["topics"] if each["topic"] == topic and has_page(each)]
-    if not own or not _has_pages(report):
+    if not own or report["links"] is None or report["links"]["pages"] is not True:
         return name
-    return element("a", name, href=links.page("topic", topic))
-
-
-def _has_pages(report: Report) -> bool:
-    return report["links"] is not None and report["links"]["pages"] is True
+    return element("a", name, href=links.page(topic))
 
 
 def producer_link(producer: Producer, *, is_here: bool) -> Markup:

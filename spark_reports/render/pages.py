@@ -1,11 +1,11 @@
-"""The pages beside report.html: one for each team, and one for each topic with rejections.
+"""The page of a team's day, and the page of a topic with at least three rejected producers.
 
 People get the page that is theirs instead of a filter, which would need a script.
 """
 
 from collections.abc import Callable, Iterator, Sequence
 
-from spark_reports.render import compared, html, lists, owners, producers, repaired, talk
+from spark_reports.render import compared, html, lists, navigation, owners, producers, repaired, talk
 from spark_reports.render.html import Section
 from spark_reports.report import links, words
 from spark_reports.report.headline import rejected_records
@@ -16,22 +16,15 @@ from tsproxy.model.markup import Markup, element
 
 
 def pages(report: Report) -> Iterator[tuple[str, str]]:
-    """(file name, text) of each page: a team with records that were rejected, would be, or were repaired; a
-    topic that the report lists, with at least three rejected producers."""
-    owned = report["owners"]
-    for team in owned["teams"] if owned else []:
-        if any(
-            team[name]
-            for name in ("producers", "would_reject_records", "far_behind_records", "repaired_records")
-        ):
-            yield links.page("team", team["team"]), of_team(report, team)
+    """(file name, text) of the page of each topic that the report lists, and that has one."""
     for topic in report["topics"]:
         if has_page(topic):
-            yield links.page("topic", topic["topic"]), of_topic(report, topic)
+            yield links.page(topic["topic"]), of_topic(report, topic)
 
 
 def of_team(report: Report, team: Team) -> str:
-    """The page of a team: its producers with their evidence and letters, and what would be rejected."""
+    """The page of a team: its producers with their evidence and texts, and what would be rejected. Nothing on
+    it is of another team, if `report` has the links of `report.teams.linked`."""
     own = [each for each in report["producers"] if each.get("team") == team["team"]]
     behind, watched = words.far_behind([row for row in report["would_reject"] if row["team"] == team["team"]])
     own_repaired = [row for row in report["repaired"] if row["team"] == team["team"]]
@@ -64,8 +57,9 @@ def of_team(report: Report, team: Team) -> str:
             ),
         ]
 
+    proof = element("p", words.short(report["log"]["sentence"], 2_000), class_="soft")
     channel = element("p", "Channel: ", owners.channel(team["channel"])) if team["channel"] else None
-    return _page(report, title, channel, sections)
+    return _page(report, title, navigation.neighbours(report), [proof, channel], sections)
 
 
 def of_topic(report: Report, topic: Topic) -> str:
@@ -87,7 +81,8 @@ def of_topic(report: Report, topic: Topic) -> str:
             Section("limits", f"Its limits: {', '.join(limits.limits)}", lists.topic_details(limits)),
         ]
 
-    return _page(report, title, None, sections)
+    back = element("nav", element("a", "The day's page", href="report.html"), aria_label="Other reports")
+    return _page(report, title, back, [], sections)
 
 
 def _of_producers(
@@ -114,19 +109,22 @@ def _of_producers(
         Section("talk", "Whom to talk to", talk.rows(report, shown, rows, names_teams=not of_team)),
         Section(
             "producers",
-            f"Evidence and letters: {words.many(whole[0], 'producer')}",
+            f"Evidence, and a text for each owner: {words.many(whole[0], 'producer')}",
             element("div", producers.lines(report, shown, topic), more if left > 0 else None),
         ),
     ]
 
 
 def _page(
-    report: Report, title: str, top: Markup | None, sections: Callable[[int], Sequence[Section]]
+    report: Report,
+    title: str,
+    nav: Markup | None,
+    top: Sequence[Markup | None],
+    sections: Callable[[int], Sequence[Section]],
 ) -> str:
-    back = element("nav", element("a", "The day's page", href="report.html"), aria_label="Other reports")
+    head = element("header", html.kicker(report), nav, element("h1", title), *top)
 
     def page(rows: int) -> str:
-        return html.page(report, title, element("header", html.kicker(report), back, element("h1", title)),
-                         [top], sections(rows))  # fmt: skip
+        return html.page(report, title, head, [], sections(rows))
 
     return html.fitting(page)

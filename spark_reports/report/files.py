@@ -124,6 +124,18 @@ def read_texts(spark: "SparkSession", folder: str, names: Collection[str] = ()) 
     return [row[0] for row in spark.read.text(paths, wholetext=True).collect()] if paths else []
 
 
+def read_folders(spark: "SparkSession", folder: str, name: str) -> dict[str, str]:
+    """The texts of the files of one name in the folders of a folder, by the names of these folders."""
+    here = local(folder)
+    if here is not None:
+        return {path.parent.name: path.read_text(encoding="utf-8") for path in here.glob(f"*/{name}")}
+    _, found = _found(spark, folder, f"*/{name}")
+    paths = [each.getPath() for each in found]
+    texts = spark.read.text([path.toString() for path in paths], wholetext=True) if paths else None
+    rows = texts.selectExpr("input_file_name() path", "value").collect() if texts is not None else []
+    return {row["path"].split("/")[-2]: row["value"] for row in rows}
+
+
 def _names(spark: "SparkSession", folder: str, glob: str) -> list[str]:
     """The names of the files of a folder on a file system that Spark knows."""
     _, found = _found(spark, folder, glob)

@@ -48,12 +48,12 @@ def anchor(kind: str, *names: str | None) -> str:
     return f"{kind}-{slug(*names)}"
 
 
-def page(kind: str, name: str | None) -> str:
-    """The file name of the page of a team or a topic: `team-payments-6d1f….html`."""
-    return f"{anchor(kind, name)}.html"
+def page(topic: str) -> str:
+    """The file name of the page of a topic: `topic-orders-6d1f….html`."""
+    return f"{anchor('topic', topic)}.html"
 
 
-PAGES: Final = re.compile(r"(?:team|topic)-(?:[a-z0-9-]+-)?[0-9a-f]{16}\.html")
+PAGES: Final = re.compile(r"topic-(?:[a-z0-9-]+-)?[0-9a-f]{16}\.html")
 """The names of all such files."""
 
 

@@ -14,7 +14,7 @@ one of its globs fits. As in the proxy's policy, no glob of `client_ids` fits a 
 glob of `principals` fits a client without a principal. Clients that the proxy counted together as one have no
 owner.
 
-A first line `help = "https://wiki.example.com/timestamps"` ends each letter.
+A first line `help = "https://wiki.example.com/timestamps"` ends each team's text.
 
 The file is TOML, which Python reads itself: a cluster may have no package but pyspark.
 """
@@ -73,7 +73,7 @@ class Owners:
 
     entries: tuple[Owner, ...]
     help: str | None = None
-    """The end of each letter: where the owner of a producer finds help."""
+    """The end of each team's text: where the owner of a producer finds help."""
 
     def team_of(self, client: Client) -> str | None:
         """The team of the first entry that fits; None if nobody owns the client."""
@@ -128,8 +128,9 @@ def assigned(
 def _teams(
     owners: Owners, clients: Sequence[Client], watched: Sequence[Client], repaired: Sequence[Client]
 ) -> list[Team]:
-    """A row for each team of these clients, and of those whose records were only counted, or repaired."""
-    sums: dict[str | None, Counter[str]] = {None: Counter()}
+    """A row for each team of the file, with what became of the records of its clients."""
+    sums: dict[str | None, Counter[str]] = {entry.team: Counter() for entry in owners.entries}
+    sums[None] = Counter()
     for client in clients:
         own = sums.setdefault(owners.team_of(client), Counter())
         own.update(producers=1, records=client["records"], rejected_records=client["rejected_records"])

@@ -62,13 +62,12 @@ class Owned(TypedDict):
     """The owners of the producers that were rejected (`daily --owners`)."""
 
     teams: list[Team]
-    """The team with most rejected records is first, the row without a team last. A team whose records were
-    only counted (`would_reject`) is here, too."""
+    """All teams of the file, the one with most rejected records first, and the row without a team last."""
     producers_left_out: int
     """The number of producers beyond the 10,000 worst. Their owners are not looked up."""
     rejected_records_left_out: int
     help: str | None
-    """The end of each letter, from the file of owners."""
+    """The end of each text for a team, from the file of owners."""
 
 
 class Links(TypedDict):
@@ -80,6 +79,8 @@ class Links(TypedDict):
     day_before: str | None
     day_after: str | None
     pages: bool
-    """True if pages of teams and of topics are beside the page."""
+    """True if pages of topics are beside the page."""
+    teams: str | None
+    """The folder of the teams' folders (`report.teams`)."""
     address: str | None
-    """`--address`: where readers find the page's folder."""
+    """`--address`: where readers find the folder above that of the teams."""

@@ -119,7 +119,9 @@ def reported(rows, file="", top=50):
     known = owners.parse(file, "owners.toml") if file else None
     found = tables.collect(Rolled(rows), top, None, known)
     report = assemble(found, FRIDAY, FRIDAY, MIDNIGHT_MS + DAY_MS + 1)
-    report |= {"links": dict.fromkeys(("json", "csv", "index", "day_before", "day_after", "address"))}
+    report |= {
+        "links": dict.fromkeys(("json", "csv", "index", "day_before", "day_after", "teams", "address"))
+    }
     report["links"]["pages"] = True
     return (
         owners.assigned(report, known, found.clients, found.watched, found.all_repaired) if known else report

@@ -7,9 +7,9 @@ import sys
 import tempfile
 from pathlib import Path
 
-from spark_reports.render import html, pages
-from spark_reports.report import links
+from spark_reports.render import html
 from tests.spark_reports import browser, reports
+from tests.spark_reports.pure.test_teams import folder
 
 _DARK = "--blink-settings=preferredColorScheme=0"
 _SHOTS = {
@@ -19,17 +19,17 @@ _SHOTS = {
 }
 
 
-def main(folder):
+def main(place):
     report = reports.complete()
     page = html.render(report)
-    team = dict(pages.pages(report))[links.page("team", "Payments")].replace("<details", "<details open")
+    team = folder(report, "Payments")["2026-11-20.html"].replace("<details", "<details open")
     shots = [(name, page, options) for name, options in _SHOTS.items()]
     for name, text, options in [*shots, ("report-team.png", team, ("--window-size=1280,860",))]:
-        with tempfile.TemporaryDirectory() as place:
-            browser.run(Path(place), text, *options, f"--screenshot={Path(folder, name).resolve()}")
-    with tempfile.TemporaryDirectory() as place:
-        path = Path(folder, "report-print.pdf").resolve()
-        browser.run(Path(place), page, "--no-pdf-header-footer", f"--print-to-pdf={path}")
+        with tempfile.TemporaryDirectory() as profile:
+            browser.run(Path(profile), text, *options, f"--screenshot={Path(place, name).resolve()}")
+    with tempfile.TemporaryDirectory() as profile:
+        path = Path(place, "report-print.pdf").resolve()
+        browser.run(Path(profile), page, "--no-pdf-header-footer", f"--print-to-pdf={path}")
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ from pyspark.logger import PySparkLogger
 
 from spark_reports.cli import main
 from spark_reports.log.set_aside import ABSURD_COUNT
-from spark_reports.report import links
+from spark_reports.report import files, links, teams
 from spark_reports.spark.session import settings
 from tests.spark_reports.day import DAY_MS, MIDNIGHT_MS, a_day
 from tests.spark_reports.logs import counters, heartbeat, line, write
@@ -155,7 +155,7 @@ def test_every_path_may_be_on_another_file_system(spark, decisions, tmp_path, ca
         '[[owners]]\nteam = "Pay"\nprincipals = ["User:billing"]\n'
     )
     options += ["--index", "viewfs://far/kept", "--owners", "viewfs://far/kept/owners.toml"]
-    old = tmp_path / "kept" / "reports" / links.page("team", "Gone")
+    old = tmp_path / "kept" / "reports" / links.page("gone")
     old.parent.mkdir()
     old.write_text("a page of an earlier run")
     killed = old.with_name(".report.html.4711.draft")
@@ -166,7 +166,13 @@ def test_every_path_may_be_on_another_file_system(spark, decisions, tmp_path, ca
     assert f"Written: {out}report.html, {out}report.md, {out}report.json\n" in capsys.readouterr().out
     assert not old.exists()
     assert not killed.exists()
-    assert (tmp_path / "kept" / "reports" / links.page("team", "Pay")).exists()
+    pay = tmp_path / "kept" / "teams" / teams.folder_of("Pay")
+    assert not_pages(pay) == {"2026-11-20.html", "feed.xml", "index.html", "latest.json"}
+    assert f"../teams/{pay.name}/2026-11-20.html" in old.with_name("report.html").read_text()
+    places = ("viewfs://far/kept/teams", str(pay.parent))
+    far, here = (files.read_folders(spark, place, "latest.json") for place in places)
+    assert far == here
+    assert far.keys() == {pay.name, "no-owner"}
     assert not_pages(tmp_path / "kept" / "reports") == {"report.html", "report.md", "report.json"}
     report = json.loads((tmp_path / "kept" / "reports" / "report.json").read_text())
     assert report["log"]["state"] == "complete_in_part"

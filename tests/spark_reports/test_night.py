@@ -9,6 +9,7 @@ import pytest
 
 from spark_reports.cli import main
 from spark_reports.commands import daily_run
+from spark_reports.report import teams
 from tests.spark_reports.day import DAY_MS, HOUR_MS, MIDNIGHT_MS
 from tests.spark_reports.logs import MINUTE_MS, counters, heartbeat, line, write
 from tests.spark_reports.schedules import of_airflow
@@ -181,7 +182,7 @@ def test_a_restated_day_of_which_no_line_can_be_used_any_more_fails_the_night(ru
     assert codes[0] == 1
 
 
-def test_letters_of_the_day_before_are_not_written_again(spark, tmp_path, capsys):
+def test_a_night_without_lines_leaves_the_folders_of_teams_as_they_were(spark, tmp_path, capsys):
     """The second night has no line of its own day, and makes the first day's report again. There is no report
     of its own day that a gate could check."""
     own = {"boot": "px-1", "proxy": "px"}
@@ -191,14 +192,13 @@ def test_letters_of_the_day_before_are_not_written_again(spark, tmp_path, capsys
     write(tmp_path / "tsproxy" / "decisions-20261120T000000Z-px-1.jsonl", *lines)
     owners = tmp_path / "owners.toml"
     owners.write_text('[[owners]]\nteam = "everybody"\nclient_ids = ["*"]\n')
-    written = {}  # the owners of the store are those of the file, as `--owners` names them
-    for day, code in ((DAYS[0], 0), (DAYS[1], 1)):
-        letters = tmp_path / f"letters-{day}"
-        night = here(of_airflow(day)[1]["night"][0], tmp_path)
-        assert main([*night, "--owners", str(owners), "--notify-dir", str(letters)]) == code
-        written[day] = sorted(each.name for each in letters.glob("*"))
-    assert len(written[DAYS[0]]) == 1
-    assert written[DAYS[1]] == []
+    for day, code in ((DAYS[0], 0), (DAYS[1], 1)):  # the owners of the store are those of the file
+        assert main([*here(of_airflow(day)[1]["night"][0], tmp_path), "--owners", str(owners)]) == code
+        folder = tmp_path / "reports" / "teams" / teams.folder_of("everybody")
+        assert json.loads((folder / "latest.json").read_text())["day"] == DAYS[0]
+        assert {path.name for path in folder.iterdir()} == {
+            *(f"{DAYS[0]}.html", "index.html", "feed.xml", "latest.json")
+        }
     assert f"no decision log lines of {DAYS[1]}" in capsys.readouterr().err
     assert main(here(of_airflow(DAYS[1])[1]["gate"][0], tmp_path)) == 1
     assert "report.json" in capsys.readouterr().err

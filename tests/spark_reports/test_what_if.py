@@ -2,12 +2,14 @@
 
 import json
 import os
+import re
 import shutil
 from pathlib import Path
 
 import pytest
 
 from spark_reports.cli import main
+from spark_reports.report import teams
 from tests.spark_reports.day import DAY_MS, HOUR_MS, MIDNIGHT_MS
 from tests.spark_reports.logs import counters, heartbeat, line, write
 from tests.spark_reports.pure.test_html import Page
@@ -40,7 +42,7 @@ def rollup(spark, tmp_path_factory):
         day = ("20261120", "20261121")[number]
         write(folder / "in" / f"decisions-{day}T000000Z-px.jsonl", *lines)
         options = ["--rollup", str(folder / "rollup"), "--date", f"{day[:4]}-{day[4:6]}-{day[6:]}"]
-        options += ["--index", str(folder), "--owners", str(OWNERS), "--notify-dir", str(folder / "letters")]
+        options += ["--index", str(folder), "--owners", str(OWNERS)]
         for _ in range(TRIES if number else 1):
             assert main(["daily", "--input", str(folder / "in"), "--output", str(folder / day), *options,
                          "--quiet"]) == 0  # fmt: skip
@@ -248,10 +250,9 @@ def test_the_index_and_the_reports_link_to_each_other(rollup):
     days = [link for link in page.links if link.endswith("/report.html")]
     assert days == ["20261121/report.html", "20261120/report.html"]
     others = {link for link in page.links if link not in days}
-    assert {link.partition("/")[2].split("-")[0] for link in others} == {
-        "team",
-        "report.html#producer",
-    }
+    services = f"teams/{teams.folder_of('Services')}/index.html"
+    assert {link.partition("-")[0] for link in others - {services}} == {"20261121/report.html#producer"}
+    assert services in others
     assert all((rollup / link.partition("#")[0]).is_file() for link in others)
     assert "3.8% (40)" in page.words
     assert {"../index.html", "../20261120/report.html"} <= set(Page((rollup / days[0]).read_text()).links)
@@ -259,12 +260,13 @@ def test_the_index_and_the_reports_link_to_each_other(rollup):
 
 def test_all_rejected_clients_have_an_owner_or_are_counted_as_nobodys(rollup):
     found = json.loads((rollup / "20261121" / "report.json").read_text())
-    teams = [(each["team"], each["producers"], each["rejected_records"]) for each in found["owners"]["teams"]]
-    assert teams == [("Services", 1, 40), (None, 0, 0)]
+    rows = [(each["team"], each["producers"], each["rejected_records"]) for each in found["owners"]["teams"]]
+    assert rows == [("Services", 1, 40), (None, 0, 0)]
     assert (found["owners"]["producers_left_out"], found["producers"][0]["team"]) == (0, "Services")
-    letters = {path.name: path.read_text() for path in (rollup / "letters").iterdir()}
-    assert sorted(name[:14] for name in letters) == ["2026-11-20-no-", "2026-11-21-ser"]
-    assert all(text.count("To the owner of") == 1 for text in letters.values())
+    for team, rejected in (("Services", [0, 40]), (None, [20, 0])):
+        latest = json.loads((rollup / "teams" / teams.folder_of(team) / "latest.json").read_text())
+        assert [each["rejected_records"] for each in latest["days"]] == rejected
+        assert (latest["text"].count("To the owner of"), len(latest["rows"])) == (bool(rejected[1]),) * 2
 
 
 def test_the_report_holds_the_curve(rollup):
@@ -346,7 +348,7 @@ def test_a_client_that_is_called_as_the_folded_ones_is_never_taken_for_them(spar
     owners = tmp_path / "owners.toml"
     owners.write_text('[[owners]]\nteam = "Odd names"\nclient_ids = ["(other)"]\n')
     asked = ["--rollup", str(tmp_path / "rollup"), "--date", "2026-11-20"]
-    made = ["--owners", str(owners), "--notify-dir", str(tmp_path / "letters"), "--quiet", *asked]
+    made = ["--owners", str(owners), "--quiet", *asked]
     assert main(["daily", "--input", str(tmp_path / "in"), "--output", str(tmp_path / "out"), *made]) == 0
     report = json.loads((tmp_path / "out" / "report.json").read_text())
     rows = {each["client_id"]: each for each in report["producers"]}
@@ -361,10 +363,9 @@ def test_a_client_that_is_called_as_the_folded_ones_is_never_taken_for_them(spar
     }
     assert rows["(other)"]["addresses"] == ["10.0.0.1"]
     assert {each["topic"] for each in report["topics"]} == {"(other)", "\\(other)"}
-    [letter] = (tmp_path / "letters").glob("2026-11-20-odd-names-*.txt")
-    assert "To the owner of \\(other):" in letter.read_text()
-    rest = (tmp_path / "letters" / "2026-11-20-no-owner.txt").read_text()
-    told = {each.removeprefix("To the owner of ") for each in rest.splitlines() if each.startswith("To the")}
-    assert told == {"(no client id):", "\\(no client id):"}
+    named = (("Odd names", {"\\(other)"}), (None, {"(no client id)", "\\(no client id)"}))
+    for team, names in named:
+        latest = json.loads((tmp_path / "out" / "teams" / teams.folder_of(team) / "latest.json").read_text())
+        assert {*re.findall("To the owner of (.*):\n", latest["text"])} == names
     found = answer(capsys, "what-if", *asked, "--after", "1h")["producers"]
     assert {each["client_id"]: each["records"] for each in found} == kept

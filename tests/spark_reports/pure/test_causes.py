@@ -7,8 +7,8 @@ import pytest
 from spark_reports.render import html, markdown, producers
 from spark_reports.report import causes
 from spark_reports.report.headline import details
-from spark_reports.report.notices import notices
 from tests.spark_reports import reports
+from tests.spark_reports.pure.test_notices import notices
 
 SECONDS = "timestamps are in seconds"
 TOO_OLD = "timestamps are older than the limit"

@@ -45,9 +45,7 @@ def test_a_mistake_in_the_arguments_is_exit_code_2_in_one_sentence(arguments, sa
     ("more", "says"),
     [
         ([], "a report has up to 7 days, and 2026-11-01..2026-11-08 is more: give --each"),
-        (["--each", "--json"], "give neither --json nor --notify"),
-        (["--each", "--notify"], "give neither --json nor --notify"),
-        (["--each", "--notify-dir", "x"], "--notify-dir is for one report"),
+        (["--each", "--json"], "--each prints a line for each day: do not give --json"),
     ],
 )
 def test_a_report_of_many_days_is_exit_code_2_unless_it_is_one_of_each_day(more, says, tmp_path, capsys):

@@ -3,10 +3,9 @@
 import pytest
 
 from spark_reports.render import html, index, markdown, sheet
-from spark_reports.render.pages import pages
-from spark_reports.report import gates, history, links
-from spark_reports.report.notices import letters
+from spark_reports.report import gates, history
 from tests.spark_reports.pure.test_html import Page
+from tests.spark_reports.pure.test_teams import folder, latest
 from tests.spark_reports.rolled import rejected, repaired, reported, row, watched
 
 TEAMS = "\n".join(f'[[owners]]\nteam = "T{n:02}"\nclient_ids = ["t{n:02}-*"]' for n in range(80))
@@ -16,7 +15,7 @@ owners = [{ team = "Large", client_ids = ["large-*"] }, { team = "Small", client
 
 
 def of_team(report, team):
-    return Page(dict(pages(report))[links.page("team", team)]).words
+    return Page(folder(report, team)["2026-11-20.html"]).words
 
 
 def eighty_in_audit():
@@ -37,14 +36,13 @@ def test_in_audit_the_totals_are_of_all_producers_and_not_of_the_listed_ones():
         assert gates.parse(gate).tripped_by(report) is not None
 
 
-def test_in_audit_each_of_eighty_teams_has_its_rows_its_page_and_its_letter():
+def test_in_audit_each_of_eighty_teams_has_its_rows_its_page_and_its_text():
     report = reported(eighty_in_audit(), TEAMS)
     assert {each["team"] for each in report["would_reject"]} == {f"T{n:02}" for n in range(80)}
-    assert len(letters(report)) == 80
     assert "T79: nothing rejected, 1,000 records of 1 producer would be." in of_team(report, "T79")
-    assert all(
-        letter.subject == "tsproxy, 2026-11-20: 1,000 records would be rejected" for letter in letters(report)
-    )
+    for n in range(80):
+        subject = latest(report, f"T{n:02}")["subject"]
+        assert subject == "tsproxy, 2026-11-20: 1,000 records would be rejected"
 
 
 def test_sixty_worse_producers_of_one_team_hide_none_of_another():
@@ -57,12 +55,12 @@ def test_sixty_worse_producers_of_one_team_hide_none_of_another():
     for name in ("small-0", "small-1", "small-2"):
         assert name in of_team(report, "Small")
         assert f",{name}," in sheet.render(report)
-    by_name = {letter.file_name.split("-")[3]: letter.text for letter in letters(report)}
-    assert by_name["small"].count("To the owner of") == 3
-    assert "without a text here" not in by_name["small"]
+    small = latest(report, "Small")["text"]
+    assert small.count("To the owner of") == 3
+    assert "without a text here" not in small
     least = sum(10_000 + n for n in range(10))
     more = f"And 10 more producers with {least:,} rejected records, "
-    assert f"{more}without a text here" in by_name["large"]
+    assert f"{more}without a text here" in latest(report, "Large")["text"]
     assert f"{more}not listed." in of_team(report, "Large")
 
 
@@ -127,7 +125,7 @@ def test_the_first_screen_says_how_many_producers_it_leaves_out(count, wide, nar
             assert (link in page) is (left is not None)
 
 
-def test_who_is_repaired_is_named_on_the_page_for_its_team_and_in_its_letter():
+def test_who_is_repaired_is_named_on_the_page_for_its_team_and_in_its_text():
     """77,293 records of one client were rewritten, and its name was in no file of eight."""
     rows = [repaired("t00-sensor", 77_293, bad_records=70_000), row("t00-good"), repaired("t01-app", 10)]
     report = reported(rows, TEAMS, top=1)
@@ -140,11 +138,11 @@ def test_who_is_repaired_is_named_on_the_page_for_its_team_and_in_its_letter():
             assert part in text
     assert "Repaired: 77,293 records of 1 producer" in of_team(report, "T00")
     assert "t01-app" not in of_team(report, "T00")
-    sensor, app = letters(report)
-    assert sensor.subject == "tsproxy, 2026-11-20: 77,293 records repaired"
-    assert "tsproxy rewrote the timestamps of 70,000 records of yours." in sensor.text
-    assert "* 70,000 by the rule sensors: timestamps are in microseconds: divide by 1,000." in sensor.text
-    assert "To the owner of t01-app:" in app.text
+    sensor = latest(report, "T00")
+    assert sensor["subject"] == "tsproxy, 2026-11-20: 77,293 records repaired"
+    assert "tsproxy rewrote the timestamps of 70,000 records of yours." in sensor["text"]
+    assert "* 70,000 by the rule sensors: timestamps are in microseconds: divide by 1,000." in sensor["text"]
+    assert "To the owner of t01-app:" in latest(report, "T01")["text"]
     [listed] = reported(rows, top=1)["repaired"]
     assert listed["client_id"] == "t00-sensor"
     assert "And 10 more records, not listed." in Page(html.render(reported(rows, top=1))).words

@@ -7,7 +7,7 @@ import pytest
 from spark_reports.render import html, markdown
 from spark_reports.report import words
 from spark_reports.report.headline import details
-from spark_reports.report.notices import notices
+from tests.spark_reports.pure.test_notices import notices
 from tests.spark_reports.reports import fixed
 
 ROW = {

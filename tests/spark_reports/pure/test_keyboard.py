@@ -83,7 +83,7 @@ def test_a_link_to_a_producer_opens_its_line_and_tab_goes_on_there(page):
     assert place["open"] is True
     assert 0 <= place["top"] <= place["height"]
     page.press("Tab")
-    assert page.focused()["link"] == links.page("topic", "orders")
+    assert page.focused()["link"] == links.page("orders")
 
 
 def test_a_link_to_a_producer_among_those_that_are_folded_opens_these_too(tmp_path):

@@ -10,7 +10,7 @@ from spark_reports.exits import UsageError
 from spark_reports.render import html, index, markdown
 from spark_reports.render.owners import producer_id
 from spark_reports.render.pages import pages as pages_of
-from spark_reports.report import history, links
+from spark_reports.report import history, links, teams
 from tests.spark_reports import reports
 from tests.spark_reports.pure.test_html import TAGS, Page
 
@@ -55,7 +55,7 @@ def test_the_page_links_to_its_neighbours_and_files():
     page = Page(html.render(reports.complete()))
     relative = [link for link in page.links if ":" not in link and not link.startswith("#")]
     pages = [link for link in relative if links.PAGES.fullmatch(link)]
-    others = [link for link in relative if link not in pages and "#" not in link]
+    others = [link for link in relative if link not in pages and "#" not in link and "/teams/" not in link]
     assert others == [*NEIGHBOURS, "report.json", "report.csv"]
     assert set(pages) == {name for name, _ in pages_of(reports.complete())}
     assert all(link.startswith("#") for link in Page(html.render(reports.fixed())).links)
@@ -134,8 +134,8 @@ def rows_of(facts):
 def places_in(folder):
     """The links of the index to pages of teams and topics, and to producers."""
     return [
-        *(f"{folder}/{links.page('team', team)}" for team in ("Payments", "Devices")),
-        *(f"{folder}/{links.page('topic', topic)}" for topic in ("payments", "telemetry")),
+        *(f"teams/{teams.folder_of(team)}/index.html" for team in ("Payments", "Devices")),
+        *(f"{folder}/{links.page(topic)}" for topic in ("payments", "telemetry")),
         f"{folder}/report.html#{links.anchor('producer', 'billing-nightly', 'User:billing')}",
         f"{folder}/report.html#{links.anchor('producer', 'sensor-gateway', None)}",
     ]
@@ -187,7 +187,7 @@ def test_hostile_text_in_the_files_of_a_rollup_does_nothing_in_the_index(text):
     named = {"teams": [text], "topics": [text], "producers": [[text, text]]}
     shown = index.render(reports.week(d20=named | {"cause": text}))
     assert Page(shown).tags <= TAGS
-    assert all(link.startswith("2026-11-") for link in Page(shown).links)
+    assert all(link.startswith(("2026-11-", "teams/")) for link in Page(shown).links)
     texts = named | {"cause": text, "page": text, "generated_ts": text}
     page = index.render(reports.week(**{f"d{n}": texts for n in range(13, 21)}))
     assert Page(page).tags <= TAGS

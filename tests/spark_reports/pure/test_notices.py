@@ -2,11 +2,14 @@
 
 import pytest
 
-from spark_reports.cli import main
 from spark_reports.render import html
 from spark_reports.report import words
-from spark_reports.report.notices import notices
+from spark_reports.report.notices import by_team
 from tests.spark_reports import reports
+
+
+def notices(report):
+    return [text for texts in by_team(report).values() for text in texts]
 
 
 def test_each_producer_that_was_rejected_has_a_text_with_its_fix():
@@ -101,8 +104,3 @@ def test_hostile_names_stay_on_their_line_and_move_no_cursor(text):
     hostile = notices(reports.hostile(text))
     assert [each.count("\n") for each in hostile] == [each.count("\n") for each in plain]
     assert all(character.isprintable() or character == "\n" for each in hostile for character in each)
-
-
-def test_render_prints_them_without_spark(capsys):
-    assert main(["render", str(reports.FIXED), "--format", "notices"]) == 0
-    assert capsys.readouterr().out == "\n".join(notices(reports.fixed()))

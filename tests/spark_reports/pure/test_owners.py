@@ -1,6 +1,5 @@
-"""owners.toml: strict reading, the first match, counts that add up, and letters to owners."""
+"""owners.toml: strict reading, the first match, and counts that add up."""
 
-import json
 import re
 from pathlib import Path
 
@@ -9,8 +8,6 @@ import pytest
 from spark_reports.cli import main
 from spark_reports.render import html, markdown, sheet
 from spark_reports.report import owners, words
-from spark_reports.report.files import replace_texts
-from spark_reports.report.notices import letter_names, letters
 from tests.spark_reports import reports
 from tests.spark_reports.pure.test_html import TAGS, Page
 
@@ -39,22 +36,6 @@ client_ids = ["web-*", "mobile-*"]
 
 def found(text):
     return owners.parse(text, "owners.toml")
-
-
-def test_each_letter_ends_with_the_help_of_the_file():
-    written = letters(owned(text=f'help = "https://wiki.example.com/timestamps"\n{FILE}'))
-
-    assert written
-    assert all(each.text.endswith("\n\nhttps://wiki.example.com/timestamps\n") for each in written)
-    assert all(each.printed.endswith("\n\nhttps://wiki.example.com/timestamps\n") for each in written)
-
-
-def test_without_help_a_letter_names_the_page_for_owners_and_the_waiver():
-    written = letters(owned())
-
-    assert written
-    assert all("docs/guide/for-producers.md" in each.text.splitlines()[-2] for each in written)
-    assert all("waiver" in each.text.splitlines()[-1] for each in written)
 
 
 def team_of(client_id, principal=None, text=FILE):
@@ -244,11 +225,6 @@ def test_hostile_teams_do_nothing_in_any_form(text):
     assert not re.search(r"(?<!\\)<", markdown.render(report))
     for row in sheet.render(report).splitlines():
         assert row.isprintable()
-    for letter in letters(report):
-        lines = letter.text.split("\n")
-        assert all(line.isprintable() for line in lines)
-        assert [line.split(":")[0] for line in lines[:4]] == ["To", "Subject", "Content-Type", ""]
-        assert lines[1].isascii()
 
 
 def test_the_sheet_names_the_team():
@@ -256,87 +232,9 @@ def test_the_sheet_names_the_team():
     assert sheet.render(owned()).splitlines()[1].endswith(",Devices")
 
 
-def test_a_letter_has_the_texts_of_one_team_and_names_it_and_its_channel():
-    letter = next(each for each in letters(owned()) if "Payments" in each.head)
-    assert letter.text.startswith(
-        "To: payments@example.com\nSubject: tsproxy, 2026-11-20: 228,708 records rejected\n"
-        "Content-Type: text/plain; charset=utf-8\n\n2026-11-20 (UTC), Payments, payments@example.com: "
-        "228,708 records of 1 producer rejected\n\nTo the owner of billing-nightly (User:billing):\n"
-    )
-    assert letter.text.count("To the owner of") == 1
-    assert "without a text here" not in letter.text
-
-
-def test_letters_say_how_many_producers_have_no_text():
-    report = owned()
-    report["owners"]["teams"][0]["producers"] = 4
-    more = (
-        "\nAnd 3 more producers with 0 rejected records, without a text here; `daily --top N` lists more.\n"
-    )
-    assert more in letters(report)[0].text
-
-
-def test_a_team_of_which_records_were_only_counted_has_a_letter():
-    report = reports.empty() | {"would_reject": reports.fixed()["would_reject"]}
-    [letter] = letters(owned(report, clients=[]))
-    records = sum(row["records"] for row in report["would_reject"])
-    assert f"Clicks: {records:,} records of 1 producer would be rejected" in letter.head
-    assert letter.subject.endswith(f": {records:,} records would be rejected")
-    assert "To the owner of web-7:" in letter.text
-    assert "No producer had a record rejected." in Page(html.render(owned(report, clients=[]))).words
-
-
-def test_different_teams_have_different_safe_file_names():
-    teams = [
-        "Payments",
-        "payments",
-        "PAYMENTS!",
-        "pay/ments",
-        "..",
-        ".",
-        "",
-        "no owner",
-        "CON",
-        "a" * 5_000,
-        "a" * 4_999,
-    ]
-    report = owned()
-    [row] = report["owners"]["teams"][:1]
-    report["owners"]["teams"] = [row | {"team": team} for team in [*teams, *reports.HOSTILE, None]]
-    names = [letter.file_name for letter in letters(report)]
-    assert len(set(names)) == len(teams) + len(reports.HOSTILE) + 1
-    assert all(re.fullmatch(r"2026-11-20-[a-z0-9-]{1,60}\.txt", name) for name in names)
-    assert names[-1] == "2026-11-20-no-owner.txt"
-
-
-def test_a_file_of_an_earlier_run_of_the_day_is_deleted_and_others_stay(tmp_path):
-    """A script that sends all files of the day would send it again."""
-    report = owned()
-    texts = {letter.file_name: letter.text for letter in letters(report)}
-    for name in (
-        "2026-11-20-gone-0123456789abcdef.txt",
-        "2026-11-19-old.txt",
-        "2026-11-20-notes.txt",
-        "mine.txt",
-    ):
-        (tmp_path / name).write_text("old")
-    replace_texts(tmp_path, texts, letter_names(report))
-    left = {path.name for path in tmp_path.iterdir()}
-    assert left == {*texts, "2026-11-19-old.txt", "2026-11-20-notes.txt", "mine.txt"}
-    assert (tmp_path / "2026-11-20-no-owner.txt").read_text().startswith("To: no owner\n")
-
-
-def test_render_groups_the_notices_by_owner(tmp_path, capsys):
-    (tmp_path / "report.json").write_text(json.dumps(owned()))
-    assert main(["render", str(tmp_path / "report.json"), "--format", "notices"]) == 0
-    heads = re.findall(r"^== 2026-11-20 \(UTC\), (.*?)[:,] .*==$", capsys.readouterr().out, re.MULTILINE)
-    assert heads == ["Devices", "Payments", "Clicks", "Orders", "no owner"]
-
-
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        (["--notify-dir", "x"], "--notify-dir needs --owners"),
         (["--index", "out"], "--index needs --rollup"),
         (["--index", "other", "--rollup", "r"], "--output out/day must lie in it"),
         (["--index", "out/day", "--rollup", "r"], "--output out/day must lie in it"),
@@ -371,4 +269,3 @@ def test_ten_thousand_producers_of_as_many_teams_are_a_small_page():
     page = html.render(report)
     assert len(page.encode()) <= html.MAX_BYTES
     assert re.search(r"And 9,\d\d\d more in report\.json\.", Page(page).words)
-    assert len(letters(report)) == 10_000

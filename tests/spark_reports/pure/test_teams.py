@@ -1,0 +1,239 @@
+"""Each team is a reader: its folder has a page, days, a feed and a text, and nothing of another team."""
+
+import json
+import re
+from datetime import date
+from xml.etree import ElementTree
+
+import pytest
+
+from spark_reports.commands.publishing import Publication
+from spark_reports.render import html
+from spark_reports.render import teams as render
+from spark_reports.render.owners import producer_id
+from spark_reports.report import links, teams
+from tests.spark_reports import reports
+from tests.spark_reports.pure.test_html import TAGS, Page
+from tests.spark_reports.pure.test_owners import owned
+from tests.spark_reports.rolled import rejected, repaired, reported, row, watched
+
+ATOM = "{http://www.w3.org/2005/Atom}"
+TWO = """
+help = "https://wiki.example.com/timestamps"
+owners = [
+  { team = "Ours", channel = "#ours", client_ids = ["our-*"] },
+  { team = "Theirs", client_ids = ["their-*"] },
+  { team = "Good", client_ids = ["good-*"] },
+]
+"""
+
+
+def folder(report, team, before=None):
+    """The files of a team, by name."""
+    [own] = [each for each in report["owners"]["teams"] if each["team"] == team]
+    return render.files(report, own, teams.latest(report, own, teams.from_text(before)))
+
+
+def latest(report, team, before=None):
+    return json.loads(folder(report, team, before)[teams.LATEST])
+
+
+def of_all():
+    """Two teams on one topic, each with every outcome; a third one with good records alone."""
+    return [
+        each
+        for name in ("our", "their")
+        for each in (
+            rejected(f"{name}-late", 100, bad=20, principal=f"User:{name}"),
+            watched(f"{name}-watched", 30),
+            watched(f"{name}-old", 7, rule="candidate", would_be_rejected=False, is_far_behind=True),
+            repaired(f"{name}-repaired", 50),
+        )
+    ] + [row("good-app")]
+
+
+def on(day, report):
+    """The same report of another day."""
+    return report | {"first_day": day, "last_day": day, "generated_ts": f"{day}T23:59:59.000Z"}
+
+
+def test_a_folder_has_every_outcome_of_its_team_and_no_word_of_another():
+    files = folder(reported(of_all(), TWO), "Ours")
+    assert sorted(files) == ["2026-11-20.html", "feed.xml", "index.html", "latest.json"]
+    for text in files.values():
+        assert not re.search("their|report\\.json|topic-", text, re.IGNORECASE)
+    for name in ("2026-11-20.html", "index.html", "latest.json"):
+        for part in ("our-late", "our-watched", "our-old", "our-repaired", "#ours"):
+            assert part in files[name], (name, part)
+
+
+def test_latest_json_is_a_text_with_a_subject_a_channel_and_rows_for_programs():
+    report = reported(of_all(), TWO)
+    report["links"]["address"] = "https://reports.example.com"
+    found = latest(report, "Ours")
+    assert found["subject"] == (
+        "tsproxy, 2026-11-20: 100 records rejected, 30 would be rejected, 7 far behind the clock, 50 repaired"
+    )
+    assert (found["version"], found["team"], found["channel"], found["day"]) == (
+        1,
+        "Ours",
+        "#ours",
+        "2026-11-20",
+    )
+    page = f"https://reports.example.com/teams/{teams.folder_of('Ours')}/2026-11-20.html"
+    assert found["page"] == page
+    assert [line for line in found["text"].splitlines() if line.startswith("To the owner")] == [
+        f"To the owner of our-{name}:" for name in ("late (User:our)", "watched", "old", "repaired")
+    ]
+    assert found["text"].endswith(
+        f"\n\nEvidence, and the days before: {page}\n\nhttps://wiki.example.com/timestamps\n"
+    )
+    assert [(each["outcome"], each["client_id"], each["records"]) for each in found["rows"]] == [
+        ("rejected", "our-late", 100),
+        ("would_reject", "our-watched", 30),
+        ("far_behind", "our-old", 7),
+        ("repaired", "our-repaired", 50),
+    ]
+
+
+def test_each_team_of_the_file_has_a_folder_also_on_a_day_without_a_mistake():
+    """Else its page would show the mistakes of days ago as those of the latest day."""
+    report = reported(of_all(), TWO)
+    assert {each["team"] for each in report["owners"]["teams"]} == {"Ours", "Theirs", "Good", None}
+    assert latest(report, "Good")["subject"] == "tsproxy, 2026-11-20: nothing rejected"
+    assert "Good: nothing rejected" in Page(folder(report, "Good")["index.html"]).words
+
+
+def test_without_help_a_text_names_the_page_for_owners_and_the_waiver():
+    lines = latest(owned(), "Payments")["text"].splitlines()
+    assert "docs/guide/for-producers.md" in lines[-2]
+    assert "waiver" in lines[-1]
+
+
+def test_a_text_says_how_many_producers_and_records_it_leaves_out():
+    report = reported([rejected(f"our-{n}", 100 + n) for n in range(5)] + of_all(), TWO, top=1)
+    text = latest(report, "Ours")["text"]
+    assert text.count("To the owner of") == 3
+    assert "\n\nAnd 5 more producers with 506 rejected records, without a text here; `daily --top N`" in text
+
+
+def test_thirty_days_are_kept_and_an_earlier_day_that_is_made_again_changes_only_itself():
+    text, day_of = None, reported(of_all(), TWO)
+    for number in range(1, 32):
+        text = folder(on(f"2026-10-{number:02}", day_of), "Ours", text)[teams.LATEST]
+    found = json.loads(text)
+    assert [each["day"] for each in found["days"]] == [f"2026-10-{n:02}" for n in range(2, 32)]
+    again = on("2026-10-05", reported([rejected("our-late", 10)], TWO))
+    files = folder(again, "Ours", text)
+    after = json.loads(files[teams.LATEST])
+    assert (after["day"], after["rows"]) == ("2026-10-31", found["rows"])
+    assert [each["rejected_records"] for each in after["days"]] == [100] * 3 + [10] + [100] * 26
+    assert {"2026-10-04.html", "2026-10-06.html", "index.html"} <= set(Page(files["2026-10-05.html"]).links)
+    assert "10 records rejected" in Page(files["2026-10-05.html"]).words
+    page = Page(files["index.html"])
+    assert "rejected: 2,910 records on 30 days" in page.words
+    assert {f"{each['day']}.html" for each in after["days"]} <= set(page.links)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [None, "", "[]", "{", "{}", '{"days": []}', '{"version": 1, "days": [{}], "rows": []}', "[" * 9_999]
+    + [json.dumps(latest(reported(of_all(), TWO), "Ours") | changed)
+       for changed in ({"version": 2}, {"day": "<b>"}, {"days": []}, {"rows": [1]}, {"rows": None})],
+)  # fmt: skip
+def test_a_latest_json_of_somebody_else_is_no_day(text):
+    assert [each["day"] for each in latest(reported(of_all(), TWO), "Ours", text)["days"]] == ["2026-11-20"]
+
+
+def test_the_feed_is_atom_with_an_entry_for_each_day_the_newest_first():
+    report = reported(of_all(), TWO)
+    before = folder(on("2026-11-19", report), "Ours")[teams.LATEST]
+    report["links"]["address"] = "https://reports.example.com"
+    files = folder(report, "Ours", before)
+    root = ElementTree.fromstring(files[teams.FEED])
+    entries = root.findall(f"{ATOM}entry")
+    base = f"https://reports.example.com/teams/{teams.folder_of('Ours')}"
+    assert [each.find(f"{ATOM}link").get("href") for each in entries] == [
+        f"{base}/2026-11-20.html",
+        f"{base}/2026-11-19.html",
+    ]
+    ids = [root.find(f"{ATOM}id").text, *(each.find(f"{ATOM}id").text for each in entries)]
+    assert len(set(ids)) == 3
+    assert all(each.startswith("urn:uuid:") for each in ids)
+    assert root.find(f"{ATOM}updated").text == max(each.find(f"{ATOM}updated").text for each in entries)
+    again = ElementTree.fromstring(folder(report, "Ours", files[teams.LATEST])[teams.FEED])
+    assert [each.find(f"{ATOM}id").text for each in again.findall(f"{ATOM}entry")] == ids[1:]
+
+
+def test_an_incomplete_day_says_that_its_counts_are_lower_bounds():
+    report = reported(of_all(), TWO)
+    report["log"] |= {"state": "incomplete", "sentence": "Log incomplete: 1 line lost."}
+    files = folder(report, "Ours")
+    assert "at least (the log is incomplete)" in Page(files["index.html"]).words
+    assert "Log incomplete: 1 line lost." in Page(files["2026-11-20.html"]).words
+
+
+@pytest.mark.parametrize("text", [*reports.HOSTILE, "=cmd()", "../../etc/passwd", "\u2066\u202d" * 5_000])
+def test_hostile_text_is_text_in_every_file(text):
+    report = owned(reports.hostile(text))
+    for each in [*report["producers"], *report["would_reject"]]:
+        each["team"] = text
+    own = report["owners"]["teams"][0] | {"team": text, "channel": text}
+    files = render.files(report, own, teams.latest(report, own, None))
+    ElementTree.fromstring(files[teams.FEED])
+    for page in (Page(files[name]) for name in ("2026-11-20.html", "index.html")):
+        assert page.tags <= TAGS
+        assert (page.open, page.crossed) == ([], [])
+        assert not [link for link in page.links if re.match(r"(?i)\s*(java|https?://evil|//)", link)]
+    found = json.loads(files[teams.LATEST])
+    assert (found["subject"] + found["text"].replace("\n", "")).isprintable()
+
+
+def test_different_teams_have_different_safe_folders():
+    names = [
+        "Payments",
+        "payments",
+        "pay/ments",
+        "..",
+        ".",
+        "",
+        "no owner",
+        "no-owner",
+        "CON",
+        "a" * 5_000,
+        None,
+    ]
+    folders = [teams.folder_of(name) for name in [*names, *reports.HOSTILE]]
+    assert len(set(folders)) == len(names) + len(reports.HOSTILE)
+    assert all(re.fullmatch(r"[a-z0-9-]{1,60}", name) for name in folders)
+    assert teams.folder_of(None) == "no-owner"
+
+
+@pytest.mark.parametrize(
+    ("publication", "link"),
+    [
+        (Publication("out", ("html",), teams_in="out"), "teams"),
+        (Publication("out", ("html",), teams_in="out").of_day(date(2026, 11, 20)), "../teams"),
+        (Publication("out/2026/11/20", ("html",), teams_in="out", index="out"), "../../../teams"),
+        (Publication("s3a://b/out/20", ("html",), teams_in="s3a://b/out"), "../teams"),
+    ],
+)
+def test_the_days_page_links_the_pages_of_its_teams_where_they_are(publication, link):
+    report, _ = publication.linked(owned(), [], {})
+    assert report["links"]["teams"] == link
+    assert f"{link}/{teams.folder_of('Payments')}/2026-11-20.html" in Page(html.render(report)).links
+
+
+def test_a_report_of_several_days_has_no_folders_for_teams():
+    """Their bars are of days."""
+    report, _ = Publication("out", ("html",), teams_in="out").linked(
+        owned() | {"first_day": "2026-11-19"}, [], {}
+    )
+    assert report["links"]["teams"] is None
+
+
+def test_the_page_of_a_day_has_places_that_links_find():
+    report = owned()
+    page = Page(folder(report, "Payments")["2026-11-20.html"])
+    assert producer_id(next(each for each in report["producers"] if each["team"] == "Payments")) in page.ids
+    assert links.channel_link("payments@example.com") in page.links
