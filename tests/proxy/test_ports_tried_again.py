@@ -150,7 +150,7 @@ async def test_a_broker_that_left_the_cluster_is_not_missed_where_it_is_not_serv
         assert proxy_listener.served_count == 1
 
 
-BOTH_CAUSES = "another program listens there, or an outgoing connection of this machine has the port "
+BOTH_CAUSES = "another program listens there, or an outgoing connection of this machine has the port: stop "
 
 
 @pytest.mark.parametrize(
@@ -159,7 +159,7 @@ BOTH_CAUSES = "another program listens there, or an outgoing connection of this 
         (free_ports(1)[0], "another program listens there: stop it or choose another port"),
         (
             outgoing_ports().usual[-1],
-            f"{BOTH_CAUSES}({outgoing_ports()}): stop the program, or choose a port",
+            f"{BOTH_CAUSES}the program, or choose a port outside the range for outgoing connections",
         ),
     ],
     ids=["below the system's range", "in it"],
@@ -194,21 +194,23 @@ def test_the_systems_ports_are_read_as_linux_writes_them(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("bind", "keys"),
+    ("bind", "told"),
     [
         ("'127.0.0.1:9192'", []),
-        ("'127.0.0.1:32600'", ["listeners[0].brokers"]),
-        ("'127.0.0.1:33199'", ["listeners[0].bind", "listeners[0].brokers"]),
+        ("'127.0.0.1:32600'", [("listeners[0].brokers", "32601 to 32800")]),
+        ("'127.0.0.1:33199'", [("listeners[0].bind", "33199, 33200 to 33399")]),
         ("'127.0.0.1:33000', brokers: { count: 100 }", []),
         ("'127.0.0.1:61000'", []),
         ("'127.0.0.1:0'", []),
     ],
 )
-def test_check_says_which_ports_the_system_may_give_away(bind, keys):
+def test_check_says_in_one_notice_which_ports_the_system_may_give_away(bind, told):
     config = config_of(["127.0.0.1:9092"], f"{{ bind: {bind} }}")
     outgoing = OutgoingPorts(range(32768, 61000), (range(33000, 33199),))
+    found = port_notices(config, outgoing)
 
-    assert [each.key for each in port_notices(config, outgoing)] == keys
+    assert [(each.key, each.text.split("(")[1].split(")")[0]) for each in found] == told
+    assert all("range for outgoing connections (32768 to 60999)" in each.text for each in found)
     assert port_notices(config, None) == ()
 
 
@@ -224,6 +226,6 @@ def test_the_command_check_reads_the_systems_own_range(tmp_path):
 
     assert ended.returncode == 0
     assert ended.stdout.startswith(
-        f"{file}:2: listeners[0].brokers: notice: an outgoing connection of this machine may have a port of "
-        f"{last} to {last + 1} when the proxy wants it"
+        f"{file}:2: listeners[0].brokers: notice: the proxy's ports ({last} to {last + 1}) are in this "
+        "machine's range for outgoing connections"
     )

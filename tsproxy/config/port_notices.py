@@ -20,7 +20,7 @@ class OutgoingPorts:
     reserved: tuple[range, ...] = ()
 
     def __str__(self) -> str:
-        return f"the system takes {ports_text(self.usual)} for those"
+        return ports_text(self.usual)
 
     def some_of(self, ports: range) -> bool:
         """True if an outgoing connection may get one of these ports."""
@@ -29,14 +29,18 @@ class OutgoingPorts:
 
 
 def port_notices(config: Config, outgoing: OutgoingPorts | None) -> tuple[Problem, ...]:
-    """Notices that depend on the system; none if the system's range is unknown (`outgoing` is None)."""
-    if outgoing is None:
+    """One notice about all ports in the system's range; none if that is unknown (`outgoing` is None)."""
+    claims = [each for each in _claims(config) if outgoing and outgoing.some_of(each[2])]
+    if not claims:
         return ()
-    return tuple(
-        Problem(place, key, _text(ports, outgoing))
-        for place, key, ports in _claims(config)
-        if outgoing.some_of(ports)
+    place, key, _ = claims[0]
+    text = (
+        f"the proxy's ports ({', '.join(ports_text(ports) for _, _, ports in claims)}) are in this machine's "
+        f"range for outgoing connections ({outgoing}), so one of those may take a port first; choose ports "
+        f"outside that range, or add {','.join(_sysctl(ports) for _, _, ports in claims)} to the sysctl "
+        "net.ipv4.ip_local_reserved_ports"
     )
+    return (Problem(place, key, text),)
 
 
 def _claims(config: Config) -> Iterator[tuple[str, str, range]]:
@@ -49,10 +53,5 @@ def _claims(config: Config) -> Iterator[tuple[str, str, range]]:
         yield admin.place, f"{admin.path}.bind", range(port, port + 1)
 
 
-def _text(ports: range, outgoing: OutgoingPorts) -> str:
-    numbers = str(ports.start) if len(ports) == 1 else f"{ports.start}-{ports.stop - 1}"
-    return (
-        f"an outgoing connection of this machine may have a port of {ports_text(ports)} when the proxy wants "
-        f"it ({outgoing}); choose ports outside that range, or add {numbers} to the sysctl "
-        "net.ipv4.ip_local_reserved_ports"
-    )
+def _sysctl(ports: range) -> str:
+    return str(ports.start) if len(ports) == 1 else f"{ports.start}-{ports.stop - 1}"

@@ -185,8 +185,8 @@ def _taken_text(port: int) -> str:
     if port not in outgoing.usual:
         return "another program listens there: stop it or choose another port"
     return (
-        "another program listens there, or an outgoing connection of this machine has the port "
-        f"({outgoing}): stop the program, or choose a port outside that range"
+        "another program listens there, or an outgoing connection of this machine has the port: stop the "
+        f"program, or choose a port outside the range for outgoing connections ({outgoing})"
     )
 
 
