@@ -38,6 +38,8 @@ def test_the_page_has_each_metric_once_with_its_labels_and_kind():
 def test_each_event_that_sessions_count_is_a_metric(event):
     assert SESSION_EVENTS[event].name == f"tsproxy_{event}_total"
     assert f"\ntsproxy_{event}_total 0.0\n" in Metrics().render().decode()
+    session = [file.read_text() for file in (ROOT / "tsproxy" / "session").glob("*.py")]
+    assert any(f"Count(SessionCounter.{event.name})" in text for text in session), "no session counts it"
 
 
 @pytest.mark.parametrize(("metric", "kind"), [row[:2] for row in ROWS])
