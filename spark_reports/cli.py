@@ -26,14 +26,13 @@ from spark_reports.exits import (
 from tsproxy.model.words import unknown_argument, unknown_command
 
 COMMANDS: Final = (daily, night, gate, what_if, trend, compact, doctor, render)
-_TEAMS: Final = "--owners writes a folder for each team, with its text in latest.json (docs/guide/reports.md)"
+_TEAMS: Final = "--owners writes a folder for each team, with its text in latest.json"
 _OWN_LINKS: Final = "report.json has the client_id and the principal of each producer, for links of your own"
 REMOVED: Final[Mapping[str, str]] = MappingProxyType(
     {
         "stream": "run compact or night on the files as often as you like; a sink connector or "
         "kafka-console-consumer.sh writes the values of decisions.topic as lines of a file",
-        "night --lineage": "OpenLineage's own listener for Spark sends the events, by settings of Spark "
-        "(docs/guide/reports.md)",
+        "night --lineage": "OpenLineage's own listener for Spark sends the events, by settings of Spark",
         **dict.fromkeys(("trend --master", "what-if --master", "gate --master"), "it runs without Spark"),
         "daily --link-template": _OWN_LINKS,
         "night --link-template": _OWN_LINKS,

@@ -4,6 +4,7 @@ A sentence without a noun at its head ("What comes back …", "Of a batch …", 
 heading may be such a phrase, and so may a question.
 """
 
+import ast
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,6 +16,7 @@ PACKAGES = ("tsproxy", "spark_reports", "tests", "rigs", "deploy", "benchmarks")
 CODE = [path for package in PACKAGES for path in sorted((ROOT / package).rglob("*.py"))]
 PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
 HEADLESS = re.compile(r"(What|Of|Where|Those|Whatever|Whoever|Whose)\b[^?]*$")
+OF_A_CHECKOUT = re.compile(r"\b(docs|deploy|tests)/\w|\b(?!report\b)[\w-]+\.md\b")
 _ENDS_A_SENTENCE = re.compile(r"(?<=[.:?!])\s+")
 
 
@@ -59,3 +61,24 @@ def test_sentences_begin_with_their_subject(paths, texts_of):
         for sentence in headless(text)
     ]
     assert found == [], "a sentence begins with its subject, not with What, Of, Where, Those and the like"
+
+
+def strings_of(path):
+    """The strings of a module that are no docstrings."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    documents = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in documents:
+            yield node.value
+
+
+def test_no_text_of_an_installed_program_names_a_file_of_a_checkout():
+    shipped = [path for path in CODE if path.relative_to(ROOT).parts[0] in {"tsproxy", "spark_reports"}]
+    found = [
+        (path.name, text)
+        for path in shipped
+        if path.parent.name != "testing"
+        for text in strings_of(path)
+        if OF_A_CHECKOUT.search(text)
+    ]
+    assert found == []

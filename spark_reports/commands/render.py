@@ -45,8 +45,7 @@ def run(options: argparse.Namespace) -> int:
         text = FORMATS[options.format](report)
     except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
         raise NotAReportError(
-            f"{options.report} is called a report, but is not of its form ({type(error).__name__}: {error}); "
-            "docs/reference/report.schema.json has it"
+            f"{options.report} is called a report, but is not of its form ({type(error).__name__}: {error})"
         ) from error
     if options.output is None:
         sys.stdout.write(text)

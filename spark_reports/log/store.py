@@ -132,7 +132,7 @@ def require(spark: SparkSession, form: Form) -> None:
         if "DATA_SOURCE_NOT_FOUND" in str(error):
             raise SparkUnavailableError(
                 f"this Spark session has no {form.value}: start it by spark-submit with {form.value}'s "
-                "package for this version of Spark, and its settings (docs/guide/reports.md has an example)"
+                "package for this version of Spark, and its settings"
             ) from error
         # Any other error comes from the format itself: it is installed, only the table does not exist.
 

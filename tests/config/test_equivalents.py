@@ -177,7 +177,7 @@ BROKEN = {
     "a: [1, 2\nb: 3\n": "a bracket or a brace is not closed",
     "a: [*-log]\n": "a text that begins with * or & stands in quotes",
     "a: *.example.com\n": "a text that begins with * or & stands in quotes",
-    "": "tsproxy.yaml: is empty: deploy/tsproxy.yaml is one to begin with",
+    "": "tsproxy.yaml: is empty: it needs at least upstream.bootstrap_servers and one of listeners",
     "# nothing\n": "is empty",
     "listeners: { bind: 'a:1' }\n": "a dash begins each (- name: …)",
     "upstream: { bootstrap_servers: '${BROKERS' }\n": "${ has no } behind it; $${ stands for a plain ${",

@@ -24,7 +24,7 @@ examples:
 
 def add(check: argparse.ArgumentParser) -> None:
     check.description = "Reads a file as run does, certificates and keys included. It connects to nothing."
-    check.add_argument("file", metavar="FILE", type=Path, nargs="?", help="YAML; see configuration.md")
+    check.add_argument("file", metavar="FILE", type=Path, nargs="?", help="YAML")
     check.add_argument("--json", action="store_true", help="problems and notices as JSON: place, key, text")
     check.add_argument("--schema", action="store_true", help="print the JSON Schema of the file instead")
     check.set_defaults(command=partial(_check, check))

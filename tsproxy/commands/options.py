@@ -54,9 +54,7 @@ PROXY_KEYS: Final = {
 
 def add_proxy(parser: argparse.ArgumentParser) -> None:
     """The flags that make up a proxy's configuration."""
-    parser.add_argument(
-        "--config", metavar="FILE", type=Path, help="YAML; see docs/reference/configuration.md; flags win"
-    )
+    parser.add_argument("--config", metavar="FILE", type=Path, help="YAML; flags win")
     parser.add_argument("--upstream", metavar="H:P[,H:P]", help="brokers to begin with")
     parser.add_argument(
         "--listen", metavar="H:P", help="where clients bootstrap; brokers follow from port P + 1"

@@ -24,7 +24,7 @@ examples:
 
 SIGTERM lets running requests finish (limits.drain_timeout); a second one does not wait. With
 limits.drain_delay clients are taken for so long before; a second SIGTERM ends that, a third does not wait.
-SIGHUP reads the configuration again, as a change of the file does; docs/reference/configuration.md says which
+SIGHUP reads the configuration again, as a change of the file does; the page "Configuration" says which
 keys take effect then, and which with the next start.
 """
 

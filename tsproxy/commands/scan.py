@@ -21,7 +21,7 @@ examples:
   tsproxy scan --upstream 127.0.0.1:9092 --topics 'orders-*' --json | jq '.findings[]'
   tsproxy scan --config tsproxy.yaml --fail-on ahead
 
-Reads no record and changes nothing. docs/guide/offline.md says what a finding means.
+Reads no record and changes nothing. The page "tsproxy scan" says what a finding means.
 """
 
 INTERNAL: Final = "__"

@@ -28,11 +28,8 @@ def examine(config: Config, now_ms: int) -> Iterator[Finding]:
     policy = config.policy
     yield CONFIGURATION.ok(f"can be read: mode {policy.mode}, limits from {policy.limits_from}")
     for notice in (*stored_sessions(config), *all_notices(config, now_ms)):
-        yield CONFIGURATION.warning(str(notice), _EXPLAINED)
+        yield CONFIGURATION.warning(str(notice))
 
 
 def unusable(error: ConfigError) -> list[Finding]:
-    return [CONFIGURATION.problem(str(each), _EXPLAINED) for each in error.problems]
-
-
-_EXPLAINED: Final = "docs/reference/mistakes.md explains such messages"
+    return [CONFIGURATION.problem(str(each)) for each in error.problems]

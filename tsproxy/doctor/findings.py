@@ -27,7 +27,7 @@ _WIDTH: Final = max(map(len, Grade))
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A result of a check. `check` is its name. `advice` says what to do; None if there is nothing to do."""
+    """A result of a check. `check` is its name. `advice` says what to do, unless `text` does."""
 
     check: str
     grade: Grade
@@ -47,10 +47,10 @@ class Check:
     def skipped(self, text: str) -> Finding:
         return Finding(self.name, Grade.SKIPPED, text)
 
-    def warning(self, text: str, advice: str) -> Finding:
+    def warning(self, text: str, advice: str | None = None) -> Finding:
         return Finding(self.name, Grade.WARNING, text, advice)
 
-    def problem(self, text: str, advice: str) -> Finding:
+    def problem(self, text: str, advice: str | None = None) -> Finding:
         return Finding(self.name, Grade.PROBLEM, text, advice)
 
 

@@ -144,7 +144,7 @@ def _unlimited(judged: Mapping[str, TopicLimits]) -> Iterator[Finding]:
             yield TOPICS.warning(
                 f"{key} is unlimited in {len(names):,} of {many(len(judged), 'topic')} ({few(names)}), so "
                 f"{consequence}",
-                "limit it on the topics, or by a rule (docs/guide/policy.md)",
+                "limit it on the topics, or by a rule",
             )
 
 

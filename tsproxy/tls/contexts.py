@@ -65,7 +65,7 @@ STORED: Final = (
     "OpenSSL keeps sessions of TLS 1.2 in memory, with clients' certificates, and this Python does not let "
     "the proxy turn that off"
 )
-STORED_ADVICE: Final = 'say min_version: "1.3", or use a Python with which the proxy is tested (support.md)'
+STORED_ADVICE: Final = 'say min_version: "1.3", or use a Python that the proxy is tested with'
 
 CurrentTls = Callable[[], ssl.SSLContext]
 """Returns the context for the next connection. Existing connections keep theirs."""

@@ -80,7 +80,7 @@ class ConnectionLimits:
     memory: int = live(
         TOTAL_SIZE,
         "Memory of all processes together. Near it, no more clients are accepted, then none is read, and at "
-        "last the heaviest connection is closed. Without it 80 % of what the cgroup or the machine has.",
+        "last the heaviest connection is closed. Without it 80% of what the cgroup or the machine has.",
         default=None,
         otherwise=0,
     )
@@ -97,7 +97,7 @@ class ConnectionLimits:
     )
     connection_age_ms: int | None = live(
         or_word(DURATION, "off"),
-        "A connection that is older, by 10 % more or less, is closed when no answer is outstanding, so that "
+        "A connection that is older, by 10% more or less, is closed when no answer is outstanding, so that "
         "its client logs in anew: a revoked certificate ends there.",
         default="off",
     )

@@ -110,8 +110,8 @@ def _settings() -> Mapping[str, Any]:
             choice(Inspect),
             "Which compressed batches are read: `all`; `adaptive`: once a hundred of a connection and a "
             "topic were in order, one of a hundred, and of the others only the header is judged; or `auto`: "
-            "`adaptive` where the broker itself rejects all that the proxy would reject, else `all`. See "
-            "`docs/guide/policy.md`. Default, after `policy.defaults`: `auto`.",
+            "`adaptive` where the broker itself rejects all that the proxy would reject, else `all`. "
+            "Default, after `policy.defaults`: `auto`.",
             path="inspect.compressed",
         ),
     }

@@ -121,7 +121,7 @@ def _producers(several: Sequence[Sender]) -> str:
 
 def _troubles(kind: _Kind, troubles: Sequence[str]) -> Markup:
     items = element("ul", *(element("li", each) for each in troubles))
-    more = "The proxy's log has a line for each. docs/reference/log-events.md says what to do."
+    more = 'The proxy\'s log has a line for each. The page "Log events" says what to do.'
     return element("div", items, element("p", more, class_="soft"), class_=f"troubles {kind.name}")
 
 
