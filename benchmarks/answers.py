@@ -123,7 +123,7 @@ QUESTIONS: Final = (
     ),
     Question("Time until a record is acknowledged, at 5,000 records a second", _delay, _only("end-to-end")),
     Question(
-        "The traffic of one worker at 60 % of a core: 100 KB / 100 KB of lz4 with TLS / read with TLS "
+        "The traffic of one worker at 60% of a core: 100 KB / 100 KB of lz4 with TLS / read with TLS "
         "([how many machines](capacity.md))",
         _traffic,
         _only("capacity"),

@@ -100,7 +100,7 @@ def _row(bench: Bench, load: Load, results: Sequence[Result]) -> tuple[str, ...]
         str(spread(cost_us)),
         "–" if by_record is None else str(spread(by_record)),
         str(_by_mb(cost_us, bytes_a_request)),
-        f"{100 * spread([run.busy for run in results]).median:.0f} %",
+        f"{100 * spread([run.busy for run in results]).median:.0f}%",
     )
 
 

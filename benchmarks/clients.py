@@ -139,7 +139,7 @@ def clients(bench: Bench) -> Section:
                 work.name,
                 *(str(found.ratios[each]) for each in (AGAIN.name, TSPROXY.name)),
                 str(spread(list(ms_per_mb))),
-                *(f"{100 * found.busy[each]:.1f} %" for each in (HAPROXY.name, TSPROXY.name)),
+                *(f"{100 * found.busy[each]:.1f}%" for each in (HAPROXY.name, TSPROXY.name)),
                 str(found.speeds[TSPROXY.name]),
             )
         )

@@ -89,7 +89,7 @@ def consume(bench: Bench) -> Section:
     rows = []
     for name, compared in lines:
         busy = (
-            f"{100 * compared.busy[each]:.0f} %" if each in compared.busy else "–"
+            f"{100 * compared.busy[each]:.0f}%" if each in compared.busy else "–"
             for each in (HAPROXY.name, TSPROXY.name)
         )
         speeds = (str(compared.speeds.get(each, "–")) for each in (TSPROXY.name, _NO_PROXY))

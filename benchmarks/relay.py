@@ -37,14 +37,12 @@ def relay(bench: Bench) -> Section:
     rows = []
     for load, compared in lines:
         ratios = compared.ratios
-        busy = (
-            f"{100 * compared.busy[name]:.0f} %" if name in compared.busy else "–" for name in _busy(base)
-        )
+        busy = (f"{100 * compared.busy[name]:.0f}%" if name in compared.busy else "–" for name in _busy(base))
         rows.append((load.name, *(str(ratios.get(proxy.name, "–")) for proxy in others), *busy))
     return Section(
         text=f"CPU of the proxy per request, as a ratio to {base.name}'s in the same round: median "
         "[lowest–highest]. A load is a request size, and connections × requests in flight. The last columns "
-        "show the share of time in which a proxy was computing. If it is well below 100 %, the load or "
+        "show the share of time in which a proxy was computing. If it is well below 100%, the load or "
         "another program held the proxy back. A proxy that is held back may gather fewer requests into one "
         f"read, and then each request costs more. If only {base.name} was held back, the ratios may be too "
         f"good for the others.{_noise(lines)}",
@@ -128,7 +126,7 @@ def reject(bench: Bench) -> Section:
             grown = _log_bytes(proxy.folder) - before
         cost = ratio(*([run.cpu_per_request for run in runs[name]] for name in ("bad", "good")))
         sent = sum(run.sent_bytes for run in runs["bad"])
-        rows.append((good.name, str(cost), f"{100 * grown / sent:.2f} %"))
+        rows.append((good.name, str(cost), f"{100 * grown / sent:.2f}%"))
     return Section(
         text="CPU of tsproxy per request when every batch is rejected (code 32, clients not throttled), as a "
         "ratio to forwarding the same requests. The last column shows how much the decision log grew, in per "

@@ -16,6 +16,7 @@ PACKAGES = ("tsproxy", "spark_reports", "tests", "rigs", "deploy", "benchmarks")
 CODE = [path for package in PACKAGES for path in sorted((ROOT / package).rglob("*.py"))]
 PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
 HEADLESS = re.compile(r"(What|Of|Where|Those|Whatever|Whoever|Whose)\b[^?]*$")
+PARTED_PERCENT = re.compile(r"(?:[0-9]|^) %(?:(?! ?[\w(\"'])| of\b)")
 OF_A_CHECKOUT = re.compile(r"\b(docs|deploy|tests)/\w|\b(?!report\b)[\w-]+\.md\b")
 _ENDS_A_SENTENCE = re.compile(r"(?<=[.:?!])\s+")
 
@@ -82,3 +83,10 @@ def test_no_text_of_an_installed_program_names_a_file_of_a_checkout():
         if OF_A_CHECKOUT.search(text)
     ]
     assert found == []
+
+
+def test_a_percent_sign_follows_its_number_without_a_blank():
+    written = [*PAGES, ROOT / "benchmarks" / "results.md", *sorted((ROOT / "deploy").rglob("*.json"))]
+    texts = [(path, path.read_text(encoding="utf-8")) for path in written]
+    texts += [(path, text) for path in CODE for text in strings_of(path)]
+    assert [(path.name, text) for path, text in texts if PARTED_PERCENT.search(text)] == []

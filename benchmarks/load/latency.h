@@ -1,4 +1,4 @@
-/* Latencies in buckets of 1/32 of a power of two: a value and its bucket's end differ by 3 % at most. */
+/* Latencies in buckets of 1/32 of a power of two: a value and its bucket's end differ by 3% at most. */
 #ifndef LATENCY_H
 #define LATENCY_H
 

@@ -1,6 +1,6 @@
 """`inspect.compressed: adaptive` in the whole relay: how many hidden bad batches are found, and at what cost.
 
-policy.md promises that each hidden bad batch of a trusted client is read with a probability of 1 %. The
+policy.md promises that each hidden bad batch of a trusted client is read with a probability of 1%. The
 batches go through listener, pipe, fast path and session, as those of real clients do, in every form in which
 a request may come to the draw.
 """

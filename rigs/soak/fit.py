@@ -3,7 +3,7 @@
 Samples of one process hang together: memory that rose stays up for a while, and a restart of the broker bends
 every series for some seconds. So the medians of 50 equal spans count. The error is that of Newey and West
 (Bartlett kernel over a fifth of the spans). Its usual critical value, 1.96, is for a series without end, so
-`_CRITICAL` is measured: 95 % of the intervals hold zero for a series that does not grow and whose
+`_CRITICAL` is measured: 95% of the intervals hold zero for a series that does not grow and whose
 neighbouring spans are correlated by 0.8 (`test_fit.py`).
 """
 
@@ -27,7 +27,7 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """The growth of a series over the time that is judged, with the ends of its 95 % interval."""
+    """The growth of a series over the time that is judged, with the ends of its 95% interval."""
 
     growth: float
     low: float

@@ -19,7 +19,7 @@ from rigs.chaos.producers import (
 from tsproxy.testing.client_options import ClientOptions
 
 ONE_OF = 50
-"""One of so many batches is bad, of those four clients in seven that send bad ones: 1.1 % of the records."""
+"""One of so many batches is bad, of those four clients in seven that send bad ones: 1.1% of the records."""
 BATCH_S = 0.2
 """Between two batches of a client."""
 PAUSE_S = 0.5

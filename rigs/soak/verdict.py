@@ -23,7 +23,7 @@ NEEDED = ("acknowledged", "transactions", "consumed", "visits", "reloads")
 LATE = ("_MSG_TIMED_OUT", "TimeoutException")
 """The errors by which clients say that no answer came in time."""
 BAD_AT_LEAST, BAD_AT_MOST = 0.005, 0.02
-"""The share of bad records that a soak needs to count as one with 1 % of them."""
+"""The share of bad records that a soak needs to count as one with 1% of them."""
 
 
 @dataclass
@@ -105,7 +105,7 @@ def faults(record):
 
 def table(judged):
     """The rows of the verdict, as text."""
-    yield f"{'series':<24} {'first':>8} {'growth':>8}   {'95 % interval':<18} {'bound':>5}  verdict"
+    yield f"{'series':<24} {'first':>8} {'growth':>8}   {'95% interval':<18} {'bound':>5}  verdict"
     for name, each in judged.items():
         line = each.line
         interval = f"{line.low:+.2f} to {line.high:+.2f}"

@@ -27,7 +27,7 @@ DAYS: Final = 30
 _VERSION: Final = 1
 
 _HELP: Final = (
-    'How to find and fix this: the page "My producer is refused" of tsproxy (docs/guide/for-producers.md).\n'
+    'How to find and fix this: the page "My producer is refused" of tsproxy.\n'
     "If old records must pass for a while, ask the people who run tsproxy for a waiver."
 )
 """The end of a text, if the file of owners has no `help`."""

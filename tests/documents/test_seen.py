@@ -50,4 +50,4 @@ def test_more_may_follow_where_a_command_goes_on():
 
 
 def test_a_carriage_return_begins_a_line_again():
-    assert lines_of("10 %\r20 %\r100 %\r\ndone\r\n\r\n") == ["100 %", "done"]
+    assert lines_of("10%\r20%\r100%\r\ndone\r\n\r\n") == ["100%", "done"]

@@ -4,7 +4,7 @@ Drift is timestamp minus clock in ms: positive is ahead, negative is behind. A b
 Bucket 0 is no drift. Bucket `i` is the interval (EDGES[i-2], EDGES[i-1]] ahead (bucket 1 starts at 0),
 and bucket `-i` is the same interval behind. Each interval includes its far end on both sides. So "ahead
 by more than T" and "behind by more than T" are exact sums for every T that is an edge. Between two edges
-the error is one bucket: at most a quarter octave (19 %) between 1 s and 400 d.
+the error is one bucket: at most a quarter octave (19%) between 1 s and 400 d.
 
 The edges never change under this name. Another table would be `drift-v2`, and a reader merges only
 histograms of the same name.

@@ -47,7 +47,7 @@ from tsproxy.policy.strictness import is_wider
 _values: Final = attrgetter(*SETTINGS)
 
 _NO_SETTINGS: Final = RuleSettings()
-"""The settings of a topic without a rule. Shared: creating them per topic cost 8 % of `resolve`."""
+"""The settings of a topic without a rule. Shared: creating them per topic cost 8% of `resolve`."""
 
 _NO_LIMITS: Final = TopicLimits(max_message_bytes=INT_MAX)
 """The limits of a topic whose configuration is not known. The broker then checks sizes."""

@@ -106,7 +106,7 @@ def test_each_team_of_the_file_has_a_folder_also_on_a_day_without_a_mistake():
 
 def test_without_help_a_text_names_the_page_for_owners_and_the_waiver():
     lines = latest(owned(), "Payments")["text"].splitlines()
-    assert "docs/guide/for-producers.md" in lines[-2]
+    assert 'the page "My producer is refused"' in lines[-2]
     assert "waiver" in lines[-1]
 
 

@@ -8,7 +8,7 @@ second, and costs nothing per byte.
   which the proxy itself does not read, because the broker accepts no more, does not count.
 * *Idle*: no byte from either end for `idle`, and no missing answer. The proxy does not limit how long a
   broker may take for an answer.
-* *Age*: the connection was accepted `connection_age` ago, 10 % more or less, so that connections that began
+* *Age*: the connection was accepted `connection_age` ago, 10% more or less, so that connections that began
   together end apart. The proxy takes nothing more from it, and closes it when no answer is missing. So a
   client whose certificate was revoked must log in anew.
 * *Silent broker*: it has a request and has not sent a byte for SILENT_MS since it was connected. This closes
