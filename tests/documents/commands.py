@@ -1,28 +1,58 @@
 """Every command and option as Markdown, from the parsers that read them, for docs/reference/commands.md."""
 
 import argparse
+from collections import Counter
 from collections.abc import Iterator
 
 from spark_reports.cli import parser as reports
 from tsproxy.cli import parser as proxy
 
+Row = tuple[str, str]
+"""An option as it is written, and its meaning."""
+
 
 def reference() -> str:
-    return "\n\n".join(part for parser in (proxy(), reports()) for part in _parts(parser)) + "\n"
+    return "\n\n".join(part for parser in (proxy(), reports()) for part in _program(parser)) + "\n"
 
 
-def _parts(parser: argparse.ArgumentParser) -> Iterator[str]:
-    """The part of the command, then those of its subcommands."""
-    below = next((each for each in parser._actions if isinstance(each, argparse._SubParsersAction)), None)
+def _program(parser: argparse.ArgumentParser) -> Iterator[str]:
+    """The parts of its commands, and the options that several of them have in common, each once."""
+    counts = Counter(row for command in _commands(parser) for row in _rows(command))
+    usual = dict(row for row, count in reversed(counts.most_common()) if count > 1)
+    common = [row for row in counts if row in usual.items()]
+    yield from _parts(parser, common)
+    yield "\n".join([f"### {_common(parser)}", "", *_table(common)])
+
+
+def _common(parser: argparse.ArgumentParser) -> str:
+    return f"Common options of {parser.prog.split()[0]}"
+
+
+def _commands(parser: argparse.ArgumentParser) -> Iterator[argparse.ArgumentParser]:
+    below = _below(parser)
     if below is None:
-        yield "\n\n".join(_command(parser))
+        yield parser
+        return
+    for each in below.choices.values():
+        yield from _commands(each)
+
+
+def _below(parser: argparse.ArgumentParser) -> "argparse._SubParsersAction[argparse.ArgumentParser] | None":
+    return next((each for each in parser._actions if isinstance(each, argparse._SubParsersAction)), None)
+
+
+def _parts(parser: argparse.ArgumentParser, common: list[Row]) -> Iterator[str]:
+    """The part of the command, then those of its subcommands."""
+    below = _below(parser)
+    if below is None:
+        yield "\n\n".join(_command(parser, common))
         return
     purposes = {each.dest: each.help for each in below._choices_actions}
     rows = [f"| [`{each.prog}`](#{_anchor(each.prog)}) | {purposes[name]} |" for name, each in _of(below)]
     level = "###" if " " in parser.prog else "##"
     yield "\n".join([f"{level} {parser.prog}", "", "| command | what it does |", "| --- | --- |", *rows])
     for _, each in _of(below):
-        yield from _parts(each)
+        yield from _parts(each, common)
 
 
 def _of(
@@ -35,17 +65,30 @@ def _anchor(heading: str) -> str:
     return heading.replace(" ", "-")
 
 
-def _command(parser: argparse.ArgumentParser) -> Iterator[str]:
+def _command(parser: argparse.ArgumentParser, common: list[Row]) -> Iterator[str]:
     yield f"### {parser.prog}"
     if parser.description:
         yield " ".join(parser.description.split())
-    actions = [each for each in parser._actions if not isinstance(each, argparse._HelpAction)]
-    formatter = parser._get_formatter()
-    rows = [f"| {_invocation(formatter, each)} | {_meaning(parser, each)} |" for each in actions]
-    if rows:
-        yield "\n".join(["| option | meaning |", "| --- | --- |", *rows])
+    rows = list(_rows(parser))
+    if own := [row for row in rows if row not in common]:
+        yield "\n".join(_table(own))
+    if shared := [name for name, meaning in rows if (name, meaning) in common]:
+        heading = _common(parser)
+        yield f"Also [common options](#{_anchor(heading.lower())}): {', '.join(shared)}."
     if parser.epilog:
         yield f"```text\n{parser.epilog.strip()}\n```"
+
+
+def _rows(parser: argparse.ArgumentParser) -> Iterator[Row]:
+    formatter = parser._get_formatter()
+    for each in parser._actions:
+        if not isinstance(each, argparse._HelpAction):
+            yield _invocation(formatter, each), _meaning(parser, each)
+
+
+def _table(rows: list[Row]) -> list[str]:
+    head = ["| option | meaning |", "| --- | --- |"]
+    return [*head, *(f"| {invocation} | {meaning} |" for invocation, meaning in rows)]
 
 
 def _invocation(formatter: argparse.HelpFormatter, action: argparse.Action) -> str:

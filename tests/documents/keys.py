@@ -68,6 +68,7 @@ EXAMPLES: Final[Mapping[str, str]] = {
     "policy: { defaults: { dead_letters: yes } }",
     "limits": "limits: { produce_frame: 10MiB, connections_per_address: 200, drain_timeout: 1m }",
     "admin": 'admin: { bind: 0.0.0.0:9464, hosts: [proxy-1.example.com], token: "${TSPROXY_TOKEN}" }',
+    "admin.tls": "admin: { tls: { certificate: /etc/tsproxy/admin.pem, key: /etc/tsproxy/admin.key } }",
     "": "workers: 2\nlog: { level: warning }",
 }
 """Each part of the reference with its example, a piece of a file. The part without a name has all other
@@ -118,7 +119,7 @@ def _within(part: str, path: str) -> str:
 def _about_sections(part: str) -> Iterator[str]:
     for each in OPTIONAL:
         if each.path == part or (part_of(each.path) == part and each.path not in EXAMPLES):
-            yield f"`{each.path}` may be left out ({_change(each)}). {each.meaning}"
+            yield f"{'; '.join([f'`{each.path}` may be left out', *_change(each)])}. {each.meaning}"
 
 
 def _named_again(again: Sequence[tuple[str, str]]) -> Iterator[str]:
@@ -132,19 +133,20 @@ def _anchor(path: str) -> str:
 
 
 def _entry(key: Key) -> str:
-    return f"#### `{key.path}`\n\n{_value(key)}; {_default(key)}; {_change(key)}. {key.meaning}"
+    facts = [_value(key), *_default(key), *_change(key)]
+    return f"#### `{key.path}`\n\n{'; '.join(facts)}. {key.meaning}"
 
 
 def _value(key: Key) -> str:
     return f"list of {key.kind.word}" if key.is_list else key.kind.word
 
 
-def _default(key: Key) -> str:
+def _default(key: Key) -> list[str]:
     if key.is_required:
-        return "must be given"
-    return f"default `{key.default}`" if key.default is not None else "no default"
+        return ["must be given"]
+    return [] if key.default is None else [f"default `{key.default}`"]
 
 
-def _change(row: Key | SectionKeys) -> str:
-    """When a new value takes effect: at a reload, or with the next start."""
-    return "live" if row.is_live else "restart"
+def _change(row: Key | SectionKeys) -> list[str]:
+    """A word if a new value waits for the next start."""
+    return [] if row.is_live else ["restart"]
