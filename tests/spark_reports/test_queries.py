@@ -1,10 +1,6 @@
 """The queries of decision-log.md and reports.md over a table of `compact` give the truth, in each engine."""
 
-import os
 import re
-import subprocess
-import sys
-from ast import literal_eval
 from collections import Counter
 from pathlib import Path
 
@@ -15,12 +11,11 @@ from spark_reports.log.compact import compact
 from spark_reports.log.store import Table
 from tests.spark_reports.day import a_day
 from tests.spark_reports.logs import write
-from tests.spark_reports.packages import fetched
 from tests.spark_reports.test_compact import FRIDAY
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "decision-log.md"
-BLOCKS = re.findall(r"^```(?:sql|python)\n(.*?)^```$", PAGE.read_text(), re.M | re.S)
-VIEW, SPARK_SQL, DUCKDB, POLARS = BLOCKS
+BLOCKS = re.findall(r"^```sql\n(.*?)^```$", PAGE.read_text(), re.M | re.S)
+VIEW, SPARK_SQL, DUCKDB = BLOCKS
 
 
 @pytest.fixture(scope="module")
@@ -64,19 +59,3 @@ def test_duckdb(day, monkeypatch):
     assert counts == final
     monkeypatch.chdir(folder)
     assert {(row[0], row[1]): row[2] for row in duckdb.sql(DUCKDB).fetchall()} == truth
-
-
-@pytest.mark.full_only("fetches a package of 40 MB; the test of DuckDB reads the same files")
-@pytest.mark.timeout(1_800)
-def test_polars(day):
-    folder, truth, _ = day
-    done = subprocess.run(
-        [sys.executable, "-c", f"{POLARS}\nprint(found.rows())"],
-        cwd=folder,
-        env=os.environ | {"PYTHONPATH": str(fetched("polars", "2.1.0"))},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    assert {(row[0], row[1]): row[2] for row in literal_eval(done.stdout)} == truth
