@@ -10,9 +10,10 @@ def px(number: float) -> str:
     return f"{number:.1f}".rstrip("0").rstrip(".")
 
 
-def sparkline(values: Sequence[int], label: str) -> Markup:
-    """A small bar for each hour or day. `label` describes it in words."""
-    most = max([1, *values])
+def sparkline(values: Sequence[int], label: str, most: int = 0) -> Markup:
+    """A small bar for each hour or day. `label` describes it in words. `most`: the value of a whole bar, if
+    several sparklines have one scale."""
+    most = most or max([1, *values])
     height, step = 26, 4
     rises = {n: px(max(1.5, height * value / most)) for n, value in enumerate(values) if value}
     bars = "".join(f"M{n * step} {height}v-{rise}h3v{rise}z" for n, rise in rises.items())
@@ -26,6 +27,6 @@ def sparkline(values: Sequence[int], label: str) -> Markup:
         viewBox=f"0 0 {width} {height + 1}",
         width=min(width, 192),
         height=height + 1,
-        preserveAspectRatio="none" if width > 192 else None,
+        preserveAspectRatio="none",
         role="img",
     )

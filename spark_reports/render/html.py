@@ -19,6 +19,7 @@ from spark_reports.render import (
     producers,
     repaired,
     rules,
+    strips,
     talk,
 )
 from spark_reports.render.document import document
@@ -93,6 +94,7 @@ def _page(report: Report, rows: int) -> str:
     found = [
         Section("producers", f"Rejected, by cause: {affected}", producers.producers(report, rows)),
         Section("owners", f"By owner: {words.many(len(teams or ()), 'row')}", owners.owners(report, rows)),
+        Section("days", "The worst producers, day by day", strips.strips(report, rows)),
         Section("drift", "How far timestamps were off", drifts.drift(report)),
         Section("words", "The day in words", pictures.in_words(report), is_closed=True),
         Section(

@@ -117,7 +117,7 @@ def _group(report: Report, cause: Cause) -> str:
 
 def _owners(report: Report) -> str:
     """The teams with producers that were rejected; nothing without `--owners`."""
-    table = _table(owners.COLUMNS, owners.owned_teams(report, 0))
+    table = _table(owners.COLUMNS, owners.owned_teams(report))
     return _section("By owner", table, owners.left_out_of(report)) if table else ""
 
 

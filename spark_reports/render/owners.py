@@ -11,16 +11,13 @@ from spark_reports.report.shape_for_readers import Team
 from spark_reports.report.topics import has_page
 from tsproxy.model.markup import Content, Markup, element, join
 
-_NAMED: Final = 5
-
 
 @dataclass(frozen=True, slots=True)
 class OwnedTeam:
-    """A team with its producers in the report, and whether the page shows each."""
+    """A team of a report."""
 
     report: Report
     team: Team
-    producers: Sequence[tuple[Producer, bool]]
 
 
 def owners(report: Report, rows: int) -> Markup | None:
@@ -31,18 +28,15 @@ def owners(report: Report, rows: int) -> Markup | None:
     if not teams:
         return element("p", "No producer had a record rejected.", class_="none")
     return join(
-        table(COLUMNS, owned_teams(report, rows)[:rows], "owners"),
+        table(COLUMNS, owned_teams(report)[:rows], "owners"),
         more(len(teams) - rows),
         element("p", left_out, class_="more") if (left_out := left_out_of(report)) else None,
     )
 
 
-def owned_teams(report: Report, rows: int) -> list[OwnedTeam]:
-    """The rows of the teams. The page shows the first `rows` producers of the report."""
-    own: dict[str | None, list[tuple[Producer, bool]]] = {}
-    for place, producer in enumerate(report["producers"]):
-        own.setdefault(producer["team"], []).append((producer, place < rows))
-    return [OwnedTeam(report, team, own.get(team["team"], [])) for team in rejected_teams(report) or ()]
+def owned_teams(report: Report) -> list[OwnedTeam]:
+    """The rows of the teams."""
+    return [OwnedTeam(report, team) for team in rejected_teams(report) or ()]
 
 
 def rejected_teams(report: Report) -> Sequence[Team] | None:
@@ -61,19 +55,12 @@ def left_out_of(report: Report) -> str:
     return f"And {producers} with {rejected}: owners are looked up for the worst ones."
 
 
-def _worst(row: OwnedTeam) -> Markup:
-    named = [element("div", producer_link(each, is_here=is_here)) for each, is_here in row.producers[:_NAMED]]
-    rest = row.team["producers"] - len(named)
-    return join(*named, element("div", f"and {words.count(rest)} more", class_="soft") if rest > 0 else None)
-
-
 COLUMNS: Final[Columns[OwnedTeam]] = (
     Column(
         "Team", lambda row: words.team(row.team["team"]), lambda row: team_link(row.report, row.team["team"])
     ),
     Column("#Rejected records", lambda row: words.count(row.team["rejected_records"])),
     Column("#Producers", lambda row: words.count(row.team["producers"])),
-    Column("Its worst producers", None, _worst),
     Column(
         "Channel",
         lambda row: words.short(row.team["channel"] or "–", 80),

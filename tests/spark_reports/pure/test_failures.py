@@ -51,10 +51,3 @@ def test_a_failure_is_one_line_with_what_to_do(texts, line, advice):
         noise in found
         for noise in ("SQLSTATE", "ansi", "try_add", "org.apache.spark.SparkException", "java.")
     )
-
-
-def test_a_command_may_add_its_own_advice():
-    assert (
-        explained(["[PATH_NOT_FOUND] Path does not exist: file:/x."], "Make it.")
-        == "Path does not exist: file:/x. Make it."
-    )

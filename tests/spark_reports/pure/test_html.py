@@ -5,7 +5,7 @@ from html.parser import HTMLParser
 
 import pytest
 
-from spark_reports.render import drifts, html, markdown
+from spark_reports.render import drifts, html, markdown, strips
 from spark_reports.render.charts import sparkline
 from spark_reports.render.producers import SAYS_NOTHING
 from spark_reports.report.what_if import SHOWN_MS
@@ -106,7 +106,7 @@ def test_an_ordinary_page_is_far_below_the_limit():
 
 def test_every_section_is_labelled_by_a_heading_that_exists():
     page = Page(html.render(reports.fixed()))
-    assert len(page.labelled_by) == 11
+    assert len(page.labelled_by) == 12
     assert set(page.labelled_by) <= set(page.ids)
     assert len(set(page.ids)) == len(page.ids)
 
@@ -241,6 +241,28 @@ def test_each_bucket_lies_in_its_range():
     """So the numbers are exact: no bucket reaches over a limit that a range ends with."""
     for limit_ms in SHOWN_MS:
         assert limit_ms in EDGES
+
+
+def test_strips_of_the_twenty_worst_producers_have_one_scale_and_go_by_team():
+    """So one look shows whose line fell after a word to its team."""
+    report = reports.complete()
+    one = report["producers"][0]
+    report["producers"] = [
+        one | {"client_id": f"svc-{n:02}", "team": f"T{n % 3}" if n % 4 else None, "week": [100, None, 0, n]}
+        for n in range(25)
+    ]
+    found = strips.worst(report, 10)
+    assert {row.producer["client_id"] for row in found} == {f"svc-{n:02}" for n in range(20)}
+    teams = [row.producer["team"] for row in found]
+    assert teams == [*sorted(each for each in teams if each), *[None] * teams.count(None)]
+    assert {row.most for row in found} == {100}
+    page = html.render(report)
+    drawn = page[page.index('id="days"') : page.index('id="drift"')]
+    assert "17 Nov to 20 Nov, all on one scale: a whole bar is 100." in drawn
+    assert drawn.count("M0 26v-26h3v26z") == 20
+    assert "M0 26v-26h3v26zM12 26v-4.9h3v4.9z" in drawn  # 19 of 100, and no bar for an unknown day or for 0
+    assert "<title>100, unknown, 0, 19</title>" in drawn
+    assert 'id="days"' not in html.render(reports.fixed() | {"producers": []})
 
 
 def test_a_sparkline_of_noughts_has_no_bars():
