@@ -1,5 +1,7 @@
 """The findings that need no broker: topics, ports, certificates, clock."""
 
+import asyncio
+import json
 import socket
 from dataclasses import replace
 from datetime import timedelta
@@ -11,6 +13,7 @@ from tests.offline.commands import tsproxy
 from tsproxy.cluster.admin_connection import TopicAnswer
 from tsproxy.cluster.limits_of_brokers import given_by
 from tsproxy.doctor import security, topics
+from tsproxy.doctor.clients import examine as examine_clients
 from tsproxy.doctor.clock_offset import by_offset
 from tsproxy.doctor.findings import Finding, Grade, as_json, as_text, has_problem
 from tsproxy.doctor.permissions import Rights
@@ -48,6 +51,11 @@ def described(own=None, by_default=KAFKA_4, **others):
     for node_id, values in enumerate(others.values(), 2):
         given[node_id] = given_by([TopicAnswer("orders", 0, values, defaults=frozenset(values))])
     return Described(answers, given)
+
+
+def page(content):
+    body = json.dumps(content).encode()
+    return b"HTTP/1.1 200 OK\r\ncontent-length: %d\r\n\r\n%s" % (len(body), body)
 
 
 def listening(text, brokers="brokers: { ports_from: 0 }", bind="127.0.0.1:0"):
@@ -325,3 +333,43 @@ def test_a_right_that_was_not_tried_is_not_called_granted(visible, sees_all, des
     assert (limits.grade.value, names.grade.value) == (of_limits, of_names)
     assert ("none was asked" in limits.text) is not visible
     assert ("Produce 12 at most" in names.text) is not sees_all
+
+
+LISTENING = f"{UPSTREAM}listeners: [ {{ bind: '127.0.0.1:0', brokers: {{ ports_from: 0 }} }} ]\n"
+USES = [
+    {"client_id": "oura", "api": "Produce", "version_min": 0, "version_max": 0},
+    {"client_id": "oura", "api": "Fetch", "version_min": 0, "version_max": 3},
+    {"client_id": "app", "principal": "User:app", "api": "Fetch", "version_min": 1, "version_max": 1},
+]
+
+
+@pytest.mark.parametrize(
+    ("answer", "told"),
+    [
+        (page({"refused_by_kafka_4": []}), ["Kafka 4 refuses none of those that the running proxy has seen"]),
+        (
+            page({"refused_by_kafka_4": USES}),
+            [
+                "Kafka 4 refuses 2 clients by protocol (KIP-896): oura: Produce 0, oura: Fetch 0 to 3, "
+                "app as User:app: Fetch 1"
+            ],
+        ),
+        (b"HTTP/1.1 401 Unauthorized\r\ncontent-length: 6\r\n\r\ntoken?", []),
+        (page(["another program"]), []),
+        (b"\x15\x03\x03\x00\x02\x02\x46", []),  # TLS
+        (b"", []),
+    ],
+)
+async def test_a_running_proxy_says_which_clients_kafka_4_refuses(answer, told):
+    """Without one, or if another program listens at its admin port, there is no finding."""
+
+    async def serve(reader, writer):
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(answer)
+        writer.close()
+
+    async with await asyncio.start_server(serve, "127.0.0.1", 0) as server:
+        port = server.sockets[0].getsockname()[1]
+        config = config_of(f"{LISTENING}admin: {{ bind: '127.0.0.1:{port}' }}\n")
+        assert [each.text for each in await examine_clients(config)] == told
+    assert await examine_clients(config) == []

@@ -6,7 +6,7 @@ from contextlib import AsyncExitStack
 from tsproxy.clock import Clock
 from tsproxy.cluster.admin_connection import ConversationError
 from tsproxy.config.settings import Config
-from tsproxy.doctor import clock_offset, configuration, permissions, ports, security, topics
+from tsproxy.doctor import clients, clock_offset, configuration, permissions, ports, security, topics
 from tsproxy.doctor.cluster import CLUSTER, Seen, bootstrap, look, reach_brokers, versions
 from tsproxy.doctor.findings import Check, Finding
 
@@ -28,6 +28,7 @@ async def examine(config: Config, clock: Clock, progress: Progress = lambda _: N
             found.append(CLUSTER.problem(str(error), "look at that broker, and call this command again"))
         found += await ports.examine(config, seen.brokers)
         found += security.to_clients(config, seen.brokers)
+        found += await clients.examine(config)
     checks = [*dict.fromkeys(each.check for each in found)]
     return sorted(found, key=lambda each: checks.index(each.check))
 
