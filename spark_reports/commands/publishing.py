@@ -7,6 +7,7 @@ import argparse
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from datetime import date, timedelta
+from importlib.util import find_spec
 from pathlib import PurePosixPath
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, Self
@@ -159,8 +160,10 @@ class Publication:
         return [self.output] if self.rollup is None else [self.output, self.rollup]
 
     def check(self) -> None:
-        """Raises UsageError for options that do not go together, OSError for folders that cannot be
-        written."""
+        """Raises UsageError for options that do not go together and if pyarrow is not installed, OSError for
+        folders that cannot be written."""
+        if find_spec("pyarrow") is None:
+            raise UsageError("pyarrow is not installed: pip install pyarrow")
         if self.index is not None:
             if self.rollup is None:
                 raise UsageError("--index needs --rollup: it lists the days that the rollup holds")

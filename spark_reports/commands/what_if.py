@@ -5,17 +5,19 @@ import json
 import re
 import sys
 from datetime import date
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from spark_reports import arguments
 from spark_reports.commands import doubtful_days
 from spark_reports.commands.doubtful_days import missing_days
 from spark_reports.exits import OK, NothingToReportError
-from spark_reports.log import grouping
 from spark_reports.log.completeness import period_text
 from spark_reports.report import kept_days, what_if, words
 from spark_reports.report.groups import TOTALS
 from spark_reports.report.what_if import Between, Beyond
+
+if TYPE_CHECKING:
+    from spark_reports.report.table_source import TableSource
 
 _EXAMPLES: Final = """examples:
   spark_reports what-if --rollup s3a://lake/rollup --date 2026-11-20 --after 1h
@@ -44,10 +46,10 @@ def run(options: argparse.Namespace) -> int:
     facts = stored.days(options.rollup, first, last)
     there = stored.days_of(options.rollup, "producers", first, last)
     there |= set(doubtful_days.without_records(facts))
-    rows = stored.drift(options.rollup, first, last, options.topic, options.client)
-    if not rows:
+    drift = stored.drift(options.rollup, first, last, options.topic, options.client)
+    if not len(drift.rows):
         raise NothingToReportError(_nothing(options, first, last, there))
-    answer = _answer(rows, options.after, options.before, options.top)
+    answer = _answer(drift, options.after, options.before, options.top)
     answer["missing_days"] = missing_days(first, last, there)
     answer["logs"] = doubtful_days.logs(facts)
     doubts = list(doubtful_days.sentences(facts, there))
@@ -67,10 +69,8 @@ def _nothing(options: argparse.Namespace, first: date, last: date, there: set[st
     return f"the rollup {options.rollup} holds {period}, but no records with timestamps of {only}"
 
 
-def _answer(
-    rows: list[dict[str, Any]], after_ms: int | None, before_ms: int | None, top: int
-) -> dict[str, Any]:
-    totals = grouping.of_rows(TOTALS, rows)
+def _answer(drift: "TableSource", after_ms: int | None, before_ms: int | None, top: int) -> dict[str, Any]:
+    totals = drift.table(TOTALS)
     batches, records = what_if.whole(totals)
     nothing = Beyond(batches=Between(at_least=0, at_most=0), records=Between(at_least=0, at_most=0))
     ahead = nothing if after_ms is None else what_if.beyond(totals, "ahead", after_ms)
@@ -84,7 +84,7 @@ def _answer(
         "ahead": ahead,
         "behind": behind,
         "either": what_if.either(ahead, behind, batches, records),
-        "producers": what_if.by_client(rows, after_ms, before_ms)[:top],
+        "producers": what_if.by_client(drift, after_ms, before_ms, top),
         "curve": {side: what_if.curve(totals, side) for side in what_if.SIDES},
     }
 

@@ -3,13 +3,16 @@
 import json
 from collections.abc import Iterable, Mapping
 from contextlib import ExitStack
-from typing import Any
+from typing import Any, Final
 
 from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as F  # noqa: N812  # the name that all of Spark's documentation uses
 from pyspark.storagelevel import StorageLevel
 
 from spark_reports.log.grouping import Grouping, How, Measure, Rows
+
+_SQL: Final = {How.SUM: "sum", How.LEAST: "min", How.GREATEST: "max", How.COUNT: "count"}
+"""The names by which Spark knows these measures."""
 
 
 def rows(frame: DataFrame) -> Rows:
@@ -31,37 +34,18 @@ def kept(stack: ExitStack, frame: DataFrame) -> DataFrame:
     return frame
 
 
-def of_frame(grouping: Grouping, frame: DataFrame, count: int | None = None) -> DataFrame:
-    """The table of a large frame. `count`: the number of rows, at most."""
-    chosen = frame if grouping.where is None else frame.where(grouping.where)
+def of_frame(grouping: Grouping, frame: DataFrame) -> DataFrame:
+    """The table of a large frame, in any order."""
     measures = [_measured(measure).alias(name) for name, measure in grouping.measures.items()]
-    table = chosen.groupBy(*grouping.keys).agg(*measures)
-    if grouping.having is not None:
-        table = table.where(F.col(grouping.having) > 0)
-    if count is None:
-        return table
-    order = [*[F.desc(name) for name in grouping.order], *[F.asc_nulls_first(key) for key in grouping.keys]]
-    if grouping.per:
-        return first_per(table, grouping.per, order, count)
-    return table.orderBy(*order).limit(count)
+    return frame.groupBy(*grouping.keys).agg(*measures)
 
 
 def _measured(measure: Measure) -> Column:
     """The measure as one text of SQL: PySpark asks Java three questions for each function that is called."""
-    columns = ", ".join(measure.columns) or "1"
-    column = f"struct({columns})" if len(measure.columns) > 1 else columns
+    column = ", ".join(measure.columns) or "1"
     counted = column if measure.where is None else f"CASE WHEN {measure.where} THEN {column} END"
-    match measure.how:
-        case How.SUM:
-            return F.expr(f"coalesce(sum({counted}), 0)")
-        case How.LEAST:
-            return F.expr(f"min({counted})")
-        case How.GREATEST:
-            return F.expr(f"max({counted})")
-        case How.COUNT:
-            return F.expr(f"count({counted})")
-        case How.DISTINCT:
-            return F.expr(f"count(DISTINCT {counted})")
+    name = _SQL[measure.how]
+    return F.expr(f"coalesce(sum({counted}), 0)" if name == "sum" else f"{name}({counted})")
 
 
 def first_per(frame: DataFrame, keys: tuple[str, ...], order: list[Column], count: int) -> DataFrame:

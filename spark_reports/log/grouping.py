@@ -1,15 +1,12 @@
 """Tables as data: which rows, in groups of which columns, with which sums, in which order.
 
-Each table is a `Grouping`: its one definition. Spark computes it from a large frame (`frames.of_frame`). The
-rows of a small frame are collected once, and `of_rows` computes all tables from them: a query of Spark costs
-more than a loop over a few thousand rows. A condition is the name of a column that is true or false; null
-counts as false. Plain Python, no Spark.
+Spark computes those that come from the lines of a log (`frames.of_frame`), pyarrow those of a report
+(`table_source`). A condition is the name of a column that is true or false; null counts as false.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum, auto
-from operator import itemgetter
 from typing import Any
 
 Rows = list[dict[str, Any]]
@@ -57,49 +54,6 @@ class Grouping:
     """Measures."""
     per: tuple[str, ...] = ()
     """A limit on the number of rows holds for each group of these keys; if empty, for the whole table."""
-
-
-def of_rows(grouping: Grouping, rows: Iterable[Mapping[str, Any]], count: int | None = None) -> Rows:
-    """The table of a few rows. Each row has the columns and conditions that `grouping` names.
-
-    `count`: the number of rows that are returned, at most.
-    """
-    groups: dict[tuple[Any, ...], list[Mapping[str, Any]]] = {} if grouping.keys else {(): []}
-    where, keys = grouping.where, grouping.keys
-    for row in rows:
-        if where is None or row[where]:
-            groups.setdefault(tuple([row[key] for key in keys]), []).append(row)
-    table = [
-        dict(zip(keys, key, strict=True))
-        | {name: _measured(measure, own) for name, measure in grouping.measures.items()}
-        for key, own in groups.items()
-    ]
-    if grouping.having is not None:
-        table = [row for row in table if row[grouping.having] > 0]
-    table.sort(key=lambda row: tuple((row[key] is not None, row[key]) for key in keys))
-    for name in reversed(grouping.order):
-        table.sort(key=itemgetter(name), reverse=True)
-    return table if count is None else first_of(table, grouping.per, count)
-
-
-def _measured(measure: Measure, rows: list[Mapping[str, Any]]) -> Any:
-    where = measure.where
-    counted = rows if where is None else [row for row in rows if row[where]]
-    if measure.how is How.COUNT:
-        return len(counted)
-    name, *others = measure.columns
-    if others:
-        return len({tuple(row[column] for column in measure.columns) for row in counted})
-    values = [value for row in counted if (value := row[name]) is not None]
-    match measure.how:
-        case How.SUM:
-            return sum(values)
-        case How.LEAST:
-            return min(values, default=None)
-        case How.GREATEST:
-            return max(values, default=None)
-        case How.DISTINCT:
-            return len(set(values))
 
 
 def first_of(table: Rows, per: tuple[str, ...], count: int) -> Rows:

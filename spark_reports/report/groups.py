@@ -1,6 +1,6 @@
 """The tables of a report, as data (`log.grouping`). Plain Python, no Spark.
 
-The conditions are columns of counters, of their rollup, and of lifecycle lines (`transforms.FLAGS`).
+The conditions are columns of the rollup's rows, and of their histograms (`table_source`).
 """
 
 from typing import Final
@@ -173,18 +173,3 @@ TOTALS: Final = Grouping(keys=("side", "bucket"), measures=_sums("batches", "rec
 
 TOPIC_TOTALS: Final = Grouping(keys=("topic", "side", "bucket"), measures=_sums("batches", "records"))
 """TOTALS of each topic."""
-
-IN_FORCE: Final = Grouping(
-    keys=("proxy", "boot", "seq", "kind", "facts"),
-    measures={"ts": _greatest("ts")},
-    where="is_configuration",
-    order=("ts",),
-)
-"""The last starts and reloads; `facts` is a JSON object as text."""
-
-LIMITS: Final = Grouping(
-    keys=("topic", "timestamp_type", "before_max_ms", "after_max_ms"),
-    measures={"first_ts": _least("ts"), "last_ts": _greatest("ts")},
-    where="is_limits",
-)
-"""One row for each topic and set of limits in ms (null: unlimited)."""

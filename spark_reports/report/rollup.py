@@ -139,7 +139,7 @@ def left_out(rolled: DataFrame) -> DataFrame:
     side is what_if.LEFT_OUT, and they count in no bucket."""
     columns = {
         "side": F.lit(LEFT_OUT),
-        "is_rejected": F.col("is_rejection"),
+        "is_rejected": transforms.is_rejection(),
         "is_other_side": F.lit(False),
         "bucket": F.lit(0).cast("bigint"),
         "batches": F.lit(0).cast("bigint"),

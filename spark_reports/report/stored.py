@@ -13,7 +13,6 @@ from typing import Any, Final
 from urllib.parse import quote
 
 from spark_reports.exits import RollupUnreadableError, UsageError
-from spark_reports.log.grouping import Rows
 from spark_reports.report import files, kept_days
 from spark_reports.report.groups import CLIENT
 from spark_reports.report.history import DayFacts
@@ -22,12 +21,13 @@ from spark_reports.report.trend import ClientDay
 try:
     import pyarrow as pa
     from pyarrow import compute, dataset, fs
+
+    from spark_reports.report.table_source import TableSource
 except ImportError:
     raise UsageError("pyarrow is not installed: pip install pyarrow") from None
 
 _TRIES: Final = 3
 _DAY: Final = "event_date"
-_COUNTS: Final = ("batches", "records")
 _NAMES: Final = ("client_id", "principal", "topic", "side")
 _TYPES: Final[Mapping[str, pa.DataType]] = {
     _DAY: pa.string(),
@@ -54,19 +54,17 @@ def days_of(rollup: str, name: str, first: date, last: date) -> set[str]:
     return set(compute.unique(_table(rollup, name, first, last, (_DAY,))[_DAY]).to_pylist())
 
 
-def drift(rollup: str, first: date, last: date, topic: str | None, client_id: str | None) -> Rows:
-    """CLIENT, `side` and `bucket` with the sums of batches and records, of all days together. `topic`,
-    `client_id`: globs; None for all. Raises as `_table`."""
-    keys = (*CLIENT, "side", "bucket")
-    found = _table(rollup, "drift", first, last, (*keys, *_COUNTS, *(["topic"] if topic else [])))
+def drift(rollup: str, first: date, last: date, topic: str | None, client_id: str | None) -> TableSource:
+    """CLIENT, `side` and `bucket` with their batches and records. `topic`, `client_id`: globs; None for all.
+    Raises as `_table`."""
+    asked = (*CLIENT, "side", "bucket", "batches", "records", *(["topic"] if topic else []))
+    found = _table(rollup, "drift", first, last, asked)
     for column, glob in (("topic", topic), ("client_id", client_id)):
         if glob is not None:
             names = [name for name in compute.unique(found[column]).to_pylist() if name is not None]
             fits = pa.array([name for name in names if fnmatchcase(name, glob)], pa.string())
             found = found.filter(compute.is_in(found[column], fits))
-    sums = found.group_by(list(keys)).aggregate([(name, "sum") for name in _COUNTS])
-    sums = sums.select([*keys, *(f"{name}_sum" for name in _COUNTS)])
-    return [dict(zip((*keys, *_COUNTS), row, strict=True)) for row in _rows(sums)]
+    return TableSource(found)
 
 
 def days(rollup: str, first: date, last: date) -> dict[str, DayFacts]:

@@ -1,7 +1,7 @@
-"""The lines of a period, added up by Spark.
+"""The lines of a period, added up by Spark: its counters by hour and key, and what else a report needs.
 
-Counters are added up by hour and key. If the result has few rows, they are collected, and the tables are made
-from them by plain Python: a query of Spark costs more than a loop over a few thousand rows.
+The rows of the rollup come to the driver, where all tables of totals are made from them (`table_source`). Its
+memory grows with producers, topics and outcomes, and not with the lines of the log.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -19,23 +19,17 @@ from spark_reports.log.completeness import Evidence, by_problem, nothing_usable
 from spark_reports.log.grouping import Rows
 from spark_reports.log.read import Source
 from spark_reports.log.sequence import BOOT
-from spark_reports.report import rollup, table_source, transforms, wrong_clocks
-from spark_reports.report.table_source import Tabled
-from tsproxy.decisions.fields import EventName
+from spark_reports.report import rollup, transforms, wrong_clocks
+from spark_reports.report.table_source import TableSource
+from tsproxy.decisions.fields import EventName, LifecycleKind
 from tsproxy.decisions.text import bounded
 
 _FEW: Final = 50_000
-"""Up to this many rows of a rollup, of histograms or of lifecycle lines are collected. Up to this many lines,
-histograms are added up by name."""
+"""Up to this many lines, histograms are added up by name."""
 
 _CLUSTERS_NAMED: Final = 5
 MAX_REFUSED: Final = 10_000
 """The most rows about clients that Kafka 4 refuses. A proxy names a thousand an interval."""
-
-_LIFECYCLE: Final = (
-    *("ts", "proxy", "boot", "seq", "kind", "facts"),
-    *("topic", "timestamp_type", "before_max_ms", "after_max_ms"),
-)
 
 Process = tuple[str, str]
 """A proxy, and one of its boots."""
@@ -140,28 +134,33 @@ class Sums:
         """The lines without those of processes that may be of another cluster."""
         return lines if self.cluster is None else lines.where(F.col("cluster_id") == self.cluster)
 
-    def counters(self) -> Tabled:
-        return self._tabled(self.rolled)
+    def counters(self) -> TableSource:
+        return TableSource.of_rollup(self.rolled.toArrow())
 
-    def buckets(self) -> Tabled:
+    def buckets(self) -> TableSource:
         """The buckets of all histograms by topic. If the rollup's are there, they are added up again."""
         is_there = "drifts" in self.__dict__
         drift = rollup.of_topics(self.drifts) if is_there else rollup.topic_drift(self._counters)
-        return self._tabled(frames.kept(self.stack, rollup.with_own_side(drift)))
+        return TableSource(rollup.with_own_side(drift).toArrow())
 
-    def lifecycle(self, topics: Collection[str]) -> Tabled:
-        """The lifecycle lines that concern no topic, or one of these."""
-        is_asked = F.col("topic").isNull() | F.col("topic").isin(*topics)
-        own = read.of_event(self.usable, EventName.LIFECYCLE).where(is_asked)
-        flags = transforms.flags_of_lifecycle()
-        return self._tabled(own.select(*_LIFECYCLE, *[flag.alias(name) for name, flag in flags.items()]))
+    def limits(self, topics: Collection[str]) -> Rows:
+        """One row for each of these topics and set of limits in ms (null: unlimited), with the times of its
+        first and its last line."""
+        is_asked = (F.col("kind") == LifecycleKind.LIMITS.value) & F.col("topic").isin(*topics)
+        own = self._lifecycle.where(is_asked & F.col("timestamp_type").isNotNull())
+        times = [F.min("ts").alias("first_ts"), F.max("ts").alias("last_ts")]
+        keys = ("topic", "timestamp_type", "before_max_ms", "after_max_ms")
+        return frames.rows(own.groupBy(*keys).agg(*times).orderBy(*keys))
 
-    def _tabled(self, frame: DataFrame) -> Tabled:
-        """The frame, collected if it has few rows."""
-        found = frames.rows(frame.limit(_FEW + 1))
-        return (
-            table_source.Collected(found) if len(found) <= _FEW else table_source.InSpark(frame, self.stack)
-        )
+    def in_force(self, count: int) -> Rows:
+        """The last starts and reloads; `facts` is a JSON object as text."""
+        own = self._lifecycle.where(F.col("kind").isin(LifecycleKind.START.value, LifecycleKind.RELOAD.value))
+        last = own.orderBy(F.desc("ts"), *BOOT, "seq").limit(count)
+        return frames.rows(last.select(*BOOT, "seq", "kind", "facts", "ts"))
+
+    @property
+    def _lifecycle(self) -> DataFrame:
+        return read.of_event(self.usable, EventName.LIFECYCLE)
 
     def addresses(self, producers: Rows) -> Rows:
         """`transforms.client_addresses` of these clients."""
@@ -187,4 +186,4 @@ class Sums:
         return frames.rows(found.orderBy("client_id", "principal", "api").limit(MAX_REFUSED))
 
     def of_clients(self, frame: DataFrame, producers: Rows) -> Rows:
-        return frames.rows(transforms.of_named_clients(frame, producers))
+        return frames.rows(transforms.of_clients(frame, producers))

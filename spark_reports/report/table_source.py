@@ -1,77 +1,168 @@
-"""A frame from which tables (`groups`) are made: by Python if it has few rows, else each by Spark."""
+"""Rows from which tables (`groups`) are made, by pyarrow: those of a rollup, or of its histograms.
 
-from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
-from dataclasses import dataclass, replace
-from typing import Any, Protocol, Self
+Spark has added up the lines of the log by then. A rollup of 10,000 producers has some hundred thousand rows,
+and its tables take a second. Plain Python, no Spark.
+"""
 
-from pyspark.sql import DataFrame
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Self
 
-from spark_reports.log import frames, grouping
-from spark_reports.log.grouping import Grouping, Rows
-from spark_reports.report import groups, transforms
+import pyarrow as pa
+from pyarrow import compute as pc
+
+from spark_reports.log.grouping import Grouping, How, Measure, Rows
+from spark_reports.report import groups
 from spark_reports.report.groups import CLIENT
+from tsproxy.model.outcome import VerdictName
+from tsproxy.model.policy import CANDIDATE, TOPIC_LIMITS
+from tsproxy.model.verdict import Reason, UnitGuess
+
+_REJECTING: Final = (VerdictName.REJECTED.value, VerdictName.BROKER_REJECTED.value)
+_NO_UNIT: Final = (UnitGuess.ZERO.value, UnitGuess.NEVER_SET.value)
+_AGGREGATES: Final = {
+    How.SUM: "sum",
+    How.LEAST: "min",
+    How.GREATEST: "max",
+    How.DISTINCT: "count_distinct",
+}
+"""The names by which pyarrow knows the measures of `groups`. Like Spark, it passes over nulls."""
 
 
-class Tabled(Protocol):
-    """A frame from which tables are made. It has the columns and conditions that the tables name."""
+@dataclass(frozen=True, slots=True)
+class TableSource:
+    """Rows with the columns and conditions that the tables name."""
+
+    rows: pa.Table
+
+    @classmethod
+    def of_rollup(cls, rows: pa.Table) -> Self:
+        """From the rows of `transforms.ROLLUP`."""
+        for name, condition in _conditions(rows).items():
+            rows = rows.append_column(name, condition)
+        return cls(rows)
 
     def table(self, asked: Grouping, count: int | None = None) -> Rows:
         """The table, or its first `count` rows."""
+        return list(self._grouped(asked, count).to_pylist())
 
-    def of_worst_topics(self, count: int) -> Self:
+    def grouped(self, asked: Grouping) -> "TableSource":
+        """The table, to make others of it."""
+        return TableSource(self._grouped(asked, None))
+
+    def _grouped(self, asked: Grouping, count: int | None) -> pa.Table:
+        chosen = self.rows if asked.where is None else self.rows.filter(self.rows[asked.where])
+        columns = {key: chosen[key] for key in asked.keys}
+        columns |= {name: _counted(chosen, measure) for name, measure in asked.measures.items()}
+        asked_of = [(name, _AGGREGATES[measure.how]) for name, measure in asked.measures.items()]
+        grouped = pa.table(columns).group_by([*asked.keys]).aggregate(asked_of)
+        found = {key: _as_text(grouped[key]) for key in asked.keys}
+        for name, how in asked_of:
+            measured = grouped[f"{name}_{how}"]
+            found[name] = measured.fill_null(0) if how == "sum" else measured
+        table = pa.table(found)
+        if asked.having is not None:
+            table = table.filter(pc.greater(table[asked.having], 0))
+        if asked.keys:
+            # Backwards, since pyarrow puts nulls last, and its releases differ in how to ask for them first.
+            last_first = [(name, "ascending") for name in asked.order]
+            last_first += [(key, "descending") for key in asked.keys]
+            table = table.take(pc.sort_indices(table, last_first)[::-1])
+        if count is not None:
+            table = _first_of_each(table, asked.per, count) if asked.per else table.slice(0, count)
+        return table
+
+    def of_worst_topics(self, count: int) -> "TableSource":
         """The same rows. All topics but the worst are null, so that they are added up together."""
+        worst = [row["topic"] for row in self.table(groups.WORST_TOPICS, count)]
+        topic = self.rows["topic"]
+        shown = pc.if_else(_is_one_of(topic, worst), topic, pa.scalar(None, topic.type))
+        return TableSource(self.rows.set_column(self.rows.column_names.index("topic"), "topic", shown))
 
-    def of_clients(self, clients: Rows) -> Self:
+    def of_clients(self, clients: Rows) -> "TableSource":
         """The rows of these clients."""
+        known, number = {_client(row) for row in clients}, _numbers(self.rows, CLIENT)
+        pairs = self.rows.select(CLIENT).append_column("number", number).group_by(["number", *CLIENT])
+        wanted = [row["number"] for row in pairs.aggregate([]).to_pylist() if _client(row) in known]
+        return TableSource(self.rows.filter(_is_one_of(number, wanted)))
 
-    def of_topics(self, topics: Sequence[str]) -> Self:
+    def of_topics(self, topics: Sequence[str]) -> "TableSource":
         """The rows of these topics."""
+        return TableSource(self.rows.filter(_is_one_of(self.rows["topic"], topics)))
+
+    def beyond(self, ahead: int | None, behind: int | None) -> "TableSource":
+        """The rows of histograms from these buckets on. None: no bucket of that side."""
+        bucket = self.rows["bucket"]
+        sides = [(bucket, ahead), (pc.negate(bucket), behind)]
+        past = [pc.greater_equal(values, first) for values, first in sides if first is not None]
+        return TableSource(self.rows.filter(pc.or_(past[0], past[-1])) if past else self.rows.slice(0, 0))
 
 
-@dataclass(frozen=True, slots=True)
-class Collected:
-    """A few rows, collected."""
+def _conditions(rows: pa.Table) -> dict[str, Any]:
+    """The conditions of `groups` about the rows of a rollup, by name. Null counts as false."""
+    verdict, rule, is_judged = rows["verdict"], rows["rule"], rows["is_final"]
+    is_broker_s = pc.equal(verdict, VerdictName.BROKER_REJECTED.value)
+    is_repaired = pc.equal(verdict, VerdictName.REPAIRED.value)
+    is_open = pc.and_(pc.equal(verdict, VerdictName.UNCONFIRMED.value), pc.not_equal(rows["error_code"], 0))
+    is_rejecting = _is_one_of(verdict, _REJECTING)
+    is_rejection = pc.and_(is_rejecting, is_judged)
+    is_only_counted = pc.and_(is_judged, rows["would_reject"])
+    is_far_behind = pc.and_kleene(
+        pc.equal(rule, CANDIDATE), pc.equal(rows["reason"], Reason.TOO_OLD.value)
+    ).fill_null(False)
+    has_unit = pc.invert(_is_one_of(rows["unit_guess"].fill_null(_NO_UNIT[0]), _NO_UNIT))
+    return {
+        "is_judged": is_judged,
+        "is_rejection": is_rejection,
+        "is_unit_mistake": pc.and_(is_rejection, has_unit),
+        "has_reason": pc.or_(pc.or_(is_rejecting, is_repaired), is_open),
+        "is_by_topic": pc.or_kleene(is_broker_s, pc.equal(rule, TOPIC_LIMITS)),
+        "is_only_counted": is_only_counted,
+        "would_be_rejected": pc.and_(is_only_counted, pc.invert(is_far_behind)),
+        "is_far_behind": pc.and_(is_only_counted, is_far_behind),
+        "is_repaired": pc.and_(is_judged, is_repaired),
+        "violates_a_rule": pc.and_(is_judged, pc.or_(rule.is_valid(), rows["waiver"].is_valid())),
+    }
 
-    rows: Sequence[Mapping[str, Any]]
 
-    def table(self, asked: Grouping, count: int | None = None) -> Rows:
-        return grouping.of_rows(asked, self.rows, count)
-
-    def of_worst_topics(self, count: int) -> "Collected":
-        worst = {row["topic"] for row in self.table(groups.WORST_TOPICS, count)}
-        return Collected([row if row["topic"] in worst else {**row, "topic": None} for row in self.rows])
-
-    def of_clients(self, clients: Rows) -> "Collected":
-        known = {_client(row) for row in clients}
-        return Collected([row for row in self.rows if _client(row) in known])
-
-    def of_topics(self, topics: Sequence[str]) -> "Collected":
-        return Collected([row for row in self.rows if row["topic"] in topics])
+def _as_text(column: Any) -> Any:
+    """The column without a dictionary, by which pyarrow does not sort."""
+    return column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
 
 
-@dataclass(frozen=True, slots=True)
-class InSpark:
-    """A frame of any size. `stack` releases the frames that Spark keeps for its tables."""
+def _is_one_of(values: Any, some: Collection[Any]) -> Any:
+    """True where a value is one of these; false for null."""
+    return pc.is_in(values, pa.array(some, values.type))
 
-    frame: DataFrame
-    stack: ExitStack
 
-    def table(self, asked: Grouping, count: int | None = None) -> Rows:
-        return frames.rows(frames.of_frame(asked, self.frame, count))
+def _counted(rows: pa.Table, measure: Measure) -> Any:
+    """The values of a measure; null where a row does not count."""
+    one, *others = measure.columns
+    values = _numbers(rows, measure.columns) if others else rows[one]
+    if measure.where is None:
+        return values
+    return pc.if_else(rows[measure.where], values, pa.scalar(None, values.type))
 
-    def of_worst_topics(self, count: int) -> "InSpark":
-        worst = frames.of_frame(groups.WORST_TOPICS, self.frame, count)
-        return self._kept(transforms.only_topics(self.frame, worst))
 
-    def of_clients(self, clients: Rows) -> "InSpark":
-        return self._kept(transforms.of_named_clients(self.frame, clients))
+def _numbers(rows: pa.Table, names: Sequence[str]) -> Any:
+    """A number for each row: the same for rows with equal values of these columns. Nulls are equal."""
+    numbers = pa.repeat(pa.scalar(0, pa.int64()), len(rows))
+    for name in names:
+        coded = rows[name].combine_chunks().dictionary_encode(null_encoding="encode")
+        numbers = pc.add(pc.multiply(numbers, len(coded.dictionary)), coded.indices.cast(pa.int64()))
+    return numbers
 
-    def of_topics(self, topics: Sequence[str]) -> "InSpark":
-        return replace(self, frame=transforms.of_topics(self.frame, topics))
 
-    def _kept(self, frame: DataFrame) -> "InSpark":
-        return replace(self, frame=frames.kept(self.stack, frame))
+def _first_of_each(table: pa.Table, per: Sequence[str], count: int) -> pa.Table:
+    """The first `count` rows of each group, in their order."""
+    seen: Counter[int] = Counter()
+    first = []
+    for place, number in enumerate(_numbers(table, per).to_pylist()):
+        seen[number] += 1
+        if seen[number] <= count:
+            first.append(place)
+    return table.take(pa.array(first, pa.int64()))
 
 
 def _client(row: Mapping[str, Any]) -> tuple[Any, ...]:

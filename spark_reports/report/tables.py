@@ -83,7 +83,6 @@ def collect(
     by_topic = counters.of_worst_topics(top)
     topics = by_topic.table(groups.TOPICS)
     topic_clients = by_topic.table(groups.TOPIC_CLIENTS, CLIENTS_PER_TOPIC)
-    lifecycle = sums.lifecycle({row["topic"] for row in topics if row["topic"] is not None})
     changes = trend.changes(known or (), sums.source.last)
     return Tables(
         summary=counters.table(groups.SUMMARY)[0],
@@ -105,13 +104,13 @@ def collect(
         rules=counters.table(groups.RULES, top),
         repaired=repaired if owners is None else owners.first_of_each(repaired, top),
         all_repaired=repaired,
-        in_force=lifecycle.table(groups.IN_FORCE, top),
+        in_force=sums.in_force(top),
         days=trend.days(known or ()),
         changes=changes[:top],
         new_producers=sum(row["kind"] == "new" for row in changes),
         clients=clients,
         watched=watched,
-        limits=lifecycle.table(groups.LIMITS),
+        limits=sums.limits({row["topic"] for row in topics if row["topic"] is not None}),
         evidence=sums.evidence,
         refused=sums.refused_by_kafka_4(),
         clocks=sums.clocks,

@@ -9,7 +9,7 @@ sends again by itself is not a rejection; it has columns of its own. Topics and 
 together appear as `(other)`.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from pyspark.sql import Column, DataFrame
@@ -22,9 +22,7 @@ from spark_reports.log.sequence import instant_ms
 from spark_reports.report.groups import CLIENT, REASON
 from spark_reports.report.words import FOLDED, PLACEHOLDERS
 from tsproxy.decisions.drift import HISTOGRAM_NAME
-from tsproxy.decisions.fields import LifecycleKind
 from tsproxy.model.outcome import VerdictName
-from tsproxy.model.policy import CANDIDATE, TOPIC_LIMITS
 from tsproxy.model.verdict import Reason, Trait
 
 ADDRESSES: Final = 8
@@ -58,44 +56,6 @@ def judged_and_rejected() -> list[Column]:
 
 def _sum_where(condition: Column, name: str) -> Column:
     return F.sum(F.when(condition, F.col(name)).otherwise(0))
-
-
-def _has_reason() -> Column:
-    is_open = (F.col("verdict") == VerdictName.UNCONFIRMED.value) & (F.col("error_code") != 0)
-    return F.col("verdict").isin(*_REJECTING, VerdictName.REPAIRED.value) | is_open
-
-
-def flags() -> dict[str, Column]:
-    """The conditions of `groups` about counters and rows of their rollup, by name."""
-    rejected, only_counted = is_rejection(), is_judged() & F.col("would_reject")
-    is_far_behind = F.coalesce(
-        (F.col("rule") == CANDIDATE) & (F.col("reason") == Reason.TOO_OLD.value), F.lit(False)
-    )
-    return {
-        "is_judged": is_judged(),
-        "is_rejection": rejected,
-        "is_unit_mistake": rejected
-        & ~F.coalesce(F.col("unit_guess"), F.lit("zero")).isin("zero", "never_set"),
-        "has_reason": _has_reason(),
-        "is_by_topic": (F.col("verdict") == VerdictName.BROKER_REJECTED.value)
-        | (F.col("rule") == TOPIC_LIMITS),
-        "is_only_counted": only_counted,
-        "would_be_rejected": only_counted & ~is_far_behind,
-        "is_far_behind": only_counted & is_far_behind,
-        "is_repaired": is_judged() & (F.col("verdict") == VerdictName.REPAIRED.value),
-        "violates_a_rule": is_judged() & (F.col("rule").isNotNull() | F.col("waiver").isNotNull()),
-    }
-
-
-def flags_of_lifecycle() -> dict[str, Column]:
-    """The conditions of `groups` about lifecycle lines, by name."""
-    kind = F.col("kind")
-    return {
-        "is_configuration": kind.isin(LifecycleKind.START.value, LifecycleKind.RELOAD.value),
-        "is_limits": (kind == LifecycleKind.LIMITS.value)
-        & F.col("topic").isNotNull()
-        & F.col("timestamp_type").isNotNull(),
-    }
 
 
 def named(usable: DataFrame) -> DataFrame:
@@ -139,8 +99,8 @@ lines. A table of `groups` is the same from these rows as from the counters them
 
 
 def rollup(counters: DataFrame) -> DataFrame:
-    """ROLLUP, with its `flags`."""
-    return frames.of_frame(ROLLUP, counters.withColumns(times() | left_out())).withColumns(flags())
+    """ROLLUP."""
+    return frames.of_frame(ROLLUP, counters.withColumns(times() | left_out()))
 
 
 def _instant_ms(name: str) -> Column:
@@ -150,30 +110,13 @@ def _instant_ms(name: str) -> Column:
     return F.when(found.between(began - _DAY_MS, began + _DAY_MS), found).otherwise(began)
 
 
-def only_topics(rolled: DataFrame, shown: DataFrame) -> DataFrame:
-    """The same rows; topics that are not shown have null as `topic`, so that they are added up together.
-
-    A client may write to any number of topics; this bounds the rows that reach the driver.
-    """
-    known = F.broadcast(shown.select(F.col("topic").alias("shown_topic")))
-    joined = rolled.join(known, on=F.col("topic") == F.col("shown_topic"), how="left")
-    return joined.withColumn("topic", F.col("shown_topic")).drop("shown_topic")
-
-
-def of_topics(frame: DataFrame, topics: Sequence[str]) -> DataFrame:
-    return frame.where(F.col("topic").isin(*topics))
-
-
-def of_clients(frame: DataFrame, clients: DataFrame) -> DataFrame:
-    """The rows of these clients; a null id equals a null id."""
-    left, right = frame.alias("l"), F.broadcast(clients.select(*CLIENT)).alias("r")
+def of_clients(frame: DataFrame, clients: Iterable[Mapping[str, Any]]) -> DataFrame:
+    """The rows of these clients; a null id equals a null id. They become a part of the plan, which holds a
+    few thousand."""
+    known = frames.frame_of(frame.sparkSession, clients, _CLIENT_DDL)
+    left, right = frame.alias("l"), F.broadcast(known).alias("r")
     same = [F.col(f"l.{name}").eqNullSafe(F.col(f"r.{name}")) for name in CLIENT]
     return left.join(right, on=same[0] & same[1], how="left_semi")
-
-
-def of_named_clients(frame: DataFrame, clients: Iterable[Mapping[str, Any]]) -> DataFrame:
-    """The same for rows on the driver. They become a part of the plan, which holds a few thousand."""
-    return of_clients(frame, frames.frame_of(frame.sparkSession, clients, _CLIENT_DDL))
 
 
 def other_sides() -> dict[str, Column]:

@@ -10,13 +10,15 @@ Plain Python, no Spark. `totals` are rows `side` (ahead | behind), `bucket`, `ba
 
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
-from typing import Any, Final, TypedDict
+from typing import TYPE_CHECKING, Any, Final, TypedDict
 
-from spark_reports.log import grouping
 from spark_reports.log.grouping import Grouping, How, Measure, Rows
 from spark_reports.report.groups import CLIENT
 from spark_reports.report.shape import AroundLimit, AtLimit, WhatIf
 from tsproxy.decisions.drift import EDGES, THRESHOLDS_MS, bucket_bounds_ms
+
+if TYPE_CHECKING:
+    from spark_reports.report.table_source import TableSource
 
 KAFKA_4_AFTER_MS: Final = 3_600_000
 """Kafka 4's own default of message.timestamp.after.max.ms (KIP-1030)."""
@@ -154,21 +156,15 @@ def left_out(totals: Iterable[dict[str, Any]]) -> int:
     return sum(row["records"] for row in totals if row["side"] == LEFT_OUT)
 
 
-def by_client(rows: Iterable[dict[str, Any]], after_ms: int | None, before_ms: int | None) -> Rows:
-    """The clients with records past a limit: CLIENT, `batches`, `records`, at least so many. Most records
-    first.
+def by_client(drift: "TableSource", after_ms: int | None, before_ms: int | None, count: int) -> Rows:
+    """The `count` clients with most records past a limit: CLIENT, `batches`, `records`, at least so many.
 
     A batch past both limits counts once: on the side that rejects more of the client's batches.
     """
     ahead, behind = (
         None if limit_ms is None else first_bucket_beyond(limit_ms) for limit_ms in (after_ms, before_ms)
     )
-    past = [
-        row
-        for row in rows
-        if (ahead is not None and row["bucket"] >= ahead) or (behind is not None and -row["bucket"] >= behind)
-    ]
-    return grouping.of_rows(_BY_CLIENT, grouping.of_rows(_BY_SIDE, past))
+    return drift.beyond(ahead, behind).grouped(_BY_SIDE).table(_BY_CLIENT, count)
 
 
 _COUNTS: Final = ("batches", "records")

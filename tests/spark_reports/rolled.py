@@ -2,21 +2,22 @@
 
 from datetime import date
 
+import pyarrow as pa
+
 from spark_reports.log import schema
 from spark_reports.log.completeness import Evidence
 from spark_reports.log.read import Source
 from spark_reports.report import owners, tables
 from spark_reports.report.assemble import assemble
-from spark_reports.report.table_source import Collected
+from spark_reports.report.table_source import TableSource
 from tests.spark_reports.day import DAY_MS, MIDNIGHT_MS
+from tsproxy.decisions.fields import FIELDS
 
 FRIDAY = date(2026, 11, 20)
-_CONDITIONS = (
-    *("is_judged", "is_rejection", "is_unit_mistake", "has_reason", "is_by_topic", "is_only_counted"),
-    *("would_be_rejected", "is_far_behind", "is_repaired", "violates_a_rule"),
-)
 _NUMBERS = (*schema.SUMS, *schema.OPTIONAL_SUMS, "left_out_records", "first_ms", "last_ms")
 _NULLS = (*schema.KEY, "drift_min_ms", "drift_max_ms")
+_ARROW = {"text": pa.string(), "int": pa.int64(), "bool": pa.bool_()}
+_TYPES = {field.name: field.type for field in FIELDS} | {"hour": "text"}
 
 
 def row(client_id, records=1_000, **changes):
@@ -24,7 +25,6 @@ def row(client_id, records=1_000, **changes):
     return {
         **dict.fromkeys(_NULLS),
         **dict.fromkeys(_NUMBERS, 0),
-        **dict.fromkeys(_CONDITIONS, False),
         "hour": "2026-11-20T10",
         "topic": "orders",
         "verdict": "accepted",
@@ -33,7 +33,6 @@ def row(client_id, records=1_000, **changes):
         "records": records,
         "batches": records // 10,
         "is_final": True,
-        "is_judged": True,
         "would_reject": False,
         "first_ms": MIDNIGHT_MS,
         "last_ms": MIDNIGHT_MS,
@@ -50,10 +49,6 @@ def rejected(client_id, records=1_000, bad=None, **changes):
         "rule": "topic-limits",
         "bad_records": bad,
         "collateral_records": records - bad,
-        "is_rejection": True,
-        "has_reason": True,
-        "is_by_topic": True,
-        "violates_a_rule": True,
         **changes,
     }
 
@@ -66,9 +61,6 @@ def watched(client_id, records=1_000, **changes):
         "reason": "too_old",
         "would_reject": True,
         "bad_records": records,
-        "is_only_counted": True,
-        "would_be_rejected": True,
-        "violates_a_rule": True,
         **changes,
     }
 
@@ -81,11 +73,14 @@ def repaired(client_id, records=1_000, **changes):
         "reason": "too_far_ahead",
         "unit_guess": "microseconds",
         "bad_records": records,
-        "is_repaired": True,
-        "has_reason": True,
-        "violates_a_rule": True,
         **changes,
     }
+
+
+def source_of(*rows):
+    """The rows, to make tables of them."""
+    columns = {name: _ARROW[_TYPES.get(name, "int")] for name in ("hour", *_NULLS, *_NUMBERS)}
+    return TableSource.of_rollup(pa.Table.from_pylist(rows, pa.schema(columns)))
 
 
 class Rolled:
@@ -96,13 +91,19 @@ class Rolled:
         self.evidence, self.clocks = Evidence([], [], []), ([], [])
 
     def counters(self):
-        return Collected(self.rows)
+        return source_of(*self.rows)
 
     def buckets(self):
-        return Collected([])
+        texts = dict.fromkeys(("topic", "side"), pa.string())
+        numbers = dict.fromkeys(("bucket", "batches", "records"), pa.int64())
+        columns = texts | numbers | dict.fromkeys(("is_rejected", "is_own_side"), pa.bool_())
+        return TableSource(pa.schema(columns).empty_table())
 
-    def lifecycle(self, topics):
-        return Collected([])
+    def limits(self, topics):
+        return []
+
+    def in_force(self, count):
+        return []
 
     def addresses(self, producers):
         return []

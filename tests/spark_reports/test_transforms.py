@@ -1,4 +1,4 @@
-"""Each table of the report from a handful of rows."""
+"""The rollup, its histograms, addresses and examples, from a handful of lines."""
 
 from datetime import date
 
@@ -6,9 +6,10 @@ import pytest
 from pyspark.sql import functions as F  # noqa: N812  # the name that all of Spark's documentation uses
 from pyspark.testing import assertDataFrameEqual
 
-from spark_reports.log import frames, grouping, read
+from spark_reports.log import frames, read
 from spark_reports.log.schema import KEY, OPTIONAL_SUMS, SUMS
 from spark_reports.report import groups, rollup, transforms, words
+from spark_reports.report.table_source import TableSource
 from tests.spark_reports.day import MIDNIGHT_MS
 from tests.spark_reports.logs import counters, line, write
 from tsproxy.decisions.drift import bucket
@@ -37,15 +38,6 @@ def counters_of(spark, tmp_path):
 @pytest.fixture
 def rolled_of(counters_of):
     return lambda *lines: transforms.rollup(counters_of(*lines))
-
-
-def assert_same_rows(some, others):
-    """In any order."""
-    assert sorted(some, key=repr) == sorted(others, key=repr)
-
-
-def table(asked, frame, count=None):
-    return frames.rows(frames.of_frame(asked, frame, count))
 
 
 def drift_of(made):
@@ -88,7 +80,7 @@ def test_rollup_keeps_hours_apart_and_has_the_columns_it_promises(rolled_of):
     assert set(rolled.columns) == {
         "hour", *KEY, *SUMS, "first_ms", "last_ms", "drift_min_ms", "drift_max_ms",
         *OPTIONAL_SUMS, "left_out_records",
-    } - {"folded"} | transforms.flags().keys()  # fmt: skip
+    } - {"folded"}  # fmt: skip
 
 
 def test_folded_keys_are_one_and_apart_from_a_client_really_called_other(rolled_of):
@@ -110,85 +102,6 @@ def test_a_name_that_is_a_placeholder_of_the_tables_has_a_backslash_in_front(rol
     assert {*names[9:]} <= {*shown}
 
 
-def test_topics_count_records_sent_again_apart(spark, rolled_of):
-    rolled = rolled_of(TIMEOUT, {**TIMEOUT, "is_final": False}, {**TIMEOUT, "is_final": False})
-    expected = spark.sql(
-        "SELECT 'orders' topic, 'broker_rejected' verdict, true is_final, 10L records "
-        "UNION ALL SELECT 'orders', 'broker_rejected', false, 20L"
-    )
-    found = [{name: row[name] for name in expected.columns} for row in table(groups.TOPICS, rolled)]
-    assert_same_rows(found, frames.rows(expected))
-
-
-def test_topics_not_shown_are_taken_together(rolled_of):
-    rolled = rolled_of({"topic": "calm"}, {**REJECTED, "topic": "bad"}, {"topic": "busy", "records": 90})
-    assert [row["topic"] for row in table(groups.WORST_TOPICS, rolled, 2)] == ["bad", "busy"]
-    shown = frames.of_frame(groups.WORST_TOPICS, rolled, 2)
-    found = table(groups.TOPICS, transforms.only_topics(rolled, shown))
-    assert {row["topic"]: row["records"] for row in found} == {"bad": 10, "busy": 90, None: 10}
-
-
-def test_a_producers_rejected_records_are_those_rejected_for_good(rolled_of):
-    rolled = rolled_of(REJECTED, {}, {}, {**TIMEOUT, "is_final": False}, {"client_id": "innocent"})
-    (row,) = table(groups.PRODUCERS, rolled)
-    assert (row["client_id"], row["records"], row["rejected_records"]) == ("app", 30, 10)
-    assert (row["bad_records"], row["collateral_records"], row["topics"]) == (4, 6, 1)
-
-
-def test_a_client_without_an_id_is_a_producer_too(rolled_of):
-    rolled = rolled_of({**REJECTED, "client_id": None}, {"client_id": None})
-    assert [row["client_id"] for row in table(groups.PRODUCERS, rolled, 1)] == [None]
-    worst = frames.of_frame(groups.PRODUCERS, rolled, 1)
-    assert transforms.of_clients(rolled, worst).count() == 2
-
-
-def test_the_worst_producers_come_first_and_only_so_many(rolled_of):
-    rolled = rolled_of(*[{**REJECTED, "client_id": f"c{n}", "records": 10 + n} for n in range(5)])
-    assert [row["client_id"] for row in table(groups.PRODUCERS, rolled, 2)] == ["c4", "c3"]
-
-
-def test_one_principal_is_not_another(rolled_of):
-    rolled = rolled_of({**REJECTED, "principal": "User:a"}, {**REJECTED, "principal": "User:b"})
-    assert len(table(groups.PRODUCERS, rolled)) == 2
-
-
-def test_summary_counts_clients_and_unit_mistakes(rolled_of):
-    rolled = rolled_of(
-        {**REJECTED, "unit_guess": "nanoseconds"},
-        {**REJECTED, "unit_guess": "zero", "client_id": "zero"},
-        {**REJECTED, "unit_guess": "never_set", "client_id": "year 1"},
-        {"client_id": "innocent"},
-        {"client_id": None},
-    )
-    (row,) = table(groups.SUMMARY, rolled)
-    assert (row["producers"], row["producers_affected"]) == (5, 3)
-    assert (row["producers_with_unit_mistakes"], row["unit_mistake_records"]) == (1, 4)
-
-
-def test_summary_of_nothing_is_noughts(rolled_of):
-    (row,) = table(groups.SUMMARY, rolled_of({}).where(F.lit(False)))
-    assert (row["producers"], row["producers_affected"], row["unit_mistake_records"]) == (0, 0, 0)
-
-
-def test_judged_and_rejected_records_are_counted_by_topic(rolled_of):
-    rolled = rolled_of(REJECTED, {}, {**TIMEOUT, "is_final": False}, {"topic": "clicks"})
-    found = {
-        row["topic"]: (row["records"], row["rejected_records"]) for row in table(groups.WORST_TOPICS, rolled)
-    }
-    assert found == {"orders": (20, 10), "clicks": (10, 0)}
-
-
-def test_reasons_leave_out_accepted_batches(rolled_of):
-    rolled = rolled_of(REJECTED, {}, {**TIMEOUT, "is_final": False}, {"verdict": "unconfirmed"})
-    found = {(row["verdict"], row["is_final"], row["producers"]) for row in table(groups.REASONS, rolled)}
-    assert found == {("rejected", True, 1), ("broker_rejected", False, 1)}
-
-
-def test_a_client_keeps_its_worst_topics(rolled_of):
-    rolled = rolled_of(*[{**REJECTED, "topic": f"t{n}", "records": 10 + n} for n in range(4)])
-    assert [row["topic"] for row in table(groups.CLIENT_TOPICS, rolled, 2)] == ["t3", "t2"]
-
-
 def test_addresses_are_those_the_client_was_rejected_from(counters_of):
     made = counters_of(
         {**REJECTED, "addresses": ["10.0.0.2", "10.0.0.1"]},
@@ -205,8 +118,11 @@ def test_drift_adds_buckets_and_counts_a_rejection_on_the_side_of_its_reason(cou
     histogram = {"ahead": [[far, 1, 10]], "behind": [[near, 1, 10]]}
     old = {**REJECTED, "reason": "too_old"}
     made = counters_of({**REJECTED, **histogram}, {**old, **histogram}, histogram, histogram)
-    drift = table(groups.DRAWN, rollup.with_own_side(rollup.topic_drift(made)))
-    assert_same_rows(drift, table(groups.DRAWN, rollup.with_own_side(rollup.of_topics(drift_of(made)))))
+    drift, again = (
+        TableSource(rollup.with_own_side(each).toArrow()).table(groups.DRAWN)
+        for each in (rollup.topic_drift(made), rollup.of_topics(drift_of(made)))
+    )
+    assert drift == again
     found = {(row["side"], row["bucket"], row["is_rejected"]): row["records"] for row in drift}
     assert found == {
         ("ahead", far, True): 10,
@@ -243,36 +159,3 @@ def test_two_keys_of_one_number_are_noticed(monkeypatch, counters_of):
     monkeypatch.setattr(rollup, "_number", lambda: F.lit(7).cast("bigint").alias("number"))
     keys = rollup.drift_keys(transforms.rollup(made))
     assert not rollup.ambiguous(keys).isEmpty()
-
-
-TABLES = (
-    *(groups.SUMMARY, groups.WORST_TOPICS, groups.TOPICS, groups.REASONS),
-    *(groups.PRODUCERS, groups.CLIENT_REASONS, groups.CLIENT_TOPICS, groups.CLIENT_HOURS),
-    *(groups.TOPIC_CLIENTS, groups.WOULD_REJECT, groups.RULES, groups.REPAIRED),
-)
-
-
-def test_few_rows_give_the_tables_that_spark_makes(counters_of):
-    """Also where names are null, two rows are equal but for their names, or nothing meets a condition."""
-    late = {**REJECTED, "reason": "too_old", "topic": "late"}
-    made = counters_of(
-        REJECTED, {**REJECTED, "client_id": None}, {**REJECTED, "principal": "User:a", "unit_guess": "zero"},
-        {**late, "unit_guess": "seconds"}, {**late, "principal": None},
-        {**TIMEOUT, "is_final": False}, {**TIMEOUT, "error_code": 99}, {"verdict": "repaired", "topic": "a"},
-        {"verdict": "unconfirmed", "error_code": 7}, {"verdict": "unconfirmed", "client_id": "idle"},
-        {"would_reject": True, "rule": "candidate", "reason": "too_old", "topic": "a"},
-        {"would_reject": True, "rule": "candidate", "reason": "too_old", "topic": None},
-        {"would_reject": True, "rule": "r", "mode": "audit", "waiver": "w", "reason": "too_old"},
-        {"topic": "é", "folded": True},
-    ).cache()  # fmt: skip
-    rolled = transforms.rollup(made).cache()
-    collected = frames.rows(rolled)
-    for asked in TABLES:
-        count = 2 if asked.order else None
-        by_spark = table(asked, rolled, count)
-        found = grouping.of_rows(asked, collected, count)
-        assert found
-        if asked.order and not asked.per:
-            assert found == by_spark
-        else:
-            assert_same_rows(found, by_spark)

@@ -6,9 +6,10 @@ from datetime import date
 import pytest
 from pyspark.sql import functions as F  # noqa: N812  # the name that all of Spark's documentation uses
 
-from spark_reports.log import frames, log_reader, read
+from spark_reports.log import log_reader, read
 from spark_reports.log.completeness import Evidence, State, completeness
 from spark_reports.report import groups, transforms
+from spark_reports.report.table_source import TableSource
 from spark_reports.report.words import epoch_ms
 from tests.full_only import IS_FULL
 from tests.spark_reports.damage import a_random_day, name_of
@@ -32,7 +33,7 @@ def read_days(request, spark, tmp_path_factory):
     with log_reader.lines(spark, source, side) as log:
         counted = transforms.rollup(read.of_event(log.frame.where("problem IS NULL"), EventName.COUNTERS))
         by_day = counted.withColumn("topic", F.substring("hour", 1, 10))
-        totals = frames.rows(frames.of_frame(groups.TOPICS, by_day))
+        totals = TableSource(by_day.toArrow()).table(groups.TOPICS)
         evidence = log.evidence(10**6)
     return [(day, _totals(totals, day), _proof(evidence, day)) for day in days], evidence.files
 

@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from spark_reports.cli import main
-from spark_reports.commands import spark_run
+from spark_reports.commands import publishing, spark_run
 from spark_reports.exits import SparkUnavailableError
 from tests.spark_reports import reports
 
@@ -81,6 +81,13 @@ def test_a_mistake_in_a_path_of_this_machine_is_found_before_spark_starts(
     monkeypatch.setattr(spark_run, "spark_session", None)
     assert main(command) == 2
     assert capsys.readouterr().err == f"spark_reports: {says}\n"
+
+
+def test_without_pyarrow_a_report_is_one_sentence(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(publishing, "find_spec", lambda _: None)
+    assert main(["daily", "--input", str(tmp_path), "--output", str(tmp_path)]) == 2
+    said = "spark_reports: pyarrow is not installed: pip install pyarrow\n"
+    assert capsys.readouterr().err == said
 
 
 @pytest.mark.parametrize(
