@@ -76,7 +76,7 @@ def run(site: Path, *arguments: str) -> str:
 def test_the_installed_commands_run(site: Path) -> None:
     assert run(site, "-c", "import tsproxy; print(tsproxy.__file__)").startswith(str(site))
     assert run(site, "-m", "tsproxy", "--version").startswith("tsproxy ")
-    assert '"properties"' in run(site, "-m", "tsproxy", "decisions", "schema")
+    assert '"properties"' in run(site, "-m", "tsproxy.decisions", "json")
     assert "daily" in run(site, "-m", "spark_reports", "--help")
 
 

@@ -360,14 +360,7 @@ def test_run_tells_of_certificates_as_check_does(tmp_path):
     assert "Traceback" not in ended.stderr
 
 
-def test_the_decision_logs_schema_is_printed_as_json():
-    ended = run_command("tsproxy", "decisions", "schema")
-
-    assert ended.returncode == 0
-    assert json.loads(ended.stdout)["$schema"].startswith("https://json-schema.org/")
-
-
-@pytest.mark.parametrize("words", [[], ["run"], ["check"], ["decisions"], ["decisions", "schema"]])
+@pytest.mark.parametrize("words", [[], ["run"], ["check"]])
 def test_every_help_has_an_example(words):
     ended = run_command("tsproxy", *words, "--help")
 
