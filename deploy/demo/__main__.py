@@ -10,11 +10,11 @@ from typing import Final
 from aiokafka.errors import KafkaError
 
 from deploy.demo.counts import IncompleteLogError
+from deploy.demo.java_producer import JavaProducerError
 from deploy.demo.processes import CommandError
 from deploy.demo.run import Output, run
 from tsproxy.testing.jars import JarsError
 from tsproxy.testing.java import JavaError
-from tsproxy.testing.java_producer import JavaProducerError
 from tsproxy.testing.kafka_node import KafkaStartError
 
 _OK: Final = 0

@@ -16,8 +16,8 @@ from typing import Any, Final
 import confluent_kafka
 from aiokafka import AIOKafkaProducer
 
+from deploy.demo.java_producer import Acknowledged, JavaProducer, JavaRecord
 from deploy.demo.plan import Family, Message, Share
-from tsproxy.testing.java_producer import Acknowledged, JavaProducer, JavaRecord
 
 _MAX_QUEUED: Final = 1_000
 _POLL_S: Final = 0.1

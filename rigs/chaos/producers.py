@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 from confluent_kafka import KafkaError, KafkaException, Producer
 
-from tsproxy.testing.java_producer import Acknowledged, JavaProducer, JavaProducerError, JavaRecord
+from deploy.demo.java_producer import Acknowledged, JavaProducer, JavaProducerError, JavaRecord
 
 TEN_YEARS_MS = 10 * 365 * 86_400_000
 BATCH = 5

@@ -7,8 +7,8 @@ from contextlib import asynccontextmanager, suppress
 from aiokafka import AIOKafkaProducer
 from confluent_kafka import Consumer, KafkaException, Producer
 
+from deploy.demo.java_producer import JavaProducer, JavaProducerError, JavaRecord
 from tests.proxy.world import until
-from tsproxy.testing.java_producer import JavaProducer, JavaProducerError, JavaRecord
 
 NEW_EVERY_S = 0.4
 MAX_AT_A_TIME = 30

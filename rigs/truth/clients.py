@@ -16,7 +16,7 @@ from confluent_kafka import KafkaException, Producer
 from kafka import KafkaProducer
 from kafka.errors import KafkaError
 
-from tsproxy.testing.java_producer import Acknowledged, JavaProducer, JavaRecord
+from deploy.demo.java_producer import Acknowledged, JavaProducer, JavaRecord
 
 TIMEOUT_MS = 6_000
 REQUEST_TIMEOUT_MS = 3_000

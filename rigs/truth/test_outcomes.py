@@ -10,6 +10,7 @@ from collections import Counter
 import pytest
 import pytest_asyncio
 
+from deploy.demo.java_producer import Acknowledged, JavaProducer, JavaRecord
 from rigs.truth.books import COUNTS, Books, ids_of, report_of, stored
 from rigs.truth.clients import CLIENTS, PATIENCE_S, librdkafka
 from rigs.truth.outcomes import (
@@ -28,7 +29,6 @@ from rigs.truth.outcomes import (
 from tests.proxy.world import until
 from tsproxy.clock import Clock
 from tsproxy.testing.client_options import ClientOptions
-from tsproxy.testing.java_producer import Acknowledged, JavaProducer, JavaRecord
 from tsproxy.testing.proxy import RunningProxy
 
 ABORTED, WITHOUT_ACKS = "aborted-java", "without-acks-librdkafka"

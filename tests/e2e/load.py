@@ -12,8 +12,8 @@ from contextlib import asynccontextmanager
 from aiokafka import AIOKafkaConsumer, TopicPartition
 from confluent_kafka import Producer
 
+from deploy.demo.java_producer import Acknowledged, JavaProducer, JavaRecord
 from tests.proxy.world import until
-from tsproxy.testing.java_producer import Acknowledged, JavaProducer, JavaRecord
 
 PATIENCE_S = 180
 AT_ONCE = 50 if os.environ.get("TSPROXY_TEST") == "full" else 10

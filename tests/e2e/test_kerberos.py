@@ -6,9 +6,9 @@ With MIT Kerberos' own KDC, for `TSPROXY_TEST=full` where it is installed.
 
 import pytest
 
+from deploy.demo.java_producer import Acknowledged, JavaProducer, JavaRecord, Rejected
 from tests.e2e.kerberos import CLIENT, by_name, login, needs_kdc, properties, realm
 from tests.proxy.world import until
-from tsproxy.testing.java_producer import Acknowledged, JavaProducer, JavaRecord, Rejected
 from tsproxy.testing.kafka_cluster import KafkaCluster
 from tsproxy.testing.proxy import RunningProxy
 

@@ -19,6 +19,7 @@ import pytest
 import pytest_asyncio
 from cryptography import x509
 
+from deploy.demo.java_producer import Acknowledged, JavaProducer, JavaRecord, Rejected
 from rigs.incidents.scenes import set_password
 from tests.e2e.issuer import Issuer, cluster_for_tokens
 from tests.proxy.running import page, series
@@ -30,7 +31,6 @@ from tsproxy.cluster.tokens import Token, TokenError, TokenProvider, token_provi
 from tsproxy.config.settings import ClientCredentials, MskIam, Sasl, SaslMechanism, Secret, TokenFile
 from tsproxy.proxy.brokers import discovery
 from tsproxy.testing.certificates import CertificateAuthority
-from tsproxy.testing.java_producer import Acknowledged, JavaProducer, JavaRecord, Rejected
 from tsproxy.testing.proxy import ProxyError, RunningProxy
 
 NEEDED = (x509.BasicConstraints, x509.SubjectAlternativeName)

@@ -10,11 +10,11 @@ from dataclasses import replace
 import pytest
 from confluent_kafka import Producer
 
+from deploy.demo.java_producer import Acknowledged, JavaProducer, JavaRecord
 from tests.e2e.load import values_of
 from tests.e2e.principals import delegation_token
 from tests.e2e.sasl import connect, scram
 from tests.proxy.running import series
-from tsproxy.testing.java_producer import Acknowledged, JavaProducer, JavaRecord
 from tsproxy.testing.kafka_cluster import KafkaCluster
 from tsproxy.testing.proxy import RunningProxy
 

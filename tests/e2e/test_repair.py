@@ -7,10 +7,10 @@ import time
 import pytest
 from aiokafka import AIOKafkaConsumer, TopicPartition
 
+from deploy.demo.java_producer import Acknowledged, JavaProducer, JavaRecord
 from tests.full_only import variations
 from tsproxy.testing.jars import fetch_tools
 from tsproxy.testing.java import java_command
-from tsproxy.testing.java_producer import Acknowledged, JavaProducer, JavaRecord
 from tsproxy.testing.proxy import RunningProxy
 
 HOUR_MS = 3_600_000

@@ -2,6 +2,7 @@
 
 import pytest
 
+from deploy.demo.java_producer import Acknowledged, JavaProducer, JavaRecord, Rejected
 from rigs.differential.run import id_of
 from tests.attacks.attacker import answer_to, port_of
 from tests.e2e.test_policy import now_ms
@@ -9,7 +10,6 @@ from tests.proxy.running import file_for
 from tests.session.conversation import id_of as session_id_of
 from tests.session.messages import produce
 from tests.wire.batches import batch
-from tsproxy.testing.java_producer import Acknowledged, JavaProducer, JavaRecord, Rejected
 from tsproxy.testing.proxy import RunningProxy
 
 HOUR_MS = 3_600_000

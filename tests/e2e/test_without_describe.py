@@ -22,6 +22,7 @@ from confluent_kafka.admin import (
     ResourceType,
 )
 
+from deploy.demo.java_producer import Acknowledged, JavaProducer, JavaRecord, Rejected
 from tests.attacks.attacker import metric, port_of
 from tests.e2e.principals import AUTHORIZER
 from tests.e2e.sasl import connect, plain, produced
@@ -33,7 +34,6 @@ from tests.proxy.world import until
 from tsproxy.clock import Clock
 from tsproxy.model.kafka import ApiKey, ErrorCode
 from tsproxy.proxy.brokers import discovery
-from tsproxy.testing.java_producer import Acknowledged, JavaProducer, JavaRecord, Rejected
 from tsproxy.testing.kafka_cluster import KafkaCluster
 from tsproxy.testing.proxy import RunningProxy
 

@@ -10,9 +10,9 @@ from aiokafka import AIOKafkaProducer
 from aiokafka.errors import KafkaConnectionError
 from confluent_kafka import Producer
 
+from deploy.demo.java_producer import Acknowledged, JavaProducer, JavaRecord
 from tests.testing.versions import VERSIONS
 from tsproxy.testing.client_options import ClientOptions
-from tsproxy.testing.java_producer import Acknowledged, JavaProducer, JavaRecord
 from tsproxy.testing.kafka_cluster import KafkaCluster
 
 USERS = {"alice": "wonder-land", "bob": "builder"}

@@ -14,16 +14,16 @@ from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 from aiokafka.errors import KafkaError
 from confluent_kafka import KafkaException, Producer
 
-from rigs.differential.lines import now_ms
-from tests import full_only
-from tests.verdicts.rows import DAY, HOUR, KEEP, limits
-from tsproxy.testing.java_producer import (
+from deploy.demo.java_producer import (
     Acknowledged,
     JavaProducer,
     JavaProducerError,
     JavaRecord,
     SendResult,
 )
+from rigs.differential.lines import now_ms
+from tests import full_only
+from tests.verdicts.rows import DAY, HOUR, KEEP, limits
 from tsproxy.testing.kafka_cluster import KafkaCluster
 from tsproxy.testing.proxy import RunningProxy
 

@@ -1,4 +1,4 @@
-"""Runs real Apache Kafka brokers, a real proxy and Kafka's Java producer: no containers, no build tool.
+"""Runs real Apache Kafka brokers and a real proxy: no containers, no build tool.
 
     async with KafkaCluster(version="4.4.0") as kafka:
         await kafka.create_topic("orders", config={"message.timestamp.after.max.ms": "3600000"})
@@ -13,7 +13,6 @@ demo and the benchmarks of this project use it, too. It needs Java 17 or newer a
     kafka_cluster    one to three real brokers, any listener security, always stopped
     proxy            `tsproxy run` as a process, always stopped
     client_options   options with which aiokafka, librdkafka and Java clients connect
-    java_producer    Kafka's own Java producer, record by record, with its results
     tools            Kafka's own command line tools, as scripts
     certificates     a certificate authority for one test run, and PEM files
     ports            free ports

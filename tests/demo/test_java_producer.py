@@ -8,7 +8,7 @@ import time
 import pytest
 from aiokafka import AIOKafkaConsumer, TopicPartition
 
-from tsproxy.testing.java_producer import Acknowledged, JavaProducer, JavaProducerError, JavaRecord, Rejected
+from deploy.demo.java_producer import Acknowledged, JavaProducer, JavaProducerError, JavaRecord, Rejected
 from tsproxy.testing.kafka_cluster import KafkaCluster
 
 HOUR_MS = 3_600_000
