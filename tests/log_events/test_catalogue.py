@@ -11,7 +11,7 @@ from tests.documents.tables import rows_of
 from tests.log_events.checked import UnknownFieldError, check_log
 from tsproxy.clock import Clock
 from tsproxy.log_events import catalogue
-from tsproxy.log_events.catalogue import BY_NAME, CLIENT_REJECTED, DRAIN_STARTED, LogEvent
+from tsproxy.log_events.catalogue import BY_NAME, CLIENT_REJECTED, DRAIN_STARTED, Level, LogEvent
 from tsproxy.proxy.notes import Notes
 from tsproxy.session.effects import WarningName
 
@@ -50,10 +50,19 @@ def test_each_row_is_a_constant_of_its_own_name():
 
 
 def test_the_page_has_each_event_once_with_its_level():
+    """Most lines that need nobody, and most bugs, are in a list; all others have a row."""
     rows = rows_of("reference/log-events.md", "event", "level", "meaning, and what to do")
-    assert sorted((event, level) for event, level, _ in rows) == sorted(
+    page = (ROOT / "docs" / "reference" / "log-events.md").read_text(encoding="utf-8")
+    nobody, bugs = (
+        re.findall(r"`(\w+)`", page[page.index(begin) :].partition("\n\n")[0])
+        for begin in ("These lines need nobody:", "Please report these bugs")
+    )
+    listed = [(f"`{name}`", BY_NAME[name].level) for name in nobody + bugs]
+    assert sorted([*listed, *((event, level) for event, level, _ in rows)]) == sorted(
         (f"`{row.name}`", row.level) for row in BY_NAME.values()
     )
+    assert {BY_NAME[name].level for name in nobody} <= {Level.DEBUG, Level.INFO}
+    assert all(name.endswith("_crashed") for name in bugs)
     assert [event for event, _, meaning in rows if not meaning.endswith((".", "`"))] == []
 
 
