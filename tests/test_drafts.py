@@ -5,7 +5,6 @@ killed here before each of its steps: Python's audit events are the steps. Then 
 """
 
 import ast
-import asyncio
 import os
 import re
 import sys
@@ -18,21 +17,12 @@ from spark_reports.report.files import replace_texts, write_text
 from tests.proxy.decision_log.logs import settings_of
 from tsproxy.decision_folder import close_abandoned, open_path
 from tsproxy.decisions import Redaction
-from tsproxy.proxy.dead_letters.remembered import Remembered, Waited
 from tsproxy.proxy.decision_log.open_file import OpenFile
 from tsproxy.proxy.decision_log.salt import salt_of
 from tsproxy.testing.jars import unfinished
 
 ROOT = Path(__file__).parent.parent
 MAX_STEPS = 100
-
-
-def note_dead_letters(folder):
-    Remembered(folder)._write(Waited(3, 1))
-
-
-def collect_dead_letters(folder):
-    asyncio.run(Remembered(folder).lost())
 
 
 def make_salt(folder):
@@ -67,7 +57,6 @@ def fetch(folder):
 
 DECISIONS = "decisions-19700101T000000Z-proxy-boot-0000.jsonl"
 MAKERS = {
-    "dead letters": (note_dead_letters, collect_dead_letters, set()),
     "salt": (make_salt, make_salt, {".salt"}),
     "decisions": (write_decisions, close_decisions, {DECISIONS}),
     "report": (write_report, write_report, {"report.html"}),
@@ -79,7 +68,6 @@ HELD = {
     "tsproxy/decision_folder.py": "decisions",
     "tsproxy/proxy/decision_log/open_file.py": "decisions",
     "tsproxy/proxy/decision_log/salt.py": "salt",
-    "tsproxy/proxy/dead_letters/remembered.py": "dead letters",
     "spark_reports/report/files.py": "report",
     "tsproxy/testing/jars.py": "jars",
     "tsproxy/testing/formatting.py": "jars",

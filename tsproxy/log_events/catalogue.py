@@ -197,7 +197,7 @@ DECISIONS_LEFT_UNSENT: Final = warning("decisions_left_unsent", "advice")
 # Dead letters
 DEAD_LETTERS_FAILED: Final = error("dead_letters_failed", "error", "topic")
 DEAD_LETTERS_RESUMED: Final = info("dead_letters_resumed", "topic")
-DEAD_LETTERS_LOST: Final = warning("dead_letters_lost", "records", "since", "advice")
+DEAD_LETTERS_LOST: Final = warning("dead_letters_lost", "records", "advice")
 
 BY_NAME: Final[Mapping[str, LogEvent]] = {
     row.name: row for row in [*globals().values()] if isinstance(row, LogEvent)

@@ -1,8 +1,6 @@
 """Copies of rejected records in a topic of a real broker: what they hold, and what is lost and said to be."""
 
 import asyncio
-import os
-import signal
 from contextlib import asynccontextmanager
 
 import pytest
@@ -11,12 +9,11 @@ from aiokafka.errors import InvalidTimestampError
 
 from rigs.differential.message_sets import Message, write_messages
 from tests.attacks.attacker import answer_to, port_of
-from tests.proxy.running import page, pids, until_page
+from tests.proxy.running import page, until_page
 from tests.proxy.world import until
 from tests.session.messages import produce
 from tests.wire.batches import batch
 from tsproxy.clock import Clock
-from tsproxy.decisions.text import instant
 from tsproxy.testing.proxy import RunningProxy
 
 DAY_MS = 86_400_000
@@ -152,78 +149,6 @@ async def test_what_the_topic_does_not_take_until_the_end_is_counted_and_told_of
     [lost] = [line for line in proxy.log if line["event"] == "dead_letters_lost"]
     assert lost["records"] == {"stopped": 2}
     assert proxy.log[-1]["event"] == "proxy_stopped"
-
-
-def kept_in(folder):
-    """The numbers in the files of the folder; a file that is being made has none yet."""
-    texts = [each.read_text().split() for each in folder.glob(".dead*")]
-    return [text[0] for text in texts if text]
-
-
-def lost_letters(proxy):
-    return [line for line in proxy.log if line["event"] == "dead_letters_lost"]
-
-
-async def test_the_start_after_a_kill_says_how_many_letters_were_lost_and_since_when(
-    kafka_440, topic, tmp_path
-):
-    dead, folder = f"{topic}.dead", tmp_path / "decisions"
-    await kafka_440.create_topic(topic, config=LIMITED)
-    await kafka_440.create_topic(twin(dead))
-
-    def started():
-        return proxy_of(kafka_440, dead, decisions=folder)
-
-    async with started() as proxy:
-        before_ms = Clock().now_ms()
-        async with producer_of(proxy) as producer:
-            await rejected(producer, topic, [b"", b"1", b"2"])
-            after_ms = Clock().now_ms()
-            await rejected(producer, topic, [b"", b"3"])
-        await until(lambda: kept_in(folder) == ["3"])
-        await proxy.kill()
-    async with started() as proxy:
-        await until(lambda: lost_letters(proxy))
-        await until_page(proxy, "/metrics", 200, 'tsproxy_dead_letters_lost_total{reason="killed"} 3.0')
-        [lost] = lost_letters(proxy)
-        assert lost["records"] == {"killed": 3}
-        assert instant(before_ms) <= lost["since"] <= instant(after_ms)
-    assert not list(folder.glob(".dead*"))
-    async with started() as proxy:
-        await until_page(proxy, "/metrics", 200, 'tsproxy_dead_letters_lost_total{reason="killed"} 0.0')
-    assert not lost_letters(proxy)
-
-
-async def test_a_worker_that_replaces_a_killed_one_says_how_many_letters_were_lost(
-    kafka_440, topic, tmp_path
-):
-    dead = f"{topic}.dead"
-    await kafka_440.create_topic(topic, config=LIMITED)
-    await kafka_440.create_topic(twin(dead))
-    workers = {"decisions": tmp_path / "decisions", "workers": 2}
-    async with proxy_of(kafka_440, dead, **workers) as proxy:
-        async with producer_of(proxy) as producer:
-            await rejected(producer, topic, [b"", b"1", b"2"])
-        await until(lambda: kept_in(tmp_path / "decisions") == ["2"])
-        for pid in pids(proxy).values():
-            os.kill(pid, signal.SIGKILL)
-        await until(lambda: lost_letters(proxy))
-    assert lost_letters(proxy)[0]["records"] == {"killed": 2}
-
-
-async def test_letters_that_were_taken_are_not_lost_by_a_kill(kafka_440, topic, tmp_path):
-    dead, folder = f"{topic}.dead", tmp_path / "decisions"
-    for name in (topic, dead):
-        await kafka_440.create_topic(name, config=LIMITED)
-    async with proxy_of(kafka_440, dead, decisions=folder) as proxy:
-        async with producer_of(proxy) as producer:
-            await rejected(producer, topic, [b"", b"1", b"2"])
-        await until_page(proxy, "/metrics", 200, "tsproxy_dead_letters_total 2.0")
-        await until(lambda: kept_in(folder) == ["0"])
-        await proxy.kill()
-    async with proxy_of(kafka_440, dead, decisions=folder) as proxy:
-        await until(lambda: not list(folder.glob(".dead*")))
-    assert not lost_letters(proxy)
 
 
 async def test_a_letter_too_large_for_the_topic_is_lost_alone(kafka_440, topic):

@@ -5,7 +5,6 @@ from enum import StrEnum
 from typing import Final
 
 from tsproxy.clock import Clock
-from tsproxy.decisions.text import instant
 from tsproxy.log_events.catalogue import DEAD_LETTERS_LOST
 
 LOG_EVERY_MS: Final = 60_000
@@ -32,8 +31,6 @@ class DropReason(StrEnum):
     """The topic's broker rejected the copy repeatedly, or the proxy could not send it because of an error."""
     STOPPED = "stopped"
     """The proxy stopped before the topic had accepted it."""
-    KILLED = "killed"
-    """A process of this folder was killed before the topic had accepted it."""
 
 
 class Drops:
@@ -48,15 +45,6 @@ class Drops:
             self.counts[loss] += records
             self._not_logged[loss] += records
             self.log_if_due()
-
-    def killed(self, records: int, since_ms: int) -> None:
-        """Another process was killed while so many waited, the oldest since `since_ms`."""
-        self.counts[DropReason.KILLED] += records
-        DEAD_LETTERS_LOST(
-            records={DropReason.KILLED.value: records},
-            since=instant(since_ms),
-            advice="a process was killed; the decision log has what it rejected from then on",
-        )
 
     def log_if_due(self) -> None:
         """Log the first drop at once, and all further drops once a minute."""

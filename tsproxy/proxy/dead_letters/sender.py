@@ -28,7 +28,6 @@ from tsproxy.proxy.daemon_threads import DaemonThreads
 from tsproxy.proxy.dead_letters.drops import DropReason, Drops
 from tsproxy.proxy.dead_letters.proven import Proven
 from tsproxy.proxy.dead_letters.records import CHUNK_BYTES, DeadLetterRecord, chunks_of
-from tsproxy.proxy.dead_letters.remembered import Remembered, Waited
 from tsproxy.proxy.metrics.catalogue import (
     DEAD_LETTERS,
     DEAD_LETTERS_LOST,
@@ -97,8 +96,6 @@ class DeadLetters(Collector):
         """Set at a new batch, at another configuration, or at the stop."""
         self._privacy = privacy
         self._proven = Proven(has_login=config.upstream.sasl is not None)
-        self._remembered = Remembered(config.decisions.directory)
-        self._remembering: asyncio.Task[None] | None = None
         self._task: asyncio.Task[None] | None = None
         self._thread = DaemonThreads(1, "dead-letters")
         self._tls = tls
@@ -107,9 +104,7 @@ class DeadLetters(Collector):
         self._trouble = Trouble(DEAD_LETTERS_FAILED, DEAD_LETTERS_RESUMED)
 
     def start(self) -> None:
-        loop = asyncio.get_running_loop()
-        self._task = loop.create_task(self._run())
-        self._remembering = loop.create_task(self._remember())
+        self._task = asyncio.get_running_loop().create_task(self._run())
 
     def apply(self, config: Config) -> None:
         """A reload. The next connection uses the new brokers and user."""
@@ -139,7 +134,6 @@ class DeadLetters(Collector):
             self.drops.count(DropReason.OWN_TOPIC, named)
         elif self.waiting.put(dead, share.max_in_flight_bytes, share.max_records):
             self._changed.set()
-            self._note()
         else:
             self.drops.count(DropReason.QUEUE_FULL, named)
 
@@ -159,9 +153,6 @@ class DeadLetters(Collector):
         self._thread.shutdown(wait=False, cancel_futures=True)
         self.drops.count(DropReason.STOPPED, self._waited)
         self.drops.log_now()
-        if self._remembering is not None:
-            await cancelled(self._remembering)
-        await self._remembered.stop()
 
     @property
     def _waited(self) -> int:
@@ -169,15 +160,6 @@ class DeadLetters(Collector):
         sending = self._sending
         finished = len(sending.dead.rejection.violations) - sending.left if sending else 0
         return self.waiting.records - finished
-
-    def _note(self) -> None:
-        first = self.waiting.first
-        self._remembered.note(Waited(self._waited, first.now_ms) if first is not None else Waited(0, 0))
-
-    async def _remember(self) -> None:
-        for waited in await self._remembered.lost():
-            self.drops.killed(waited.records, waited.since_ms)
-        await self._remembered.run()
 
     async def _run(self) -> None:
         while self._config.dead_letters is None and not self._ending.is_set():
@@ -208,7 +190,6 @@ class DeadLetters(Collector):
                 self.drops.count(DropReason.UNREADABLE, sending.left)
                 self._sending = None
                 self.waiting.done()
-                self._note()
             elif self._ending.is_set():
                 return
             else:
@@ -255,7 +236,6 @@ class DeadLetters(Collector):
             if accepted:
                 self._trouble.over(topic=self._topic)
         sending.finish(records)
-        self._note()
 
     async def _accepted(
         self, producer: AIOKafkaProducer, records: Sequence[DeadLetterRecord], partition: int
