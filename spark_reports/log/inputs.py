@@ -13,6 +13,7 @@ With `{date}`, only the folders of the wanted days are listed. A day without a f
 import re
 from collections.abc import Iterable, Sequence
 from datetime import date
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
 from spark_reports.log.completeness import period_text
@@ -27,6 +28,8 @@ _DIRECTIVES: Final = re.compile(r"%(.?)")
 _WHOLE_DAY: Final = {"Y", "m", "d"}
 _GLOB: Final = re.compile(r"[*?\[{]")
 _FILE_NAMES: Final = (".jsonl", ".json", ".gz", ".zst", ".open")
+_LOOKED_AT: Final = 100
+"""The paths of a glob that are looked at. A glob may match a million, and each costs a question to Java."""
 
 
 def has_date(path: str) -> bool:
@@ -74,10 +77,16 @@ def no_folder(paths: Iterable[str], first: date, last: date) -> str:
 
 
 def are_files(spark: "SparkSession", path: str) -> bool:
-    """True for a file or a glob of files, false for a directory. A glob is one of files if its name ends as
-    theirs do. Raises Java's errors."""
-    found = () if _GLOB.search(path) else _found(spark, path)
-    return not found[0].isDirectory() if found else path.endswith(_FILE_NAMES)
+    """True for a file or a glob of files, false for directories. Raises Java's errors.
+
+    A glob that ends as the proxy's files do is one of files, and is not listed twice.
+    """
+    if _GLOB.search(path) and path.endswith(_FILE_NAMES):
+        return True
+    found = _found(spark, path)
+    if not found:
+        return path.endswith(_FILE_NAMES)
+    return not any(each.isDirectory() for each in islice(found, _LOOKED_AT))
 
 
 def _exists(spark: "SparkSession", place: str) -> bool:
