@@ -39,7 +39,6 @@ def _doctor(parser: argparse.ArgumentParser, options: argparse.Namespace) -> int
     from tsproxy.doctor.configuration import unusable
     from tsproxy.doctor.examination import examine
     from tsproxy.doctor.findings import has_problem
-    from tsproxy.offline.progress import Progress
 
     if not options.config and not options.upstream:
         parser.error("needs --config or --upstream")
@@ -48,9 +47,7 @@ def _doctor(parser: argparse.ArgumentParser, options: argparse.Namespace) -> int
     except ConfigError as error:
         _show(unusable(error), as_json=options.json)
         return MISTAKEN
-    clock = Clock()
-    with Progress(clock) as progress:
-        found = asyncio.run(examine(config, clock, progress))
+    found = asyncio.run(examine(config, Clock()))
     _show(found, as_json=options.json)
     return FAILED if has_problem(found) else OK
 

@@ -57,7 +57,6 @@ def add(scan: argparse.ArgumentParser) -> None:
 def _scan(parser: argparse.ArgumentParser, options: argparse.Namespace) -> int:
     from tsproxy.clock import Clock
     from tsproxy.cluster.admin_connection import ConversationError
-    from tsproxy.offline.progress import Progress
     from tsproxy.offline.scan.cluster import query_cluster
     from tsproxy.offline.scan.retention import Kind
     from tsproxy.offline.scan.survey import survey
@@ -67,8 +66,7 @@ def _scan(parser: argparse.ArgumentParser, options: argparse.Namespace) -> int:
     clock, is_selected = Clock(), _selection(options.topics)
     began_ms = clock.monotonic_ms()
     try:
-        with Progress(clock) as progress:
-            answers = asyncio.run(query_cluster(upstream, is_selected, progress))
+        answers = asyncio.run(query_cluster(upstream, is_selected))
     except ConversationError as error:
         print(f"tsproxy: {error}", file=sys.stderr)
         return FAILED

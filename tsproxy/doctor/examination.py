@@ -1,6 +1,5 @@
 """`examine`: all findings about a configuration, the cluster that it names, and the proxy's listeners."""
 
-from collections.abc import Callable
 from contextlib import AsyncExitStack
 
 from tsproxy.clock import Clock
@@ -10,20 +9,17 @@ from tsproxy.doctor import clients, clock_offset, configuration, permissions, po
 from tsproxy.doctor.cluster import CLUSTER, Seen, bootstrap, look, reach_brokers, versions
 from tsproxy.doctor.findings import Check, Finding
 
-Progress = Callable[[str], None]
 
-
-async def examine(config: Config, clock: Clock, progress: Progress = lambda _: None) -> list[Finding]:
+async def examine(config: Config, clock: Clock) -> list[Finding]:
     """The findings, in the order in which the proxy would have the problems. Nothing is raised if the cluster
     does not answer."""
     found = [*configuration.examine(config, clock.now_ms())]
     async with AsyncExitStack() as stack:
-        progress("asking the cluster")
         seen = await look(config, stack)
         found += bootstrap(config, seen)
         found += security.to_brokers(config, seen)
         try:
-            found += await _of_cluster(config, seen, stack, clock, progress)
+            found += await _of_cluster(config, seen, stack, clock)
         except ConversationError as error:  # the broker answered before, and has stopped since
             found.append(CLUSTER.problem(str(error), "look at that broker, and call this command again"))
         found += await ports.examine(config, seen.brokers)
@@ -33,18 +29,14 @@ async def examine(config: Config, clock: Clock, progress: Progress = lambda _: N
     return sorted(found, key=lambda each: checks.index(each.check))
 
 
-async def _of_cluster(
-    config: Config, seen: Seen, stack: AsyncExitStack, clock: Clock, progress: Progress
-) -> list[Finding]:
+async def _of_cluster(config: Config, seen: Seen, stack: AsyncExitStack, clock: Clock) -> list[Finding]:
     connection = seen.connection
     if connection is None:
         text = "no broker answers the proxy's own connection"
         return [Check(name).skipped(text) for name in ("versions", "permissions", "topics", "clock")]
-    progress("asking each broker")
     nodes = await reach_brokers(config, seen, stack)
     rights = await permissions.rights(config, connection)
     described = await topics.describe(rights, nodes)
-    progress("comparing clocks")
     return [
         *versions(nodes),
         *permissions.examine(config, rights),

@@ -20,7 +20,6 @@ from tsproxy.cluster.newest_timestamps import newest_timestamps, without_records
 from tsproxy.config.settings import Upstream
 from tsproxy.model.addresses import Address
 from tsproxy.model.kafka import ErrorCode
-from tsproxy.model.words import many
 from tsproxy.offline.scan.retention import CONFIG_NAMES
 from tsproxy.tls.contexts import upstream_context
 from tsproxy.wire.k02_list_offsets import PartitionOffset
@@ -65,15 +64,13 @@ class Answers:
     may not be read."""
 
 
-async def query_cluster(
-    upstream: Upstream, is_selected: Callable[[str], bool], progress: Callable[[str], None]
-) -> Answers:
+async def query_cluster(upstream: Upstream, is_selected: Callable[[str], bool]) -> Answers:
     """The cluster's answers for the selected topics. Raises ConversationError if no broker can be queried,
     ConfigError for an unusable certificate."""
     tls = upstream_context(upstream.tls) if upstream.tls else None
     async with AsyncExitStack() as stack:
         connections = _Connections(upstream, tls, stack)
-        return await _Inquiry(connections, is_selected, progress).answers()
+        return await _Inquiry(connections, is_selected).answers()
 
 
 class _Connections:
@@ -105,7 +102,6 @@ class _Connections:
 class _Inquiry:
     connections: _Connections
     is_selected: Callable[[str], bool]
-    progress: Callable[[str], None]
     newest: list[PartitionOffset] = field(default_factory=list)
     empty: set[TopicPartition] = field(default_factory=set)
     unread: dict[TopicPartition, str] = field(default_factory=dict)
@@ -156,7 +152,6 @@ class _Inquiry:
                 self._not_read([*chunk, *remaining], str(error))
                 return again
             again += self._sort(found)
-            self.progress(f"{many(len(self.newest), 'partition')} asked")
         return again
 
     def _sort(self, found: Iterable[PartitionOffset]) -> Iterable[TopicPartition]:
