@@ -180,15 +180,3 @@ def test_a_rule_whose_text_is_no_str_has_failed():
     said = as_text(found, NOW_MS, NOW_MS)
     assert "failed     in-order: the text of record 0 is of type int, not str" in said
     assert "424242" not in said + json.dumps(explanation_as_json(found))
-
-
-def test_a_record_that_grows_too_large_is_rejected_before_its_timestamp_is_looked_at(explained):
-    """As a broker of 4.4.0 does: it meets the size first."""
-    asked = ("--topic", "orders", "--timestamp", "1", "--max-decompressed", "1MiB", "--record-bytes")
-    text = explained(*asked, "2MiB", "--before", "7d")
-    assert "reason     bad_record, error code 87 (INVALID_RECORD)" in text
-    assert "7 days behind, 1 h ahead, at most 1,048,576 bytes a record after decompression" in text
-    small = as_json(explained, *asked, "1MiB", "--before", "7d")
-    assert small["rejection"]["reason"] == "too_old"
-    assert small["limits"]["max_decompressed_message_bytes"] == 1 << 20
-    assert as_json(explained, *asked, "1MiB")["rejection"] is None

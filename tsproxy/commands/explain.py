@@ -10,7 +10,7 @@ from typing import Final
 
 from tsproxy.commands.exits import OK
 from tsproxy.commands.options import argument, config_of
-from tsproxy.config.values import instant_ms, kafka_bound, size_bytes, topic_name
+from tsproxy.config.values import instant_ms, kafka_bound, topic_name
 from tsproxy.model.kafka import LONG_MAX, LONG_MIN
 from tsproxy.model.policy import HOUR_MS, TimeLimit
 from tsproxy.model.verdict import TopicLimits
@@ -23,8 +23,7 @@ examples:
   tsproxy explain --config tsproxy.yaml --topic orders --timestamp -1 --now 2026-12-01T00:00:00Z
   tsproxy explain --config tsproxy.yaml --topic orders --timestamp 0 --before 7d --after unlimited --json
 
-Asks no broker. If limits come from the brokers, --before, --after and --max-decompressed say
-what the topic has.
+Asks no broker. If limits come from the brokers, --before and --after say what the topic has.
 """
 
 _NUMBER: Final = re.compile(r"[+-]?[0-9]{1,20}")
@@ -80,18 +79,6 @@ def add(explain: argparse.ArgumentParser) -> None:
         type=argument(kafka_bound),
         help="the topic's own message.timestamp.after.max.ms",
     )
-    explain.add_argument(
-        "--record-bytes",
-        metavar="SIZE",
-        type=argument(size_bytes),
-        help="the record is in a compressed batch and has this size, decompressed, such as 2MiB",
-    )
-    explain.add_argument(
-        "--max-decompressed",
-        metavar="SIZE",
-        type=argument(size_bytes),
-        help="the topic's own max.decompressed.message.bytes (brokers since 4.4.0)",
-    )
     explain.add_argument("--json", action="store_true", help="the answer as JSON")
     explain.add_argument("--set", metavar="KEY=VALUE", action="append", default=[], help="any other key")
     explain.set_defaults(command=lambda options: _explain(explain, options))
@@ -110,7 +97,7 @@ def _explain(parser: argparse.ArgumentParser, options: argparse.Namespace) -> in
     peer = Peer(
         "", options.address, 0, options.client_id, principal=options.principal, client_software=software
     )
-    known, on_kafka_4 = _topic_limits(options.before, options.after, options.max_decompressed)
+    known, on_kafka_4 = _topic_limits(options.before, options.after)
     found = explain(
         policy,
         peer,
@@ -120,7 +107,6 @@ def _explain(parser: argparse.ArgumentParser, options: argparse.Namespace) -> in
         known=known,
         on_kafka_4=on_kafka_4,
         has_bit_6=options.bit_6,
-        record_bytes=options.record_bytes,
     )
     if options.json:
         print(json.dumps(as_json(found), indent=2))
@@ -130,16 +116,14 @@ def _explain(parser: argparse.ArgumentParser, options: argparse.Namespace) -> in
 
 
 def _topic_limits(
-    before: TimeLimit | None, after: TimeLimit | None, max_decompressed: int | None
+    before: TimeLimit | None, after: TimeLimit | None
 ) -> tuple[TopicLimits | None, TopicLimits | None]:
     """A topic's own limits, and the same as a 4.x broker computes them. The given values count as values of
     the topic."""
-    if before is None and after is None and max_decompressed is None:
+    if before is None and after is None:
         return None, None
     before_ms, after_ms = (None if span is None else span.max_ms for span in (before, after))
-    known = TopicLimits(
-        before_max_ms=before_ms, after_max_ms=after_ms, max_decompressed_message_bytes=max_decompressed
-    )
+    known = TopicLimits(before_max_ms=before_ms, after_max_ms=after_ms)
     return known, known if after is not None else replace(known, after_max_ms=HOUR_MS)
 
 

@@ -102,9 +102,7 @@ def _limits(limits: TopicLimits) -> str:
     if limits.timestamp_type is TimestampType.LOG_APPEND_TIME:
         return "none: the broker writes its own time (LogAppendTime)"
     behind, ahead = (_bound(bound) for bound in (limits.before_max_ms, limits.after_max_ms))
-    most = limits.max_decompressed_message_bytes
-    size = "" if most is None else f", at most {most:,} bytes a record after decompression"
-    return f"{behind} behind, {ahead} ahead{size}"
+    return f"{behind} behind, {ahead} ahead"
 
 
 def _bound(bound_ms: int | None) -> str:
@@ -127,7 +125,6 @@ def _limits_as_json(limits: TopicLimits | None) -> dict[str, object] | None:
         "timestamp_type": limits.timestamp_type.name,
         "before_max_ms": limits.before_max_ms,
         "after_max_ms": limits.after_max_ms,
-        "max_decompressed_message_bytes": limits.max_decompressed_message_bytes,
     }
 
 

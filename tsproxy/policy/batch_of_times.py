@@ -4,10 +4,9 @@
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final
 
-from tsproxy.model.kafka import Codec
 from tsproxy.model.outcome import Peer
 from tsproxy.model.policy import TopicPolicy
 from tsproxy.model.records import Culprits, Outside, RecordBatch, Records, RecordSet, Suspects
@@ -27,13 +26,9 @@ def batch_of_times(
     policy: TopicPolicy,
     now_ms: int,
     attributes: int = 0,
-    compressed_record_bytes: int | None = None,
 ) -> BatchContext:
-    """The context of the batch, with one record for each timestamp. `attributes` are the batch's. With
-    `compressed_record_bytes`, the batch is compressed, and its largest record has this size."""
+    """The context of the batch, with one record for each timestamp. `attributes` are the batch's."""
     count = len(timestamps_ms)
-    if compressed_record_bytes is not None:
-        attributes |= Codec.ZSTD
     batch = _batch(timestamps_ms, attributes)
     records = Records(timestamps_ms, range(count), [1] * count, [1] * count)
     is_extended = extended.is_kip_228(batch, policy)
@@ -47,7 +42,7 @@ def batch_of_times(
         policy=policy,
         record_set=RecordSet(is_null=False, batches=(batch,)),
         reader=_Columns(records),
-        facts=replace(extended.facts_of(records), largest_record=compressed_record_bytes or 0),
+        facts=extended.facts_of(records),
         culprits_listed=count,
         is_extended=is_extended,
     )

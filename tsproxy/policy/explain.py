@@ -1,6 +1,6 @@
 """Why one timestamp is accepted or rejected: `explain`.
 
-`explain` judges a batch of one record that has this timestamp, perhaps this size, and no other fault.
+`explain` judges a batch of one record that has this timestamp, and no other fault.
 """
 
 from collections.abc import Callable
@@ -63,11 +63,10 @@ def explain(
     known: TopicLimits | None,
     on_kafka_4: TopicLimits | None,
     has_bit_6: bool = False,
-    record_bytes: int | None = None,
 ) -> Explanation:
     """The explanation for one record. `known` are the topic's own limits, or None, as for `resolve`. With
     `has_bit_6`, the record's batch has attribute bit 6, and the rule may read the timestamp as KIP-228
-    proposed. `record_bytes` is the decompressed size of the record if its batch is compressed."""
+    proposed."""
     of_client = ClientPolicy(policy, peer)
     found = of_client.resolve(topic, known, on_kafka_4, now_ms)
 
@@ -80,7 +79,6 @@ def explain(
             policy=found,
             now_ms=now_ms,
             attributes=attributes,
-            compressed_record_bytes=record_bytes,
         )
 
     context = context_with(timestamp_ms, DELETE_HORIZON if has_bit_6 else 0)
