@@ -15,7 +15,7 @@ from spark_reports.commands.publishing import Publication
 from spark_reports.exits import GATE_TRIPPED, OK, LinesWouldVanishError
 from spark_reports.report import gates, kept_days
 from spark_reports.report.history import DayFacts
-from spark_reports.report.owners import Owners
+from spark_reports.report.owners import Owners, with_teams
 from spark_reports.report.shape import DAYS_BEFORE, Report
 from tsproxy.decisions.text import bounded
 
@@ -42,8 +42,7 @@ def made(spark: "SparkSession", publication: Publication, source: "Source") -> R
     Raises NothingToReportError if the lines of the period are all unusable, and LinesWouldVanishError if the
     rollup holds a day of another log.
     """
-    from spark_reports.report import rollup, tables
-    from spark_reports.report.assemble import assemble
+    from spark_reports.report import assemble, rollup, tables
 
     now_ms = int(datetime.now(UTC).timestamp() * 1000)
     first, last = source.first, source.last
@@ -64,8 +63,11 @@ def made(spark: "SparkSession", publication: Publication, source: "Source") -> R
         owners = publication.owners if isinstance(publication.owners, Owners) else None
         found = tables.collect(sums, publication.top, known, owners)
         processes = {} if known is None else sums.processes
-    report, facts = publication.completed(spark, assemble(found, first, last, now_ms), found, processes)
-    publication.publish(spark, report, facts)
+    report, facts = publication.completed(
+        spark, assemble.assemble(found, first, last, now_ms), found, processes
+    )
+    everybody = assemble.everybody(report, found) if "csv" in publication.formats else report
+    publication.publish(spark, report, facts, everybody if owners is None else with_teams(everybody, owners))
     return report
 
 

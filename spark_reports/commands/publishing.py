@@ -233,11 +233,14 @@ class Publication:
         )
         return {**report, "history": past, "links": found}, own
 
-    def publish(self, spark: "SparkSession", report: Report, facts: Iterable[DayFacts]) -> None:
+    def publish(
+        self, spark: "SparkSession", report: Report, facts: Iterable[DayFacts], everybody: Report
+    ) -> None:
         """Write the report's files and the teams' folders, then the facts of its days to the rollup, and the
-        index."""
+        index. `everybody`: the report with all clients, for the sheet."""
         for name in self.formats:
-            files.write(spark, self.output, f"report.{name}", FORMATS[name](report))
+            text = FORMATS[name](everybody if name == "csv" else report)
+            files.write(spark, self.output, f"report.{name}", text)
         if "html" in self.formats:
             files.replace_pages(spark, self.output, dict(pages.pages(report)), links.PAGES)
         self._publish_teams(spark, report)

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from datetime import date, timedelta
 from operator import itemgetter
 from typing import Any, Final
@@ -109,6 +110,18 @@ def assemble(tables: Tables, first: date, last: date, now_ms: int) -> Report:
         cause_hours=reasons.by_hour(tables.reason_hours, hours),
         limits=_limits(tables.limits, [t["topic"] for t in topics]),
     )
+
+
+def everybody(report: Report, tables: Tables) -> Report:
+    """The report with all rows about clients (at most MAX_CLIENTS of each outcome), and without their hours:
+    report.csv is made of it."""
+    whole = replace(tables, producers=tables.clients)
+    return {
+        **report,
+        "producers": with_rejections(whole, [], date.fromisoformat(report["last_day"])),
+        "would_reject": [_would_reject(row) for row in tables.watched],
+        "repaired": [_repaired(row) for row in tables.all_repaired],
+    }
 
 
 def _hours(first: date, last: date) -> list[str]:

@@ -102,8 +102,7 @@ def assigned(
     """The report with its owners. `clients`: the worst ones with rejections, with `records` and
     `rejected_records`. `watched`, `repaired`: the worst rows of `groups.WOULD_REJECT` and
     `groups.REPAIRED`. Each has at most MAX_CLIENTS."""
-    would_reject: list[WouldReject] = [{**row, "team": owners.team_of(row)} for row in report["would_reject"]]
-    repairs: list[Repaired] = [{**row, "team": owners.team_of(row)} for row in report["repaired"]]
+    report = with_teams(report, owners)
     rows = _teams(owners, clients, watched, repaired)
     totals = report["totals"]
     rejected = totals["records_rejected"] + totals["records_broker_rejected"]
@@ -113,16 +112,17 @@ def assigned(
         rejected_records_left_out=rejected - sum(row["rejected_records"] for row in rows),
         help=owners.help,
     )
+    rows_of_clients = (report["would_reject"], report["repaired"])
+    told = details(totals, report["producers"], report["reasons"], report["trend"], *rows_of_clients)
+    return {**report, "details": told, "owners": found}
+
+
+def with_teams(report: Report, owners: Owners) -> Report:
+    """The report with the teams of its clients."""
     producers: list[Producer] = [{**each, "team": owners.team_of(each)} for each in report["producers"]]
-    told = details(totals, producers, report["reasons"], report["trend"], would_reject, repairs)
-    return {
-        **report,
-        "details": told,
-        "producers": producers,
-        "would_reject": would_reject,
-        "repaired": repairs,
-        "owners": found,
-    }
+    would_reject: list[WouldReject] = [{**row, "team": owners.team_of(row)} for row in report["would_reject"]]
+    repaired: list[Repaired] = [{**row, "team": owners.team_of(row)} for row in report["repaired"]]
+    return {**report, "producers": producers, "would_reject": would_reject, "repaired": repaired}
 
 
 def _teams(

@@ -35,7 +35,9 @@ class Tables:
     reason_hours: Rows
     producers: Rows
     client_reasons: Rows
+    """The rows of all `clients`."""
     client_topics: Rows
+    """The rows of all `clients`."""
     client_hours: Rows
     client_addresses: Rows
     client_days: Rows
@@ -53,7 +55,7 @@ class Tables:
     new_producers: int
     """The changes that are `new`, also those that `changes` leaves out."""
     clients: Rows
-    """`groups.PRODUCERS` of up to MAX_CLIENTS; without owners, those of the report."""
+    """`groups.PRODUCERS` of up to MAX_CLIENTS."""
     watched: Rows
     """`groups.WOULD_REJECT`, as many."""
     all_repaired: Rows
@@ -75,11 +77,12 @@ def collect(
     and what would be rejected are the worst `top` of each team of `owners`, so no team's hide another's.
     """
     counters, buckets = sums.counters(), sums.buckets()
-    count = top if owners is None else MAX_CLIENTS
     asked = (groups.PRODUCERS, groups.WOULD_REJECT, groups.REPAIRED)
-    clients, watched, repaired = (counters.table(each, count) for each in asked)
-    producers = clients if owners is None else owners.first_of_each(clients, top)
-    of_worst = counters.of_clients(producers)
+    clients, watched, repaired = everybody = [counters.table(each, MAX_CLIENTS) for each in asked]
+    producers, would_reject, listed_repaired = (
+        rows[:top] if owners is None else owners.first_of_each(rows, top) for rows in everybody
+    )
+    of_all = counters.of_clients(clients)
     by_topic = counters.of_worst_topics(top)
     topics = by_topic.table(groups.TOPICS)
     topic_clients = by_topic.table(groups.TOPIC_CLIENTS, CLIENTS_PER_TOPIC)
@@ -92,17 +95,17 @@ def collect(
         reasons=counters.table(groups.REASONS),
         reason_hours=counters.table(groups.REASON_HOURS),
         producers=producers,
-        client_reasons=of_worst.table(groups.CLIENT_REASONS),
-        client_topics=of_worst.table(groups.CLIENT_TOPICS, TOPICS_PER_CLIENT),
-        client_hours=of_worst.table(groups.CLIENT_HOURS),
+        client_reasons=of_all.table(groups.CLIENT_REASONS),
+        client_topics=of_all.table(groups.CLIENT_TOPICS, TOPICS_PER_CLIENT),
+        client_hours=of_all.of_clients(producers).table(groups.CLIENT_HOURS),
         client_addresses=sums.addresses(producers),
         client_days=trend.rejecting(known or (), producers),
         examples=sums.examples(producers, EXAMPLES_PER_REASON),
         drift=buckets.table(groups.DRAWN),
         what_if=buckets.table(groups.TOTALS),
-        would_reject=watched if owners is None else owners.first_of_each(watched, top),
+        would_reject=would_reject,
         rules=counters.table(groups.RULES, top),
-        repaired=repaired if owners is None else owners.first_of_each(repaired, top),
+        repaired=listed_repaired,
         all_repaired=repaired,
         in_force=sums.in_force(top),
         days=trend.days(known or ()),

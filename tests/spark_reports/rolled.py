@@ -8,7 +8,7 @@ from spark_reports.log import schema
 from spark_reports.log.completeness import Evidence
 from spark_reports.log.read import Source
 from spark_reports.report import owners, tables
-from spark_reports.report.assemble import assemble
+from spark_reports.report.assemble import assemble, everybody
 from spark_reports.report.table_source import TableSource
 from tests.spark_reports.day import DAY_MS, MIDNIGHT_MS
 from tsproxy.decisions.fields import FIELDS
@@ -117,13 +117,18 @@ class Rolled:
 
 def reported(rows, file="", top=50):
     """The report of these rows. `file`: the owners, as the text of a file."""
+    return both(rows, file, top)[0]
+
+
+def both(rows, file="", top=50):
+    """The report of these rows, and that of which the sheet is made."""
     known = owners.parse(file, "owners.toml") if file else None
     found = tables.collect(Rolled(rows), top, None, known)
     report = assemble(found, FRIDAY, FRIDAY, MIDNIGHT_MS + DAY_MS + 1)
-    report |= {
-        "links": dict.fromkeys(("json", "csv", "index", "day_before", "day_after", "teams", "address"))
-    }
-    report["links"]["pages"] = True
-    return (
-        owners.assigned(report, known, found.clients, found.watched, found.all_repaired) if known else report
-    )
+    names = ("json", "csv", "index", "day_before", "day_after", "teams", "address")
+    report |= {"links": dict.fromkeys(names) | {"pages": True}}
+    whole = everybody(report, found)
+    if known is None:
+        return report, whole
+    owned = owners.assigned(report, known, found.clients, found.watched, found.all_repaired)
+    return owned, owners.with_teams(whole, known)

@@ -228,8 +228,8 @@ def test_hostile_teams_do_nothing_in_any_form(text):
 
 
 def test_the_sheet_names_the_team():
-    assert sheet.render(owned()).splitlines()[0].endswith(",addresses,team")
-    assert sheet.render(owned()).splitlines()[1].endswith(",Devices")
+    assert sheet.render(owned()).splitlines()[0].endswith(",topics,team,outcome,rule,waiver")
+    assert sheet.render(owned()).splitlines()[1].endswith(",Devices,rejected,,")
 
 
 @pytest.mark.parametrize(

@@ -46,7 +46,7 @@ def of_all():
         for each in (
             rejected(f"{name}-late", 100, bad=20, principal=f"User:{name}"),
             watched(f"{name}-watched", 30),
-            watched(f"{name}-old", 7, rule="candidate", would_be_rejected=False, is_far_behind=True),
+            watched(f"{name}-old", 7, rule="candidate"),
             repaired(f"{name}-repaired", 50),
         )
     ] + [row("good-app")]
