@@ -14,7 +14,7 @@ import pytest
 ROOT = Path(__file__).parent.parent
 PACKAGES = ("tsproxy", "spark_reports", "tests", "rigs", "deploy", "benchmarks")
 CODE = [path for package in PACKAGES for path in sorted((ROOT / package).rglob("*.py"))]
-PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
+PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "tsproxy").rglob("*.md")])
 HEADLESS = re.compile(r"(What|Of|Where|Those|Whatever|Whoever|Whose)\b[^?]*$")
 PARTED_PERCENT = re.compile(r"(?:[0-9]|^) %(?:(?! ?[\w(\"'])| of\b)")
 OF_A_CHECKOUT = re.compile(r"\b(docs|deploy|tests)/\w|\b(?!report\b)[\w-]+\.md\b")

@@ -7,7 +7,8 @@ import pytest
 
 from tests.deploy.commands import ROOT
 
-DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "deploy").rglob("*.md")])
+FOLDERS = ("docs", "deploy", "tsproxy")
+DOCUMENTS = sorted([*ROOT.glob("*.md"), *(page for each in FOLDERS for page in (ROOT / each).rglob("*.md"))])
 CODE = re.compile(r"^ *```.*?^ *```", re.MULTILINE | re.DOTALL)
 
 

@@ -1,4 +1,4 @@
-"""testing.md: its commands are run, and its examples are a test suite that passes as it stands there."""
+"""The page of tsproxy.testing: its commands are run, and its examples are a test suite that passes."""
 
 import re
 import shlex
@@ -14,7 +14,7 @@ from tsproxy.testing import fixtures
 from tsproxy.testing.kafka_cluster import KafkaCluster
 from tsproxy.testing.proxy import RunningProxy
 
-PAGE = (Path(__file__).parents[2] / "docs" / "guide" / "testing.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[2] / "tsproxy" / "testing" / "README.md").read_text(encoding="utf-8")
 FILES = dict(re.findall(r"^```(?:python|toml)\n# (\S+)\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL))
 COMMANDS = re.findall(r"^python -m (tsproxy\.testing\.[^#\n]+)", PAGE, re.MULTILINE)
 

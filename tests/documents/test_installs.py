@@ -15,7 +15,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 TEXTS = [
     *sorted(ROOT.glob("*.md")),
-    *sorted((ROOT / "docs").rglob("*.md")),
+    *sorted([*(ROOT / "docs").rglob("*.md"), *(ROOT / "tsproxy").rglob("*.md")]),
     *(path for package in ("tsproxy", "spark_reports") for path in sorted((ROOT / package).rglob("*.py"))),
     *(path for path in sorted((ROOT / "deploy").rglob("*")) if path.is_file()),
 ]

@@ -3,7 +3,7 @@
     async with KafkaCluster(version="4.4.0") as kafka:
         await kafka.create_topic("orders", config={"message.timestamp.after.max.ms": "3600000"})
 
-This is a public package: testing.md says how to use it in your own integration tests. The tests, the
+This is a public package: README.md says how to use it in your own integration tests. The tests, the
 demo and the benchmarks of this project use it, too. It needs Java 17 or newer and the extra `testing`:
 `jgo`, which reads what a jar needs, and `cryptography` for TLS.
 
