@@ -17,7 +17,8 @@ policy:
   clock_tolerance: 2s
   name_unit: yes
   defaults:
-    message.timestamp.difference.max.ms: 7d
+    message.timestamp.before.max.ms: 7d
+    message.timestamp.after.max.ms: 7d
     no_timestamp: reject
   candidate: { preset: none, message.timestamp.after.max.ms: 10m }
   rules:
@@ -76,7 +77,7 @@ def test_every_key_of_a_full_policy_arrives():
     )
     assert (payments.settings.zero, payments.settings.negative) == (Choice.REJECT, Choice.ACCEPT)
     assert (payments.settings.extended_timestamps, legacy.settings.extended_timestamps) == (True, None)
-    assert payments.place == "tsproxy.yaml:14: policy.rules[0]"
+    assert payments.place == "tsproxy.yaml:15: policy.rules[0]"
     assert legacy.settings.preset is Preset.KIP_937_DRAFT
     assert (waiver.name, waiver.owner, waiver.reason) == ("backfill", "data-platform", "OPS-123")
     assert waiver.until_ms == datetime(2026, 12, 1, tzinfo=UTC).timestamp() * 1000

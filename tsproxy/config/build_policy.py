@@ -12,7 +12,6 @@ from tsproxy.config.settings.policy import (
     BEFORE,
     CANDIDATE,
     DEFAULTS,
-    DIFFERENCE,
     POLICY,
     RULE,
     WAIVER,
@@ -75,15 +74,10 @@ def build_policy(parsed: Parsed | None, problems: list[Problem]) -> Policy | Non
     """The policy, or None if the section cannot be built; `problems` then say why."""
     if parsed is None or not isinstance(parsed["defaults"], Parsed):
         return None
-    before, after = _limits(parsed["defaults"], problems)
-    defaults = make(
-        RuleSettings,
-        parsed["defaults"],
-        DEFAULTS,
-        before=before or _UNLIMITED,
-        after=after or TimeLimit(HOUR_MS),
-    )
-    candidate = _candidate(parsed["candidate"], problems) if parsed["candidate"] else None
+    section = parsed["defaults"]
+    before, after = section[BEFORE] or _UNLIMITED, section[AFTER] or TimeLimit(HOUR_MS)
+    defaults = make(RuleSettings, section, DEFAULTS, before=before, after=after)
+    candidate = _candidate(parsed["candidate"]) if parsed["candidate"] else None
     rules = tuple(_rule(each, problems) for each in parsed["rules"] or () if each.is_sound)
     waivers = tuple(_waiver(each, problems) for each in parsed["waivers"] or () if each.is_sound)
     check_names("rule", rules, problems, _RESERVED)
@@ -94,7 +88,7 @@ def build_policy(parsed: Parsed | None, problems: list[Problem]) -> Policy | Non
 
 
 def _rule(parsed: Parsed, problems: list[Problem]) -> Rule:
-    before, after = _limits(parsed, problems)
+    before, after = parsed[BEFORE], parsed[AFTER]
     if parsed["preset"] is not None and (before or after):
         text = f"has the preset {parsed['preset']} and limits of its own; give one of them"
         problems.append(parsed.problem(text))
@@ -124,16 +118,6 @@ def _waiver(parsed: Parsed, problems: list[Problem]) -> Waiver:
     return waiver
 
 
-def _candidate(parsed: Parsed, problems: list[Problem]) -> RuleSettings | None:
-    before, after = _limits(parsed, problems)
-    settings = make(RuleSettings, parsed, CANDIDATE, before=before, after=after)
+def _candidate(parsed: Parsed) -> RuleSettings | None:
+    settings = make(RuleSettings, parsed, CANDIDATE, before=parsed[BEFORE], after=parsed[AFTER])
     return None if settings == RuleSettings() else settings
-
-
-def _limits(parsed: Parsed, problems: list[Problem]) -> tuple[TimeLimit | None, TimeLimit | None]:
-    """The limits before and after that are given. KIP-32's single limit sets both."""
-    before, after, difference = (parsed[name] for name in (BEFORE, AFTER, DIFFERENCE))
-    if difference is not None and (before is not None or after is not None):
-        text = f"sets both sides: give it alone, or {BEFORE} and {AFTER}"
-        problems.append(parsed.problem(text, DIFFERENCE))
-    return before or difference, after or difference

@@ -21,7 +21,7 @@ from tsproxy.config.settings import (
     Secret,
     Upstream,
 )
-from tsproxy.config.settings.policy import AFTER, BEFORE, DIFFERENCE
+from tsproxy.config.settings.policy import AFTER, BEFORE
 from tsproxy.config.values import instant_text
 from tsproxy.model.addresses import ip_or_none
 from tsproxy.model.policy import (
@@ -50,7 +50,7 @@ _SHELL_VARIABLE: Final = re.compile(r"\$[A-Z_][A-Z0-9_]*|%[A-Z_][A-Z0-9_]*%")
 def notices(config: Config, now_ms: int) -> tuple[Problem, ...]:
     """All notices. Each names its place and the remedy. `now_ms` shows which waivers have ended."""
     section, policy = config.parsed["policy"], config.policy
-    found = [*_unused_defaults(section["defaults"], policy), *_deprecated(section["candidate"])]
+    found = [*_unused_defaults(section["defaults"], policy)]
     found += _inspected(section["defaults"], replace(policy.defaults, before=None, after=None), policy)
     allowed = {rule.name: what for rule, what in allowances(policy)}
     avoidable = {rule.name: other for rule, other in avoidable_rules(policy)}
@@ -133,9 +133,8 @@ def _few_ports(parsed: Parsed, listener: Listener, upstream: Upstream) -> Iterat
 
 
 def _unused_defaults(parsed: Parsed, policy: Policy) -> Iterator[Problem]:
-    yield from _deprecated(parsed)
     if policy.limits_from is LimitsFrom.BROKER:
-        for name in (BEFORE, AFTER, DIFFERENCE):
+        for name in (BEFORE, AFTER):
             if parsed[name] is not None:
                 text = "is not used: limits_from is broker, each topic's own; say limits_from: stricter"
                 yield parsed.problem(text, name)
@@ -143,7 +142,6 @@ def _unused_defaults(parsed: Parsed, policy: Policy) -> Iterator[Problem]:
 
 
 def _unused_settings(parsed: Parsed, rule: Rule, defaults: RuleSettings) -> Iterator[Problem]:
-    yield from _deprecated(parsed)
     mode = rule.settings.mode
     if mode not in (Mode.AUDIT, Mode.OFF):
         yield from _nothing_to_keep(parsed, rule.settings, defaults)
@@ -203,11 +201,6 @@ def _avoidable(parsed: Parsed, other: Rule | None) -> Problem:
         "passes this rule by; let the rule without principals be the strict one, and allow by name"
     )
     return parsed.problem(text, "match.principals")
-
-
-def _deprecated(parsed: Parsed) -> Iterator[Problem]:
-    if parsed[DIFFERENCE] is not None:
-        yield parsed.problem(f"is deprecated (KIP-937): say {BEFORE} and {AFTER}", DIFFERENCE)
 
 
 def _nothing_to_keep(parsed: Parsed, settings: RuleSettings, defaults: RuleSettings) -> Iterator[Problem]:

@@ -4,12 +4,17 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final
 
+_TWO_LIMITS: Final = "give message.timestamp.before.max.ms and message.timestamp.after.max.ms (KIP-937)"
+
 REMOVED: Final[Mapping[str, str]] = MappingProxyType(
     {
         "upstream.brokers_from": "the proxy finds brokers on a connection of its own; give it a user "
         "(upstream.admin.sasl), or brokers that need no login",
         "upstream.clients_use_sasl": "clients log in if the proxy's own connection does; give it a user "
         "(upstream.admin.sasl)",
+        "policy.defaults.message.timestamp.difference.max.ms": _TWO_LIMITS,
+        "policy.candidate.message.timestamp.difference.max.ms": _TWO_LIMITS,
+        "policy.rules[].message.timestamp.difference.max.ms": _TWO_LIMITS,
         "policy.rules[].max_jump_ahead": "give a limit, message.timestamp.after.max.ms, or write a custom "
         "rule about the records of a batch (rule: NAME)",
     }

@@ -39,16 +39,14 @@ from tsproxy.model.policy import (
 
 BEFORE: Final = "message.timestamp.before.max.ms"
 AFTER: Final = "message.timestamp.after.max.ms"
-DIFFERENCE: Final = "message.timestamp.difference.max.ms"
 
 _optional: Final = partial(live, default=None)
 _ACCEPT_OR_REJECT: Final = choice((Choice.ACCEPT, Choice.REJECT))
 
 
-def _limits(before: str, after: str, difference: str) -> Mapping[str, Any]:
-    """Kafka's three keys. `build_policy` turns them into two limits."""
-    meanings = {BEFORE: before, AFTER: after, DIFFERENCE: difference}
-    return {name: _optional(BOUND, meaning) for name, meaning in meanings.items()}
+def _limits(before: str, after: str) -> Mapping[str, Any]:
+    """Kafka's two keys (KIP-937)."""
+    return {BEFORE: _optional(BOUND, before), AFTER: _optional(BOUND, after)}
 
 
 def _match() -> Keys:
@@ -125,7 +123,6 @@ DEFAULTS: Final = keys_for(
             "unlimited.",
             "How far a record may lie ahead of the clock, with `limits_from: config` or `stricter`; without "
             "it `1h`.",
-            "Both limits at once (KIP-32); deprecated, as KIP-937 says.",
         ),
         **_settings(),
     },
@@ -144,7 +141,6 @@ CANDIDATE: Final = keys_for(
             "The candidate's own limit behind the clock. Without it, a preset counts records older than "
             "`3650d` in topics that allow any age: they look like mistakes.",
             "The candidate's own limit ahead of the clock.",
-            "Both limits at once; deprecated.",
         ),
     },
 )
@@ -163,7 +159,6 @@ RULE: Final = keys_for(
         **_limits(
             "The rule's own limit behind the clock.",
             "The rule's own limit ahead of the clock.",
-            "Both limits at once; deprecated.",
         ),
         **_settings(),
         "rule": _optional(
