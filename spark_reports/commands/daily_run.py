@@ -43,11 +43,12 @@ def made(spark: "SparkSession", publication: Publication, source: "Source") -> R
     rollup holds a day of another log.
     """
     from spark_reports.report import assemble, rollup, tables
+    from spark_reports.report.sums import summed
 
     now_ms = int(datetime.now(UTC).timestamp() * 1000)
     first, last = source.first, source.last
     publication = publication.loaded(spark)
-    with tables.summed(spark, source, publication.cluster) as sums:
+    with summed(spark, source, publication.cluster) as sums:
         if sums is None:
             return None
         known = None
@@ -60,9 +61,10 @@ def made(spark: "SparkSession", publication: Publication, source: "Source") -> R
             rollup.store(drifts, publication.rollup, "drift", first, last)
             week_before = last - timedelta(days=DAYS_BEFORE)
             known = rollup.known(spark, publication.rollup, week_before, last)
-        owners = publication.owners if isinstance(publication.owners, Owners) else None
-        found = tables.collect(sums, publication.top, known, owners)
+        day = sums.day()
         processes = {} if known is None else sums.processes
+    owners = publication.owners if isinstance(publication.owners, Owners) else None
+    found = tables.collect(day, publication.top, known, owners)
     report, facts = publication.completed(
         spark, assemble.assemble(found, first, last, now_ms), found, processes
     )

@@ -67,8 +67,8 @@ def assemble(tables: Tables, first: date, last: date, now_ms: int) -> Report:
     would_reject = [_would_reject(row) for row in tables.would_reject]
     repaired = [_repaired(row) for row in tables.repaired]
     rejected = totals["records_rejected"] + totals["records_broker_rejected"]
-    log = quality(tables.evidence, first, last, now_ms)
-    clocks = _wrong_clocks(*tables.clocks)
+    log = quality(tables.day.evidence, first, last, now_ms)
+    clocks = _wrong_clocks(*tables.day.clocks)
     return Report(
         report="daily",
         version=SHAPE_VERSION,
@@ -79,7 +79,7 @@ def assemble(tables: Tables, first: date, last: date, now_ms: int) -> Report:
         headline=headline(totals, causes, log["state"], _missing_days(tables, first, last, now_ms)),
         details=[
             *map(words.wrong_clock, clocks),
-            *words.refused_by_kafka_4(tables.refused),
+            *words.refused_by_kafka_4(tables.day.refused),
             *details(totals, producers, causes, trend=trend, would_reject=would_reject, repaired=repaired),
         ],
         log=log,
@@ -106,9 +106,9 @@ def assemble(tables: Tables, first: date, last: date, now_ms: int) -> Report:
         links=None,
         hours=hours,
         wrong_clocks=clocks,
-        refused_by_kafka_4=[RefusedClient(**row) for row in tables.refused],  # type: ignore[typeddict-item]  # its keys are the columns
+        refused_by_kafka_4=[RefusedClient(**row) for row in tables.day.refused],  # type: ignore[typeddict-item]  # its keys are the columns
         cause_hours=reasons.by_hour(tables.reason_hours, hours),
-        limits=_limits(tables.limits, [t["topic"] for t in topics]),
+        limits=_limits(tables.day.limits, [t["topic"] for t in topics]),
     )
 
 
@@ -186,7 +186,7 @@ def _topics(tables: Tables) -> list[Topic]:
     clients, totals = (
         grouped(rows, itemgetter("topic")) for rows in (tables.topic_clients, tables.topic_totals)
     )
-    limits = {row["topic"]: row for row in _by_last_line(tables.limits)}
+    limits = {row["topic"]: row for row in _by_last_line(tables.day.limits)}
     topics = [
         Topic(
             **_counts(own),
@@ -371,7 +371,7 @@ def _wrong_clocks(times: Rows, harmed: Rows) -> list[WrongClock]:
 
 def _missing_days(tables: Tables, first: date, last: date, now_ms: int) -> list[str]:
     """The days that a report of several days lacks. A report of one day says itself what it lacks."""
-    return [] if first == last else days_without_log(tables.evidence, first, last, now_ms)
+    return [] if first == last else days_without_log(tables.day.evidence, first, last, now_ms)
 
 
 def quality(evidence: Evidence, first: date, last: date, now_ms: int) -> LogQuality:

@@ -28,9 +28,14 @@ def grouped(rows: Rows, key: Callable[[dict[str, Any]], Any]) -> dict[Any, Rows]
 def with_rejections(tables: Tables, hours: Sequence[str], last: date) -> list[Producer]:
     """The worst clients, the one with most rejected records first; `hours` as in Report.hours, `last`: the
     last day of the period."""
-    tables_of_clients = (tables.client_reasons, tables.client_topics, tables.client_hours, tables.examples)
+    tables_of_clients = (
+        tables.client_reasons,
+        tables.client_topics,
+        tables.client_hours,
+        tables.day.examples,
+    )
     by_client = [grouped(rows, _client) for rows in tables_of_clients]
-    addresses = {_client(row): row["addresses"] for row in tables.client_addresses}
+    addresses = {_client(row): row["addresses"] for row in tables.day.addresses}
     by_day, producers = grouped(tables.client_days, _client), []
     for row in sorted(tables.producers, key=lambda r: (-r["rejected_records"], str(_client(r)))):
         week = week_of(tables.days, by_day.get(_client(row), []), last)

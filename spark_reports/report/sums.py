@@ -20,14 +20,19 @@ from spark_reports.log.grouping import Rows
 from spark_reports.log.read import Source
 from spark_reports.log.sequence import BOOT
 from spark_reports.report import rollup, transforms, wrong_clocks
+from spark_reports.report.day import Day
 from spark_reports.report.table_source import TableSource
-from tsproxy.decisions.fields import EventName, LifecycleKind
+from tsproxy.decisions.fields import EventName
 from tsproxy.decisions.text import bounded
 
 _FEW: Final = 50_000
 """Up to this many lines, histograms are added up by name."""
 
 _CLUSTERS_NAMED: Final = 5
+EXAMPLES: Final = 2
+"""So many rejected batches of each client and reason are shown."""
+MAX_IN_FORCE: Final = 200
+"""The most starts and reloads of proxies."""
 MAX_REFUSED: Final = 10_000
 """The most rows about clients that Kafka 4 refuses. A proxy names a thousand an interval."""
 
@@ -109,10 +114,6 @@ class Sums:
             keys = numbered if rollup.ambiguous(numbered).isEmpty() else None
         return frames.kept(self.stack, rollup.drift(self._counters, keys))
 
-    @property
-    def _counters(self) -> DataFrame:
-        return read.of_event(self.usable, EventName.COUNTERS)
-
     @cached_property
     def processes(self) -> dict[str, set[Process]]:
         """The processes that wrote usable lines, by day."""
@@ -134,56 +135,31 @@ class Sums:
         """The lines without those of processes that may be of another cluster."""
         return lines if self.cluster is None else lines.where(F.col("cluster_id") == self.cluster)
 
-    def counters(self) -> TableSource:
-        return TableSource.of_rollup(self.rolled.toArrow())
+    def day(self) -> Day:
+        """All that a report needs, on the driver."""
+        return Day(
+            first=self.source.first,
+            last=self.source.last,
+            counters=TableSource.of_rollup(self.rolled.toArrow()),
+            buckets=self._buckets(),
+            evidence=self.evidence,
+            clocks=self.clocks,
+            addresses=frames.rows(transforms.client_addresses(self._counters)),
+            examples=frames.rows(transforms.examples(self._of(EventName.DECISION), EXAMPLES)),
+            limits=frames.rows(transforms.limits(self._of(EventName.LIFECYCLE))),
+            in_force=frames.rows(transforms.in_force(self._of(EventName.LIFECYCLE), MAX_IN_FORCE)),
+            refused=frames.rows(transforms.refused_by_kafka_4(self._of(EventName.CLIENT), MAX_REFUSED)),
+        )
 
-    def buckets(self) -> TableSource:
+    def _buckets(self) -> TableSource:
         """The buckets of all histograms by topic. If the rollup's are there, they are added up again."""
         is_there = "drifts" in self.__dict__
         drift = rollup.of_topics(self.drifts) if is_there else rollup.topic_drift(self._counters)
         return TableSource(rollup.with_own_side(drift).toArrow())
 
-    def limits(self, topics: Collection[str]) -> Rows:
-        """One row for each of these topics and set of limits in ms (null: unlimited), with the times of its
-        first and its last line."""
-        is_asked = (F.col("kind") == LifecycleKind.LIMITS.value) & F.col("topic").isin(*topics)
-        own = self._lifecycle.where(is_asked & F.col("timestamp_type").isNotNull())
-        times = [F.min("ts").alias("first_ts"), F.max("ts").alias("last_ts")]
-        keys = ("topic", "timestamp_type", "before_max_ms", "after_max_ms")
-        return frames.rows(own.groupBy(*keys).agg(*times).orderBy(*keys))
-
-    def in_force(self, count: int) -> Rows:
-        """The last starts and reloads; `facts` is a JSON object as text."""
-        own = self._lifecycle.where(F.col("kind").isin(LifecycleKind.START.value, LifecycleKind.RELOAD.value))
-        last = own.orderBy(F.desc("ts"), *BOOT, "seq").limit(count)
-        return frames.rows(last.select(*BOOT, "seq", "kind", "facts", "ts"))
-
     @property
-    def _lifecycle(self) -> DataFrame:
-        return read.of_event(self.usable, EventName.LIFECYCLE)
+    def _counters(self) -> DataFrame:
+        return self._of(EventName.COUNTERS)
 
-    def addresses(self, producers: Rows) -> Rows:
-        """`transforms.client_addresses` of these clients."""
-        return self.of_clients(transforms.client_addresses(self._counters), producers)
-
-    def examples(self, producers: Rows, count: int) -> Rows:
-        """`transforms.examples` of these clients."""
-        decisions = read.of_event(self.usable, EventName.DECISION)
-        return self.of_clients(transforms.examples(decisions, count), producers)
-
-    def refused_by_kafka_4(self) -> Rows:
-        """The versions of each client (`client_id`, `principal`) and API that Kafka 4 does not take."""
-        found = (
-            read.of_event(self.usable, EventName.CLIENT)
-            .groupBy("client_id", "principal", "api")
-            .agg(
-                F.min("version_min").alias("version_min"),
-                F.max("version_max").alias("version_max"),
-                F.max("client_software").alias("client_software"),
-                F.max("client_address").alias("client_address"),
-            )
-        )
-        return frames.rows(found.orderBy("client_id", "principal", "api").limit(MAX_REFUSED))
-
-    def of_clients(self, frame: DataFrame, producers: Rows) -> Rows:
-        return frames.rows(transforms.of_clients(frame, producers))
+    def _of(self, event: EventName) -> DataFrame:
+        return read.of_event(self.usable, event)

@@ -1,4 +1,4 @@
-"""The tables of a report, from the sums of its period (`sums`). Nothing is written here.
+"""The tables of a report, from its day (`day`). Plain Python. Nothing is written here.
 
 The size of a table is bounded by `top`, or by the number of hours, reasons, boots and files.
 """
@@ -7,18 +7,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from spark_reports.log.completeness import Evidence
 from spark_reports.log.grouping import Rows
 from spark_reports.report import groups, trend
+from spark_reports.report.day import Day
 from spark_reports.report.owners import MAX_CLIENTS, Owners
 from spark_reports.report.shape import CLIENTS_PER_TOPIC
-from spark_reports.report.sums import Sums, summed
 from spark_reports.report.trend import ClientDay
 
-__all__ = ["EXAMPLES_PER_REASON", "TOPICS_PER_CLIENT", "Tables", "collect", "summed"]
-
 TOPICS_PER_CLIENT = 5
-EXAMPLES_PER_REASON = 2
 TOPICS_COMPARED = 50
 """The number of topics whose drift is collected: the topics with most rejected records."""
 
@@ -39,16 +35,13 @@ class Tables:
     client_topics: Rows
     """The rows of all `clients`."""
     client_hours: Rows
-    client_addresses: Rows
     client_days: Rows
     """The days before with rejections of the worst clients; empty without a rollup."""
-    examples: Rows
     drift: Rows
     what_if: Rows
     would_reject: Rows
     rules: Rows
     repaired: Rows
-    in_force: Rows
     days: Rows
     """`trend.days`; empty without a rollup."""
     changes: Rows
@@ -60,23 +53,20 @@ class Tables:
     """`groups.WOULD_REJECT`, as many."""
     all_repaired: Rows
     """`groups.REPAIRED`, as many."""
-    limits: Rows
-    evidence: Evidence
-    refused: Rows
-    """`Sums.refused_by_kafka_4`."""
-    clocks: tuple[Rows, Rows]
-    """`wrong_clocks.times` and `harmed`."""
+    in_force: Rows
+    day: Day
+    """For the rows that a report shows as they are."""
 
 
 def collect(
-    sums: Sums, top: int, known: Sequence[ClientDay] | None = None, owners: Owners | None = None
+    day: Day, top: int, known: Sequence[ClientDay] | None = None, owners: Owners | None = None
 ) -> Tables:
     """Compute every table of the period.
 
     `known`: `rollup.known` of the period and the days before it; None if there is no rollup. Clients
     and what would be rejected are the worst `top` of each team of `owners`, so no team's hide another's.
     """
-    counters, buckets = sums.counters(), sums.buckets()
+    counters, buckets = day.counters, day.buckets
     asked = (groups.PRODUCERS, groups.WOULD_REJECT, groups.REPAIRED)
     clients, watched, repaired = everybody = [counters.table(each, MAX_CLIENTS) for each in asked]
     producers, would_reject, listed_repaired = (
@@ -86,7 +76,7 @@ def collect(
     by_topic = counters.of_worst_topics(top)
     topics = by_topic.table(groups.TOPICS)
     topic_clients = by_topic.table(groups.TOPIC_CLIENTS, CLIENTS_PER_TOPIC)
-    changes = trend.changes(known or (), sums.source.last)
+    changes = trend.changes(known or (), day.last)
     return Tables(
         summary=counters.table(groups.SUMMARY)[0],
         topics=topics,
@@ -98,25 +88,20 @@ def collect(
         client_reasons=of_all.table(groups.CLIENT_REASONS),
         client_topics=of_all.table(groups.CLIENT_TOPICS, TOPICS_PER_CLIENT),
         client_hours=of_all.of_clients(producers).table(groups.CLIENT_HOURS),
-        client_addresses=sums.addresses(producers),
         client_days=trend.rejecting(known or (), producers),
-        examples=sums.examples(producers, EXAMPLES_PER_REASON),
         drift=buckets.table(groups.DRAWN),
         what_if=buckets.table(groups.TOTALS),
         would_reject=would_reject,
         rules=counters.table(groups.RULES, top),
         repaired=listed_repaired,
         all_repaired=repaired,
-        in_force=sums.in_force(top),
         days=trend.days(known or ()),
         changes=changes[:top],
         new_producers=sum(row["kind"] == "new" for row in changes),
         clients=clients,
         watched=watched,
-        limits=sums.limits({row["topic"] for row in topics if row["topic"] is not None}),
-        evidence=sums.evidence,
-        refused=sums.refused_by_kafka_4(),
-        clocks=sums.clocks,
+        in_force=day.in_force[:top],
+        day=day,
     )
 
 

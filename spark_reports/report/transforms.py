@@ -9,8 +9,7 @@ sends again by itself is not a rejection; it has columns of its own. Topics and 
 together appear as `(other)`.
 """
 
-from collections.abc import Iterable, Mapping
-from typing import Any, Final
+from typing import Final
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812  # the name that all of Spark's documentation uses
@@ -18,17 +17,17 @@ from pyspark.sql import functions as F  # noqa: N812  # the name that all of Spa
 from spark_reports.log import frames
 from spark_reports.log.grouping import Grouping, How, Measure
 from spark_reports.log.schema import KEY, OPTIONAL_SUMS, SUMS
-from spark_reports.log.sequence import instant_ms
+from spark_reports.log.sequence import BOOT, instant_ms
 from spark_reports.report.groups import CLIENT, REASON
 from spark_reports.report.words import FOLDED, PLACEHOLDERS
 from tsproxy.decisions.drift import HISTOGRAM_NAME
+from tsproxy.decisions.fields import LifecycleKind
 from tsproxy.model.outcome import VerdictName
 from tsproxy.model.verdict import Reason, Trait
 
 ADDRESSES: Final = 8
 """The most addresses that are shown for a client."""
 _DAY_MS: Final = 86_400_000
-_CLIENT_DDL: Final = "client_id STRING, principal STRING"
 _REJECTING: Final = (VerdictName.REJECTED.value, VerdictName.BROKER_REJECTED.value)
 
 
@@ -110,15 +109,6 @@ def _instant_ms(name: str) -> Column:
     return F.when(found.between(began - _DAY_MS, began + _DAY_MS), found).otherwise(began)
 
 
-def of_clients(frame: DataFrame, clients: Iterable[Mapping[str, Any]]) -> DataFrame:
-    """The rows of these clients; a null id equals a null id. They become a part of the plan, which holds a
-    few thousand."""
-    known = frames.frame_of(frame.sparkSession, clients, _CLIENT_DDL)
-    left, right = frame.alias("l"), F.broadcast(known).alias("r")
-    same = [F.col(f"l.{name}").eqNullSafe(F.col(f"r.{name}")) for name in CLIENT]
-    return left.join(right, on=same[0] & same[1], how="left_semi")
-
-
 def other_sides() -> dict[str, Column]:
     """`is_other_side_ahead` is true for a rejection because of drift behind: it does not count ahead;
     `is_other_side_behind` likewise. Other reasons count for both sides."""
@@ -155,3 +145,26 @@ def examples(decisions: DataFrame, count: int) -> DataFrame:
         *CLIENT, *REASON, *columns, "bad_index", "bad_ts", "records", "bad_records", "seq"
     )
     return frames.first_per(chosen, (*CLIENT, *REASON), [F.desc("ts"), F.desc("seq")], count)
+
+
+def limits(lifecycle: DataFrame) -> DataFrame:
+    """One row for each topic and set of limits in ms (null: unlimited), with the times of its first and its
+    last line."""
+    keys = ("topic", "timestamp_type", "before_max_ms", "after_max_ms")
+    is_known = F.col("topic").isNotNull() & F.col("timestamp_type").isNotNull()
+    found = lifecycle.where((F.col("kind") == LifecycleKind.LIMITS.value) & is_known).groupBy(*keys)
+    return found.agg(F.min("ts").alias("first_ts"), F.max("ts").alias("last_ts")).orderBy(*keys)
+
+
+def in_force(lifecycle: DataFrame, count: int) -> DataFrame:
+    """The last starts and reloads; `facts` is a JSON object as text."""
+    own = lifecycle.where(F.col("kind").isin(LifecycleKind.START.value, LifecycleKind.RELOAD.value))
+    last = own.orderBy(F.desc("ts"), *BOOT, "seq").limit(count)
+    return last.select(*BOOT, "seq", "kind", "facts", "ts")
+
+
+def refused_by_kafka_4(clients: DataFrame, count: int) -> DataFrame:
+    """The versions of each client (`client_id`, `principal`) and API that Kafka 4 does not take."""
+    versions = [F.min("version_min").alias("version_min"), F.max("version_max").alias("version_max")]
+    names = [F.max(name).alias(name) for name in ("client_software", "client_address")]
+    return clients.groupBy(*CLIENT, "api").agg(*versions, *names).orderBy(*CLIENT, "api").limit(count)

@@ -2,6 +2,7 @@
 
 from spark_reports.log import frames, log_reader
 from spark_reports.report import tables
+from spark_reports.report.sums import summed
 
 
 def rows(spark, source):
@@ -18,5 +19,5 @@ def evidence(spark, source, listed=100):
 
 def collect(spark, source, top=50):
     """All tables; None if the log holds no line of the days."""
-    with tables.summed(spark, source) as sums:
-        return None if sums is None else tables.collect(sums, top)
+    with summed(spark, source) as sums:
+        return None if sums is None else tables.collect(sums.day(), top)

@@ -6,9 +6,9 @@ import pyarrow as pa
 
 from spark_reports.log import schema
 from spark_reports.log.completeness import Evidence
-from spark_reports.log.read import Source
 from spark_reports.report import owners, tables
 from spark_reports.report.assemble import assemble, everybody
+from spark_reports.report.day import Day
 from spark_reports.report.table_source import TableSource
 from tests.spark_reports.day import DAY_MS, MIDNIGHT_MS
 from tsproxy.decisions.fields import FIELDS
@@ -83,36 +83,14 @@ def source_of(*rows):
     return TableSource.of_rollup(pa.Table.from_pylist(rows, pa.schema(columns)))
 
 
-class Rolled:
-    """`sums.Sums` of these rows: nothing is known of addresses, examples, histograms and processes."""
-
-    def __init__(self, rows):
-        self.rows, self.source = rows, Source(["log"], FRIDAY, FRIDAY)
-        self.evidence, self.clocks = Evidence([], [], []), ([], [])
-
-    def counters(self):
-        return source_of(*self.rows)
-
-    def buckets(self):
-        texts = dict.fromkeys(("topic", "side"), pa.string())
-        numbers = dict.fromkeys(("bucket", "batches", "records"), pa.int64())
-        columns = texts | numbers | dict.fromkeys(("is_rejected", "is_own_side"), pa.bool_())
-        return TableSource(pa.schema(columns).empty_table())
-
-    def limits(self, topics):
-        return []
-
-    def in_force(self, count):
-        return []
-
-    def addresses(self, producers):
-        return []
-
-    def refused_by_kafka_4(self):
-        return []
-
-    def examples(self, producers, count):
-        return []
+def day_of(*rows):
+    """A day of these rows: nothing is known of addresses, examples, histograms and processes."""
+    texts = dict.fromkeys(("topic", "side"), pa.string())
+    numbers = dict.fromkeys(("bucket", "batches", "records"), pa.int64())
+    columns = texts | numbers | dict.fromkeys(("is_rejected", "is_own_side"), pa.bool_())
+    buckets = TableSource(pa.schema(columns).empty_table())
+    none = {name: [] for name in ("addresses", "examples", "limits", "in_force", "refused")}
+    return Day(FRIDAY, FRIDAY, source_of(*rows), buckets, Evidence([], [], []), ([], []), **none)
 
 
 def reported(rows, file="", top=50):
@@ -123,7 +101,7 @@ def reported(rows, file="", top=50):
 def both(rows, file="", top=50):
     """The report of these rows, and that of which the sheet is made."""
     known = owners.parse(file, "owners.toml") if file else None
-    found = tables.collect(Rolled(rows), top, None, known)
+    found = tables.collect(day_of(*rows), top, None, known)
     report = assemble(found, FRIDAY, FRIDAY, MIDNIGHT_MS + DAY_MS + 1)
     names = ("json", "csv", "index", "day_before", "day_after", "teams", "address")
     report |= {"links": dict.fromkeys(names) | {"pages": True}}

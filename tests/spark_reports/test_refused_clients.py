@@ -6,7 +6,8 @@ import pytest
 
 from spark_reports.log.read import Source
 from spark_reports.render import html, markdown
-from spark_reports.report import assemble, gates, tables
+from spark_reports.report import assemble, gates
+from tests.spark_reports.collected import collect
 from tests.spark_reports.day import HOUR_MS, MIDNIGHT_MS
 from tests.spark_reports.logs import write
 from tsproxy.decisions import DecisionLog, LifecycleKind
@@ -40,8 +41,7 @@ def reported(spark, tmp_path_factory):
     write(folder / "decisions-20261120T230000Z-px-boot-0001.jsonl", *the_evening())
 
     def of(day):
-        with tables.summed(spark, Source([str(folder)], day, day)) as sums:
-            return assemble.assemble(tables.collect(sums, 10), day, day, EVENING_MS)
+        return assemble.assemble(collect(spark, Source([str(folder)], day, day)), day, day, EVENING_MS)
 
     return of
 

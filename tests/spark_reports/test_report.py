@@ -10,10 +10,10 @@ from spark_reports.render import html
 from spark_reports.report import words
 from spark_reports.report.assemble import assemble
 from spark_reports.report.files import read_report, to_json
-from spark_reports.report.notices import notices
 from tests.spark_reports.collected import collect
 from tests.spark_reports.day import DAY_MS, HOUR_MS, MIDNIGHT_MS, a_day
 from tests.spark_reports.logs import counters, heartbeat, line, write
+from tests.spark_reports.pure.test_notices import notices
 
 FRIDAY = date(2026, 11, 20)
 NEXT_MORNING_MS = MIDNIGHT_MS + DAY_MS + 5 * HOUR_MS

@@ -4,8 +4,9 @@ from dataclasses import replace
 from datetime import date
 
 from spark_reports.log.read import Source
-from spark_reports.report import assemble, tables, wrong_clocks
+from spark_reports.report import assemble, wrong_clocks
 from tests.decisions.outcomes import batch, outcome, rejected
+from tests.spark_reports.collected import collect
 from tests.spark_reports.day import HOUR_MS, MIDNIGHT_MS
 from tests.spark_reports.logs import write
 from tsproxy.decisions import DecisionLog, LifecycleKind
@@ -69,8 +70,7 @@ def _at(line, now_ms):
 
 def reported(spark, folder, lines):
     write(folder / "decisions-20261120T090000Z-px-boot-0001.jsonl", *lines)
-    with tables.summed(spark, Source([str(folder)], FRIDAY, FRIDAY)) as sums:
-        return assemble.assemble(tables.collect(sums, 10), FRIDAY, FRIDAY, NINE_MS)
+    return assemble.assemble(collect(spark, Source([str(folder)], FRIDAY, FRIDAY)), FRIDAY, FRIDAY, NINE_MS)
 
 
 def test_good_records_that_a_slow_clock_rejected_blame_nobody_and_are_told(spark, tmp_path):
