@@ -12,7 +12,7 @@ from typing import Final
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  # the name that all of Spark's documentation uses
 
-from spark_reports.log import boots, file_counts, frames, read, sequence, set_aside, size
+from spark_reports.log import boots, file_counts, frames, read, sequence, set_aside
 from spark_reports.log.completeness import GAPS_LISTED, Boot, Evidence, LineGap
 from spark_reports.log.grouping import Rows
 from spark_reports.log.read import Source
@@ -66,12 +66,11 @@ class Lines:
 def lines(spark: SparkSession, source: Source, side: Side | None = None) -> Iterator[Lines]:
     """The lines of a source. Raises AnalysisException for a missing path.
 
-    `side`: the side of each day; None for that of the source. While the lines are open, the session plans
-    queries for the log's `size`.
+    `side`: the side of each day; None for that of the source.
     """
     side = side or sequence.side_of(source.first, source.last)
     with ExitStack() as stack:
-        marked = stack.enter_context(size.planned(read.marked_lines(spark, source), source.form))
+        marked = read.marked_lines(spark, source)
         if source.form is Form.JSON:
             marked = frames.kept(stack, marked)
         once, found = marked, boots.boots(read.identified(marked), side)

@@ -8,7 +8,7 @@ which is shown if the start fails. For Spark's progress, it goes to the terminal
 import os
 import sys
 from collections.abc import Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from importlib import resources
 from importlib.util import find_spec
 from pathlib import Path
@@ -81,23 +81,6 @@ def spark_session(
 
 
 _IN_UTC: Final[Mapping[str, str]] = MappingProxyType({"spark.sql.session.timeZone": "UTC"})
-
-_SMALL_QUERIES: Final[Mapping[str, str]] = MappingProxyType(
-    {
-        "spark.sql.codegen.wholeStage": "false",
-        "spark.sql.codegen.factoryMode": "NO_CODEGEN",
-        "spark.sql.adaptive.enabled": "false",
-        "spark.sql.shuffle.partitions": "1",
-        # A plan may hold a few thousand rows as a literal, and Spark's pages and event log show plans.
-        "spark.sql.maxPlanStringLength": "10000",
-    }
-)
-
-
-def small_queries(session: "SparkSession") -> AbstractContextManager[None]:
-    """Inside the block, queries are not compiled, spread out or planned again: that costs more than it
-    saves."""
-    return settings(session, _SMALL_QUERIES)
 
 
 @contextmanager

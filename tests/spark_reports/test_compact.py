@@ -10,7 +10,7 @@ import zstandard
 
 from spark_reports.cli import main
 from spark_reports.log import compact as compacting
-from spark_reports.log import output, size
+from spark_reports.log import output
 from spark_reports.log.compact import compact
 from spark_reports.log.read import Source
 from spark_reports.log.schema import COLUMNS
@@ -157,7 +157,7 @@ def test_a_compressed_file_counts_by_the_lines_that_it_holds(spark, tmp_path):
     zipped = write(tmp_path / "b.jsonl.gz", counters(0))
     for path, factor in ((plain, 1), (zipped, 12)):
         files = spark.read.text(str(path))._jdf.inputFiles()
-        assert size.lines_bytes(files, 1_000) == 1_000 * factor
+        assert output.lines_bytes(files, 1_000) == 1_000 * factor
 
 
 def test_days_that_no_run_wrote_are_written_by_the_next_which_says_so(spark, tmp_path, capsys):
