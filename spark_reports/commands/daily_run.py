@@ -56,9 +56,10 @@ def made(spark: "SparkSession", publication: Publication, source: "Source") -> R
             if not publication.may_replace:
                 kept = kept_days.read(spark, publication.rollup, first, last)
                 _require_same_log(kept, sums, publication.rollup)
-            rollup.store(rollup.producers(sums.rolled), publication.rollup, "producers", first, last)
             drifts = sums.drifts.unionByName(rollup.left_out(sums.rolled))
-            rollup.store(drifts, publication.rollup, "drift", first, last)
+            written = {"hours": rollup.hours(sums.rolled), "producers": rollup.producers(sums.rolled)}
+            for name, rows in (written | {"drift": drifts}).items():
+                rollup.store(rows, publication.rollup, name, first, last)
             week_before = last - timedelta(days=DAYS_BEFORE)
             known = rollup.known(spark, publication.rollup, week_before, last)
         day = sums.day()

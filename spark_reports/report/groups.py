@@ -3,10 +3,12 @@
 The conditions are columns of the rollup's rows, and of their histograms (`table_source`).
 """
 
+from collections.abc import Mapping
 from typing import Final
 
 from spark_reports.log.grouping import Grouping, How, Measure
-from spark_reports.log.schema import SUMS
+from spark_reports.log.schema import KEY, OPTIONAL_SUMS, SUMS
+from tsproxy.decisions.fields import FIELDS, FieldType
 
 CLIENT: Final = ("client_id", "principal")
 REASON: Final = ("verdict", "reason", "unit_guess", "error_code", "is_final")
@@ -23,6 +25,34 @@ def _least(name: str, where: str | None = None) -> Measure:
 def _greatest(name: str, where: str | None = None) -> Measure:
     return Measure(How.GREATEST, (name,), where)
 
+
+ROLLUP: Final = Grouping(
+    keys=("hour", "cluster_id", *(name for name in KEY if name != "folded")),
+    measures={
+        **_sums(*SUMS, *OPTIONAL_SUMS, "left_out_records"),
+        "first_ms": _least("first_ms"),
+        "last_ms": _greatest("last_ms"),
+        "drift_min_ms": _least("drift_min_ms"),
+        "drift_max_ms": _greatest("drift_max_ms"),
+    },
+)
+"""The rollup of counters, from which all others are made. Its table `hours` is a contract with other readers
+(docs/reference/rollup.schema.json): columns are only added."""
+
+MEANINGS: Final[Mapping[str, str]] = {
+    "hour": "the hour in which the outcomes of the batches were known, 2026-11-20T10 (UTC)",
+    "left_out_records": "judged records whose histograms are of another version: no bucket has them",
+    "first_ms": "the first outcome, in ms since 1970; null for accepted batches that no rule would reject",
+    "last_ms": "the last outcome",
+    "event_date": "the day of the hour; the partition",
+}
+"""The columns of `hours` that are no field of the log."""
+
+TYPES: Final[Mapping[str, FieldType]] = {
+    **{field.name: field.type for field in FIELDS},
+    **dict.fromkeys(("hour", "event_date"), FieldType.TEXT),
+}
+"""The types of columns of `ROLLUP`; all others are numbers."""
 
 _EXTREMES: Final = {
     "first_ms": _least("first_ms"),

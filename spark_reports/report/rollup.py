@@ -1,5 +1,6 @@
-"""The rollup: two small tables, one partition for each day, which `trend` and `what-if` read (`stored`).
+"""The rollup: small tables, one partition for each day, which `trend` and `what-if` read (`stored`).
 
+    hours       `groups.ROLLUP`, all sums of an hour and key                           -> your own queries
     producers   for each client, records judged and rejected                           -> trend
     drift       batches and records for each topic, client, side, bucket and outcome   -> what-if
 
@@ -39,6 +40,11 @@ _DRIFT_DDL: Final = (
 
 _OUTCOME: Final = ("side", "is_rejected", "is_other_side")
 _DRIFT_KEY: Final = ("event_date", "topic", *CLIENT, "side", "is_rejected", "is_other_side")
+
+
+def hours(rolled: DataFrame) -> DataFrame:
+    """From `transforms.rollup`: the same rows, with their day."""
+    return rolled.withColumn("event_date", F.substring("hour", 1, 10))
 
 
 def producers(rolled: DataFrame) -> DataFrame:
@@ -151,7 +157,7 @@ def left_out(rolled: DataFrame) -> DataFrame:
 
 
 def store(frame: DataFrame, folder: str, name: str, first: date, last: date) -> None:
-    """Write the days from `first` to `last` of the table of producers or of drift. A day without a row loses
+    """Write the days from `first` to `last` of a table. A day without a row loses
     the rows of an earlier run: its lines may be gone, or set aside now."""
     few = frame.coalesce(4).sortWithinPartitions(*CLIENT)
     days = [first + timedelta(days=n) for n in range((last - first).days + 1)]

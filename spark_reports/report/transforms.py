@@ -15,10 +15,8 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812  # the name that all of Spark's documentation uses
 
 from spark_reports.log import frames
-from spark_reports.log.grouping import Grouping, How, Measure
-from spark_reports.log.schema import KEY, OPTIONAL_SUMS, SUMS
 from spark_reports.log.sequence import BOOT, instant_ms
-from spark_reports.report.groups import CLIENT, REASON
+from spark_reports.report.groups import CLIENT, REASON, ROLLUP
 from spark_reports.report.words import FOLDED, PLACEHOLDERS
 from tsproxy.decisions.drift import HISTOGRAM_NAME
 from tsproxy.decisions.fields import LifecycleKind
@@ -85,20 +83,12 @@ def left_out() -> dict[str, Column]:
     return {"left_out_records": F.when(is_judged() & (F.col("hist") != HISTOGRAM_NAME), F.col("records"))}
 
 
-ROLLUP: Final = Grouping(
-    keys=("hour", *(name for name in KEY if name != "folded")),
-    measures={
-        **{name: Measure(How.SUM, (name,)) for name in (*SUMS, *OPTIONAL_SUMS, "left_out_records")},
-        **{name: Measure(How.LEAST, (name,)) for name in ("first_ms", "drift_min_ms")},
-        **{name: Measure(How.GREATEST, (name,)) for name in ("last_ms", "drift_max_ms")},
-    },
-)
-"""One row for each hour and key. Instants are numbers here: to find the least of texts, Spark would sort all
-lines. A table of `groups` is the same from these rows as from the counters themselves."""
-
-
 def rollup(counters: DataFrame) -> DataFrame:
-    """ROLLUP."""
+    """`groups.ROLLUP`, one row for each hour and key.
+
+    Instants are numbers here: to find the least of texts, Spark would sort all lines. A table of `groups` is
+    the same from these rows as from the counters themselves.
+    """
     return frames.of_frame(ROLLUP, counters.withColumns(times() | left_out()))
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from rigs.simulated import violations
-from tests.documents import commands, fields, keys, report_schema
+from tests.documents import commands, fields, keys, report_schema, rollup_schema
 from tests.test_states import drawing
 from tsproxy.config import schema
 from tsproxy.decisions.fields import FIELDS
@@ -51,6 +51,7 @@ FILES: Final[Mapping[str, Callable[[], str]]] = {
     "docs/reference/configuration.schema.json": schema.as_text,
     "docs/reference/decision-log.schema.json": lambda: json.dumps(decisions_schema(), indent=1) + "\n",
     "docs/reference/report.schema.json": report_schema.text,
+    "docs/reference/rollup.schema.json": rollup_schema.text,
 }
 
 _PART = re.compile(

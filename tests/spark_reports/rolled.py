@@ -9,15 +9,14 @@ from spark_reports.log.completeness import Evidence
 from spark_reports.report import owners, tables
 from spark_reports.report.assemble import assemble, everybody
 from spark_reports.report.day import Day
+from spark_reports.report.groups import ROLLUP, TYPES
 from spark_reports.report.table_source import TableSource
 from tests.spark_reports.day import DAY_MS, MIDNIGHT_MS
-from tsproxy.decisions.fields import FIELDS
 
 FRIDAY = date(2026, 11, 20)
 _NUMBERS = (*schema.SUMS, *schema.OPTIONAL_SUMS, "left_out_records", "first_ms", "last_ms")
 _NULLS = (*schema.KEY, "drift_min_ms", "drift_max_ms")
 _ARROW = {"text": pa.string(), "int": pa.int64(), "bool": pa.bool_()}
-_TYPES = {field.name: field.type for field in FIELDS} | {"hour": "text"}
 
 
 def row(client_id, records=1_000, **changes):
@@ -79,7 +78,7 @@ def repaired(client_id, records=1_000, **changes):
 
 def source_of(*rows):
     """The rows, to make tables of them."""
-    columns = {name: _ARROW[_TYPES.get(name, "int")] for name in ("hour", *_NULLS, *_NUMBERS)}
+    columns = {name: _ARROW[TYPES.get(name, "int")] for name in (*ROLLUP.keys, *ROLLUP.measures)}
     return TableSource.of_rollup(pa.Table.from_pylist(rows, pa.schema(columns)))
 
 

@@ -1,5 +1,6 @@
 """The queries of decision-log.md and reports.md over a table of `compact` give the truth, in each engine."""
 
+import json
 import re
 from collections import Counter
 from pathlib import Path
@@ -7,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.spark_jobs import answer
+from spark_reports.cli import main
 from spark_reports.log.compact import compact
 from spark_reports.log.store import Table
 from tests.spark_reports.day import a_day
@@ -15,7 +17,7 @@ from tests.spark_reports.test_compact import FRIDAY
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "decision-log.md"
 BLOCKS = re.findall(r"^```sql\n(.*?)^```$", PAGE.read_text(), re.M | re.S)
-VIEW, SPARK_SQL, DUCKDB = BLOCKS
+VIEW, SPARK_SQL, DUCKDB, HOURS = BLOCKS
 
 
 @pytest.fixture(scope="module")
@@ -27,6 +29,8 @@ def day(spark, tmp_path_factory):
     name = "decisions-20261120T130000Z-px-1-b-0001.jsonl"
     write(folder / "in" / name, *made.lines, *made.lines[:50], raw="garbage\n")
     compact(spark, [str(folder / "in")], FRIDAY, FRIDAY, Table(str(folder / "lines")))
+    made_of = ["--input", str(folder / "in"), "--date", "2026-11-20", "--quiet", "--format", "json"]
+    assert main(["daily", *made_of, "--output", str(folder / "out"), "--rollup", str(folder / "rollup")]) == 0
     truth = Counter()
     for line in made.lines:
         if line["event"] == "counters" and line["is_final"] and "rejected" in line["verdict"]:
@@ -59,3 +63,17 @@ def test_duckdb(day, monkeypatch):
     assert counts == final
     monkeypatch.chdir(folder)
     assert {(row[0], row[1]): row[2] for row in duckdb.sql(DUCKDB).fetchall()} == truth
+    rolled = Counter()
+    for topic, _, verdict, _, _, records in duckdb.sql(HOURS).fetchall():
+        rolled[topic, verdict] += records
+    assert rolled == {key: n for key, n in final.items() if key[1] != "accepted"}
+
+
+def test_hours_has_the_columns_that_its_schema_names(spark, day):
+    folder, *_ = day
+    schema = json.loads(PAGE.with_name("rollup.schema.json").read_text())["properties"]
+    table = spark.read.parquet(str(folder / "rollup" / "hours"))
+    names = {"string": "string", "integer": "bigint", "boolean": "boolean"}
+    types = dict(table.dtypes) | {"event_date": "string"}
+    assert types == {name: names[each["type"] if isinstance(each["type"], str) else each["type"][0]]
+                     for name, each in schema.items()}  # fmt: skip

@@ -78,7 +78,7 @@ def test_rollup_keeps_hours_apart_and_has_the_columns_it_promises(rolled_of):
     rolled = rolled_of({}, {"interval_start": "2026-11-20T05:00:00.000Z"})
     assert sorted(row["hour"] for row in rolled.collect()) == ["2026-11-20T00", "2026-11-20T05"]
     assert set(rolled.columns) == {
-        "hour", *KEY, *SUMS, "first_ms", "last_ms", "drift_min_ms", "drift_max_ms",
+        "hour", "cluster_id", *KEY, *SUMS, "first_ms", "last_ms", "drift_min_ms", "drift_max_ms",
         *OPTIONAL_SUMS, "left_out_records",
     } - {"folded"}  # fmt: skip
 
