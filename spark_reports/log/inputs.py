@@ -16,6 +16,7 @@ from datetime import date
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
+from spark_reports.log import folders
 from spark_reports.log.completeness import period_text
 
 if TYPE_CHECKING:
@@ -96,6 +97,5 @@ def _exists(spark: "SparkSession", place: str) -> bool:
 
 def _found(spark: "SparkSession", place: str) -> Sequence[Any]:
     """Java's facts about a path, or about those that a glob matches."""
-    context: Any = spark.sparkContext  # the way to Java's classes has no public name
-    path = context._jvm.org.apache.hadoop.fs.Path(place)
-    return path.getFileSystem(context._jsc.hadoopConfiguration()).globStatus(path) or ()
+    files, path = folders.place(spark, place)
+    return files.globStatus(path) or ()

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from spark_reports.exits import NotAReportError
+from spark_reports.log import folders
 from spark_reports.report.shape import SHAPE_VERSION, Report
 
 if TYPE_CHECKING:
@@ -52,10 +53,8 @@ def try_far(spark: "SparkSession", folder: str) -> None:
 
     A folder that did not exist is deleted again. Raises Java's errors.
     """
-    context: Any = spark.sparkContext  # the way to Java's classes has no public name
-    path = context._jvm.org.apache.hadoop.fs.Path
-    place, tried = path(folder), path(folder, _draft_of("tried"))
-    files = place.getFileSystem(context._jsc.hadoopConfiguration())
+    files, place = folders.place(spark, folder)
+    _, tried = folders.place(spark, folder, _draft_of("tried"))
     was_there = files.exists(place)
     files.create(tried, True).close()
     files.delete(tried, False)
@@ -69,10 +68,8 @@ def write_far(spark: "SparkSession", folder: str, name: str, text: str) -> None:
     It is written under another name and then renamed. Not every file system can replace a file, so for a
     moment there may be neither the old file nor the new one.
     """
-    context: Any = spark.sparkContext  # the way to Java's classes has no public name
-    path = context._jvm.org.apache.hadoop.fs.Path
-    place, temporary = path(folder, name), path(folder, _draft_of(name))
-    files = place.getFileSystem(context._jsc.hadoopConfiguration())
+    files, place = folders.place(spark, folder, name)
+    _, temporary = folders.place(spark, folder, _draft_of(name))
     stream = files.create(temporary, True)
     try:
         stream.write(text.encode())
@@ -103,12 +100,10 @@ def replace_pages(
         return
     for name, text in texts.items():
         write_far(spark, folder, name, text)
-    context: Any = spark.sparkContext  # the way to Java's classes has no public name
-    path = context._jvm.org.apache.hadoop.fs.Path
-    files = path(folder).getFileSystem(context._jsc.hadoopConfiguration())
     for name in _names(spark, folder, "*.html"):
         if of_run.fullmatch(name) and name not in texts:
-            files.delete(path(folder, name), False)
+            files, path = folders.place(spark, folder, name)
+            files.delete(path, False)
     _remove_old_drafts_far(spark, folder)
 
 
@@ -144,9 +139,7 @@ def _names(spark: "SparkSession", folder: str, glob: str) -> list[str]:
 
 def _found(spark: "SparkSession", folder: str, glob: str) -> tuple[Any, Iterable[Any]]:
     """A file system that Spark knows, and its files of these names in a folder, as Java's objects."""
-    context: Any = spark.sparkContext  # the way to Java's classes has no public name
-    path = context._jvm.org.apache.hadoop.fs.Path(folder, glob)
-    files = path.getFileSystem(context._jsc.hadoopConfiguration())
+    files, path = folders.place(spark, folder, glob)
     return files, files.globStatus(path) or ()
 
 
