@@ -12,7 +12,7 @@ from io import TextIOWrapper
 from types import MappingProxyType
 from typing import Final
 
-from spark_reports.commands import compact, daily, doctor, gate, night, render, trend, what_if
+from spark_reports.commands import compact, daily, doctor, gate, night, render, report, trend, what_if
 from spark_reports.exits import (
     FAILED,
     USAGE,
@@ -25,7 +25,7 @@ from spark_reports.exits import (
 )
 from tsproxy.model.words import unknown_argument, unknown_command
 
-COMMANDS: Final = (daily, night, gate, what_if, trend, compact, doctor, render)
+COMMANDS: Final = (daily, night, gate, what_if, trend, report, compact, doctor, render)
 _TEAMS: Final = "--owners writes a folder for each team, with its text in latest.json"
 _OWN_LINKS: Final = "report.json has the client_id and the principal of each producer, for links of your own"
 REMOVED: Final[Mapping[str, str]] = MappingProxyType(

@@ -13,9 +13,8 @@ from spark_reports import arguments
 from spark_reports.commands import publishing
 from spark_reports.commands.publishing import Publication
 from spark_reports.exits import GATE_TRIPPED, OK, LinesWouldVanishError
-from spark_reports.report import gates, kept_days
+from spark_reports.report import files, gates, kept_days
 from spark_reports.report.history import DayFacts
-from spark_reports.report.owners import Owners, with_teams
 from spark_reports.report.shape import DAYS_BEFORE, Report
 from tsproxy.decisions.text import bounded
 
@@ -42,7 +41,7 @@ def made(spark: "SparkSession", publication: Publication, source: "Source") -> R
     Raises NothingToReportError if the lines of the period are all unusable, and LinesWouldVanishError if the
     rollup holds a day of another log.
     """
-    from spark_reports.report import assemble, rollup, tables
+    from spark_reports.report import day, rollup
     from spark_reports.report.sums import summed
 
     now_ms = int(datetime.now(UTC).timestamp() * 1000)
@@ -51,7 +50,7 @@ def made(spark: "SparkSession", publication: Publication, source: "Source") -> R
     with summed(spark, source, publication.cluster) as sums:
         if sums is None:
             return None
-        known = None
+        known, before = None, {}
         if publication.rollup is not None:
             if not publication.may_replace:
                 kept = kept_days.read(spark, publication.rollup, first, last)
@@ -62,15 +61,13 @@ def made(spark: "SparkSession", publication: Publication, source: "Source") -> R
                 rollup.store(rows, publication.rollup, name, first, last)
             week_before = last - timedelta(days=DAYS_BEFORE)
             known = rollup.known(spark, publication.rollup, week_before, last)
-        day = sums.day()
-        processes = {} if known is None else sums.processes
-    owners = publication.owners if isinstance(publication.owners, Owners) else None
-    found = tables.collect(day, publication.top, known, owners)
-    report, facts = publication.completed(
-        spark, assemble.assemble(found, first, last, now_ms), found, processes
-    )
-    everybody = assemble.everybody(report, found) if "csv" in publication.formats else report
-    publication.publish(spark, report, facts, everybody if owners is None else with_teams(everybody, owners))
+            before = kept_days.read_week(spark, publication.rollup, first, last)
+        found, processes = sums.day(), {} if known is None else sums.processes
+    if publication.rollup is not None and first == last:
+        files.write(spark, f"{publication.rollup}/{day.FOLDER}", f"{last}.json", day.to_text(found, now_ms))
+    report, everybody, facts = publication.completed(found, now_ms, known, before, processes)
+    publication.publish(spark, report, everybody)
+    publication.keep(spark, facts)
     return report
 
 

@@ -23,12 +23,13 @@ from spark_reports.report.history import DayFacts
 from spark_reports.report.owners import Owners
 from spark_reports.report.shape import DayOfTrend, Report
 from spark_reports.report.shape_for_readers import Links
+from spark_reports.report.trend import ClientDay
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from spark_reports.report.day import Day
     from spark_reports.report.sums import Process
-    from spark_reports.report.tables import Tables
 
 _PAGE: Final = "report.html"
 _INDEX: Final = "index.html"
@@ -190,17 +191,31 @@ class Publication:
             raise UsageError(str(error)) from None
 
     def completed(
-        self, spark: "SparkSession", report: Report, tables: "Tables", processes: Mapping[str, Set["Process"]]
-    ) -> tuple[Report, list[DayFacts]]:
-        """The report with its owners, its history and its links, and the facts of its days. `processes`:
-        those that wrote the log, by day."""
-        if isinstance(self.owners, Owners):
-            report = owners.assigned(report, self.owners, tables.clients, tables.watched, tables.all_repaired)
-        if self.rollup is None:
-            return self.linked(report, [], {})
-        first, last = (date.fromisoformat(report[key]) for key in ("first_day", "last_day"))
-        days = [DayOfTrend(**day) for day in tables.days]  # type: ignore[typeddict-item]  # its keys are the columns
-        return self.linked(report, days, kept_days.read_week(spark, self.rollup, first, last), processes)
+        self,
+        day: "Day",
+        now_ms: int,
+        known: Sequence[ClientDay] | None,
+        before: Mapping[str, DayFacts],
+        processes: Mapping[str, Set["Process"]],
+    ) -> tuple[Report, Report, list[DayFacts]]:
+        """The report with its owners, its history and its links; the same with all clients, for the sheet;
+        and the facts of its days.
+
+        `now_ms`: when the log was read. `known`: the clients' days of the week; None without a rollup.
+        `before`: the facts of the week that the rollup holds. `processes`: those that wrote the log, by day.
+        """
+        from spark_reports.report import assemble, tables
+
+        known_owners = self.owners if isinstance(self.owners, Owners) else None
+        made = tables.collect(day, self.top, known, known_owners)
+        report = assemble.assemble(made, day.first, day.last, now_ms)
+        everybody = assemble.everybody(report, made) if "csv" in self.formats else report
+        if known_owners is not None:
+            report = owners.assigned(report, known_owners, made.clients, made.watched, made.all_repaired)
+            everybody = owners.with_teams(everybody, known_owners)
+        days = [DayOfTrend(**row) for row in made.days]  # type: ignore[typeddict-item]  # its keys are the columns
+        linked, facts = self.linked(report, days, before, processes)
+        return linked, everybody, facts
 
     def linked(
         self,
@@ -233,17 +248,18 @@ class Publication:
         )
         return {**report, "history": past, "links": found}, own
 
-    def publish(
-        self, spark: "SparkSession", report: Report, facts: Iterable[DayFacts], everybody: Report
-    ) -> None:
-        """Write the report's files and the teams' folders, then the facts of its days to the rollup, and the
-        index. `everybody`: the report with all clients, for the sheet."""
+    def publish(self, spark: "SparkSession | None", report: Report, everybody: Report) -> None:
+        """Write the report's files and the teams' folders. `everybody`: the report with all clients, for the
+        sheet. `spark`: None if all places are on this machine."""
         for name in self.formats:
             text = FORMATS[name](everybody if name == "csv" else report)
             files.write(spark, self.output, f"report.{name}", text)
         if "html" in self.formats:
             files.replace_pages(spark, self.output, dict(pages.pages(report)), links.PAGES)
         self._publish_teams(spark, report)
+
+    def keep(self, spark: "SparkSession", facts: Iterable[DayFacts]) -> None:
+        """Write the facts of a report's days to the rollup, and the index over it."""
         if self.rollup is not None:
             kept_days.keep(spark, self.rollup, facts)
             if self.index is not None:
@@ -257,7 +273,7 @@ class Publication:
         (_, above), (_, own) = _place(self.teams_in), _place(self.output)
         return f"{'../' * len(own.relative_to(above).parts)}{teams.FOLDER}"
 
-    def _publish_teams(self, spark: "SparkSession", report: Report) -> None:
+    def _publish_teams(self, spark: "SparkSession | None", report: Report) -> None:
         """Write the folder of each team."""
         if report["owners"] is None or not _has_teams(report):
             return

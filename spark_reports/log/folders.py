@@ -23,8 +23,13 @@ def delete(spark: "SparkSession", folder: str) -> None:
     files.delete(path, True)
 
 
-def place(spark: "SparkSession", *parts: str) -> tuple[Any, Any]:
-    """The file system of a path, and the path there, as Java's objects. `parts`: a folder, a name in it."""
+def place(spark: "SparkSession | None", *parts: str) -> tuple[Any, Any]:
+    """The file system of a path, and the path there, as Java's objects. `parts`: a folder, a name in it.
+
+    Raises ValueError without a session, in which only files of this machine can be read.
+    """
+    if spark is None:
+        raise ValueError(f"only Spark knows the file system of {parts[0]}")
     context: Any = spark.sparkContext  # the way to Java's classes has no public name
     path = context._jvm.org.apache.hadoop.fs.Path(*parts)
     return path.getFileSystem(context._jsc.hadoopConfiguration()), path

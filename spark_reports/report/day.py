@@ -3,8 +3,10 @@
 Everything that comes after is plain Python: the tables (`tables`), the report (`assemble`), its pages.
 """
 
+import json
 from dataclasses import dataclass
 from datetime import date
+from typing import Final
 
 from spark_reports.log.completeness import Evidence
 from spark_reports.log.grouping import Rows
@@ -34,3 +36,31 @@ class Day:
     """`transforms.in_force`."""
     refused: Rows
     """`transforms.refused_by_kafka_4`."""
+
+
+FOLDER: Final = "evidence"
+"""The folder of the days' files in a rollup."""
+_AS_THEY_ARE: Final = ("clocks", "addresses", "examples", "limits", "in_force", "refused")
+
+
+def to_text(day: Day, now_ms: int) -> str:
+    """The text of a day's file in the rollup: all but the rows of its tables. `now_ms`: when the log was
+    read."""
+    own = {name: getattr(day, name) for name in _AS_THEY_ARE}
+    log = {"boots": day.evidence.boots, "gaps": day.evidence.gaps, "files": day.evidence.files}
+    facts = {"day": day.first.isoformat(), "now_ms": now_ms, "records": _records(day.counters)}
+    return json.dumps({**facts, "log": log, **own}) + "\n"
+
+
+def from_text(text: str, counters: TableSource, buckets: TableSource) -> tuple[Day, int]:
+    """The day of `to_text`, with the rows of its tables, and `now_ms`. Raises ValueError or KeyError for
+    another text, and for the rows of another run."""
+    found = json.loads(text)
+    if found["records"] != _records(counters):
+        raise ValueError("its tables are of another run")
+    own, first = {name: found[name] for name in _AS_THEY_ARE}, date.fromisoformat(found["day"])
+    return Day(first, first, counters, buckets, Evidence(**found["log"]), **own), found["now_ms"]
+
+
+def _records(counters: TableSource) -> int:
+    return sum(counters.rows["records"].to_pylist())

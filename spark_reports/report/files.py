@@ -62,7 +62,7 @@ def try_far(spark: "SparkSession", folder: str) -> None:
         files.delete(place, False)
 
 
-def write_far(spark: "SparkSession", folder: str, name: str, text: str) -> None:
+def write_far(spark: "SparkSession | None", folder: str, name: str, text: str) -> None:
     """Write `text` as UTF-8 to a folder on any file system that Spark knows. Raises Java's errors.
 
     It is written under another name and then renamed. Not every file system can replace a file, so for a
@@ -80,7 +80,7 @@ def write_far(spark: "SparkSession", folder: str, name: str, text: str) -> None:
         raise OSError(f"{temporary.toString()} could not be renamed to {name}")
 
 
-def write(spark: "SparkSession", folder: str, name: str, text: str) -> None:
+def write(spark: "SparkSession | None", folder: str, name: str, text: str) -> None:
     """Write a file into a folder, on this machine or on another file system."""
     here = local(folder)
     if here is None:
@@ -91,7 +91,7 @@ def write(spark: "SparkSession", folder: str, name: str, text: str) -> None:
 
 
 def replace_pages(
-    spark: "SparkSession", folder: str, texts: Mapping[str, str], of_run: re.Pattern[str]
+    spark: "SparkSession | None", folder: str, texts: Mapping[str, str], of_run: re.Pattern[str]
 ) -> None:
     """`replace_texts` on any file system: the pages of a folder are those of one report."""
     here = local(folder)
@@ -119,25 +119,26 @@ def read_texts(spark: "SparkSession", folder: str, names: Collection[str] = ()) 
     return [row[0] for row in spark.read.text(paths, wholetext=True).collect()] if paths else []
 
 
-def read_folders(spark: "SparkSession", folder: str, name: str) -> dict[str, str]:
+def read_folders(spark: "SparkSession | None", folder: str, name: str) -> dict[str, str]:
     """The texts of the files of one name in the folders of a folder, by the names of these folders."""
     here = local(folder)
     if here is not None:
         return {path.parent.name: path.read_text(encoding="utf-8") for path in here.glob(f"*/{name}")}
     _, found = _found(spark, folder, f"*/{name}")
     paths = [each.getPath() for each in found]
-    texts = spark.read.text([path.toString() for path in paths], wholetext=True) if paths else None
+    names = [path.toString() for path in paths]
+    texts = spark.read.text(names, wholetext=True) if spark is not None and paths else None
     rows = texts.selectExpr("input_file_name() path", "value").collect() if texts is not None else []
     return {row["path"].split("/")[-2]: row["value"] for row in rows}
 
 
-def _names(spark: "SparkSession", folder: str, glob: str) -> list[str]:
+def _names(spark: "SparkSession | None", folder: str, glob: str) -> list[str]:
     """The names of the files of a folder on a file system that Spark knows."""
     _, found = _found(spark, folder, glob)
     return [each.getPath().getName() for each in found]
 
 
-def _found(spark: "SparkSession", folder: str, glob: str) -> tuple[Any, Iterable[Any]]:
+def _found(spark: "SparkSession | None", folder: str, glob: str) -> tuple[Any, Iterable[Any]]:
     """A file system that Spark knows, and its files of these names in a folder, as Java's objects."""
     files, path = folders.place(spark, folder, glob)
     return files, files.globStatus(path) or ()
@@ -154,7 +155,7 @@ def _remove_old_drafts(folder: Path) -> None:
                 draft.unlink()
 
 
-def _remove_old_drafts_far(spark: "SparkSession", folder: str) -> None:
+def _remove_old_drafts_far(spark: "SparkSession | None", folder: str) -> None:
     files, found = _found(spark, folder, _DRAFTS)
     for draft in found:
         if time.time() - draft.getModificationTime() / 1000 > DRAFT_LASTS_S:

@@ -14,25 +14,32 @@ from urllib.parse import quote
 
 from spark_reports.exits import RollupUnreadableError, UsageError
 from spark_reports.report import files, kept_days
-from spark_reports.report.groups import CLIENT
+from spark_reports.report.groups import CLIENT, ROLLUP
 from spark_reports.report.history import DayFacts
 from spark_reports.report.trend import ClientDay
+from spark_reports.report.what_if import LEFT_OUT
 
 try:
     import pyarrow as pa
     from pyarrow import compute, dataset, fs
 
-    from spark_reports.report.table_source import TableSource
+    from spark_reports.report.day import FOLDER, Day, from_text
+    from spark_reports.report.table_source import TableSource, as_text
 except ImportError:
     raise UsageError("pyarrow is not installed: pip install pyarrow") from None
 
 _TRIES: Final = 3
 _DAY: Final = "event_date"
-_NAMES: Final = ("client_id", "principal", "topic", "side")
+_NAMES: Final = (
+    *("client_id", "principal", "topic", "side", "hour", "cluster_id", "verdict", "rule", "mode", "waiver"),
+    *("reason", "unit_guess"),
+)
 _TYPES: Final[Mapping[str, pa.DataType]] = {
     _DAY: pa.string(),
     **dict.fromkeys(_NAMES, pa.dictionary(pa.int32(), pa.string())),
-    **dict.fromkeys(("bucket", "batches", "records", "rejected_records"), pa.int64()),
+    **dict.fromkeys(("bucket", "rejected_records", *ROLLUP.measures), pa.int64()),
+    **dict.fromkeys(("is_rejected", "is_other_side", "is_final", "would_reject"), pa.bool_()),
+    "error_code": pa.int64(),
 }
 """The columns that are read. If the release that wrote a day lacked one, it is null there. Names are read as
 numbers, as they are in the files: millions of texts would cost five times the CPU time."""
@@ -67,6 +74,25 @@ def drift(rollup: str, first: date, last: date, topic: str | None, client_id: st
     return TableSource(found)
 
 
+def day(rollup: str, asked: date) -> tuple[Day, int]:
+    """A day as Spark left it, and when it read the log. Raises as `_table`, UsageError if no report of this
+    day alone was made, and RollupUnreadableError if a run was killed while it wrote the day."""
+    names = (*ROLLUP.keys, *ROLLUP.measures)
+    hours = _table(rollup, "hours", asked, asked, names)
+    counters = pa.table({name: as_text(hours[name]) for name in names})
+    names = ("topic", "side", "is_rejected", "is_other_side", "bucket", "batches", "records")
+    drift = _table(rollup, "drift", asked, asked, names)
+    drift = drift.filter(compute.not_equal(drift["side"], LEFT_OUT))
+    buckets = drift.append_column("is_own_side", compute.invert(drift["is_other_side"]))
+    address = f"{rollup}/{FOLDER}/{asked}.json"
+    with _said(address, kept_days.NO_ROLLUP):
+        found = _text(*_place(address))
+    try:
+        return from_text(found, TableSource.of_rollup(counters), TableSource(buckets))
+    except (KeyError, TypeError, ValueError) as error:
+        raise RollupUnreadableError(f"{address} cannot be read: {error}; run `daily` again") from error
+
+
 def days(rollup: str, first: date, last: date) -> dict[str, DayFacts]:
     """`kept_days.read`, without Spark. Raises RollupUnreadableError."""
     names = kept_days.names(first, last)
@@ -88,11 +114,7 @@ def _text(system: fs.FileSystem, path: str) -> str:
 
 
 def _rows(table: pa.Table) -> Iterator[tuple[Any, ...]]:
-    texts = [
-        column.cast(pa.string()) if pa.types.is_dictionary(column.type) else column
-        for column in table.columns
-    ]
-    return zip(*(column.to_pylist() for column in texts), strict=True)
+    return zip(*(as_text(column).to_pylist() for column in table.columns), strict=True)
 
 
 def _table(rollup: str, name: str, first: date, last: date, columns: Sequence[str]) -> pa.Table:

@@ -57,7 +57,7 @@ class TableSource:
         columns |= {name: _counted(chosen, measure) for name, measure in asked.measures.items()}
         asked_of = [(name, _AGGREGATES[measure.how]) for name, measure in asked.measures.items()]
         grouped = pa.table(columns).group_by([*asked.keys]).aggregate(asked_of)
-        found = {key: _as_text(grouped[key]) for key in asked.keys}
+        found = {key: as_text(grouped[key]) for key in asked.keys}
         for name, how in asked_of:
             measured = grouped[f"{name}_{how}"]
             found[name] = measured.fill_null(0) if how == "sum" else measured
@@ -126,14 +126,15 @@ def _conditions(rows: pa.Table) -> dict[str, Any]:
     }
 
 
-def _as_text(column: Any) -> Any:
+def as_text(column: Any) -> Any:
     """The column without a dictionary, by which pyarrow does not sort."""
     return column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
 
 
 def _is_one_of(values: Any, some: Collection[Any]) -> Any:
     """True where a value is one of these; false for null."""
-    return pc.is_in(values, pa.array(some, values.type))
+    kind = values.type.value_type if pa.types.is_dictionary(values.type) else values.type
+    return pc.is_in(values, pa.array(some, kind))
 
 
 def _counted(rows: pa.Table, measure: Measure) -> Any:

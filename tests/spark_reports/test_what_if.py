@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from spark_reports.cli import main
+from spark_reports.commands import spark_run
 from spark_reports.report import teams
 from tests.spark_reports.day import DAY_MS, HOUR_MS, MIDNIGHT_MS
 from tests.spark_reports.logs import counters, heartbeat, line, write
@@ -75,6 +76,28 @@ def test_the_command_answers_in_words_too(rollup, capsys):
     assert capsys.readouterr().out.count("\n") == 3 + len(THRESHOLDS_MS)
     assert main([*asked, "--topic", "none"]) == 1
     assert "holds 2026-11-21, but no records with timestamps of --topic 'none'" in capsys.readouterr().err
+
+
+def test_report_makes_the_report_of_daily_again_and_starts_no_spark(rollup, tmp_path, monkeypatch, capsys):
+    """Not of a day of which a run was killed between its tables and its evidence."""
+    monkeypatch.setattr(spark_run, "spark_session", None)
+    shutil.copytree(rollup / "rollup", kept := tmp_path / "rollup")
+    asked = ["report", "--rollup", str(kept), "--index", str(tmp_path), "--owners", str(OWNERS)]
+    asked += ["--output", str(tmp_path / "20261121"), "--date", "2026-11-21"]
+    assert main(asked) == 0
+    for name in ("json", "html", "md"):
+        made, again = ((folder / "20261121" / f"report.{name}").read_text() for folder in (rollup, tmp_path))
+        assert again == made
+    evidence = kept / "evidence" / "2026-11-21.json"
+    evidence.write_text(evidence.read_text().replace('"records": 1', '"records": 2', 1))
+    assert main(asked) == 1
+    assert (
+        "2026-11-21.json cannot be read: its tables are of another run; run `daily`"
+        in capsys.readouterr().err
+    )
+    evidence.unlink()
+    assert main(asked) == 2
+    assert "2026-11-21.json does not exist. `daily --rollup` writes it" in capsys.readouterr().err
 
 
 def test_days_that_the_rollup_does_not_hold_are_named(rollup, capsys):

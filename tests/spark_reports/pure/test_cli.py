@@ -83,6 +83,22 @@ def test_a_mistake_in_a_path_of_this_machine_is_found_before_spark_starts(
     assert capsys.readouterr().err == f"spark_reports: {says}\n"
 
 
+@pytest.mark.parametrize(
+    ("more", "says"),
+    [
+        (["--output", "out"], "report needs --rollup, of which it is made"),
+        (
+            ["--output", "s3a://b/out", "--rollup", "r"],
+            "s3a://b/out: must be on this machine; only the rollup may ",
+        ),
+        (["--output", "out", "--rollup", "r"], "r/hours does not exist. `daily --rollup` writes it"),
+    ],
+)
+def test_a_report_of_a_rollup_says_what_it_lacks(more, says, capsys):
+    assert main(["report", *more]) == 2
+    assert says in capsys.readouterr().err
+
+
 def test_without_pyarrow_a_report_is_one_sentence(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(publishing, "find_spec", lambda _: None)
     assert main(["daily", "--input", str(tmp_path), "--output", str(tmp_path)]) == 2

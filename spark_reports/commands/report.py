@@ -1,0 +1,50 @@
+"""`spark_reports report`: the report of a day again, from the rollup, without Spark and Java.
+
+For another file of owners, another form, or pages of a newer release. The rollup is not changed.
+"""
+
+import argparse
+from datetime import timedelta
+from typing import Final
+
+from spark_reports import arguments
+from spark_reports.commands import daily_run, publishing
+from spark_reports.commands.publishing import Publication
+from spark_reports.exits import UsageError
+from spark_reports.report.files import local
+from spark_reports.report.shape import DAYS_BEFORE
+
+_EXAMPLE: Final = """example:
+  spark_reports report --rollup s3a://lake/rollup --date 2026-11-20 --output again --owners owners.toml
+"""
+
+
+def add(commands: arguments.Commands) -> None:
+    parser = arguments.add_command(
+        commands, "report", "the report of a day again, from the rollup, without Spark", _EXAMPLE
+    )
+    arguments.add_day(parser)
+    publishing.add(parser, has_output=True)
+    arguments.add_gates(parser)
+    parser.set_defaults(run=run, replace=False)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Make the report, write its files, check the gates."""
+    day, _ = arguments.period_of(options)
+    publication = Publication.of(options)
+    if publication.rollup is None:
+        raise UsageError("report needs --rollup, of which it is made")
+    for place in (publication.output, options.index, options.owners):
+        if isinstance(place, str) and local(place) is None:
+            raise UsageError(f"{place}: must be on this machine; only the rollup may be elsewhere")
+    publication.check()
+    from spark_reports.report import stored  # pyarrow, which other commands do without
+
+    week_before = day - timedelta(days=DAYS_BEFORE)
+    found, now_ms = stored.day(publication.rollup, day)
+    known = list(stored.producers(publication.rollup, week_before, day))
+    before = stored.days(publication.rollup, week_before, day + timedelta(days=1))
+    report, everybody, _ = publication.completed(found, now_ms, known, before, {})
+    publication.publish(None, report, everybody)
+    return daily_run.status(report, options.fail_on)
