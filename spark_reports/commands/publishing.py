@@ -21,7 +21,7 @@ from spark_reports.render import teams as team_files
 from spark_reports.report import files, history, kept_days, links, owners, teams
 from spark_reports.report.history import DayFacts
 from spark_reports.report.owners import Owners
-from spark_reports.report.shape import DayOfTrend, Report
+from spark_reports.report.shape import DayOfTrend, Report, without_addresses
 from spark_reports.report.shape_for_readers import Links
 from spark_reports.report.trend import ClientDay
 
@@ -78,6 +78,11 @@ def add(parser: argparse.ArgumentParser, *, has_output: bool) -> None:
         "in DIR/teams, DIR being that of --index, else of --output",
     )
     output.add_argument(
+        "--no-addresses",
+        action="store_true",
+        help="leave out the addresses of clients, and the texts of unusable lines, which may have some",
+    )
+    output.add_argument(
         "--index",
         metavar="DIR",
         help="with --rollup: write index.html over its days there, above the folders of the reports "
@@ -132,6 +137,7 @@ class Publication:
     index: str | None = None
     address: str | None = None
     cluster: str | None = None
+    has_addresses: bool = True
     may_replace: bool = False
     """The rollup may lose lines of its days."""
 
@@ -148,6 +154,7 @@ class Publication:
             index=options.index,
             address=options.address,
             cluster=options.cluster,
+            has_addresses=not options.no_addresses,
             may_replace=options.replace,
         )
 
@@ -209,6 +216,7 @@ class Publication:
         known_owners = self.owners if isinstance(self.owners, Owners) else None
         made = tables.collect(day, self.top, known, known_owners)
         report = assemble.assemble(made, day.first, day.last, now_ms)
+        report = report if self.has_addresses else without_addresses(report)
         everybody = assemble.everybody(report, made) if "csv" in self.formats else report
         if known_owners is not None:
             report = owners.assigned(report, known_owners, made.clients, made.watched, made.all_repaired)

@@ -198,7 +198,7 @@ def _who(producer: Producer) -> str:
     addresses = [words.short(address, 60) for address in producer["addresses"]]
     more = len(addresses) - _ADDRESSES_SHOWN
     sent = ", ".join(addresses[:_ADDRESSES_SHOWN]) + (f" and {more} more" if more > 0 else "")
-    return (f"{known}. " if known else "") + f"Sent from {sent or 'an unknown address'}."
+    return " ".join([*([f"{known}."] if known else []), *([f"Sent from {sent}."] if sent else [])])
 
 
 def _when(report: Report, producer: Producer) -> str:

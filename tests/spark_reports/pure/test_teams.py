@@ -8,10 +8,11 @@ from xml.etree import ElementTree
 import pytest
 
 from spark_reports.commands.publishing import Publication
-from spark_reports.render import html
+from spark_reports.render import html, markdown
 from spark_reports.render import teams as render
 from spark_reports.render.owners import producer_id
-from spark_reports.report import links, teams
+from spark_reports.report import files, links, teams
+from spark_reports.report.shape import without_addresses
 from tests.spark_reports import reports
 from tests.spark_reports.pure.test_html import TAGS, Page
 from tests.spark_reports.pure.test_owners import owned
@@ -163,6 +164,24 @@ def test_the_feed_is_atom_with_an_entry_for_each_day_the_newest_first():
     assert root.find(f"{ATOM}updated").text == max(each.find(f"{ATOM}updated").text for each in entries)
     again = ElementTree.fromstring(folder(report, "Ours", files[teams.LATEST])[teams.FEED])
     assert [each.find(f"{ATOM}id").text for each in again.findall(f"{ATOM}entry")] == ids[1:]
+
+
+def test_without_addresses_no_file_has_one():
+    """A log keeps them unless the proxy drops them, and not each reader of a report may see them."""
+    address = re.compile(r"10\.[0-9]+\.[0-9]+\.[0-9]+")
+    report = owned()
+    report["log"]["quarantined_examples"] = ["a.jsonl: not_json: 10.0.0.1"]
+    old = {"client_id": "old", "principal": None, "client_software": None, "client_address": "10.0.0.1"}
+    report["refused_by_kafka_4"] = [old | {"api": "Produce", "version_min": 0, "version_max": 2}]
+    for is_shown, each in ((True, report), (False, without_addresses(report))):
+        texts = [
+            html.render(each),
+            markdown.render(each),
+            files.to_json(each),
+            *folder(each, "Devices").values(),
+        ]
+        assert any(map(address.search, texts)) is is_shown
+        assert "sensor-gateway" in texts[0]
 
 
 def test_an_incomplete_day_says_that_its_counts_are_lower_bounds():
