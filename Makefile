@@ -14,13 +14,16 @@ export PYTHONDONTWRITEBYTECODE =
 
 .DEFAULT_GOAL := help
 # Each target that `make help` lists is a command, not a file.
-.PHONY: machine $(shell sed -n 's/^\([a-z-]*\):.*##.*/\1/p' $(firstword $(MAKEFILE_LIST)))
+.PHONY: help machine $(shell sed -n 's/^\([a-z-]*\):.*##.*/\1/p' $(firstword $(MAKEFILE_LIST)))
 
-help: ## list the targets
-	@echo "Begin with: make demo, then make setup and make test-quick. All targets:"
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+help:
+	@awk -F ':.*## ' '/^##@ / { print "\n" substr($$0, 5) ":" } /^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-setup: .venv/stamp ## make .venv and install everything, pinned
+##@ Begin with these three
+demo: machine .venv/stamp ## real producers -> tsproxy -> Kafka -> report; it ends with a proof that all counts agree
+	@$(SPENT) $(BIN)/python -m deploy.demo
+
+setup: .venv/stamp ## make .venv and install everything in it, pinned
 
 # A machine that lacks something should hear so before anything is downloaded.
 machine:
@@ -43,105 +46,106 @@ COMPILER = $(firstword $(if $(filter environment command,$(origin CC)),$(CC),$(s
 	$(BIN)/python -m deploy.install --no-deps --no-build-isolation -e .
 	@touch $@
 
-demo: machine .venv/stamp ## real producers -> tsproxy -> Apache Kafka -> decision log -> Spark report, proving itself
-	@$(SPENT) $(BIN)/python -m deploy.demo
-
-test: machine .venv/stamp lint ## lint, types, layers and a test of each behaviour (sampled where the space is large)
-	$(SPENT) $(BIN)/python -m pytest $(SHARED)
-
 test-quick: PROCESSES = 3
-test-quick: .venv/stamp ## the tests that need no broker, no Spark and no Java: a minute, for daily work
+test-quick: .venv/stamp ## all tests that need no broker, no Spark and no Java: about a minute
 	TSPROXY_TEST=quick $(BIN)/python -m pytest $(SHARED) $(QUICK)
 
-test-full: machine .venv/stamp lint ## everything, unsampled, with the tests that vary another one
+##@ Check and test
+test: machine .venv/stamp lint ## make lint, and a test of each behaviour, against real brokers (large spaces are sampled)
+	$(SPENT) $(BIN)/python -m pytest $(SHARED)
+
+test-full: machine .venv/stamp lint ## all tests, without sampling
 	TSPROXY_TEST=full $(SPENT) $(BIN)/python -m pytest $(SHARED)
 
-test-clients: machine .venv/stamp ## the clients that need Go and Node, before a real cluster (the others are in test)
+test-clients: machine .venv/stamp ## Kafka clients in Go and Node against a real cluster (make test has the others)
 	TSPROXY_CLIENTS=foreign $(BIN)/python -m pytest tests/clients
 
-test-deploy: machine .venv/stamp ## chart, alerts and dashboard with Prometheus's and Kubernetes' own tools, which Go builds first
+test-deploy: machine .venv/stamp ## chart, alerts and dashboards, with Prometheus's and Kubernetes' own tools (built with Go)
 	TSPROXY_DEPLOY=tools $(BIN)/python -m pytest tests/deploy --timeout=1800  # the first tests build the tools
 
-lint: .venv/stamp ## ruff, mypy --strict, import layers, lines of each package
+lint: .venv/stamp ## ruff, mypy --strict, import layers, lines per package
 	$(BIN)/ruff check $(CODE)
 	$(BIN)/ruff format --check $(CODE)
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/python -m deploy.lines
 
-format: .venv/stamp ## let ruff write the code's form
+format: .venv/stamp ## format the code with ruff
 	$(BIN)/ruff format $(CODE)
 	$(BIN)/ruff check --fix $(CODE)
 
 N ?= 100000
 SEED ?= 2026
-differential: machine .venv/stamp ## N generated batches to both broker versions, straight and through the proxy
+##@ Long runs against brokers, simulations and fuzzers: minutes to hours (rigs/README.md)
+differential: machine .venv/stamp ## N generated batches to two Kafka versions, directly and through the proxy
 	$(BIN)/python -m rigs.differential $(N) --seed $(SEED)
 
 VERSION ?= RELEASE
-kafka: machine .venv/stamp ## what is new in a release of Kafka (VERSION, SINCE), and which places here must change
+kafka: machine .venv/stamp ## what is new in a Kafka release (VERSION, SINCE), and which places here must change
 	$(BIN)/python -m tests.wire.schemas $(VERSION) $(SINCE)
 
 SAMPLE ?= 100
-mutation: .venv/stamp ## change wire, policy and session one thing at a time, SAMPLE each by SEED, and look for a test that turns red
+mutation: .venv/stamp ## mutation tests of wire, policy and session: SAMPLE mutants of each by SEED
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check mutmut==3.8.1
 	$(BIN)/python -m rigs.mutation --sample $(SAMPLE) --seed $(SEED)
 
 CORE := tests/wire tests/policy tests/session tests/model tests/fastpath tests/verdicts
-coverage: .venv/stamp ## branches of the core that its tests reach, without a broker
+coverage: .venv/stamp ## branch coverage of the core, without a broker
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check coverage==7.17.3
 	TSPROXY_TEST=quick $(BIN)/python -m coverage run --branch --source=tsproxy.wire,tsproxy.policy,tsproxy.session \
 		-m pytest -q $(QUICK) $(CORE)
 	$(BIN)/python -m coverage report --skip-covered --sort=cover
 
 SUITES ?= bookworm trixie forky
-fresh: .venv/stamp ## README's lines in new roots of Debian (SUITES) with nothing else, and without each of its packages (root, debootstrap)
+fresh: .venv/stamp ## README's commands in empty Debian roots (SUITES); needs root and debootstrap
 	$(BIN)/python -m rigs.fresh $(SUITES)
 
 MINUTES ?= 1
-fuzz: .venv/stamp ## coverage-guided fuzzing in Python, and of the native code where clang and gcc are; MINUTES for each target
+fuzz: .venv/stamp ## coverage-guided fuzzing, MINUTES per target; the native code too if clang and gcc are there
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check atheris==3.0.0
 	$(BIN)/python -m rigs.fuzz --minutes $(MINUTES)
 	if command -v gcc >/dev/null; then $(BIN)/python -m tests.fastpath.memory_safety --seeds 60; fi
 
 CONNECTIONS ?= 10000
 ADVERSARIES ?= 0
-simulate: .venv/stamp ## CONNECTIONS on a simulated loop, clock and network: faults and changes by SEED, ADVERSARIES in each world
+simulate: .venv/stamp ## CONNECTIONS on a simulated loop, clock and network, with faults by SEED and ADVERSARIES
 	$(BIN)/python -m rigs.simulated --connections $(CONNECTIONS) --seed $(SEED) --adversaries $(ADVERSARIES)
 
 ROUNDS ?= 10
 ATTACKERS ?= 0
-chaos: machine .venv/stamp ## ROUNDS of faults by SEED on real brokers, proxy and producers, with ATTACKERS; root for disks, libfaketime for clocks
+chaos: machine .venv/stamp ## ROUNDS of faults by SEED on real brokers, with ATTACKERS; root for disks, libfaketime for clocks
 	$(BIN)/python -m rigs.chaos --rounds $(ROUNDS) --seed $(SEED) --attackers $(ATTACKERS)
 
 NAMES ?=
-incidents: machine .venv/stamp ## incidents with real brokers: the seconds until an operator is told the cause; NAMES of some
+incidents: machine .venv/stamp ## incidents with real brokers: seconds until an operator is told the cause; NAMES picks some
 	$(BIN)/python -m rigs.incidents $(NAMES)
 
-availability: machine .venv/stamp ## several proxies, stopped, killed, lost, upgraded: what clients of each family see (an hour)
+availability: machine .venv/stamp ## proxies stopped, killed, lost, upgraded: what each family of clients sees (an hour)
 	$(BIN)/python -m rigs.availability
 
 STEPS ?=
-night: machine .venv/stamp ## an operator's night by script: roll, kill, rotate, widen, wrong clocks, another cluster (six minutes); STEPS of some
+night: machine .venv/stamp ## an operator's night by script (six minutes); STEPS picks some
 	$(BIN)/python -m rigs.night $(STEPS)
 
 truth: machine .venv/stamp ## clients, topics, log and report agree on every record, however a broker ends it
 	TSPROXY_TEST=full $(BIN)/python -m pytest rigs/truth
 
-schedules: machine .venv/stamp ## each shipped schedule runs three nights with its real program: systemd, cron (root), Airflow of five versions, Spark, Helm
+schedules: machine .venv/stamp ## three nights of each shipped schedule: systemd, cron (root), Airflow, Spark, Helm
 	TSPROXY_TEST=full TSPROXY_DEPLOY=tools $(BIN)/python -m pytest tests/spark_reports/test_schedules.py
 
 soak: MINUTES = 60
 soak: machine .venv/stamp ## MINUTES of mixed traffic by SEED, reloads and restarts: memory, descriptors and tasks must not grow
 	$(BIN)/python -m rigs.soak --minutes $(MINUTES) --seed $(SEED)
 
+##@ Benchmarks
 bench: .venv/stamp ## the benchmarks, as ratios within one run
 	$(BIN)/python -m benchmarks
 
-bench-reports: machine .venv/stamp ## what the Spark reports cost (14 GB of scratch space)
+bench-reports: machine .venv/stamp ## the cost of the Spark reports (14 GB of scratch space)
 	$(BIN)/python -m benchmarks.reports
 
-generated: .venv/stamp ## write the parts of pages, and the schemas, that are made from tables in the code
+##@ Documents and releases
+generated: .venv/stamp ## rewrite the pages and schemas that are made from tables in the code
 	$(BIN)/python -m tests.documents.generated
 
 PAGE ?= docs/guide/tutorial.md
@@ -157,7 +161,7 @@ pyfiles: .venv/stamp ## dist/spark_reports-pyfiles.zip, for spark-submit --py-fi
 	.venv/site/bin/python -m pip install --quiet --disable-pip-version-check -r deploy/site/tools.lock
 	@touch $@
 
-docs: .venv/site/stamp ## the documents as a web site in build/site; broken links and anchors are errors
+docs: .venv/site/stamp ## the documents as a web site in build/site; a broken link is an error
 	NO_MKDOCS_2_WARNING=1 .venv/site/bin/python -m mkdocs build --strict --quiet
 
 .venv/release/stamp: deploy/release/tools.lock .venv/stamp
@@ -174,5 +178,5 @@ release: machine .venv/release/stamp ## dist/ with all files of a release, built
 deb: .venv/release/stamp ## dist/tsproxy_VERSION.deb, for Debian and Ubuntu with this Python (docs/guide/operations.md)
 	$(BIN)/python -m deploy.release.debian
 
-clean: ## forget .venv and what was built (the cache of jars stays)
+clean: ## delete .venv and all builds (the cache of jars stays)
 	rm -rf .venv build dist mutants *.egg-info demo-output .mypy_cache .ruff_cache .pytest_cache .hypothesis
