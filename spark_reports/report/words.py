@@ -227,7 +227,7 @@ def advice_if_counted(
     if waiver and reason == Reason.TOO_OLD and unit_guess not in UNIT_ADVICE:
         return Advice(REASON_ADVICE[reason].cause, "nothing, if the replay is done before the waiver ends")
     if rule == CANDIDATE and reason == Reason.TOO_OLD and unit_guess not in UNIT_ADVICE:
-        return Advice("timestamps lie far behind the clock", "an old archive? else look at unit and clock")
+        return Advice("timestamps are far behind the clock", "an old archive? If not, check unit and clock")
     return advice(reason, unit_guess, 0, latest_ms)
 
 

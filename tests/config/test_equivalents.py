@@ -171,16 +171,16 @@ def test_a_key_of_another_section_is_told_with_its_path(line, key):
 
 
 BROKEN = {
-    "upstream:\n\tbootstrap_servers: x\n": "cannot start any token; indent with blanks: YAML takes no tabs",
-    "a:\n    b: 1\n   c: 2\n": "this line is indented otherwise than those that it belongs to",
-    "a: b: c\n": "a text with a colon and a blank stands in quotes",
+    "upstream:\n\tbootstrap_servers: x\n": "cannot start any token; indent with spaces: YAML allows no tabs",
+    "a:\n    b: 1\n   c: 2\n": "this line's indentation differs from the lines it belongs to",
+    "a: b: c\n": "put a text with a colon and a space in quotes",
     "a: [1, 2\nb: 3\n": "a bracket or a brace is not closed",
-    "a: [*-log]\n": "a text that begins with * or & stands in quotes",
-    "a: *.example.com\n": "a text that begins with * or & stands in quotes",
+    "a: [*-log]\n": "put a text that begins with * or & in quotes",
+    "a: *.example.com\n": "put a text that begins with * or & in quotes",
     "": "tsproxy.yaml: is empty: it needs at least upstream.bootstrap_servers and one of listeners",
     "# nothing\n": "is empty",
     "listeners: { bind: 'a:1' }\n": "a dash begins each (- name: …)",
-    "upstream: { bootstrap_servers: '${BROKERS' }\n": "${ has no } behind it; $${ stands for a plain ${",
+    "upstream: { bootstrap_servers: '${BROKERS' }\n": "${ has no closing }; write $${ for a plain ${",
 }
 
 

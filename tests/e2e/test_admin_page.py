@@ -1,4 +1,4 @@
-"""The page for people in a real browser: it lives, it tells who sends bad times, no name gets out of it."""
+"""The page for people in a real browser: it names who sends bad timestamps, and no name gets out of it."""
 
 import asyncio
 import json
@@ -83,7 +83,7 @@ async def test_the_page_lives_in_a_browser_and_shows_who_sends_bad_times(kafka_4
 
         document = Tags()
         document.feed(shown)
-        assert "Clients are served, 3 producers sent bad times in the last 5 minutes" in document.text
+        assert "Clients are served, 3 producers sent bad timestamps in the last 5 minutes" in document.text
         assert "2 workers" in document.text
         for client_id in HOSTILE[:1]:
             assert client_id.decode() in document.text

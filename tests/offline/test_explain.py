@@ -96,7 +96,7 @@ def test_audit_forwards_and_says_what_it_counts(explained):
 
 def test_a_topics_limits_that_nobody_says_are_left_to_the_broker(explained):
     asked = ("--topic", "orders", "--timestamp", "0")
-    assert "not known here" in explained(*asked, policy="")
+    assert "unknown (no broker was asked)" in explained(*asked, policy="")
     found = as_json(explained, *asked, "--before", "7d", policy="")
     assert (found["forwarded"], found["rejection"]["reason"]) == (False, "too_old")
     assert as_json(explained, *asked, policy="")["forwarded"]

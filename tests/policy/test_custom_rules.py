@@ -184,7 +184,7 @@ def failed_facts(fail):
 
 
 def test_a_rule_that_raises_rejects_where_it_fails_closed():
-    text = "The proxy's rule own failed, and rejects what it cannot judge"
+    text = "The proxy's rule own raised an error, so the batch was rejected"
     said = produced({"t": {0: {"error_code": 87, "error_message": text}}})
     conversation = Conversation(view(Raises())) >> client(asked_of(GOOD)) << to_client(said)
     conversation = conversation << booked("rejected", reason=Reason.CUSTOM_RULE, bad_records=1)

@@ -264,7 +264,7 @@ async def test_nobody_but_the_load_balancer_says_who_a_client_is(first):
                 assert await reader.read() == b""
         [line] = await until(lambda: world.logged.of("proxy_header_rejected"))
         assert line["client"] == HOST
-        assert "127.0.0.1 is not among the load balancer's" in line["error"]
+        assert "127.0.0.1 is not the load balancer's" in line["error"]
         await until(lambda: not proxy_listener.relays)
         counted = 'tsproxy_sessions_closed_total{listener="default",reason="proxy_header_rejected"}'
         assert world.metric(counted) == 1

@@ -68,7 +68,7 @@ async def test_an_upstream_that_does_not_answer_is_told_of_again_every_five_minu
     assert {line["event"] for line in logs} == {"upstream_unreachable"}
     assert [line["for_s"] // 300 for line in logs] == [0, 1, 2]
     assert {line["advice"].rpartition("; ")[2] for line in logs} == {
-        "clients are not let in before a broker has answered"
+        "no client is accepted until a broker has answered"
     }
 
 

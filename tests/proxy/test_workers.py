@@ -199,7 +199,7 @@ async def test_the_proxy_is_ready_while_one_worker_serves_and_names_the_other(ka
     async with RunningProxy(kafka_440.bootstrap_servers, arguments=TWO) as proxy:
         killed = pids(proxy)[2]
         os.kill(killed, signal.SIGKILL)
-        told = "ready\nwarning: worker 2: ended: killed by SIGKILL, and is started anew\n"
+        told = "ready\nwarning: worker 2: ended: killed by SIGKILL, and is restarted\n"
         await until_page(proxy, "/readyz?verbose", 200, told)
         while pids(proxy)[2] == killed:
             assert await page(proxy.admin_address, "/readyz") == (200, "ready\n")

@@ -83,7 +83,7 @@ class Upstream:
         shown = ", ".join(names[:3]) + (", …" if len(names) > 3 else "")
         return [
             f"no name server answers for {shown}: clients are connected to the address that a broker had "
-            "last, if there is one. Repair the name service"
+            "last, if there is one. Fix the name service"
         ]
 
     async def connect(

@@ -14,7 +14,7 @@ from tsproxy.config import Config, ConfigError, load
 if TYPE_CHECKING:
     from tsproxy.doctor.findings import Finding
 
-HELP: Final = "examine configuration, cluster and listeners before a start"
+HELP: Final = "check configuration, cluster and ports before a start"
 EXAMPLES: Final = """\
 examples:
   tsproxy doctor --config tsproxy.yaml
@@ -28,7 +28,7 @@ Run it as the user of the proxy. It changes nothing: it writes no record and no 
 
 
 def add(doctor: argparse.ArgumentParser) -> None:
-    doctor.description = "Examines what tsproxy run would need. It changes nothing."
+    doctor.description = "Checks all that tsproxy run would need. It changes nothing."
     add_proxy(doctor)
     doctor.add_argument("--json", action="store_true", help="everything as JSON: check, grade, text, advice")
     doctor.set_defaults(command=lambda options: _doctor(doctor, options))

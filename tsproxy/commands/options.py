@@ -29,7 +29,7 @@ def add_command(
 
 
 def add_cluster(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--upstream", metavar="H:P[,H:P]", help="brokers to begin with")
+    parser.add_argument("--upstream", metavar="H:P[,H:P]", help="bootstrap servers")
     parser.add_argument(
         "--config", metavar="FILE", type=Path, help="a proxy's configuration: upstream, with TLS and SASL"
     )
@@ -55,16 +55,16 @@ PROXY_KEYS: Final = {
 def add_proxy(parser: argparse.ArgumentParser) -> None:
     """The flags that make up a proxy's configuration."""
     parser.add_argument("--config", metavar="FILE", type=Path, help="YAML; flags win")
-    parser.add_argument("--upstream", metavar="H:P[,H:P]", help="brokers to begin with")
+    parser.add_argument("--upstream", metavar="H:P[,H:P]", help="bootstrap servers")
     parser.add_argument(
-        "--listen", metavar="H:P", help="where clients bootstrap; brokers follow from port P + 1"
+        "--listen", metavar="H:P", help="where clients bootstrap; brokers get the ports from P + 1"
     )
     parser.add_argument(
-        "--advertised-host", metavar="H", help="the host that clients are told, with --listen"
+        "--advertised-host", metavar="H", help="the host name that clients connect to, with --listen"
     )
     parser.add_argument("--admin", metavar="H:P|off", help="metrics and health (127.0.0.1:9464)")
     parser.add_argument("--decisions", metavar="DIR", help="folder of the decision log (tsproxy-decisions)")
-    parser.add_argument("--workers", metavar="N", help="processes that share the ports (1)")
+    parser.add_argument("--workers", metavar="N", help="number of processes (1)")
     parser.add_argument("--set", metavar="KEY=VALUE", action="append", default=[], help="any other key")
 
 

@@ -9,9 +9,9 @@ REMOVED: Final[Mapping[str, str]] = MappingProxyType(
         "replay": "run a proxy with policy.mode=audit and ask its decision log (spark_reports what-if); "
         "tsproxy scan finds what a topic holds already",
         "decisions": "jq reads the lines of the log; python -m tsproxy.decisions json prints their schema",
-        "explain --max-decompressed": "explain is about times alone; brokers judge the size of a record",
-        "explain --record-bytes": "explain is about times alone; brokers judge the size of a record",
-        "explain --newest": "the newest time of a partition has no part in any verdict",
+        "explain --max-decompressed": "explain is about timestamps alone; brokers judge the size of a record",
+        "explain --record-bytes": "explain is about timestamps alone; brokers judge the size of a record",
+        "explain --newest": "the newest timestamp of a partition plays no part in any verdict",
     }
 )
 """A command, or a command and its option (`run --option`) -> what to do instead."""

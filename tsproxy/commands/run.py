@@ -22,10 +22,10 @@ examples:
   tsproxy run --config tsproxy.yaml --admin off --log-format json
   tsproxy run --config tsproxy.yaml --workers 4
 
-SIGTERM lets running requests finish (limits.drain_timeout); a second one does not wait. With
-limits.drain_delay clients are taken for so long before; a second SIGTERM ends that, a third does not wait.
-SIGHUP reads the configuration again, as a change of the file does; the page "Configuration" says which
-keys take effect then, and which with the next start.
+SIGTERM stops the proxy when running requests have finished (limits.drain_timeout); a second one stops it at
+once. With limits.drain_delay, clients are still accepted for that time; a second SIGTERM ends the delay, a
+third stops the proxy. SIGHUP, or a change of the file, reloads the configuration. The page "Configuration"
+says which keys need a restart.
 """
 
 

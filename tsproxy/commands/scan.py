@@ -36,7 +36,7 @@ def add(scan: argparse.ArgumentParser) -> None:
         metavar="GLOB[,GLOB]",
         action="append",
         default=[],
-        help="topics to look at, all but Kafka's own (__*) without it",
+        help="topics to scan (all but Kafka's own, __*)",
     )
     scan.add_argument(
         "--ahead",
@@ -48,9 +48,9 @@ def add(scan: argparse.ArgumentParser) -> None:
     scan.add_argument(
         "--fail-on",
         choices=("ahead", "expired", "any"),
-        help="end with status 3 where such a partition was found, 1 where one could not be asked",
+        help="exit with status 3 if such a partition is found, 1 if one cannot be read",
     )
-    add_output(scan, "everything, one entry a partition")
+    add_output(scan, "everything as JSON, one entry per partition")
     scan.set_defaults(command=lambda options: _scan(scan, options))
 
 

@@ -22,13 +22,13 @@ _MAX_NODES: Final = 200_000
 """The most nodes in a document, with all aliases written out. Ten thousand rules have half as many nodes. A
 few lines of aliases may stand for any number of nodes."""
 _HINTS: Final = {
-    "found character '\\t'": "indent with blanks: YAML takes no tabs",
-    "expected <block end>": "this line is indented otherwise than those that it belongs to",
-    "mapping values are not allowed here": "a text with a colon and a blank stands in quotes; or a line "
+    "found character '\\t'": "indent with spaces: YAML allows no tabs",
+    "expected <block end>": "this line's indentation differs from the lines it belongs to",
+    "mapping values are not allowed here": "put a text with a colon and a space in quotes; or a line "
     "is indented otherwise",
     "expected ',' or": "a bracket or a brace is not closed, or a comma is missing",
-    "found undefined alias": "a text that begins with * or & stands in quotes",
-    "expected alphabetic or numeric character": "a text that begins with * or & stands in quotes",
+    "found undefined alias": "put a text that begins with * or & in quotes",
+    "expected alphabetic or numeric character": "put a text that begins with * or & in quotes",
 }
 """The beginning of a message of the YAML parser -> the usual mistake behind it."""
 _TAGGED: Final = (
@@ -56,10 +56,10 @@ class Scalar:
             if escaped:
                 return str(escaped)
             if not end:
-                raise ValueError("${ has no } behind it; $${ stands for a plain ${")
+                raise ValueError("${ has no closing }; write $${ for a plain ${")
             if not _VARIABLE_NAME.fullmatch(variable):
                 raise ValueError(
-                    "${NAME} needs the name of an environment variable; $${ stands for a plain ${"
+                    "${NAME} needs the name of an environment variable; write $${ for a plain ${"
                 )
             if variable not in environ:
                 raise ValueError(f"the environment variable {variable} is not set")
@@ -152,7 +152,7 @@ def parse_yaml(text: str, source: str) -> Document:
     conversion = _Conversion(source)
     node = conversion.node(root, "")
     if not isinstance(node, Section):
-        raise ConfigError(Problem(node.place, "", "the file must be a mapping: one `key: value` a line"))
+        raise ConfigError(Problem(node.place, "", "the file must be a mapping: one `key: value` per line"))
     return Document(node, tuple(conversion.problems))
 
 

@@ -45,7 +45,7 @@ def put_setting(document: Document, setting: str, place: str = "--set") -> None:
         if not isinstance(below, SectionKeys):
             raise ConfigError(Problem(place, path, _unknown(name, keys)))
         if below.is_list:
-            text = f"lies in the list {name!r}: write it in a file (--config)"
+            text = f"is in the list {name!r}: set it in a file (--config)"
             raise ConfigError(Problem(place, path, text))
         keys, section = below, section.section(name, place)
     if not isinstance(keys.below.get(leaf), Key):
@@ -147,7 +147,7 @@ def _unknown_key(name: str, entry: Node, keys: SectionKeys, path: str, place: st
     a key `two` without a value."""
     is_bare = isinstance(entry, Scalar) and not entry.text
     if is_bare and likely(name, keys.below) is None and removed(join(keys.path, name)) is None:
-        text = "a key without a value, which is unknown (a text with a comma stands in quotes)"
+        text = "a key without a value, which is unknown (put a text with a comma in quotes)"
         return Problem(place, path, f"{text}; allowed here: {', '.join(keys.below)}")
     return Problem(place, join(path, as_key(name)), _unknown(name, keys))
 

@@ -68,7 +68,9 @@ def notices(config: Config, now_ms: int) -> tuple[Problem, ...]:
     for parsed, waiver in zip(section["waivers"], policy.waivers, strict=True):
         found += _not_globs(parsed, waiver.match)
         if waiver.until_ms <= now_ms:
-            text = f"was {instant_text(waiver.until_ms)}: it has no effect: remove it or extend `until`"
+            text = (
+                f"was {instant_text(waiver.until_ms)}: it has no effect: remove the waiver, or extend `until`"
+            )
             found.append(parsed.problem(text, "until"))
         elif claims_of(waiver.match):
             found.append(_allowed_by_claim(parsed, waiver.match, "lets everything pass"))
@@ -86,7 +88,7 @@ def _password_notices(upstream: Parsed) -> Iterator[Problem]:
     if sasl is None:
         return
     if sasl["mechanism"] is SaslMechanism.PLAIN and upstream["tls"] is None:
-        text = "sends the password as it is, readable on the way: add upstream.tls, or say SCRAM-SHA-512"
+        text = "sends the password in clear text: add upstream.tls, or use SCRAM-SHA-512"
         yield sasl.problem(text, "mechanism")
     yield from _shell_variable(sasl, "password")
 
@@ -97,7 +99,7 @@ def _token_notices(parsed: Parsed, admin: AdminSettings) -> Iterator[Problem]:
         return
     yield from _shell_variable(parsed, "token")
     if admin.tls is None and admin.bind is not None and not _is_loopback(admin.bind.host):
-        text = f"is sent as it is to {admin.bind}, readable on the way: add admin.tls, or bind to 127.0.0.1"
+        text = f"is sent as it is to {admin.bind}, in clear text: add admin.tls, or bind to 127.0.0.1"
         yield parsed.problem(text, "token")
 
 
@@ -109,14 +111,14 @@ def _is_loopback(host: str) -> bool:
 def _shell_variable(parsed: Parsed, key: str) -> Iterator[Problem]:
     secret: Secret | None = parsed[key]
     if secret and _SHELL_VARIABLE.fullmatch(secret.reveal()):
-        text = "looks like a variable of a shell, and is used literally: only ${NAME} is replaced"
+        text = "looks like a shell variable, but is used literally: only ${NAME} is replaced"
         yield parsed.problem(text, key)
 
 
 def _anybody_trusted(listener: Parsed) -> Iterator[Problem]:
     proxy_protocol: Parsed | None = listener["proxy_protocol"]
     if proxy_protocol and any(not network.prefixlen for network in proxy_protocol["from"]):
-        text = "takes every client's word for its address: name the load balancer's addresses alone"
+        text = "lets every client choose its own address: list only the load balancer's addresses"
         yield proxy_protocol.problem(text, "from")
 
 
@@ -136,7 +138,7 @@ def _unused_defaults(parsed: Parsed, policy: Policy) -> Iterator[Problem]:
     if policy.limits_from is LimitsFrom.BROKER:
         for name in (BEFORE, AFTER):
             if parsed[name] is not None:
-                text = "is not used: limits_from is broker, each topic's own; say limits_from: stricter"
+                text = "is not used: topics set the limits (limits_from: broker); set limits_from: stricter"
                 yield parsed.problem(text, name)
     yield from _nothing_to_keep(parsed, policy.defaults, policy.defaults)
 
@@ -148,7 +150,7 @@ def _unused_settings(parsed: Parsed, rule: Rule, defaults: RuleSettings) -> Iter
         return
     for name in SETTINGS:
         if getattr(rule.settings, name) in _CHANGE_OR_COPY:
-            text = f"has no effect: the rule's mode is {mode}, and only enforce changes or copies anything"
+            text = f"has no effect: the rule's mode is {mode}, and only enforce changes or copies records"
             yield parsed.problem(text, name)
 
 
@@ -167,8 +169,8 @@ def _inspected(parsed: Parsed, settings: RuleSettings, policy: Policy) -> Iterat
             yield parsed.problem(text, "inspect.compressed")
     elif settings.before or settings.after or settings.preset or policy.limits_from is not LimitsFrom.BROKER:
         text = (
-            "leaves most compressed batches unread, and the limits are not the broker's: it may store a "
-            "record that the header does not show; say all, or give the topic these limits"
+            "leaves most compressed batches unread, and the limits are not the broker's: a bad record that "
+            "the header does not show may be stored; set all, or give the topic these limits"
         )
         yield parsed.problem(text, "inspect.compressed")
 
@@ -190,15 +192,15 @@ def _not_globs(parsed: Parsed, match: Match) -> Iterator[Problem]:
 
 def _allowed_by_claim(parsed: Parsed, match: Match, allowance: str) -> Problem:
     claims = " and ".join(claims_of(match))
-    text = f"{allowance} by {claims} alone, which any client may claim: add principals or addresses"
+    text = f"{allowance}, but matches only {claims}, which any client can fake: add principals or addresses"
     return parsed.problem(text, "match")
 
 
 def _avoidable(parsed: Parsed, other: Rule | None) -> Problem:
     what = f"{other.name} ({other.place})" if other else "what holds where no rule fits"
     text = (
-        f"is stricter than {what}, which a client without a principal gets: who can come without one "
-        "passes this rule by; let the rule without principals be the strict one, and allow by name"
+        f"is stricter than {what}, which applies to clients without a principal, so a client escapes this "
+        "rule if it need not log in; make the rule without principals the strict one, and allow by name"
     )
     return parsed.problem(text, "match.principals")
 
@@ -207,7 +209,7 @@ def _nothing_to_keep(parsed: Parsed, settings: RuleSettings, defaults: RuleSetti
     is_stamped = (settings.no_timestamp or defaults.no_timestamp) is Choice.STAMP
     is_repaired = (settings.on_violation or defaults.on_violation) in REPAIRING
     if parsed["keep_original_time"] and not (is_stamped or is_repaired):
-        text = "has no effect: no time is changed; say on_violation: repair or stamp, or no_timestamp: stamp"
+        text = "has no effect: nothing is changed; set on_violation: repair or stamp, or no_timestamp: stamp"
         yield parsed.problem(text, "keep_original_time")
 
 
@@ -218,5 +220,5 @@ def _never_reached(parsed: Parsed, rule: Rule, first: dict[Match, Rule]) -> Iter
     names_internal = any(is_internal(pattern.text.strip("/")) for pattern in rule.match.topics)
     other = first.get(rule.match) or (None if names_internal else first.get(Match()))
     if other is not None:
-        text = f"is never reached: {other.name} ({other.place}) comes first, and fits all that it fits"
+        text = f"is never reached: {other.name} ({other.place}) comes first, and matches all that it matches"
         yield parsed.problem(text)

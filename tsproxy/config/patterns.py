@@ -114,9 +114,7 @@ def regex_advice(pattern: NamePattern) -> str | None:
     """
     if pattern.most_characters is not None or not _REGEX_SIGN.search(pattern.text):
         return None
-    text = (
-        f"{pattern.text!r} is a glob, in which only * ? and [ ] mean something: /{pattern.text}/ is a regular"
-    )
+    text = f"{pattern.text!r} is a glob, where only * ? and [ ] are special: /{pattern.text}/ is a regular"
     plain = pattern.text.replace(".*", "[.]*")
     return f"{text} expression" + (
         f", and {plain} the glob without this notice" if plain != pattern.text else ""

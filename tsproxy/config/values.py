@@ -338,7 +338,7 @@ def secret_file(text: str) -> SecretFile:
 def token(text: str) -> Secret:
     """A secret that an HTTP header can carry."""
     if not text.isascii() or not text.isprintable() or " " in text or not text:
-        raise ValueError("printable ASCII without blanks, such as the output of openssl rand -hex 32")
+        raise ValueError("printable ASCII without spaces, such as the output of openssl rand -hex 32")
     return Secret(text)
 
 

@@ -41,5 +41,5 @@ def by_offset(max_offset_ms: int, offset: Offset | None) -> Finding:
         f"{offset.error_ms / 1000:,.1f} s; clock.max_offset is {duration_text(max_offset_ms)})"
     )
     if offset.is_surely_beyond(max_offset_ms):
-        return CLOCK.problem(text, "compare `date -u` here and on the brokers, and repair the time service")
+        return CLOCK.problem(text, "compare `date -u` here and on the brokers, and fix the time service")
     return CLOCK.ok(text)

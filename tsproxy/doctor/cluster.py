@@ -111,7 +111,7 @@ def _is_login(config: Config, server: Server) -> bool:
 def _advice(config: Config, server: Server) -> str:
     listener = own_listener(server.address, config.listeners)
     if listener is not None:
-        return f"that is where this proxy's own listener {listener!r} listens: name the brokers instead"
+        return f"this proxy's own listener {listener!r} listens there: name the brokers instead"
     return (
         "is the broker running, may this machine connect to that port (firewall), and does the port speak as "
         "upstream.tls says: TLS by a certificate of that authority (ca), or plain text without the section?"

@@ -47,8 +47,8 @@ class Reason(StrEnum):
     TOO_FAR_AHEAD = (
         "too_far_ahead",
         "too far ahead",
-        "timestamps lie too far in the future",
-        "check the producer's clock and how it makes event times",
+        "timestamps are too far in the future",
+        "check the producer's clock and how it sets event times",
         Trait.AHEAD,
         Trait.OF_SIZE,
     )
@@ -95,8 +95,8 @@ class Reason(StrEnum):
     INVALID_CRC = (
         "invalid_crc",
         "damaged",
-        "batches damaged on their way",
-        "look at the network and the client's memory; the producer tries again",
+        "batches damaged in transit",
+        "check the network and the client's memory; the producer retries",
     )
     INVALID_OFFSET_OR_SEQUENCE = (
         "invalid_offset_or_sequence",
@@ -120,7 +120,7 @@ class Reason(StrEnum):
         "jump_ahead",
         "jump ahead",
         "timestamps jump far ahead of the newest one before them in their partition",
-        "check the producer's clock and how it makes event times",
+        "check the producer's clock and how it sets event times",
         Trait.OF_SIZE,
     )
     """The reason of no rule of tsproxy's own any more. A custom rule may name it."""

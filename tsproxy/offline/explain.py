@@ -12,7 +12,7 @@ from tsproxy.policy.explain import Explanation
 _FATES: Final = {
     Mode.ENFORCE: "rejected",
     Mode.AUDIT: "forwarded, and counted as what would be rejected",
-    Mode.OFF: "forwarded without a look",
+    Mode.OFF: "forwarded without a verdict",
 }
 _RULES: Final = {
     TOPIC_LIMITS: "none; the topic's own limits decide",
@@ -55,7 +55,7 @@ def _lines(found: Explanation, timestamp_ms: int, now_ms: int) -> Iterator[tuple
         yield "waiver", f"{found.waiver.name} ({found.waiver.place}), until {instant(found.waiver.until_ms)}"
     yield "mode", policy.mode.value
     if policy.mode is not Mode.OFF:
-        unknown = "not known here, and the broker's business; --before and --after say them"
+        unknown = "unknown (no broker was asked); pass --before and --after"
         yield "limits", _limits(policy.limits) if policy.limits else unknown
     yield "fate", _fate(found)
     if found.rejection:

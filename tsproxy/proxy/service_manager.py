@@ -50,7 +50,7 @@ class ServiceManager:
     def ready(self) -> None:
         """Clients are accepted."""
         self._is_ready = True
-        self._tell("READY=1", "STATUS=clients are let in")
+        self._tell("READY=1", "STATUS=clients are accepted")
 
     def waiting(self) -> None:
         """The proxy runs, but has found no broker yet, so it accepts no clients."""
@@ -70,7 +70,7 @@ class ServiceManager:
         """The proxy stops. `stop_ms`: how long delay and drain may take."""
         self._is_stopping = True
         time_us = (stop_ms + GRACE_MS) * 1000
-        self._tell("STOPPING=1", f"EXTEND_TIMEOUT_USEC={time_us}", "STATUS=lets running requests finish")
+        self._tell("STOPPING=1", f"EXTEND_TIMEOUT_USEC={time_us}", "STATUS=draining")
 
     async def beat(self, is_alive: Callable[[], bool] = lambda: True) -> None:
         """Report that the event loop runs, as long as it does and `is_alive` is true. Returns if there is no

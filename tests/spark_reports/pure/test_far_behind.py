@@ -80,5 +80,5 @@ def test_a_limit_that_somebody_set_in_audit_is_a_rule_as_ever():
 
 def test_far_behind_without_a_unit_is_not_put_down_to_the_topics_limit():
     advice = words.advice_if_counted("candidate", "too_old", None)
-    assert advice.cause == "timestamps lie far behind the clock"
+    assert advice.cause == "timestamps are far behind the clock"
     assert words.advice_if_counted("week", "too_old", None).cause == "timestamps are older than the limit"

@@ -41,7 +41,7 @@ def test_each_topic_with_three_producers_has_a_page_that_the_days_page_links():
         ),
         (
             *(TOPIC, "Orders", "kiosk-clock"),
-            *(("Timestamps lie too far in the future", "kiosk-clock"), "billing-nightly"),
+            *(("Timestamps are too far in the future", "kiosk-clock"), "billing-nightly"),
         ),
     ],
 )

@@ -158,7 +158,7 @@ class UpstreamTls:
 @dataclass(frozen=True, slots=True)
 class Upstream:
     bootstrap_servers: tuple[Address, ...] = live(
-        ADDRESS, "The brokers to begin with; the others are discovered.", many=True
+        ADDRESS, "Bootstrap servers; the other brokers are discovered.", many=True
     )
     tls: UpstreamTls | None = section(
         UpstreamTls, optional="Connections to brokers use TLS if this section is present, even as `{}`."

@@ -92,7 +92,7 @@ def _ahead(newest_ms: int, retention: Retention | None) -> Hazard:
         if retention.retention_bytes is not None:
             meanings.append(f"unless they exceed retention.bytes ({retention.retention_bytes:,})")
     elif retention.deletes:
-        meanings.append("kept for ever anyway: retention.ms is unlimited")
+        meanings.append("kept forever anyway: retention.ms is unlimited")
     if retention.compacts and retention.min_compaction_lag_ms:
         clean_from_ms = min(newest_ms + retention.min_compaction_lag_ms, LONG_MAX)
         meanings.append(

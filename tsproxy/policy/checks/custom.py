@@ -20,7 +20,7 @@ def rules_are_kept(context: BatchContext) -> Reject | None:
     if found is None:
         return None
     if found.failure is not None:
-        text = f"The proxy's rule {context.policy.rule} failed, and rejects what it cannot judge"
+        text = f"The proxy's rule {context.policy.rule} raised an error, so the batch was rejected"
         return Reject(ErrorCode.INVALID_RECORD, context.policy.helped(text), Reason.CUSTOM_RULE, detail=text)
     times, now_ms = context.reader.read_records().timestamps_ms, context.now_ms
     reason = found.rule.reason

@@ -93,11 +93,11 @@ def _state(report: Report, warnings: Sequence[str], bad: Sequence[Sender]) -> tu
     now = [each for each in lately if not each.is_only_counted]
     parts = []
     if now:
-        parts.append(f"{_producers(now)} sent bad times in the last 5 minutes")
+        parts.append(f"{_producers(now)} sent bad timestamps in the last 5 minutes")
     elif lately:
-        parts += ["nothing rejected in the last 5 minutes", f"{_producers(lately)} only counted"]
+        parts += ["nothing rejected in the last 5 minutes", f"records of {_producers(lately)} only counted"]
     else:
-        parts.append("no bad times in the last 5 minutes")
+        parts.append("no bad timestamps in the last 5 minutes")
     about_times = ", ".join(parts)
     if warnings:
         return _Kind.warned, f"{_capital(_first(warnings).removesuffix('.'))}. {_capital(about_times)}"
@@ -149,7 +149,7 @@ def _counts(families: Families) -> Markup:
     records, of_bytes = "tsproxy_records_total", "tsproxy_bytes_total"
     rejected = count(records, verdict="rejected") + count(records, verdict="broker_rejected")
     settled = count(records) - count(records, verdict=SENT_AGAIN)
-    held = f"{_size(count('tsproxy_buffered_bytes'))} held for them"
+    held = f"{_size(count('tsproxy_buffered_bytes'))} buffered"
     dropped = f"{shown('tsproxy_decisions_dropped_total')} dropped"
     share = f"{100 * rejected / settled:.2g}%" if rejected else ""
     cards = (
@@ -169,9 +169,9 @@ def _counts(families: Families) -> Markup:
 
 def _senders(bad: Sequence[Sender], now_ms: int) -> Markup:
     entries = [_sender(each, now_ms) for each in bad]
-    nobody = element("p", "Nobody since this proxy started.", class_="soft")
+    nobody = element("p", "None since this proxy started.", class_="soft")
     body = element("ol", *entries, class_="senders") if entries else nobody
-    return element("section", element("h2", "Who sends bad times"), body, id="offenders")
+    return element("section", element("h2", "Producers with bad timestamps"), body, id="offenders")
 
 
 def _sender(sender: Sender, now_ms: int) -> Markup:
@@ -214,7 +214,7 @@ def _refused(rows: Sequence[Mapping[str, Any]]) -> Markup | None:
         "section",
         element("h2", f"Kafka 4 refuses {many(len(clients), 'client')}"),
         element(
-            "p", "They use versions of the protocol that Kafka 4 does not take (KIP-896).", class_="soft"
+            "p", "They use versions of the protocol that Kafka 4 does not accept (KIP-896).", class_="soft"
         ),
         element("ul", *(element("li", use_text(row)) for row in rows)),
     )

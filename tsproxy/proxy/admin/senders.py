@@ -56,8 +56,8 @@ class Sender:
             text = "timestamps are 0: a time that was never set"
             return text, "set the event's time, or send no timestamp"
         if _is_far_behind(key):
-            advice = "an old archive? Else look at unit and clock of the producer"
-            return "timestamps lie far behind the clock", advice
+            advice = "an old archive? If not, check the producer's unit and clock"
+            return "timestamps are far behind the clock", advice
         if key.reason:
             return Reason(key.reason).cause, Reason(key.reason).fix
         return _error_name(key.error_code), "look up the error code in Kafka's documentation"

@@ -450,7 +450,7 @@ class Cluster:
 
     def _forget(self, why: str) -> None:
         """Another cluster answers: limits and ids of topics are the former one's. Read all of them anew."""
-        self._changed = (self._clock.monotonic_ms(), f"{why}: see whether somebody meant that")
+        self._changed = (self._clock.monotonic_ms(), f"{why}: check whether this was intended")
         CLUSTER_CHANGED(text=why, advice="clients that are connected to the former one stay there")
         self._links.set_brokers({})
         self._topics, self._topic_ids = Topics(), TopicIds()
@@ -584,7 +584,7 @@ class Cluster:
         if listener is None:
             return ""
         return (
-            f" (that is where this proxy's own listener {listener!r} listens: "
+            f" (this proxy's own listener {listener!r} listens there: "
             "upstream.bootstrap_servers must name the brokers)"
         )
 
@@ -612,8 +612,8 @@ class Cluster:
 
     def _what_follows(self) -> str:
         if self._facts.brokers:
-            return "tried again for ever; brokers that are known are still tried for each client"
-        return "tried again for ever; clients are not let in before a broker has answered"
+            return "retried forever; brokers that are known are still tried for each client"
+        return "retried forever; no client is accepted until a broker has answered"
 
 
 def _denied_text(upstream: Upstream) -> str:

@@ -132,7 +132,7 @@ class BrokerLink:
             f"no answer to clients and to the proxy for {HANG_CHECK_S:g} s",
             node_id=self._node_id,
             address=str(self.address),
-            advice="see whether the broker hangs; if it runs, look at its load and its disk",
+            advice="check whether the broker hangs; if it runs, check its load and its disk",
         )
 
     def _end_hang_check(self) -> None:

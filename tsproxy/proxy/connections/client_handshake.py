@@ -121,7 +121,7 @@ async def _behind_load_balancer(
     that is not trusted, since such a peer could choose the address that rules match."""
     if not is_in(peer.client_address, proxy_protocol.trusted):
         connection.close()
-        text = f"{peer.client_address} is not among the load balancer's (listeners[].proxy_protocol.from)"
+        text = f"{peer.client_address} is not the load balancer's (listeners[].proxy_protocol.from)"
         raise HandshakeError(ProxyReason.PROXY_HEADER_REJECTED, peer, text)
     try:
         async with asyncio.timeout_at(patience.ends_s):
@@ -223,6 +223,6 @@ def _principal(handshake: ssl.SSLObject, listener: Listener) -> str | None:
                 raise DecodeError(
                     f"a subject of {len(subject)} characters, at most {MAX_SUBJECT} are allowed"
                 )
-            raise DecodeError(f"no rule of tls.principal_mapping takes the subject {bounded(subject)!r}")
+            raise DecodeError(f"no rule of tls.principal_mapping matches the subject {bounded(subject)!r}")
         found.add(principal)
     return found.pop() if len(found) == 1 else None

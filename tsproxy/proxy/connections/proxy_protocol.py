@@ -50,7 +50,7 @@ def read_head(data: bytes) -> Head:
         raise DecodeError(f"a PROXY protocol header with version {version}, command {command}")
     length = int.from_bytes(data[14:16], "big")
     if length > MAX_BYTES:
-        raise DecodeError(f"a PROXY protocol header of {length} bytes, at most {MAX_BYTES} are taken")
+        raise DecodeError(f"a PROXY protocol header of {length} bytes, at most {MAX_BYTES} are allowed")
     return Head(command, data[13], length)
 
 

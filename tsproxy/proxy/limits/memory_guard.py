@@ -23,7 +23,7 @@ STEP_BYTES: Final = 4 << 20
 _CALM_READINGS: Final = 300
 """The log says that memory is free again after so many readings below all marks."""
 _STEPS: Final = ("", "no more clients are accepted", "clients are not read", "connections are closed")
-_IN_VAIN: Final = "closing connections was in vain: clients are served, and new ones rejected"
+_IN_VAIN: Final = "closing connections did not help: clients are served, and new ones rejected"
 
 
 class MemoryGuard:

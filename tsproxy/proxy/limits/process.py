@@ -37,7 +37,7 @@ class ProcessLimits:
         """The limit's key and value, and where the value comes from if it is not the configured one."""
         if limit is not Limit.CONNECTIONS:
             return f"limits.{limit}"
-        why = ", as few as the system's limit of file descriptors allows: raise LimitNOFILE or ulimit -n"
+        why = ", lowered to what the limit of file descriptors allows: raise LimitNOFILE or ulimit -n"
         return f"limits.{limit}: {self._limits.connections:,}{why if self._is_lowered else ''}"
 
     def join(self, connection: MonitoredConnection, address: str) -> None:

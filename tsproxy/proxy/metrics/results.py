@@ -62,7 +62,7 @@ class Result(Enum):
         "broker_silent",
         0.1,
         "does not answer",
-        "see whether the broker hangs, and whether it limits the rate of new connections "
+        "check whether the broker hangs, and whether it limits the rate of new connections "
         "(max.connection.creation.rate; all clients have the proxy's address)",
     )
     LOGIN_FAILED = (

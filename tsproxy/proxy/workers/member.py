@@ -108,7 +108,7 @@ class Member:
             except OSError as error:  # no process or descriptor available: perhaps later
                 status, self._failure = 1, f"worker {self.number} cannot be started: {error.strerror}"
             end = self._failure or f"worker {self.number} ended: {_status_text(status)}"
-            self._latest = _not_ready(f"{end.removeprefix(f'worker {self.number} ')}, and is started anew")
+            self._latest = _not_ready(f"{end.removeprefix(f'worker {self.number} ')}, and is restarted")
             if self._stopping.is_set():
                 if status not in _ORDERLY:
                     raise StartError(end)
@@ -156,7 +156,7 @@ class Member:
         if not self.hangs or was_known:
             return
         self._failure = f"worker {self.number} hung and was killed"
-        advice = "it is killed and started anew"
+        advice = "it is killed and restarted"
         WORKER_HANGS(worker=self.number, pid=process.pid, advice=advice)
         if process.returncode is None:
             process.kill()
