@@ -17,7 +17,7 @@ from tsproxy.session.effects import SessionCounter
 ROOT = Path(__file__).parents[2]
 METRICS = ROOT / "tsproxy" / "proxy" / "metrics"
 CONSTRUCTORS = re.compile(r"(Counter|Gauge|Histogram|Summary|Info|Enum|Untyped)(MetricFamily)?|Metric")
-ROWS = rows_of("reference/metrics.md", "metric", "type, unit", "meaning", "what to do with it")
+ROWS = rows_of("reference/metrics.md", "metric", "type, unit", "meaning, and what to do with it")
 CONSTANTS = {name: row for name, row in vars(catalogue).items() if isinstance(row, Described)}
 
 

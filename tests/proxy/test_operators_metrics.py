@@ -54,7 +54,7 @@ def assert_is_in_the_catalogue(scrape):
         labels = {frozenset(sample.labels.keys() - {"le"}) for sample in family.samples}
         assert labels <= {frozenset(row.labels)}
         found[row.name] = len(family.samples)
-    rows = rows_of("reference/metrics.md", "metric", "type, unit", "meaning", "what to do with it")
+    rows = rows_of("reference/metrics.md", "metric", "type, unit", "meaning, and what to do with it")
     from_start = {metric.split("`")[1] for metric, *_ in rows if not metric.endswith("†")}
     assert len(from_start) > 20
     assert {name for name in from_start if not found.get(name)} == set()
