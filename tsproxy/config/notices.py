@@ -25,13 +25,11 @@ from tsproxy.config.settings.policy import AFTER, BEFORE
 from tsproxy.config.values import instant_text
 from tsproxy.model.addresses import ip_or_none
 from tsproxy.model.policy import (
-    REPAIRING,
     SETTINGS,
     Choice,
     Inspect,
     LimitsFrom,
     Match,
-    Mode,
     OnViolation,
     Policy,
     Rule,
@@ -40,8 +38,6 @@ from tsproxy.model.policy import (
 from tsproxy.policy.resolve import is_internal
 from tsproxy.policy.review import allowances, avoidable_rules, claims_of
 
-_CHANGE_OR_COPY: Final = (True, Choice.STAMP, *REPAIRING)
-"""Values with which a setting changes or copies a batch. Only the mode `enforce` does either."""
 _NEEDS_FEW_RECORDS: Final = frozenset({"keep_original_time", "extended_timestamps", "inspect_compressed"})
 """The settings with which compressed batches may stay unread, whatever their value."""
 _SHELL_VARIABLE: Final = re.compile(r"\$[A-Z_][A-Z0-9_]*|%[A-Z_][A-Z0-9_]*%")
@@ -56,7 +52,6 @@ def notices(config: Config, now_ms: int) -> tuple[Problem, ...]:
     avoidable = {rule.name: other for rule, other in avoidable_rules(policy)}
     first: dict[Match, Rule] = {}
     for parsed, rule in zip(section["rules"], policy.rules, strict=True):
-        found += _unused_settings(parsed, rule, policy.defaults)
         found += _inspected(parsed, rule.settings, policy)
         found += _never_reached(parsed, rule, first)
         if rule.name in allowed:
@@ -140,34 +135,17 @@ def _unused_defaults(parsed: Parsed, policy: Policy) -> Iterator[Problem]:
             if parsed[name] is not None:
                 text = "is not used: topics set the limits (limits_from: broker); set limits_from: stricter"
                 yield parsed.problem(text, name)
-    yield from _nothing_to_keep(parsed, policy.defaults, policy.defaults)
-
-
-def _unused_settings(parsed: Parsed, rule: Rule, defaults: RuleSettings) -> Iterator[Problem]:
-    mode = rule.settings.mode
-    if mode not in (Mode.AUDIT, Mode.OFF):
-        yield from _nothing_to_keep(parsed, rule.settings, defaults)
-        return
-    for name in SETTINGS:
-        if getattr(rule.settings, name) in _CHANGE_OR_COPY:
-            text = f"has no effect: the rule's mode is {mode}, and only enforce changes or copies records"
-            yield parsed.problem(text, name)
 
 
 def _inspected(parsed: Parsed, settings: RuleSettings, policy: Policy) -> Iterator[Problem]:
-    """Notices about settings that leave compressed batches unread, although other settings need every record,
-    or although the limits are not the broker's."""
+    """A notice if compressed batches stay unread although the limits are not the broker's."""
     defaults = policy.defaults
     if (settings.inspect_compressed or defaults.inspect_compressed) is not Inspect.ADAPTIVE:
         return
     given = {name: getattr(settings, name) or getattr(defaults, name) for name in SETTINGS}
-    needed = next((name for name, value in given.items() if _needs_every_record(name, value)), None)
-    if needed is not None:
-        if settings.inspect_compressed is not None:
-            key = "rule" if needed == "custom_rules" else needed
-            text = f"has no effect: {key} needs every record, so every compressed batch is read"
-            yield parsed.problem(text, "inspect.compressed")
-    elif settings.before or settings.after or settings.preset or policy.limits_from is not LimitsFrom.BROKER:
+    if any(_needs_every_record(name, value) for name, value in given.items()):
+        return
+    if settings.before or settings.after or settings.preset or policy.limits_from is not LimitsFrom.BROKER:
         text = (
             "leaves most compressed batches unread, and the limits are not the broker's: a bad record that "
             "the header does not show may be stored; set all, or give the topic these limits"
@@ -203,14 +181,6 @@ def _avoidable(parsed: Parsed, other: Rule | None) -> Problem:
         "rule if it need not log in; make the rule without principals the strict one, and allow by name"
     )
     return parsed.problem(text, "match.principals")
-
-
-def _nothing_to_keep(parsed: Parsed, settings: RuleSettings, defaults: RuleSettings) -> Iterator[Problem]:
-    is_stamped = (settings.no_timestamp or defaults.no_timestamp) is Choice.STAMP
-    is_repaired = (settings.on_violation or defaults.on_violation) in REPAIRING
-    if parsed["keep_original_time"] and not (is_stamped or is_repaired):
-        text = "has no effect: nothing is changed; set on_violation: repair or stamp, or no_timestamp: stamp"
-        yield parsed.problem(text, "keep_original_time")
 
 
 def _never_reached(parsed: Parsed, rule: Rule, first: dict[Match, Rule]) -> Iterator[Problem]:
