@@ -1,13 +1,8 @@
-"""Custom rules in a running proxy: measured, and loaded once."""
-
-import sys
-from dataclasses import replace
+"""Custom rules in a running proxy are measured."""
 
 import pytest
 import structlog
 
-from tests.config.files import SMALLEST, config_of
-from tests.e2e.test_policy import CUSTOM_RULE
 from tsproxy.model.custom_rule import CustomRule, OnError
 from tsproxy.model.policy import Match, Policy, Rule, RuleSettings
 from tsproxy.policy.custom_rules import bounds_of, consult
@@ -31,10 +26,6 @@ def policy_of(rule):
     return Policy(rules=(Rule("odd", Match(), RuleSettings(custom_rules=(CustomRule("own", rule),))),))
 
 
-def configured(rule):
-    return replace(config_of(SMALLEST), policy=policy_of(rule))
-
-
 def timed(watch, rule):
     [wrapped] = watch.timed(policy_of(rule)).rules[0].settings.custom_rules
     return wrapped
@@ -42,7 +33,7 @@ def timed(watch, rule):
 
 @pytest.fixture
 def watch():
-    return CustomRuleWatch(configured(Odd()))
+    return CustomRuleWatch()
 
 
 def logged(call, *arguments):
@@ -92,18 +83,3 @@ def test_a_rule_is_slow_by_its_mean(watch):
     assert (line["event"], line["name"], line["batches"]) == ("rule_slow", "own", 2)
     assert (line["mean_ms"], line["longest_ms"]) == (2.0, 3.0)
     assert logged(watch.log_slow) == []
-
-
-def test_changed_code_is_reported_at_a_reload_and_stays_as_it_was(tmp_path, monkeypatch):
-    file = tmp_path / "rule_on_disk.py"
-    file.write_text(CUSTOM_RULE)
-    monkeypatch.syspath_prepend(tmp_path)
-    config = configured(__import__("rule_on_disk").InOrder())
-    watch = CustomRuleWatch(config)
-    assert logged(lambda: watch.apply(config)) == []
-    file.write_text(CUSTOM_RULE + "# new")
-    [line] = logged(lambda: watch.apply(config))
-    assert (line["event"], line["name"], line["file"]) == ("rule_code_changed", "own", str(file))
-    file.unlink()
-    assert logged(lambda: watch.apply(config)) == []
-    del sys.modules["rule_on_disk"]

@@ -115,7 +115,6 @@ WAIVER_ENDS_SOON: Final = warning("waiver_ends_soon", "waiver", "owner", "reason
 WAIVER_ENDED: Final = warning("waiver_ended", "waiver", "owner", "reason", "place")
 RULE_FAILED: Final = warning("rule_failed", *_SESSION, "rule", "name", "error", "fail", "topic", "suppressed")
 RULE_SLOW: Final = warning("rule_slow", "name", "batches", "mean_ms", "longest_ms")
-RULE_CODE_CHANGED: Final = warning("rule_code_changed", "name", "file", "advice")
 RECORD_FAR_AHEAD: Final = warning(
     "record_far_ahead",
     *_SESSION,

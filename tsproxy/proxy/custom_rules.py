@@ -1,24 +1,16 @@
-"""Measures custom rules, and notices that the code of one has changed: `CustomRuleWatch`.
+"""Measures custom rules: `CustomRuleWatch`.
 
 A custom rule runs on the event loop, so a slow one delays all clients. The core reads no clock, so the rules
 are wrapped here, before sessions get them.
-
-Python does not load a module twice. A rule whose file has changed stays as it was until a restart, and the
-log says so at each reload.
 """
 
 import asyncio
-import sys
 from collections.abc import Iterable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
-from hashlib import sha256
-from pathlib import Path
 from time import perf_counter
 from typing import Any, Final
 
-from tsproxy.config.settings import Config
-from tsproxy.log_events.catalogue import RULE_CODE_CHANGED, RULE_SLOW
+from tsproxy.log_events.catalogue import RULE_SLOW
 from tsproxy.model.custom_rule import CustomRule, RuleContext, TimestampRule
 from tsproxy.model.policy import Policy, Rule
 from tsproxy.proxy.metrics.catalogue import RULE_SECONDS
@@ -45,12 +37,11 @@ class _Calls:
 
 
 class CustomRuleWatch:
-    """The custom rules of one configuration."""
+    """The calls of custom rules since the last look, and a histogram of all."""
 
-    def __init__(self, config: Config) -> None:
+    def __init__(self) -> None:
         self.histogram = RULE_SECONDS.histogram(_BUCKETS)
         self._calls: dict[str, _Calls] = {}
-        self._loaded = _code_of(config.policy)
 
     def timed(self, policy: Policy) -> Policy:
         """The same policy. Each call of a custom rule is measured."""
@@ -82,12 +73,6 @@ class CustomRuleWatch:
                     longest_ms=round(1000 * each.longest_s, 3),
                 )
 
-    def apply(self, config: Config) -> None:
-        code = _code_of(config.policy)
-        for name, now in code.items():
-            if self._loaded.setdefault(name, now) != now:
-                RULE_CODE_CHANGED(name=name, file=now[0], advice="restart to load it")
-
 
 class _Timed:
     """A custom rule that reports how long each call takes. Everything else is the rule's own."""
@@ -106,14 +91,3 @@ class _Timed:
             yield from self.__wrapped__.culprits(timestamps_ms, context)
         finally:
             self._watch.called(self._name, perf_counter() - start_s)
-
-
-def _code_of(policy: Policy) -> dict[str, tuple[str, bytes]]:
-    """The file of each custom rule that has one, and a hash of its content now."""
-    found: dict[str, tuple[str, bytes]] = {}
-    for custom in (each for rule in policy.rules for each in rule.settings.custom_rules):
-        file = getattr(sys.modules.get(type(custom.rule).__module__), "__file__", None)
-        with suppress(OSError):  # in an archive, or gone
-            if file is not None:
-                found[custom.name] = file, sha256(Path(file).read_bytes()).digest()
-    return found

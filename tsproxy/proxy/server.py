@@ -108,7 +108,7 @@ class Proxy:
         self._stopping: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self.metrics.rules.know(config.policy)
         self._certificates = certificates = Certificates(config, self.metrics, clock)
-        self._custom_rules = CustomRuleWatch(config)
+        self._custom_rules = CustomRuleWatch()
         tls = certificates.upstream.current if certificates.upstream else None
         self._recorder = recorder_of(
             config, tls, self.metrics, clock, self._drain_totals, lambda: self._sanity.time_for_ages()
@@ -225,7 +225,7 @@ class Proxy:
             Part("connections", run=guard.run, apply=guard.apply, warnings=guard.warnings),
             Part("own login", run=self._offers.run, apply=self._offers.apply),
             Part("metrics", run=waivers.watch, apply=waivers.apply),
-            Part("metrics", run=custom.watch, apply=custom.apply, metrics=custom.histogram),
+            Part("metrics", run=custom.watch, metrics=custom.histogram),
             *(Part("listeners", apply=listener.apply) for listener in self._listeners),
             Part("metrics", run=Sampler(self._relays).run),
             Part("metrics", run=lag.run, metrics=lag.histogram),
