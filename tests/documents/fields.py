@@ -6,7 +6,7 @@ from tsproxy.decisions.fields import FIELDS, EventName, Field
 def reference() -> str:
     """One row for each field. The column `lines` names the events that have it, with `?` if only some of
     their lines do."""
-    head = ["field", "type", "lines", "meaning"]
+    head = ["field, type", "lines", "meaning"]
     rows = [head, ["---"] * len(head), *map(_row, FIELDS)]
     return "".join(f"| {' | '.join(row)} |\n" for row in rows)
 
@@ -14,7 +14,7 @@ def reference() -> str:
 def _row(field: Field) -> list[str]:
     choices = f" ({', '.join(f'`{choice}`' for choice in field.choices)})" if field.choices else ""
     since = f" (since version {field.since})" if field.since > 1 else ""
-    return [f"`{field.name}`", field.type.value, _lines(field), f"{field.meaning}{choices}{since}"]
+    return [f"`{field.name}` {field.type.value}", _lines(field), f"{field.meaning}{choices}{since}"]
 
 
 def _lines(field: Field) -> str:
