@@ -63,6 +63,7 @@ def made(spark: "SparkSession", publication: Publication, source: "Source") -> R
             known = rollup.known(spark, publication.rollup, week_before, last)
             before = kept_days.read_week(spark, publication.rollup, first, last)
         found, processes = sums.day(), {} if known is None else sums.processes
+    found = found if publication.has_addresses else found.without_addresses()
     if publication.rollup is not None and first == last:
         files.write(spark, f"{publication.rollup}/{day.FOLDER}", f"{last}.json", day.to_text(found, now_ms))
     report, everybody, facts = publication.completed(found, now_ms, known, before, processes)

@@ -21,7 +21,7 @@ from spark_reports.render import teams as team_files
 from spark_reports.report import files, history, kept_days, links, owners, teams
 from spark_reports.report.history import DayFacts
 from spark_reports.report.owners import Owners
-from spark_reports.report.shape import DayOfTrend, Report, without_addresses
+from spark_reports.report.shape import DayOfTrend, Report
 from spark_reports.report.shape_for_readers import Links
 from spark_reports.report.trend import ClientDay
 
@@ -216,7 +216,6 @@ class Publication:
         known_owners = self.owners if isinstance(self.owners, Owners) else None
         made = tables.collect(day, self.top, known, known_owners)
         report = assemble.assemble(made, day.first, day.last, now_ms)
-        report = report if self.has_addresses else without_addresses(report)
         everybody = assemble.everybody(report, made) if "csv" in self.formats else report
         if known_owners is not None:
             report = owners.assigned(report, known_owners, made.clients, made.watched, made.all_repaired)

@@ -43,6 +43,7 @@ def run(options: argparse.Namespace) -> int:
 
     week_before = day - timedelta(days=DAYS_BEFORE)
     found, now_ms = stored.day(publication.rollup, day)
+    found = found if publication.has_addresses else found.without_addresses()
     known = list(stored.producers(publication.rollup, week_before, day))
     before = stored.days(publication.rollup, week_before, day + timedelta(days=1))
     report, everybody, _ = publication.completed(found, now_ms, known, before, {})

@@ -4,9 +4,9 @@ Everything that comes after is plain Python: the tables (`tables`), the report (
 """
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
-from typing import Final
+from typing import Final, Self
 
 from spark_reports.log.completeness import Evidence
 from spark_reports.log.grouping import Rows
@@ -36,6 +36,14 @@ class Day:
     """`transforms.in_force`."""
     refused: Rows
     """`transforms.refused_by_kafka_4`."""
+
+    def without_addresses(self) -> Self:
+        """The day without clients' addresses, and without texts of unusable lines, which may have some."""
+        examples, refused = (
+            [{**row, "client_address": None} for row in rows] for rows in (self.examples, self.refused)
+        )
+        log = replace(self.evidence, files=[{**row, "example": None} for row in self.evidence.files])
+        return replace(self, addresses=[], examples=examples, refused=refused, evidence=log)
 
 
 FOLDER: Final = "evidence"

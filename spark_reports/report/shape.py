@@ -453,14 +453,3 @@ class Report(TypedDict):
     cause_hours: list[CauseHours]
     """The kinds of causes of rejected records, always in the same order."""
     limits: list[Limits]
-
-
-def without_addresses(report: Report) -> Report:
-    """The report without clients' addresses, and without the texts of unusable lines, which may have some."""
-    log: LogQuality = {**report["log"], "quarantined_examples": []}
-    refused: list[RefusedClient] = [{**row, "client_address": None} for row in report["refused_by_kafka_4"]]
-    producers: list[Producer] = []
-    for each in report["producers"]:
-        examples: list[Example] = [{**example, "client_address": None} for example in each["examples"]]
-        producers.append({**each, "addresses": [], "examples": examples})
-    return {**report, "log": log, "producers": producers, "refused_by_kafka_4": refused}

@@ -2,21 +2,23 @@
 
 import json
 import re
+from dataclasses import replace
 from datetime import date
 from xml.etree import ElementTree
 
 import pytest
 
 from spark_reports.commands.publishing import Publication
-from spark_reports.render import html, markdown
+from spark_reports.log.completeness import Evidence
+from spark_reports.render import html, markdown, sheet
 from spark_reports.render import teams as render
 from spark_reports.render.owners import producer_id
-from spark_reports.report import files, links, teams
-from spark_reports.report.shape import without_addresses
+from spark_reports.report import day, files, links, owners, teams
 from tests.spark_reports import reports
+from tests.spark_reports.day import DAY_MS, MIDNIGHT_MS
 from tests.spark_reports.pure.test_html import TAGS, Page
 from tests.spark_reports.pure.test_owners import owned
-from tests.spark_reports.rolled import rejected, repaired, reported, row, watched
+from tests.spark_reports.rolled import day_of, rejected, repaired, reported, row, watched
 
 ATOM = "{http://www.w3.org/2005/Atom}"
 TWO = """
@@ -167,21 +169,32 @@ def test_the_feed_is_atom_with_an_entry_for_each_day_the_newest_first():
 
 
 def test_without_addresses_no_file_has_one():
-    """A log keeps them unless the proxy drops them, and not each reader of a report may see them."""
-    address = re.compile(r"10\.[0-9]+\.[0-9]+\.[0-9]+")
-    report = owned()
-    report["log"]["quarantined_examples"] = ["a.jsonl: not_json: 10.0.0.1"]
+    """A log keeps them unless the proxy drops them, and not each reader of a report may see them. The rollup
+    of such a report has none, too."""
     old = {"client_id": "old", "principal": None, "client_software": None, "client_address": "10.0.0.1"}
-    report["refused_by_kafka_4"] = [old | {"api": "Produce", "version_min": 0, "version_max": 2}]
-    for is_shown, each in ((True, report), (False, without_addresses(report))):
-        texts = [
-            html.render(each),
-            markdown.render(each),
-            files.to_json(each),
-            *folder(each, "Devices").values(),
-        ]
-        assert any(map(address.search, texts)) is is_shown
-        assert "sensor-gateway" in texts[0]
+    none = dict.fromkeys(("reason", "unit_guess", "client_software", "error_message"))
+    example = (
+        none | old | {"client_id": "late", "topic": "t", "partition": 0, "seq": 1, "now_ms": 1, "records": 1}
+    )
+    example |= {"ts": "2026-11-20T10:00:00.000Z", "bad_index": [0], "bad_ts": [5], "bad_records": 1}
+    example |= {"verdict": "rejected", "error_code": 32, "is_final": True}
+    counts = dict.fromkeys(("lines", "once", "duplicates", "unusable"), 1)
+    torn = counts | {"file": "a.jsonl", "problem": "not_json", "example": "10.0.0.1", "inside": 0}
+    made = replace(
+        day_of(rejected("late")),
+        addresses=[{"client_id": "late", "principal": None, "addresses": ["10.0.0.1"]}],
+        examples=[example],
+        refused=[old | {"api": "Produce", "version_min": 0, "version_max": 2}],
+        evidence=Evidence([], [], [torn]),
+    )
+    owner = owners.parse('[[owners]]\nteam = "Late"\nclient_ids = ["late"]', "owners.toml")
+    publication = Publication("out", ("csv",), owners=owner)
+    for is_shown, each in ((True, made), (False, made.without_addresses())):
+        report, everybody, _ = publication.completed(each, MIDNIGHT_MS + DAY_MS, None, {}, {})
+        texts = [html.render(report), markdown.render(report), files.to_json(report), sheet.render(everybody)]
+        texts += [day.to_text(each, 1), *folder(report, "Late").values()]
+        assert any("10.0.0.1" in text for text in texts) is is_shown
+        assert "late" in texts[0]
 
 
 def test_an_incomplete_day_says_that_its_counts_are_lower_bounds():
