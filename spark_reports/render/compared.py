@@ -4,7 +4,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from spark_reports.render.tables import Column, Columns, breakable, count, more, name, table
+from spark_reports.render.tables import (
+    CAUSE_AND_FIX,
+    Column,
+    Columns,
+    breakable,
+    count,
+    mistake,
+    more,
+    name,
+    table,
+)
 from spark_reports.report import words
 from spark_reports.report.shape import Change, RefusedClient, Report, Trend, WhatIf, WouldReject
 from spark_reports.report.what_if import KAFKA_4_AFTER_MS
@@ -113,34 +123,25 @@ WHAT_IF: Final[Columns[LimitRow]] = (
 )
 
 
-def watched(report: Report, rows: int) -> Markup:
-    """Records that rules in audit and the candidate limits would have rejected."""
-    _, found = words.far_behind(report["would_reject"])
-    if not found:
-        nothing = "No rule in audit, and no candidate limit, would have rejected anything more."
-        return element("p", nothing, class_="none")
-    totals = report["totals"]
-    return watched_table(found[:rows], totals["would_reject_records"], totals["would_reject_producers"])
-
-
-def far_behind(report: Report, rows: int) -> Markup | None:
-    """Likely mistakes that no rule rejects; None if there are none."""
-    found, _ = words.far_behind(report["would_reject"])
-    if not found:
+def behind_table(shown: Sequence[WouldReject], records: int) -> Markup | None:
+    """Likely mistakes that no rule rejects, and a sentence about the bad records that are left out of
+    `records`; None without any."""
+    if not shown:
         return None
-    records = report["totals"]["far_behind_records"]
-    return join(element("p", words.FAR_BEHIND, class_="soft"), behind_table(found[:rows], records))
-
-
-def behind_table(shown: Sequence[WouldReject], records: int) -> Markup:
-    """The rows, and a sentence about the bad records that are left out of `records`."""
     left = records - sum(row["bad_records"] for row in shown)
     text = f"And {words.many(left, 'more bad record')}, not listed."
-    return join(table(WATCHED, shown, "watched"), element("p", text, class_="more") if left else None)
+    return join(
+        element("p", words.FAR_BEHIND, class_="soft"),
+        table(WATCHED, shown, "watched"),
+        element("p", text, class_="more") if left else None,
+    )
 
 
-def watched_table(shown: Sequence[WouldReject], records: int, producers: int) -> Markup:
-    """The rows, and a sentence about those that are left out of `records` and `producers`."""
+def watched_table(shown: Sequence[WouldReject], records: int, producers: int) -> Markup | None:
+    """The records that rules in audit and the candidate limits would have rejected, and a sentence about
+    those that are left out of `records` and `producers`; None without any."""
+    if not shown:
+        return None
     left = not_listed(shown, records, producers)
     return join(table(WATCHED, shown, "watched"), element("p", left, class_="more") if left else None)
 
@@ -166,11 +167,7 @@ WATCHED: Final[Columns[WouldReject]] = (
     name("Producer", lambda row: words.short(words.client(row["client_id"])), "client"),
     name("Topic", lambda row: words.short(row["topic"], 60)),
     Column("Rule", lambda row: words.rule(row["rule"]) + words.waiver(row, ", waiver "), _counted_by),
-    Column(
-        "Cause",
-        lambda row: f"{row['cause']}: {row['fix']}",
-        lambda row: join(row["cause"], element("div", row["fix"], class_="soft")),
-    ),
+    mistake("Cause", CAUSE_AND_FIX),
     count("Batches", "batches"),
     count("Records", "records"),
     count("Bad", "bad_records"),

@@ -26,7 +26,8 @@ from spark_reports.render.document import document
 from spark_reports.render.tables import bullets
 from spark_reports.report import missing, words
 from spark_reports.report.headline import bad_and_good
-from spark_reports.report.shape import Report
+from spark_reports.report.shape import Repaired, Report, Totals, WouldReject
+from spark_reports.report.shape_for_readers import Team
 from tsproxy.model.markup import Markup, element, join
 
 MAX_BYTES: Final = 300_000
@@ -106,18 +107,12 @@ def _page(report: Report, rows: int) -> str:
             is_closed=True,
         ),
         Section("whatif", compared.what_if_title(report), compared.what_if(report), is_closed=True),
-        Section(
-            "watched",
-            "What rules in audit would reject: "
-            + compared.how_many(totals["would_reject_records"], totals["would_reject_producers"]),
-            compared.watched(report, rows),
-            is_closed=True,
-        ),
-        Section(
-            "behind",
-            "Far behind the clock: "
-            + compared.how_many(totals["far_behind_records"], totals["far_behind_producers"]),
-            compared.far_behind(report, rows),
+        *of_clients(
+            totals,
+            report["would_reject"],
+            report["repaired"],
+            totals["records_repaired"],
+            rows,
             is_closed=True,
         ),
         Section(
@@ -125,12 +120,6 @@ def _page(report: Report, rows: int) -> str:
             "Clients that Kafka 4 refuses by their protocol: "
             + words.many(len(words.clients(report["refused_by_kafka_4"])), "client"),
             compared.refused_by_kafka_4(report["refused_by_kafka_4"], rows),
-            is_closed=True,
-        ),
-        Section(
-            "repaired",
-            f"Repaired: {repaired.in_all(report)}",
-            repaired.repaired(report["repaired"][:rows], totals["records_repaired"]),
             is_closed=True,
         ),
         Section(
@@ -159,6 +148,34 @@ def _page(report: Report, rows: int) -> str:
         ),
     ]
     return page(report, report["headline"], _head(report), top, found)
+
+
+def of_clients(
+    counts: Totals | Team,
+    would_reject: Sequence[WouldReject],
+    repairs: Sequence[Repaired],
+    repaired_records: int,
+    rows: int,
+    *,
+    is_closed: bool = False,
+) -> list[Section]:
+    """The sections of clients whose records were not rejected: of all, or of a team."""
+    behind, watched = words.far_behind(would_reject)
+    asked = counts["would_reject_records"], counts["would_reject_producers"]
+    told = (
+        ("watched", "What rules in audit would reject", compared.how_many(*asked)),
+        ("behind", "Far behind the clock", words.many(counts["far_behind_records"], "record")),
+        ("repaired", "Repaired", compared.how_many(repaired_records, counts["repaired_producers"])),
+    )
+    contents = (
+        compared.watched_table(watched[:rows], *asked),
+        compared.behind_table(behind[:rows], counts["far_behind_records"]),
+        repaired.repaired(repairs[:rows], repaired_records),
+    )
+    return [
+        Section(name, f"{title}: {number}", content, is_closed)
+        for (name, title, number), content in zip(told, contents, strict=True)
+    ]
 
 
 def page(

@@ -5,7 +5,7 @@ People get the page that is theirs instead of a filter, which would need a scrip
 
 from collections.abc import Callable, Iterator, Sequence
 
-from spark_reports.render import compared, html, lists, navigation, owners, producers, repaired, talk
+from spark_reports.render import compared, html, lists, navigation, owners, producers, talk
 from spark_reports.render.html import Section
 from spark_reports.report import links, words
 from spark_reports.report.headline import rejected_records
@@ -26,8 +26,8 @@ def of_team(report: Report, team: Team) -> str:
     """The page of a team: its producers with their evidence and texts, and what would be rejected. Nothing on
     it is of another team, if `report` has the links of `report.teams.linked`."""
     own = [each for each in report["producers"] if each.get("team") == team["team"]]
-    behind, watched = words.far_behind([row for row in report["would_reject"] if row["team"] == team["team"]])
-    own_repaired = [row for row in report["repaired"] if row["team"] == team["team"]]
+    would_reject = [row for row in report["would_reject"] if row["team"] == team["team"]]
+    repaired = [row for row in report["repaired"] if row["team"] == team["team"]]
     would = compared.how_many(team["would_reject_records"], team["would_reject_producers"])
     name = words.team(team["team"])
     rejected = compared.how_many(team["rejected_records"], team["producers"])
@@ -36,25 +36,7 @@ def of_team(report: Report, team: Team) -> str:
     def sections(rows: int) -> list[Section]:
         return [
             *_of_producers(report, own, (team["producers"], team["rejected_records"]), rows, of_team=True),
-            Section(
-                "watched",
-                f"What would be rejected: {would}",
-                compared.watched_table(
-                    watched[:rows], team["would_reject_records"], team["would_reject_producers"]
-                )
-                if watched
-                else None,
-            ),
-            Section(
-                "repaired",
-                f"Repaired: {compared.how_many(team['repaired_records'], team['repaired_producers'])}",
-                repaired.repaired(own_repaired[:rows], team["repaired_records"]),
-            ),
-            Section(
-                "behind",
-                f"Far behind the clock: {words.many(team['far_behind_records'], 'record')}",
-                compared.behind_table(behind[:rows], team["far_behind_records"]) if behind else None,
-            ),
+            *html.of_clients(team, would_reject, repaired, team["repaired_records"], rows),
         ]
 
     proof = element("p", words.short(report["log"]["sentence"], 2_000), class_="soft")

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from spark_reports.render.compared import how_many
-from spark_reports.render.tables import Column, Columns, count, name, table
+from spark_reports.render.tables import CAUSE_AND_FIX, Column, Columns, count, mistake, name, table
 from spark_reports.report import words
 from spark_reports.report.shape import Repaired, Report
 from tsproxy.model.markup import Markup, element, join
@@ -12,11 +12,7 @@ from tsproxy.model.markup import Markup, element, join
 COLUMNS: Final[Columns[Repaired]] = (
     name("Producer", lambda row: words.short(words.client(row["client_id"])), "client"),
     name("Rule", lambda row: words.rule(row["rule"])),
-    Column(
-        "Cause",
-        lambda row: f"{row['cause']}: {row['fix']}",
-        lambda row: join(row["cause"], element("div", row["fix"], class_="soft")),
-    ),
+    mistake("Cause", CAUSE_AND_FIX),
     Column("Since", lambda row: row["first_ts"][11:16]),
     count("Topics", "topics"),
     count("Records", "records"),

@@ -63,6 +63,20 @@ def breakable(name: str) -> Markup:
     return join(first, *[join(raw("<wbr>"), other) for other in others])
 
 
+CAUSE_AND_FIX: Final = itemgetter("cause", "fix")
+
+
+def mistake(head: str, of: Callable[[Row], tuple[str, str]]) -> Column[Row]:
+    """A column of causes, each with what to do below it."""
+    return Column(
+        head,
+        lambda row: ": ".join(of(row)),
+        lambda row: join(
+            words.sentence(of(row)[0]), element("div", words.sentence(of(row)[1]), class_="soft")
+        ),
+    )
+
+
 def of_cells(*heads: str) -> Columns[Sequence[Any]]:
     """The columns of rows that are their cells."""
     return [Column(head, itemgetter(place)) for place, head in enumerate(heads)]

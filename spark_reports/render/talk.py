@@ -9,11 +9,12 @@ from operator import itemgetter
 from typing import Final
 
 from spark_reports.render import owners
-from spark_reports.render.tables import Column, Columns, name, table
+from spark_reports.render.tables import Column, Columns, mistake, name, table
 from spark_reports.report import words
 from spark_reports.report.shape import Producer, Report, WouldReject
 from tsproxy.model.markup import Markup, element, join
 
+WHAT_TO_DO: Final = "Mistake, and what to do"
 _FIRST: Final = 5
 _FIRST_ON_PHONES: Final = 3
 """The rows of the first screen. The style sheet hides the others on narrow screens."""
@@ -90,14 +91,7 @@ def _part(producer: Producer) -> str:
 COLUMNS: Columns[Row] = (
     Column("Team", None, lambda row: owners.team_link(row.report, row.producer["team"])),
     Column("Producer", None, lambda row: owners.producer_link(row.producer, is_here=row.is_here)),
-    Column(
-        "Mistake, and what to do",
-        None,
-        lambda row: join(
-            words.sentence(_mistake(row)[0]),
-            element("div", words.sentence(_mistake(row)[1]), class_="soft"),
-        ),
-    ),
+    mistake(WHAT_TO_DO, _mistake),
     Column("Since", None, lambda row: words.since(row.report, row.producer)),
     Column(
         "#Rejected",
@@ -112,14 +106,7 @@ COLUMNS: Columns[Row] = (
 WATCHED: Columns[Counted] = (
     Column("Team", None, lambda row: owners.team_link(row.report, row.largest["team"])),
     name("Producer", lambda row: words.short(words.client(row.largest["client_id"]), 60)),
-    Column(
-        "Mistake, and what to do",
-        None,
-        lambda row: join(
-            words.sentence(row.largest["cause"]),
-            element("div", words.sentence(row.largest["fix"]), class_="soft"),
-        ),
-    ),
+    mistake(WHAT_TO_DO, lambda row: (row.largest["cause"], row.largest["fix"])),
     Column("By", None, lambda row: words.rule(row.largest["rule"])),
     Column("#Would be rejected", None, lambda row: words.count(row.records)),
 )

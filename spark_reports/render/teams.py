@@ -6,10 +6,10 @@ from typing import Final
 from uuid import NAMESPACE_URL, uuid5
 
 from spark_reports.log.completeness import State
-from spark_reports.render import owners, pages
+from spark_reports.render import owners, pages, talk
 from spark_reports.render.charts import sparkline
 from spark_reports.render.document import document
-from spark_reports.render.tables import Column, Columns, name, table
+from spark_reports.render.tables import CAUSE_AND_FIX, Column, Columns, mistake, name, table
 from spark_reports.report import teams, words
 from spark_reports.report.shape import Report
 from spark_reports.report.shape_for_readers import Team
@@ -87,13 +87,7 @@ def _link(file: str) -> Markup:
 
 _COLUMNS: Final[Columns[TeamRow]] = (
     name("Producer", lambda row: words.producer(row, 60), "client"),
-    Column(
-        "Mistake, and what to do",
-        None,
-        lambda row: join(
-            words.sentence(row["cause"]), element("div", words.sentence(row["fix"]), class_="soft")
-        ),
-    ),
+    mistake(talk.WHAT_TO_DO, CAUSE_AND_FIX),
     Column("Since", None, lambda row: _since(row["since"])),
     Column("Outcome", lambda row: _OUTCOMES.get(row["outcome"], row["outcome"])),
     Column("#Records", lambda row: words.count(row["records"])),

@@ -3,7 +3,7 @@
 Clients choose their names, so names are shortened and made printable here, too.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from spark_reports.log.completeness import State
@@ -24,6 +24,8 @@ _NAME_CHARS: Final = 60
 _MAX_WORDS: Final = 20
 """The most words of the headline. A cause that does not fit is left to the sentences below it."""
 _NOT_ENFORCED: Final = "rules in audit or candidate limits"
+_UNREAD: Final = "checked by the header of the compressed batch alone (inspect.compressed)"
+_LIMITS_UNKNOWN: Final = "judged without the limits of the topic, which were not known"
 
 
 def headline(
@@ -102,11 +104,9 @@ def details(
     found = [bad_and_good(totals), *_causes(totals, producers, reasons), _sent_again(totals)]
     return [
         *[sentence for sentence in found if sentence],
-        *_unread(totals),
-        *_limits_unknown(totals),
-        *_repaired(totals, repaired),
-        *_would_reject(totals, would_reject),
-        *_far_behind(totals, would_reject),
+        *_of_judged(totals, totals["records_unread"], _UNREAD),
+        *_of_judged(totals, totals["records_limits_unknown"], _LIMITS_UNKNOWN),
+        *_not_rejected(totals, would_reject, repaired),
         *_new(trend),
     ]
 
@@ -136,65 +136,40 @@ def _senders(cause: Cause) -> str:
     return f"from {cause.from_producers}, most from {name}{what}"
 
 
-def _unread(totals: Totals) -> list[str]:
-    """One sentence about records that were checked by the header of their batch, if there are any."""
-    unread = totals["records_unread"]
-    if not unread:
-        return []
-    were = "was" if unread == 1 else "were"
-    share = words.share(unread, totals["records_judged"])
-    return [
-        f"{words.many(unread, 'record')} ({share}) {were} checked by the header of the compressed batch "
-        "alone (inspect.compressed)."
-    ]
+def _of_judged(totals: Totals, records: int, told: str) -> list[str]:
+    """One sentence about a part of the judged records, if there are any."""
+    were = "was" if records == 1 else "were"
+    share = words.share(records, totals["records_judged"])
+    return [f"{words.many(records, 'record')} ({share}) {were} {told}."] if records else []
 
 
-def _limits_unknown(totals: Totals) -> list[str]:
-    """One sentence about records that were judged without their topic's limits, if there are any."""
-    unknown = totals["records_limits_unknown"]
-    if not unknown:
-        return []
-    were = "was" if unknown == 1 else "were"
-    return [
-        f"{words.many(unknown, 'record')} ({words.share(unknown, totals['records_judged'])}) {were} judged "
-        "without the limits of the topic, which were not known."
-    ]
+def _not_rejected(
+    totals: Totals, would_reject: Sequence[WouldReject], repaired: Sequence[Repaired]
+) -> Iterator[str]:
+    """A sentence about records that were repaired, that would be rejected, and that lie far behind the clock,
+    if there are any."""
+    behind, watched = words.far_behind(would_reject)
+    behind.sort(key=lambda row: -row["bad_records"])
+    told: Sequence[tuple[Sequence[Repaired | WouldReject], str]] = (
+        (repaired, f"{_of(totals['records_repaired'], totals['repaired_producers'])} were repaired"),
+        (
+            watched,
+            f"{_of(totals['would_reject_records'], totals['would_reject_producers'])} would be rejected by "
+            f"{_NOT_ENFORCED}",
+        ),
+        (
+            behind,
+            f"{words.many(totals['far_behind_records'], 'record')} far behind the clock were not rejected",
+        ),
+    )
+    for rows, text in told:
+        if rows:
+            worst = rows[0]
+            yield f"{text}; most came from {_name(worst['client_id'])}: {worst['cause']} ({worst['fix']})."
 
 
-def _repaired(totals: Totals, repaired: Sequence[Repaired]) -> list[str]:
-    """One sentence about records that a rule repaired: their owner should correct them."""
-    if not repaired:
-        return []
-    worst, records = repaired[0], words.many(totals["records_repaired"], "record")
-    return [
-        f"{records} of {words.many(totals['repaired_producers'], 'producer')} were repaired; most came from "
-        f"{_name(worst['client_id'])}: {worst['cause']} ({worst['fix']})."
-    ]
-
-
-def _would_reject(totals: Totals, would_reject: Sequence[WouldReject]) -> list[str]:
-    """One sentence about records that were forwarded and only counted."""
-    _, found = words.far_behind(would_reject)
-    if not found:
-        return []
-    worst, records = found[0], words.many(totals["would_reject_records"], "record")
-    return [
-        f"{records} of {words.many(totals['would_reject_producers'], 'producer')} would be rejected by "
-        f"{_NOT_ENFORCED}; most came from {_name(worst['client_id'])}: {worst['cause']} ({worst['fix']})."
-    ]
-
-
-def _far_behind(totals: Totals, would_reject: Sequence[WouldReject]) -> list[str]:
-    """One sentence about records far behind the clock: they were not rejected, so no total shows them."""
-    found = [row for row in would_reject if words.is_far_behind(row)]
-    if not found:
-        return []
-    worst = max(found, key=lambda row: row["bad_records"])
-    records = words.many(totals["far_behind_records"], "record")
-    return [
-        f"{records} far behind the clock were not rejected; most came from "
-        f"{_name(worst['client_id'])}: {worst['cause']} ({worst['fix']})."
-    ]
+def _of(records: int, producers: int) -> str:
+    return f"{words.many(records, 'record')} of {words.many(producers, 'producer')}"
 
 
 def _new(trend: Trend | None) -> list[str]:
