@@ -11,16 +11,14 @@ import pytest_asyncio
 import structlog
 from aiokafka import AIOKafkaProducer
 
-from tests.in_process import run_command
 from tests.proxy.frames import answer
 from tests.proxy.loops import on_both_loops
 from tests.proxy.proxy_listeners import HOST, ask, config_of, echoing_broker, facts_of, front_of
 from tests.proxy.running import TWO, command, series, until_page
 from tests.proxy.world import World
-from tsproxy.config.port_notices import OutgoingPorts, port_notices
 from tsproxy.model.addresses import Address
 from tsproxy.proxy.connections.unserved_endpoints import LOG_EVERY_MS, UnservedEndpoints
-from tsproxy.proxy.ports import ListenError, Port, known_outgoing_ports, listen_text, outgoing_ports
+from tsproxy.proxy.ports import FIRST_OUTGOING, ListenError, Port, listen_text
 from tsproxy.testing.kafka_cluster import KafkaCluster
 from tsproxy.testing.ports import free_ports
 from tsproxy.testing.proxy import RunningProxy
@@ -157,12 +155,9 @@ BOTH_CAUSES = "another program listens there, or an outgoing connection of this 
     ("port", "told"),
     [
         (free_ports(1)[0], "another program listens there: stop it or choose another port"),
-        (
-            outgoing_ports().usual[-1],
-            f"{BOTH_CAUSES}the program, or choose a port outside the range for outgoing connections",
-        ),
+        (FIRST_OUTGOING, f"{BOTH_CAUSES}the program, or choose a port below 32768"),
     ],
-    ids=["below the system's range", "in it"],
+    ids=["below the ports of outgoing connections", "among them"],
 )
 def test_what_may_have_a_port_that_is_busy_is_told_by_where_it_lies(port, told):
     error = OSError(errno.EADDRINUSE, "Address already in use")
@@ -182,50 +177,3 @@ def test_an_outgoing_connection_keeps_its_port_for_a_while_after_its_end():
 
         with pytest.raises(ListenError, match="cannot listen"):
             Port(Address(HOST, port), lambda *_: None)
-
-
-def test_the_systems_ports_are_read_as_linux_writes_them(tmp_path):
-    (tmp_path / "ip_local_port_range").write_text("32768\t60999\n")
-    (tmp_path / "ip_local_reserved_ports").write_text("8080,33000-33199\n")
-    known = known_outgoing_ports(tmp_path)
-
-    assert known == OutgoingPorts(range(32768, 61000), (range(8080, 8081), range(33000, 33200)))
-    assert known_outgoing_ports(tmp_path / "absent") is None
-
-
-@pytest.mark.parametrize(
-    ("bind", "told"),
-    [
-        ("'127.0.0.1:9192'", []),
-        ("'127.0.0.1:32600'", [("listeners[0].brokers", "32601 to 32800")]),
-        ("'127.0.0.1:33199'", [("listeners[0].bind", "33199, 33200 to 33399")]),
-        ("'127.0.0.1:33000', brokers: { count: 100 }", []),
-        ("'127.0.0.1:61000'", []),
-        ("'127.0.0.1:0'", []),
-    ],
-)
-def test_check_says_in_one_notice_which_ports_the_system_may_give_away(bind, told):
-    config = config_of(["127.0.0.1:9092"], f"{{ bind: {bind} }}")
-    outgoing = OutgoingPorts(range(32768, 61000), (range(33000, 33199),))
-    found = port_notices(config, outgoing)
-
-    assert [(each.key, each.text.split("(")[1].split(")")[0]) for each in found] == told
-    assert all("range for outgoing connections (32768 to 60999)" in each.text for each in found)
-    assert port_notices(config, None) == ()
-
-
-@pytest.mark.skipif(known_outgoing_ports() is None, reason="this system does not tell its ports")
-def test_the_command_check_reads_the_systems_own_range(tmp_path):
-    last = known_outgoing_ports().usual[-1]
-    file = tmp_path / "tsproxy.yaml"
-    file.write_text(
-        "upstream: { bootstrap_servers: [kafka:9092] }\n"
-        f"listeners: [{{ bind: '{HOST}:9192', brokers: {{ ports_from: {last}, count: 2 }} }}]\n"
-    )
-    ended = run_command("tsproxy", "check", file)
-
-    assert ended.returncode == 0
-    assert ended.stdout.startswith(
-        f"{file}:2: listeners[0].brokers: notice: the proxy's ports ({last} to {last + 1}) are in this "
-        "machine's range for outgoing connections"
-    )

@@ -4,11 +4,9 @@ from collections.abc import Iterator
 from typing import Final
 
 from tsproxy.config.notices import notices
-from tsproxy.config.port_notices import port_notices
 from tsproxy.config.problems import ConfigError, Problem
 from tsproxy.config.settings import Config
 from tsproxy.doctor.findings import Check, Finding
-from tsproxy.proxy.ports import known_outgoing_ports
 from tsproxy.tls.certificate_expiry import certificate_notices
 from tsproxy.tls.contexts import stored_sessions
 
@@ -17,11 +15,7 @@ CONFIGURATION: Final = Check("configuration")
 
 def all_notices(config: Config, now_ms: int) -> list[Problem]:
     """The notices about a configuration that `tsproxy check` prints as well."""
-    return [
-        *notices(config, now_ms),
-        *certificate_notices(config, now_ms),
-        *port_notices(config, known_outgoing_ports()),
-    ]
+    return [*notices(config, now_ms), *certificate_notices(config, now_ms)]
 
 
 def examine(config: Config, now_ms: int) -> Iterator[Finding]:

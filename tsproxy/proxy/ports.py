@@ -8,10 +8,8 @@ import asyncio
 import errno
 import socket
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any, Final
 
-from tsproxy.config.port_notices import OutgoingPorts
 from tsproxy.log_events.catalogue import ACCEPTING_PAUSED
 from tsproxy.model.addresses import Address
 
@@ -45,9 +43,9 @@ Accepted = Callable[[socket.socket, str, int], bool]
 socket. False if it has turned the client away."""
 
 
-_FOLDER: Final = Path("/proc/sys/net/ipv4")
-_DEFAULT_OUTGOING: Final = range(32_768, 61_000)
-"""Linux's default. Other systems begin at 49152 (RFC 6335), which is inside this range."""
+FIRST_OUTGOING: Final = 32_768
+"""The first port that Linux gives to outgoing connections by default (ip-sysctl.rst). Other systems begin at
+49152 (RFC 6335)."""
 
 _Known = tuple[socket.AddressFamily, socket.SocketKind, int, str, tuple[Any, ...]]
 """An answer of `getaddrinfo`: family, kind, protocol, name, and the address with its port."""
@@ -181,28 +179,9 @@ def _taken_text(port: int) -> str:
     """The advice about a port that is in use. The system may give any unbound port of its range to an
     outgoing connection. Such a port stays in use until a minute after that connection has ended (TIME_WAIT),
     even with SO_REUSEADDR."""
-    outgoing = outgoing_ports()
-    if port not in outgoing.usual:
+    if port < FIRST_OUTGOING:
         return "another program listens there: stop it or choose another port"
     return (
         "another program listens there, or an outgoing connection of this machine has the port: stop the "
-        f"program, or choose a port outside the range for outgoing connections ({outgoing})"
+        f"program, or choose a port below {FIRST_OUTGOING}, where outgoing connections begin"
     )
-
-
-def known_outgoing_ports(folder: Path = _FOLDER) -> OutgoingPorts | None:
-    """The range of ports that this system uses for outgoing connections (Linux, ip-sysctl.rst), or None if it
-    is unknown (another system, `ProcSubset=pid`)."""
-    try:
-        first, last = map(int, (folder / "ip_local_port_range").read_text().split())
-        reserved = (folder / "ip_local_reserved_ports").read_text().strip()
-    except (OSError, ValueError):
-        return None
-    runs = [run.partition("-") for run in reserved.split(",") if run]
-    return OutgoingPorts(
-        range(first, last + 1), tuple(range(int(one), int(other or one) + 1) for one, _, other in runs)
-    )
-
-
-def outgoing_ports() -> OutgoingPorts:
-    return known_outgoing_ports() or OutgoingPorts(_DEFAULT_OUTGOING)
