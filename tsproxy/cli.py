@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from tsproxy import __version__
-from tsproxy.commands import check, doctor, explain, health, run, scan
+from tsproxy.commands import check, doctor, explain, run, scan
 from tsproxy.commands.exits import FAILED, MISTAKEN
 from tsproxy.commands.options import add_command, meant
 from tsproxy.commands.removed import REMOVED
@@ -24,7 +24,6 @@ COMMANDS: Final = {
     "check": check,
     "scan": scan,
     "explain": explain,
-    "health": health,
 }
 EXAMPLES: Final = """\
 examples:

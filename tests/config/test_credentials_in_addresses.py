@@ -64,7 +64,7 @@ def test_no_error_about_any_key_repeats_what_stands_before_an_at_sign(text: str)
     [
         ["run", "--upstream"],
         ["run", "--listen"],
-        ["health", "--admin"],
+        ["run", "--admin"],
         ["scan", "--upstream"],
         ["doctor", "--upstream"],
         ["run", "--set"],

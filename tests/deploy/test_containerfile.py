@@ -1,14 +1,22 @@
 """The Containerfile, read and held against the checkout and the command line; no engine is needed."""
 
+import asyncio
 import json
 import re
 import tomllib
+from http import HTTPStatus
+
+import pytest
 
 from tests.deploy.commands import DEPLOY, ROOT, assert_is_known
 from tests.deploy.containerfile import read_containerfile, stages
 from tests.deploy.go_tools import needs_tools
 from tests.deploy.hadolint import findings
+from tests.proxy.test_admin_access import tls_of
 from tsproxy.config import load, read_yaml
+from tsproxy.config.settings import AdminSettings
+from tsproxy.model.addresses import Address
+from tsproxy.proxy.admin.http import AdminHttp, Answer
 
 INSTRUCTIONS = read_containerfile(DEPLOY / "Containerfile")
 BUILD, BUILD_REPORTS, REPORTS, FINAL = stages(INSTRUCTIONS)
@@ -101,11 +109,23 @@ def test_the_python_is_one_that_the_project_supports():
         assert tuple(map(int, version.groups())) >= oldest
 
 
-def test_a_container_is_replaced_for_a_loop_that_hangs_and_not_for_a_cluster_or_a_disk_that_is_away():
-    """Without --ready the command asks /livez. It needs no configuration, since `run` may have none."""
-    words = last("HEALTHCHECK").rest.partition(" CMD ")[2]
-    assert json.loads(words) == ["tsproxy", "health"]
-    assert_is_known(["tsproxy", "health"])
+PROBE = json.loads(last("HEALTHCHECK").rest.partition(" CMD ")[2])
+LIVES = {"/livez": lambda: Answer(HTTPStatus.OK, b"alive\n")}
+HANGS = {"/livez": lambda: Answer(HTTPStatus.SERVICE_UNAVAILABLE, b"worker 2 hangs\n")}
+
+
+@pytest.mark.parametrize(
+    ("pages", "is_tls", "lives"), [(LIVES, False, True), (LIVES, True, True), (HANGS, False, False)]
+)
+async def test_a_container_is_replaced_for_a_worker_that_hangs_alone(pages, is_tls, lives, certificates):
+    """Also where the port uses TLS: it rejects the request at once."""
+    address = AdminHttp(pages, AdminSettings, tls_of(certificates.issue("admin")) if is_tls else None)
+    bound = address.start(Address("127.0.0.1", 0))
+    words = [word.replace("9464", str(bound.port)) for word in PROBE]
+
+    process = await asyncio.create_subprocess_exec(*words, stderr=asyncio.subprocess.DEVNULL)
+    assert (await process.wait() == 0) is lives
+    address.stop()
 
 
 def test_the_ports_that_are_declared_are_those_of_the_configuration_beside_it():

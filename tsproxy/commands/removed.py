@@ -6,6 +6,7 @@ from typing import Final
 
 REMOVED: Final[Mapping[str, str]] = MappingProxyType(
     {
+        "health": "ask /livez or /readyz of the admin port, as curl -f http://127.0.0.1:9464/livez does",
         "replay": "run a proxy with policy.mode=audit and ask its decision log (spark_reports what-if); "
         "tsproxy scan finds what a topic holds already",
         "decisions": "jq reads the lines of the log; python -m tsproxy.decisions json prints their schema",
