@@ -24,7 +24,7 @@ CONSTANTS = {name: row for name, row in vars(catalogue).items() if isinstance(ro
 def described(row: Described) -> tuple[str, str, str]:
     """The metric as the page names it, its kind, and how the values of workers become one."""
     labels = f" {{{', '.join(row.labels)}}}" if row.labels else ""
-    words = f"; with workers: {row.joined.words}" if row.joined is not Joined.SUM else ""
+    words = f"; {row.joined.words}" if row.joined is not Joined.SUM else ""
     return f"`{row.name}`{labels}", row.kind, words
 
 
