@@ -6,7 +6,8 @@ from datetime import UTC, date, datetime, timedelta
 from typing import Final, TypeAlias
 
 from spark_reports.log import inputs
-from spark_reports.report import gates
+from spark_reports.report import files, gates, owners
+from spark_reports.report.owners import Owners
 
 MAX_DAYS: Final = 7
 """A daily report shows each hour. A longer period has too many hours."""
@@ -131,6 +132,17 @@ def _gate(text: str) -> gates.Gate:
         raise argparse.ArgumentTypeError(str(error)) from None
 
 
+def owners_file(path: str) -> Owners | str:
+    """The owners from a file on this machine. For any other file: its address."""
+    here = files.local(path)
+    if here is None:
+        return path
+    try:
+        return owners.parse(here.read_text(encoding="utf-8"), path)
+    except (OSError, ValueError) as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+
+
 def add_master(parser: Arguments) -> None:
     parser.add_argument(
         "--master", metavar="URL", help="Spark master; default: spark-submit's, else local[*]"
@@ -189,4 +201,8 @@ def add_question(parser: argparse.ArgumentParser) -> None:
     add_period(parser, MANY_DAYS)
     parser.add_argument("--rollup", required=True, metavar="DIR", help="as given to `daily --rollup`")
     parser.add_argument("--top", type=positive, default=20, metavar="N", help="producers listed (default 20)")
+    parser.add_argument(
+        "--owners", type=owners_file, metavar="FILE", help="the file of `daily --owners`: its applications"
+    )
+    parser.add_argument("--team", metavar="TEAM", help="only producers of this team of --owners")
     parser.add_argument("--json", action="store_true", help="print the answer as JSON")

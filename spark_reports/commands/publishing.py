@@ -72,7 +72,7 @@ def add(parser: argparse.ArgumentParser, *, has_output: bool) -> None:
     )
     others.add_argument(
         "--owners",
-        type=_owners,
+        type=arguments.owners_file,
         metavar="FILE",
         help="TOML that names the team and the channel of client ids and principals: each team gets a folder "
         "in DIR/teams, DIR being that of --index, else of --output",
@@ -102,17 +102,6 @@ def _formats(text: str) -> tuple[str, ...]:
     if unknown := [name for name in names if name not in FORMATS]:
         raise argparse.ArgumentTypeError(f"{unknown[0]!r} is none of {', '.join(FORMATS)}")
     return names
-
-
-def _owners(path: str) -> Owners | str:
-    """The owners from a file on this machine. For any other file, which only Spark can read: its address."""
-    here = files.local(path)
-    if here is None:
-        return path
-    try:
-        return owners.parse(here.read_text(encoding="utf-8"), path)
-    except (OSError, ValueError) as error:
-        raise argparse.ArgumentTypeError(str(error)) from None
 
 
 def _address(text: str) -> str:

@@ -31,11 +31,16 @@ def add(commands: arguments.Commands) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Print the days up to the last day of the period, and the clients that changed on it."""
-    from spark_reports.report import stored  # pyarrow, which other commands do without
+    from spark_reports.commands import question  # pyarrow, which other commands do without
+    from spark_reports.report import stored
 
+    owners = question.owners_of(options)
+    is_asked = question.is_asked(options, owners)
     _, last = arguments.period_of(options)
     first = last - timedelta(days=max(options.days - 1, DAYS_BEFORE))
-    rows = [*stored.producers(options.rollup, first, last)]
+    clients = stored.producers(options.rollup, first, last)
+    asked = [row for row in clients if is_asked(row.client_id, row.principal)]
+    rows = trend.of_applications(asked, owners.applications)
     known, facts = trend.days(rows), stored.days(options.rollup, first, last)
     changes = trend.changes(rows, last)[: options.top] if len(known) > 1 else []
     first = last - timedelta(days=options.days - 1)

@@ -5,6 +5,7 @@ import json
 import re
 import sys
 from datetime import date
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from spark_reports import arguments
@@ -13,6 +14,7 @@ from spark_reports.commands.doubtful_days import missing_days
 from spark_reports.exits import OK, NothingToReportError
 from spark_reports.log.completeness import period_text
 from spark_reports.report import kept_days, what_if, words
+from spark_reports.report.applications import name_of
 from spark_reports.report.groups import TOTALS
 from spark_reports.report.what_if import Between, Beyond
 
@@ -40,13 +42,19 @@ def add(commands: arguments.Commands) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Print the answer. Without limits, it is a table of the limits that people use."""
-    from spark_reports.report import stored  # pyarrow, which other commands do without
+    from spark_reports.commands import question  # pyarrow, which other commands do without
+    from spark_reports.report import stored
 
+    owners = question.owners_of(options)
+    is_asked = question.is_asked(options, owners)
     first, last = arguments.period_of(options)
     facts = stored.days(options.rollup, first, last)
     there = stored.days_of(options.rollup, "producers", first, last)
     there |= set(doubtful_days.without_records(facts))
     drift = stored.drift(options.rollup, first, last, options.topic, options.client)
+    if options.team is not None:
+        drift = drift.where(is_asked)
+    drift = drift.of_applications(partial(name_of, entries=owners.applications))
     if not len(drift.rows):
         raise NothingToReportError(_nothing(options, first, last, there))
     answer = _answer(drift, options.after, options.before, options.top)
@@ -62,7 +70,7 @@ def _nothing(options: argparse.Namespace, first: date, last: date, there: set[st
     period = period_text(first, last)
     if not there:
         return f"the rollup {options.rollup} holds nothing of {period} (UTC): {kept_days.NO_ROLLUP}"
-    globs = (("--topic", options.topic), ("--client", options.client))
+    globs = (("--topic", options.topic), ("--client", options.client), ("--team", options.team))
     only = " and ".join(f"{name} {glob!r}" for name, glob in globs if glob)
     if not only:
         return f"the rollup {options.rollup} holds no records with timestamps of {period}"

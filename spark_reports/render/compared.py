@@ -164,7 +164,7 @@ def _counted_by(row: WouldReject) -> Content:
 
 
 WATCHED: Final[Columns[WouldReject]] = (
-    name("Producer", lambda row: words.short(words.client(row["client_id"])), "client"),
+    name("Producer", words.application, "client"),
     name("Topic", lambda row: words.short(row["topic"], 60)),
     Column("Rule", lambda row: words.rule(row["rule"]) + words.waiver(row, ", waiver "), _counted_by),
     mistake("Cause", CAUSE_AND_FIX),

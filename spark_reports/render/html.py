@@ -12,6 +12,7 @@ from spark_reports.log.completeness import State
 from spark_reports.render import (
     compared,
     drifts,
+    known,
     lists,
     navigation,
     owners,
@@ -145,6 +146,11 @@ def _page(report: Report, rows: int) -> str:
             f"The log behind this report: {words.many(report['log']['lines'], 'line')}",
             lists.log_quality(report),
             is_closed=True,
+        ),
+        Section(
+            "known",
+            f"Known, and worked at: {words.many(len(known.producers(report)), 'producer')}",
+            known.known(report, rows),
         ),
     ]
     return page(report, report["headline"], _head(report), top, found)

@@ -90,7 +90,7 @@ def topic_link(report: Report, topic: str) -> Content:
 
 def producer_link(producer: Producer, *, is_here: bool) -> Markup:
     """The producer's name, and a link to its place if that is on this page."""
-    name = words.short(words.client(producer["client_id"]), 60)
+    name = words.application(producer, 60)
     if not is_here:
         return element("span", breakable(name), class_="name")
     return element("a", breakable(name), class_="name", href=f"#{producer_id(producer)}")

@@ -107,7 +107,7 @@ def _details(row: SenderRow) -> Markup:
 
 
 def _name(row: SenderRow) -> str:
-    return words.short(words.client(row.producer["client_id"]), 80)
+    return words.application(row.producer, 80)
 
 
 def _topic_names(row: SenderRow) -> str:
@@ -185,7 +185,7 @@ def _evidence(row: SenderRow) -> Markup:
     return join(
         element("p", f"{_who(producer)} {_when(report, producer)}", *_topics_of(row), "."),
         _week(report, producer),
-        facts(words.good_and_bad(producer), _others(producer)),
+        facts(words.good_and_bad(producer), _others(producer), _instances(producer)),
         bullets([_example(example) for example in producer["examples"][:EXAMPLES_SHOWN]]),
         element("p", "Text for its owner, to copy:", class_="soft") if own else None,
         element("pre", own) if own else None,
@@ -245,6 +245,15 @@ def _others(producer: Producer) -> str | None:
         causes[reason["cause"]] += reason["records"]
     listed = "; ".join(f"{words.count(records)} {cause}" for cause, records in causes.items())
     return f"Its causes, by records: {listed}."
+
+
+def _instances(producer: Producer) -> str | None:
+    """A sentence about the clients of an application."""
+    if producer["clients"] < 2:
+        return None
+    names = ", ".join(words.short(words.client(each), 80) for each in producer["instances"])
+    more = producer["clients"] - len(producer["instances"])
+    return f"Its clients: {names}{f' and {words.count(more)} more' if more > 0 else ''}."
 
 
 def _example(example: Example) -> Markup:

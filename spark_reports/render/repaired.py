@@ -10,7 +10,7 @@ from spark_reports.report.shape import Repaired, Report
 from tsproxy.model.markup import Markup, element, join
 
 COLUMNS: Final[Columns[Repaired]] = (
-    name("Producer", lambda row: words.short(words.client(row["client_id"])), "client"),
+    name("Producer", words.application, "client"),
     name("Rule", lambda row: words.rule(row["rule"])),
     mistake("Cause", CAUSE_AND_FIX),
     Column("Since", lambda row: row["first_ts"][11:16]),

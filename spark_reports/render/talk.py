@@ -41,8 +41,8 @@ class Counted:
 def first(report: Report, here: int) -> Markup | None:
     """The worst producers, and how many more there are. If nothing was rejected, those of which records would
     be; None if there are none either."""
-    if report["producers"]:
-        shown, more = report["producers"][:_FIRST], report["totals"]["producers_affected"]
+    if shown := [each for each in report["producers"] if not each["known"]][:_FIRST]:
+        more = report["totals"]["producers_affected"]
         return join(rows(report, shown, here), _more(more, len(shown), "producers"))
     clients = counted(report)
     if not clients:
@@ -105,7 +105,7 @@ COLUMNS: Columns[Row] = (
 
 WATCHED: Columns[Counted] = (
     Column("Team", None, lambda row: owners.team_link(row.report, row.largest["team"])),
-    name("Producer", lambda row: words.short(words.client(row.largest["client_id"]), 60)),
+    name("Producer", lambda row: words.application(row.largest, 60)),
     mistake(WHAT_TO_DO, lambda row: (row.largest["cause"], row.largest["fix"])),
     Column("By", None, lambda row: words.rule(row.largest["rule"])),
     Column("#Would be rejected", None, lambda row: words.count(row.records)),

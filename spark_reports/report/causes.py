@@ -63,7 +63,7 @@ class Cause:
     rows: Sequence[ReasonRow]
     """The one with most records first."""
     senders: Sequence[Sender]
-    """The listed producers, the one with most records first."""
+    """The listed producers, the one with most records first; known ones (`[[known]]`) are the last."""
     producers: int
     is_exact: bool
     """False if there may be more producers: one may be in several rows."""
@@ -168,7 +168,7 @@ def _cause(name: str, rows: Sequence[ReasonRow], senders: Sequence[Sender]) -> C
     return Cause(
         name,
         sorted(rows, key=lambda row: -row["records"]),
-        sorted(senders, key=lambda sender: -sender.records),
+        sorted(senders, key=lambda sender: (sender.producer["known"] is not None, -sender.records)),
         least,
         is_exact=least >= most,
     )

@@ -1,6 +1,7 @@
 """The tables of a report, as data (`log.grouping`). Plain Python, no Spark.
 
-The conditions are columns of the rollup's rows, and of their histograms (`table_source`).
+The conditions are columns of the rollup's rows, and of their histograms (`table_source`). `client_id` is the
+name of an application, `instance` the id of one of its clients (`applications`).
 """
 
 from collections.abc import Mapping
@@ -69,6 +70,15 @@ _COUNTS: Final = {
     "topic_limit_records": Measure(How.SUM, ("records",), "is_by_topic"),
 }
 
+
+def _instances(where: str | None = None) -> dict[str, Measure]:
+    """The number of an application's clients, and one of them: its owner is the application's."""
+    return {
+        "clients": Measure(How.DISTINCT, ("instance",), where),
+        "instance": Measure(How.LEAST, ("instance",), where),
+    }
+
+
 SUMMARY: Final = Grouping(
     keys=(),
     measures={
@@ -117,7 +127,7 @@ REASON_HOURS: Final = Grouping(
 
 WOULD_REJECT: Final = Grouping(
     keys=("rule", "waiver", *CLIENT, "topic", "reason", "unit_guess"),
-    measures={**_sums("batches", "records", "bad_records"), **_EXTREMES},
+    measures={**_sums("batches", "records", "bad_records"), **_EXTREMES, **_instances()},
     where="is_only_counted",
     order=("records",),
 )
@@ -128,6 +138,7 @@ REPAIRED: Final = Grouping(
     keys=("rule", *CLIENT, "unit_guess", "reason"),
     measures={
         **_sums("records", "bad_records"),
+        **_instances(),
         "topics": Measure(How.DISTINCT, ("topic",)),
         "first_ms": _least("first_ms"),
     },
@@ -153,6 +164,7 @@ PRODUCERS: Final = Grouping(
         **_JUDGED_AND_REJECTED,
         "rejected_batches": Measure(How.SUM, ("batches",), "is_rejection"),
         **_sums("bad_records", "collateral_records", where="is_rejection"),
+        **_instances("is_rejection"),
         "first_ms": _least("first_ms", "is_rejection"),
         "last_ms": _greatest("last_ms", "is_rejection"),
         "topics": Measure(How.DISTINCT, ("topic",), "is_rejection"),
@@ -161,6 +173,15 @@ PRODUCERS: Final = Grouping(
     order=("rejected_records",),
 )
 """One row for each client with rejections, the one with most rejected records first."""
+
+CLIENT_INSTANCES: Final = Grouping(
+    keys=(*CLIENT, "instance"),
+    measures={"rejected_records": Measure(How.SUM, ("records",))},
+    where="is_rejection",
+    order=("rejected_records",),
+    per=CLIENT,
+)
+"""Each application's clients with the most rejected records."""
 
 CLIENT_REASONS: Final = Grouping(
     keys=(*CLIENT, *REASON), measures={**_COUNTS, **_EXTREMES}, where="is_rejection"

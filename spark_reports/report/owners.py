@@ -14,6 +14,16 @@ one of its globs fits. As in the proxy's policy, no glob of `client_ids` fits a 
 glob of `principals` fits a client without a principal. Clients that the proxy counted together as one have no
 owner.
 
+`[[applications]]` (`name`, `client_ids`) makes one row of several clients (`applications`), which belongs to
+the team of one of them. `[[known]]` is a mistake that somebody works at. Until its date the page says it
+once, at its foot:
+
+    [[known]]
+    client_ids = ["legacy-*"]
+    cause = "behind"                        # or units, ahead, others; without it, whatever the cause is
+    until = 2026-12-24
+    ticket = "OPS-17"
+
 A first line `help = "https://wiki.example.com/timestamps"` ends each team's text.
 
 The file is TOML, which Python reads itself: a cluster may have no package but pyspark.
@@ -22,24 +32,25 @@ The file is TOML, which Python reads itself: a cluster may have no package but p
 import re
 import tomllib
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import date
 from fnmatch import translate
 from typing import Any, Final
 
 from spark_reports.log import grouping
 from spark_reports.log.grouping import Rows
-from spark_reports.report import links, words
+from spark_reports.report import causes, links, words
+from spark_reports.report.applications import Application
 from spark_reports.report.headline import details
 from spark_reports.report.shape import Producer, Repaired, Report, WouldReject
-from spark_reports.report.shape_for_readers import Owned, Team
+from spark_reports.report.shape_for_readers import Known, Owned, Team
 from tsproxy.model.policy import NamePattern
 
 MAX_CLIENTS: Final = 10_000
 """The most clients whose owners are looked up, the worst first. The others are only counted."""
 
-_TEXTS: Final = ("team", "channel")
-_KEYS: Final = (*_TEXTS, "client_ids", "principals")
+_LISTS: Final = ("client_ids", "principals")
 _MAX_CHARS: Final = 200
 _SHOWN_CHARS: Final = 80
 
@@ -52,19 +63,37 @@ class OwnersError(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Owner:
-    """An entry of the file. `place` is its key, such as `owners[0]`."""
+class Clients:
+    """The clients of an entry. `place` is the entry's key, such as `owners[0]`."""
 
-    team: str
-    channel: str | None
     client_ids: tuple[NamePattern, ...]
     principals: tuple[NamePattern, ...]
     place: str = ""
 
     def fits(self, client: Client) -> bool:
-        names = (words.true_id(client["client_id"]), client["principal"])
-        lists = zip((self.client_ids, self.principals), names, strict=True)
+        """Whether it is one of them. An application is asked by one of its instances."""
+        own = words.true_id(client.get("instance") or client["client_id"])
+        lists = ((self.client_ids, own), (self.principals, client["principal"]))
         return all(any(each.fits(name) for each in patterns) for patterns, name in lists if patterns)
+
+
+@dataclass(frozen=True, slots=True)
+class Owner:
+    """An entry `[[owners]]`."""
+
+    team: str
+    channel: str | None
+    clients: Clients
+
+
+@dataclass(frozen=True, slots=True)
+class KnownMistake:
+    """An entry `[[known]]`. `cause` is one of `causes.KINDS`; None for all."""
+
+    clients: Clients
+    cause: str | None
+    until: date
+    ticket: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,12 +103,23 @@ class Owners:
     entries: tuple[Owner, ...]
     help: str | None = None
     """The end of each team's text: where the owner of a producer finds help."""
+    applications: tuple[Application, ...] = ()
+    known: tuple[KnownMistake, ...] = ()
 
     def team_of(self, client: Client) -> str | None:
         """The team of the first entry that fits; None if nobody owns the client."""
         if client["client_id"] == words.FOLDED:
             return None
-        return next((entry.team for entry in self.entries if entry.fits(client)), None)
+        return next((entry.team for entry in self.entries if entry.clients.fits(client)), None)
+
+    def known_of(self, producer: Producer, day: str) -> Known | None:
+        """The entry for all causes of a producer on that day; None if there is none."""
+        kinds = {causes.kind_of(each["reason"], each["unit_guess"]) for each in producer["reasons"]}
+        for entry in self.known:
+            is_of_cause = entry.cause is None or kinds == {entry.cause}
+            if is_of_cause and day <= entry.until.isoformat() and entry.clients.fits(producer):
+                return Known(until=entry.until.isoformat(), ticket=entry.ticket)
+        return None
 
     def first_of_each(self, rows: Rows, count: int) -> Rows:
         """The first `count` rows of each team, in their order."""
@@ -119,7 +159,10 @@ def assigned(
 
 def with_teams(report: Report, owners: Owners) -> Report:
     """The report with the teams of its clients."""
-    producers: list[Producer] = [{**each, "team": owners.team_of(each)} for each in report["producers"]]
+    producers: list[Producer] = [
+        {**each, "team": owners.team_of(each), "known": owners.known_of(each, report["last_day"])}
+        for each in report["producers"]
+    ]
     would_reject: list[WouldReject] = [{**row, "team": owners.team_of(row)} for row in report["would_reject"]]
     repaired: list[Repaired] = [{**row, "team": owners.team_of(row)} for row in report["repaired"]]
     return {**report, "producers": producers, "would_reject": would_reject, "repaired": repaired}
@@ -176,34 +219,39 @@ def parse(text: str, name: str) -> Owners:
         root = tomllib.loads(text)
     except (ValueError, RecursionError) as error:
         raise OwnersError(f"{name}: not TOML: {_plain(str(error))}") from None
-    problems = _odd_keys(root, "", ("help", "owners"))
-    entries = list(_entries(root.get("owners"), problems))
+    problems = _odd_keys(root, "", ("help", *_ENTRIES))
+    if not root.keys() & _ENTRIES.keys():
+        problems.append("must have at least one table [[owners]]")
+    entries, applications, known = (list(_entries(root, name, problems)) for name in _ENTRIES)
     channels: dict[str, Owner] = {}
     for entry in entries:
         first = channels.setdefault(entry.team, entry) if entry.channel else entry
         if first.channel != entry.channel:
             problems.append(
-                f"{entry.place}.channel: {_shown(entry.channel or '')} is not the channel that "
-                f"{_shown(entry.team)} has in {first.place}; give a team one channel"
+                f"{entry.clients.place}.channel: {_shown(entry.channel or '')} is not the channel that "
+                f"{_shown(entry.team)} has in {first.clients.place}; give a team one channel"
             )
-    end = _text(root["help"], "help", problems) if "help" in root else None
+    end = _text(root, "help", "", problems)
     if problems:
         raise OwnersError("\n".join(f"{name}: {problem}" for problem in problems))
-    return Owners(tuple(entries), end)
+    return Owners(tuple(entries), end, tuple(applications), tuple(known))
 
 
-def _entries(listed: object, problems: list[str]) -> Iterator[Owner]:
-    """The entries that have no mistake. The mistakes of the others are added to `problems`."""
+def _entries(root: Mapping[str, object], name: str, problems: list[str]) -> Iterator[Any]:
+    """The entries of a kind that have no mistake. The mistakes of the others are added to `problems`."""
+    if name not in root:
+        return
+    listed, (keys, made) = root[name], _ENTRIES[name]
     if not isinstance(listed, list) or not listed:
-        problems.append("must have at least one table [[owners]]")
+        problems.append(f"must have at least one table [[{name}]]")
         return
     for number, each in enumerate(listed):
-        place = f"owners[{number}]"
+        place = f"{name}[{number}]"
         if not isinstance(each, dict):
-            problems.append(f"{place}: must be a table [[owners]] with {', '.join(_KEYS)}")
+            problems.append(f"{place}: must be a table [[{name}]] with {', '.join(keys)}")
             continue
-        found = _odd_keys(each, f"{place}.", _KEYS)
-        entry = _entry(each, place, found)
+        found = _odd_keys(each, f"{place}.", keys)
+        entry = made(each, place, found)
         problems += found
         if not found:
             yield entry
@@ -214,26 +262,65 @@ def _odd_keys(section: Mapping[str, object], place: str, known: Sequence[str]) -
     return [f"{place}{_plain(key)}: unknown key; allowed here: {', '.join(known)}" for key in unknown]
 
 
-def _entry(found: Mapping[str, object], place: str, problems: list[str]) -> Owner:
-    """An entry. Its mistakes are added to `problems`; then the entry must not be used."""
+def _owner(found: Mapping[str, object], place: str, problems: list[str]) -> Owner:
     if "team" not in found:
         problems.append(f"{place}.team: is missing: the name of the team")
-    patterns = {
-        name: tuple(_patterns(found[name], f"{place}.{name}", problems)) if name in found else ()
-        for name in ("client_ids", "principals")
-    }
-    if not any(name in found for name in patterns):
-        problems.append(f"{place}: must have client_ids, principals or both")
-    texts = {name: _text(found[name], f"{place}.{name}", problems) for name in _TEXTS if name in found}
-    if channel := texts.get("channel"):
+    clients = _clients(found, place, problems)
+    team, channel = (_text(found, name, f"{place}.", problems) for name in ("team", "channel"))
+    if channel:
         try:
             links.require_channel(channel)
         except ValueError as error:
             problems.append(f"{place}.channel: {_shown(channel)} is not allowed; must be {error}")
-    return Owner(texts.get("team", ""), channel, patterns["client_ids"], patterns["principals"], place)
+    return Owner(team or "", channel, clients)
 
 
-def _text(value: object, key: str, problems: list[str]) -> str:
+def _application(found: Mapping[str, object], place: str, problems: list[str]) -> Application:
+    if "name" not in found:
+        problems.append(f"{place}.name: is missing: the name of the application")
+    name = _text(found, "name", f"{place}.", problems) or ""
+    if name.startswith(("(", "\\")):  # the words for a client without a name
+        problems.append(f"{place}.name: {_shown(name)} is not allowed; must not begin with ( or \\")
+    return Application(name, _clients(found, place, problems, _LISTS[:1]).client_ids)
+
+
+def _known(found: Mapping[str, object], place: str, problems: list[str]) -> KnownMistake:
+    clients, until = _clients(found, place, problems), found.get("until")
+    if type(until) is not date:
+        problems.append(f"{place}.until: must be a date such as 2026-12-24, without quotes")
+    cause, ticket = (_text(found, name, f"{place}.", problems) for name in ("cause", "ticket"))
+    if cause is not None and cause not in causes.KINDS:
+        problems.append(
+            f"{place}.cause: {_shown(cause)} is not allowed; must be one of {', '.join(causes.KINDS)}"
+        )
+    return KnownMistake(clients, cause, until if isinstance(until, date) else date.min, ticket)
+
+
+_ENTRIES: Final[Mapping[str, tuple[tuple[str, ...], Callable[..., Any]]]] = {
+    "owners": (("team", "channel", *_LISTS), _owner),
+    "applications": (("name", "client_ids"), _application),
+    "known": ((*_LISTS, "cause", "until", "ticket"), _known),
+}
+"""The kinds of entries: their keys, and an entry of a table. Its mistakes are added to a list; then the entry
+must not be used."""
+
+
+def _clients(
+    found: Mapping[str, object], place: str, problems: list[str], names: Sequence[str] = _LISTS
+) -> Clients:
+    patterns = [
+        tuple(_patterns(found[name], f"{place}.{name}", problems)) if name in found else () for name in _LISTS
+    ]
+    if not any(name in found for name in names):
+        problems.append(f"{place}: must have {', '.join(names)}{' or both' if len(names) > 1 else ''}")
+    return Clients(patterns[0], patterns[1], place)
+
+
+def _text(found: Mapping[str, object], name: str, place: str, problems: list[str]) -> str | None:
+    """A text, or None if it is not there."""
+    value, key = found.get(name), f"{place}{name}"
+    if value is None:
+        return None
     if not isinstance(value, str):
         problems.append(f"{key}: must be a text in quotes")
         return ""

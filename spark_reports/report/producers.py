@@ -32,10 +32,12 @@ def with_rejections(tables: Tables, hours: Sequence[str], last: date) -> list[Pr
         tables.client_reasons,
         tables.client_topics,
         tables.client_hours,
-        tables.day.examples,
+        tables.examples,
     )
     by_client = [grouped(rows, _client) for rows in tables_of_clients]
-    addresses = {_client(row): row["addresses"] for row in tables.day.addresses}
+    addresses, instances = (
+        grouped(rows, _client) for rows in (tables.client_addresses, tables.client_instances)
+    )
     by_day, producers = grouped(tables.client_days, _client), []
     for row in sorted(tables.producers, key=lambda r: (-r["rejected_records"], str(_client(r)))):
         week = week_of(tables.days, by_day.get(_client(row), []), last)
@@ -44,19 +46,25 @@ def with_rejections(tables: Tables, hours: Sequence[str], last: date) -> list[Pr
             Producer(
                 client_id=row["client_id"],
                 principal=row["principal"],
+                clients=row["clients"],
+                instance=row["instance"],
+                instances=[own["instance"] for own in instances.get(_client(row), [])],
                 records=row["records"],
                 rejected_records=row["rejected_records"],
                 rejected_batches=row["rejected_batches"],
                 bad_records=row["bad_records"],
                 collateral_records=row["collateral_records"],
                 team=None,
+                known=None,
                 first_ts=instant(row["first_ms"]),
                 last_ts=instant(row["last_ms"]),
                 since=since_of(week, last),
                 week=week,
                 topics=_topic_shares(topics),
                 topics_count=row["topics"],
-                addresses=addresses.get(_client(row), []),
+                addresses=sorted(
+                    {each for own in addresses.get(_client(row), []) for each in own["addresses"]}
+                ),
                 client_software=_software(examples),
                 reasons=_client_reasons(reasons),
                 hours=aligned(by_hour, "rejected_records", hours),

@@ -12,7 +12,7 @@ after a retriable error; they are not part of `records_judged`:
 from typing import Final, TypedDict
 
 from spark_reports.log.completeness import LineGap, SilentBoot, UnheardSpan
-from spark_reports.report.shape_for_readers import History, Links, Owned
+from spark_reports.report.shape_for_readers import History, Known, Links, Owned
 
 SHAPE_VERSION: Final = 2
 
@@ -49,9 +49,10 @@ class Totals(Counts):
     """Counts of the whole period. Unit mistakes are bad records of rejected batches; a 0 is none of them."""
 
     producers: int
-    """Clients with at least one batch, also those that were only told to send it again."""
+    """Applications, most of one client, with at least one batch, also those that were only told to send it
+    again."""
     producers_affected: int
-    """Clients with a batch that was rejected for good."""
+    """Producers with a batch that was rejected for good."""
     producers_with_unit_mistakes: int
     unit_mistake_records: int
     """Records of the guess `zero` are left out: a timestamp of 0 is a time that was never set."""
@@ -158,10 +159,18 @@ class TopicShare(TypedDict):
 
 
 class Producer(TypedDict):
-    """One client with rejections. `hours` are its rejected records, aligned with Report.hours."""
+    """A client with rejections, or an application of several. `hours` are its rejected records, aligned with
+    Report.hours."""
 
     client_id: str | None
+    """The id, or the name of the application; so it is in all lists of producers."""
     principal: str | None
+    clients: int
+    """The number of its client ids with rejections."""
+    instance: str | None
+    """One of them, to which `team` belongs."""
+    instances: list[str | None]
+    """The client ids with most rejected records, at most three."""
     records: int
     rejected_records: int
     rejected_batches: int
@@ -169,6 +178,8 @@ class Producer(TypedDict):
     collateral_records: int
     team: str | None
     """Its owner; null if it has none, or without `daily --owners`."""
+    known: Known | None
+    """Null if nobody has said so, or for another cause, or no longer."""
     first_ts: str
     last_ts: str
     since: str | None
@@ -255,6 +266,10 @@ class WouldReject(TypedDict):
     topic: str
     client_id: str | None
     principal: str | None
+    clients: int
+    """The number of its client ids."""
+    instance: str | None
+    """One of them."""
     team: str | None
     """As in Producer."""
     reason: str | None
@@ -271,6 +286,10 @@ class Repaired(TypedDict):
     rule: str | None
     client_id: str | None
     principal: str | None
+    clients: int
+    """The number of its client ids."""
+    instance: str | None
+    """One of them."""
     team: str | None
     """As in Producer."""
     cause: str

@@ -40,6 +40,14 @@ class History(TypedDict):
     sentence: str
 
 
+class Known(TypedDict):
+    """An entry `[[known]]` of the owners' file: somebody works at the mistake."""
+
+    until: str
+    """The last day on which it is known."""
+    ticket: str | None
+
+
 class Team(TypedDict):
     """An owner, with the counts of its producers that were rejected; `team` is null for those that nobody
     owns."""

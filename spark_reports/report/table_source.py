@@ -5,7 +5,7 @@ and its tables take a second. Plain Python, no Spark.
 """
 
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Self
 
@@ -38,7 +38,8 @@ class TableSource:
 
     @classmethod
     def of_rollup(cls, rows: pa.Table) -> Self:
-        """From the rows of `transforms.ROLLUP`."""
+        """From the rows of `transforms.ROLLUP`. `instance` stays the client's id (`of_applications`)."""
+        rows = rows.append_column("instance", as_text(rows["client_id"]))
         for name, condition in _conditions(rows).items():
             rows = rows.append_column(name, condition)
         return cls(rows)
@@ -68,7 +69,8 @@ class TableSource:
             # Backwards, since pyarrow puts nulls last, and its releases differ in how to ask for them first.
             last_first = [(name, "ascending") for name in asked.order]
             last_first += [(key, "descending") for key in asked.keys]
-            table = table.take(pc.sort_indices(table, last_first)[::-1])
+            places = pc.sort_indices(table, last_first)
+            table = table.take(places.take(pa.array(range(len(places) - 1, -1, -1), pa.int64())))
         if count is not None:
             table = _first_of_each(table, asked.per, count) if asked.per else table.slice(0, count)
         return table
@@ -82,10 +84,25 @@ class TableSource:
 
     def of_clients(self, clients: Rows) -> "TableSource":
         """The rows of these clients."""
-        known, number = {_client(row) for row in clients}, _numbers(self.rows, CLIENT)
+        known = {_client(row) for row in clients}
+        return self.where(lambda *client: client in known)
+
+    def where(self, is_asked: Callable[[str | None, str | None], bool]) -> "TableSource":
+        """The rows of the clients that are asked for, by id and principal."""
+        number = _numbers(self.rows, CLIENT)
         pairs = self.rows.select(CLIENT).append_column("number", number).group_by(["number", *CLIENT])
-        wanted = [row["number"] for row in pairs.aggregate([]).to_pylist() if _client(row) in known]
+        wanted = [row["number"] for row in pairs.aggregate([]).to_pylist() if is_asked(*_client(row))]
         return TableSource(self.rows.filter(_is_one_of(number, wanted)))
+
+    def of_applications(self, name_of: Callable[[str | None], str | None]) -> "TableSource":
+        """The same rows with the name of its application in place of each client's id."""
+        ids = self.rows["client_id"]
+        coded = _coded(ids)
+        names = pa.array(map(name_of, coded.dictionary.to_pylist()), pa.string()).dictionary_encode()
+        places = names.indices.take(coded.indices)
+        named = pa.DictionaryArray.from_arrays(places, names.dictionary).cast(ids.type)
+        place = self.rows.column_names.index("client_id")
+        return TableSource(self.rows.set_column(place, "client_id", named))
 
     def of_topics(self, topics: Sequence[str]) -> "TableSource":
         """The rows of these topics."""
@@ -150,9 +167,16 @@ def _numbers(rows: pa.Table, names: Sequence[str]) -> Any:
     """A number for each row: the same for rows with equal values of these columns. Nulls are equal."""
     numbers = pa.repeat(pa.scalar(0, pa.int64()), len(rows))
     for name in names:
-        coded = rows[name].combine_chunks().dictionary_encode(null_encoding="encode")
-        numbers = pc.add(pc.multiply(numbers, len(coded.dictionary)), coded.indices.cast(pa.int64()))
+        coded = _coded(rows[name])
+        number = pc.add(coded.indices.cast(pa.int64()).fill_null(-1), 1)
+        numbers = pc.add(pc.multiply(numbers, len(coded.dictionary) + 1), number)
     return numbers
+
+
+def _coded(column: Any) -> Any:
+    """The column as numbers of its different values."""
+    one = column.combine_chunks()
+    return one if pa.types.is_dictionary(one.type) else one.dictionary_encode()
 
 
 def _first_of_each(table: pa.Table, per: Sequence[str], count: int) -> pa.Table:

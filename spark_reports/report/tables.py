@@ -3,18 +3,26 @@
 The size of a table is bounded by `top`, or by the number of hours, reasons, boots and files.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import cache, partial
+from operator import itemgetter
+from typing import Any, Final
 
+from spark_reports.log import grouping
 from spark_reports.log.grouping import Rows
 from spark_reports.report import groups, trend
+from spark_reports.report.applications import name_of
 from spark_reports.report.day import Day
+from spark_reports.report.groups import CLIENT, REASON
 from spark_reports.report.owners import MAX_CLIENTS, Owners
 from spark_reports.report.shape import CLIENTS_PER_TOPIC
 from spark_reports.report.trend import ClientDay
 
 TOPICS_PER_CLIENT = 5
+EXAMPLES_PER_REASON = 2
+INSTANCES_PER_CLIENT: Final = 3
+"""The clients of an application that are named."""
 TOPICS_COMPARED = 50
 """The number of topics whose drift is collected: the topics with most rejected records."""
 
@@ -30,11 +38,15 @@ class Tables:
     reasons: Rows
     reason_hours: Rows
     producers: Rows
+    client_instances: Rows
     client_reasons: Rows
     """The rows of all `clients`."""
     client_topics: Rows
     """The rows of all `clients`."""
     client_hours: Rows
+    client_addresses: Rows
+    examples: Rows
+    """The rows of `day`, with the names of applications."""
     client_days: Rows
     """The days before with rejections of the worst clients; empty without a rollup."""
     drift: Rows
@@ -66,17 +78,21 @@ def collect(
     `known`: `rollup.known` of the period and the days before it; None if there is no rollup. Clients
     and what would be rejected are the worst `top` of each team of `owners`, so no team's hide another's.
     """
-    counters, buckets = day.counters, day.buckets
+    entries = owners.applications if owners else ()
+    named = cache(partial(name_of, entries=entries))
+    counters, buckets = day.counters.of_applications(named), day.buckets
     asked = (groups.PRODUCERS, groups.WOULD_REJECT, groups.REPAIRED)
     clients, watched, repaired = everybody = [counters.table(each, MAX_CLIENTS) for each in asked]
     producers, would_reject, listed_repaired = (
         rows[:top] if owners is None else owners.first_of_each(rows, top) for rows in everybody
     )
     of_all = counters.of_clients(clients)
+    of_worst = of_all.of_clients(producers)
     by_topic = counters.of_worst_topics(top)
     topics = by_topic.table(groups.TOPICS)
     topic_clients = by_topic.table(groups.TOPIC_CLIENTS, CLIENTS_PER_TOPIC)
-    changes = trend.changes(known or (), day.last)
+    by_day = trend.of_applications(known or (), entries)
+    changes = trend.changes(by_day, day.last)
     return Tables(
         summary=counters.table(groups.SUMMARY)[0],
         topics=topics,
@@ -85,17 +101,24 @@ def collect(
         reasons=counters.table(groups.REASONS),
         reason_hours=counters.table(groups.REASON_HOURS),
         producers=producers,
+        client_instances=of_worst.table(groups.CLIENT_INSTANCES, INSTANCES_PER_CLIENT),
         client_reasons=of_all.table(groups.CLIENT_REASONS),
         client_topics=of_all.table(groups.CLIENT_TOPICS, TOPICS_PER_CLIENT),
-        client_hours=of_all.of_clients(producers).table(groups.CLIENT_HOURS),
-        client_days=trend.rejecting(known or (), producers),
+        client_hours=of_worst.table(groups.CLIENT_HOURS),
+        client_addresses=_of_applications(day.addresses, named),
+        client_days=trend.rejecting(by_day, producers),
+        examples=grouping.first_of(
+            sorted(_of_applications(day.examples, named), key=itemgetter("ts", "seq"), reverse=True),
+            (*CLIENT, *REASON),
+            EXAMPLES_PER_REASON,
+        ),
         drift=buckets.table(groups.DRAWN),
         what_if=buckets.table(groups.TOTALS),
         would_reject=would_reject,
         rules=counters.table(groups.RULES, top),
         repaired=listed_repaired,
         all_repaired=repaired,
-        days=trend.days(known or ()),
+        days=trend.days(by_day),
         changes=changes[:top],
         new_producers=sum(row["kind"] == "new" for row in changes),
         clients=clients,
@@ -103,6 +126,10 @@ def collect(
         in_force=day.in_force[:top],
         day=day,
     )
+
+
+def _of_applications(clients: Rows, name_of: Callable[[str | None], str | None]) -> Rows:
+    return [{**row, "client_id": name_of(row["client_id"])} for row in clients]
 
 
 def _worst(topic_clients: Rows) -> list[str]:

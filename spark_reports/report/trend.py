@@ -4,12 +4,13 @@
 rows.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import date, timedelta
 from statistics import median
 from typing import Any, Final, NamedTuple
 
 from spark_reports.log.grouping import Rows
+from spark_reports.report.applications import Application, name_of
 from spark_reports.report.shape import DAYS_BEFORE
 
 LEAST_RECORDS: Final = 10
@@ -26,6 +27,22 @@ class ClientDay(NamedTuple):
     rejected_records: int
     affected: int
     """The clients of the row with rejections."""
+
+
+def of_applications(rows: Sequence[ClientDay], entries: Sequence[Application] = ()) -> list[ClientDay]:
+    """The rows with the days of each application as one (`applications`), which is then the client."""
+    names = {client_id: name_of(client_id, entries) for client_id in {row.client_id for row in rows}}
+    shared = {name for client_id, name in names.items() if name != client_id}
+    sums: dict[tuple[str, str | None, str | None], list[int]] = {}
+    alone = []
+    for row in rows:
+        name = names[row.client_id]
+        if name in shared:
+            own = sums.setdefault((row.day, name, row.principal), [0, 0])
+            own[:] = own[0] + row.records, own[1] + row.rejected_records
+        else:
+            alone.append(row)
+    return [*alone, *(ClientDay(*key, own[0], own[1], int(own[1] > 0)) for key, own in sums.items())]
 
 
 def days(rows: Iterable[ClientDay]) -> Rows:

@@ -398,9 +398,17 @@ def client(client_id: str | None) -> str:
     return client_id or _EMPTY_ID
 
 
+def application(row: Mapping[str, Any], chars: int = 160) -> str:
+    """The name of a row's client, or of its application and the number of its clients:
+    `orders-app-* (60 clients)`."""
+    number = row.get("clients", 1)
+    several = f" ({many(number, 'client')})" if number > 1 else ""
+    return f"{short(client(row['client_id']), chars)}{several}"
+
+
 def producer(row: Mapping[str, Any], chars: int = 160) -> str:
-    """The name of a row's client, and its principal if it has one: one client id may have several."""
-    name, principal = short(client(row["client_id"]), chars), row["principal"]
+    """The same with its principal, if it has one: one client id may have several."""
+    name, principal = application(row, chars), row["principal"]
     return f"{name} ({short(principal, chars)})" if principal else name
 
 

@@ -103,6 +103,57 @@ def test_a_mistake_names_its_place_its_value_and_what_is_allowed(text, says):
     assert says in str(raised.value)
 
 
+APPLICATION, KNOWN = '[[applications]]\nclient_ids = ["a"]\n', '[[known]]\nprincipals = ["a"]\n'
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("applications = []", "must have at least one table [[applications]]"),
+        (APPLICATION, "applications[0].name: is missing: the name of the application"),
+        ('[[applications]]\nname = "a"', "applications[0]: must have client_ids"),
+        (APPLICATION + 'name = "(other)"', "applications[0].name: '(other)' is not allowed; must not begin"),
+        (
+            APPLICATION + 'principals = ["a"]',
+            "applications[0].principals: unknown key; allowed here: name, cl",
+        ),
+        (KNOWN, "known[0].until: must be a date such as 2026-12-24, without quotes"),
+        (KNOWN + 'until = "2026-12-24"', "known[0].until: must be a date"),
+        (KNOWN + "until = 2026-12-24T00:00:00", "known[0].until: must be a date"),
+        (
+            KNOWN + 'cause = "x"',
+            "known[0].cause: 'x' is not allowed; must be one of units, behind, ahead, others",
+        ),
+        ("[[known]]\nuntil = 2026-12-24", "known[0]: must have client_ids, principals or both"),
+    ],
+)
+def test_a_mistake_in_applications_and_known_mistakes_is_named(text, says):
+    with pytest.raises(owners.OwnersError) as raised:
+        found(text)
+    assert says in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("known", "is_known"),
+    [
+        ("until = 2026-11-20", True),
+        ("until = 2026-11-19", False),
+        ('until = 2026-11-20\ncause = "behind"', False),
+        ('until = 2026-11-20\ncause = "units"', True),
+    ],
+)
+def test_a_known_mistake_stands_at_the_foot_of_the_page_alone_until_its_date(known, is_known):
+    """Nothing could be said of it, so the first rows were the same for weeks."""
+    text = f'[[known]]\nclient_ids = ["mobile-sdk"]\nticket = "OPS-17"\n{known}\n'
+    report = owned(text=f"{FILE}{text}")
+    [own] = [each for each in report["producers"] if each["client_id"] == "mobile-sdk"]
+    assert own["known"] == ({"until": "2026-11-20", "ticket": "OPS-17"} if is_known else None)
+    page = html.render(report)
+    first, foot = page[: page.index('id="producers"')], page[page.index('id="log"') :]
+    assert ("mobile-sdk" in Page(first).words, "OPS-17" in Page(foot).words) == (not is_known, is_known)
+    assert report["totals"] == owned()["totals"]
+
+
 def test_all_mistakes_are_named_at_once():
     with pytest.raises(owners.OwnersError) as raised:
         found('[[owners]]\nteam = "A"\n[[owners]]\nclient_ids = ["b"]\nchanel = "x"\n')
@@ -253,7 +304,7 @@ def test_options_that_do_not_fit_together_are_exit_code_2_in_one_sentence(
 
 def test_the_example_of_the_documents_can_be_read():
     document = (Path(__file__).parents[3] / "docs" / "guide" / "reports.md").read_text()
-    [example] = re.findall(r"```toml\n(.*?)```", document, re.DOTALL)
+    example = "".join(re.findall(r"```toml\n(.*?)```", document, re.DOTALL))
     entries = found(example).entries
     assert [entry.team for entry in entries] == ["Payments", "Devices", "Orders"]
     assert all(entry.channel for entry in entries)

@@ -122,3 +122,22 @@ def test_a_name_is_a_name_also_if_it_is_null_or_odd(tmp_path, capsys):
     for glob, count in (("*", 42), ("a[[]*", 1), ("é", 1), ("svc", 40)):
         assert main(asked("what-if", tmp_path, "--client", glob, "--json")) == 0
         assert json.loads(capsys.readouterr().out)["records"] == count
+
+
+def test_a_question_may_be_about_one_team_and_names_applications(tmp_path, capsys):
+    for name in ("api-7kq9v", "api-2xk4b", "other"):
+        rows = [{**OWN, "client_id": name, "records": 20, "rejected_records": 20}]
+        path = tmp_path / "producers" / "event_date=2026-11-19" / f"{name}.parquet"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        parquet.write_table(pyarrow.Table.from_pylist(rows), path)
+    write(tmp_path)
+    owners = tmp_path / "owners.toml"
+    owners.write_text('[[owners]]\nteam = "A"\nclient_ids = ["api-*", "svc"]\n')
+    of_a = ("--owners", str(owners), "--team", "A", "--json")
+    assert main(asked("trend", tmp_path, *of_a)) == 0
+    days = json.loads(capsys.readouterr().out)["days"]
+    assert [(day["records"], day["producers_affected"]) for day in days] == [(40, 1), (40, 1)]
+    assert main(asked("what-if", tmp_path, "--after", "1h", *of_a)) == 0
+    assert json.loads(capsys.readouterr().out)["records"] == 40
+    assert main(asked("trend", tmp_path, "--team", "B", "--owners", str(owners))) == 2
+    assert capsys.readouterr().err == "spark_reports: --team 'B': --owners has A\n"
