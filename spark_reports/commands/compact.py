@@ -27,7 +27,9 @@ _EXAMPLES: Final = """examples:
 
 
 def add(commands: arguments.Commands) -> None:
-    parser = arguments.add_command(commands, "compact", "JSON lines as a table, a partition a day", _EXAMPLES)
+    parser = arguments.add_command(
+        commands, "compact", "write JSON lines as a table, one partition per day", _EXAMPLES
+    )
     arguments.add_period(parser, arguments.MANY_DAYS)
     arguments.add_input(parser)
     arguments.add_skipping(parser)

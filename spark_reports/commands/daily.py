@@ -24,7 +24,7 @@ _EXAMPLES: Final = """examples:
 
 
 def add(commands: arguments.Commands) -> None:
-    parser = arguments.add_command(commands, "daily", "one day's report (or a few days')", _EXAMPLES)
+    parser = arguments.add_command(commands, "daily", "make one day's report (or a few days')", _EXAMPLES)
     source = parser.add_argument_group("input")
     arguments.add_period(source, arguments.MANY_DAYS)
     arguments.add_input(source)

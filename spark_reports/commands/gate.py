@@ -1,4 +1,4 @@
-"""`spark_reports gate`: the quality gates of a report that exists, without a second run of `daily`.
+"""`spark_reports gate`: check the quality gates of an existing report, without a second run of `daily`.
 
 A scheduler runs it as a task of its own. A retry does not change a gate that tripped, but may help a run that
 failed. It needs no Spark.
@@ -19,7 +19,9 @@ _EXAMPLES: Final = """example:
 
 
 def add(commands: arguments.Commands) -> None:
-    parser = arguments.add_command(commands, "gate", "the quality gates of a report that exists", _EXAMPLES)
+    parser = arguments.add_command(
+        commands, "gate", "check the quality gates of an existing report", _EXAMPLES
+    )
     parser.add_argument("report", metavar="DIR", help=f"the folder of a report, or its {_FILE}")
     arguments.add_gates(parser, is_required=True)
     parser.set_defaults(run=run, quiet=False)

@@ -57,7 +57,7 @@ def add(commands: arguments.Commands) -> None:
     parser.add_argument(
         "--store",
         metavar="DIR",
-        help="the folder of all that is made: --table DIR/lines, --rollup DIR/rollup, --output DIR/reports, "
+        help="the folder for everything: --table DIR/lines, --rollup DIR/rollup, --output DIR/reports, "
         "unless they are given; its owners.toml is --owners, if it is there",
     )
     parser.add_argument(

@@ -20,7 +20,7 @@ _EXAMPLE: Final = """example:
 
 def add(commands: arguments.Commands) -> None:
     parser = arguments.add_command(
-        commands, "trend", "the days side by side, and who changed against the week before", _EXAMPLE
+        commands, "trend", "compare days, and show who changed since the week before", _EXAMPLE
     )
     arguments.add_question(parser)
     parser.add_argument(

@@ -29,7 +29,9 @@ _UNITS_MS: Final = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_40
 
 
 def add(commands: arguments.Commands) -> None:
-    parser = arguments.add_command(commands, "what-if", "what other limits would have rejected", _EXAMPLES)
+    parser = arguments.add_command(
+        commands, "what-if", "show what other limits would have rejected", _EXAMPLES
+    )
     arguments.add_question(parser)
     for side, name in (("after", "ahead"), ("before", "behind")):
         parser.add_argument(

@@ -21,7 +21,7 @@ from spark_reports.spark.session import settings
 SKIPS: Final = "spark.sql.files.ignoreCorruptFiles"
 """Spark's setting with which it skips what it cannot read of a file."""
 
-LINE: Final = "(damaged file: nobody knows how many lines were skipped)"
+LINE: Final = "(damaged file: it is unknown how many lines were skipped)"
 """The text of the line that stands for a damaged file."""
 
 PATH: Final = "_metadata.file_path"

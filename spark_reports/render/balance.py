@@ -22,4 +22,6 @@ def sent_again(totals: Totals) -> str:
     records = sent_again_records(totals)
     if not records:
         return ""
-    return f"Not among them: {words.many(records, 'record')} that hit an error that most producers retry."
+    return (
+        f"Not counted: {words.many(records, 'record')} that failed with an error that most producers retry."
+    )

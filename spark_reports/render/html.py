@@ -37,7 +37,7 @@ _ROWS: Final = (1_000, 200, 100, 50, 25, 10, 3, 1)
 _TEXT_CHARS: Final = 2_000
 _PROOF_WORDS: Final = {
     State.COMPLETE: "Log complete",
-    State.COMPLETE_IN_PART: "Log complete for a part of the time",
+    State.COMPLETE_IN_PART: "The log covers only part of the time",
     State.INCOMPLETE: "Log incomplete: numbers are at least these",
 }
 _PROOF_CLASSES: Final = {

@@ -63,7 +63,7 @@ def topics(report: Report, rows: int) -> Markup:
     records = report["topics_omitted"]["records"] + sum(t["records_judged"] for t in rest)
     omitted = f"And {words.many(more, 'more topic')} with {words.many(records, 'record')}."
     return join(
-        element("p", "A line opens to its worst producers, and to other limits.", class_="soft note opens"),
+        element("p", "Click a topic for its worst producers and for other limits.", class_="soft note opens"),
         _TOPIC_LINES.on_page(shown),
         element("p", omitted, class_="more") if more else None,
     )

@@ -38,7 +38,7 @@ def producers(report: Report, rows: int) -> Markup:
     if not found:
         return element("p", "No producer had a record rejected.", class_="none")
     return join(
-        element("p", "A line opens to its evidence and a text for its owner.", class_="soft note opens"),
+        element("p", "Click a producer for examples and a text for its owner.", class_="soft note opens"),
         *[_group(report, cause, rows, number == 0) for number, cause in enumerate(found)],
         _omitted(report, len(shown)),
     )

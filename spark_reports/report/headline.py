@@ -65,7 +65,7 @@ def _of_all(totals: Totals, reasons: Sequence[ReasonRow], state: str) -> str:
     if (found := causes.main_cause(reasons)) is None:
         return f"{told}."
     main, records = found
-    part = "" if records == rejected else f", {words.share(records, rejected)} of these"
+    part = "" if records == rejected else f". Main cause ({words.share(records, rejected)})"
     with_cause = f"{told}{part}: {main}."
     return with_cause if len(with_cause.split()) <= _MAX_WORDS else f"{told}."
 
@@ -114,7 +114,7 @@ def details(
 def _causes(totals: Totals, producers: Sequence[Producer], reasons: Sequence[ReasonRow]) -> list[str]:
     found, rejected = causes.merged(reasons, producers, totals), rejected_records(totals)
     named = [
-        f"{words.share(each.records, rejected)} of these: {each.name}, {_senders(each)}."
+        f"{words.share(each.records, rejected)} of rejected records: {each.name}, {_senders(each)}."
         for each in found[:_NAMED]
     ]
     rest = found[_NAMED:]

@@ -91,6 +91,6 @@ def _gap(gap: LineGap) -> str:
 def _unheard(span: UnheardSpan) -> str:
     from_, to = words.instant_words(span["from_ts"]), words.instant_words(span["to_ts"])
     return (
-        f"{words.short(span['proxy'], _NAME_CHARS)} wrote no usable heartbeat from {from_} to {to}: "
-        "it did not run, or its log of that time is missing or unusable."
+        f"No usable log from {words.short(span['proxy'], _NAME_CHARS)} between {from_} and {to}: "
+        "it was not running, or its log is missing."
     )

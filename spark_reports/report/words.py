@@ -162,7 +162,7 @@ PROBLEM_WORDS: Final[Mapping[str, str]] = MappingProxyType(
         "bad_key": "that do not say which batches they count",
         "bad_count": "with an invalid count",
         "unknown_version": NEWER,
-        "conflict": "delivered several times with different contents: nobody knows which is right",
+        "conflict": "delivered several times with different contents: it is unknown which is right",
     }
 )
 """The problem of an unusable line (`log.read`)."""
@@ -182,9 +182,9 @@ OPEN: Final = (
 
 
 TOPIC_REMEDY: Final = (
-    "raise the topic's message.timestamp.before.max.ms while it lasts: brokers know no waiver"
+    "raise the topic's message.timestamp.before.max.ms until it is done: brokers have no waivers"
 )
-RULE_REMEDY: Final = "grant a waiver (policy.waivers) while it lasts"
+RULE_REMEDY: Final = "grant a waiver (policy.waivers) until it is done"
 
 
 def advice(

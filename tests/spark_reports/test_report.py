@@ -132,7 +132,7 @@ def test_limits_in_force_are_those_the_proxy_saw(made):
 
 def test_the_headline_names_the_unit_mistakes(made):
     assert made["details"][0] == "7,841 bad records; 5,381 good ones were in the same batches."
-    assert " of these: the wrong time unit, from 2 producers, most from " in made["details"][1]
+    assert " of rejected records: the wrong time unit, from 2 producers, most from " in made["details"][1]
     assert "sensor-gateway" in made["details"][1]
 
 

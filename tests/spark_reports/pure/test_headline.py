@@ -23,7 +23,9 @@ def sentences_of(reasons=None, producers=None, **changes):
     report = reports.fixed()
     asked = report["producers"] if producers is None else producers
     rows = report["reasons"] if reasons is None else reasons
-    return [each for each in details(report["totals"] | changes, asked, rows) if " these: " in each]
+    return [
+        each for each in details(report["totals"] | changes, asked, rows) if " rejected records: " in each
+    ]
 
 
 def too_old(**changes):
@@ -46,7 +48,7 @@ def test_an_incomplete_log_does_not_say_that_nothing_was_rejected():
 
 
 def test_all_wrong_units_are_one_cause():
-    assert headline_of() == f"{SHARE}, 89% of these: the wrong time unit."
+    assert headline_of() == f"{SHARE}. Main cause (89%): the wrong time unit."
 
 
 @pytest.mark.parametrize("cause", [None, "a cause in so many words that nobody reads them all, " * 3])
@@ -66,11 +68,11 @@ def test_causes_come_in_the_order_of_their_records_each_with_its_worst_producer_
     producers = [each | {"team": "Orders"} for each in reports.fixed()["producers"]]
     asked = {"records_rejected": 1_000_000, "records_broker_rejected": 0, "producers_with_unit_mistakes": 3}
     assert sentences_of(rows, producers, **asked) == [
-        "46% of these: timestamps are older than the limit, from 43 producers, most from "
+        "46% of rejected records: timestamps are older than the limit, from 43 producers, most from "
         "orders-replay (Orders).",
-        "38% of these: batches are larger than the topic allows, all from attachments (Orders).",
-        "8.0% of these: the wrong time unit, from 3 producers, most from sensor-gateway (Orders), whose "
-        "timestamps are in nanoseconds (divide by 1,000,000).",
+        "38% of rejected records: batches are larger than the topic allows, all from attachments (Orders).",
+        "8.0% of rejected records: the wrong time unit, from 3 producers, most from sensor-gateway (Orders), "
+        "whose timestamps are in nanoseconds (divide by 1,000,000).",
     ]
 
 
@@ -88,7 +90,9 @@ def test_a_cause_found_by_the_proxy_and_by_the_broker_is_one_cause():
     """A producer may be in both rows, so their numbers of producers are not added up."""
     rows = [too_old(records=500_000, producers=3), too_old(verdict="broker_rejected", producers=2)]
     [sentence] = sentences_of(rows)
-    assert sentence.startswith("62% of these: timestamps are older than the limit, from at least 3 ")
+    assert sentence.startswith(
+        "62% of rejected records: timestamps are older than the limit, from at least 3 "
+    )
 
 
 def test_causes_that_are_not_named_are_counted():
@@ -102,7 +106,7 @@ def test_causes_that_are_not_named_are_counted():
 )
 def test_records_that_were_not_rejected_are_no_cause(changes):
     rows = [too_old(), too_old(records=5_000_000, cause="something else") | changes]
-    assert headline_of(rows) == f"{SHARE}, 9.3% of these: timestamps are older than the limit."
+    assert headline_of(rows) == f"{SHARE}. Main cause (9.3%): timestamps are older than the limit."
     assert len(sentences_of(rows)) == 1
 
 
@@ -158,7 +162,9 @@ def test_all_records_that_were_sent_again_are_counted(name):
     told = "No record was stored or rejected for good: 7 records hit an error that most producers retry."
     assert {headline(totals, [], state) for state in State} == {told}
     report = reports.fixed() | {"totals": reports.fixed()["totals"] | {name: 7_000_000}}
-    again = re.compile(r"Not among them: 7,00\d,\d{3} records that hit an error that most producers retry")
+    again = re.compile(
+        r"Not counted: 7,00\d,\d{3} records that failed with an error that most producers retry"
+    )
     for render in (html.render, markdown.render):
         assert again.search(" ".join(re.sub("<.*?>", "", render(report)).split()))
 
