@@ -53,6 +53,12 @@ OF_TOPIC: Final[Mapping[str, Callable[[Counts], float]]] = MappingProxyType(
 )
 """The measures that exist for a single topic, too."""
 
+_LEAST: Final = (
+    *("rejected_rate", "rejected_records", "unit_mistake_records", "producers_affected", "new_producers"),
+    *("would_reject_records", "would_reject_producers", "clients_refused_by_kafka_4"),
+)
+"""The measures that are more if lines are missing."""
+
 _FORM: Final = re.compile(
     r"\s*(?P<measure>\w+)\s*(\[(?P<topic>[A-Za-z0-9._-]+)\])?\s*>\s*(?P<number>\d+(\.\d+)?)\s*(?P<percent>%?)\s*"
 )
@@ -69,8 +75,8 @@ class Gate:
     topic: str | None = None
 
     def tripped_by(self, report: Report) -> str | None:
-        """A sentence if the gate trips, else None. It also trips if the report may have left out the
-        topic."""
+        """A sentence if the gate trips, else None. It also trips if the report may have left out the topic,
+        or if lines that are lost or unusable may hold what it measures."""
         if self.topic is None:
             value = MEASURES[self.measure](report)
         else:
@@ -78,7 +84,12 @@ class Gate:
             if own is None and report["topics_omitted"]["rejected_records"]:
                 return f"{self.text}: the report does not list {self.topic}; a higher --top lists more topics"
             value = OF_TOPIC[self.measure](own) if own is not None else 0.0
-        return f"{self.text}: {self.measure} is {value:.6g}" if value > self.bound else None
+        log = report["log"]
+        missing_lines = log["lost_lines"] + log["lines_unusable"] if self.measure in _LEAST else 0
+        if not missing_lines:
+            return f"{self.text}: {self.measure} is {value:.6g}" if value > self.bound else None
+        lines = words.many(missing_lines, "line")
+        return f"{self.text}: {self.measure} is at least {value:.6g}: {lines} lost or unusable"
 
 
 def parse(text: str) -> Gate:

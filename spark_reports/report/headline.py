@@ -61,7 +61,7 @@ def _of_all(totals: Totals, reasons: Sequence[ReasonRow], state: str) -> str:
         return f"None of {words.many(judged, 'record')} was rejected; {_NOT_ENFORCED} would reject {share}."
     if rejected == 0:
         return f"None of {words.many(judged, 'record')} was rejected."
-    told = _how_many(rejected, judged)
+    told = _how_many(rejected, judged, is_least=state == State.INCOMPLETE)
     if (found := causes.main_cause(reasons)) is None:
         return f"{told}."
     main, records = found
@@ -70,7 +70,9 @@ def _of_all(totals: Totals, reasons: Sequence[ReasonRow], state: str) -> str:
     return with_cause if len(with_cause.split()) <= _MAX_WORDS else f"{told}."
 
 
-def _how_many(rejected: int, judged: int) -> str:
+def _how_many(rejected: int, judged: int, *, is_least: bool) -> str:
+    if is_least:
+        return f"At least {words.count(rejected)} of {words.many(judged, 'record')} were rejected"
     if judged == 1:
         return "The one record was rejected"
     if rejected == 1:

@@ -38,6 +38,17 @@ def test_a_gate_trips_over_a_log_that_lacks_something(text, changes):
     assert gates.parse(text).tripped_by(report).startswith(f"{text}: ")
 
 
+@pytest.mark.parametrize("lacks", ["lost_lines", "lines_unusable"])
+def test_no_gate_of_rejections_holds_over_lines_that_nobody_can_read(lacks):
+    """The lines of the worst producers may be among them."""
+    report = reports.fixed()
+    report["log"] |= {"state": "incomplete", lacks: 2}
+    said = gates.parse("rejected_records>10000000").tripped_by(report)
+    assert said.startswith("rejected_records>10000000: rejected_records is at least ")
+    assert said.endswith(": 2 lines lost or unusable")
+    assert gates.parse("silent_boots>0").tripped_by(report) is None
+
+
 def test_a_log_that_is_complete_in_part_is_not_incomplete():
     report = reports.fixed()
     report["log"] |= {"state": "complete_in_part", "is_complete": False}
