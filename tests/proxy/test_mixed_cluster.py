@@ -31,10 +31,6 @@ async def answers(producer, topic, ahead_ms):
     return found
 
 
-def differences(proxy):
-    return [line for line in proxy.log if line["event"] == "topic_limits_differ"]
-
-
 def after_limits(proxy):
     """The limit for times ahead, each time that the proxy has noted a topic's limits."""
     return [line.get("after_max_ms") for line in proxy.decisions() if line.get("kind") == "limits"]
@@ -56,11 +52,6 @@ async def test_in_a_roll_from_3_9_to_4_each_record_ends_as_its_leader_would_have
                 assert set((await answers(producer, topic, 0)).values()) == {True}
 
             assert await answers(producer, topic, 2 * HOUR_MS) == directly
-            differ = await until(lambda: differences(proxy))  # the old broker may answer late
-            assert [(line["topic"], line["key"]) for line in differ] == [
-                (topic, "message.timestamp.after.max.ms")
-            ]
-            assert differ[0]["brokers"] == {str(OLD): "unlimited", str(NEW): "1h"}
 
         upstream = ("--upstream", f"{node.host}:{node.port}")
         scanned = await tsproxy(capsys, "scan", *upstream, "--topics", topic, "--ahead", "90m", "--json")
@@ -98,4 +89,3 @@ async def test_a_broker_that_comes_back_with_other_limits_is_judged_by_none_of_i
                 return set((await answers(producer, topic, 25 * HOUR_MS)).values()) == {False}
 
             await until(are_rejected)
-            assert differences(proxy)

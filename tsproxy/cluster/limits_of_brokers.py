@@ -144,11 +144,10 @@ def loosest(many: Sequence[TopicLimits]) -> TopicLimits:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """A setting on which brokers differ: its values by node id, and the value in force here."""
+    """A setting on which brokers differ: its values by node id."""
 
     key: str
     by_node: Mapping[int, str]
-    here: str
 
 
 def differences(found: Together) -> Iterator[Difference]:
@@ -157,7 +156,7 @@ def differences(found: Together) -> Iterator[Difference]:
             node_id: text(getattr(limits, field)) for node_id, limits in sorted(found.of_nodes.items())
         }
         if len(set(by_node.values())) > 1:
-            yield Difference(key, by_node, text(getattr(found.limits, field)))
+            yield Difference(key, by_node)
 
 
 def changes(old: TopicLimits, new: TopicLimits) -> tuple[dict[str, str], dict[str, str]] | None:

@@ -106,7 +106,6 @@ LOOP_COMPLAINED: Final = error("loop_complained", "text", "error", "frames", "no
 TOPIC_LIMITS_CHANGED: Final = info("topic_limits_changed", "topic", "old", "new", "learnt_by")
 TOPIC_LIMITS_DENIED: Final = warning("topic_limits_denied", "topic", "needs")
 TOPIC_LIMITS_NOT_UNDERSTOOD: Final = warning("topic_limits_not_understood", "topic", "error")
-TOPIC_LIMITS_DIFFER: Final = warning("topic_limits_differ", "topic", "key", "brokers", "here", "advice")
 BROKER_LIMITS_UNKNOWN: Final = warning("broker_limits_unknown", "node_id", "error", "advice")
 BROKER_LIMITS_NOT_UNDERSTOOD: Final = warning("broker_limits_not_understood", "topic", "error")
 TOPIC_ID_DENIED: Final = warning("topic_id_denied", "needs", "advice")

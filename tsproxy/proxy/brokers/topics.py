@@ -6,12 +6,10 @@ from typing import Final, NamedTuple
 
 from tsproxy.cluster.admin_connection import TopicAnswer
 from tsproxy.cluster.limits_of_brokers import (
-    Difference,
     Given,
     Own,
     Together,
     changes,
-    differences,
     examples,
     given_by,
     own_of,
@@ -22,7 +20,6 @@ from tsproxy.log_events.catalogue import (
     BROKER_LIMITS_NOT_UNDERSTOOD,
     TOPIC_LIMITS_CHANGED,
     TOPIC_LIMITS_DENIED,
-    TOPIC_LIMITS_DIFFER,
     TOPIC_LIMITS_NOT_UNDERSTOOD,
     LogEvent,
 )
@@ -121,7 +118,6 @@ class Topics:
         self.unreadable = Bounded[str, None](UNREADABLE)
         """Topics whose limits the proxy may not read, or does not understand, and those whose limits it has
         read since, until they are in force. If limits were known before, they stay in force."""
-        self._differences: set[tuple[str, str, str]] = set()
         self._given = Given({}, frozenset(), frozenset())
         """The values of the broker on whose connection topics are read."""
         self._logged = Bounded[tuple[str, str], None](LOGGED)
@@ -239,15 +235,9 @@ class Topics:
         if self._published is None:
             self._published = dict(self._owns)
         limits, on_kafka_4 = dict[Own, TopicLimits](), dict[Own, TopicLimits]()
-        differing = dict[Own, Sequence[Difference]]()
         for own in self._same:
             if (known := self._together(own, brokers)) is not None:
                 limits[own], on_kafka_4[own] = known.limits, known.on_kafka_4
-                if found := list(differences(known)):
-                    differing[own] = found
-        if differing and len(self._differences) < MAX_LOGGED:
-            for topic, own in self._published.items():
-                self._log_differences(topic, differing.get(own, ()))
         now = LimitsOf(self._published, limits)
         self._log_changes(now, why)
         return now, LimitsOf(self._published, on_kafka_4)
@@ -267,20 +257,6 @@ class Topics:
         for topic, old, new in islice(((t, old, new) for t, old, new in pairs if old and new), MAX_LOGGED):
             if shown := changes(old, new):
                 TOPIC_LIMITS_CHANGED(topic=topic, old=shown[0], new=shown[1], learnt_by=why)
-
-    def _log_differences(self, topic: str, found: Sequence[Difference]) -> None:
-        for each in found:
-            difference = (topic, each.key, str(each.by_node))
-            if difference not in self._differences and len(self._differences) < MAX_LOGGED:
-                self._differences.add(difference)
-                TOPIC_LIMITS_DIFFER(
-                    topic=topic,
-                    key=each.key,
-                    brokers={str(node_id): value for node_id, value in each.by_node.items()},
-                    here=each.here,
-                    advice="the loosest holds here, leaders reject the rest themselves; "
-                    "set it on the topic, or give all brokers the same",
-                )
 
     def _log_once(self, event: LogEvent, topic: str, **facts: object) -> None:
         if (event.name, topic) not in self._logged and self._logged.add((event.name, topic), None):
