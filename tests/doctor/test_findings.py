@@ -23,7 +23,6 @@ from tsproxy.doctor.topics import Described
 from tsproxy.model.addresses import Address
 from tsproxy.model.kafka import ErrorCode
 from tsproxy.proxy.clock_check.offsets import Offset
-from tsproxy.testing.ports import free_ports
 
 HOUR_MS = 3_600_000
 LONG_MAX = str(2**63 - 1)
@@ -163,32 +162,22 @@ def test_a_pattern_that_looks_like_a_regular_expression_is_told_so():
 # -- Ports -------------------------------------------------------------------------------------------
 
 
-async def test_a_port_that_somebody_has_is_a_problem():
+def test_a_port_that_somebody_has_is_a_problem():
     with socket.create_server(("127.0.0.1", 0)) as taken:
         address = f"127.0.0.1:{taken.getsockname()[1]}"
-        found = await examine_ports(listening("", bind=address), {})
+        found = examine_ports(listening("", bind=address), {})
 
     assert [each.check for each in found if each.grade is Grade.PROBLEM] == ["ports"]
     assert f"cannot listen on {address}: another program listens there" in said(found, Grade.PROBLEM)[0]
 
 
-async def test_a_node_id_without_a_port_is_a_problem_with_the_numbers_to_set():
+def test_a_node_id_without_a_port_is_a_problem_with_the_numbers_to_set():
     brokers = {1001: Address("127.0.0.1", 1), 1003: Address("127.0.0.1", 2)}
-    found = await examine_ports(listening("", brokers="brokers: { ports_from: 0, count: 2 }"), brokers)
+    found = examine_ports(listening("", brokers="brokers: { ports_from: 0, count: 2 }"), brokers)
 
     [problem] = [each for each in found if each.grade is Grade.PROBLEM]
     assert "node 1001, 1003 has no port" in problem.text
     assert "first_id: 1001 and count: 3" in problem.advice
-
-
-async def test_an_advertised_host_that_does_not_resolve_here_is_a_warning():
-    [port] = free_ports(1)
-    found = await examine_ports(
-        listening("", brokers="advertised_host: no-such-host.invalid", bind=f"127.0.0.1:{port}"), {}
-    )
-
-    [text] = said(found, Grade.WARNING)
-    assert "no-such-host.invalid does not resolve on this machine" in text
 
 
 # -- Certificates ------------------------------------------------------------------------------------

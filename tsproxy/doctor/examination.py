@@ -22,7 +22,7 @@ async def examine(config: Config, clock: Clock) -> list[Finding]:
             found += await _of_cluster(config, seen, stack, clock)
         except ConversationError as error:  # the broker answered before, and has stopped since
             found.append(CLUSTER.problem(str(error), "check that broker, and run this command again"))
-        found += await ports.examine(config, seen.brokers)
+        found += ports.examine(config, seen.brokers)
         found += security.to_clients(config, seen.brokers)
         found += await clients.examine(config)
     checks = [*dict.fromkeys(each.check for each in found)]

@@ -1,27 +1,21 @@
-"""Findings about the addresses at which clients reach the proxy: can they be bound, do names resolve."""
+"""Findings about the addresses at which clients reach the proxy: can they be bound."""
 
-import asyncio
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from tsproxy.cluster.upstream import hosts_of
 from tsproxy.config.settings import BrokerHosts, BrokerPorts, Config, Listener
 from tsproxy.doctor.findings import Check, Finding, few
-from tsproxy.model.addresses import Address, ip_or_none
+from tsproxy.model.addresses import Address
 from tsproxy.model.words import many
 from tsproxy.proxy.ports import ListenError, bind
 
 PORTS: Final = Check("ports")
-ADVERTISED: Final = Check("advertised")
-_LOOK_UP_S: Final = 5.0
 
 
-async def examine(config: Config, brokers: Mapping[int, Address]) -> list[Finding]:
+def examine(config: Config, brokers: Mapping[int, Address]) -> list[Finding]:
     """The findings. `brokers` is empty if the cluster did not answer."""
     found = [each for listener in config.listeners for each in _node_ids(listener, brokers)]
     found += _bound(config, brokers)
-    for listener in config.listeners:
-        found += await _advertised(listener, brokers)
     return found
 
 
@@ -80,28 +74,6 @@ def _wanted(config: Config, brokers: Mapping[int, Address]) -> Iterator[Address]
                 yield Address(listener.bind.host, port)
     if config.admin.bind is not None and config.admin.bind.port:
         yield config.admin.bind
-
-
-async def _advertised(listener: Listener, brokers: Mapping[int, Address]) -> list[Finding]:
-    """Whether the advertised names resolve, at least on this machine."""
-    if not listener.bind.port:
-        return []
-    hosts = told_hosts(listener, brokers)
-    names = [host for host in hosts if ip_or_none(host) is None]
-    resolved = await asyncio.gather(*(_resolves(host) for host in names))
-    unknown = [host for host, resolves in zip(names, resolved, strict=True) if not resolves]
-    if unknown:
-        text = f"listener {listener.name}: {few(unknown)} does not resolve on this machine"
-        advice = "clients must be able to resolve it: add it to their name service, to the proxy's address"
-        return [ADVERTISED.warning(text, advice)]
-    return [ADVERTISED.ok(f"listener {listener.name}: clients are told {few(hosts)}")]
-
-
-async def _resolves(host: str) -> bool:
-    try:
-        return bool(await hosts_of(Address(host, 0), _LOOK_UP_S))
-    except (OSError, UnicodeError):
-        return False
 
 
 def told_hosts(listener: Listener, brokers: Mapping[int, Address]) -> list[str]:
