@@ -1,4 +1,4 @@
-"""The four lines that a person sees who starts the proxy on a terminal."""
+"""The three lines that a person sees who starts the proxy on a terminal."""
 
 import asyncio
 import os
@@ -19,7 +19,6 @@ FACTS = {
     "admin": "127.0.0.1:9464",
     "decisions": "/var/lib/tsproxy",
 }
-CANDIDATE = "as a candidate: Kafka 4's limits, before 3650d"
 LIMITS = "message.timestamp.before.max.ms: 7d, message.timestamp.after.max.ms: 1h"
 
 
@@ -37,41 +36,31 @@ def test_the_first_and_the_last_line_name_the_real_addresses_and_the_folder():
 
 
 @pytest.mark.parametrize(
-    ("policy", "enforced", "counted"),
+    ("policy", "enforced"),
     [
-        ("{}", "the limits of each topic", CANDIDATE),
-        ("{ mode: audit }", "nothing", f"the limits of each topic; {CANDIDATE}"),
-        ("{ mode: off }", "nothing", "nothing"),
-        ("{ candidate: { preset: none } }", "the limits of each topic", "nothing"),
+        ("{}", "the limits of each topic"),
+        ("{ mode: audit }", "nothing"),
+        ("{ mode: off }", "nothing"),
         (
             f"{{ limits_from: config, defaults: {{ {LIMITS} }} }}",
             "the limits of policy.defaults (before 7d, after 1h)",
-            CANDIDATE,
         ),
         (
             f"{{ limits_from: stricter, defaults: {{ {LIMITS} }} }}",
             "the limits of each topic, or those of policy.defaults (before 7d, after 1h) where they are "
             "stricter",
-            CANDIDATE,
         ),
         (
             "{ mode: audit, rules: [ { name: pay, match: { topics: [pay] }, mode: enforce }, "
             "{ name: old, match: { topics: [old] } } ] }",
             "rules: pay",
-            f"the limits of each topic; rules: old; {CANDIDATE}",
-        ),
-        (
-            "{ waivers: [ { name: fill, match: { topics: [x] }, until: 2030-12-01T00:00:00Z, owner: a, "
-            "reason: b } ] }",
-            "the limits of each topic",
-            f"waivers: fill until 2030-12-01T00:00:00+00:00; {CANDIDATE}",
         ),
     ],
 )
-def test_what_is_enforced_and_what_is_only_counted_follows_from_the_modes(policy, enforced, counted):
-    _, second, third, _ = lines(config_of(f"{SMALLEST}policy: {policy}\n"), FACTS)
+def test_what_is_enforced_follows_from_the_modes(policy, enforced):
+    _, second, _ = lines(config_of(f"{SMALLEST}policy: {policy}\n"), FACTS)
 
-    assert (second, third) == (f"Enforced: {enforced}", f"Only counted: {counted}")
+    assert second == f"Enforced: {enforced}"
 
 
 class Gone:
@@ -114,13 +103,13 @@ async def seen_on_a_terminal(kafka, folder, *arguments):
 
 
 @pytest.mark.parametrize("workers", ["1", "2"])
-async def test_a_person_on_a_terminal_sees_four_lines(kafka_440, tmp_path, workers):
+async def test_a_person_on_a_terminal_sees_three_lines(kafka_440, tmp_path, workers):
     shown = await seen_on_a_terminal(kafka_440, tmp_path, *(["--workers", "2"] if workers == "2" else []))
 
-    begins = ["Clients connect to 127.0.0.1:", "Enforced: ", "Only counted: ", "Decisions go to "]
+    begins = ["Clients connect to 127.0.0.1:", "Enforced: ", "Decisions go to "]
     at = next(index for index, line in enumerate(shown) if line.startswith(begins[0]))
-    assert [line.startswith(text) for line, text in zip(shown[at:], begins, strict=False)] == [True] * 4
-    assert shown[at + 3].startswith(f"Decisions go to {tmp_path};")
+    assert [line.startswith(text) for line, text in zip(shown[at:], begins, strict=False)] == [True] * 3
+    assert shown[at + 2].startswith(f"Decisions go to {tmp_path};")
 
 
 async def test_a_log_as_json_has_nothing_else_even_on_a_terminal(kafka_440, tmp_path):

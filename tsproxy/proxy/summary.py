@@ -1,19 +1,18 @@
-"""Four lines for a person who starts the proxy on a terminal.
+"""Three lines for a person who starts the proxy on a terminal.
 
-They say where the proxy listens, what is enforced, what is only counted, and where decisions go. The log is
-not changed: it contains the same facts for programs.
+They say where the proxy listens, what is enforced, and where decisions go. The log is not changed: it
+contains the same facts for programs.
 """
 
 import shlex
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from typing import Any, Final, TextIO
 
 from tsproxy.config.settings import BrokerHosts, Config, Listener
-from tsproxy.config.values import bound_text, instant_text
-from tsproxy.model.policy import FAR_BEHIND_MS, LimitsFrom, Mode, Preset, RuleSettings, TimeLimit
+from tsproxy.config.values import bound_text
+from tsproxy.model.policy import LimitsFrom, Mode, RuleSettings, TimeLimit
 from tsproxy.proxy.logging import LogFormat
 
 NAMES_SHOWN: Final = 3
@@ -28,7 +27,7 @@ def show(config: Config, log_format: LogFormat, facts: Mapping[str, Any]) -> Non
 
 
 def lines(config: Config, facts: Mapping[str, Any]) -> list[str]:
-    """The four lines. `facts` has the real addresses, as the configuration may ask for any free port."""
+    """The three lines. `facts` has the real addresses, as the configuration may ask for any free port."""
     admin = facts["admin"]
     scheme = "http" if config.admin.tls is None else "https"
     health = "" if admin == "off" else f"; live page and metrics at {scheme}://{admin}/"
@@ -38,7 +37,6 @@ def lines(config: Config, facts: Mapping[str, Any]) -> list[str]:
     return [
         f"Clients connect to {listeners}{health}",
         f"Enforced: {'; '.join(_enforced(config)) or 'nothing'}",
-        f"Only counted: {'; '.join(_counted(config)) or 'nothing'}",
         f"Decisions go to {folder}; for a report: spark_reports daily --input {quoted} --output report",
     ]
 
@@ -61,19 +59,9 @@ def _listener(listener: Listener, facts: Mapping[str, Any]) -> str:
 def _enforced(config: Config) -> Iterator[str]:
     if config.policy.mode is Mode.ENFORCE:
         yield _limits(config)
-    yield from _rules(config, Mode.ENFORCE)
-
-
-def _counted(config: Config) -> Iterator[str]:
-    policy = config.policy
-    if policy.mode is Mode.AUDIT:
-        yield _limits(config)
-    yield from _rules(config, Mode.AUDIT)
-    if policy.waivers:
-        waivers = [f"{each.name} until {instant_text(each.until_ms)}" for each in policy.waivers]
-        yield f"waivers: {_few(waivers)}"
-    if policy.candidate is not None and not policy.is_off:
-        yield f"as a candidate: {_candidate(policy.candidate)}"
+    modes = ((each.name, each.settings.mode or config.policy.mode) for each in config.policy.rules)
+    if names := [name for name, mode in modes if mode is Mode.ENFORCE]:
+        yield f"rules: {_few(names)}"
 
 
 def _limits(config: Config) -> str:
@@ -84,21 +72,6 @@ def _limits(config: Config) -> str:
     if policy.limits_from is LimitsFrom.CONFIG:
         return f"the limits of policy.defaults ({own})"
     return f"the limits of each topic, or those of policy.defaults ({own}) where they are stricter"
-
-
-def _rules(config: Config, mode: Mode) -> Iterator[str]:
-    names = [each.name for each in config.policy.rules if (each.settings.mode or config.policy.mode) is mode]
-    if names:
-        yield f"rules: {_few(names)}"
-
-
-def _candidate(settings: RuleSettings) -> str:
-    if settings.preset is None:
-        return _bounds(settings)
-    if settings.before is None:  # a preset counts old records if a topic allows any age (policy.resolve)
-        settings = replace(settings, before=TimeLimit(FAR_BEHIND_MS))
-    name = "Kafka 4's limits" if settings.preset is Preset.KAFKA_4 else str(settings.preset)
-    return f"{name}, {_bounds(settings)}"
 
 
 def _bounds(settings: RuleSettings) -> str:
