@@ -138,26 +138,6 @@ RIGHT = (
 )
 
 
-def test_a_count_that_cannot_be_enough_for_the_brokers_that_are_named_is_told():
-    three = SMALLEST.replace("[kafka-1:9092]", "[a:1, b:1, c:1, a:1]")
-    told = [
-        [
-            each.text
-            for each in notices(
-                load(parse_yaml(f"{three}    brokers: {{ count: {count} }}\n", FILE), {}), NOW_MS
-            )
-        ]
-        for count in (2, 3)
-    ]
-    assert told == [
-        [
-            "is 2, and upstream.bootstrap_servers names 3: one has no port, and clients "
-            "that are sent to it are disconnected; give a larger count"
-        ],
-        [],
-    ]
-
-
 @pytest.mark.parametrize("line", RIGHT)
 def test_a_right_file_is_told_nothing(line):
     assert said_of(line) == []

@@ -14,12 +14,9 @@ from tsproxy.config.patterns import regex_advice
 from tsproxy.config.problems import Problem
 from tsproxy.config.settings import (
     AdminSettings,
-    BrokerPorts,
     Config,
-    Listener,
     SaslMechanism,
     Secret,
-    Upstream,
 )
 from tsproxy.config.settings.policy import AFTER, BEFORE
 from tsproxy.config.values import instant_text
@@ -71,9 +68,8 @@ def notices(config: Config, now_ms: int) -> tuple[Problem, ...]:
             found.append(_allowed_by_claim(parsed, waiver.match, "lets everything pass"))
     found += _password_notices(config.parsed["upstream"])
     found += _token_notices(config.parsed["admin"], config.admin)
-    for parsed, listener in zip(config.parsed["listeners"], config.listeners, strict=True):
+    for parsed in config.parsed["listeners"]:
         found += _anybody_trusted(parsed)
-        found += _few_ports(parsed["brokers"], listener, config.upstream)
     return tuple(found)
 
 
@@ -115,18 +111,6 @@ def _anybody_trusted(listener: Parsed) -> Iterator[Problem]:
     if proxy_protocol and any(not network.prefixlen for network in proxy_protocol["from"]):
         text = "lets every client choose its own address: list only the load balancer's addresses"
         yield proxy_protocol.problem(text, "from")
-
-
-def _few_ports(parsed: Parsed, listener: Listener, upstream: Upstream) -> Iterator[Problem]:
-    """A notice if there are fewer ports for brokers than bootstrap servers. A cluster has at least as many
-    node ids as bootstrap servers."""
-    servers, brokers = len(set(upstream.bootstrap_servers)), listener.brokers
-    if isinstance(brokers, BrokerPorts) and servers > brokers.count:
-        text = (
-            f"is {brokers.count}, and upstream.bootstrap_servers names {servers}: one has no port, and "
-            "clients that are sent to it are disconnected; give a larger count"
-        )
-        yield parsed.problem(text, "count")
 
 
 def _unused_defaults(parsed: Parsed, policy: Policy) -> Iterator[Problem]:
