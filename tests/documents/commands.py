@@ -72,11 +72,17 @@ def _command(parser: argparse.ArgumentParser, common: list[Row]) -> Iterator[str
     rows = list(_rows(parser))
     if own := [row for row in rows if row not in common]:
         yield "\n".join(_table(own))
-    if shared := [name for name, meaning in rows if (name, meaning) in common]:
+    if shared := [_name(row) for row in rows if row in common]:
         heading = _common(parser)
         yield f"Also [common options](#{_anchor(heading.lower())}): {', '.join(shared)}."
-    if parser.epilog:
-        yield f"```text\n{parser.epilog.strip()}\n```"
+    yield from _notes(parser.epilog or "")
+
+
+def _notes(epilog: str) -> Iterator[str]:
+    """The paragraphs behind the options. Examples are in `--help`, and on the pages that explain them."""
+    for paragraph in epilog.strip().split("\n\n"):
+        if paragraph and not paragraph.startswith("example"):
+            yield f"```text\n{paragraph}\n```"
 
 
 def _rows(parser: argparse.ArgumentParser) -> Iterator[Row]:
@@ -84,6 +90,11 @@ def _rows(parser: argparse.ArgumentParser) -> Iterator[Row]:
     for each in parser._actions:
         if not isinstance(each, argparse._HelpAction):
             yield _invocation(formatter, each), _meaning(parser, each)
+
+
+def _name(row: Row) -> str:
+    """The option without its value."""
+    return f"`{row[0].strip('`').split('`')[0].split(' ')[0]}`"
 
 
 def _table(rows: list[Row]) -> list[str]:
