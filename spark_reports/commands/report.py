@@ -35,6 +35,8 @@ def run(options: argparse.Namespace) -> int:
     publication = Publication.of(options)
     if publication.rollup is None:
         raise UsageError("report needs --rollup, of which it is made")
+    if options.cluster is not None:
+        raise UsageError("--cluster: a rollup is of one cluster")
     for place in (publication.output, options.index, options.owners):
         if isinstance(place, str) and local(place) is None:
             raise UsageError(f"{place}: must be on this machine; only the rollup may be elsewhere")

@@ -27,7 +27,7 @@ class Day:
     clocks: tuple[Rows, Rows]
     """`wrong_clocks.times` and `harmed`."""
     addresses: Rows
-    """`transforms.client_addresses`."""
+    """`transforms.client_addresses`, and `examples`, of the MAX_CLIENTS worst clients."""
     examples: Rows
     """`transforms.examples`."""
     limits: Rows

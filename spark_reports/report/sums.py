@@ -21,6 +21,7 @@ from spark_reports.log.read import Source
 from spark_reports.log.sequence import BOOT
 from spark_reports.report import rollup, transforms, wrong_clocks
 from spark_reports.report.day import Day
+from spark_reports.report.owners import MAX_CLIENTS
 from spark_reports.report.table_source import TableSource
 from tsproxy.decisions.fields import EventName
 from tsproxy.decisions.text import bounded
@@ -137,6 +138,9 @@ class Sums:
 
     def day(self) -> Day:
         """All that a report needs, on the driver."""
+        worst = transforms.worst_clients(self.rolled, MAX_CLIENTS)
+        addresses = transforms.client_addresses(self._counters)
+        examples = transforms.examples(self._of(EventName.DECISION), EXAMPLES)
         return Day(
             first=self.source.first,
             last=self.source.last,
@@ -144,8 +148,8 @@ class Sums:
             buckets=self._buckets(),
             evidence=self.evidence,
             clocks=self.clocks,
-            addresses=frames.rows(transforms.client_addresses(self._counters)),
-            examples=frames.rows(transforms.examples(self._of(EventName.DECISION), EXAMPLES)),
+            addresses=frames.rows(transforms.of_clients(addresses, worst)),
+            examples=frames.rows(transforms.of_clients(examples, worst)),
             limits=frames.rows(transforms.limits(self._of(EventName.LIFECYCLE))),
             in_force=frames.rows(transforms.in_force(self._of(EventName.LIFECYCLE), MAX_IN_FORCE)),
             refused=frames.rows(transforms.refused_by_kafka_4(self._of(EventName.CLIENT), MAX_REFUSED)),

@@ -117,6 +117,19 @@ def has_histogram() -> Column:
     return (F.col("hist") == HISTOGRAM_NAME) & is_judged()
 
 
+def worst_clients(rolled: DataFrame, count: int) -> DataFrame:
+    """The `count` clients with most rejected records, those of `groups.PRODUCERS`."""
+    rejected = rolled.where(is_rejection()).groupBy(*CLIENT).agg(*sums("records"))
+    return rejected.orderBy(F.desc("records"), *map(F.asc_nulls_first, CLIENT)).limit(count)
+
+
+def of_clients(frame: DataFrame, clients: DataFrame) -> DataFrame:
+    """The rows of these clients; a null id equals a null id."""
+    left, right = frame.alias("l"), F.broadcast(clients.select(*CLIENT)).alias("r")
+    same = [F.col(f"l.{name}").eqNullSafe(F.col(f"r.{name}")) for name in CLIENT]
+    return left.join(right, on=same[0] & same[1], how="left_semi")
+
+
 def client_addresses(counters: DataFrame) -> DataFrame:
     """CLIENT and its first ADDRESSES `addresses` from which its rejected batches came."""
     return (

@@ -102,6 +102,17 @@ def test_a_name_that_is_a_placeholder_of_the_tables_has_a_backslash_in_front(rol
     assert {*names[3 * len(words.PLACEHOLDERS) :]} <= {*shown}
 
 
+def test_the_worst_clients_are_those_with_most_rejected_records_also_without_an_id(rolled_of):
+    null, other = {**REJECTED, "client_id": None, "records": 20}, {**REJECTED, "principal": "User:a"}
+    rolled = rolled_of(null, {"client_id": None}, other, REJECTED, {"records": 90})
+    worst = [transforms.worst_clients(rolled, count) for count in (1, 2)]
+    assert [(row["client_id"], row["principal"]) for row in worst[1].collect()] == [
+        (None, None),
+        ("app", None),
+    ]
+    assert {row["client_id"] for row in transforms.of_clients(rolled, worst[0]).collect()} == {None}
+
+
 def test_addresses_are_those_the_client_was_rejected_from(counters_of):
     made = counters_of(
         {**REJECTED, "addresses": ["10.0.0.2", "10.0.0.1"]},

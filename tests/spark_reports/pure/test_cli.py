@@ -91,6 +91,7 @@ def test_a_mistake_in_a_path_of_this_machine_is_found_before_spark_starts(
             ["--output", "s3a://b/out", "--rollup", "r"],
             "s3a://b/out: must be on this machine; only the rollup may ",
         ),
+        (["--output", "out", "--rollup", "r", "--cluster", "c"], "--cluster: a rollup is of one cluster"),
         (["--output", "out", "--rollup", "r"], "r/hours does not exist. `daily --rollup` writes it"),
     ],
 )
