@@ -103,6 +103,17 @@ def _compacted(*names: str) -> Callable[["SparkSession", Path], None]:
     return run
 
 
+def _by_hand(spark: "SparkSession", place: Path) -> None:
+    """The least that anybody would write: each line once, records by topic, client, verdict and reason."""
+    from pyspark.sql import functions as F  # noqa: N812  # the name that all of Spark's documentation uses
+
+    keys = ("topic", "client_id", "verdict", "reason")
+    texts = ("proxy", "boot", "event", *keys)
+    schema = ", ".join([*[f"{name} STRING" for name in texts], "seq BIGINT, records BIGINT"])
+    lines = spark.read.schema(schema).json(str(place / "100k")).dropDuplicates(["proxy", "boot", "seq"])
+    lines.where(F.col("event") == "counters").groupBy(*keys).agg(F.sum("records")).collect()
+
+
 def _daily(name: str, *, is_stored: bool = False) -> Callable[["SparkSession", Path], None]:
     """`daily` over JSON lines."""
 
@@ -147,6 +158,7 @@ JOBS: Final[Mapping[str, Callable[["SparkSession", Path], None]]] = MappingProxy
         "daily-2k": _daily("2k"),
         "daily-2k-rollup": _daily("2k", is_stored=True),
         "daily-100k": _daily("100k"),
+        "by-hand": _by_hand,
         "daily-100k-x10": _daily("100k-x10"),
         "daily": _daily_of_table("day"),
     }
