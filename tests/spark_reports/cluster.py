@@ -14,6 +14,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import py4j
+import pyarrow
 import pyspark
 
 from deploy.spark import pyfiles
@@ -25,11 +26,11 @@ _BRIEF = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"
 """The option for JVMs that live for seconds: half of the code that they would compile never runs."""
 
 
-def bare_python(folder):
-    """A Python in `folder` that can import the standard library, pyspark and py4j."""
+def bare_python(folder, *more):
+    """A Python in `folder` that can import the standard library, pyspark, py4j, and `more` packages."""
     site = folder / "site"
-    site.mkdir()
-    for package in (pyspark, py4j):
+    site.mkdir(parents=True)
+    for package in (pyspark, py4j, *more):
         path = Path(package.__file__).parent
         (site / path.name).symlink_to(path)
     program = folder / "python"
@@ -38,9 +39,15 @@ def bare_python(folder):
     return program
 
 
-def submit(folder, master, *arguments, jars=None, settings=None):
+def pythons(folder, *of_driver):
+    """The environment of Spark whose workers have `bare_python`. Its driver also has the packages
+    `of_driver`."""
+    driver = bare_python(folder / "driver", *of_driver)
+    return {"PYSPARK_PYTHON": str(bare_python(folder)), "PYSPARK_DRIVER_PYTHON": str(driver)}
+
+
+def submit(folder, master, *arguments, jars=None, settings=None, of_driver=(pyarrow,)):
     """Run spark-submit with the zip alone, and with `jars` and `settings` of Spark's; return the process."""
-    python = bare_python(folder)
     common = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1",
                 "spark.ui.enabled": "false", "spark.executor.memory": "512m",
                 "spark.driver.extraJavaOptions": _BRIEF,
@@ -53,11 +60,8 @@ def submit(folder, master, *arguments, jars=None, settings=None):
     archive = pyfiles.make(folder / "spark_reports-pyfiles.zip")
     command += ["--py-files", str(archive), str(MAIN), *map(str, arguments)]
     environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
-    environment |= {
-        "PYSPARK_PYTHON": str(python),
-        "SPARK_LOCAL_IP": "127.0.0.1",
-        "SPARK_HOME": str(SPARK_HOME),
-    }
+    environment |= {"SPARK_LOCAL_IP": "127.0.0.1", "SPARK_HOME": str(SPARK_HOME)}
+    environment |= pythons(folder, *of_driver)
     return subprocess.run(command, capture_output=True, text=True, env=environment, cwd=folder)
 
 

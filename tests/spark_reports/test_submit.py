@@ -42,7 +42,7 @@ def test_a_report_is_rendered_from_the_zip_alone(tmp_path):
 
 @pytest.mark.spark
 def test_spark_submit_makes_the_table_from_the_zip_alone(decisions, tmp_path):
-    done = cluster.submit(tmp_path, "local[1]", *compact(decisions, tmp_path / "table"))
+    done = cluster.submit(tmp_path, "local[1]", *compact(decisions, tmp_path / "table"), of_driver=())
     assert done.returncode == 0, done.stderr[-3000:]
     assert done.stdout == "5 lines, 0 duplicates left out, set aside: none.\n"
     assert list((tmp_path / "table").glob("event_date=2026-11-20/*.parquet"))
@@ -52,7 +52,7 @@ def test_spark_submit_makes_the_table_from_the_zip_alone(decisions, tmp_path):
 @pytest.mark.full_only("five JVMs; the test above has the zip and spark-submit in one")
 def test_a_master_with_two_workers_makes_the_table_from_the_zip_alone(decisions, tmp_path):
     with cluster.standalone(tmp_path) as master:
-        done = cluster.submit(tmp_path, master, *compact(decisions, tmp_path / "table"))
+        done = cluster.submit(tmp_path, master, *compact(decisions, tmp_path / "table"), of_driver=())
         assert done.returncode == 0, done.stderr[-3000:]
         assert done.stdout == "5 lines, 0 duplicates left out, set aside: none.\n"
         assert cluster.ran_on(tmp_path) == {"work-0", "work-1"}
