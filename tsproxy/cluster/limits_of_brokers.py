@@ -142,21 +142,14 @@ def loosest(many: Sequence[TopicLimits]) -> TopicLimits:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Difference:
-    """A setting on which brokers differ: its values by node id."""
-
-    key: str
-    by_node: Mapping[int, str]
-
-
-def differences(found: Together) -> Iterator[Difference]:
+def differences(found: Together) -> Iterator[tuple[str, Mapping[int, str]]]:
+    """The settings on which brokers differ, each with its values by node id."""
     for key, field, text in _SHOWN:
         by_node = {
             node_id: text(getattr(limits, field)) for node_id, limits in sorted(found.of_nodes.items())
         }
         if len(set(by_node.values())) > 1:
-            yield Difference(key, by_node)
+            yield key, by_node
 
 
 def changes(old: TopicLimits, new: TopicLimits) -> tuple[dict[str, str], dict[str, str]] | None:

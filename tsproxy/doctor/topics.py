@@ -166,9 +166,9 @@ def _gone_with_kafka_4(topics: Sequence[TopicAnswer]) -> Iterator[Finding]:
 def _different_brokers(in_force: Mapping[str, Together]) -> Iterator[Finding]:
     topics: dict[tuple[str, str], list[str]] = defaultdict(list)
     for topic, found in in_force.items():
-        for one in differences(found):
-            values = ", ".join(f"node {node_id}: {value}" for node_id, value in one.by_node.items())
-            topics[one.key, values].append(topic)
+        for key, by_node in differences(found):
+            values = ", ".join(f"node {node_id}: {value}" for node_id, value in by_node.items())
+            topics[key, values].append(topic)
     for (key, values), names in topics.items():
         yield TOPICS.warning(
             f"brokers have different defaults of {key} ({values}) for {many(len(names), 'topic')} "
