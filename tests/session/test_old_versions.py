@@ -9,7 +9,7 @@ from tests.session.messages import request
 from tsproxy.model.names import NAME_CHARS
 from tsproxy.model.outcome import OldRequest
 from tsproxy.session.effects import NoteOld
-from tsproxy.session.old_versions import AGAIN_MS, MAX_NOTED
+from tsproxy.session.requests import AGAIN_MS, MAX_NOTED
 from tsproxy.wire.apis import APIS
 
 NARROWED = {key: api.kafka_4_from for key, api in APIS.items() if api.kafka_4_from}

@@ -15,7 +15,6 @@ from tsproxy.model.view import SessionLimits
 from tsproxy.session.budget import DecompressionBudget, Request
 from tsproxy.session.effects import CloseReason, NoteOld, PauseClient, ResumeClient
 from tsproxy.session.fast_path import relayed_but
-from tsproxy.session.old_versions import OldVersions
 from tsproxy.session.produce.flow import ProduceFlow
 from tsproxy.session.sasl import NEVER_ENDS_BY_RAW_TOKENS
 from tsproxy.session.slots import (
@@ -33,7 +32,7 @@ from tsproxy.session.state import State
 from tsproxy.session.states import Cause, SessionState
 from tsproxy.session.topic_names import newest_offered
 from tsproxy.wire import addresses, k01_k78_fetch, k17_k36_sasl, k18_api_versions
-from tsproxy.wire.apis import APIS, request_is_understood
+from tsproxy.wire.apis import APIS, is_refused_by_kafka_4, request_is_understood
 from tsproxy.wire.changed_topics import CHANGES
 from tsproxy.wire.frames import (
     SIZE_BYTES,
@@ -42,12 +41,41 @@ from tsproxy.wire.frames import (
     NotKafkaError,
     RequestFrames,
 )
-from tsproxy.wire.headers import frame, read_request_header, response_header
+from tsproxy.wire.headers import RequestHeader, frame, read_request_header, response_header
 from tsproxy.wire.masking import MASKED
 from tsproxy.wire.primitives import DecodeError
 
 MAX_WAITING_BYTES: Final = 1 << 20
+AGAIN_MS: Final = 60_000
+MAX_NOTED: Final = 32
+"""So many different requests of one connection are noted within AGAIN_MS. A client uses some ten APIs."""
 _API: Final = {api_key: api.name for api_key, api in APIS.items()}
+
+
+class OldVersions:
+    """The requests in versions that Kafka 4 does not take (KIP-896). Each client id, API and version is noted
+    once in AGAIN_MS."""
+
+    __slots__ = ("_noted", "_until_ms")
+
+    def __init__(self) -> None:
+        self._noted: set[int] = set()
+        """Hashes: a client id may have 32 KiB, and nobody counts what is kept here."""
+        self._until_ms = 0
+
+    def must_note(self, header: RequestHeader, now_ms: int) -> bool:
+        """True if Kafka 4 does not take the request, and the like of it was not noted lately. It counts as
+        noted from now on."""
+        if not is_refused_by_kafka_4(header.api_key, header.api_version):
+            return False
+        if not self._until_ms - AGAIN_MS <= now_ms < self._until_ms:
+            self._noted.clear()
+            self._until_ms = now_ms + AGAIN_MS
+        use = hash((header.client_id, header.api_key, header.api_version))
+        if use in self._noted or len(self._noted) >= MAX_NOTED:
+            return False
+        self._noted.add(use)
+        return True
 
 
 @dataclass(frozen=True, slots=True)
