@@ -20,8 +20,6 @@ EXAMPLES: Final = """\
 examples:
   tsproxy explain --topic orders --timestamp 2026-01-01T00:00:00Z --before 7d
   tsproxy explain --config tsproxy.yaml --topic payments-eu --timestamp 1767225600000000
-  tsproxy explain --config tsproxy.yaml --topic orders --timestamp -1 --now 2026-12-01T00:00:00Z
-  tsproxy explain --config tsproxy.yaml --topic orders --timestamp 0 --before 7d --after unlimited --json
 
 Asks no broker. If limits come from the brokers, --before and --after say what the topic has.
 """

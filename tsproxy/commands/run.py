@@ -20,7 +20,6 @@ examples:
       clients bootstrap at port 9192; broker n is served on port 9193 + n
   tsproxy run --upstream kafka-1:9092,kafka-2:9092 --listen 0.0.0.0:9192 --advertised-host kafka.example.com
   tsproxy run --config tsproxy.yaml --admin off --log-format json
-  tsproxy run --config tsproxy.yaml --workers 4
 
 SIGTERM stops the proxy when running requests have finished (limits.drain_timeout); a second one stops it at
 once. With limits.drain_delay, clients are still accepted for that time; a second SIGTERM ends the delay, a

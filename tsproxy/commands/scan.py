@@ -19,7 +19,6 @@ EXAMPLES: Final = """\
 examples:
   tsproxy scan --upstream 127.0.0.1:9092
   tsproxy scan --upstream 127.0.0.1:9092 --topics 'orders-*' --json | jq '.findings[]'
-  tsproxy scan --config tsproxy.yaml --fail-on ahead
 
 Reads no record and changes nothing. The page "tsproxy scan" says what a finding means.
 """
