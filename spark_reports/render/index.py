@@ -1,4 +1,4 @@
-"""index.html: the days of a rollup, one row each, with links to their reports."""
+"""index.html: the days of a rollup, one row each, with links to their reports, and to the teams' folders."""
 
 from collections.abc import Iterator, Mapping
 from datetime import date, timedelta
@@ -7,7 +7,7 @@ from typing import Final
 from spark_reports.log.completeness import State
 from spark_reports.render.document import document
 from spark_reports.render.tables import of_cells, table
-from spark_reports.report import history, links, teams, words
+from spark_reports.report import history, teams, words
 from spark_reports.report.history import DayFacts
 from tsproxy.model.markup import Content, Markup, element, join
 
@@ -32,7 +32,7 @@ def render(facts: Mapping[str, DayFacts]) -> str:
             "header",
             element("p", element("b", "tsproxy"), f" · {span} · UTC", class_="kicker"),
             element("h1", "Daily reports"),
-            *(_places(facts, days[0]) if days else ()),
+            _teams(facts[str(days[0])]) if days else None,
         ),
         element(
             "main",
@@ -44,24 +44,13 @@ def render(facts: Mapping[str, DayFacts]) -> str:
     return document(f"{title}: {span}", body)
 
 
-def _places(facts: Mapping[str, DayFacts], day: date) -> Iterator[Markup]:
-    """Links to the folders of teams, the pages of topics of a day, and the places of its worst producers."""
-    own, page = facts[day.isoformat()], history.page_of(facts, day)
-    if page is None:
-        return
-    folder = page.rpartition("/")[0]
-    places: Mapping[str, list[tuple[str, str]]] = {
-        "Teams": [(team, f"{teams.FOLDER}/{teams.folder_of(team)}/{teams.INDEX}") for team in own["teams"]],
-        "Topics": [(topic, f"{folder}/{links.page(topic)}") for topic in own["topics"]],
-        "Producers": [
-            (words.client(client), f"{page}#{links.anchor('producer', client, principal)}")
-            for client, principal in own["producers"]
-        ],
-    }
-    for head, found in places.items():
-        if found:
-            shown = [element("a", words.short(name, 80), href=link) for name, link in found]
-            yield element("nav", f"{head} on {day}: ", *shown, aria_label=head)
+def _teams(own: DayFacts) -> Markup | None:
+    """Links to the folders of the teams; None without any."""
+    shown = [
+        element("a", words.short(team, 80), href=f"{teams.FOLDER}/{teams.folder_of(team)}/{teams.INDEX}")
+        for team in own["teams"]
+    ]
+    return element("nav", "Teams: ", *shown, aria_label="Teams") if shown else None
 
 
 def _rows(facts: Mapping[str, DayFacts], days: list[date]) -> Iterator[tuple[Content, ...]]:

@@ -17,7 +17,6 @@ from spark_reports.report import links, missing, words
 from spark_reports.report.causes import main_cause
 from spark_reports.report.shape import DAYS_BEFORE, DayOfTrend, LogQuality, Report
 from spark_reports.report.shape_for_readers import History, PastDay, Usual
-from spark_reports.report.topics import has_page
 
 _LACKS_PERCENT: Final = 1
 """A log that lacks at most this part of its lines and of its time is compared, too. In a fleet, some process
@@ -61,11 +60,7 @@ class DayFacts(TypedDict):
     """The report's page, relative to the folder of `--index`; null without that option."""
     generated_ts: str
     teams: list[str]
-    """The teams with a page beside that of the day, at most 50."""
-    topics: list[str]
-    """The topics with a page beside that of the day, at most 50, as far as the report lists them."""
-    producers: list[list[str | None]]
-    """Client id and principal of the worst producers that the report lists, at most 50."""
+    """The teams that have a folder (`teams`), at most 50: the ones with most rejected records."""
     processes: list[list[str]]
     """Proxy and boot of the processes that wrote the day's log, at most 50. A log that lacks one of them is
     another one."""
@@ -93,8 +88,7 @@ def of_report(
     is_one_day = first == last
     cause = main_cause(report["reasons"]) if is_one_day else None
     owned = report["owners"]
-    teams = [row["team"] for row in owned["teams"] if row["team"] and row["producers"]] if owned else []
-    topics = [topic["topic"] for topic in report["topics"] if has_page(topic)]
+    teams = [row["team"] for row in owned["teams"] if row["team"]] if owned and is_one_day else []
     facts = []
     for day in _days(first, last):
         counts = counted.get(day)
@@ -121,8 +115,6 @@ def of_report(
                 page=page,
                 generated_ts=report["generated_ts"],
                 teams=teams[:_NAMED],
-                topics=topics[:_NAMED],
-                producers=[[each["client_id"], each["principal"]] for each in report["producers"][:_NAMED]],
                 processes=[[*each] for each in sorted(processes.get(day, ()))[:_NAMED]],
             )
         )
@@ -176,13 +168,12 @@ def from_text(text: str) -> DayFacts | None:
     except (ValueError, TypeError, KeyError, RecursionError):
         return None
     is_valid = is_day and all(isinstance(own[name], kind) for name, kind in _FORM.items())
-    is_valid = is_valid and all(isinstance(name, str) for name in (*own["teams"], *own["topics"]))
-    is_valid = is_valid and all(_is_pair(each, str | None) for each in own["producers"])
-    is_valid = is_valid and all(_is_pair(each, str) for each in own["processes"])
+    is_valid = is_valid and all(isinstance(name, str) for name in own["teams"])
+    is_valid = is_valid and all(map(_is_pair, own["processes"]))
     return own if is_valid and own["state"] in (*State, NOT_OVER) else None
 
 
-_LISTS: Final = ("teams", "topics", "producers", "processes")
+_LISTS: Final = ("teams", "processes")
 _ADDED: Final[Mapping[str, Any]] = {
     **{name: [] for name in _LISTS},
     "would_reject_records": None,
@@ -193,8 +184,8 @@ _ADDED: Final[Mapping[str, Any]] = {
 _FORM: Final[Mapping[str, Any]] = get_type_hints(DayFacts) | dict.fromkeys(_LISTS, list)
 
 
-def _is_pair(found: Any, kind: Any) -> bool:
-    return isinstance(found, list) and len(found) == 2 and all(isinstance(each, kind) for each in found)
+def _is_pair(found: Any) -> bool:
+    return isinstance(found, list) and len(found) == 2 and all(isinstance(each, str) for each in found)
 
 
 def compared(facts: Mapping[str, DayFacts], day: date, new_producers: int | None) -> History:

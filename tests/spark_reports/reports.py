@@ -100,8 +100,6 @@ def week(**changed):
             page=f"{day}/report.html",
             generated_ts=f"2026-11-{number + 1}T05:00:00.000Z",
             teams=["Payments", "Devices"],
-            topics=["payments", "telemetry"],
-            producers=[["billing-nightly", "User:billing"], ["sensor-gateway", None]],
         )
         change = changed.get(f"d{number}", {})
         if change is not None:

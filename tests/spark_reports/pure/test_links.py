@@ -131,26 +131,20 @@ def rows_of(facts):
     return [Page(row).words for row in re.findall(r"<tr role=\"row\">(?!<th).*?</tr>", text)], Page(text)
 
 
-def places_in(folder):
-    """The links of the index to pages of teams and topics, and to producers."""
-    return [
-        *(f"teams/{teams.folder_of(team)}/index.html" for team in ("Payments", "Devices")),
-        *(f"{folder}/{links.page(topic)}" for topic in ("payments", "telemetry")),
-        f"{folder}/report.html#{links.anchor('producer', 'billing-nightly', 'User:billing')}",
-        f"{folder}/report.html#{links.anchor('producer', 'sensor-gateway', None)}",
-    ]
+TEAMS = [f"teams/{teams.folder_of(team)}/index.html" for team in ("Payments", "Devices")]
 
 
-def test_a_producer_that_the_index_names_has_a_place_on_the_page_of_its_day():
-    report = reports.complete()
+def test_the_index_links_the_folder_of_each_team_also_of_one_without_a_mistake():
     counts = {"day": "2026-11-20", "records": 100, "rejected_records": 9, "producers_affected": 6}
+    report = reports.complete()
+    report["owners"]["teams"][0] |= {"producers": 0, "rejected_records": 0}
     [facts] = history.of_report(report, [counts], "2026-11-20/report.html")
+    names = [each["team"] for each in report["owners"]["teams"] if each["team"]]
     found = Page(index.render({facts["day"]: facts})).links
-    places = {link.partition("#")[2] for link in found if "#" in link}
-    assert len(places) == len(report["producers"])
-    assert places <= set(Page(html.render(report)).ids)
-    written = {f"2026-11-20/{name}" for name, _ in pages_of(report)}
-    assert {link for link in found if "topic-" in link} == {name for name in written if "topic-" in name}
+    assert found == [
+        *(f"teams/{teams.folder_of(name)}/index.html" for name in names),
+        "2026-11-20/report.html",
+    ]
 
 
 def test_the_index_has_a_row_for_each_day_the_newest_first():
@@ -159,7 +153,7 @@ def test_the_index_has_a_row_for_each_day_the_newest_first():
     )
     assert [row[:10] for row in rows] == [f"2026-11-{n}" for n in range(20, 12, -1)]
     days = [f"2026-11-{n}/report.html" for n in range(20, 12, -1)]
-    assert page.links == [*places_in("2026-11-20"), *days]
+    assert page.links == [*TEAMS, *days]
     for part in ("complete", "100,000", "2.5% (2,500)", "the wrong time unit 50%"):
         assert part in rows[0]
     assert "incomplete" in rows[1]
@@ -177,21 +171,22 @@ def test_days_that_are_not_there_are_a_row_that_says_so():
 
 def test_a_folder_that_several_days_share_is_linked_from_the_last_report_only():
     rows = {f"d{n}": {"page": "latest/report.html"} for n in range(13, 21)}
-    assert rows_of(reports.week(**rows))[1].links == [*places_in("latest"), "latest/report.html"]
+    assert rows_of(reports.week(**rows))[1].links == [*TEAMS, "latest/report.html"]
 
 
 @pytest.mark.parametrize(
     "text", [*reports.HOSTILE, "javascript:alert(1)", "//evil.example", "\u202e" * 5_000]
 )
 def test_hostile_text_in_the_files_of_a_rollup_does_nothing_in_the_index(text):
-    named = {"teams": [text], "topics": [text], "producers": [[text, text]]}
-    shown = index.render(reports.week(d20=named | {"cause": text}))
+    named = {"teams": [text], "cause": text}
+    shown = index.render(reports.week(d20=named))
     assert Page(shown).tags <= TAGS
     assert all(link.startswith(("2026-11-", "teams/")) for link in Page(shown).links)
-    texts = named | {"cause": text, "page": text, "generated_ts": text}
+    texts = named | {"page": text, "generated_ts": text}
     page = index.render(reports.week(**{f"d{n}": texts for n in range(13, 21)}))
     assert Page(page).tags <= TAGS
-    assert (Page(page).open, Page(page).crossed, Page(page).links) == ([], [], [])
+    assert (Page(page).open, Page(page).crossed) == ([], [])
+    assert Page(page).links == [f"teams/{teams.folder_of(text)}/index.html"]
     assert {character for character in page if not character.isprintable()} <= {"\n"}
 
 
