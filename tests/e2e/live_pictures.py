@@ -1,6 +1,6 @@
 """The pictures of the live page: `python -m tests.e2e.live_pictures docs/guide`.
 
-A real broker, a proxy in front of it, three good producers, and two that send bad times.
+A real broker, a proxy in front of it, three good producers, and two that send bad timestamps.
 """
 
 import asyncio

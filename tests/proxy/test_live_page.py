@@ -88,7 +88,7 @@ def test_the_clock_says_what_it_knows_a_number_with_its_margin_or_none(offsets, 
 def test_two_mistakes_of_one_producer_are_one_producer():
     text = text_of(report_of(rejected("a"), rejected("a", topic="other")))
 
-    assert "1 producer sent bad times" in text
+    assert "1 producer sent bad timestamps" in text
 
 
 def test_more_producers_than_are_shown_are_said_to_be_more():
@@ -97,7 +97,7 @@ def test_more_producers_than_are_shown_are_said_to_be_more():
         offenders.book(Totals.of(rejected(f"name-{number}")))
     report = replace(report_of(), offenders=tuple(offenders.highest(NOW_MS)))
 
-    assert f"more than {SHOWN} producers sent bad times" in text_of(report)
+    assert f"more than {SHOWN} producers sent bad timestamps" in text_of(report)
 
 
 def test_each_producer_has_the_mistake_what_to_do_and_since_when():

@@ -1,4 +1,4 @@
-"""The producers of bad times, for people: the rows of the offenders, joined, and with advice. Pure."""
+"""The producers of bad timestamps, for people: the rows of the offenders, joined, and with advice. Pure."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from tsproxy.model.words import dated
 from tsproxy.proxy.metrics.offenders import REST, Offender, highest
 
 LATELY_MS: Final = 5 * 60_000
-"""A client that has sent bad times within this time counts as a client that still sends them."""
+"""A client that has sent bad timestamps within this time counts as a client that still sends them."""
 
 
 @dataclass(frozen=True, slots=True)
