@@ -123,7 +123,8 @@ def read_folders(spark: "SparkSession | None", folder: str, name: str) -> dict[s
     """The texts of the files of one name in the folders of a folder, by the names of these folders."""
     here = local(folder)
     if here is not None:
-        return {path.parent.name: path.read_text(encoding="utf-8") for path in here.glob(f"*/{name}")}
+        found_here = here.glob(f"*/{name}")
+        return {path.parent.name: path.read_text(encoding="utf-8", errors="replace") for path in found_here}
     _, found = _found(spark, folder, f"*/{name}")
     paths = [each.getPath() for each in found]
     names = [path.toString() for path in paths]

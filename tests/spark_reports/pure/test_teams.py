@@ -148,6 +148,13 @@ def test_a_latest_json_of_somebody_else_is_no_day(text):
     assert [each["day"] for each in latest(reported(of_all(), TWO), "Ours", text)["days"]] == ["2026-11-20"]
 
 
+def test_a_file_that_is_no_text_costs_its_days_and_not_the_report(tmp_path):
+    (tmp_path / "ours").mkdir()
+    (tmp_path / "ours" / "latest.json").write_bytes(b"\xff\xfe{")
+    [(name, text)] = files.read_folders(None, str(tmp_path), "latest.json").items()
+    assert (name, teams.from_text(text)) == ("ours", None)
+
+
 def test_the_feed_is_atom_with_an_entry_for_each_day_the_newest_first():
     report = reported(of_all(), TWO)
     before = folder(on("2026-11-19", report), "Ours")[teams.LATEST]
