@@ -32,12 +32,6 @@ MAX_CLIENTS: Final = 20_000
 _PRODUCERS_DDL: Final = (
     "client_id STRING, principal STRING, records BIGINT, rejected_records BIGINT, event_date STRING"
 )
-_DRIFT_DDL: Final = (
-    "topic STRING, client_id STRING, principal STRING, side STRING, is_rejected BOOLEAN, "
-    "is_other_side BOOLEAN, bucket BIGINT, batches BIGINT, records BIGINT, event_date STRING"
-)
-
-
 _OUTCOME: Final = ("side", "is_rejected", "is_other_side")
 _DRIFT_KEY: Final = ("event_date", "topic", *CLIENT, "side", "is_rejected", "is_other_side")
 

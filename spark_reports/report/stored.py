@@ -14,10 +14,11 @@ from urllib.parse import quote
 
 from spark_reports.exits import RollupUnreadableError, UsageError
 from spark_reports.report import files, kept_days
-from spark_reports.report.groups import CLIENT, ROLLUP
+from spark_reports.report.groups import CLIENT, ROLLUP, TYPES
 from spark_reports.report.history import DayFacts
 from spark_reports.report.trend import ClientDay
 from spark_reports.report.what_if import LEFT_OUT
+from tsproxy.decisions.fields import FieldType
 
 try:
     import pyarrow as pa
@@ -30,19 +31,17 @@ except ImportError:
 
 _TRIES: Final = 3
 _DAY: Final = "event_date"
-_NAMES: Final = (
-    *("client_id", "principal", "topic", "side", "hour", "cluster_id", "verdict", "rule", "mode", "waiver"),
-    *("reason", "unit_guess"),
-)
-_TYPES: Final[Mapping[str, pa.DataType]] = {
-    _DAY: pa.string(),
-    **dict.fromkeys(_NAMES, pa.dictionary(pa.int32(), pa.string())),
-    **dict.fromkeys(("bucket", "rejected_records", *ROLLUP.measures), pa.int64()),
-    **dict.fromkeys(("is_rejected", "is_other_side", "is_final", "would_reject"), pa.bool_()),
-    "error_code": pa.int64(),
+_ARROW: Final[Mapping[FieldType, pa.DataType]] = {
+    FieldType.TEXT: pa.dictionary(pa.int32(), pa.string()),
+    FieldType.BOOL: pa.bool_(),
 }
-"""The columns that are read. If the release that wrote a day lacked one, it is null there. Names are read as
-numbers, as they are in the files: millions of texts would cost five times the CPU time."""
+_OF_DRIFT: Final = {"side": FieldType.TEXT, "is_rejected": FieldType.BOOL, "is_other_side": FieldType.BOOL}
+_TYPES: Final[Mapping[str, pa.DataType]] = {
+    **{name: _ARROW[kind] for name, kind in {**TYPES, **_OF_DRIFT}.items() if kind in _ARROW},
+    _DAY: pa.string(),
+}
+"""The types of columns that are no numbers. A column that the release of a day did not write is null there.
+Names are read as numbers, as they are in the files: millions of texts would cost five times the CPU time."""
 
 _Files = dict[str, tuple[int | None, int | None]]
 """The paths of files, each with its size and the instant of its last change."""
@@ -124,7 +123,8 @@ def _table(rollup: str, name: str, first: date, last: date, columns: Sequence[st
     does not answer, and days that are replaced while they are read, again and again.
     """
     folder = f"{rollup}/{name}"
-    schema = pa.schema([(column, _TYPES[column]) for column in columns])
+    schema = pa.schema([(column, _TYPES.get(column, pa.int64())) for column in columns])
+    names = [field.name for field in schema if pa.types.is_dictionary(field.type)]
     with _said(folder, kept_days.NO_ROLLUP):
         system, root = _place(folder)
         for _ in range(_TRIES):
@@ -133,7 +133,7 @@ def _table(rollup: str, name: str, first: date, last: date, columns: Sequence[st
                 found = dataset.dataset(
                     list(before),
                     schema=schema,
-                    format=dataset.ParquetFileFormat(dictionary_columns=_NAMES),
+                    format=dataset.ParquetFileFormat(dictionary_columns=names),
                     filesystem=system,
                     partitioning=dataset.partitioning(pa.schema([(_DAY, pa.string())]), flavor="hive"),
                 ).to_table()
