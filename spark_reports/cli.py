@@ -60,7 +60,6 @@ _FAILURES: Final = (
     LinesWouldVanishError,
     NotAReportError,
     RollupUnreadableError,
-    OSError,
 )
 
 _EXAMPLES: Final = """examples:
@@ -94,6 +93,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         _forget_output()
         return FAILED
+    except OSError as error:
+        return _complain(f"{error.filename}: {error.strerror}" if error.filename else str(error), FAILED)
     except _FAILURES as error:
         return _complain(str(error), FAILED)
     except KeyboardInterrupt:

@@ -254,4 +254,4 @@ def test_a_reader_that_closes_the_pipe_gets_no_complaint(form):
 def test_an_output_that_cannot_be_written_is_found_before_spark_starts(command, output, tmp_path, capsys):
     (tmp_path / "file").write_text("")
     assert main([*command, str(tmp_path / output), "--input", str(tmp_path)]) == 1
-    assert capsys.readouterr().err == (f"spark_reports: [Errno 20] Not a directory: '{tmp_path / 'file'}'\n")
+    assert capsys.readouterr().err == f"spark_reports: {tmp_path / 'file'}: Not a directory\n"
