@@ -61,6 +61,11 @@ def _text(quality: LogQuality, boots: list[dict[str, Any]]) -> str:
         ),
         *(f"  {words.short(example, 240)}" for example in quality["quarantined_examples"]),
     ]
+    if changed := quality["changed_lines"]:
+        lines.append(
+            f"{words.many(changed, 'line')} changed on the way, by a shipper or another tool, and still read:"
+        )
+        lines += [f"  {words.short(example, 240)}" for example in quality["changed_examples"]]
     if quality["duplicate_lines"]:
         lines.append(f"{words.many(quality['duplicate_lines'], 'repeated line')} left out: each counts once.")
     if quality["lines_dropped"]:

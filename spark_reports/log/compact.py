@@ -21,7 +21,7 @@ from pyspark.sql import Column, DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  # the name that all of Spark's documentation uses
 
 from spark_reports.exits import LinesWouldVanishError
-from spark_reports.log import frames, late_days, lost_on_rewrite, output, read, sequence
+from spark_reports.log import frames, late_days, lost_on_rewrite, output, read, second_read, sequence
 from spark_reports.log.read import Source
 from spark_reports.log.schema import IDENTITY, TABLE_COLUMNS, WHOLE_DDL
 from spark_reports.log.store import Form, Table
@@ -190,11 +190,25 @@ def _refusal(vanished: Mapping[str, int]) -> str:
 
 
 def _write(spark: SparkSession, source: Source, table: Table) -> int:
-    """Write the days, and return how many lines of the day before are in the input."""
-    dated, count = _dated(spark, source), Observation()
+    """Write the days, and return how many lines of the day before are in the input. They are written once
+    more if a second reading understands unusable lines."""
+    first = _first(spark, source)
+    lines_before, suspects = _written(spark, source, table, first)
+    if suspects and (dated := _with_second(spark, source, first)) is not first:
+        lines_before, _ = _written(spark, source, table, dated)
+    return lines_before
+
+
+def _written(spark: SparkSession, source: Source, table: Table, dated: DataFrame) -> tuple[int, int]:
+    """Write the days of these lines. The number of lines of the day before, and of those to read again."""
+    count = Observation()
     first, last = source.first, source.last
     is_before = F.col("event_date") == (first - timedelta(days=1)).isoformat()
-    counted = dated.observe(count, F.count(F.when(is_before, 1)).alias("lines_before"))
+    counted = dated.observe(
+        count,
+        F.count(F.when(is_before, 1)).alias("lines_before"),
+        F.count(F.when(second_read.is_suspect(), 1)).alias("suspects"),
+    )
     wanted = output.files(dated)
     _overwrite(_within(counted, first, last), first == last, table, wanted)
     written = read.identified(_days_of(spark, table, first, last))
@@ -206,15 +220,36 @@ def _write(spark: SparkSession, source: Source, table: Table) -> int:
         own = _within(dated, first, last)
         once = read.deduplicated(own, dirty, first, last, by=(*IDENTITY, "event_date"))
         _overwrite(once, first == last, table, wanted)
-    return int(count.get["lines_before"])
+    return int(count.get["lines_before"]), int(count.get["suspects"])
 
 
 def _dated(spark: SparkSession, source: Source) -> DataFrame:
-    """Every line of the input, with the columns of the table. This is one step, because each step copies all
-    lines."""
-    marks = read.marks() | {"file": read.file_name()}
+    """Every line of the input, with the columns of the table, after both readings."""
+    return _with_second(spark, source, _first(spark, source))
+
+
+def _first(spark: SparkSession, source: Source) -> DataFrame:
+    """Every line as it was read first."""
+    return _in_table(
+        read.json_lines(spark, source, WHOLE_DDL), source, read.marks() | {"file": read.file_name()}
+    )
+
+
+def _with_second(spark: SparkSession, source: Source, first: DataFrame) -> DataFrame:
+    """These lines, with what a second reading understands; `first` itself if that is nothing."""
+    found = second_read.files(first)
+    if not found:
+        return first
+    again = second_read.lines(spark, source, WHOLE_DDL, found)
+    marked = _in_table(again, source, read.marks(is_second=True) | {"file": F.col("file")})
+    if marked.where(F.col("problem").isNull()).isEmpty():
+        return first
+    return second_read.without(first).unionByName(marked)
+
+
+def _in_table(raw: DataFrame, source: Source, marks: dict[str, Column]) -> DataFrame:
+    """The columns of the table. This is one step, because each step copies all lines."""
     marks["event_date"] = _day(marks, source)
-    raw = read.json_lines(spark, source, WHOLE_DDL)
     return raw.select(*[marks[name].alias(name) if name in marks else name for name in TABLE_COLUMNS])
 
 

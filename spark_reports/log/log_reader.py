@@ -12,7 +12,7 @@ from typing import Final
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  # the name that all of Spark's documentation uses
 
-from spark_reports.log import boots, file_counts, frames, read, sequence, set_aside
+from spark_reports.log import boots, file_counts, frames, read, second_read, sequence, set_aside
 from spark_reports.log.completeness import GAPS_LISTED, Boot, Evidence, LineGap
 from spark_reports.log.grouping import Rows
 from spark_reports.log.read import Source
@@ -46,12 +46,12 @@ class Lines:
         return [LineGap(**row) for row in found]  # type: ignore[typeddict-item]  # the columns are its keys
 
     def _with_examples(self, files: Rows) -> Rows:
-        """The rows of `read.FILES` with their `duplicates` and, for lines set aside, their `example`."""
+        """The rows of `read.FILES` with `duplicates` and, for lines set aside or changed, an `example`."""
         examples: Rows = []
-        if any(row["problem"] is not None for row in files):
-            # Spark sorts to find the least text. In a separate query, it sorts only the few unusable lines.
-            unusable = self.frame.where(F.col("problem").isNotNull())
-            named = unusable.withColumn("what_is_wrong", set_aside.what_is_wrong())
+        if any(row["problem"] is not None or row["changed"] for row in files):
+            # Spark sorts to find the least text. In a separate query, it sorts only the few such lines.
+            odd = self.frame.where(F.col("problem").isNotNull() | F.col("is_changed"))
+            named = odd.withColumn("what_is_wrong", set_aside.what_is_wrong())
             worst = frames.of_frame(read.EXAMPLES, named).orderBy("file", "problem")
             examples = frames.rows(worst.limit(file_counts.FEW))
         known = {(row["file"], row["problem"]): row["example"] for row in examples}
@@ -72,7 +72,9 @@ def lines(spark: SparkSession, source: Source, side: Side | None = None) -> Iter
     with ExitStack() as stack:
         marked = read.marked_lines(spark, source)
         if source.form is Form.JSON:
-            marked = frames.kept(stack, marked)
+            first = frames.kept(stack, marked)
+            marked = second_read.marked_lines(spark, source, first)
+            marked = first if marked is first else frames.kept(stack, marked)
         once, found = marked, boots.boots(read.identified(marked), side)
         if repeated := [row for row in found if row["is_repeated"]]:
             dirty = frames.frame_of(spark, repeated, sequence.BOOT_DDL)

@@ -12,7 +12,7 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F  # noqa: N812  # the name that all of Spark's documentation uses
 
 from spark_reports.log import set_aside
-from spark_reports.log.schema import CORRUPT
+from spark_reports.log.schema import CORRUPT, MISTYPED
 from tsproxy.decisions.fields import SCHEMA_VERSION
 
 CHECKS: Final = 1
@@ -27,6 +27,16 @@ _INSTANT_CHARS: Final = len("2026-11-20T10:00:00.086Z")
 def of_line() -> Column:
     """The problem of a line as it was read; null if it has none."""
     return F.when(F.col(CORRUPT).isNotNull(), "not_json").otherwise(_of_fields())
+
+
+def of_second_read() -> Column:
+    """The problem of a line of the second reading; null if it has none."""
+    is_known = ~_any_null(*set_aside.IDENTIFYING) & (F.col("v") == SCHEMA_VERSION)
+    return (
+        F.when(F.col(CORRUPT).isNotNull(), "not_json")
+        .when(is_known & F.col(MISTYPED), "bad_type")
+        .otherwise(_of_fields())
+    )
 
 
 def is_to_check() -> Column:

@@ -7,7 +7,8 @@ line is set aside like any other unreadable line.
 
 Lines are set aside for these reasons (`problem`):
 
-    not_json         the line is not one JSON object with the schema's types
+    not_json         the line is not one JSON object, and none is found in it (`lenient`)
+    bad_type         a field has a value that is not of its type
     no_identity      proxy, boot, seq, event or v is missing, or seq is no line number
     bad_instant      ts or interval_start is no instant, or interval_ms no length
     bad_key          counters lack topic, verdict, error_code or is_final, or have a verdict nobody gives
@@ -16,11 +17,13 @@ Lines are set aside for these reasons (`problem`):
     unknown_version  v is unknown: a newer proxy wrote the line
     conflict         lines of one identity differ: nobody knows which of them the proxy wrote
 
+A line that was changed on its way is found out by a second reading (`second_read`).
+
 Spark's JSON reader accepts `{…}{…}` on one line and silently drops everything after the first object. The
 gap in `seq` shows it (`sequence`).
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
 from functools import reduce
@@ -33,7 +36,7 @@ from pyspark.sql import functions as F  # noqa: N812  # the name that all of Spa
 from spark_reports.exits import NoFilesError, UsageError
 from spark_reports.log import damaged_files, inputs, problems, set_aside
 from spark_reports.log.grouping import Grouping, How, Measure
-from spark_reports.log.schema import COLUMNS, CORRUPT, IDENTITY, READ_DDL
+from spark_reports.log.schema import CAME_AS, COLUMNS, CORRUPT, IDENTITY, READ_DDL
 from spark_reports.log.sequence import BOOT
 from spark_reports.log.store import Form, Table
 from tsproxy.decisions.fields import EventName
@@ -54,19 +57,20 @@ FILES: Final = Grouping(
         "once": Measure(How.COUNT, ()),
         "inside": Measure(How.COUNT, (), "is_inside"),
         "unusable": Measure(How.COUNT, (), "may_hold_totals"),
+        "changed": Measure(How.COUNT, (), "is_changed"),
     },
 )
 """One row for each file and problem (null for usable lines): `lines` counts a line as often as it was
 delivered, `once` counts it once. A line that is in two files counts for one of them. `inside` counts usable
 lines of the period. `unusable` counts lines set aside that hold totals of the period or may hold them
-(`set_aside`)."""
+(`set_aside`), `changed` usable lines that only the second reading understood (`second_read`)."""
 
 EXAMPLES: Final = Grouping(
     keys=("file", "problem"),
     measures={"example": Measure(How.LEAST, ("what_is_wrong",))},
 )
-"""For the same keys, from unusable lines alone, with `set_aside.what_is_wrong`: what is wrong with one of
-them."""
+"""For the same keys, from unusable and changed lines, with `set_aside.what_is_wrong`: what is wrong with one
+of them."""
 
 CONFLICT: Final = "conflict"
 OF_A_COPY: Final = ("raw", "file", "hour", "day", "event_date")
@@ -102,11 +106,18 @@ def marked_lines(spark: SparkSession, source: Source) -> DataFrame:
     """
     if source.form is Form.JSON:
         raw = json_lines(spark, source, READ_DDL, F.col("_metadata.file_name").alias("file"))
-        marked = raw.select("*", *[mark.alias(name) for name, mark in marks().items()])
-    else:
-        days = [day.isoformat() for day in _days(source)]
-        parts = [Table(name, source.form).lines(spark, days) for name in source.inputs]
-        marked = reduce(DataFrame.unionByName, parts).withColumnRenamed("event_date", "day")
+        return with_marks(raw, marks())
+    days = [day.isoformat() for day in _days(source)]
+    parts = [Table(name, source.form).lines(spark, days) for name in source.inputs]
+    return _of_columns(reduce(DataFrame.unionByName, parts).withColumnRenamed("event_date", "day"))
+
+
+def with_marks(raw: DataFrame, marked: Mapping[str, Column]) -> DataFrame:
+    """`marked_lines` of lines as they were read, with `file`."""
+    return _of_columns(raw.select("*", *[mark.alias(name) for name, mark in marked.items()]))
+
+
+def _of_columns(marked: DataFrame) -> DataFrame:
     columns = [_known_words(name) if name in _WORDS else F.col(name) for name in COLUMNS]
     return marked.select(*columns, "raw", "file", "copies", "problem", "day", "hour")
 
@@ -122,25 +133,35 @@ def json_lines(spark: SparkSession, source: Source, ddl: str, *more: Column) -> 
 
     Raises NoFilesError if no folder of the days exists.
     """
-    days = _days(source)
-    placed = [inputs.of_days(spark, path, days) for path in source.inputs]
     parts = [
         part
-        for places in placed
-        if places
-        for part in _of_input(spark, places, source, ddl, more, is_files=inputs.are_files(spark, places[0]))
+        for reader, places in readers(spark, source)
+        for part in _of_input(spark, reader, places, ddl, more)
     ]
     if not parts:
         raise NoFilesError(inputs.no_folder(source.inputs, source.first, source.last))
     return reduce(DataFrame.unionByName, parts)
 
 
-def marks() -> dict[str, Column]:
-    """The columns added to a line as it was read. `raw` is the beginning of an unreadable line."""
+def readers(spark: SparkSession, source: Source) -> Iterator[tuple[Callable[[], DataFrameReader], list[str]]]:
+    """For each input of JSON lines that has files of the days: a reader of these files, and its places."""
+    days = _days(source)
+
+    def of_days() -> DataFrameReader:
+        return spark.read.option("pathGlobFilter", names_of(days)).option("recursiveFileLookup", "true")
+
+    for path in source.inputs:
+        if places := inputs.of_days(spark, path, days):
+            yield (lambda: spark.read) if inputs.are_files(spark, places[0]) else of_days, places
+
+
+def marks(*, is_second: bool = False) -> dict[str, Column]:
+    """The columns added to a line as it was read. `raw` is the beginning of an unreadable line, or of a line
+    that only the second reading understood."""
     return {
-        "raw": F.substring(CORRUPT, 1, _RAW_CHARS),
+        "raw": F.substring(CAME_AS if is_second else CORRUPT, 1, _RAW_CHARS),
         "copies": F.lit(1).cast("bigint"),
-        "problem": problems.of_line(),
+        "problem": problems.of_second_read() if is_second else problems.of_line(),
         "checks": F.lit(problems.CHECKS),
         "day": F.substring(_time(), 1, 10),
         "hour": F.substring(_time(), 1, 13),
@@ -164,22 +185,12 @@ def opened_on(file: Column) -> Column:
 
 def _of_input(
     spark: SparkSession,
+    reader: Callable[[], DataFrameReader],
     places: list[str],
-    source: Source,
     ddl: str,
     more: Sequence[Column],
-    *,
-    is_files: bool,
 ) -> Iterator[DataFrame]:
-    """The lines of one input of `source`: of the files that it names, or of the days' files in its
-    directories. Then, if the session skips damaged files, a line for each of them."""
-
-    def reader() -> DataFrameReader:
-        if is_files:
-            return spark.read
-        named = spark.read.option("pathGlobFilter", names_of(_days(source)))
-        return named.option("recursiveFileLookup", "true")
-
+    """The lines of one input. Then, if the session skips damaged files, a line for each of them."""
     lines = reader().schema(ddl).option("columnNameOfCorruptRecord", CORRUPT).json(places)
     yield lines.select("*", *more)
     if damaged_files.are_skipped(spark) and (found := damaged_files.paths(reader().text(places))):
@@ -253,6 +264,7 @@ def facts(first: date, last: date) -> dict[str, Column]:
     return {
         "is_inside": is_usable & F.col("day").between(first.isoformat(), last.isoformat()),
         "may_hold_totals": F.when(~is_usable, set_aside.may_hold_totals(first, last)),
+        "is_changed": is_usable & F.col("raw").isNotNull(),
     }
 
 

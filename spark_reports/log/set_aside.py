@@ -64,7 +64,8 @@ def has_interval() -> Column:
 
 
 def what_is_wrong() -> Column:
-    """The beginning of an unreadable line. For any other unusable line: its name, and the wrong part."""
+    """The beginning of a line that was changed or is unreadable. For any other unusable line: its name, and
+    the wrong part."""
     problem = F.col("problem")
     interval = [F.when(has_interval(), _named(name)) for name in ("interval_start", "interval_ms")]
     part = (
@@ -80,7 +81,8 @@ def what_is_wrong() -> Column:
     )
     line = F.concat_ws(" ", "proxy", F.lit("boot"), "boot", F.lit("line"), "seq")
     named = F.when(problem == "no_identity", part).otherwise(F.concat_ws(": ", line, part))
-    return F.substring(F.coalesce("raw", named), 1, _EXAMPLE_CHARS)
+    is_shown = F.coalesce(problem.isin("not_json", "no_identity", "bad_type"), F.lit(True))
+    return F.substring(F.coalesce(F.when(is_shown, F.col("raw")), named), 1, _EXAMPLE_CHARS)
 
 
 def _named(name: str) -> Column:

@@ -150,6 +150,7 @@ def log_quality(report: Report) -> Markup:
         f"{words.count(n)} {words.PROBLEM_WORDS.get(name, name)}"
         for name, n in sorted(log["quarantined_lines"].items())
     )
+    examples = [*log["quarantined_examples"], *log["changed_examples"]]
     facts = (
         ("Lines of the period", words.count(log["lines"])),
         ("Lines lost", words.count(log["lost_lines"])),
@@ -158,6 +159,7 @@ def log_quality(report: Report) -> Markup:
         ("Processes that stopped reporting", words.count(log["silent_boots"])),
         ("Delivered twice, counted once", words.count(log["duplicate_lines"])),
         ("Unusable lines", problems or "0"),
+        ("Changed by a shipper, and still read", words.count(log["changed_lines"])),
         ("Dropped by the writer", words.count(log["lines_dropped"])),
         ("Examples not written (all are counted)", words.count(log["decisions_suppressed"])),
         ("Batches counted as (other)", words.count(log["batches_folded"])),
@@ -168,5 +170,5 @@ def log_quality(report: Report) -> Markup:
             "dl", *[element("div", element("dt", n), element("dd", v)) for n, v in facts], class_="facts"
         ),
         bullets(missing.sentences(log)),
-        bullets([element("code", words.short(example)) for example in log["quarantined_examples"]]),
+        bullets([element("code", words.short(example)) for example in examples]),
     )

@@ -384,6 +384,7 @@ def quality(evidence: Evidence, first: date, last: date, now_ms: int) -> LogQual
     number, number_open = file_counts.files(files)
     set_aside = [row for row in files if row["problem"] is not None and row["file"] is not None]
     examples = sorted(set_aside, key=itemgetter("file", "problem"))[:_EXAMPLES]
+    as_they_came = [f"{row['file']}: {row['example']}" for row in files if row["changed"] and row["file"]]
     return LogQuality(
         is_complete=proof.is_complete,
         state=proof.state,
@@ -402,6 +403,8 @@ def quality(evidence: Evidence, first: date, last: date, now_ms: int) -> LogQual
         quarantined_lines=by_problem(files, "lines"),
         quarantined_examples=[f"{r['file']}: {r['problem']}: {r['example'] or ''}" for r in examples],
         lines_unusable=sum(proof.unusable.values()),
+        changed_lines=sum(row["changed"] for row in files),
+        changed_examples=sorted(as_they_came)[:_EXAMPLES],
         lines_dropped=proof.lines_dropped,
         decisions_suppressed=proof.decisions_suppressed,
         batches_folded=proof.batches_folded,

@@ -397,6 +397,10 @@ class LogQuality(TypedDict):
     quarantined_examples: list[str]
     lines_unusable: int
     """Lines set aside that hold totals of the period, or may hold them. They make the log incomplete."""
+    changed_lines: int
+    """Usable lines that a shipper or another tool changed: wrapped, packed, or with other numbers."""
+    changed_examples: list[str]
+    """The beginnings of some of them, as they came, with their files."""
     lines_dropped: int
     decisions_suppressed: int
     batches_folded: int

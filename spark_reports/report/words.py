@@ -154,10 +154,11 @@ _CHANGES: Final[Mapping[str, str]] = MappingProxyType(
 
 PROBLEM_WORDS: Final[Mapping[str, str]] = MappingProxyType(
     {
-        "not_json": "not one JSON object of the log: torn by a crash, rewritten by a tool that makes numbers "
-        "doubles, gzip in a file without .gz, or not written by the proxy",
-        "no_identity": "without proxy, boot, seq, event or version: of another program, or inside a field "
-        "(message, log, value) of a shipper's line",
+        "not_json": "not one JSON object of the log: torn by a crash, cut by a shipper, packed (zstandard "
+        "has to be named .zst), or not written by the proxy",
+        "no_identity": "without proxy, boot, seq, event or version: of another program, or taken apart by a "
+        "shipper, which has an option that leaves lines alone",
+        "bad_type": "with a value of the wrong type",
         "bad_instant": "with an invalid time",
         "bad_key": "that do not say which batches they count",
         "bad_count": "with an invalid count",

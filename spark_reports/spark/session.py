@@ -114,6 +114,7 @@ def _start(master: str, jvm_options: str, shows_progress: bool) -> "SparkSession
 
     if master.startswith("local"):
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # `python3` may lack this package
     with resources.as_file(resources.files("spark_reports.spark") / "log4j2.properties") as log4j2:
         builder = SparkSession.builder.appName("spark_reports").master(master)
         for name, value in _LOCAL_SETTINGS.items() if master.startswith("local") else ():

@@ -20,7 +20,7 @@ KINDS = (
 VALUES = {
     FieldType.TEXT: _TEXTS,
     FieldType.INSTANT: ["", "2026-11-20", "0000-01-01T00:00:00.000Z", "2026-02-30T10:00:00.000Z", "\ud800"],
-    FieldType.INT: [-1, 0, _MOST, _LEAST, 2**63, 1.5, "1"],
+    FieldType.INT: [-1, 0, _MOST, _LEAST, 2**63, 1.5, "ten"],
     FieldType.BOOL: ["yes"],
     FieldType.INTS: [[], [None], [_MOST, _LEAST], [None] * 30],
     FieldType.TEXTS: [[], [None], _TEXTS],

@@ -42,7 +42,7 @@ UNUSABLE = (
     ({"boot": None}, "no_identity"),
     ({"seq": -1}, "no_identity"),
     ({"seq": 2**62}, "no_identity"),
-    ({"ts": "2026-11-20 00:01:00.000Z"}, "bad_instant"),
+    ({"ts": "2026-11-20 00:01:00.000"}, "bad_instant"),
     ({"ts": "yesterday"}, "bad_instant"),
     ({"ts": 1795132800000}, "bad_instant"),
     ({"interval_start": "2026-02-30T00:00:00.000Z"}, "bad_instant"),
@@ -53,8 +53,8 @@ UNUSABLE = (
     ({"records": 2**62}, "bad_count"),
     ({"batches": None}, "bad_count"),
     ({"records_unread": 2**62}, "bad_count"),
-    ({"records": 2**63}, "not_json"),
-    ({"records": "ten"}, "not_json"),
+    ({"records": 2**63}, "bad_count"),
+    ({"records": "ten"}, "bad_type"),
 )
 FILES = {
     "words": [counters(0, reason="too_warm", unit_guess="weeks"), counters(1, reason="too_old"), counters(2)],

@@ -98,7 +98,7 @@ UNREADABLE = {
         heartbeat(1, ts="yesterday"),
         f"bad_instant: {LINE}: ts yesterday, interval_start {MINUTE_0}, interval_ms 60000",
     ),
-    "a type": (counters(1, records="ten"), f'not_json: {{"ts": "{MINUTE_1}", "event": "counters",'),
+    "a type": (counters(1, records="ten"), f'bad_type: {{"ts": "{MINUTE_1}", "event": "counters",'),
     "an event nobody knows yet": (line(1, "rebirth", v=2), f"unknown_version: {LINE}: v 2"),
     "no name": (
         counters(-1) | {"event": None},

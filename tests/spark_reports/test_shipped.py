@@ -16,7 +16,7 @@ SHIPPED = Path(__file__).parent / "fixed" / "shipped"
 LINES = 4
 
 FORMS = {
-    # file: (usable lines, how it was made)
+    # file: (usable lines of the first reading, how it was made); test_second_read.py has the second
     "whole": (
         4,
         "by rsyslog 8.2302 (%msg%), journalctl 252 (cat), Fluent Bit 5.1 (template), Aiven (CSV, none)",

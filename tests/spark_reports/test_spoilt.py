@@ -121,7 +121,7 @@ def test_no_line_is_lost_by_a_table(spark, log, problems, tmp_path, capsys):
     assert main(["doctor", "--input", str(log), "--date", "2026-11-20", "--json"]) == 3
     found = json.loads(capsys.readouterr().out)
     assert sum(found["quarantined_lines"].values()) == len(LINES) - len(usable)
-    assert set(found["quarantined_lines"]) >= {"not_json", "bad_instant", "bad_key", "bad_count"}
+    assert set(found["quarantined_lines"]) >= {"bad_type", "bad_instant", "bad_key", "bad_count"}
 
 
 def test_a_table_of_a_release_that_checked_less_gives_the_same_report(spark, log, problems, tmp_path, capsys):

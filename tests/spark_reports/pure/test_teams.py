@@ -185,7 +185,7 @@ def test_without_addresses_no_file_has_one():
     )
     example |= {"ts": "2026-11-20T10:00:00.000Z", "bad_index": [0], "bad_ts": [5], "bad_records": 1}
     example |= {"verdict": "rejected", "error_code": 32, "is_final": True}
-    counts = dict.fromkeys(("lines", "once", "duplicates", "unusable"), 1)
+    counts = dict.fromkeys(("lines", "once", "duplicates", "unusable", "changed"), 1)
     torn = counts | {"file": "a.jsonl", "problem": "not_json", "example": "10.0.0.1", "inside": 0}
     made = replace(
         day_of(rejected("late")),
