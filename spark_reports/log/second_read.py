@@ -129,7 +129,7 @@ def _suspects(texts: DataFrame, ddl: str) -> DataFrame:
         {"problem": problems.of_line(), "raw": F.col("text")}
     )
     # Spark's reader refuses half a surrogate pair in an object, and its function takes it.
-    is_half = F.col("text").rlike(r'"facts".*(?<!\\)\\u[dD][89a-fA-F]')
+    is_half = F.col("text").rlike(r'"facts" ?: ?[{][^}]*(?<!\\)\\u[dD][89a-fA-F]')
     again = F.col("is_zipped") | F.col("is_bad") | is_half | is_suspect()
     return marked.where(again).select("file", "text", "is_zipped")
 
