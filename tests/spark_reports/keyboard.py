@@ -33,8 +33,9 @@ _PLACE = """(() => {
 
 @contextmanager
 def opened(folder, pages, first, *options):
-    """A Browser with the page `first` of `pages` (name to text), which lie in one folder as files."""
+    """A Browser with the page `first` of `pages` (path to text), which lie in `folder` as files."""
     for name, text in pages.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(text, encoding="utf-8")
     to_browser, from_us = os.pipe()
     from_browser, to_us = os.pipe()

@@ -191,6 +191,7 @@ NATIVE: Final = {
 NOT_FED: Final = {
     "Freshness": "it holds a time, and reads no bytes",
     "Newest": "it holds a number, and reads no bytes",
+    "TopicTrust": "it holds a count, and reads no bytes",
     "columns": "it reads records as `find_outside` does; the target `records` compares it with Python",
     "spans": "it reads records as `find_outside` does; the target `records` compares it with Python",
     "record_errors": "it reads columns of numbers that other readers made",

@@ -1,13 +1,12 @@
 """The pages by keyboard in a real Chromium: all is reached in its order, seen where it is, and opens."""
 
-import re
-
 import pytest
 
 from spark_reports.render import html, index, pages
 from spark_reports.render.owners import producer_id
-from spark_reports.report import links
+from spark_reports.report import links, teams
 from tests.spark_reports import browser, keyboard, reports
+from tests.spark_reports.pure.test_teams import folder
 
 pytestmark = [
     pytest.mark.slow,
@@ -97,21 +96,18 @@ def test_a_link_to_a_producer_among_those_that_are_folded_opens_these_too(tmp_pa
         assert place["shown"] is True
 
 
-def test_the_index_leads_to_a_producers_line_by_keyboard(tmp_path):
-    report = reports.complete()
-    week = reports.week(d20={"page": "report.html"})
-    files = {"index.html": index.render(week), "report.html": html.render(report)}
-    with keyboard.opened(tmp_path, files, "index.html") as page:
-        page.tab_to(lambda each: each["text"] == "billing-nightly")
+@pytest.mark.parametrize("first", ["index.html", "day/report.html"])
+def test_index_and_day_lead_to_a_team_and_the_teams_days_to_each_other(tmp_path, first):
+    report, payments = reports.complete(), f"teams/{teams.folder_of('Payments')}"
+    files = {"index.html": index.render(reports.week()), "day/report.html": html.render(report)}
+    files |= {f"{payments}/{name}": text for name, text in folder(report, "Payments").items()}
+    with keyboard.opened(tmp_path, files, first) as page:
+        page.tab_to(lambda each: each["text"] == "Payments")
         page.follow()
-        assert re.search(r"report\.html#producer-billing-nightly-", page.says("location.href"))
-        assert page.place()["open"] is True
-
-
-def test_from_the_day_to_a_team_and_back(page):
-    page.tab_to(lambda each: each["text"] == "Payments")
-    page.follow()
-    assert page.says("document.querySelector('h1').textContent").startswith("Payments: ")
-    page.tab_to(lambda each: each["text"] == "The day's page")
-    page.follow()
-    assert page.says("document.querySelector('.talk') !== null") is True
+        assert page.says("document.querySelector('h1').textContent").startswith("Payments: ")
+        if first == "index.html":
+            page.tab_to(lambda each: each["text"].startswith("Evidence, and a text for each owner"))
+            page.follow()
+        page.tab_to(lambda each: each["text"] == "All days")
+        page.follow()
+        assert page.says("location.href").endswith(f"{payments}/index.html")
