@@ -50,7 +50,6 @@ _IDLE_FACTOR: Final = 5
 
 _PROGRAMS: Final = Path(__file__).with_name("load")
 _JSON: Final = b"".join(islice(json_values(1_000, random.Random(0)), 1_000))
-_ALMOST_NOTHING: Final = b"x" * 1_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +59,6 @@ class Work:
     client: str
     does: str
     codec: str | None
-    values: bytes = _JSON
     is_short: bool = False
     """The client connects for each 15 MB. Its start and its first requests count."""
 
@@ -101,7 +99,6 @@ WORK: Final = (
     *(Work(each, "plain", "none") for each in _CLIENTS),
     *(Work(each, "lz4", "lz4") for each in _CLIENTS),
     *(Work(each, "zstd", "zstd") for each in _CLIENTS),
-    *(Work(each, "lz4 of almost nothing", "lz4", _ALMOST_NOTHING) for each in _CLIENTS),
     *(Work(each, "reading", None) for each in _READERS),
     *(Work("librdkafka", f"{codec}, short", codec, is_short=True) for codec in ("none", "lz4")),
 )
@@ -161,7 +158,7 @@ def _text(idle_ms: Mapping[str, float]) -> str:
         "defaults, but for the codec: librdkafka and franz-go gather up to 1 MB in a batch, Java 16 KB. A "
         "request is forwarded when its end has arrived; then the beginning of a large one is no longer in "
         "the nearest cache. "
-        "Records have 1 KB: texts like JSON documents, or always the same letter (almost nothing). "
+        "Records have 1 KB: texts like JSON documents. "
         f"{TSPROXY.name} has its defaults, too, so compressed batches mostly stay unread. Before it is "
         f"measured, a producer has sent {_WARM_UP} batches, and a consumer has read a record. So the CPU is "
         "that from the first record to the last acknowledgement, without start, connection and metadata. "
@@ -183,10 +180,8 @@ def _idle_ms_per_s(bench: Bench, target: Running) -> float:
 def _measured(bench: Bench, kafka: Broker, work: Work, targets: Mapping[str, Running]) -> _Measured:
     """The programs stay, so that each starts and connects once, but for short producers."""
     if work.is_short:
-        contenders = {
-            name: partial(_short_round, bench, kafka, work, target) for name, target in targets.items()
-        }
-        return _SHORT * _SHORT_RECORDS, in_rounds(bench.effort.rounds, contenders)
+        rounds = {name: partial(_short_round, bench, kafka, work, to) for name, to in targets.items()}
+        return _SHORT * _SHORT_RECORDS, in_rounds(bench.effort.rounds, rounds)
     if work.codec is None:
         records = bench.effort.requests or int(_READS_A_SECOND * _ROUND_FACTOR * bench.effort.seconds)
         through = direct(kafka.port)
@@ -224,8 +219,8 @@ def _records(bench: Bench, targets: Mapping[str, Running], programs: Mapping[str
 def _program(
     bench: Bench, kafka: Broker, work: Work, topic: str, target: Running
 ) -> AbstractContextManager[Program]:
-    values = bench.workshop.folder / f"values-{len(work.values)}"
-    values.write_bytes(work.values)
+    values = bench.workshop.folder / "values"
+    values.write_bytes(_JSON)
     role, warm_up = (
         ("read", 1) if work.codec is None else ("send", 0 if work is _FILLER or work.is_short else _WARM_UP)
     )

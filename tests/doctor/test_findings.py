@@ -131,7 +131,7 @@ def test_a_rule_that_allows_more_than_a_topic_is_a_warning_and_one_that_allows_l
 
 
 @pytest.mark.parametrize(
-    ("rules", "unfit"),
+    ("rules", "unmatched"),
     [
         ("rules: [{ name: a, match: { topics: ['payments', 'orders-.*'] } }]", ["rule a"]),
         ("rules: [{ name: a, match: { topics: ['payments', 'orders-*'] } }]", []),
@@ -144,17 +144,17 @@ def test_a_rule_that_allows_more_than_a_topic_is_a_warning_and_one_that_allows_l
         ),
     ],
 )
-def test_a_rule_or_waiver_that_fits_no_topic_is_a_warning(rules, unfit):
+def test_a_rule_or_waiver_that_matches_no_topic_is_a_warning(rules, unmatched):
     config = listening(f"policy: {{ {rules} }}\n")
-    found = [*topics.unfit(config, Rights(("orders-eu", "shop.orders"), True, ()))]
+    found = [*topics.unmatched(config, Rights(("orders-eu", "shop.orders"), True, ()))]
 
-    assert [text.split(" fits no topic")[0] for text in said(found, Grade.WARNING)] == unfit
-    assert [*topics.unfit(config, Rights((), True, ()))] == []
+    assert [text.split(" matches no topic")[0] for text in said(found, Grade.WARNING)] == unmatched
+    assert [*topics.unmatched(config, Rights((), True, ()))] == []
 
 
 def test_a_pattern_that_looks_like_a_regular_expression_is_told_so():
     config = listening("policy: { rules: [{ name: a, match: { topics: ['orders-.*'] } }] }\n")
-    [found] = topics.unfit(config, Rights(("orders-eu",), True, ()))
+    [found] = topics.unmatched(config, Rights(("orders-eu",), True, ()))
 
     assert "/orders-.*/ is a regular expression" in found.advice
 

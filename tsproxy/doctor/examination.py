@@ -41,6 +41,6 @@ async def _of_cluster(config: Config, seen: Seen, stack: AsyncExitStack, clock: 
         *versions(nodes),
         *permissions.examine(config, rights),
         *topics.examine(config, described),
-        *topics.unfit(config, rights),
+        *topics.unmatched(config, rights),
         await clock_offset.examine(config, nodes, described.stamped, clock),
     ]

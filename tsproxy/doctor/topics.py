@@ -34,7 +34,7 @@ from tsproxy.policy.resolve import is_internal
 from tsproxy.policy.review import ineffective_rules
 
 TOPICS: Final = Check("topics")
-_FITS_NO_TOPIC_SHOWN: Final = 20
+_UNMATCHED_SHOWN: Final = 20
 _CONSEQUENCES: Final = (
     (BEFORE, "before_max_ms", "seconds in place of milliseconds pass as January 1970"),
     (AFTER, "after_max_ms", "a record from the future keeps its segment, and all after it, from deletion"),
@@ -100,22 +100,22 @@ def examine(config: Config, described: Described) -> Iterator[Finding]:
     yield from _beside_policy(config, judged)
 
 
-def unfit(config: Config, rights: Rights) -> Iterator[Finding]:
-    """Rules and waivers that fit no topic that the user sees. A rule that never fits looks as if it were in
-    force."""
+def unmatched(config: Config, rights: Rights) -> Iterator[Finding]:
+    """Rules and waivers that match no topic that the user sees. A rule that never matches looks as if it
+    were in force."""
     several: Iterator[Rule | Waiver] = chain(config.policy.rules, config.policy.waivers)
-    for each in islice((each for each in several if _fits_none(each, rights.visible)), _FITS_NO_TOPIC_SHOWN):
+    for each in islice((each for each in several if _matches_none(each, rights.visible)), _UNMATCHED_SHOWN):
         kind = "rule" if isinstance(each, Rule) else "waiver"
         patterns = ", ".join(pattern.text for pattern in each.match.topics)
         hints = [text for pattern in each.match.topics if (text := regex_advice(pattern)) is not None]
         yield TOPICS.warning(
-            f"{kind} {each.name} fits no topic that the proxy's user sees ({patterns})",
+            f"{kind} {each.name} matches no topic that the proxy's user sees ({patterns})",
             hints[0] if hints else "compare its match.topics with the topics",
         )
 
 
-def _fits_none(rule: Rule | Waiver, names: Sequence[str]) -> bool:
-    """True if the rule names topics, and none of `names` fits."""
+def _matches_none(rule: Rule | Waiver, names: Sequence[str]) -> bool:
+    """True if the rule names topics, and matches none of `names`."""
     patterns = rule.match.topics
     # The names lack brokers' own topics, and applications create and delete their internal topics.
     if not (patterns and names) or any(is_internal(pattern.text.strip("/")) for pattern in patterns):
