@@ -108,16 +108,25 @@ async def test_limits_that_the_proxy_cannot_read_again_reject_nothing(kafka, iss
     await kafka.create_topic("backfill", config={"message.timestamp.before.max.ms": "60000"})
     with issuer.rejecting("tsproxy") as reject:
         async with proxy_of(kafka, settings) as proxy:
-            assert isinstance(await sent(kafka, proxy, "backfill", **old), Rejected)
+
+            def verdicts():
+                return [line["verdict"] for line in proxy.decisions() if line["event"] == "decision"]
+
+            async def rejects_by_them():
+                """On a slow machine the answer may come too late for the first one: its broker judges it."""
+                assert isinstance(await sent(kafka, proxy, "backfill", **old), Rejected)
+                return "rejected" in verdicts()
+
+            await until(rejects_by_them, "the proxy rejects by the topic's limits")
             reject()
             await until(lambda: "own_login_failed" in [line["event"] for line in proxy.log])
             assert isinstance(await sent(kafka, proxy, "backfill", **old), Rejected)
             await kafka.alter_topic("backfill", {"message.timestamp.before.max.ms": None})
             assert isinstance(await sent(kafka, proxy, "backfill", **old), Acknowledged)
-    verdicts = [line["verdict"] for line in proxy.decisions() if line["event"] == "decision"]
+    later = verdicts()[verdicts().index("rejected") + 1 :]
     # The last batch may have a line, too: the candidate finds it old once the limits are not known any more.
-    assert verdicts[:2] == ["rejected", "broker_rejected"]
-    assert "rejected" not in verdicts[1:]
+    assert later[0] == "broker_rejected"
+    assert "rejected" not in later
 
 
 @pytest.mark.parametrize(
