@@ -332,7 +332,7 @@ def test_check_tells_what_has_no_effect_and_takes_the_file(tmp_path):
 
     key = "policy.defaults.message.timestamp.after.max.ms"
     assert (ended.returncode, as_json.returncode) == (0, 0)
-    assert ended.stdout.startswith(f"{file}:3: {key}: notice: is not used: limits_from is broker")
+    assert ended.stdout.startswith(f"{file}:3: {key}: notice: is not used: topics set the limits")
     told = json.loads(as_json.stdout)
     assert (told["ok"], [each["key"] for each in told["notices"]]) == (True, [key])
 
