@@ -1,9 +1,8 @@
 """The trust by which compressed batches may stay unread, and the penalties after bad ones: `Trust`.
 
 With adaptive inspection (`fastpath.adaptive`), most compressed batches of a trusted client stay unread. Trust
-belongs to a client and a topic, and survives a connection: a short producer that comes back does
-not begin at 0. It holds for one policy of the topic: other limits take it away, a new view with equal ones
-does not.
+belongs to a client and a topic, and survives a connection: a short producer that comes back does not begin
+at 0. It holds for one policy of the topic: other limits take it away, a new view with equal ones does not.
 
 After a bad batch of a topic, every compressed batch of this topic is read for `READ_ALL_MS`. The penalty
 belongs to an address (for IPv6, to a /64) and a topic. A new connection, another client id, another library
@@ -92,14 +91,14 @@ class Trust:
         return len(self._kept)
 
     def of(self, peer: Peer, transactional_id: str | None, topic: str, policy: TopicPolicy) -> TopicTrust:
-        """The trust of the client for the topic. All connections with the same facts share it."""
+        """The trust of the client for the topic. All connections with the same facts share it. Only for a
+        topic whose brokers reject all that the policy would: a client may claim another one's id."""
         client = (
             *(peer.listener, peer.client_address, peer.client_id, peer.principal, peer.client_software),
             *(transactional_id, topic),
         )
-        kept_policy, trust = self._trusted.get(client) or (None, TopicTrust())
-        if kept_policy is not None and kept_policy != policy:
-            trust = TopicTrust()
+        kept = self._trusted.get(client)
+        trust = kept[1] if kept is not None and kept[0] == policy else TopicTrust()
         self._trusted.put(client, (policy, trust))
         return trust
 

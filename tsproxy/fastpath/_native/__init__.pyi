@@ -121,8 +121,8 @@ class Table:
         topic_id: bytes | None = None,
         trust: TopicTrust | None = None,
     ) -> None:
-        """Forward batches of `topic` with times within the two limits, or with any times if both are None. If
-        `is_adaptive`, not every compressed batch is read (`fastpath.adaptive`)."""
+        """Forward batches of `topic` with times within the two limits, or with any times if both are None.
+        With `trust`, not every compressed batch is read (`fastpath.adaptive`)."""
     def was_in_order(self, key: TopicKey) -> None:
         """The broker has accepted a compressed batch of the topic that the session had read."""
     def repeat(self, rejection: Rejection) -> None:
