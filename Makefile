@@ -123,10 +123,6 @@ incidents: machine .venv/stamp ## incidents with real brokers: seconds until an 
 availability: machine .venv/stamp ## proxies stopped, killed, lost, upgraded: what each family of clients sees (an hour)
 	$(BIN)/python -m rigs.availability
 
-STEPS ?=
-night: machine .venv/stamp ## an operator's night by script (six minutes); STEPS picks some
-	$(BIN)/python -m rigs.night $(STEPS)
-
 truth: machine .venv/stamp ## clients, topics, log and report agree on every record, however a broker ends it
 	TSPROXY_TEST=full $(BIN)/python -m pytest rigs/truth
 
