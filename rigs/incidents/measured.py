@@ -10,7 +10,7 @@ from http.client import HTTPException
 
 from rigs.incidents.clients import connecting
 from rigs.incidents.runbook import follow_back, looked
-from rigs.incidents.scenes import internal
+from tests.kit.admin import internal
 from tests.proxy.running import page, series
 from tests.proxy.world import until
 

@@ -13,15 +13,9 @@ from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from confluent_kafka.admin import (
-    AdminClient,
-    ScramCredentialInfo,
-    ScramMechanism,
-    UserScramCredentialUpsertion,
-)
-
 from rigs.incidents.incident import Scene
 from rigs.incidents.runbook import run
+from tests.kit.admin import internal, set_password
 from tests.proxy.running import FAKETIME, faked_by, pids, series
 from tests.proxy.world import until
 from tsproxy.testing.certificates import CertificateAuthority
@@ -464,12 +458,6 @@ async def configure_brokers(kafka, change):
     assert status == 0, printed
 
 
-def internal(kafka):
-    """The address for administration."""
-    node = kafka.node(1)
-    return f"{node.host}:{node.internal_port}"
-
-
 async def led_as_preferred(kafka):
     """Each broker leads its partitions again. A broker that was away leads none, and no client needs it."""
     command = "kafka-leader-election.sh --election-type PREFERRED --all-topic-partitions"
@@ -479,17 +467,6 @@ async def led_as_preferred(kafka):
         return status == 0
 
     await until(is_led, "each broker leads its partitions", PATIENCE_S)
-
-
-async def set_password(kafka, user, password):
-    def alter():
-        info = ScramCredentialInfo(ScramMechanism.SCRAM_SHA_512, 4096)
-        change = UserScramCredentialUpsertion(user, info, password.encode())
-        admin = AdminClient({"bootstrap.servers": internal(kafka)})  # its end would end the request
-        [future] = admin.alter_user_scram_credentials([change], request_timeout=10).values()
-        future.result(20)
-
-    await asyncio.to_thread(alter)
 
 
 def missing(incident):

@@ -12,15 +12,15 @@ from pathlib import Path
 import pytest
 from aiokafka import AIOKafkaProducer, TopicPartition
 from aiokafka.errors import InvalidTimestampError
-from confluent_kafka.admin import ResourcePatternType
+from confluent_kafka.admin import AclOperation
 
 from rigs.incidents.catalogue import INCIDENTS
 from rigs.incidents.runbook import RUNS_ITS_COMMANDS, follow_back, looked, sections
-from rigs.incidents.scenes import TOPIC, internal, options, three
+from rigs.incidents.scenes import TOPIC, options, three
 from tests.e2e import test_fresh_limits, test_own_login
-from tests.e2e.principals import AUTHORIZER
 from tests.e2e.reported import report_on
-from tests.e2e.test_without_describe import OWN_LOGIN, USERS, AclOperation, allow, binding
+from tests.e2e.test_without_describe import OWN_LOGIN, USERS
+from tests.kit.admin import ANY, AUTHORIZER, grant, internal, right
 from tests.proxy import test_memory_guard
 from tests.proxy.clock_check import test_in_proxy
 from tests.proxy.running import series
@@ -119,11 +119,11 @@ async def test_a_topic_whose_limits_are_denied_is_judged_after_the_grant_of_the_
         for topic in ("readable", "denied"):
             await kafka.create_topic(topic, config=LIMITED)
         own = [
-            binding(operation, ("readable", ResourcePatternType.LITERAL))
+            right(operation, "readable")
             for operation in (AclOperation.DESCRIBE, AclOperation.DESCRIBE_CONFIGS)
         ]
-        everywhere = binding(AclOperation.DESCRIBE, ("*", ResourcePatternType.LITERAL))
-        await allow(kafka, *own, everywhere)
+        everywhere = right(AclOperation.DESCRIBE, ANY)
+        await grant(kafka, *own, everywhere)
         settings = OWN_LOGIN | {"policy.limits_from": "broker"}
         clients = kafka.client_options("root").aiokafka()
         async with RunningProxy(kafka.bootstrap_servers, settings=settings) as proxy:

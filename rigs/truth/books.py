@@ -6,13 +6,13 @@ from collections import Counter
 from dataclasses import dataclass, field
 from unittest.mock import patch
 
-from aiokafka import AIOKafkaConsumer, TopicPartition
 from confluent_kafka import TopicCollection
 from confluent_kafka.admin import AdminClient
 
 from rigs.truth.outcomes import AGAIN
 from spark_reports.commands import daily_run
 from tests.e2e.reported import report_on
+from tests.kit.topics import records_of
 
 NUMBERS = {
     ("accepted", True): "records_accepted",
@@ -110,14 +110,5 @@ async def ids_of(kafka, topics):
 
 async def stored(kafka, topics):
     """(topic, value, time) -> how often, of all records that consumers see in these topics."""
-    found = Counter()
-    async with AIOKafkaConsumer(bootstrap_servers=kafka.bootstrap_servers) as consumer:
-        partitions = [TopicPartition(topic, 0) for topic in topics]
-        consumer.assign(partitions)
-        await consumer.seek_to_beginning()
-        ends = await consumer.end_offsets(partitions)
-        for each in partitions:
-            while await consumer.position(each) < ends[each]:
-                for records in (await consumer.getmany(timeout_ms=200)).values():
-                    found.update((record.topic, record.value, record.timestamp) for record in records)
-    return found
+    records = await records_of(kafka, *topics)
+    return Counter((record.topic, record.value, record.timestamp) for record in records)

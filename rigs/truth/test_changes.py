@@ -15,20 +15,13 @@ from dataclasses import dataclass, replace
 import pytest
 import pytest_asyncio
 from confluent_kafka import Producer
-from confluent_kafka.admin import (
-    AclBinding,
-    AclBindingFilter,
-    AclOperation,
-    AclPermissionType,
-    AdminClient,
-    ResourcePatternType,
-    ResourceType,
-)
+from confluent_kafka.admin import AclOperation, ResourceType
 
 from rigs.truth.books import Books, report_of
 from rigs.truth.clients import CLIENTS, PATIENCE_S
 from rigs.truth.outcomes import AGAIN, REJECTED
 from tests.attacks.attacker import metric
+from tests.kit.admin import AUTHORIZER, grant, is_granted, right
 from tests.proxy.world import until
 from tsproxy.clock import Clock
 from tsproxy.testing.kafka_cluster import KafkaCluster
@@ -38,7 +31,7 @@ FIRST, OTHERS = 1, 20
 BYTES = 300
 USERS = {"client": "of-client", "tsproxy": "of-tsproxy"}
 PROPERTIES = {
-    "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+    **AUTHORIZER,
     "super.users": "User:tsproxy",
     "allow.everyone.if.no.acl.found": "true",
     "auto.create.topics.enable": "false",
@@ -58,24 +51,9 @@ async def may_not_use_the_id(kafka, name):
 
 async def may_describe_alone(kafka, kind, name):
     """One permission that is written down ends what everybody may where none is."""
-    node = kafka.node(kafka.node_ids[0])
-    rule = (kind, name, ResourcePatternType.LITERAL, "User:client", "*", AclOperation.DESCRIBE)
-
-    def write_down():
-        admin = AdminClient({"bootstrap.servers": f"{node.host}:{node.internal_port}"})
-        for done in admin.create_acls([AclBinding(*rule, AclPermissionType.ALLOW)]).values():
-            done.result(PATIENCE_S)
-        return admin
-
-    def is_written_down():
-        return admin.describe_acls(AclBindingFilter(*rule, AclPermissionType.ALLOW)).result(PATIENCE_S)
-
-    admin = await asyncio.to_thread(write_down)
-
-    async def is_in_force():
-        return await asyncio.to_thread(is_written_down)
-
-    await until(is_in_force, "the permission")
+    rule = right(AclOperation.DESCRIBE, name, user="client", kind=kind)
+    await grant(kafka, rule)
+    await until(lambda: is_granted(kafka, rule), "the permission")
 
 
 async def is_deleted(kafka, name):

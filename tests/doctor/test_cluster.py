@@ -6,9 +6,9 @@ from contextlib import suppress
 import pytest
 import pytest_asyncio
 from aiokafka import AIOKafkaProducer
-from confluent_kafka.admin import AclBinding, AclOperation, ResourceType
+from confluent_kafka.admin import AclOperation
 
-from tests.e2e.test_without_describe import ALLOW, ANY, allow
+from tests.kit.admin import ANY, AUTHORIZER, grant, right
 from tests.offline.commands import tsproxy
 from tests.proxy.world import until
 from tsproxy.testing.certificates import CertificateAuthority
@@ -23,10 +23,7 @@ DEAD_LETTERS = "dead_letters: { topic: letters }\npolicy: { defaults: { dead_let
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def kafka(tmp_path_factory):
     """Nobody but root may do anything, until a test grants it."""
-    properties = {
-        "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
-        "super.users": "User:root",
-    }
+    properties = {**AUTHORIZER, "super.users": "User:root"}
     authority = CertificateAuthority(tmp_path_factory.mktemp("authority"))
     async with KafkaCluster(
         security="SASL_SSL", users=USERS, authority=authority, properties=properties
@@ -93,9 +90,7 @@ async def test_a_missing_right_is_a_problem_until_it_is_granted(doctor, kafka):
     assert "DescribeConfigs on topics: missing" in problem["text"]
     assert "Describe on topics: not granted on all" in warning["text"]
     missing = (AclOperation.DESCRIBE_CONFIGS, AclOperation.DESCRIBE)
-    await allow(
-        kafka, *(AclBinding(ResourceType.TOPIC, *ANY, "User:newcomer", "*", each, ALLOW) for each in missing)
-    )
+    await grant(kafka, *(right(operation, ANY, user="newcomer") for operation in missing))
 
     after = await doctor(user="newcomer")
     assert (after.status, found(after, "problem")) == (0, [])

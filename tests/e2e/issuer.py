@@ -13,6 +13,7 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric import padding, rsa
 from cryptography.hazmat.primitives.hashes import SHA256
 
+from tests.kit.admin import AUTHORIZER
 from tsproxy.testing.kafka_cluster import KafkaCluster
 
 LISTENER = "listener.name.clients"
@@ -154,7 +155,7 @@ async def cluster_for_tokens(issuer, folder, session_ms):
         properties |= {
             f"{BEARER}.connections.max.reauth.ms": str(session_ms),
             # Nobody but the proxy may read how topics are configured, and only by this name.
-            "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+            **AUTHORIZER,
             "super.users": "User:tsproxy;User:alice;User:ANONYMOUS",
         }
         async with KafkaCluster(

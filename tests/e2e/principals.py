@@ -11,19 +11,17 @@ import struct
 import time
 from dataclasses import replace
 
+from confluent_kafka.admin import AclOperation
+
 from tests.e2e.sasl import HASHES, RawClient, connect
+from tests.kit.admin import grant, internal, right
 from tests.session.conversation import PEER, Session, view_of
 from tests.session.messages import produce, request
 from tests.wire.batches import batch, unsigned
 from tsproxy.session.effects import CloseSession, Emit, SendToBroker
 from tsproxy.wire import k00_produce
 
-AUTHORIZER = {
-    "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
-    "delegation.token.secret.key": "a-key-of-the-brokers",
-}
-CREATE_ACLS, CREATE_DELEGATION_TOKEN, ALTER_SCRAM = 30, 38, 51
-_TOPIC, _LITERAL, _WRITE, _ALLOW = 2, 3, 4, 3
+CREATE_DELEGATION_TOKEN, ALTER_SCRAM = 38, 51
 
 
 class ClosedError(Exception):
@@ -98,34 +96,20 @@ def _now_ms():
 
 async def allow(kafka, writers):
     """`writers`: who may write to each topic. Each topic is there, and its rule in force."""
-    node = kafka.node(kafka.node_ids[0])
     for topic in writers:
         await kafka.create_topic(topic)
-    body = struct.pack(">i", len(writers)) + b"".join(
-        struct.pack(">b", _TOPIC)
-        + _text(topic)
-        + struct.pack(">b", _LITERAL)
-        + _text(f"User:{user}")
-        + _text("*")
-        + struct.pack(">bb", _WRITE, _ALLOW)
-        for topic, user in writers.items()
-    )
-    admin = await connect(f"{node.host}:{node.internal_port}")
-    answer = await admin.ask(CREATE_ACLS, 1, body)
-    admin.close()
-    assert answer == struct.pack(">ii", 0, len(writers)) + bytes(4 * len(writers)), (
-        answer
-    )  # no error, no text
+    rights = (right(AclOperation.WRITE, topic, user=user) for topic, user in writers.items())
+    await grant(kafka, *rights)
 
 
 async def add_scram_user(kafka, name, password, mechanism="SCRAM-SHA-256"):
     """A user whose name the storage tool's arguments could not hold."""
-    node, salt = kafka.node(kafka.node_ids[0]), b"0123456789abcdef"
+    salt = b"0123456789abcdef"
     salted = hashlib.pbkdf2_hmac(HASHES[mechanism], password.encode(), salt, 4096)
     number = {"SCRAM-SHA-256": 1, "SCRAM-SHA-512": 2}[mechanism]
     body = b"\x01\x02" + _compact(name.encode()) + struct.pack(">bi", number, 4096)
     body += _compact(salt) + _compact(salted) + b"\x00\x00"
-    admin = await connect(f"{node.host}:{node.internal_port}")
+    admin = await connect(internal(kafka))
     answer = await admin.frame(request(ALTER_SCRAM, 0, body))
     admin.close()
     no_error = struct.pack(">ibi", 1, 0, 0) + b"\x02" + _compact(name.encode()) + b"\x00\x00"
@@ -146,10 +130,6 @@ async def delegation_token(client):
     at += 2 + length
     (length,) = struct.unpack_from(">i", answer, at)
     return token_id, base64.b64encode(answer[at + 4 : at + 4 + length]).decode()
-
-
-def _text(text):
-    return struct.pack(">h", len(text)) + text.encode()
 
 
 def _compact(data):

@@ -12,8 +12,9 @@ import pytest
 import pytest_asyncio
 
 from tests.e2e.issuer import BEARER, Issuer, validated
-from tests.e2e.principals import AUTHORIZER, allow, names
+from tests.e2e.principals import allow, names
 from tests.e2e.sasl import connect, produced
+from tests.kit.admin import AUTHORIZER
 from tests.proxy.world import until
 from tsproxy.testing.kafka_cluster import KafkaCluster
 from tsproxy.testing.proxy import RunningProxy

@@ -21,24 +21,13 @@ import pytest_asyncio
 import yaml
 from aiokafka import AIOKafkaProducer
 from aiokafka.errors import InvalidTimestampError
-from confluent_kafka.admin import (
-    AclBinding,
-    AclBindingFilter,
-    AclOperation,
-    AclPermissionType,
-    AdminClient,
-    ResourcePatternType,
-    ResourceType,
-    ScramCredentialInfo,
-    ScramMechanism,
-    UserScramCredentialUpsertion,
-)
+from confluent_kafka.admin import AclOperation, ScramMechanism
 
 from tests.e2e import kerberos
 from tests.e2e.issuer import Issuer, cluster_for_tokens
-from tests.e2e.principals import AUTHORIZER
 from tests.e2e.test_kerberos import GSSAPI, PROXY
 from tests.e2e.test_own_login import BY_ENDPOINT, SECRET, SESSION_MS, proxy_of, settings_of
+from tests.kit.admin import AUTHORIZER, DENY, grant, right, set_password, take_back
 from tests.proxy.decision_log.conftest import disk
 from tests.proxy.decision_log.test_in_proxy import fill
 from tests.proxy.running import EVERY_SECOND, TWO, page, pids, series
@@ -82,17 +71,6 @@ class World:
         async with AIOKafkaProducer(**clients.aiokafka()) as producer:
             await producer.send_and_wait(TOPIC, b"x", timestamp_ms=timestamp_ms)
 
-    async def change(self, call, *arguments):
-        """Change something as an administrator."""
-
-        def changed():
-            node = self.kafka.node(1)
-            admin = AdminClient({"bootstrap.servers": f"{node.host}:{node.internal_port}"})
-            for future in getattr(admin, call)(*arguments).values():
-                future.result(20)
-
-        await asyncio.to_thread(changed)
-
     @property
     def config(self):
         return self.folder / "tsproxy.yaml"
@@ -114,39 +92,23 @@ class Scene:
 
 def password(text):
     async def change(world):
-        info = ScramCredentialInfo(ScramMechanism.SCRAM_SHA_256, 4096)
-        upsertion = UserScramCredentialUpsertion("proxy", info, text.encode())
-        await world.change("alter_user_scram_credentials", [upsertion])
+        await set_password(world.kafka, "proxy", text, ScramMechanism.SCRAM_SHA_256)
 
     return change
 
 
-def binding(user, operation, permission):
-    topic = (ResourceType.TOPIC, TOPIC, ResourcePatternType.LITERAL)
-    return AclBinding(*topic, f"User:{user}", "*", operation, permission)
-
-
 RIGHTS = [
-    binding("proxy", AclOperation.DESCRIBE_CONFIGS, AclPermissionType.DENY),
-    binding("*", AclOperation.ALL, AclPermissionType.ALLOW),
+    right(AclOperation.DESCRIBE_CONFIGS, TOPIC, DENY),
+    right(AclOperation.ALL, TOPIC, user="*"),
 ]
 
 
 async def deny(world):
-    await world.change("create_acls", RIGHTS)
+    await grant(world.kafka, *RIGHTS)
 
 
 async def allow(world):
-    every = (
-        ResourceType.ANY,
-        None,
-        ResourcePatternType.ANY,
-        None,
-        None,
-        AclOperation.ANY,
-        AclPermissionType.ANY,
-    )
-    await world.change("delete_acls", [AclBindingFilter(*every)])
+    await take_back(world.kafka)
 
 
 def deleted(topic, then=nothing):

@@ -9,9 +9,9 @@ from aiokafka import AIOKafkaProducer
 from confluent_kafka import KafkaError, Message, Producer
 from confluent_kafka.admin import AdminClient, ConfigResource, ResourceType
 
-from tests.e2e.load import values_of
 from tests.e2e.test_policy import now_ms
 from tests.full_only import brokers
+from tests.kit.topics import values_of
 from tsproxy.testing.kafka_cluster import KafkaCluster
 from tsproxy.testing.proxy import RunningProxy
 

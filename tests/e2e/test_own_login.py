@@ -20,8 +20,8 @@ import pytest_asyncio
 from cryptography import x509
 
 from deploy.demo.java_producer import Acknowledged, JavaProducer, JavaRecord, Rejected
-from rigs.incidents.scenes import set_password
 from tests.e2e.issuer import Issuer, cluster_for_tokens
+from tests.kit.admin import set_password
 from tests.proxy.running import page, series
 from tests.proxy.test_cluster import learning, sasl_of, upstream_of
 from tests.proxy.world import until

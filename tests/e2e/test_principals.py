@@ -14,7 +14,6 @@ import pytest_asyncio
 
 from tests.attacks.kept import MARK, kept_by_path, proxy_in_this_process, too_much
 from tests.e2e.principals import (
-    AUTHORIZER,
     ClosedError,
     Watched,
     add_scram_user,
@@ -24,6 +23,7 @@ from tests.e2e.principals import (
 )
 from tests.e2e.sasl import ScramFirst, connect, plain, produced, scram, unsecured_token
 from tests.e2e.test_policy import EXAMPLES
+from tests.kit.admin import AUTHORIZER
 from tests.proxy.running import file_for
 from tests.proxy.world import until
 from tests.session.messages import produce
@@ -47,6 +47,7 @@ LISTENER = "listener.name.clients"
 SCRAMS = ("SCRAM-SHA-256", "SCRAM-SHA-512")
 PROPERTIES = {
     **AUTHORIZER,
+    "delegation.token.secret.key": "a-key-of-the-brokers",
     "super.users": "User:proxy",
     "connection.failed.authentication.delay.ms": "0",
     f"{LISTENER}.sasl.enabled.mechanisms": "PLAIN,SCRAM-SHA-256,SCRAM-SHA-512,OAUTHBEARER",

@@ -5,10 +5,10 @@ import re
 import time
 
 import pytest
-from aiokafka import AIOKafkaConsumer, TopicPartition
 
 from deploy.demo.java_producer import Acknowledged, JavaProducer, JavaRecord
 from tests.full_only import variations
+from tests.kit.topics import records_of
 from tsproxy.testing.jars import fetch_tools
 from tsproxy.testing.java import java_command
 from tsproxy.testing.proxy import RunningProxy
@@ -29,17 +29,7 @@ FACT = re.compile(r"(\w+): (\S+)")
 
 
 async def stored(kafka, topic):
-    """Every record of partition 0 that a consumer may see."""
-    partition = TopicPartition(topic, 0)
-    options = {"isolation_level": "read_committed", "auto_offset_reset": "earliest"}
-    async with AIOKafkaConsumer(bootstrap_servers=kafka.bootstrap_servers, **options) as consumer:
-        consumer.assign([partition])
-        end = (await consumer.end_offsets([partition]))[partition]
-        found = []
-        while await consumer.position(partition) < end:
-            for records in (await consumer.getmany(timeout_ms=500)).values():
-                found += records
-        return found
+    return await records_of(kafka, topic, isolation_level="read_committed")
 
 
 async def dumped(kafka, topic):
@@ -60,7 +50,7 @@ async def dumped(kafka, topic):
     return batches, records
 
 
-def records_of(topic, count, now_ms):
+def java_records(topic, count, now_ms):
     return [
         JavaRecord(topic, b"value-%d" % n, b"key-%d" % n, (now_ms + n) * UNITS[n % 3], partition=0)
         for n in range(count)
@@ -79,7 +69,7 @@ async def test_javas_producer_splits_a_batch_that_a_repair_makes_too_large(kafka
             "linger.ms": "200",
         }
         async with JavaProducer(options) as producer:
-            await producer.send_all(records_of(topic, 1, now_ms))  # the proxy knows the topic's limits now
+            await producer.send_all(java_records(topic, 1, now_ms))  # the proxy knows the topic's limits now
             results = await producer.send_all(
                 [
                     JavaRecord(topic, b"%070d" % n, timestamp_ms=(now_ms + n) * 1_000, partition=0)
@@ -108,7 +98,7 @@ async def test_an_idempotent_producers_records_are_stored_once_in_order_with_rig
             "linger.ms": "20",
         }
         async with JavaProducer(options) as producer:
-            results = await producer.send_all(records_of(topic, count, now_ms))
+            results = await producer.send_all(java_records(topic, count, now_ms))
 
     assert [result.offset for result in results if isinstance(result, Acknowledged)] == list(range(count))
     found = await stored(kafka_440, topic)
@@ -150,7 +140,7 @@ async def test_a_transaction_is_stored_as_it_was_committed_and_an_aborted_one_is
         async with JavaProducer(options) as producer:
             for is_kept in (True, False, True):
                 await producer.begin()
-                results = await producer.send_all(records_of(topic, 90, now_ms))
+                results = await producer.send_all(java_records(topic, 90, now_ms))
                 assert all(isinstance(result, Acknowledged) for result in results)
                 await (producer.commit() if is_kept else producer.abort())
 

@@ -12,22 +12,14 @@ from contextlib import AsyncExitStack, asynccontextmanager
 
 import pytest
 import pytest_asyncio
-from confluent_kafka.admin import (
-    AclBinding,
-    AclBindingFilter,
-    AclOperation,
-    AclPermissionType,
-    AdminClient,
-    ResourcePatternType,
-    ResourceType,
-)
+from confluent_kafka.admin import AclOperation, ResourcePatternType
 
 from deploy.demo.java_producer import Acknowledged, JavaProducer, JavaRecord, Rejected
 from tests.attacks.attacker import metric, port_of
-from tests.e2e.principals import AUTHORIZER
 from tests.e2e.sasl import connect, plain, produced
 from tests.e2e.test_versions_offered import offered
 from tests.full_only import IS_FULL
+from tests.kit.admin import ANY, AUTHORIZER, DENY, grant, right, take_back
 from tests.proxy.running import EVERY_SECOND, events, file_for, page, until_page
 from tests.proxy.test_cluster import ADDRESS, HOUR_MS, learning, sasl_of, upstream_of
 from tests.proxy.world import until
@@ -47,8 +39,6 @@ OWN_LOGIN = {
     "upstream.admin.refresh": "1s",
 }
 WITHOUT_RETRIES = {"retries": "0", "enable.idempotence": "false"}
-ALLOW, DENY = AclPermissionType.ALLOW, AclPermissionType.DENY
-ANY = ("*", ResourcePatternType.LITERAL)
 STARTS = 3 if IS_FULL else 2
 
 
@@ -63,39 +53,7 @@ async def guarded():
 async def kafka(guarded):
     """Nobody but root has a right, until the test grants it."""
     yield guarded
-    everything = AclBindingFilter(
-        ResourceType.ANY, None, ResourcePatternType.ANY, None, None, AclOperation.ANY, AclPermissionType.ANY
-    )
-    await asyncio.to_thread(_change, guarded, "delete_acls", [everything])
-
-
-def binding(operation, pattern, permission=ALLOW, user="proxy"):
-    return AclBinding(ResourceType.TOPIC, *pattern, f"User:{user}", "*", operation, permission)
-
-
-async def allow(kafka, *bindings):
-    await asyncio.to_thread(_change, kafka, "create_acls", bindings)
-
-
-async def take_back(kafka, one):
-    filters = [
-        AclBindingFilter(
-            ResourceType.TOPIC,
-            one.name,
-            one.resource_pattern_type,
-            one.principal,
-            "*",
-            one.operation,
-            one.permission_type,
-        )
-    ]
-    await asyncio.to_thread(_change, kafka, "delete_acls", filters)
-
-
-def _change(kafka, how, what):
-    admin = AdminClient(kafka.client_options("root").librdkafka())
-    for done in getattr(admin, how)(list(what)).values():
-        done.result(60)
+    await take_back(guarded)
 
 
 def through(kafka, proxy, more):
@@ -139,14 +97,14 @@ async def test_no_first_record_is_lost_whatever_the_proxy_may_describe(kafka, to
     visible, hidden = f"open-{topic}"[:200], topic
     for each in (visible, hidden):
         await kafka.create_topic(each)
-    await allow(kafka, binding(AclOperation.DESCRIBE_CONFIGS, ANY))
+    await grant(kafka, right(AclOperation.DESCRIBE_CONFIGS, ANY))
     for number in range(STARTS):
         async with proxy_of(kafka) as proxy:
             await kafka.create_topic(f"{number}-{topic}"[:200])
             await all_acknowledged(kafka, proxy, hidden, visible, f"{number}-{topic}"[:200])
         assert warnings_of(proxy).count("topic_names_denied") == 1
 
-    await allow(kafka, binding(AclOperation.DESCRIBE, ("open-", ResourcePatternType.PREFIXED)))
+    await grant(kafka, right(AclOperation.DESCRIBE, ("open-", ResourcePatternType.PREFIXED)))
     async with proxy_of(kafka, config) as proxy:
         await all_acknowledged(kafka, proxy, visible, hidden)
         await reloaded(proxy, config)
@@ -154,9 +112,9 @@ async def test_no_first_record_is_lost_whatever_the_proxy_may_describe(kafka, to
 
 
 async def test_rights_that_change_while_it_runs_lose_no_record(kafka, topic):
-    every = binding(AclOperation.DESCRIBE, ANY)
+    every = right(AclOperation.DESCRIBE, ANY)
     await kafka.create_topic(topic)
-    await allow(kafka, binding(AclOperation.DESCRIBE_CONFIGS, ANY), every)
+    await grant(kafka, right(AclOperation.DESCRIBE_CONFIGS, ANY), every)
     async with proxy_of(kafka) as proxy, through(kafka, proxy, WITHOUT_RETRIES) as early:
         assert all(isinstance(r, Acknowledged) for r in await early.send_all([JavaRecord(topic, b"v")]))
         await take_back(kafka, every)
@@ -166,8 +124,8 @@ async def test_rights_that_change_while_it_runs_lose_no_record(kafka, topic):
         await all_acknowledged(kafka, proxy, topic)
 
         # A single topic that is hidden: its producers get an error that they repeat, then use names.
-        hidden = binding(AclOperation.DESCRIBE, (f"hidden-{topic}"[:200], ResourcePatternType.LITERAL), DENY)
-        await allow(kafka, every, hidden)
+        hidden = right(AclOperation.DESCRIBE, f"hidden-{topic}"[:200], DENY)
+        await grant(kafka, every, hidden)
         await until(lambda: offers(proxy, 13))
         for each in (f"new-{topic}"[:200], f"hidden-{topic}"[:200]):
             await kafka.create_topic(each)
@@ -193,9 +151,8 @@ async def test_the_permissions_of_the_document_are_needed_and_enough(kafka, topi
     await kafka.create_topic(topic, config={"message.timestamp.before.max.ms": "60000"})
     for name in own.values():
         await kafka.create_topic(name, config={"message.timestamp.type": "LogAppendTime"})
-    literal = ResourcePatternType.LITERAL
     rights = (AclOperation.DESCRIBE_CONFIGS, AclOperation.DESCRIBE)
-    await allow(kafka, *(binding(each, (topic, literal)) for each in rights))
+    await grant(kafka, *(right(each, topic) for each in rights))
     settings = {
         **OWN_LOGIN,
         **EVERY_SECOND,
@@ -214,7 +171,7 @@ async def test_the_permissions_of_the_document_are_needed_and_enough(kafka, topi
         await until(lambda: failed <= set(warnings_of(proxy)))
         assert [sum((await kafka.end_offsets(name)).values()) for name in own.values()] == [0, 0, 0]
 
-        await allow(kafka, *(binding(AclOperation.WRITE, (name, literal)) for name in own.values()))
+        await grant(kafka, *(right(AclOperation.WRITE, name) for name in own.values()))
         for name in own.values():
 
             async def has_records(name=name):
@@ -230,8 +187,8 @@ async def test_only_a_client_that_may_write_leaves_anything_in_the_dead_letter_t
     letters, invented = (f"{kind}-{topic}"[:200] for kind in ("letters", "invented"))
     for name in (topic, letters):
         await kafka.create_topic(name)
-    may_write = binding(AclOperation.WRITE, (topic, ResourcePatternType.LITERAL), user="till")
-    await allow(kafka, may_write, binding(AclOperation.WRITE, (letters, ResourcePatternType.LITERAL)))
+    may_write = right(AclOperation.WRITE, topic, user="till")
+    await grant(kafka, may_write, right(AclOperation.WRITE, letters))
     settings = {
         **OWN_LOGIN,
         "policy.limits_from": "config",
@@ -270,8 +227,8 @@ async def test_one_topic_whose_limits_may_be_read_is_enough_to_start(kafka, topi
     monkeypatch.setattr(discovery, "TOPICS_PROBED", 1)
     for name in (topic, f"first-{topic}"[:200], f"last-{topic}"[:200]):
         await kafka.create_topic(name)
-    one = binding(AclOperation.DESCRIBE_CONFIGS, (topic, ResourcePatternType.LITERAL))
-    await allow(kafka, binding(AclOperation.DESCRIBE, ANY), one)
+    one = right(AclOperation.DESCRIBE_CONFIGS, topic)
+    await grant(kafka, right(AclOperation.DESCRIBE, ANY), one)
     async with learning(upstream_of(kafka, sasl=sasl_of("proxy", USERS["proxy"]))) as learned:
         assert await learned.limits_of(topic)
 
@@ -279,8 +236,7 @@ async def test_one_topic_whose_limits_may_be_read_is_enough_to_start(kafka, topi
 async def test_brokers_clocks_are_read_from_topics_that_may_be_described(kafka, topic):
     """The proxy's user may describe this topic alone, to which the broker writes its own times."""
     await kafka.create_topic(topic, config={"message.timestamp.type": "LogAppendTime"})
-    literal = (topic, ResourcePatternType.LITERAL)
-    await allow(kafka, binding(AclOperation.DESCRIBE_CONFIGS, ANY))
+    await grant(kafka, right(AclOperation.DESCRIBE_CONFIGS, ANY))
     async with proxy_of(kafka) as proxy:
 
         async def is_measured():
@@ -290,17 +246,17 @@ async def test_brokers_clocks_are_read_from_topics_that_may_be_described(kafka, 
             )
 
         assert not await is_measured()
-        await allow(kafka, binding(AclOperation.DESCRIBE, literal))
+        await grant(kafka, right(AclOperation.DESCRIBE, topic))
         await until(is_measured)
 
 
 async def test_topics_whose_limits_may_not_be_read_are_a_number_and_a_warning(kafka, topic):
     """Clients are served: brokers judge these topics alone. Metrics and log count what they judged."""
-    hidden = binding(AclOperation.DESCRIBE_CONFIGS, (topic, ResourcePatternType.LITERAL), DENY)
+    hidden = right(AclOperation.DESCRIBE_CONFIGS, topic, DENY)
     await kafka.create_topic(topic)
     await kafka.create_topic("visible")
     rights = (AclOperation.DESCRIBE_CONFIGS, AclOperation.DESCRIBE)
-    await allow(kafka, *(binding(each, ANY) for each in rights), hidden)
+    await grant(kafka, *(right(each, ANY) for each in rights), hidden)
     async with proxy_of(kafka) as proxy:
         assert await metric(proxy, "tsproxy_topics_unreadable") == 0
         await all_acknowledged(kafka, proxy, topic, "visible")
@@ -325,7 +281,7 @@ async def is_readable(proxy):
 
 async def warned_until_limits_are_in_force(kafka, topic, hidden):
     """After a grant, the warning ends with the facts that sessions judge by, and not before."""
-    await allow(kafka, hidden)
+    await grant(kafka, hidden)
     async with learning(upstream_of(kafka, sasl=sasl_of("proxy", USERS["proxy"]), refresh_ms=200)) as learned:
         await until(lambda: learned.logged)
         learned.cluster.want_topic(topic, ADDRESS)

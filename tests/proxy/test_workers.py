@@ -14,8 +14,8 @@ from aiokafka import AIOKafkaProducer
 from aiokafka.errors import InvalidTimestampError
 from confluent_kafka import Producer
 
-from tests.e2e.load import values_of
 from tests.full_only import variations
+from tests.kit.topics import values_of
 from tests.planted import traces
 from tests.processes import is_alive
 from tests.proxy.loops import LOOPS, LoopName

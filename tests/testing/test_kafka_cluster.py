@@ -6,7 +6,7 @@ import pytest
 from aiokafka import AIOKafkaProducer
 from aiokafka.errors import KafkaError
 
-from tests.e2e.load import values_of
+from tests.kit.topics import values_of
 from tests.testing.versions import VERSIONS
 from tsproxy.testing import kafka_cluster
 from tsproxy.testing.kafka_cluster import KafkaCluster

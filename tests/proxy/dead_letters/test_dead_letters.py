@@ -4,11 +4,12 @@ import asyncio
 from contextlib import asynccontextmanager
 
 import pytest
-from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
+from aiokafka import AIOKafkaProducer
 from aiokafka.errors import InvalidTimestampError
 
 from rigs.differential.message_sets import Message, write_messages
 from tests.attacks.attacker import answer_to, port_of
+from tests.kit.topics import records_of, values_of
 from tests.proxy.running import page, until_page
 from tests.proxy.world import until
 from tests.session.messages import produce
@@ -47,21 +48,6 @@ async def rejected(producer, topic, values, *, ahead_ms=2 * DAY_MS, partition=0)
         await (await producer.send_batch(made, topic, partition=partition))
 
 
-async def letters(kafka, topic):
-    """All records of the topic, by partition."""
-    async with AIOKafkaConsumer(bootstrap_servers=kafka.bootstrap_servers) as consumer:
-        partitions = [TopicPartition(topic, n) for n in range(len(await kafka.end_offsets(topic)))]
-        consumer.assign(partitions)
-        await consumer.seek_to_beginning()
-        ends = await consumer.end_offsets(partitions)
-        found = {each.partition: [] for each in partitions}
-        for each in partitions:
-            while await consumer.position(each) < ends[each]:
-                for records in (await consumer.getmany(timeout_ms=200)).values():
-                    found[records[0].partition] += records
-    return found
-
-
 CODECS = (None, "gzip", "snappy", "lz4", "zstd")
 FEWER = 2
 """The partitions of the dead letter topic."""
@@ -83,11 +69,12 @@ async def test_the_records_at_fault_are_copied_in_any_codec_and_the_good_one_is_
         for partition, codec in enumerate(CODECS):
             async with producer_of(proxy, compression_type=codec) as producer:
                 await rejected(producer, topic, values, partition=partition)
-    found = await letters(kafka_440, dead)
+    found = await records_of(kafka_440, dead)
 
     assert {line["topic"] for line in proxy.decisions() if line["event"] == "counters"} == {topic}
     for partition in range(len(CODECS)):
-        sent = [each for each in found[partition % FEWER] if partition_of(each) == partition]
+        sent = [each for each in found if partition_of(each) == partition]
+        assert {each.partition for each in sent} == {partition % FEWER}
         copies = [(each.key, each.value) for each in sent]
         assert copies == [(b"k1", b"bad"), (b"k2", None), (b"k3", b"worse" * 100)]
         for each in sent:
@@ -136,7 +123,7 @@ async def test_a_topic_that_is_not_there_delays_nobody_and_what_waits_is_bounded
         assert "dead letters" not in verbose
     [lost] = [line for line in proxy.log if line["event"] == "dead_letters_lost"]
     assert lost["records"] == {"queue_full": 2}
-    assert [each.value for each in (await letters(kafka_440, dead))[0]] == [b"1", b"2", b"5"]
+    assert await values_of(kafka_440, dead) == [b"1", b"2", b"5"]
 
 
 async def test_what_the_topic_does_not_take_until_the_end_is_counted_and_told_of(kafka_440, topic):
@@ -159,7 +146,7 @@ async def test_a_letter_too_large_for_the_topic_is_lost_alone(kafka_440, topic):
         async with producer_of(proxy) as producer:
             await rejected(producer, topic, [b"", *[b"%d" % n for n in range(10)], b"x" * 3000, b"last"])
         await until_page(proxy, "/metrics", 200, 'tsproxy_dead_letters_lost_total{reason="too_large"} 1.0')
-    values = [each.value for each in (await letters(kafka_440, dead))[0]]
+    values = await values_of(kafka_440, dead)
     assert values == [*[b"%d" % n for n in range(10)], b"last"]
 
 
@@ -169,7 +156,7 @@ async def test_what_clients_send_to_the_dead_letter_topic_is_not_copied_into_it(
         async with producer_of(proxy) as producer:
             await rejected(producer, topic, [b"", b"1"])
         await until_page(proxy, "/metrics", 200, 'tsproxy_dead_letters_lost_total{reason="own_topic"} 1.0')
-    assert await letters(kafka_440, topic) == {0: []}
+    assert await values_of(kafka_440, topic) == []
 
 
 async def test_records_that_cannot_be_copied_are_counted_by_their_reason(kafka_391, topic):
@@ -185,7 +172,7 @@ async def test_records_that_cannot_be_copied_are_counted_by_their_reason(kafka_3
         await until_page(proxy, "/metrics", 200, 'tsproxy_dead_letters_lost_total{reason="unreadable"} 1.0')
         await until_page(proxy, "/metrics", 200, 'tsproxy_dead_letters_lost_total{reason="not_listed"} 3.0')
         await until_page(proxy, "/metrics", 200, "tsproxy_dead_letters_total 2.0")
-    assert len((await letters(kafka_391, dead))[0]) == 2
+    assert len(await values_of(kafka_391, dead)) == 2
 
 
 async def test_a_topic_that_rejects_letters_does_not_hold_up_those_behind_them(kafka_440, topic):
@@ -200,7 +187,7 @@ async def test_a_topic_that_rejects_letters_does_not_hold_up_those_behind_them(k
             await rejected(producer, topic, [b"", b"key"])
         await until_page(proxy, "/metrics", 200, "tsproxy_dead_letters_total 1.0")
         await until_page(proxy, "/metrics", 200, 'tsproxy_dead_letters_lost_total{reason="rejected"} 1.0')
-    assert [each.value for each in (await letters(kafka_440, dead))[0]] == [b"key"]
+    assert await values_of(kafka_440, dead) == [b"key"]
 
 
 async def test_large_batches_are_copied_whole_while_their_client_goes_on(kafka_440, topic):
@@ -216,4 +203,4 @@ async def test_large_batches_are_copied_whole_while_their_client_goes_on(kafka_4
             async with asyncio.timeout(20):
                 await producer.send_and_wait(topic, b"good")
         await until_page(proxy, "/metrics", 200, "tsproxy_dead_letters_total 2000.0")
-    assert [each.value for each in (await letters(kafka_440, dead))[0]] == values
+    assert await values_of(kafka_440, dead) == values
