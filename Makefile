@@ -113,15 +113,13 @@ simulate: .venv/stamp ## CONNECTIONS on a simulated loop, clock and network, wit
 
 ROUNDS ?= 10
 ATTACKERS ?= 0
-chaos: machine .venv/stamp ## ROUNDS of faults by SEED on real brokers, with ATTACKERS; root for disks, libfaketime for clocks
-	$(BIN)/python -m rigs.chaos --rounds $(ROUNDS) --seed $(SEED) --attackers $(ATTACKERS)
+MORE ?=
+chaos: machine .venv/stamp ## ROUNDS of faults by SEED on real brokers, with ATTACKERS; MORE=--families: clients of all families
+	$(BIN)/python -m rigs.chaos --rounds $(ROUNDS) --seed $(SEED) --attackers $(ATTACKERS) $(MORE)
 
 NAMES ?=
 incidents: machine .venv/stamp ## incidents with real brokers: seconds until an operator is told the cause; NAMES picks some
 	$(BIN)/python -m rigs.incidents $(NAMES)
-
-availability: machine .venv/stamp ## proxies stopped, killed, lost, upgraded: what each family of clients sees (an hour)
-	$(BIN)/python -m rigs.availability
 
 truth: machine .venv/stamp ## clients, topics, log and report agree on every record, however a broker ends it
 	TSPROXY_TEST=full $(BIN)/python -m pytest rigs/truth
@@ -131,7 +129,7 @@ schedules: machine .venv/stamp ## three nights of each shipped schedule: systemd
 
 soak: MINUTES = 60
 soak: machine .venv/stamp ## MINUTES of mixed traffic by SEED, reloads and restarts: memory, descriptors and tasks must not grow
-	$(BIN)/python -m rigs.soak --minutes $(MINUTES) --seed $(SEED)
+	$(BIN)/python -m rigs.chaos --soak $(MINUTES) --seed $(SEED) --attackers 1
 
 ##@ Benchmarks
 bench: .venv/stamp ## the benchmarks, as ratios within one run

@@ -29,9 +29,9 @@ _ATTEMPTS = [each.attempt for each in INPUTS if each.attempt is not None]
 
 
 class Attackers:
-    """`count` of them. `run` attacks until `stop`, by `attacks` or by all."""
+    """`count` of them. `run` attacks until `stop`."""
 
-    def __init__(self, address, topic, count, seed, attacks=None):
+    def __init__(self, address, topic, count, seed, attacks):
         self.tried = Counter()
         """How often each attack was made."""
         self.most_served = 0
@@ -39,7 +39,7 @@ class Attackers:
         self._host, self._port = address
         self._topic = topic
         self._count, self._seed = count, seed
-        self._attacks = attacks or ATTACKS
+        self._attacks = attacks
         self._numbers = iter(range(1 << 30))
         self._stopping = asyncio.Event()
 

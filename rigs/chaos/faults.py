@@ -10,8 +10,14 @@ import signal
 from contextlib import suppress
 from pathlib import Path
 
+from rigs.chaos.proxy import send_signal
+
 TWO_HOURS_S = 7_200
+NEW = "4.4.0"
+"""The version with which a broker starts again."""
 STOPPED_S = (0.5, 4.0)
+BETWEEN_PROXIES_S = 3.0
+"""More than the two checks by which haproxy takes a proxy back."""
 NARROW_BYTES_S = 30_000
 FEW_DESCRIPTORS = 8
 """Descriptors beyond those that are open now."""
@@ -19,28 +25,38 @@ LITTLE_MEMORY_BYTES = 64 << 10
 
 
 async def kill_worker(world, chance):
-    world.signal(_one(chance, world.workers()), signal.SIGKILL)
+    send_signal(_one(chance, world.workers()), signal.SIGKILL)
 
 
 async def kill_supervisor(world, chance):
-    world.signal([world.supervisor], signal.SIGKILL)
+    send_signal([chance.choice(world.proxies).supervisor], signal.SIGKILL)
 
 
 async def kill_proxy(world, chance):
-    world.signal([*world.workers(), world.supervisor], signal.SIGKILL)
+    proxy = chance.choice(world.proxies)
+    send_signal([*proxy.workers(), proxy.supervisor], signal.SIGKILL)
 
 
 async def stop_worker(world, chance):
-    await _paused(world, _one(chance, world.workers()), chance)
+    await _paused(_one(chance, world.workers()), chance)
 
 
 async def stop_supervisor(world, chance):
-    await _paused(world, [world.supervisor], chance)
+    await _paused([chance.choice(world.proxies).supervisor], chance)
 
 
 async def terminate_proxy(world, chance):
     """A restart as of a service manager: the proxy drains."""
-    world.signal([world.supervisor], signal.SIGTERM)
+    send_signal([chance.choice(world.proxies).supervisor], signal.SIGTERM)
+
+
+async def roll_proxies(world, chance):
+    """Each proxy is stopped and started again, one after the other, as for an upgrade."""
+    for proxy in world.proxies:
+        await proxy.end()
+        proxy.begin()
+        await proxy.is_ready()
+        await asyncio.sleep(BETWEEN_PROXIES_S)
 
 
 async def kill_broker(world, chance):
@@ -53,16 +69,16 @@ async def kill_broker(world, chance):
 async def stop_broker(world, chance):
     """Long enough that its partitions get other leaders."""
     pid = world.kafka.node(chance.choice(world.kafka.node_ids)).pid
-    world.signal([pid], signal.SIGSTOP)
+    send_signal([pid], signal.SIGSTOP)
     await asyncio.sleep(chance.uniform(4, 8))
-    world.signal([pid], signal.SIGCONT)
+    send_signal([pid], signal.SIGCONT)
 
 
 async def restart_broker(world, chance):
-    """Its leaders move in order."""
+    """Its leaders move in order. The first restart of each is its upgrade."""
     node_id = chance.choice(world.kafka.node_ids)
     await world.kafka.stop_node(node_id)
-    await world.kafka.start_node(node_id)
+    await world.kafka.start_node(node_id, NEW)
 
 
 async def cut_clients(world, chance):
@@ -97,7 +113,7 @@ async def lose_bytes(world, chance):
 
 
 async def fill_disk(world, chance):
-    filler = world.decisions / "filler"
+    filler = world.proxies[0].decisions / "filler"
     with suppress(OSError), filler.open("wb") as file:
         while True:
             file.write(bytes(1 << 16))
@@ -134,7 +150,7 @@ async def renew_certificates(world, chance):
 async def reload_config(world, chance):
     for number in range(chance.randrange(3, 15)):
         world.write_config(number)
-        world.signal([world.supervisor], signal.SIGHUP)
+        send_signal([proxy.supervisor for proxy in world.proxies], signal.SIGHUP)
         await asyncio.sleep(chance.uniform(0, 0.5))
     world.write_config(0)
 
@@ -171,6 +187,7 @@ FAULTS = {
         stop_worker,
         stop_supervisor,
         terminate_proxy,
+        roll_proxies,
         kill_broker,
         stop_broker,
         restart_broker,
@@ -234,10 +251,10 @@ def _one(chance, pids):
     return [chance.choice(pids)] if pids else []
 
 
-async def _paused(world, pids, chance):
-    world.signal(pids, signal.SIGSTOP)
+async def _paused(pids, chance):
+    send_signal(pids, signal.SIGSTOP)
     await asyncio.sleep(chance.uniform(*STOPPED_S))
-    world.signal(pids, signal.SIGCONT)
+    send_signal(pids, signal.SIGCONT)
 
 
 async def _cut(side, chance):

@@ -7,19 +7,28 @@ every rule rejects. A client that is never rejected sends only good ones.
 import asyncio
 import logging
 import re
+import shutil
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
-from confluent_kafka import KafkaError, KafkaException, Producer
+import confluent_kafka
+from aiokafka import AIOKafkaConsumer
+from aiokafka.errors import KafkaError
+from confluent_kafka import KafkaException, Producer
 
 from deploy.demo.java_producer import Acknowledged, JavaProducer, JavaProducerError, JavaRecord
+from tests.clients.families import FAMILIES
+from tests.clients.program import ProgramError, running
 
+NEWEST = "4.4.0"
+PARTITIONS = 3
+FAMILY_PAUSE_S = 0.05
+"""Between two records of a client of `families`."""
 TEN_YEARS_MS = 10 * 365 * 86_400_000
-BATCH = 5
-PAUSE_S = 0.2
-"""Between two batches of a client."""
+RETRY_S = 0.2
+"""Before a client that failed is made anew."""
 FLUSH_S = 120
 EVERY_ABORTED = 4
 EVERY_FORBIDDEN = 3
@@ -44,6 +53,10 @@ class Told:
     acks: str
     is_idempotent: bool = True
     has_forbidden: bool = False
+    codec: str = "none"
+    batch: int = 5
+    pause_s: float = 0.2
+    """Between two batches."""
     sent: set = field(default_factory=set)
     acknowledged: set = field(default_factory=set)
     failed: dict = field(default_factory=dict)
@@ -51,14 +64,14 @@ class Told:
     given_up: set = field(default_factory=set)
     """(producer id, epoch) of each epoch that the client ended because records had timed out. librdkafka then
     sends the records that are left in its next epoch, also those whose answers it has missed."""
-    every_forbidden: int = EVERY_FORBIDDEN
-    """One of so many batches, of a client that has forbidden ones."""
+    unread: set = field(default_factory=set)
+    """Acknowledged records that the client's own consumer has not read in the end."""
 
     def values(self, number):
         """The values of a batch, and whether they are forbidden."""
-        is_forbidden = self.has_forbidden and number % self.every_forbidden == 0
+        is_forbidden = self.has_forbidden and number % EVERY_FORBIDDEN == 0
         end = ":forbidden" if is_forbidden else ""
-        return [f"{self.client}:{number * BATCH + n}{end}" for n in range(BATCH)], is_forbidden
+        return [f"{self.client}:{number * self.batch + n}{end}" for n in range(self.batch)], is_forbidden
 
 
 class Client:
@@ -111,17 +124,16 @@ class LibrdkafkaClient(ThreadedClient):
             for value in values:
                 self._produce(producer, value, is_forbidden)
             number += 1
-            self._rest(producer)
+            ends_s = time.monotonic() + told.pause_s
+            while (left_s := ends_s - time.monotonic()) > 0:
+                producer.poll(left_s)
         producer.flush(FLUSH_S)
 
-    def _producer(self, **options):
+    def _producer(self):
         told = self.told
         more = {"enable.idempotence": told.is_idempotent, "acks": told.acks, "client.id": told.client}
-        return EpochsGivenUp(told).producer({**self._options.librdkafka(), **_PATIENT, **more, **options})
-
-    def _rest(self, producer):
-        """Wait between two batches, or until there is an answer."""
-        producer.poll(PAUSE_S)
+        more["compression.type"] = told.codec
+        return EpochsGivenUp(told).producer({**self._options.librdkafka(), **_PATIENT, **more})
 
     def _produce(self, producer, value, is_forbidden):
         def answered(error, _):
@@ -147,10 +159,11 @@ class TransactionalClient(ThreadedClient):
             except KafkaException as error:
                 producer = self._after(producer, error.args[0])
             number += 1
-            self._stopping.wait(PAUSE_S)
+            self._stopping.wait(self.told.pause_s)
 
     def _begun(self):
         options = {**self._options.librdkafka(), **_PATIENT, "client.id": self.told.client}
+        options["compression.type"] = self.told.codec
         del options["message.timeout.ms"]  # the transaction's time-out bounds it
         more = {"transactional.id": f"{self._topic}-{self.told.client}", "transaction.timeout.ms": 60_000}
         producer = Producer(options | more)
@@ -181,7 +194,7 @@ class TransactionalClient(ThreadedClient):
                 if not error.args[0].retriable():
                     raise
 
-    def _after(self, producer, error: KafkaError):
+    def _after(self, producer, error: confluent_kafka.KafkaError):
         """The producer to go on with; None for a new one."""
         if producer is not None and error.txn_requires_abort():
             try:
@@ -199,12 +212,13 @@ class JavaClient(Client):
     async def run(self):
         options = {**self._options.java(), "linger.ms": "5", "delivery.timeout.ms": "300000"}
         options |= {"client.id": self.told.client, "reconnect.backoff.max.ms": "500"}
+        options["compression.type"] = self.told.codec
         number = 0
         async with JavaProducer(options, heap="64m") as producer:
             while not self._stopping.is_set():
                 await self._send(producer, number)
                 number += 1
-                await asyncio.sleep(PAUSE_S)
+                await asyncio.sleep(self.told.pause_s)
 
     async def _send(self, producer, number):
         values, is_forbidden = self.told.values(number)
@@ -232,9 +246,9 @@ class JavaTransactionalClient(Client):
                     while not self._stopping.is_set():
                         number += 1
                         await self._transact(producer, number)
-                        await asyncio.sleep(PAUSE_S)
+                        await asyncio.sleep(self.told.pause_s)
             except JavaProducerError:
-                await asyncio.sleep(PAUSE_S)
+                await asyncio.sleep(RETRY_S)
 
     async def _transact(self, producer, number):
         values, _ = self.told.values(number)
@@ -251,16 +265,93 @@ class JavaTransactionalClient(Client):
             transaction[1] = "committed"
 
 
+class FamilyClient(Client):
+    """A client of any family of `tests/clients`, with its defaults: one record after the other. Its consumer
+    reads them in the end."""
+
+    def __init__(self, family, topic, options):
+        super().__init__(Told(family.name, "all"), topic, options)
+        self._family = family
+
+    async def run(self):
+        told, number = self.told, 0
+        async with running(self._family, NEWEST, self._options) as program:
+            await program.do("connect")
+            await program.do("join", f"{self._topic}-{told.client}", self._topic)
+            while not self._stopping.is_set():
+                value = f"{told.client}:{number}"
+                told.sent.add(value)
+                try:
+                    await program.do("produce", self._topic, number % PARTITIONS, value)
+                except ProgramError as error:
+                    told.failed[value] = str(error)
+                else:
+                    told.acknowledged.add(value)
+                number += 1
+                await asyncio.sleep(FAMILY_PAUSE_S)
+            told.unread = told.acknowledged - await _read(program, told.acknowledged)
+
+
+async def _read(program, wanted):
+    """All values that its consumer has read when it has the wanted ones, or nothing more comes."""
+    count, values = len(wanted), set()
+    while not wanted <= values and len(values) < count:
+        values = set(await program.do("poll", count))
+        count = len(values) + 1 if len(values) >= count else count - 1
+    return values
+
+
+class Consumer:
+    """A consumer of a group, through the proxies. `read` counts its records."""
+
+    def __init__(self, topic, options):
+        self.read = 0
+        self._is_stopping = False
+        self._options = options
+        self._topic = topic
+
+    def stop(self):
+        """End `run` soon. aiokafka may swallow a cancellation."""
+        self._is_stopping = True
+
+    async def run(self):
+        """Reads until `stop`. A consumer that fails is made anew."""
+        while not self._is_stopping:
+            consumer = AIOKafkaConsumer(
+                self._topic, **self._options.aiokafka(), group_id="chaos", isolation_level="read_committed"
+            )
+            try:
+                await consumer.start()
+                while not self._is_stopping:
+                    records = await consumer.getmany(timeout_ms=1000)
+                    self.read += sum(map(len, records.values()))
+            except (KafkaError, OSError):
+                await asyncio.sleep(RETRY_S)
+            finally:
+                await consumer.stop()
+
+
 def clients(topic, plain, tls):
-    """The clients of a round. `plain` and `tls` are the options of the two listeners."""
+    """The clients of a life. `plain` and `tls` are the options of the two listeners."""
     return [
-        LibrdkafkaClient(Told("c-idempotent", "all"), topic, plain),
-        LibrdkafkaClient(Told("c-tls", "all"), topic, tls),
+        LibrdkafkaClient(Told("c-idempotent", "all", codec="zstd"), topic, plain),
+        LibrdkafkaClient(Told("c-tls", "all", codec="snappy"), topic, tls),
         LibrdkafkaClient(Told("c-rejected", "all", has_forbidden=True), topic, plain),
-        LibrdkafkaClient(Told("c-acks-1", "1", is_idempotent=False, has_forbidden=True), topic, plain),
+        LibrdkafkaClient(
+            Told("c-acks-1", "1", is_idempotent=False, has_forbidden=True, codec="gzip"), topic, tls
+        ),
         LibrdkafkaClient(Told("c-acks-0", "0", is_idempotent=False, has_forbidden=True), topic, plain),
-        TransactionalClient(Told("c-transactions", "all"), topic, plain),
+        TransactionalClient(Told("c-transactions", "all", codec="lz4"), topic, plain),
         JavaClient(Told("java-idempotent", "all"), topic, plain),
-        JavaClient(Told("java-rejected", "all", has_forbidden=True), topic, plain),
-        JavaTransactionalClient(Told("java-transactions", "all"), topic, plain),
+        JavaClient(Told("java-rejected", "all", has_forbidden=True, codec="lz4"), topic, plain),
+        JavaTransactionalClient(Told("java-transactions", "all"), topic, tls),
+    ]
+
+
+def families(topic, plain, _tls):
+    """A client of each family whose tools are here. A share group's sends with Java's producer."""
+    return [
+        FamilyClient(family, topic, plain)
+        for family in FAMILIES
+        if family.name != "java-share" and not family.takes_minutes and all(map(shutil.which, family.needs))
     ]

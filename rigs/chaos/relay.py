@@ -4,6 +4,7 @@ import asyncio
 import random
 import socket
 import struct
+from collections import deque
 from contextlib import suppress
 from functools import partial
 
@@ -33,12 +34,15 @@ class _Link:
 
 
 class Relays:
-    """Relays from `face` to `target`, port by port. The settings hold for all connections at once."""
+    """Relays from `face` to `targets`, port by port. The settings hold for all connections at once.
 
-    def __init__(self, face, target):
+    With several targets they balance: each connection goes to the next one, or to another that takes it.
+    """
+
+    def __init__(self, face, targets):
         self.delay_s = 0.0
         self.bytes_per_s = None
-        self._face, self._target = face, target
+        self._face, self._targets = face, deque(targets)
         self._flowing = asyncio.Event()
         self.heal()
         self._links = set()
@@ -80,7 +84,7 @@ class Relays:
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         try:
-            theirs, ours = await asyncio.open_connection(self._target, port)
+            theirs, ours = await self._connected(port)
         except OSError:
             writer.transport.abort()
             return
@@ -93,6 +97,15 @@ class Relays:
         finally:
             self._links.discard(link)
             link.close()
+
+    async def _connected(self, port):
+        """Raises OSError if no target takes a connection."""
+        self._targets.rotate()
+        *others, last = self._targets
+        for target in others:
+            with suppress(OSError):
+                return await asyncio.open_connection(target, port)
+        return await asyncio.open_connection(last, port)
 
     async def _pump(self, link, reader, writer):
         while data := await reader.read(CHUNK_BYTES):

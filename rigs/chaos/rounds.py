@@ -7,33 +7,36 @@ import asyncio
 import random
 import time
 from collections import Counter
-from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 
-from rigs.chaos.attackers import MAX_OF_AN_ADDRESS, WORKERS, Attackers
+from rigs.chaos.attackers import ATTACKS, MAX_OF_AN_ADDRESS, WORKERS, Attackers
 from rigs.chaos.faults import FAULTS, KEEP_CONNECTIONS, drawn
-from rigs.chaos.producers import clients
+from rigs.chaos.producers import PARTITIONS, Consumer, clients
+from rigs.chaos.samples import descriptors, own_mib
 from rigs.chaos.stored import read_log
 from rigs.chaos.totals import Totals
 from rigs.chaos.verdict import Verdict, judge, read_decisions
-from tests.proxy.world import until
 
-PARTITIONS = 3
 TOPIC_CONFIG = {"min.insync.replicas": "2", "message.timestamp.after.max.ms": str(2**63 - 1)}
 """The brokers take any timestamp: only the proxy keeps a forbidden record out."""
 RECOVERY_S = 180
 """A client that has no answer by then has not recovered."""
 BEFORE_S = 1.0
+LOOK_EVERY_S = 0.05
 
 
 @dataclass
 class Round:
     seed: int
     faults: list
-    recovery_s: float = 0.0
+    waits_s: dict = field(default_factory=dict)
+    """Client -> the longest time without an answer since the faults began; None if there was none at all."""
     memory_mib: float = 0.0
     descriptors: int = 0
-    not_recovered: list = field(default_factory=list)
+
+    @property
+    def not_recovered(self):
+        return sorted(client for client, wait_s in self.waits_s.items() if wait_s is None)
 
 
 @dataclass
@@ -45,6 +48,7 @@ class Life:
     verdict: Verdict
     acknowledged: int
     stored: int
+    consumed: int
     sent_again: int
     """Records of clients that were rejected, or had given up others, stored again under another epoch: the
     client's own doing."""
@@ -57,34 +61,39 @@ class Life:
 
     @property
     def is_clean(self):
-        return self.verdict.is_clean and not any(each.not_recovered for each in self.rounds)
+        return self.verdict.is_clean and not any(one.not_recovered for one in self.rounds)
 
     def as_line(self):
         return {**asdict(self), "is_clean": self.is_clean}
 
 
-async def live(world, topic, seeds, names, attackers=0):
-    """Run a round for each seed, with so many attackers beside it, then compare."""
+async def live(world, topic, happen, attackers=0, seed=0, cast=clients, attacks=ATTACKS):
+    """The life of this topic: clients of the cast, so many attackers with these attacks, and what
+    `happen(running)` does, which returns rounds. Then compare."""
     await world.kafka.create_topic(topic, partitions=PARTITIONS, replication=3, config=TOPIC_CONFIG)
-    await world.is_ready()
-    running = clients(topic, *world.options())
-    hostile, totals = Attackers(world.address, topic, attackers, seeds[0]), Totals(world)
-    tasks = [asyncio.create_task(each.run()) for each in (*running, hostile, totals)]
+    await world.are_ready()
+    plain, tls = world.options()
+    running, consumer = cast(topic, plain, tls), Consumer(topic, tls)
+    hostile = Attackers(world.address, topic, attackers, seed, attacks)
+    totals = [Totals(proxy) for proxy in world.proxies]
+    beside = (consumer, hostile, *totals)
+    tasks = [asyncio.create_task(one.run()) for one in (*running, *beside)]
     try:
-        await answered(running)
-        rounds = [await _round(world, running, seed, names) for seed in seeds]
+        await longest_waits(running)
+        rounds = await happen(running)
     finally:
-        for each in (*running, hostile, totals):
-            each.stop()
+        for one in (*running, *beside):
+            one.stop()
         await asyncio.gather(*tasks)
-    lines = await _finished_decisions(world, topic)
+    lines = await asyncio.to_thread(read_decisions, await world.decisions_of(topic))
     log = await read_log(world.kafka, topic)
-    told = [each.told for each in running]
+    told = [client.told for client in running]
     leaked = await asyncio.to_thread(world.leaked)
-    counts_are_exact = all(KEEP_CONNECTIONS.issuperset(each.faults) for each in rounds)
+    counts_are_exact = all(KEEP_CONNECTIONS.issuperset(one.faults) for one in rounds)
     verdict = judge(told, log, lines, topic, counts_are_exact=counts_are_exact)
     verdict.add("leaked", len(leaked), leaked[:1])
-    verdict.add("fallen", len(totals.fallen), totals.fallen[:1])
+    for one in totals:
+        verdict.add("fallen", len(one.fallen), one.fallen[:1])
     over = hostile.most_served - MAX_OF_AN_ADDRESS - WORKERS  # each worker's share is rounded up
     verdict.add("over_limit", max(0, over), hostile.most_served)
     return Life(
@@ -93,6 +102,7 @@ async def live(world, topic, seeds, names, attackers=0):
         verdict,
         acknowledged=sum(len(each.acknowledged) for each in told),
         stored=sum(map(len, log.by_value.values())),
+        consumed=consumer.read,
         sent_again=sum(
             log.in_more_epochs(value) for each in told if not each.transactions for value in each.sent
         )
@@ -103,42 +113,49 @@ async def live(world, topic, seeds, names, attackers=0):
     )
 
 
+def rounds_of(world, seeds, names):
+    """For `live`: a round for each seed, with faults of these names."""
+
+    async def happen(running):
+        return [await _round(world, running, seed, names) for seed in seeds]
+
+    return happen
+
+
 async def _round(world, running, seed, names):
     chance = random.Random(seed)  # repeats the faults of a seed
-    chosen = drawn(chance, names)
-    found = Round(seed, chosen)
+    one = Round(seed, drawn(chance, names))
     await asyncio.sleep(BEFORE_S)
-    faults = [FAULTS[name](world, random.Random(f"{seed}-{name}")) for name in chosen]
-    await asyncio.gather(*faults)
-    begun = time.monotonic()
-    found.not_recovered = await answered(running)
-    found.recovery_s = round(time.monotonic() - begun, 2)
-    found.memory_mib = round(world.memory_mib(), 1)
-    found.descriptors = world.descriptors()
-    return found
+    faults = [FAULTS[name](world, random.Random(f"{seed}-{name}")) for name in one.faults]
+    one.waits_s = await longest_waits(running, asyncio.gather(*faults))
+    pids = world.processes()
+    one.memory_mib = round(sum(map(own_mib, pids)), 1)
+    one.descriptors = sum(map(descriptors, pids))
+    return one
 
 
-async def answered(running):
-    """Wait until each client has a new answer. Returns the names of those that had none in time."""
-    before = {each.told.client: _answers(each.told) for each in running}
-
-    def waiting():
-        return sorted(each.told.client for each in running if _answers(each.told) <= before[each.told.client])
-
-    with suppress(TimeoutError):
-        await until(lambda: not waiting(), "every client has a new answer", RECOVERY_S)
-    return waiting()
+async def longest_waits(running, faults=None):
+    """Client -> the longest time without an answer, until the faults are over and it has one again. None
+    for a client that has none in time."""
+    begun_s, over_s, longest_s, recovered = time.monotonic(), None, {}, set()
+    last = {client.told.client: (begun_s, _answers(client.told)) for client in running}
+    happening = asyncio.ensure_future(faults or asyncio.sleep(0))
+    while recovered != last.keys() and (over_s is None or time.monotonic() < over_s + RECOVERY_S):
+        await asyncio.sleep(LOOK_EVERY_S)
+        now_s = time.monotonic()
+        if over_s is None and happening.done():
+            await happening
+            over_s = now_s
+        for told in (client.told for client in running):
+            since_s, answers = last[told.client]
+            if _answers(told) > answers:
+                longest_s[told.client] = max(longest_s.get(told.client, 0.0), now_s - since_s)
+                last[told.client] = now_s, _answers(told)
+                recovered.update([told.client] if over_s is not None else [])
+    return {name: round(longest_s[name], 2) if name in recovered else None for name in last}
 
 
 def _answers(told):
     """Answers so far. A forbidden record's rejection is one, too."""
     committed = sum(outcome == "committed" for _, outcome in told.transactions)
     return len(told.acknowledged) + len(told.failed) + committed
-
-
-async def _finished_decisions(world, topic):
-    """The lines of this life's processes. The proxy ends for that, so that each process has a last line."""
-    await world.end_proxy()
-    folder = world.set_decisions_aside(topic)
-    world.begin_proxy()
-    return await asyncio.to_thread(read_decisions, folder)

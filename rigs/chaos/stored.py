@@ -5,14 +5,13 @@ import struct
 from bisect import bisect_right
 from collections import Counter, defaultdict
 
-from aiokafka import AIOKafkaConsumer, TopicPartition
 from confluent_kafka.admin import AdminClient
 
 from rigs.differential.lines import Direct
 from rigs.differential.stored import stored_batches
-from rigs.incidents.scenes import internal
+from tests.kit.admin import internal
+from tests.kit.topics import records_of
 
-PATIENCE_S = 180
 _PRODUCER = struct.Struct(">qh")
 _PRODUCER_AT = 31
 """Producer id and epoch in `Stored.comparable`, which lacks base offset, length and leader epoch."""
@@ -41,13 +40,14 @@ class Log:
 
 async def read_log(kafka, topic):
     """Reads all of it straight from the brokers."""
-    every = await _values(kafka, topic, "read_uncommitted")
-    committed = [value for _, _, value in await _values(kafka, topic, "read_committed")]
+    every = await records_of(kafka, topic)
+    committed = await records_of(kafka, topic, isolation_level="read_committed")
     producers = {
         partition: await asyncio.to_thread(_producers, kafka, topic, partition)
-        for partition in sorted({partition for partition, _, _ in every})
+        for partition in sorted({record.partition for record in every})
     }
-    return Log([(value, _at(producers[p], offset)) for p, offset, value in every], committed)
+    stored = [(one.value.decode(), _at(producers[one.partition], one.offset)) for one in every]
+    return Log(stored, [record.value.decode() for record in committed])
 
 
 def _producers(kafka, topic, partition):
@@ -62,20 +62,3 @@ def _producers(kafka, topic, partition):
 def _at(producers, offset):
     found = bisect_right(producers, offset, key=lambda each: each[0]) - 1
     return producers[found][1]
-
-
-async def _values(kafka, topic, isolation_level):
-    """(partition, offset, value) of every record."""
-    found = []
-    async with AIOKafkaConsumer(
-        bootstrap_servers=internal(kafka), isolation_level=isolation_level
-    ) as consumer:
-        partitions = [TopicPartition(topic, n) for n in await kafka.end_offsets(topic)]
-        consumer.assign(partitions)
-        await consumer.seek_to_beginning(*partitions)
-        ends = await consumer.end_offsets(partitions)
-        async with asyncio.timeout(PATIENCE_S):
-            while any([await consumer.position(each) < ends[each] for each in partitions]):
-                for partition, records in (await consumer.getmany(timeout_ms=300)).items():
-                    found += [(partition.partition, each.offset, each.value.decode()) for each in records]
-    return found

@@ -1,18 +1,22 @@
-"""The short form of `make chaos`: three rounds with an attacker, and a report."""
+"""The short form of `make chaos`: three rounds with an attacker and a report, and clients of all families."""
+
+import shutil
 
 import pytest
 
 from rigs.chaos.attackers import WORKERS
-from rigs.chaos.rounds import live
+from rigs.chaos.producers import families
+from rigs.chaos.rounds import live, rounds_of
 from rigs.chaos.world import World
 from rigs.truth.books import Books, lines_of, report_of
 from tsproxy.clock import Clock
 
 pytestmark = [pytest.mark.broker, pytest.mark.timeout(1_800)]
 
-FAULTS = ["cut_clients", "kill_worker", "kill_proxy", "kill_supervisor"]
-SEEDS = range(9, 12)
-"""The whole proxy is killed, then a worker while connections are cut, then the supervisor."""
+FAULTS = ["cut_clients", "kill_worker", "kill_proxy", "kill_supervisor", "roll_proxies"]
+SEEDS = range(4376, 4379)
+"""A whole proxy and the supervisor of the other one are killed, then a worker while connections are cut. Then
+both proxies are restarted, one after the other."""
 
 
 async def test_processes_are_killed_while_others_attack_and_the_report_names_them_and_no_other(
@@ -21,10 +25,11 @@ async def test_processes_are_killed_while_others_attack_and_the_report_names_the
     """A process that is killed loses its counts since its last heartbeat."""
     began_ms = Clock().now_ms()
     async with World(tmp_path) as world:
-        life = await live(world, "short", SEEDS, FAULTS, attackers=1)
+        life = await live(world, "short", rounds_of(world, SEEDS, FAULTS), attackers=1)
     assert life.is_clean, life.as_line()
     assert life.acknowledged
     assert life.stored
+    assert life.consumed
     assert life.attacks
     assert {fault for each in life.rounds for fault in each.faults} == set(FAULTS)
 
@@ -38,3 +43,16 @@ async def test_processes_are_killed_while_others_attack_and_the_report_names_the
     assert (log["state"], log["lost_lines"], log["lines_unusable"]) == ("incomplete", 0, 0)
     counters = [line for line in lines if line["event"] == "counters"]
     Books({}, {}, counters, report).says_the_same(life.topic)
+
+
+@pytest.mark.full_only("minutes; the test before has the clients that need no other language")
+@pytest.mark.parametrize("has_haproxy", [False, True], ids=["relays", "haproxy"])
+async def test_proxies_that_are_rolled_serve_every_family(tmp_path, has_haproxy):
+    """Nothing is lost, doubled or unread, and no client is told of an error."""
+    if has_haproxy and not shutil.which("haproxy"):
+        pytest.skip("haproxy is not installed")
+    async with World(tmp_path, has_haproxy=has_haproxy) as world:
+        life = await live(world, "families", rounds_of(world, range(2), ["roll_proxies"]), cast=families)
+    assert life.is_clean, life.as_line()
+    assert not life.failed
+    assert life.acknowledged == life.stored

@@ -9,12 +9,11 @@ PATIENCE_S = 5
 
 
 class Totals:
-    """`run` reads the page of `world` again and again. `fallen` names the totals that fell."""
+    """`run` reads the page of a proxy again and again. `fallen` names the totals that fell."""
 
-    def __init__(self, world):
+    def __init__(self, proxy):
         self.fallen = []
-        self.pages = 0
-        self._world = world
+        self._proxy = proxy
         self._last = (None, {})
         self._stopping = asyncio.Event()
 
@@ -23,13 +22,12 @@ class Totals:
 
     async def run(self):
         while not self._stopping.is_set():
-            supervisor = self._world.supervisor
+            supervisor = self._proxy.supervisor
             try:
-                text = await asyncio.to_thread(page_of, self._world.metrics)
+                text = await asyncio.to_thread(page_of, self._proxy.metrics)
             except OSError:
                 text = None
-            if text is not None and supervisor == self._world.supervisor:
-                self.pages += 1
+            if text is not None and supervisor == self._proxy.supervisor:
                 self.compare(supervisor, text)
             await asyncio.sleep(EVERY_S)
 

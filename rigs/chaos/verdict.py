@@ -30,6 +30,8 @@ class Verdict:
     """Secrets in a log or in the decision log."""
     fallen: int = 0
     """Totals that fell while the supervisor lived."""
+    unread: int = 0
+    """Acknowledged, and not read by a client that reads its own records."""
     over_limit: int = 0
     """Connections of one address beyond `limits.connections_per_address`."""
     examples: list = field(default_factory=list)
@@ -62,6 +64,8 @@ def _judge_client(told, log, verdict):
     if told.acks == "all":
         for value in told.acknowledged:
             verdict.add("lost", value not in log.by_value, value)
+    for value in told.unread:
+        verdict.add("unread", 1, value)
     if not told.is_idempotent:
         return
     for value in told.sent:

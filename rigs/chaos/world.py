@@ -1,39 +1,34 @@
-"""Three brokers, a proxy with two workers that is started again when it ends, and relays on both sides of it.
+"""Three brokers, proxies that are started again when they end, and relays on both sides of them.
 
-    producers -> 127.0.0.2 (relays) -> 127.0.0.1 the proxy -> 127.0.0.3 (relays) -> 127.0.0.1 the brokers
+    producers -> 127.0.0.2 (relays) -> 127.0.0.11, 127.0.0.12 the proxies -> 127.0.0.3 (relays) -> the brokers
 
-The proxy advertises 127.0.0.2 and the brokers 127.0.0.3, so every connection passes a relay.
+The proxies advertise 127.0.0.2 and the brokers 127.0.0.3, so every connection passes a relay. Toward the
+proxies the relays balance, as haproxy with a port for each broker does. With `balancer` it is haproxy.
 """
 
 import asyncio
-import json
 import os
 import shutil
-import signal
 import subprocess
-import sys
-import urllib.request
-from contextlib import AsyncExitStack, suppress
-from pathlib import Path
+from contextlib import AsyncExitStack
 
+from rigs.chaos import balancer
 from rigs.chaos.attackers import MAX_OF_AN_ADDRESS
+from rigs.chaos.proxy import TOKEN, Proxy
 from rigs.chaos.relay import BACKLOG, Relays
 from tests.planted import traces_in_folder
-from tests.proxy.running import FAKETIME, faked_by, page
-from tests.proxy.world import until
+from tests.proxy.running import FAKETIME, faked_by
 from tsproxy.testing.certificates import CertificateAuthority
 from tsproxy.testing.client_options import ClientOptions
 from tsproxy.testing.kafka_cluster import KafkaCluster
 from tsproxy.testing.ports import free_ports
 
 HOST, CLIENTS_FACE, BROKERS_FACE = "127.0.0.1", "127.0.0.2", "127.0.0.3"
+PROXIES = ("127.0.0.11", "127.0.0.12")
+OLD = "4.3.1"
+"""The brokers' first version. `faults.restart_broker` upgrades them."""
 PORTS_A_LISTENER = 5
 DISK_BYTES = 256 << 20
-PATIENCE_S = 240
-RESTART_DELAY_S = 0.2
-"""A service manager starts the proxy again after so long (RestartSec)."""
-ROTATE = "10s"
-TOKEN = "planted-Jw7qXn2LrT9cVb4K"
 BROKER_PROPERTIES = {
     "broker.session.timeout.ms": "3000",
     "broker.heartbeat.interval.ms": "500",
@@ -56,42 +51,45 @@ policy:
 class World:
     """`async with World(folder)`. `folder` gets the configuration, the certificates and the decision log."""
 
-    def __init__(self, folder):
-        self.broker_side = Relays(BROKERS_FACE, HOST)
-        self.client_side = Relays(CLIENTS_FACE, HOST)
-        self.config = folder / "tsproxy.yaml"
-        self.decisions = folder / "decisions"
+    def __init__(self, folder, proxies=PROXIES, *, has_haproxy=False):
+        *ports, admin = free_ports(2 * PORTS_A_LISTENER + 1)
+        self._ports, self._plain, self._tls = ports, ports[0], ports[PORTS_A_LISTENER]
+        self.proxies = [Proxy(host, admin, folder, folder / "decisions") for host in proxies]
+        hosts = [proxy.host for proxy in self.proxies]
+        self.broker_side = Relays(BROKERS_FACE, [HOST])
+        self.client_side = Relays(CLIENTS_FACE, [balancer.FRONT] if has_haproxy else hosts)
         self.kept = folder / "kept"
-        self.kafka = KafkaCluster(nodes=3, advertised_host=BROKERS_FACE, properties=BROKER_PROPERTIES)
+        self.kafka = KafkaCluster(OLD, 3, advertised_host=BROKERS_FACE, properties=BROKER_PROPERTIES)
         self.has_clock = FAKETIME.exists()
         self.has_disk = False
-        self._may_run = asyncio.Event()
-        self._may_run.set()
         self._authority = CertificateAuthority(folder, "chaos")
         self._clock = folder / "clock"
         self._disk = folder / "disk"
         self._folder = folder
+        self._has_haproxy = has_haproxy
         self._names = 0
-        self._process = None
         self._stack = AsyncExitStack()
 
     async def __aenter__(self):
         async with AsyncExitStack() as stack:
             await stack.enter_async_context(self.kafka)
-            self.decisions.mkdir()
+            for proxy in self.proxies:
+                proxy.decisions.mkdir(parents=True)
             self.has_disk = self._mounted(stack)
-            *ports, admin = free_ports(2 * PORTS_A_LISTENER + 1)
-            self._plain, self._tls, self._admin = ports[0], ports[PORTS_A_LISTENER], f"{HOST}:{admin}"
             self.step_clock(0)
             self.renew_certificate()
             self.write_config(0)
             stack.push_async_callback(self.client_side.close)
             stack.push_async_callback(self.broker_side.close)
             await self.broker_side.open(self.kafka.node(n).port for n in self.kafka.node_ids)
-            await self.client_side.open(ports)
-            running = asyncio.create_task(self._keep_running())
+            await self.client_side.open(self._ports)
+            environment = os.environ | faked_by(self._clock)
+            running = [asyncio.create_task(proxy.keep_running(environment)) for proxy in self.proxies]
             stack.push_async_callback(self._end, running)
-            await self.is_ready()
+            await self.are_ready()
+            if self._has_haproxy:
+                served = balancer.haproxy(self._folder, self._ports, self.proxies)
+                await stack.enter_async_context(served)
             self._stack = stack.pop_all()
         return self
 
@@ -106,55 +104,28 @@ class World:
 
     @property
     def address(self):
-        """Host and port of the proxy's own plain listener, without a relay before it."""
-        return HOST, self._plain
-
-    @property
-    def metrics(self):
-        """A request for the page of metrics."""
-        headers = {"Authorization": f"Bearer {TOKEN}"}
-        return urllib.request.Request(f"http://{self._admin}/metrics", headers=headers)
-
-    @property
-    def supervisor(self):
-        """The process id of the proxy; None between two starts."""
-        process = self._process
-        return process.pid if process is not None and process.returncode is None else None
+        """Host and port of the first proxy's own plain listener, without a relay before it."""
+        return self.proxies[0].host, self._plain
 
     def workers(self):
-        """The process ids of the workers that run now."""
-        return [pid for pid in self._processes() if pid != self.supervisor]
+        """The process ids of all workers that run now."""
+        return [pid for proxy in self.proxies for pid in proxy.workers()]
 
-    def memory_mib(self):
-        """The resident memory of the proxy's processes."""
-        return sum(_resident_kib(pid) for pid in [self.supervisor, *self.workers()] if pid) / 1024
+    def processes(self):
+        """The process ids of all proxies' processes."""
+        return [pid for proxy in self.proxies for pid in proxy.processes()]
 
-    def descriptors(self):
-        """The open descriptors of the workers."""
-        return sum(_descriptors(pid) for pid in self.workers())
+    async def are_ready(self):
+        """Returns when every proxy lets clients in."""
+        await asyncio.gather(*(proxy.is_ready() for proxy in self.proxies))
 
-    async def is_ready(self):
-        """Returns when the proxy lets clients in."""
-        await until(self._lets_clients_in, "the proxy is ready", PATIENCE_S)
+    async def end_proxies(self):
+        await asyncio.gather(*(proxy.end() for proxy in self.proxies))
 
-    async def _lets_clients_in(self):
-        try:
-            status, _ = await page(self._admin, "/readyz")
-        except OSError:
-            return False
-        return status == 200
-
-    async def end_proxy(self):
-        """Stop the proxy as a service manager does, until `begin_proxy`. All of its processes end."""
-        self._may_run.clear()
-        self.signal([self.supervisor], signal.SIGTERM)
-        await until(lambda: not self._processes(), "no process of the proxy is left", PATIENCE_S)
-
-    def begin_proxy(self):
-        self._may_run.set()
-
-    def set_decisions_aside(self, name):
-        """Move the decision log to `kept/name`, between two lives of the proxy."""
+    async def decisions_of(self, name):
+        """The folder of all that the proxies have written so far. They end for that, so that each process has
+        a last line, and begin again."""
+        await self.end_proxies()
         folder = self.kept / name
         folder.mkdir(parents=True)
         self._move_decisions(folder)
@@ -162,125 +133,93 @@ class World:
             self.lose_disk()
             self._move_decisions(folder)
             self.return_disk()
+        for proxy in self.proxies:
+            proxy.begin()
         return folder
 
     def _move_decisions(self, folder):
-        for file in self.decisions.iterdir():
-            shutil.move(file, folder)
+        for proxy in self.proxies:
+            for file in proxy.decisions.iterdir():
+                shutil.move(file, folder)
 
     def step_clock(self, seconds):
-        """Set the proxy's clock so far from the real one."""
+        """Set the proxies' clock so far from the real one."""
         self._clock.write_text(f"{seconds:+d}\n")
 
     def renew_certificate(self):
-        """Replace the certificate of the TLS listener, and its key."""
+        """Replace the certificate of the TLS listeners, and its key."""
         self._names += 1
-        identity = self._authority.issue(f"proxy-{self._names}", ["localhost", HOST, CLIENTS_FACE])
+        hosts = ["localhost", HOST, CLIENTS_FACE]
+        identity = self._authority.issue(f"proxy-{self._names}", hosts)
         shutil.copy(identity.certificate, self._folder / "server.pem")
         shutil.copy(identity.key, self._folder / "server.key")
 
     def write_config(self, number):
-        """Write a configuration; `number` changes a setting that means nothing here."""
-        listener = (
-            f"{{ name: plain, bind: '{HOST}:{self._plain}', advertised_host: {CLIENTS_FACE}, "
-            f"brokers: {{ count: {PORTS_A_LISTENER - 1} }} }}"
-        )
+        """Write the configurations; `number` changes a setting that means nothing here."""
         tls = f"tls: {{ certificate: {self._folder}/server.pem, key: {self._folder}/server.key }}"
-        with_tls = listener.replace("plain", "tls").replace(str(self._plain), str(self._tls))
-        new = self.config.with_suffix(".new")
-        new.write_text(
-            f"upstream: {{ bootstrap_servers: [{self.kafka.bootstrap_servers}] }}\n"
-            f"listeners:\n  - {listener}\n  - {with_tls[:-2]}, {tls} }}\n"
-            f"{POLICY}"
-            f"decisions: {{ directory: {self.decisions}, interval: 1s, rotate: {{ every: {ROTATE} }} }}\n"
-            f"limits: {{ drain_timeout: 5s, idle: {600 + number % 60}s, "
-            f"connections_per_address: {MAX_OF_AN_ADDRESS} }}\n"
-            f"admin: {{ bind: {self._admin}, token: {TOKEN} }}\nworkers: 2\n"
-        )
-        new.replace(self.config)
-
-    def events(self):
-        """The events of the proxy's log so far."""
-        with (self._folder / "proxy.log").open() as log:
-            return [json.loads(line)["event"] for line in log if line.startswith("{") and line.endswith("\n")]
+        delay = f"drain_delay: {balancer.NOTICED_S}s, " if self._has_haproxy else ""
+        for proxy in self.proxies:
+            plain, with_tls = (
+                f"{{ name: {name}, bind: '{proxy.host}:{port}', advertised_host: {CLIENTS_FACE}, "
+                f"brokers: {{ count: {PORTS_A_LISTENER - 1} }}{more} }}"
+                for name, port, more in (("plain", self._plain, ""), ("tls", self._tls, f", {tls}"))
+            )
+            new = proxy.config.with_suffix(".new")
+            new.write_text(
+                f"upstream: {{ bootstrap_servers: [{self.kafka.bootstrap_servers}] }}\n"
+                f"listeners:\n  - {plain}\n  - {with_tls}\n"
+                f"{POLICY}"
+                f"decisions: {{ directory: {proxy.decisions}, interval: 1s, rotate: {{ every: 10s }} }}\n"
+                f"limits: {{ drain_timeout: 5s, {delay}idle: {600 + number % 60}s, "
+                f"connections_per_address: {MAX_OF_AN_ADDRESS} }}\n"
+                f"admin: {{ bind: {proxy.admin}, token: {TOKEN} }}\nworkers: 2\n"
+            )
+            new.replace(proxy.config)
 
     def leaked(self):
         """The places in logs and decision logs where the token or the TLS key stands."""
         key = "".join((self._folder / "server.key").read_text().splitlines()[1:-1])
         secrets = {"admin.token": TOKEN, "TLS key": key}
-        return traces_in_folder(self._folder, secrets, leave_out=["*.key", "*.pem", f"{self.config.name}*"])
-
-    def signal(self, pids, number):
-        for pid in pids:
-            with suppress(ProcessLookupError, TypeError):
-                os.kill(pid, number)
-
-    def _processes(self):
-        """The supervisor, its workers, and workers of a supervisor that was killed, while they drain."""
-        config = str(self.config).encode()
-        return [int(each.name) for each in Path("/proc").glob("[0-9]*") if config in _command_line(each)]
+        return traces_in_folder(self._folder, secrets, leave_out=["*.key", "*.pem", "*.yaml*", "*.new"])
 
     def _mounted(self, stack):
-        """A disk of its own for the decision log, which a fault can fill or take away; needs root."""
+        """A disk of its own for the decision logs, which a fault can fill or take away; needs root."""
         self._disk.mkdir()
         mount = ("mount", "-t", "tmpfs", "-o", f"size={DISK_BYTES}", "tmpfs", self._disk)
         if os.geteuid() != 0 or _run(*mount) != 0:
             return False
         stack.callback(_run, "umount", self._disk)
+        for proxy in self.proxies:
+            (self._disk / proxy.host).mkdir()
         self.return_disk()
         stack.callback(self.lose_disk)
         return True
 
     def lose_disk(self):
-        """Take the disk away, also from a process that writes to it. The folder below it is there then."""
-        _run("umount", "--lazy", self.decisions)
+        """Take the disk away, also from a process that writes to it. The folders below it are there then."""
+        for proxy in self.proxies:
+            _run("umount", "--lazy", proxy.decisions)
 
     def return_disk(self):
-        _run("mount", "--bind", self._disk, self.decisions)
+        for proxy in self.proxies:
+            _run("mount", "--bind", self._disk / proxy.host, proxy.decisions)
 
     def cover_disk(self):
         """Put a read-only disk before it. (A disk that is written to cannot be made read-only.)"""
-        _run("mount", "-t", "tmpfs", "-o", "ro", "tmpfs", self.decisions)
+        for proxy in self.proxies:
+            _run("mount", "-t", "tmpfs", "-o", "ro", "tmpfs", proxy.decisions)
 
     def uncover_disk(self):
-        _run("umount", self.decisions)
-
-    async def _keep_running(self):
-        """Run the proxy for ever, as a service manager does."""
-        environment = os.environ | faked_by(self._clock)
-        command = (sys.executable, "-m", "tsproxy", "run", "--config", self.config, "--log-format", "json")
-        with (self._folder / "proxy.log").open("ab") as log:
-            while True:
-                await self._may_run.wait()
-                self._process = await asyncio.create_subprocess_exec(*command, stderr=log, env=environment)
-                await self._process.wait()
-                await asyncio.sleep(RESTART_DELAY_S)
+        for proxy in self.proxies:
+            _run("umount", proxy.decisions)
 
     async def _end(self, running):
         try:
-            await self.end_proxy()
+            await self.end_proxies()
         finally:
-            running.cancel()
+            for task in running:
+                task.cancel()
 
 
 def _run(*command):
     return subprocess.run([*map(str, command)], capture_output=True, check=False).returncode
-
-
-def _command_line(process):
-    with suppress(OSError):
-        return (process / "cmdline").read_bytes()
-    return b""
-
-
-def _resident_kib(pid):
-    with suppress(OSError):
-        text = Path(f"/proc/{pid}/status").read_text()
-        return int(text.partition("VmRSS:")[2].split(None, 1)[0])
-    return 0
-
-
-def _descriptors(pid):
-    with suppress(OSError):
-        return len(os.listdir(f"/proc/{pid}/fd"))
-    return 0

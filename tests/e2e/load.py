@@ -5,107 +5,54 @@ acknowledged record is there once, none is there that nobody sent, and no callba
 """
 
 import asyncio
-import os
 from collections import Counter
 from contextlib import asynccontextmanager
 
-from aiokafka import AIOKafkaConsumer, TopicPartition
-from confluent_kafka import Producer
-
-from deploy.demo.java_producer import Acknowledged, JavaProducer, JavaRecord
+from rigs.chaos.producers import JavaClient, LibrdkafkaClient, Told
+from tests.full_only import IS_FULL
+from tests.kit.topics import values_of
 from tests.proxy.world import until
 
 PATIENCE_S = 180
-AT_ONCE = 50 if os.environ.get("TSPROXY_TEST") == "full" else 10
+RATE = {"batch": 50 if IS_FULL else 10, "pause_s": 0.02}
 
 
 class Load:
-    """The records that were sent, and what the callbacks said of each."""
+    """The clients, and what they were told."""
 
-    def __init__(self, topic):
-        self.acknowledged = []
-        self.failed = []
-        self.sent = 0
-        self._ending = asyncio.Event()
-        self._topic = topic
+    def __init__(self, clients):
+        self._told = [client.told for client in clients]
+
+    def acknowledged(self):
+        return sum(len(told.acknowledged) for told in self._told)
+
+    def failed(self):
+        return [told.failed for told in self._told if told.failed]
 
     async def goes_on(self, records):
         """Returns when so many more have been acknowledged."""
-        wanted = len(self.acknowledged) + records
-        async with asyncio.timeout(PATIENCE_S):
-            while len(self.acknowledged) < wanted:  # callbacks of other threads
-                assert not self.failed
-                await asyncio.sleep(0.02)
+        wanted = self.acknowledged() + records
+        await until(lambda: self.failed() or self.acknowledged() >= wanted, patience_s=PATIENCE_S)
+        assert not self.failed()
 
-    def end(self):
-        self._ending.set()
-
-    async def by_librdkafka(self, name, options):
-        """librdkafka's own way: what is sent again and when is its to decide."""
-
-        def told(error, message):
-            self.failed.append(error) if error else self.acknowledged.append(message.value())
-
-        producer = Producer({**options, "enable.idempotence": True, "acks": "all", "linger.ms": 5})
-        number = 0
-        while not self._ending.is_set():
-            for _ in range(AT_ONCE):
-                producer.produce(self._topic, f"{name}-{number}".encode(), on_delivery=told)
-                number += 1
-            producer.poll(0)
-            await asyncio.sleep(0.02)  # the rate of the load
-        assert await asyncio.to_thread(producer.flush, PATIENCE_S) == 0
-        self.sent += number
-
-    async def by_java(self, name, options):
-        """Kafka's own producer, with its defaults: idempotent, acks=all, two minutes to deliver."""
-        number = 0
-        async with JavaProducer(options | {"linger.ms": "5", "metadata.max.age.ms": "5000"}) as producer:
-            while not self._ending.is_set():
-                values = [f"{name}-{number + n}".encode() for n in range(AT_ONCE)]
-                results = await producer.send_all(JavaRecord(self._topic, value) for value in values)
-                for value, result in zip(values, results, strict=True):
-                    (self.acknowledged if isinstance(result, Acknowledged) else self.failed).append(
-                        value if isinstance(result, Acknowledged) else result
-                    )
-                number += AT_ONCE
-        self.sent += number
-
-    async def is_in_the_log_once(self, kafka):
+    async def is_in_the_log_once(self, kafka, topic):
         """Asserts it, reading straight from the brokers."""
-        assert self.failed == []
-        assert len(self.acknowledged) == self.sent
-        found = Counter(await values_of(kafka, self._topic))
-        assert [value for value, count in found.items() if count > 1] == []
-        assert found.keys() == set(self.acknowledged)
+        assert self.failed() == []
+        assert [told.sent - told.acknowledged for told in self._told] == [set()] * len(self._told)
+        stored = Counter(value.decode() for value in await values_of(kafka, topic))
+        assert stored == Counter({value: 1 for told in self._told for value in told.acknowledged})
 
 
 @asynccontextmanager
 async def under_load(topic, options, *, librdkafka=2, java=1):
     """A Load by so many producers of each kind; `options` are a proxy's (`ClientOptions`)."""
-    load = Load(topic)
-    tasks = [
-        asyncio.create_task(load.by_librdkafka(f"c{n}", options.librdkafka())) for n in range(librdkafka)
-    ]
-    tasks += [asyncio.create_task(load.by_java(f"j{n}", options.java())) for n in range(java)]
+    clients = [LibrdkafkaClient(Told(f"c{n}", "all", **RATE), topic, options) for n in range(librdkafka)]
+    clients += [JavaClient(Told(f"j{n}", "all", **RATE), topic, options) for n in range(java)]
+    tasks, load = [asyncio.create_task(client.run()) for client in clients], Load(clients)
     try:
-        await until(lambda: len(load.acknowledged) > AT_ONCE or any(task.done() for task in tasks))
+        await until(lambda: load.acknowledged() > RATE["batch"] or any(task.done() for task in tasks))
         yield load
     finally:
-        load.end()
+        for client in clients:
+            client.stop()
         await asyncio.gather(*tasks)
-
-
-async def values_of(kafka, topic):
-    """The values of all records in a topic's log."""
-    ends = {TopicPartition(topic, n): end for n, end in (await kafka.end_offsets(topic)).items()}
-    async with AIOKafkaConsumer(**kafka.client_options().aiokafka()) as consumer:
-        consumer.assign(list(ends))
-        await consumer.seek_to_beginning(*ends)
-        values = []
-        async with asyncio.timeout(PATIENCE_S):
-            # An offset may be taken by something that is no record; positions tell, counts do not.
-            while any([await consumer.position(partition) < end for partition, end in ends.items()]):
-                for records in (await consumer.getmany(timeout_ms=500)).values():
-                    values += [record.value for record in records]
-    return values

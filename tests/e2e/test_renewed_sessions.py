@@ -4,16 +4,14 @@ They do so by a token, by a password, and by a delegation token (KIP-48).
 """
 
 import asyncio
-import time
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import pytest
-from confluent_kafka import Producer
 
-from deploy.demo.java_producer import Acknowledged, JavaProducer, JavaRecord
-from tests.e2e.load import values_of
+from rigs.chaos.producers import JavaClient, LibrdkafkaClient, Told
 from tests.e2e.principals import delegation_token
 from tests.e2e.sasl import connect, scram
+from tests.kit.topics import values_of
 from tests.proxy.running import series
 from tsproxy.testing.kafka_cluster import KafkaCluster
 from tsproxy.testing.proxy import RunningProxy
@@ -25,8 +23,6 @@ pytestmark = [
 
 LIFETIME_MS = 10_000
 SESSIONS = 2.5
-AT_ONCE = 50
-"""Records that a client sends without waiting, each in a batch of its own."""
 LISTENER = "listener.name.clients"
 SCRAM, BEARER = "SCRAM-SHA-512", "OAUTHBEARER"
 USERS = {"alice": "password-of-alice", "proxy": "password-of-the-proxy"}
@@ -46,95 +42,65 @@ ADMIN = {
     "upstream.admin.sasl.username": "proxy",
     "upstream.admin.sasl.password": USERS["proxy"],
 }
-EACH_ALONE = {"linger.ms": "0", "batch.size": "1"}
+RATE = {"batch": 50, "pause_s": 0.05}
 OF_SCRAM = "org.apache.kafka.common.security.scram.ScramLoginModule required"
 OF_BEARER = "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule required"
 
 
-def sessions():
-    """Again and again, until sessions that begin now have been renewed twice."""
-    end = time.monotonic() + SESSIONS * LIFETIME_MS / 1000
-    while time.monotonic() < end:
-        yield
+@dataclass(frozen=True)
+class Jaas:
+    """The options of Kafka's own producer with what its JAAS says. Each record has a batch of its own."""
 
+    servers: str
+    mechanism: str
+    jaas: str
 
-class Java:
-    """Kafka's own producer, with what its JAAS says."""
-
-    def __init__(self, servers, mechanism, jaas):
-        sasl = {"security.protocol": "SASL_PLAINTEXT", "sasl.mechanism": mechanism, "sasl.jaas.config": jaas}
-        self._options = {"bootstrap.servers": servers, **sasl, **EACH_ALONE}
-
-    async def run(self, topic):
-        """Returns the records that were acknowledged, and how many were too old."""
-        taken, too_old = [], 0
-        async with JavaProducer(self._options) as producer:
-            for _ in sessions():
-                values = [b"%d" % (len(taken) + n) for n in range(AT_ONCE)]
-                told = await producer.send_all(JavaRecord(topic, value) for value in values)
-                assert all(isinstance(each, Acknowledged) for each in told), told
-                taken += values
-                [told] = await producer.send_all([JavaRecord(topic, b"too old", timestamp_ms=1)])
-                too_old += told.exception == "InvalidTimestampException"
-        return taken, too_old
-
-
-class Librdkafka:
-    """librdkafka, with a password."""
-
-    def __init__(self, options):
-        more = {"enable.idempotence": True, "linger.ms": 0, "batch.num.messages": 1}
-        self._options = {**options.librdkafka(), **more}
-
-    async def run(self, topic):
-        return await asyncio.to_thread(self._run, topic)
-
-    def _run(self, topic):
-        taken, errors = [], []
-
-        def answered(error, message):
-            if error is None:
-                taken.append(message.value())
-            else:
-                errors.append(error.name())
-
-        producer, number = Producer(self._options), 0
-        for _ in sessions():
-            for _ in range(AT_ONCE):
-                producer.produce(topic, b"%d" % number, on_delivery=answered)
-                number += 1
-            producer.flush()
-            producer.produce(topic, b"too old", timestamp=1, on_delivery=answered)
-            producer.flush()
-        assert set(errors) == {"INVALID_TIMESTAMP"}
-        return taken, len(errors)
+    def java(self):
+        sasl = {"sasl.mechanism": self.mechanism, "sasl.jaas.config": self.jaas}
+        return {
+            "bootstrap.servers": self.servers,
+            "security.protocol": "SASL_PLAINTEXT",
+            "batch.size": "1",
+            **sasl,
+        }
 
 
 async def test_sessions_are_renewed_while_requests_are_under_way():
-    """Each record is stored once and in order, none that is too old, and no connection ends."""
+    """Each record is stored once and in order, none that is too far ahead, and no connection ends."""
     async with (
         KafkaCluster(security="SASL_PLAINTEXT", users=USERS, properties=PROPERTIES) as kafka,
         RunningProxy(kafka.bootstrap_servers, settings=ADMIN) as proxy,
     ):
         token_id, token = await token_of_alice(proxy)
         servers = proxy.bootstrap_servers
-        clients = {
-            "by-bearer": Java(servers, BEARER, f'{OF_BEARER} unsecuredLoginStringClaim_sub="alice";'),
-            "by-delegation-token": Java(
-                servers, SCRAM, f'{OF_SCRAM} username="{token_id}" password="{token}" tokenauth="true";'
+        by_token = f'{OF_SCRAM} username="{token_id}" password="{token}" tokenauth="true";'
+        by_bearer = f'{OF_BEARER} unsecuredLoginStringClaim_sub="alice";'
+        by_password = replace(kafka.client_options("alice", SCRAM), bootstrap_servers=servers)
+        clients = [
+            JavaClient(
+                Told("java", "all", has_forbidden=True, **RATE), "by-bearer", Jaas(servers, BEARER, by_bearer)
             ),
-            "by-password": Librdkafka(
-                replace(kafka.client_options("alice", SCRAM), bootstrap_servers=servers)
+            JavaClient(
+                Told("java", "all", has_forbidden=True, **RATE), "by-token", Jaas(servers, SCRAM, by_token)
             ),
-        }
-        for topic in clients:
-            await kafka.create_topic(topic, config={"message.timestamp.before.max.ms": "60000"})
-        told = await asyncio.gather(*(client.run(topic) for topic, client in clients.items()))
-        stored = [await values_of(kafka, topic) for topic in clients]
+            LibrdkafkaClient(Told("c", "all", **RATE), "by-password", by_password),
+        ]
+        topics = ("by-bearer", "by-token", "by-password")
+        for topic in topics:
+            await kafka.create_topic(topic)
+        running = [asyncio.create_task(client.run()) for client in clients]
+        await asyncio.sleep(SESSIONS * LIFETIME_MS / 1000)
+        for client in clients:
+            client.stop()
+        await asyncio.gather(*running)
+        stored = [await values_of(kafka, topic) for topic in topics]
         opened = await series(proxy)
-    for (taken, too_old), values in zip(told, stored, strict=True):
-        assert too_old
-        assert values == taken
+    for told, values in zip((client.told for client in clients), stored, strict=True):
+        assert bool(told.failed) == told.has_forbidden
+        assert all(value.endswith(":forbidden") for value in told.failed)
+        assert told.failed.keys() | told.acknowledged == told.sent
+        expected = sorted(told.acknowledged, key=lambda value: int(value.split(":")[1]))
+        assert [value.decode() for value in values] == expected
     kept = 'tsproxy_client_connections_total{broker="1",listener="default",result="served"}'
     assert opened[kept] == len(clients)
 

@@ -1,5 +1,1 @@
-"""The kit of all tests: what an administrator does to the brokers, and what they hold.
-
-    admin   rights and passwords of a cluster's users
-    topics  the records of topics
-"""
+"""The kit of all tests: `admin` changes rights and passwords of users, `topics` reads what brokers hold."""

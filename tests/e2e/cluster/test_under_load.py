@@ -69,7 +69,7 @@ listeners:
             [line] = await until(lambda: events(proxy, "config_reloaded"))
             assert set(line["changed"]) == {"policy.clock_tolerance", "limits.idle"}
             await load.goes_on(RECORDS)
-    await load.is_in_the_log_once(kafka)
+    await load.is_in_the_log_once(kafka, topic)
     assert not [line for line in proxy.log if line["event"].endswith("_crashed")]
 
 
@@ -96,7 +96,7 @@ async def test_a_rolling_upgrade_loses_and_doubles_nothing_and_lets_nothing_pass
                 ahead_ms = Clock().now_ms() + YEAR_MS
                 with pytest.raises(InvalidTimestampError):
                     await producer.send_and_wait(f"{topic[:200]}.ahead", b"x", timestamp_ms=ahead_ms)
-        await load.is_in_the_log_once(kafka)
+        await load.is_in_the_log_once(kafka, topic)
         assert set(kafka.versions.values()) == {"4.4.0"}
         assert set((await kafka.end_offsets(f"{topic[:200]}.ahead")).values()) == {0}
 
@@ -118,4 +118,4 @@ async def test_a_restarted_proxy_loses_and_doubles_nothing(kafka_440, topic, tmp
             await load.goes_on(RECORDS)
     finally:
         await proxy.__aexit__(None, None, None)
-    await load.is_in_the_log_once(kafka_440)
+    await load.is_in_the_log_once(kafka_440, topic)

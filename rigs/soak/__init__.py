@@ -1,1 +1,0 @@
-"""An hour of mixed traffic. Memory, descriptors and tasks must not grow."""
