@@ -12,6 +12,7 @@ from confluent_kafka.admin import AdminClient
 from rigs.truth.outcomes import AGAIN
 from spark_reports.commands import daily_run
 from tests.e2e.reported import report_on
+from tests.kit.admin import internal
 from tests.kit.topics import records_of
 
 NUMBERS = {
@@ -103,7 +104,7 @@ def report_of(log, folder, began_ms, *, days_later=0):
 
 async def ids_of(kafka, topics):
     """Topic -> the name that stands for it while the proxy does not know the name of its id."""
-    admin = AdminClient({"bootstrap.servers": kafka.bootstrap_servers})
+    admin = AdminClient({"bootstrap.servers": internal(kafka)})
     asked = await asyncio.to_thread(admin.describe_topics, TopicCollection(list(topics)))
     return {topic: f"id:{(await asyncio.to_thread(each.result)).topic_id}" for topic, each in asked.items()}
 

@@ -1,6 +1,6 @@
 """The table of outcomes: how each is provoked, and what log and report say of it.
 
-The codes of Produce answers to a real client, and where each is tried ("changes" is `test_changes.py`,
+The codes of Produce answers to a real client, and where each is tried ("changes" is `changes.py`,
 "repetitions" `tests/e2e/cluster/test_truth_of_repetitions.py`):
 
     3 UNKNOWN_TOPIC_OR_PARTITION           changes: the topic is deleted
@@ -31,7 +31,10 @@ These clients cannot bring a broker to:
     76 UNSUPPORTED_COMPRESSION_TYPE        for zstd below Produce 7; each asks for a newer version
 """
 
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
+
+from tsproxy.testing.kafka_cluster import KafkaCluster
 
 HOUR_MS = 3_600_000
 RECORDS = 20
@@ -62,6 +65,9 @@ class Row:
     count: int = RECORDS
     would_reject: tuple = ()
     """The mode and the waiver with which the report lists all of the records as `would_reject`."""
+    meanwhile: Callable[[KafkaCluster, str], Awaitable[None]] | None = None
+    """The change to the topic between its first record and the others."""
+    has_transaction: bool = False
 
     def is_about(self, number):
         """Whether the record is one of those with such a time."""
@@ -78,6 +84,10 @@ class Row:
 
     def said_of(self, client):
         return set(self.said.get(client, self.said.get("*", ())))
+
+    def is_sent_again_for_ever(self, client):
+        """Whether nobody but the client knows when it gives up: each of its tries is a repetition."""
+        return self.meanwhile is not None and AGAIN in dict(self.said_of(client))
 
 
 def each(*said):
@@ -147,13 +157,12 @@ BROKER_PORTS = 2
 """The ports for brokers. The default is 200, one of which another program of the run would often have."""
 
 
-def config_of(kafka, more="", *, listen="127.0.0.1:0", letters=LETTERS):
-    """A configuration file with these rules and `more`; dead letters go to the topic `letters`.
-
-    A listener at a certain port also needs the `BROKER_PORTS` after it.
-    """
+def config_of(kafka, login=""):
+    """A configuration file with these rules. The proxy's own user logs in with `login`, if there is one."""
+    admin = f", admin: {{ sasl: {login} }}" if login else ""
     return (
-        f"upstream: {{ bootstrap_servers: ['{kafka.bootstrap_servers}'] }}\n"
-        f"listeners: [{{ bind: '{listen}', brokers: {{ count: {BROKER_PORTS} }} }}]\n"
-        f"{POLICY}dead_letters: {{ topic: {letters} }}\n{more}\n"
+        f"upstream: {{ bootstrap_servers: ['{kafka.bootstrap_servers}']{admin} }}\n"
+        f"listeners: [{{ bind: '127.0.0.1:0', brokers: {{ count: {BROKER_PORTS} }} }}]\n"
+        f"{POLICY}dead_letters: {{ topic: {LETTERS}, unproven: copy }}\n"
+        f"limits: {{ drain_timeout: {1 if login else 30}s }}\n"
     )

@@ -6,11 +6,13 @@ Log and report name the records of which nobody can know more: no acks, no answe
 
 import asyncio
 from collections import Counter
+from dataclasses import replace
 
 import pytest
 import pytest_asyncio
 
 from deploy.demo.java_producer import Acknowledged, JavaProducer, JavaRecord
+from rigs.truth import changes
 from rigs.truth.books import COUNTS, Books, ids_of, report_of, stored
 from rigs.truth.clients import CLIENTS, PATIENCE_S, librdkafka
 from rigs.truth.outcomes import (
@@ -26,9 +28,10 @@ from rigs.truth.outcomes import (
     Row,
     config_of,
 )
+from tests.full_only import IS_FULL
 from tests.proxy.world import until
 from tsproxy.clock import Clock
-from tsproxy.testing.client_options import ClientOptions
+from tsproxy.testing.kafka_cluster import KafkaCluster
 from tsproxy.testing.proxy import RunningProxy
 
 ABORTED, WITHOUT_ACKS = "aborted-java", "without-acks-librdkafka"
@@ -40,7 +43,9 @@ OWN = {
     WITHOUT_ACKS: {},
     BEHIND_A_REJECTED_ONE: ANY_TIME,
     LETTERS: {},
+    **({changes.UNHEARD: {}} if IS_FULL else {}),
 }
+ROWS = TABLE | (changes.CHANGES if IS_FULL else {})
 IN_TURN = Row({}, ahead_ms=TABLE["rejected-here"].ahead_ms, every=5, count=400)
 """Each fifth record is rejected."""
 
@@ -49,10 +54,10 @@ def records_of(row):
     return row.records(Clock().now_ms())
 
 
-async def aborted(servers):
+async def aborted(options):
     """A Java producer whose transaction ends so: all of its records are stored, and none is to be read."""
-    options = {"bootstrap.servers": servers, "client.id": "java", "transactional.id": "books"}
-    async with JavaProducer(options) as producer:
+    more = {"client.id": "java", "transactional.id": "books"}
+    async with JavaProducer(options.java() | more) as producer:
         await producer.begin()
         results = await producer.send_all(
             JavaRecord(ABORTED, value, key, time, 0) for key, value, time in records_of(TABLE["fine"])
@@ -61,48 +66,66 @@ async def aborted(servers):
     return {ABORTED: Counter(isinstance(each, Acknowledged) for each in results)}
 
 
-async def by_librdkafka(servers, topic, row, **more):
-    async with librdkafka(ClientOptions(servers), patient=True, **more) as send:
+async def by_librdkafka(options, topic, row, **more):
+    async with librdkafka(options, patient=True, **more) as send:
         return {topic: Counter(await send(topic, records_of(row)))}
 
 
-async def behind_a_rejected_one(servers):
+async def behind_a_rejected_one(options):
     """An idempotent producer with five batches of one record under way at once."""
     more = {"enable.idempotence": True, "linger.ms": 0, "batch.num.messages": 1}
-    return await by_librdkafka(servers, BEHIND_A_REJECTED_ONE, IN_TURN, **more)
+    return await by_librdkafka(options, BEHIND_A_REJECTED_ONE, IN_TURN, **more)
 
 
-async def told_by(client, servers, topics):
+async def told_by(client, options, kafka, gone):
     """Topic -> how many records of its row the client was told are stored (True) and are not (False). A
-    rejection may spoil a producer that is not Java's for the topics behind it."""
-    told = {}
-    for some in [topics] if client == "java" else [{topic: row} for topic, row in topics.items()]:
-        async with CLIENTS[client](ClientOptions(servers)) as send:
-            for topic, row in some.items():
-                told[topic] = Counter(await send(topic, records_of(row)))
+    rejection may spoil a producer that is not Java's for the topics behind it, and so does a change. `gone`
+    gets the records of topics that are deleted."""
+    told, shared = {}, [name for name, row in ROWS.items() if client == "java" and not row.meanwhile]
+    for names in filter(None, [shared, *([name] for name in ROWS if name not in shared)]):
+        topics = {f"{name}-{client}": ROWS[name] for name in names}
+        [transactional_id] = [topic if row.has_transaction else None for topic, row in topics.items()][:1]
+        async with CLIENTS[client](options, transactional_id) as send:
+            for topic, row in topics.items():
+                answers, records = [], records_of(row)
+                if row.meanwhile:
+                    answers, records = await send(topic, records[:1]), records[1:]
+                    gone.update(await stored(kafka, [topic]) if row.meanwhile is changes.is_deleted else ())
+                    await row.meanwhile(kafka, topic)
+                told[topic] = Counter(answers + await send(topic, records))
     return told
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="session")
-async def books(kafka_440, spark, tmp_path_factory):
+async def cluster(kafka_440):
+    """The run's broker; in full runs one of its own, whose clients have rights that can be taken away."""
+    if not IS_FULL:
+        yield kafka_440, kafka_440.client_options(), ""
+        return
+    async with KafkaCluster(**changes.SECURITY) as kafka:
+        yield kafka, kafka.client_options(changes.USER), changes.LOGIN
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
+async def books(cluster, spark, tmp_path_factory):
+    kafka, direct, login = cluster
     folder = tmp_path_factory.mktemp("books")
     config, log = folder / "tsproxy.yaml", folder / "log"
-    config.write_text(config_of(kafka_440))
-    rows = {name: {f"{row}-{name}": each for row, each in TABLE.items()} for name in CLIENTS}
-    topics = {topic: row.config for own in rows.values() for topic, row in own.items()} | OWN
-    await asyncio.gather(*[kafka_440.create_topic(name, config=topics[name]) for name in topics])
-    began_ms = Clock().now_ms()
+    config.write_text(config_of(kafka, login))
+    topics = {f"{name}-{client}": row.config for name, row in ROWS.items() for client in CLIENTS} | OWN
+    await asyncio.gather(*[kafka.create_topic(name, config=topics[name]) for name in topics])
+    began_ms, gone = Clock().now_ms(), Counter()
 
     async def end_of(topic):
-        return (await kafka_440.end_offsets(topic))[0]
+        return (await kafka.end_offsets(topic))[0]
 
     async with RunningProxy(config=config, decisions=log) as proxy:
-        servers = proxy.bootstrap_servers
-        sent = [told_by(name, servers, rows[name]) for name in CLIENTS]
+        options = replace(direct, bootstrap_servers=proxy.bootstrap_servers)
+        sent = [told_by(name, options, kafka, gone) for name in CLIENTS]
         sent += [
-            aborted(servers),
-            behind_a_rejected_one(servers),
-            by_librdkafka(servers, WITHOUT_ACKS, TABLE["fine"], acks=0),
+            aborted(options),
+            behind_a_rejected_one(options),
+            by_librdkafka(options, WITHOUT_ACKS, TABLE["fine"], acks=0),
         ]
         told = {topic: each for one in await asyncio.gather(*sent) for topic, each in one.items()}
 
@@ -111,20 +134,22 @@ async def books(kafka_440, spark, tmp_path_factory):
 
         await until(all_arrived, "the records that nobody is told of")
         internal_end = await end_of(INTERNAL)  # the topic is there since the first transaction
-        told |= await by_librdkafka(servers, INTERNAL, TABLE["fine"])
+        told |= await by_librdkafka(options, INTERNAL, TABLE["fine"])
         internal_records = await end_of(INTERNAL) - internal_end
-    found = await stored(kafka_440, topics)
+        if IS_FULL:
+            told[changes.UNHEARD] = await changes.without_answer(kafka, proxy, options)
+    there = topics.keys() - {topic for topic, *_ in gone}
     held = {topic: Counter() for topic in topics}
-    for (topic, value, time), times in found.items():
+    for (topic, value, time), times in (await stored(kafka, there) + gone).items():
         held[topic][value, time] += times
     held[INTERNAL] = Counter({(None, None): internal_records})
     lines = [line for line in proxy.decisions() if line["event"] == "counters"]
-    return Books(told, held, lines, report_of(log, folder, began_ms), await ids_of(kafka_440, topics))
+    return Books(told, held, lines, report_of(log, folder, began_ms), await ids_of(kafka, there))
 
 
 ALL = [
     pytest.param(row, client, id=f"{row}-{client}", marks=pytest.mark.timeout(1_800))
-    for row in TABLE
+    for row in ROWS
     for client in CLIENTS
 ]
 
@@ -145,7 +170,7 @@ def test_the_records_that_the_client_was_told_are_stored_are_those_of_topic_log_
 ):
     topic = f"{row}-{client}"
     was_stored = books.told[topic][True]
-    assert sum(books.told[topic].values()) == TABLE[row].count
+    assert sum(books.told[topic].values()) == ROWS[row].count
     assert list(books.held[topic].values()) == [1] * was_stored
     taken = [books.records(topic, verdict=verdict, is_final=True) for verdict in ("accepted", "repaired")]
     assert sum(taken) == was_stored
@@ -156,14 +181,17 @@ def test_the_records_that_the_client_was_told_are_stored_are_those_of_topic_log_
 @pytest.mark.parametrize(("row", "client"), ALL)
 def test_the_records_that_the_client_was_told_are_lost_are_rejected_or_named(books, row, client):
     topic = f"{row}-{client}"
-    unconfirmed = books.records(topic, verdict="unconfirmed")
-    assert books.rejected(topic) + unconfirmed == books.told[topic][False]
+    unconfirmed, lost = books.records(topic, verdict="unconfirmed"), books.told[topic][False]
+    if ROWS[row].is_sent_again_for_ever(client):
+        assert books.records(topic, is_final=False) >= lost
+        lost = 0
+    assert books.rejected(topic) + unconfirmed == lost
     assert books.reported(topic)["records_unconfirmed"] == unconfirmed
 
 
 @pytest.mark.parametrize(("row", "client"), ALL)
 def test_the_log_says_by_which_code_and_what_the_client_does_then(books, row, client):
-    topic, expected = f"{row}-{client}", TABLE[row].said_of(client)
+    topic, expected = f"{row}-{client}", ROWS[row].said_of(client)
     said = books.said(topic)
     if any(how == REJECTED for how, _ in expected):
         said = {(REJECTED if how in (HERE, THERE) else how, code) for how, code in said}
@@ -241,3 +269,13 @@ def test_records_for_a_topic_of_kafkas_own_are_rejected_with_a_brokers_error(boo
     assert books.held[INTERNAL].total() == 0
     assert books.said(INTERNAL) == {(HERE, 17)}
     assert books.reported(INTERNAL)["records_rejected"] == RECORDS
+
+
+@pytest.mark.full_only("a broker of its own, which is silent; others have answers that nobody waits for")
+def test_records_whose_answer_nobody_heard_are_stored_and_unconfirmed(books):
+    topic = changes.UNHEARD
+    assert books.told[topic] == {True: 1, False: RECORDS}
+    assert books.held[topic].total() == 1 + RECORDS
+    assert books.records(topic, verdict="accepted") == 1
+    assert books.records(topic, verdict="unconfirmed", error_code=0) == RECORDS
+    assert books.reported(topic)["records_unconfirmed"] == RECORDS
