@@ -5,6 +5,7 @@ import contextlib
 import struct
 from pathlib import Path
 
+from tests.kit.client import connect
 from tests.proxy.running import series
 from tests.proxy.world import until
 from tests.wire.batches import batch
@@ -36,16 +37,10 @@ def port_of(proxy):
 
 async def answer_to(port, data):
     """The bytes of the answer, up to the end of the first frame; None if the connection just ends."""
-    reader, writer = await asyncio.open_connection(HOST, port)
-    try:
-        writer.write(data)
-        async with asyncio.timeout(PATIENCE_S):
-            size = int.from_bytes(await reader.readexactly(4), "big")
-            return await reader.readexactly(size)
-    except (asyncio.IncompleteReadError, ConnectionError):
-        return None
-    finally:
-        writer.close()
+    async with await connect(f"{HOST}:{port}") as client, asyncio.timeout(PATIENCE_S):
+        with contextlib.suppress(asyncio.IncompleteReadError, ConnectionError):
+            return await client.frame(data)
+    return None
 
 
 async def last_words(port, data, *, ends=False):

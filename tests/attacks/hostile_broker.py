@@ -57,7 +57,7 @@ class HostileBroker:
 
     def __init__(self, seed: int, *, honest: int = 40, honesty: float = 0.3) -> None:
         self.draws = Random(seed)
-        self.sent, self.port = 0, 0
+        self.port = 0
         self.did: Counter[str] = Counter()
         self.honest, self._honesty = honest, honesty
         self._servers: list[asyncio.Server] = []
@@ -122,7 +122,6 @@ class HostileBroker:
                 )
             if answer is None:
                 return
-            self.sent += len(answer) + len(held)
             writer.write(answer + held)
             held = b""
             await writer.drain()

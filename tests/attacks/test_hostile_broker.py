@@ -15,6 +15,7 @@ from tests.attacks.hostile_broker import (
     metadata,
 )
 from tests.attacks.hostile_run import MAX_MIB, run
+from tests.full_only import IS_FULL
 from tsproxy.cluster import admin_connection
 from tsproxy.cluster.admin_connection import MAX_BROKERS, ConversationError, connected
 from tsproxy.cluster.metadata import topic_names, topic_rights
@@ -24,17 +25,18 @@ from tsproxy.model.addresses import Address
 pytestmark = pytest.mark.broker  # Kafka's schemas come out of its jars
 
 ANSWERS = 50
+SECONDS = 60 if IS_FULL else 2
 CONVERSATIONS = 100
 
 
 async def test_valid_answers_of_any_api_and_version_give_no_client_an_address():
-    result = await run(seconds=2, seed=1, least=ANSWERS, is_valid=True)
+    result = await run(seconds=SECONDS, seed=1, least=ANSWERS, is_valid=True)
     assert (result.leaks, result.wrong) == ([], [])
     assert result.most_mib < MAX_MIB
 
 
 async def test_no_answer_makes_the_proxy_raise_or_stop_or_keep_what_comes():
-    result = await run(seconds=2, seed=2, least=ANSWERS)
+    result = await run(seconds=SECONDS, seed=2, least=ANSWERS)
     assert result.wrong == []
     assert result.most_mib < MAX_MIB
 

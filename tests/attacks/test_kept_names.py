@@ -26,6 +26,7 @@ from tests.attacks.kept import (
     too_much,
 )
 from tests.full_only import IS_FULL
+from tests.kit.client import connect
 from tests.proxy.test_proxy_protocol import tcp6
 from tests.session.messages import produce, request
 from tests.wire.batches import batch
@@ -56,14 +57,14 @@ decisions: {{ directory: '{folder}' }}
 
 async def sent_by(port, frames, at_once=20):
     """The connection of a client that has sent these frames and has all answers. It stays open."""
-    reader, writer = await asyncio.open_connection(HOST, port)
+    client = await connect(f"{HOST}:{port}")
     for start in range(0, len(frames), at_once):
         some = frames[start : start + at_once]
-        writer.write(b"".join(some))
+        await client.frame(b"".join(some))
         async with asyncio.timeout(PATIENCE_S):
-            for _ in some:
-                await reader.readexactly(int.from_bytes(await reader.readexactly(4), "big"))
-    return writer
+            for _ in some[1:]:
+                await client.read()
+    return client
 
 
 def frames_of_session(records):

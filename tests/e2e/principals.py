@@ -13,8 +13,8 @@ from dataclasses import replace
 
 from confluent_kafka.admin import AclOperation
 
-from tests.e2e.sasl import HASHES, RawClient, connect
 from tests.kit.admin import grant, internal, right
+from tests.kit.client import HASHES, RawClient, connect
 from tests.session.conversation import PEER, Session, view_of
 from tests.session.messages import produce, request
 from tests.wire.batches import batch, unsigned

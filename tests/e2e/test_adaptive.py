@@ -4,8 +4,8 @@ import time
 
 import pytest
 
-from tests.e2e.sasl import connect
 from tests.e2e.test_policy import proxy_of
+from tests.kit.client import connect
 from tests.proxy.running import series
 from tests.session.messages import produce
 from tests.wire.batches import LZ4, batch

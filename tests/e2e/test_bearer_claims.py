@@ -13,8 +13,8 @@ import pytest_asyncio
 
 from tests.e2e.issuer import BEARER, Issuer, validated
 from tests.e2e.principals import allow, names
-from tests.e2e.sasl import connect, produced
 from tests.kit.admin import AUTHORIZER
+from tests.kit.client import connect, produced
 from tests.proxy.world import until
 from tsproxy.testing.kafka_cluster import KafkaCluster
 from tsproxy.testing.proxy import RunningProxy

@@ -14,6 +14,7 @@ from aiokafka.errors import InvalidTimestampError
 
 from tests.config.files import config_of
 from tests.e2e.test_policy import proxy_by
+from tests.kit.client import connect as connect_raw
 from tests.proxy.running import TWO
 from tests.proxy.world import until
 from tests.session.messages import produce
@@ -160,14 +161,11 @@ async def test_a_preset_holds_for_sixty_new_topics_and_for_one_that_was_named_be
         for each in new:
             await kafka_391.create_topic(each)
         await kafka_391.create_topic(wide, config={"message.timestamp.after.max.ms": str(48 * HOUR_MS)})
-        host, _, port = proxy.bootstrap_servers.rpartition(":")
-        reader, writer = await asyncio.open_connection(host, int(port))
-        with contextlib.closing(writer):
+        async with await connect_raw(proxy.bootstrap_servers) as client:
 
             async def codes(*topics):
                 ahead = batch([int(time.time() * 1000) + 24 * HOUR_MS])
-                writer.write(produce({each: {0: ahead} for each in topics}, version=8))
-                answer = await reader.readexactly(int.from_bytes(await reader.readexactly(4), "big"))
+                answer = await client.frame(produce({each: {0: ahead} for each in topics}, version=8))
                 return [each.partitions[0].error_code for each in read_response(8, answer[4:]).topics]
 
             assert await codes(*new) == [INVALID_TIMESTAMP] * 60

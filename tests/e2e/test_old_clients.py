@@ -9,8 +9,8 @@ from contextlib import nullcontext
 import pytest
 
 from rigs.differential.message_sets import Message, write_message
-from tests.e2e.sasl import connect
 from tests.full_only import brokers
+from tests.kit.client import connect
 from tests.proxy.running import page
 from tests.session.messages import API_VERSIONS, METADATA, PRODUCE, produce, request
 from tsproxy.testing.proxy import RunningProxy

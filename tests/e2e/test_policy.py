@@ -9,6 +9,7 @@ from aiokafka import AIOKafkaConsumer
 
 from tests.e2e.test_repair import dumped
 from tests.e2e.test_topics_of_brokers import committed
+from tests.kit.client import connect
 from tests.proxy.running import HOST, file_for, page
 from tests.proxy.world import PATIENCE_S, until
 from tests.session.messages import API_VERSIONS, produce, request
@@ -52,20 +53,13 @@ async def proxy_by(policy, kafka, folder, **environment):
 async def sent(proxy, topic, *timestamps_ms, client_id="app", before=(), attributes=0, software=b""):
     """The answer to one batch: (error code, the text of its first bad record). `before` are the times of a
     batch that goes before it ten times, and shows the fast path what it may forward."""
-    host, _, port = proxy.bootstrap_servers.rpartition(":")
-    reader, writer = await asyncio.open_connection(host, int(port))
-    try:
+    async with await connect(proxy.bootstrap_servers) as client:
         if software:
-            writer.write(request(API_VERSIONS, 3, software, client_id=client_id))
-            async with asyncio.timeout(PATIENCE_S):
-                await reader.readexactly(int.from_bytes(await reader.readexactly(4), "big"))
+            await client.frame(request(API_VERSIONS, 3, software, client_id=client_id))
         for times in [*[before] * (10 if before else 0), timestamps_ms]:
             records = batch(times, attributes=attributes)
-            writer.write(produce({topic: {0: records}}, version=VERSION, client_id=client_id))
-            async with asyncio.timeout(PATIENCE_S):
-                answer = await reader.readexactly(int.from_bytes(await reader.readexactly(4), "big"))
-    finally:
-        writer.close()
+            asked = produce({topic: {0: records}}, version=VERSION, client_id=client_id)
+            answer = await client.frame(asked)
     said = k00_produce.read_response(VERSION, answer[4:]).topics[0].partitions[0]
     return said.error_code, said.record_errors[0].message if said.record_errors else None
 

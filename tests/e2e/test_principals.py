@@ -21,9 +21,9 @@ from tests.e2e.principals import (
     delegation_token,
     names,
 )
-from tests.e2e.sasl import ScramFirst, connect, plain, produced, scram, unsecured_token
 from tests.e2e.test_policy import EXAMPLES
 from tests.kit.admin import AUTHORIZER
+from tests.kit.client import ScramFirst, connect, plain, produced, scram, unsecured_token
 from tests.proxy.running import file_for
 from tests.proxy.world import until
 from tests.session.messages import produce

@@ -10,7 +10,7 @@ import pytest
 
 from rigs.chaos.producers import JavaClient, LibrdkafkaClient, Told
 from tests.e2e.principals import delegation_token
-from tests.e2e.sasl import connect, scram
+from tests.kit.client import connect, scram
 from tests.kit.topics import values_of
 from tests.proxy.running import series
 from tsproxy.testing.kafka_cluster import KafkaCluster

@@ -21,7 +21,7 @@ from aiokafka.abc import AbstractTokenProvider
 from aiokafka.errors import InvalidTimestampError
 
 from tests.attacks.attacker import port_of
-from tests.e2e.sasl import bearer, connect, plain, scram, unsecured_token
+from tests.kit.client import bearer, connect, plain, scram, unsecured_token
 from tests.planted import traces
 from tests.proxy.running import file_for, page
 from tests.proxy.world import PATIENCE_S, until

@@ -4,6 +4,7 @@ A Produce request in a version that the broker behind does not take closes, ther
 """
 
 import asyncio
+import contextlib
 import re
 import struct
 from pathlib import Path
@@ -13,8 +14,8 @@ from kio.index import load_response_schema
 
 from rigs.differential.message_sets import Message, write_message
 from tests.attacks.attacker import HOST, answer_to, port_of
-from tests.e2e.sasl import connect
 from tests.full_only import BOTH_BROKERS
+from tests.kit.client import connect
 from tests.proxy.world import until
 from tests.session.messages import produce, request
 from tests.wire.batches import batch
@@ -54,15 +55,12 @@ async def taken_when_asked(port, topic):
 
 
 async def both_answered(port, *requests):
-    client = await connect(f"{HOST}:{port}")
-    try:
-        for each in requests:
-            await client.frame(each)
-    except (asyncio.IncompleteReadError, ConnectionError):
-        return False
-    finally:
-        client.close()
-    return True
+    async with await connect(f"{HOST}:{port}") as client:
+        with contextlib.suppress(asyncio.IncompleteReadError, ConnectionError):
+            for each in requests:
+                await client.frame(each)
+            return True
+    return False
 
 
 @pytest.mark.parametrize("kafka", BOTH_BROKERS, indirect=True)

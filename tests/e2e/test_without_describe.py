@@ -16,10 +16,10 @@ from confluent_kafka.admin import AclOperation, ResourcePatternType
 
 from deploy.demo.java_producer import Acknowledged, JavaProducer, JavaRecord, Rejected
 from tests.attacks.attacker import metric, port_of
-from tests.e2e.sasl import connect, plain, produced
 from tests.e2e.test_versions_offered import offered
 from tests.full_only import IS_FULL
 from tests.kit.admin import ANY, AUTHORIZER, DENY, grant, right, take_back
+from tests.kit.client import connect, plain, produced
 from tests.proxy.running import EVERY_SECOND, events, file_for, page, until_page
 from tests.proxy.test_cluster import ADDRESS, HOUR_MS, learning, sasl_of, upstream_of
 from tests.proxy.world import until

@@ -1,1 +1,5 @@
-"""The kit of all tests: `admin` changes rights and passwords of users, `topics` reads what brokers hold."""
+"""The kit of all tests: what stands before and behind a proxy, and what an administrator does to it.
+
+`admin` changes rights and passwords of users, `topics` reads what brokers hold, and `client` is a connection
+that speaks frame by frame, with the logins of each mechanism.
+"""

@@ -1,4 +1,4 @@
-"""A connection that speaks SASL frame by frame, and the exchanges of each mechanism."""
+"""A connection that speaks frame by frame, and the exchanges of each SASL mechanism."""
 
 import asyncio
 import base64
@@ -88,9 +88,17 @@ def _mac(digest, key, text):
 
 
 class RawClient:
+    """One connection, which closes with an `async with`."""
+
     def __init__(self, reader, writer):
         self._reader = reader
         self._writer = writer
+
+    async def __aenter__(self):
+        return self
+
+    async def __aexit__(self, *_):
+        self.close()
 
     @property
     def port(self):
