@@ -81,6 +81,13 @@ async def restart_broker(world, chance):
     await world.kafka.start_node(node_id, NEW)
 
 
+async def roll_brokers(world, chance):
+    """Each broker is upgraded, one after the other."""
+    for node_id in world.kafka.node_ids:
+        await world.kafka.stop_node(node_id)
+        await world.kafka.start_node(node_id, NEW)
+
+
 async def cut_clients(world, chance):
     await _cut(world.client_side, chance)
 
@@ -191,6 +198,7 @@ FAULTS = {
         kill_broker,
         stop_broker,
         restart_broker,
+        roll_brokers,
         cut_clients,
         cut_brokers,
         delay,
@@ -210,7 +218,7 @@ FAULTS = {
 OF_DISKS = frozenset({"fill_disk", "read_only_disk", "lose_disk"})
 """Only one of these at a time, too: the others act on the disk that one has taken away."""
 
-OF_BROKERS = frozenset({"kill_broker", "stop_broker", "restart_broker"})
+OF_BROKERS = frozenset({"kill_broker", "stop_broker", "restart_broker", "roll_brokers"})
 """Only one of these at a time, or the cluster has no majority."""
 
 

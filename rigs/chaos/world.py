@@ -51,7 +51,7 @@ policy:
 class World:
     """`async with World(folder)`. `folder` gets the configuration, the certificates and the decision log."""
 
-    def __init__(self, folder, proxies=PROXIES, *, has_haproxy=False):
+    def __init__(self, folder, proxies=PROXIES, *, version=OLD, has_haproxy=False):
         *ports, admin = free_ports(2 * PORTS_A_LISTENER + 1)
         self._ports, self._plain, self._tls = ports, ports[0], ports[PORTS_A_LISTENER]
         self.proxies = [Proxy(host, admin, folder, folder / "decisions") for host in proxies]
@@ -59,7 +59,7 @@ class World:
         self.broker_side = Relays(BROKERS_FACE, [HOST])
         self.client_side = Relays(CLIENTS_FACE, [balancer.FRONT] if has_haproxy else hosts)
         self.kept = folder / "kept"
-        self.kafka = KafkaCluster(OLD, 3, advertised_host=BROKERS_FACE, properties=BROKER_PROPERTIES)
+        self.kafka = KafkaCluster(version, 3, advertised_host=BROKERS_FACE, properties=BROKER_PROPERTIES)
         self.has_clock = FAKETIME.exists()
         self.has_disk = False
         self._authority = CertificateAuthority(folder, "chaos")

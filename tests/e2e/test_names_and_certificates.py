@@ -2,14 +2,12 @@
 
 import shutil
 import socket
-import time
 
 import pytest
-from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
+from aiokafka import AIOKafkaProducer
 from aiokafka.errors import InvalidTimestampError, KafkaError
 
 from tests.e2e.test_policy import DAY_MS, decided, now_ms
-from tests.proxy.world import until
 from tsproxy.testing.client_options import client_context
 from tsproxy.testing.proxy import RunningProxy
 
@@ -125,44 +123,3 @@ async def test_the_same_record_is_rejected_of_one_and_only_counted_of_the_other(
     assert len(decided(proxy, principal="User:shop", rule="shop", verdict="rejected")) == 1
     assert len(decided(proxy, principal="User:archive", rule="archive", would_reject=True)) == 1
     assert sum((await kafka_440.end_offsets(topic)).values()) == 1
-
-
-async def test_a_certificate_is_replaced_under_load_and_nothing_is_lost_or_doubled(
-    kafka_440, topic, certificates, served, tmp_path, kafka_test_is_here
-):
-    await kafka_440.create_topic(topic)
-    config = config_file(kafka_440, certificates, served, tmp_path)
-    async with RunningProxy(config=config) as proxy:
-        producer = AIOKafkaProducer(
-            **options(proxy, certificates), acks="all", enable_idempotence=True, linger_ms=5
-        )
-        await producer.start()
-        sent = 0
-
-        async def send(seconds):
-            nonlocal sent
-            until_s = time.monotonic() + seconds
-            while time.monotonic() < until_s:
-                await producer.send_and_wait(topic, str(sent).encode(), partition=0)
-                sent += 1
-
-        def reloads():
-            return [line for line in proxy.log if line["event"] == "certificates_reloaded"]
-
-        await send(0.2)
-        put(certificates, served, "renewed")
-        while not reloads():
-            await send(0.1)
-        await producer.send_and_wait(topic, str(sent).encode(), partition=0)
-        sent += 1
-        await producer.stop()
-
-        consumer = AIOKafkaConsumer(topic, **options(proxy, certificates), auto_offset_reset="earliest")
-        await consumer.start()  # a new connection, which is shown the new certificate
-        values = [int((await consumer.getone()).value) for _ in range(sent)]
-        await consumer.stop()
-        await until(reloads)
-        assert not [line for line in proxy.log if line["event"] == "tls_handshake_failed"]
-
-    assert values == list(range(sent))
-    assert (await kafka_440.end_offsets(topic))[0] == sent

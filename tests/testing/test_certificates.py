@@ -2,6 +2,8 @@
 
 import ssl
 import subprocess
+from contextlib import nullcontext
+from datetime import timedelta
 
 import pytest
 from cryptography import x509
@@ -84,16 +86,27 @@ def test_a_strict_check_finds_a_revoked_certificate_in_the_list(authority, crl):
         shake_hands(*ends)
 
 
-def test_a_clients_own_context_is_as_strict_as_a_new_python_and_checks_the_name(authority):
-    identity = authority.issue("server", (HOST,))
+@pytest.mark.parametrize(
+    ("issue", "host", "trouble"),
+    [
+        ({}, "localhost", None),
+        ({}, "127.0.0.1", None),
+        ({}, "kafka.test", "Hostname mismatch"),
+        ({"hosts": ["*.kafka.test"]}, HOST, None),
+        ({"hosts": [HOST]}, HOST, None),
+        ({"hosts": [HOST]}, "b2.kafka.test", "Hostname mismatch"),
+        ({"starts": timedelta(days=-3)}, "localhost", "certificate has expired"),
+    ],
+)
+def test_a_client_as_strict_as_a_new_python_checks_names_and_days(authority, issue, host, trouble):
+    identity = authority.issue("server", **issue)
     server = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     server.load_cert_chain(identity.certificate, identity.key)
     client = client_context(authority.certificate)
     client.verify_flags |= ssl.VERIFY_X509_STRICT
 
-    assert shake_hands(client, server, HOST)
-    with pytest.raises(ssl.SSLCertVerificationError, match="Hostname mismatch"):
-        shake_hands(client, server, "b2.kafka.test")
+    with pytest.raises(ssl.SSLCertVerificationError, match=trouble) if trouble else nullcontext():
+        assert shake_hands(client, server, host)
 
 
 @pytest.mark.parametrize("purpose", ["sslserver", "sslclient"])

@@ -1,9 +1,6 @@
 """Secured listeners, met by three families of clients."""
 
-import ssl
-from contextlib import suppress
 from dataclasses import replace
-from datetime import timedelta
 
 import pytest
 from aiokafka import AIOKafkaProducer
@@ -72,39 +69,3 @@ async def test_every_client_family_gets_in_with_certificate_and_password_and_non
 def test_security_that_makes_no_sense_is_rejected_before_anything_starts(arguments, says):
     with pytest.raises(ValueError, match=says):
         KafkaCluster(**arguments)
-
-
-def handshake(server: ssl.SSLContext, client: ssl.SSLContext, host: str) -> None:
-    """A whole TLS handshake in memory; raises what the client would."""
-    to_server, to_client = ssl.MemoryBIO(), ssl.MemoryBIO()
-    sides = [
-        client.wrap_bio(to_client, to_server, server_hostname=host),
-        server.wrap_bio(to_server, to_client, server_side=True),
-    ]
-    while sides:
-        for side in list(sides):
-            with suppress(ssl.SSLWantReadError):
-                side.do_handshake()
-                sides.remove(side)
-
-
-@pytest.mark.parametrize(
-    ("issue", "host", "trouble"),
-    [
-        ({}, "localhost", None),
-        ({}, "127.0.0.1", None),
-        ({}, "kafka.test", "Hostname mismatch"),
-        ({"hosts": ["*.kafka.test"]}, "b1.kafka.test", None),
-        ({"starts": timedelta(days=-3)}, "localhost", "certificate has expired"),
-    ],
-)
-def test_certificates_are_good_for_their_hosts_and_their_days(certificates, issue, host, trouble):
-    identity = certificates.issue("handshake", **issue)
-    server = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    server.load_cert_chain(identity.certificate, identity.key)
-    client = ssl.create_default_context(cafile=certificates.certificate)
-    if trouble is None:
-        handshake(server, client, host)
-    else:
-        with pytest.raises(ssl.SSLCertVerificationError, match=trouble):
-            handshake(server, client, host)
