@@ -5,11 +5,12 @@ live page, by `/readyz?verbose`, by a line of the log, and by a metric, which ha
 docs/guide/runbook.md back, and measures until the page names nothing any more.
 
     python -m rigs.incidents            all of them, as a table
-    python -m rigs.incidents clock dns  some of them
+    python -m rigs.incidents clock port some of them
 
-    incident  what an incident is, and what must be seen of it
-    scenes    brokers and a proxy, for one incident each
-    clients   the clients that go on connecting meanwhile
-    runbook   the commands of the runbook
-    measured  the seconds
+    incident   what an incident is, what must be seen of it, and how it is played
+    catalogue  the incidents
+    clusters   the brokers that they need
+    clients    the clients that go on connecting meanwhile
+    runbook    the commands of the runbook
+    measured   the seconds
 """

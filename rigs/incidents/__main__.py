@@ -5,8 +5,8 @@ import logging
 import sys
 
 from rigs.incidents.catalogue import INCIDENTS
+from rigs.incidents.clusters import cluster
 from rigs.incidents.measured import MAX_S, PLACES, measured
-from rigs.incidents.scenes import CLUSTERS
 
 
 async def main(names):
@@ -16,13 +16,18 @@ async def main(names):
     print(f"| incident | {' | '.join(PLACES)} | gone after | the first sentence |")
     print(f"| --- | {' | '.join('---' for _ in PLACES)} | --- | --- |", flush=True)
     for kind in dict.fromkeys(each.brokers for each in chosen):
-        async with CLUSTERS[kind]() as kafka:
+        async with cluster(kind) as kafka:
             for each in chosen:
                 if each.brokers == kind:
                     found = await measured(each, kafka)
                     seconds = [found.told[place] for place in PLACES]
                     late |= any(told is None or told > MAX_S for told in seconds)
-                    cells = [each.text, *map(shown, seconds), shown(found.back), found.sentence]
+                    cells = [
+                        each.__doc__.splitlines()[0],
+                        *map(shown, seconds),
+                        shown(found.back),
+                        found.sentence,
+                    ]
                     print(f"| {' | '.join(cells)} |", flush=True)
                     for line in found.looks:
                         print(f"    {line}", file=sys.stderr, flush=True)

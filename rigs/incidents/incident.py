@@ -1,16 +1,19 @@
-"""An incident: how it is seen, which alert it raises, and where the runbook has it."""
+"""An incident: how it is seen, which alert it raises, where the runbook has it, and how it is played."""
 
 import re
-from collections.abc import Awaitable, Callable, Mapping
-from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Mapping
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, ClassVar, Self
 
 from tsproxy.testing.client_options import ClientOptions
 from tsproxy.testing.kafka_cluster import KafkaCluster
 from tsproxy.testing.proxy import RunningProxy
 
-Step = Callable[[], Awaitable[None]]
+TOPIC = "incidents"
+UNSHARE = ("unshare", "--user", "--map-root-user", "--mount")
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,44 +39,104 @@ class Series:
         return value == self.ill
 
 
-@dataclass(slots=True)
-class Scene:
-    """A proxy before its brokers. `begin` returns when the incident has begun. `repair` does what the runbook
-    says, as far as that is no command of its page. `way_back` is a word of that command, `variables` are for
-    all of the page's commands."""
+class Wrapped(RunningProxy):
+    """A proxy with its own mounts and limits, which `script` makes before it starts."""
 
-    proxy: RunningProxy
-    clients: ClientOptions
-    begin: Step
-    repair: Step
-    topic: str = "orders"
-    java: bool = False
-    """Java's client connects as well."""
-    is_joined: bool = True
-    """New clients come all the time. Otherwise they end when the first one is served, and others stay."""
-    variables: dict[str, str] = field(default_factory=dict)
-    way_back: str = ""
+    def __init__(self, script: str, *arguments: Any, **named: Any) -> None:
+        super().__init__(*arguments, **named)
+        self._script = script
+
+    def _command(self) -> list[str]:
+        text = f'set -e\n{self._script}\nexec "$@"'
+        return [*UNSHARE, "bash", "-c", text, "-", *super()._command()]
 
 
-@dataclass(frozen=True, slots=True)
 class Incident:
-    """`says` is in the first sentence of the page and in a line of `/readyz?verbose`. `event` is the line of
-    the log, with what `facts` have of it. `section` is a heading of the runbook."""
+    """`async with` it, a proxy stands before these brokers, and all is well. `begin` returns when it has
+    begun. `repair` does what the runbook says, as far as that is no command of its page."""
 
-    name: str
-    text: str
-    says: str
-    event: str
-    series: Series
-    alert: str
-    section: str
-    scene: Callable[[KafkaCluster], AbstractAsyncContextManager[Scene]]
-    facts: Mapping[str, Any] = field(default_factory=dict)
-    brokers: str = "plain"
-    """Which cluster it needs: a key of `scenes.CLUSTERS`."""
+    name: ClassVar[str]
+    says: ClassVar[str]
+    """Is in the first sentence of the page, and in a line of `/readyz?verbose`."""
+    event: ClassVar[str]
+    """The line of the log, with what `facts` have of it."""
+    facts: ClassVar[Mapping[str, Any]] = {}
+    series: ClassVar[Series]
+    alert: ClassVar[str]
+    section: ClassVar[str]
+    """A heading of the runbook."""
+    way_back: ClassVar[str] = ""
+    """A word of the section's command that ends it."""
+    brokers: ClassVar[str] = "plain"
+    """The cluster that it needs: a key of `clusters.CLUSTERS`."""
+    java: ClassVar[bool] = False
+    """Java's client connects as well."""
+    is_joined: ClassVar[bool] = True
+    """New clients come all the time. Otherwise they end when the first one is served, and others stay."""
+    topic: ClassVar[str] = TOPIC
 
-    def is_in(self, line: Mapping[str, Any]) -> bool:
+    listener: str | None = None
+    """The proxy has a configuration file whose listener has this, too."""
+    script = ""
+    """Commands of a shell of its own, before the proxy starts. `{0.folder}` is its folder."""
+    bootstrap: str | None = None
+    decisions: Path | None = None
+    environment: Mapping[str, str] = {}
+    settings: Mapping[str, str] = {}
+    arguments: tuple[str, ...] = ()
+
+    def __init__(self, kafka: KafkaCluster) -> None:
+        self.kafka = kafka
+        self.variables: dict[str, str] = {}
+        """The variables of the commands of the section."""
+
+    async def __aenter__(self) -> Self:
+        async with AsyncExitStack() as stack:
+            self.folder = Path(stack.enter_context(TemporaryDirectory(prefix="tsproxy-incidents-")))
+            self.config = self.folder / "tsproxy.yaml"
+            await self.prepare()
+            self.proxy = await stack.enter_async_context(self._made())
+            stack.push_async_callback(self.end)
+            self.clients = self.options()
+            self._stack = stack.pop_all()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._stack.aclose()
+
+    def _made(self) -> RunningProxy:
+        more = {name: getattr(self, name) for name in ("decisions", "environment", "settings", "arguments")}
+        bootstrap = self.bootstrap or self.kafka.bootstrap_servers
+        if self.script:
+            return Wrapped(self.script.format(self), bootstrap, **more)
+        if self.listener is None:
+            return RunningProxy(bootstrap, **more)
+        brokers = "" if "brokers:" in self.listener else "brokers: { ports_from: 0 }, "
+        self.config.write_text(
+            f"upstream: {{ bootstrap_servers: [{bootstrap}] }}\n"
+            f"listeners: [{{ bind: '127.0.0.1:0', {brokers}{self.listener} }}]\n"
+        )
+        return RunningProxy(config=self.config, **more)
+
+    def options(self) -> ClientOptions:
+        """How clients connect."""
+        return replace(self.kafka.client_options(), bootstrap_servers=self.proxy.bootstrap_servers)
+
+    async def prepare(self) -> None:
+        """Before the proxy starts."""
+
+    async def begin(self) -> None:
+        raise NotImplementedError
+
+    async def repair(self) -> None:
+        """Nothing beside the command of the page, or it ends by itself."""
+
+    async def end(self) -> None:
+        """The brokers are as before, also if nobody repaired anything."""
+
+    @classmethod
+    def is_in(cls, line: Mapping[str, Any]) -> bool:
         """Whether this line of the log tells of it."""
-        return line["event"] == self.event and all(
-            re.search(str(value), str(line.get(key))) for key, value in self.facts.items()
+        return line["event"] == cls.event and all(
+            re.search(str(value), str(line.get(key))) for key, value in cls.facts.items()
         )

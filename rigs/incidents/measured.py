@@ -41,7 +41,7 @@ async def headline(proxy):
 async def measured(incident, kafka, *, comes_back=True):
     """Provoke the incident and look, then follow the runbook back."""
     loop = asyncio.get_running_loop()
-    async with incident.scene(kafka) as scene, connecting(scene):
+    async with incident(kafka) as scene, connecting(scene):
         proxy, found = scene.proxy, Seconds()
         await until(partial(_is_well, incident, proxy), "the metric is well")
         before, lines = await series(proxy), len(proxy.log)

@@ -1,37 +1,38 @@
 """Each incident is told by the page, by `/readyz?verbose`, by the log and by a metric, and is over again."""
 
 from contextlib import suppress
-from dataclasses import replace
-from functools import partial
 
 import pytest
 import pytest_asyncio
 from aiokafka.errors import TopicAlreadyExistsError
 
-from rigs.incidents import scenes
-from rigs.incidents.catalogue import INCIDENTS
+from rigs.incidents.catalogue import INCIDENTS, Expired, File, missing
+from rigs.incidents.clusters import cluster
+from rigs.incidents.incident import TOPIC
 from rigs.incidents.measured import measured
 from rigs.incidents.runbook import RUNS_ITS_COMMANDS, sections
 
 pytestmark = RUNS_ITS_COMMANDS
 
-QUICK = {
-    "file": scenes.refused_file,
-    "expired": partial(scenes.expired_certificate, java=False, left_s=6),
-}
+
+class ExpiresSoon(Expired):
+    java, left_s = False, 6
+
+
+QUICK = [File, ExpiresSoon]
 """Incidents that cost a few seconds, with the broker that all tests share."""
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def shared(kafka_440):
     with suppress(TopicAlreadyExistsError):
-        await kafka_440.create_topic(scenes.TOPIC)
+        await kafka_440.create_topic(TOPIC)
     return kafka_440
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def cluster(request):
-    async with scenes.CLUSTERS[request.param]() as kafka:
+async def kafka(request):
+    async with cluster(request.param) as kafka:
         yield kafka
 
 
@@ -42,10 +43,9 @@ async def is_told(incident, kafka):
 
 
 @pytest.mark.broker
-@pytest.mark.parametrize("name", QUICK)
+@pytest.mark.parametrize("incident", QUICK)
 @pytest.mark.asyncio(loop_scope="module")
-async def test_an_incident_is_told_and_is_over_when_it_is_repaired(shared, name):
-    incident = replace(INCIDENTS[name], scene=QUICK[name])
+async def test_an_incident_is_told_and_is_over_when_it_is_repaired(shared, incident):
     await is_told(incident, shared)
 
 
@@ -53,16 +53,16 @@ async def test_an_incident_is_told_and_is_over_when_it_is_repaired(shared, name)
 @pytest.mark.full_only("takes a quarter of an hour; two of them are in the test before")
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize(
-    ("cluster", "incident"),
+    ("kafka", "incident"),
     [(each.brokers, each) for each in INCIDENTS.values()],
     ids=list(INCIDENTS),
-    indirect=["cluster"],
+    indirect=["kafka"],
 )
 @pytest.mark.asyncio(loop_scope="module")
-async def test_every_incident_is_told_and_is_over_when_it_is_repaired(cluster, incident):
-    if lacks := scenes.missing(incident):
+async def test_every_incident_is_told_and_is_over_when_it_is_repaired(kafka, incident):
+    if lacks := missing(incident):
         pytest.skip(f"needs {lacks}")
-    await is_told(incident, cluster)
+    await is_told(incident, kafka)
 
 
 @pytest.mark.parametrize("incident", INCIDENTS.values(), ids=list(INCIDENTS))

@@ -15,8 +15,9 @@ from aiokafka.errors import InvalidTimestampError
 from confluent_kafka.admin import AclOperation
 
 from rigs.incidents.catalogue import INCIDENTS
+from rigs.incidents.clusters import cluster
+from rigs.incidents.incident import TOPIC
 from rigs.incidents.runbook import RUNS_ITS_COMMANDS, follow_back, looked, sections
-from rigs.incidents.scenes import TOPIC, options, three
 from tests.e2e import test_fresh_limits, test_own_login
 from tests.e2e.reported import report_on
 from tests.e2e.test_without_describe import OWN_LOGIN, USERS
@@ -49,9 +50,9 @@ def known(proxy, kafka, **more):
 @pytest.mark.full_only("three brokers of its own; test_incidents.py follows other symptoms")
 async def test_the_slow_broker_stands_out_until_it_is_repaired():
     async with (
-        three() as kafka,
+        cluster("three") as kafka,
         RunningProxy(kafka.bootstrap_servers) as proxy,
-        AIOKafkaProducer(**options(proxy, kafka).aiokafka(), acks=1) as producer,
+        AIOKafkaProducer(bootstrap_servers=proxy.bootstrap_servers, acks=1) as producer,
     ):
         variables, ill_pid = known(proxy, kafka), kafka.node(2).pid
         await producer.partitions_for(TOPIC)

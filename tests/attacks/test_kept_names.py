@@ -29,7 +29,7 @@ from tests.full_only import IS_FULL
 from tests.kit.client import connect
 from tests.proxy.test_proxy_protocol import tcp6
 from tests.session.messages import produce, request
-from tests.wire.batches import batch
+from tests.wire.batches import batch, unsigned
 from tsproxy.clock import Clock
 from tsproxy.model.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from tsproxy.wire import k00_produce
@@ -104,14 +104,14 @@ def frames_that_are_only_relayed():
             13, 3, _string("group") + _array(instances, of=lambda name: _string("m") + _string(name))
         )
         yield request(
-            65, 0, _varint(some + 1) + b"".join(_compact(each.encode()) for each in transactions) + b"\0"
+            65, 0, unsigned(some + 1) + b"".join(_compact(each.encode()) for each in transactions) + b"\0"
         )
         yield request(3, 4, _array(topics) + b"\0")
         fetched = b"".join(
             each + b"\2" + struct.pack(">iiqiqi", 0, -1, 0, -1, -1, 1) + b"\0\0" for each in ids
         )
         settings = struct.pack(">iiiibii", -1, 0, 0, 1 << 20, 0, 0, -1)
-        yield request(1, 13, settings + _varint(some + 1) + fetched + b"\1\1\0")
+        yield request(1, 13, settings + unsigned(some + 1) + fetched + b"\1\1\0")
         asked = ProduceRequest(
             transactional_id=None,
             acks=-1,
@@ -145,14 +145,7 @@ async def ask_admin_port(address):
 
 
 def _compact(text):
-    return _varint(len(text) + 1) + text
-
-
-def _varint(number):
-    out = b""
-    while number > 127:
-        out, number = out + bytes([number & 127 | 128]), number >> 7
-    return out + bytes([number])
+    return unsigned(len(text) + 1) + text
 
 
 async def test_names_of_clients_leave_little_memory_and_nobody_keeps_them_whole(kafka_440, tmp_path):

@@ -6,22 +6,21 @@ broker's name for the client: that of the topic which took it.
 
 import asyncio
 import base64
-import hashlib
 import struct
 import time
 from dataclasses import replace
 
 from confluent_kafka.admin import AclOperation
 
-from tests.kit.admin import grant, internal, right
-from tests.kit.client import HASHES, RawClient, connect
+from tests.kit.admin import grant, right
+from tests.kit.client import RawClient
 from tests.session.conversation import PEER, Session, view_of
-from tests.session.messages import produce, request
-from tests.wire.batches import batch, unsigned
+from tests.session.messages import produce
+from tests.wire.batches import batch
 from tsproxy.session.effects import CloseSession, Emit, SendToBroker
 from tsproxy.wire import k00_produce
 
-CREATE_DELEGATION_TOKEN, ALTER_SCRAM = 38, 51
+CREATE_DELEGATION_TOKEN = 38
 
 
 class ClosedError(Exception):
@@ -102,20 +101,6 @@ async def allow(kafka, writers):
     await grant(kafka, *rights)
 
 
-async def add_scram_user(kafka, name, password, mechanism="SCRAM-SHA-256"):
-    """A user whose name the storage tool's arguments could not hold."""
-    salt = b"0123456789abcdef"
-    salted = hashlib.pbkdf2_hmac(HASHES[mechanism], password.encode(), salt, 4096)
-    number = {"SCRAM-SHA-256": 1, "SCRAM-SHA-512": 2}[mechanism]
-    body = b"\x01\x02" + _compact(name.encode()) + struct.pack(">bi", number, 4096)
-    body += _compact(salt) + _compact(salted) + b"\x00\x00"
-    admin = await connect(internal(kafka))
-    answer = await admin.frame(request(ALTER_SCRAM, 0, body))
-    admin.close()
-    no_error = struct.pack(">ibi", 1, 0, 0) + b"\x02" + _compact(name.encode()) + b"\x00\x00"
-    assert answer.startswith(no_error), answer
-
-
 async def delegation_token(client):
     """(id, hmac as a password) of a token for the user whose connection this is (KIP-48)."""
     answer = await client.ask(CREATE_DELEGATION_TOKEN, 1, struct.pack(">iq", 0, 3_600_000))
@@ -130,7 +115,3 @@ async def delegation_token(client):
     at += 2 + length
     (length,) = struct.unpack_from(">i", answer, at)
     return token_id, base64.b64encode(answer[at + 4 : at + 4 + length]).decode()
-
-
-def _compact(data):
-    return unsigned(len(data) + 1) + data

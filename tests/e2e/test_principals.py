@@ -11,18 +11,18 @@ import time
 
 import pytest
 import pytest_asyncio
+from confluent_kafka.admin import ScramMechanism
 
 from tests.attacks.kept import MARK, kept_by_path, proxy_in_this_process, too_much
 from tests.e2e.principals import (
     ClosedError,
     Watched,
-    add_scram_user,
     allow,
     delegation_token,
     names,
 )
 from tests.e2e.test_policy import EXAMPLES
-from tests.kit.admin import AUTHORIZER
+from tests.kit.admin import AUTHORIZER, set_password
 from tests.kit.client import ScramFirst, connect, plain, produced, scram, unsecured_token
 from tests.proxy.running import file_for
 from tests.proxy.world import until
@@ -69,7 +69,7 @@ async def kafka(request):
         request.param, security="SASL_PLAINTEXT", users=USERS, properties=PROPERTIES
     ) as it:
         await allow(it, TOPICS)
-        await add_scram_user(it, ODD, ODD_PASSWORD)
+        await set_password(it, ODD, ODD_PASSWORD, ScramMechanism.SCRAM_SHA_256)
         await until(lambda: names(it, TOPICS, "SCRAM-SHA-256", odd()), "brokers know the newest user")
         yield it
 
