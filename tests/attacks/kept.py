@@ -23,6 +23,7 @@ from tsproxy.decisions import ledger
 from tsproxy.model.addresses import Address
 from tsproxy.model.bounded import Bounded
 from tsproxy.proxy.brokers import wanted
+from tsproxy.proxy.decision_log import files
 from tsproxy.proxy.pipe import buffers
 from tsproxy.proxy.server import Proxy
 from tsproxy.session import trust
@@ -37,6 +38,7 @@ OWNERS = {
     "Ledger": ledger.KEYS.most_bytes,
     "Wanted": wanted.WANTED.containers * wanted.WANTED.most_bytes,
     "Buffers": buffers.SPARE.most_bytes,
+    "DecisionFiles": files.QUEUE.most_bytes,
     "Trust": trust.KEPT.most_bytes + trust.TRUSTED.most_bytes,
     "Relay": 1 << 20,
     "AdminConnection": 1 << 20,
