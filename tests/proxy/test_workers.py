@@ -13,6 +13,7 @@ import pytest
 from aiokafka import AIOKafkaProducer
 from aiokafka.errors import InvalidTimestampError
 from confluent_kafka import Producer
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 
 from tests.full_only import variations
 from tests.kit.topics import values_of
@@ -32,7 +33,8 @@ from tests.proxy.running import (
 )
 from tests.proxy.world import until
 from tsproxy.clock import Clock
-from tsproxy.proxy.admin.report import NOTHING
+from tsproxy.proxy.admin.report import NOTHING, Report
+from tsproxy.proxy.metrics.totals import families_now, rows
 from tsproxy.proxy.workers.channel import Channel
 from tsproxy.proxy.workers.member import Member
 from tsproxy.testing.ports import free_ports
@@ -330,6 +332,17 @@ async def test_a_worker_counts_as_reloaded_when_it_has_obeyed_and_not_when_it_is
         await worker.close()
         await heard
         await member._channel.close()
+
+
+async def test_a_count_that_a_report_lacks_stays_as_it_was():
+    """A worker without a free descriptor cannot read its own CPU time: the sum of all workers fell."""
+    member = Member(1, None, Clock(), lambda _: None, asyncio.Lock())
+    counter, gauge = CounterMetricFamily("cpu", "", 7), GaugeMetricFamily("fds", "", 3)
+    for families in ([counter, gauge], []):
+        report = Report((), families_now(families)).as_line()
+        member._receive({"event": "report", "report": report})
+    assert rows(member.known.families, "cpu_total") == [({}, 7)]
+    assert rows(member.known.families, "fds") == []
 
 
 async def _hear_all(member):

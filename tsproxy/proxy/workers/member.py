@@ -279,7 +279,8 @@ class Member:
             case "ready":
                 self._latest = replace(self._latest, not_ready=tuple(line["not_ready"]))
             case "report":
-                self._latest = Report.of_line(line["report"])
+                kept, new = self._latest.remains().families, Report.of_line(line["report"])
+                self._latest = replace(new, families={**kept, **new.families})  # it may lack a descriptor
         answer = self._answers.get(line.get("id", 0))
         if answer is not None and not answer.done():
             answer.set_result(line)
