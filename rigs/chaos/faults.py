@@ -186,8 +186,8 @@ async def exhaust_memory(world, chance):
 
 
 FAULTS = {
-    each.__name__: each
-    for each in (
+    fault.__name__: fault
+    for fault in (
         kill_worker,
         kill_supervisor,
         kill_proxy,
@@ -250,7 +250,7 @@ def possible(world):
 def drawn(chance, names):
     """One fault, or two at once."""
     chosen = chance.sample(names, min(len(names), chance.choice([1, 1, 2])))
-    if any(len(each.intersection(chosen)) == 2 for each in (OF_BROKERS, OF_DISKS)):
+    if any(len(kind.intersection(chosen)) == 2 for kind in (OF_BROKERS, OF_DISKS)):
         return chosen[:1]
     return chosen
 

@@ -87,10 +87,10 @@ async def live(world, topic, happen, attackers=0, seed=0, cast=clients, attacks=
         await asyncio.gather(*tasks)
     lines = await asyncio.to_thread(read_decisions, await world.decisions_of(topic))
     log = await read_log(world.kafka, topic)
-    told = [client.told for client in running]
+    answers = [client.told for client in running]
     leaked = await asyncio.to_thread(world.leaked)
     counts_are_exact = all(KEEP_CONNECTIONS.issuperset(one.faults) for one in rounds)
-    verdict = judge(told, log, lines, topic, counts_are_exact=counts_are_exact)
+    verdict = judge(answers, log, lines, topic, counts_are_exact=counts_are_exact)
     verdict.add("leaked", len(leaked), leaked[:1])
     for one in totals:
         verdict.add("fallen", len(one.fallen), one.fallen[:1])
@@ -100,15 +100,18 @@ async def live(world, topic, happen, attackers=0, seed=0, cast=clients, attacks=
         topic,
         rounds,
         verdict,
-        acknowledged=sum(len(each.acknowledged) for each in told),
+        acknowledged=sum(len(client.acknowledged) for client in answers),
         stored=sum(map(len, log.by_value.values())),
         consumed=consumer.read,
         sent_again=sum(
-            log.in_more_epochs(value) for each in told if not each.transactions for value in each.sent
+            log.in_more_epochs(value)
+            for client in answers
+            if not client.transactions
+            for value in client.sent
         )
         - verdict.doubled_clean,
-        failed={each.client: dict(Counter(each.failed.values())) for each in told if each.failed},
-        given_up={each.client: len(each.given_up) for each in told if each.given_up},
+        failed={client.client: dict(Counter(client.failed.values())) for client in answers if client.failed},
+        given_up={client.client: len(client.given_up) for client in answers if client.given_up},
         attacks=dict(hostile.tried),
     )
 

@@ -91,9 +91,9 @@ async def test_a_leak_of_the_workers_is_found_in_a_real_run_and_nothing_is_lost(
         happen = soaked(world, 30, 2026, samples, reload_s=5, restart_s=12)
         life = await live(world, "soak", happen, attackers=1, attacks=ATTACKS)
         events = world.proxies[0].events()
-    found = leaks(growth(samples))
-    assert {"worker 1 own MiB", "worker 2 own MiB", ALL} <= found.keys()
-    assert not {"supervisor descriptors", "tasks"} & found.keys()
+    leaking = leaks(growth(samples))
+    assert {"worker 1 own MiB", "worker 2 own MiB", ALL} <= leaking.keys()
+    assert not {"supervisor descriptors", "tasks"} & leaking.keys()
     assert life.is_clean, life.as_line()
     assert life.consumed
     assert "config_reloaded" in events

@@ -15,21 +15,21 @@ async def main(names):
     late = False
     print(f"| incident | {' | '.join(PLACES)} | gone after | the first sentence |")
     print(f"| --- | {' | '.join('---' for _ in PLACES)} | --- | --- |", flush=True)
-    for kind in dict.fromkeys(each.brokers for each in chosen):
+    for kind in dict.fromkeys(incident.brokers for incident in chosen):
         async with cluster(kind) as kafka:
-            for each in chosen:
-                if each.brokers == kind:
-                    found = await measured(each, kafka)
-                    seconds = [found.told[place] for place in PLACES]
-                    late |= any(told is None or told > MAX_S for told in seconds)
+            for incident in chosen:
+                if incident.brokers == kind:
+                    result = await measured(incident, kafka)
+                    seconds = [result.told[place] for place in PLACES]
+                    late |= any(wait_s is None or wait_s > MAX_S for wait_s in seconds)
                     cells = [
-                        each.__doc__.splitlines()[0],
+                        incident.__doc__.splitlines()[0],
                         *map(shown, seconds),
-                        shown(found.back),
-                        found.sentence,
+                        shown(result.back),
+                        result.sentence,
                     ]
                     print(f"| {' | '.join(cells)} |", flush=True)
-                    for line in found.looks:
+                    for line in result.looks:
                         print(f"    {line}", file=sys.stderr, flush=True)
     return int(late)
 

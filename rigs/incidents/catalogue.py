@@ -155,9 +155,9 @@ class Trust(Incident):
 
     async def prepare(self):
         self.authority = CertificateAuthority(self.folder)
-        self.own = self.authority.issue("proxy")
-        self.listener = f"tls: {{ certificate: {self.own.certificate}, key: {self.own.key} }}"
-        self.variables["CERTIFICATE"] = str(self.own.certificate)
+        self.identity = self.authority.issue("proxy")
+        self.listener = f"tls: {{ certificate: {self.identity.certificate}, key: {self.identity.key} }}"
+        self.variables["CERTIFICATE"] = str(self.identity.certificate)
 
     def options(self):
         return ClientOptions(self.proxy.bootstrap_servers, "SSL", self.authority.certificate)
@@ -165,8 +165,8 @@ class Trust(Incident):
     async def begin(self):
         (self.folder / "other").mkdir()
         other = CertificateAuthority(self.folder / "other", "another authority").issue("proxy")
-        shutil.copy(other.certificate, self.own.certificate)
-        shutil.copy(other.key, self.own.key)
+        shutil.copy(other.certificate, self.identity.certificate)
+        shutil.copy(other.key, self.identity.key)
 
     async def repair(self):
         self.authority.issue("proxy")
@@ -272,13 +272,13 @@ class Password(Incident):
     brokers = "with_logins"
 
     async def prepare(self):
-        own = {"mechanism": SCRAM, "username": "proxy", "password": "own"}
-        self.settings = {f"upstream.admin.sasl.{key}": value for key, value in own.items()}
+        login = {"mechanism": SCRAM, "username": "proxy", "password": "own"}
+        self.settings = {f"upstream.admin.sasl.{key}": value for key, value in login.items()}
         self.variables |= {"CLIENT_USER": "app", "CLIENT_PASSWORD": "right"}
 
     def options(self):
-        own = self.kafka.client_options("app", SCRAM)
-        return replace(own, bootstrap_servers=self.proxy.bootstrap_servers)
+        direct = self.kafka.client_options("app", SCRAM)
+        return replace(direct, bootstrap_servers=self.proxy.bootstrap_servers)
 
     async def begin(self):
         await set_password(self.kafka, "app", "changed")

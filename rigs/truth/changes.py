@@ -52,7 +52,9 @@ async def is_fenced(kafka, name):
 
 def changes(meanwhile, code, how=REJECTED, *, has_transaction=False, **others):
     """The row of a change, after which records end so. The topic's name is the transactional id as well."""
-    said = {client: {(ACCEPTED, 0), (how, each)} for client, each in {"*": code, **others}.items()}
+    said = {
+        client: {(ACCEPTED, 0), (how, error_code)} for client, error_code in {"*": code, **others}.items()
+    }
     return Row(said, count=1 + RECORDS, meanwhile=meanwhile, has_transaction=has_transaction)
 
 
@@ -73,14 +75,14 @@ async def without_answer(kafka, proxy, options):
 
     Returns what the client is told: of the first record, and of the others.
     """
-    line, told, size = 'tsproxy_bytes_total{direction="from_client"}', [], 300
+    line, answers, size = 'tsproxy_bytes_total{direction="from_client"}', [], 300
     properties = {"client.id": "librdkafka", "linger.ms": 100, "message.timeout.ms": 10_000}
     producer = Producer(options.librdkafka() | properties)
 
     def send(count):
         for _ in range(count):
             producer.produce(
-                UNHEARD, b"x" * size, partition=0, on_delivery=lambda error, _: told.append(error is None)
+                UNHEARD, b"x" * size, partition=0, on_delivery=lambda error, _: answers.append(error is None)
             )
 
     send(1)
@@ -99,4 +101,4 @@ async def without_answer(kafka, proxy, options):
     finally:
         os.kill(broker, signal.SIGCONT)
     assert await asyncio.to_thread(producer.flush, PATIENCE_S) == 0
-    return Counter(told)
+    return Counter(answers)

@@ -33,12 +33,11 @@ async def test_a_hidden_old_record_is_rejected_by_proxy_or_broker_and_never_stor
     await kafka_440.create_topic(topic, config={"message.timestamp.before.max.ms": str(DAY_MS)})
     good, hidden = TRUSTED_AFTER + ONE_READ_OF, 20
     async with proxy_of("Compressed batches", kafka_440, tmp_path) as proxy:
-        client = await connect(proxy.bootstrap_servers)
-        for _ in range(good):
-            assert (await sent(client, topic, 0, 1)).error_code == ErrorCode.NONE
-        rejected = [await sent(client, topic, 0, -3 * DAY_MS, 1) for _ in range(hidden)]
-        last = await sent(client, topic, 0)
-        client.close()
+        async with await connect(proxy.bootstrap_servers) as client:
+            for _ in range(good):
+                assert (await sent(client, topic, 0, 1)).error_code == ErrorCode.NONE
+            rejected = [await sent(client, topic, 0, -3 * DAY_MS, 1) for _ in range(hidden)]
+            last = await sent(client, topic, 0)
         counted = (await series(proxy))['tsproxy_records_unread_total{listener="default"}']
 
     for answered in rejected:

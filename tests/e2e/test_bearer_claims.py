@@ -100,12 +100,13 @@ async def test_the_configured_claim_is_the_one_of_rules_and_log(kafka):
         "upstream.bearer_claim": "client_id",
         "policy.limits_from": "config",
     }
-    async with RunningProxy(kafka.bootstrap_servers, settings=settings) as proxy:
-        client = await connect(proxy.bootstrap_servers)
+    async with (
+        RunningProxy(kafka.bootstrap_servers, settings=settings) as proxy,
+        await connect(proxy.bootstrap_servers) as client,
+    ):
         assert (await client.handshake("OAUTHBEARER"))[0] == 0
         assert (await client.authenticate(said(signed(OWN))))[0] == 0
         assert await produced(client, "mallory", time.time_ns() // 1_000_000) == 0
-        client.close()
     assert {line["principal"] for line in proxy.decisions() if line["event"] == "counters"} == {
         "User:mallory"
     }

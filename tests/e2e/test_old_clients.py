@@ -41,9 +41,8 @@ def offers_in(answer):
 
 async def test_a_client_that_asks_for_no_versions_is_served(proxy):
     """As before Kafka 0.10: Metadata v0 comes first, and says where the broker is: at the proxy."""
-    client = await connect(proxy.bootstrap_servers)
-    answer = await client.ask(METADATA, 0, NO_TOPICS)
-    client.close()
+    async with await connect(proxy.bootstrap_servers) as client:
+        answer = await client.ask(METADATA, 0, NO_TOPICS)
     count, node_id, size = struct.unpack_from(">iih", answer)
     (port,) = struct.unpack_from(">i", answer, 10 + size)
     assert (count, node_id, answer[10 : 10 + size]) == (1, 1, b"127.0.0.1")
@@ -52,27 +51,25 @@ async def test_a_client_that_asks_for_no_versions_is_served(proxy):
 
 async def test_versions_are_found_from_the_top_down(kafka, proxy):
     """Each answer names the newest that would be taken; in the end the broker's own is reached."""
-    client = await connect(proxy.bootstrap_servers)
-    bodies = {99: b"", 5: SOFTWARE + KIP_1242 + b"\x00", 4: SOFTWARE + b"\x00"}
-    tried = [99, 5] if kafka.version.startswith("4.4") else [99, 5, 4]
-    for version, newest in itertools.pairwise(tried):
-        error_code, offers = offers_in(await client.ask(API_VERSIONS, version, bodies[version]))
-        assert (error_code, offers) == (UNSUPPORTED_VERSION, {API_VERSIONS: (0, newest)})
-    answer = await client.ask(API_VERSIONS, tried[-1], bodies[tried[-1]])
-    client.close()
+    async with await connect(proxy.bootstrap_servers) as client:
+        bodies = {99: b"", 5: SOFTWARE + KIP_1242 + b"\x00", 4: SOFTWARE + b"\x00"}
+        tried = [99, 5] if kafka.version.startswith("4.4") else [99, 5, 4]
+        for version, newest in itertools.pairwise(tried):
+            error_code, offers = offers_in(await client.ask(API_VERSIONS, version, bodies[version]))
+            assert (error_code, offers) == (UNSUPPORTED_VERSION, {API_VERSIONS: (0, newest)})
+        answer = await client.ask(API_VERSIONS, tried[-1], bodies[tried[-1]])
     assert answer[:2] == b"\x00\x00"
 
 
 async def test_requests_that_come_before_the_broker_is_connected_are_answered_in_order(proxy):
     """Three at once, with the first byte that the connection carries."""
-    client = await connect(proxy.bootstrap_servers)
-    hurried = [
-        request(API_VERSIONS, 0, correlation_id=1),
-        request(METADATA, 1, NO_TOPICS, correlation_id=2),
-        request(API_VERSIONS, 0, correlation_id=3),
-    ]
-    answers = [await client.frame(b"".join(hurried)), await client.frame(b""), await client.frame(b"")]
-    client.close()
+    async with await connect(proxy.bootstrap_servers) as client:
+        hurried = [
+            request(API_VERSIONS, 0, correlation_id=1),
+            request(METADATA, 1, NO_TOPICS, correlation_id=2),
+            request(API_VERSIONS, 0, correlation_id=3),
+        ]
+        answers = [await client.frame(b"".join(hurried)), await client.frame(b""), await client.frame(b"")]
     assert [struct.unpack_from(">i", answer)[0] for answer in answers] == [1, 2, 3]
 
 
@@ -80,9 +77,8 @@ async def test_the_oldest_produce_is_offered_as_the_broker_offers_it(kafka, prox
     """KAFKA-18659: older librdkafka compresses nothing where 0 is not in the range."""
     lowest = set()
     for servers in (kafka.bootstrap_servers, proxy.bootstrap_servers):
-        client = await connect(servers)
-        _, offers = offers_in(await client.ask(API_VERSIONS))
-        client.close()
+        async with await connect(servers) as client:
+            _, offers = offers_in(await client.ask(API_VERSIONS))
         lowest.add(offers[PRODUCE][0])
     assert lowest == {0}
 
@@ -92,11 +88,10 @@ async def test_a_client_whose_versions_kafka_4_does_not_take_is_named_before_and
 ):
     """KIP-896. A client that uses newer versions beside it is not named."""
     await kafka.create_topic(topic)
-    client = await connect(f"127.0.0.1:{proxy.facts['brokers']['default']['1']}")
-    old = produce({topic: {0: write_message(Message(0, 0))}}, version=0, client_id="oura")
-    with pytest.raises(IncompleteReadError) if kafka.version.startswith("4") else nullcontext():
-        await client.frame(old)
-    client.close()
+    async with await connect(f"127.0.0.1:{proxy.facts['brokers']['default']['1']}") as client:
+        old = produce({topic: {0: write_message(Message(0, 0))}}, version=0, client_id="oura")
+        with pytest.raises(IncompleteReadError) if kafka.version.startswith("4") else nullcontext():
+            await client.frame(old)
     _, top = await page(proxy.admin_address, "/decisions/top")
     assert json.loads(top)["refused_by_kafka_4"] == [
         {

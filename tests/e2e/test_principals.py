@@ -381,12 +381,11 @@ async def test_a_rule_for_one_principal_is_for_nobody_else(kafka, token, tmp_pat
     )
     async with RunningProxy(config=file) as proxy:
         for mechanism, exchange, expected in logins:
-            client = await connect(proxy.bootstrap_servers)
-            assert (await client.handshake(mechanism))[0] == 0
-            assert (await client.authenticate(exchange))[0] == 0
-            topic = "admin" if expected == 0 else "mallory"
-            assert await produced(client, topic, time.time_ns() // 1_000_000 - TEN_DAYS_MS) == expected
-            client.close()
+            async with await connect(proxy.bootstrap_servers) as client:
+                assert (await client.handshake(mechanism))[0] == 0
+                assert (await client.authenticate(exchange))[0] == 0
+                topic = "admin" if expected == 0 else "mallory"
+                assert await produced(client, topic, time.time_ns() // 1_000_000 - TEN_DAYS_MS) == expected
     fates = {
         (line.get("rule"), line.get("principal"), line["verdict"])
         for line in proxy.decisions()
@@ -401,8 +400,6 @@ async def test_the_documents_allowance_by_name_is_not_nobodys(kafka_440, topic, 
     await kafka_440.create_topic(topic)
     policy = EXAMPLES["Clients without a principal"].replace('"orders"', topic)
     file = file_for(kafka_440, tmp_path, more=policy)
-    async with RunningProxy(config=file) as proxy:
-        client = await connect(proxy.bootstrap_servers)
+    async with RunningProxy(config=file) as proxy, await connect(proxy.bootstrap_servers) as client:
         assert await produced(client, topic, time.time_ns() // 1_000_000 - 2 * 86_400_000) == 32
-        client.close()
     assert {line["rule"] for line in proxy.decisions() if line["event"] == "decision"} == {"everybody"}

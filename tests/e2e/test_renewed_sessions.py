@@ -106,9 +106,7 @@ async def test_sessions_are_renewed_while_requests_are_under_way():
 
 
 async def token_of_alice(proxy):
-    client = await connect(proxy.bootstrap_servers)
-    assert (await client.handshake(SCRAM))[0] == 0
-    assert (await client.authenticate(scram(SCRAM, "alice", USERS["alice"])))[0] == 0
-    made = await delegation_token(client)
-    client.close()
-    return made
+    async with await connect(proxy.bootstrap_servers) as client:
+        assert (await client.handshake(SCRAM))[0] == 0
+        assert (await client.authenticate(scram(SCRAM, "alice", USERS["alice"])))[0] == 0
+        return await delegation_token(client)

@@ -156,11 +156,10 @@ async def is_accepted_and_judged_by_name(proxy, mechanism):
 
 async def passes_as_raw_tokens(proxy, mechanism):
     """Handshake v0: tokens without a header, as clients before Kafka 1.0 send them."""
-    client = await connect(proxy.bootstrap_servers)
-    assert (await client.handshake(mechanism, version=0))[0] == 0
-    await client.authenticate_raw(exchange_of(mechanism))
-    assert await client.is_served()
-    client.close()
+    async with await connect(proxy.bootstrap_servers) as client:
+        assert (await client.handshake(mechanism, version=0))[0] == 0
+        await client.authenticate_raw(exchange_of(mechanism))
+        assert await client.is_served()
 
 
 def told_of(proxy, port):
@@ -208,10 +207,9 @@ async def is_told_the_mechanisms_there_are(proxy, version):
 
 
 async def nothing_is_served_before_authentication(proxy):
-    client = await connect(proxy.bootstrap_servers)
-    with pytest.raises(asyncio.IncompleteReadError):
-        await client.ask(METADATA, 1, bytes(4))
-    client.close()
+    async with await connect(proxy.bootstrap_servers) as client:
+        with pytest.raises(asyncio.IncompleteReadError):
+            await client.ask(METADATA, 1, bytes(4))
 
 
 async def are_counted(proxy, series, expected):
@@ -238,24 +236,22 @@ async def test_a_renewal_that_fails_is_told_and_one_that_works_is_not(proxy):
 
 
 async def test_a_bearer_that_goes_without_asking_for_the_error_is_told(proxy):
-    client = await connect(proxy.bootstrap_servers)
-    assert (await client.handshake("OAUTHBEARER"))[0] == 0
+    async with await connect(proxy.bootstrap_servers) as client:
+        assert (await client.handshake("OAUTHBEARER"))[0] == 0
 
-    async def gives_up():
-        yield b"n,,\x01auth=Bearer " + unsecured_token("alice", lasts_s=-60) + b"\x01\x01"
+        async def gives_up():
+            yield b"n,,\x01auth=Bearer " + unsecured_token("alice", lasts_s=-60) + b"\x01\x01"
 
-    assert (await client.authenticate(gives_up()))[0] == 0  # RFC 7628: a text says why, and no error code
-    client.close()
+        assert (await client.authenticate(gives_up()))[0] == 0  # RFC 7628: a text says why, and no error code
     await is_told(proxy, client, "OAUTHBEARER", "the broker rejected the token")
 
 
 async def test_a_storm_of_failed_logins_is_counted_whole_and_told_in_part(proxy):
     """Ten lines for an address, as of all that clients do."""
     for _ in range(15):
-        client = await connect(proxy.bootstrap_servers)
-        assert (await client.handshake("NONE"))[0] == 33
-        assert await client.is_closed()
-        client.close()
+        async with await connect(proxy.bootstrap_servers) as client:
+            assert (await client.handshake("NONE"))[0] == 33
+            assert await client.is_closed()
     await are_counted(proxy, "tsproxy_sasl_failures", {"other": 15.0})
     assert 10 <= len([line for line in proxy.log if line["event"] == "sasl_failed"]) < 15
 

@@ -21,7 +21,7 @@ async def records_of(kafka, *topics, isolation_level="read_uncommitted"):
         records = []
         async with asyncio.timeout(PATIENCE_S):
             # An offset may be taken by something that is no record; positions tell, counts do not.
-            while any([await consumer.position(each) < end for each, end in ends.items()]):
+            while any([await consumer.position(partition) < end for partition, end in ends.items()]):
                 for some in (await consumer.getmany(timeout_ms=300)).values():
                     records += some
     return records
