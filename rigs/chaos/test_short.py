@@ -2,7 +2,6 @@
 
 import pytest
 
-from rigs.chaos.attackers import WORKERS
 from rigs.chaos.rounds import live, rounds_of
 from rigs.chaos.world import World
 from rigs.truth.books import Books, lines_of, report_of
@@ -19,7 +18,7 @@ both proxies are restarted, one after the other."""
 async def test_processes_are_killed_while_others_attack_and_the_report_names_them_and_no_other(
     spark, tmp_path
 ):
-    """A process that is killed loses its counts since its last heartbeat."""
+    """A killed process loses its counts since its last heartbeat. Before its first line, no report knows it."""
     began_ms = Clock().now_ms()
     async with World(tmp_path) as world:
         life = await live(world, "short", rounds_of(world, SEEDS, FAULTS), attackers=1)
@@ -35,7 +34,7 @@ async def test_processes_are_killed_while_others_attack_and_the_report_names_the
     killed = {line["boot"] for line in lines} - stopped
     log = report["log"]
     assert {boot["boot"] for boot in log["silent"]} == killed
-    assert len(killed) >= WORKERS + 1
+    assert killed
     assert (log["state"], log["lost_lines"], log["lines_unusable"]) == ("incomplete", 0, 0)
     counters = [line for line in lines if line["event"] == "counters"]
     Books({}, {}, counters, report).says_the_same(life.topic)
