@@ -39,16 +39,12 @@ async def rights(config: Config, connection: AdminConnection) -> Rights:
     visible = sorted((await connection.cluster(with_topics=True)).topics)
     sees_all = await connection.may_describe(ANY_TOPIC)
     named = _named(config)
+    described = await connection.describe(visible or [TOPIC_PROBED])
     of_named = None
     with suppress(RejectedError):  # before Kafka 3.1
-        of_named = await topic_rights(connection, [*named.values()]) if named else []
-    return Rights(
-        visible,
-        sees_all,
-        await connection.describe(visible or [TOPIC_PROBED]),
-        named,
-        None if of_named is None else {each.topic: each for each in of_named},
-    )
+        answers = await topic_rights(connection, [*named.values()]) if named else []
+        of_named = {answer.topic: answer for answer in answers}
+    return Rights(visible, sees_all, described, named, of_named)
 
 
 def _named(config: Config) -> Mapping[str, str]:

@@ -4,14 +4,15 @@ policy."""
 import asyncio
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import cache
 from itertools import chain, islice
 from typing import Final
 
 from tsproxy.cluster.admin_connection import AdminConnection, ConversationError, TopicAnswer
 from tsproxy.cluster.limits_of_brokers import (
     Given,
-    Own,
     Together,
     differences,
     examples,
@@ -69,25 +70,27 @@ async def describe(rights: Rights, nodes: Sequence[Node]) -> Described:
 
 
 async def _given(connection: AdminConnection | None, shown: Sequence[str]) -> Given | None:
-    if connection is None:
-        return None
-    try:
-        answers = await connection.describe(shown)
-    except ConversationError:
-        return None
-    return given_by(each for each in answers if each.error_code == ErrorCode.NONE)
+    if connection is not None:
+        with suppress(ConversationError):
+            return given_by(await connection.describe(shown))
+    return None
 
 
 def examine(config: Config, described: Described) -> Iterator[Finding]:
     if not described.topics:
         yield TOPICS.skipped("no topic can be seen whose configuration may be read")
         return
-    found = _in_force(described)
-    for topic, each in found.items():
-        if isinstance(each, ValueError):
-            yield TOPICS.warning(f"{topic}: a limit is not understood: {each}", "correct it, or report it")
-    in_force = {topic: each for topic, each in found.items() if not isinstance(each, ValueError)}
-    limits = {topic: each.limits for topic, each in in_force.items()}
+    given = given_by(described.topics) or Given({}, frozenset(), frozenset())
+    # Most topics have the same settings.
+    limits_of = cache(lambda settings: together(settings, given, described.given))
+    in_force: dict[str, Together] = {}
+    for answer in described.topics:
+        try:
+            in_force[answer.topic] = limits_of(own_of(answer))
+        except ValueError as error:
+            text = f"{answer.topic}: a limit is not understood: {error}"
+            yield TOPICS.warning(text, "correct it, or report it")
+    limits = {topic: several.limits for topic, several in in_force.items()}
     judged = {t: each for t, each in limits.items() if each.timestamp_type is TimestampType.CREATE_TIME}
     yield from _unlimited(judged)
     yield from _gone_with_kafka_4(described.topics)
@@ -121,20 +124,6 @@ def _matches_none(rule: Rule | Waiver, names: Sequence[str]) -> bool:
     if not (patterns and names) or any(is_internal(pattern.text.strip("/")) for pattern in patterns):
         return False
     return not any(pattern.fits(name) for pattern in patterns for name in names)
-
-
-def _in_force(described: Described) -> dict[str, Together | ValueError]:
-    """The limits in force by topic; a ValueError for a value that is not understood."""
-    given = given_by(described.topics) or Given({}, frozenset(), frozenset())
-    found: dict[Own, Together | ValueError] = {}
-    for each in described.topics:
-        own = own_of(each)
-        if own not in found:
-            try:
-                found[own] = together(own, given, described.given)
-            except ValueError as error:
-                found[own] = error
-    return {each.topic: found[own_of(each)] for each in described.topics}
 
 
 def _unlimited(judged: Mapping[str, TopicLimits]) -> Iterator[Finding]:
