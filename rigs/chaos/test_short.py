@@ -18,7 +18,7 @@ both proxies are restarted, one after the other."""
 async def test_processes_are_killed_while_others_attack_and_the_report_names_them_and_no_other(
     spark, tmp_path
 ):
-    """A killed process loses its counts since its last heartbeat. Before its first line, no report knows it."""
+    """A killed process loses counts since its last heartbeat. Before its first line, no report knows it."""
     began_ms = Clock().now_ms()
     async with World(tmp_path) as world:
         life = await live(world, "short", rounds_of(world, SEEDS, FAULTS), attackers=1)
