@@ -205,6 +205,7 @@ def _head(report: Report) -> Markup:
         navigation.neighbours(report),
         element("h1", words.short(report["headline"], _TEXT_CHARS)),
         element("p", parts) if (parts := bad_and_good(report["totals"])) else None,
+        element("p", words.short(told, _TEXT_CHARS)) if (told := report["kafka_4"]["sentence"]) else None,
         None if report["is_over"] else unfinished,
         _proof(report),
     )

@@ -68,8 +68,7 @@ def assemble(tables: Tables, first: date, last: date, now_ms: int) -> Report:
     repaired = [_repaired(row) for row in tables.repaired]
     rejected = totals["records_rejected"] + totals["records_broker_rejected"]
     log = quality(tables.day.evidence, first, last, now_ms)
-    clocks = _wrong_clocks(*tables.day.clocks)
-    return Report(
+    report = Report(
         report="daily",
         version=SHAPE_VERSION,
         generated_ts=instant(now_ms),
@@ -77,11 +76,7 @@ def assemble(tables: Tables, first: date, last: date, now_ms: int) -> Report:
         last_day=last.isoformat(),
         is_over=instant(now_ms)[:10] > last.isoformat(),
         headline=headline(totals, causes, log["state"], _missing_days(tables, first, last, now_ms)),
-        details=[
-            *map(words.wrong_clock, clocks),
-            *words.refused_by_kafka_4(tables.day.refused),
-            *details(totals, producers, causes, trend=trend, would_reject=would_reject, repaired=repaired),
-        ],
+        details=[],
         log=log,
         totals=totals,
         producers=producers,
@@ -105,11 +100,13 @@ def assemble(tables: Tables, first: date, last: date, now_ms: int) -> Report:
         owners=None,
         links=None,
         hours=hours,
-        wrong_clocks=clocks,
+        wrong_clocks=_wrong_clocks(*tables.day.clocks),
         refused_by_kafka_4=[RefusedClient(**row) for row in tables.day.refused],  # type: ignore[typeddict-item]  # its keys are the columns
+        kafka_4=words.kafka_4(tables.day.refused, tables.ahead_of_kafka_4),
         cause_hours=reasons.by_hour(tables.reason_hours, hours),
         limits=_limits(tables.day.limits, [t["topic"] for t in topics]),
     )
+    return {**report, "details": details(report)}
 
 
 def everybody(report: Report, tables: Tables) -> Report:

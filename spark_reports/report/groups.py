@@ -134,6 +134,9 @@ WOULD_REJECT: Final = Grouping(
 """The largest groups of batches that only a rule in audit or the candidate limits would reject. They were
 forwarded, so none of them is a rejection."""
 
+AHEAD_OF_KAFKA_4: Final = Grouping(keys=CLIENT, measures={}, where="is_ahead_of_kafka_4")
+"""The clients with forwarded records that Kafka 4 would reject."""
+
 REPAIRED: Final = Grouping(
     keys=("rule", *CLIENT, "unit_guess", "reason"),
     measures={

@@ -14,6 +14,7 @@ from spark_reports.report.shape import (
     Producer,
     ReasonRow,
     Repaired,
+    Report,
     Totals,
     Trend,
     WouldReject,
@@ -91,26 +92,24 @@ def _name(client_id: str | None) -> str:
     return words.short(words.client(client_id), _NAME_CHARS)
 
 
-def details(
-    totals: Totals,
-    producers: Sequence[Producer],
-    reasons: Sequence[ReasonRow],
-    trend: Trend | None = None,
-    would_reject: Sequence[WouldReject] = (),
-    repaired: Sequence[Repaired] = (),
-) -> list[str]:
-    """The bad records and the good ones rejected with them. Then the causes in the order of their records,
-    each with its worst producer and its owner. Then a sentence for each of these, if there are any: repeated
-    sending, records that were not read, repairs, what would be rejected, records far behind the clock, new
-    producers."""
-    found = [bad_and_good(totals), *_causes(totals, producers, reasons), _sent_again(totals)]
-    return [
-        *[sentence for sentence in found if sentence],
+def details(report: Report) -> list[str]:
+    """Wrong clocks, the clients that Kafka 4 refuses, the bad records and the good ones rejected with them.
+    Then the causes in the order of their records, each with its worst producer and its owner. Then a sentence
+    for each of these, if there are any: repeated sending, records that were not read, repairs, what would be
+    rejected, records far behind the clock, new producers."""
+    totals = report["totals"]
+    sentences = [
+        *map(words.wrong_clock, report["wrong_clocks"]),
+        report["kafka_4"]["sentence"],
+        bad_and_good(totals),
+        *_causes(totals, report["producers"], report["reasons"]),
+        _sent_again(totals),
         *_of_judged(totals, totals["records_unread"], _UNREAD),
         *_of_judged(totals, totals["records_limits_unknown"], _LIMITS_UNKNOWN),
-        *_not_rejected(totals, would_reject, repaired),
-        *_new(trend),
+        *_not_rejected(totals, report["would_reject"], report["repaired"]),
+        *_new(report["trend"]),
     ]
+    return [sentence for sentence in sentences if sentence]
 
 
 def _causes(totals: Totals, producers: Sequence[Producer], reasons: Sequence[ReasonRow]) -> list[str]:

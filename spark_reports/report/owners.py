@@ -146,15 +146,13 @@ def assigned(
     rows = _teams(owners, clients, watched, repaired)
     totals = report["totals"]
     rejected = totals["records_rejected"] + totals["records_broker_rejected"]
-    found = Owned(
+    owned = Owned(
         teams=rows,
         producers_left_out=totals["producers_affected"] - len(clients),
         rejected_records_left_out=rejected - sum(row["rejected_records"] for row in rows),
         help=owners.help,
     )
-    rows_of_clients = (report["would_reject"], report["repaired"])
-    told = details(totals, report["producers"], report["reasons"], report["trend"], *rows_of_clients)
-    return {**report, "details": told, "owners": found}
+    return {**report, "details": details(report), "owners": owned}
 
 
 def with_teams(report: Report, owners: Owners) -> Report:

@@ -315,6 +315,19 @@ class RefusedClient(TypedDict):
     version_max: int
 
 
+class Kafka4(TypedDict):
+    """The clients that Kafka 4 refuses: those of `refused_by_kafka_4`, and those with forwarded records that
+    the candidate limits would reject, more than an hour ahead of the clock (KIP-1030)."""
+
+    clients: int
+    """Each counts once."""
+    by_protocol: int
+    by_timestamps: int
+    by_both: int
+    sentence: str
+    """All of this in words; empty if there are none."""
+
+
 class RuleAtWork(TypedDict):
     """The batches that a rule rejected, or would have rejected (in audit, or under a waiver)."""
 
@@ -473,6 +486,7 @@ class Report(TypedDict):
     wrong_clocks: list[WrongClock]
     refused_by_kafka_4: list[RefusedClient]
     """At most 10,000."""
+    kafka_4: Kafka4
     cause_hours: list[CauseHours]
     """The kinds of causes of rejected records, always in the same order."""
     limits: list[Limits]

@@ -15,6 +15,7 @@ from pyarrow import compute as pc
 from spark_reports.log.grouping import Grouping, How, Measure, Rows
 from spark_reports.report import groups
 from spark_reports.report.groups import CLIENT
+from spark_reports.report.what_if import KAFKA_4_AFTER_MS
 from tsproxy.model.outcome import VerdictName
 from tsproxy.model.policy import CANDIDATE, TOPIC_LIMITS
 from tsproxy.model.verdict import Reason, UnitGuess
@@ -128,6 +129,11 @@ def _conditions(rows: pa.Table) -> dict[str, Any]:
     is_far_behind = pc.and_kleene(
         pc.equal(rule, CANDIDATE), pc.equal(rows["reason"], Reason.TOO_OLD.value)
     ).fill_null(False)
+    is_too_far_ahead = pc.and_(
+        pc.equal(rows["reason"], Reason.TOO_FAR_AHEAD.value),
+        pc.greater(rows["drift_max_ms"], KAFKA_4_AFTER_MS),
+    )
+    is_by_candidate = pc.and_(is_only_counted, pc.equal(rule, CANDIDATE))
     has_unit = pc.invert(_is_one_of(rows["unit_guess"].fill_null(_NO_UNIT[0]), _NO_UNIT))
     return {
         "is_judged": is_judged,
@@ -138,6 +144,7 @@ def _conditions(rows: pa.Table) -> dict[str, Any]:
         "is_only_counted": is_only_counted,
         "would_be_rejected": pc.and_(is_only_counted, pc.invert(is_far_behind)),
         "is_far_behind": pc.and_(is_only_counted, is_far_behind),
+        "is_ahead_of_kafka_4": pc.and_kleene(is_by_candidate, is_too_far_ahead),
         "is_repaired": pc.and_(is_judged, is_repaired),
         "violates_a_rule": pc.and_(is_judged, pc.or_(rule.is_valid(), rows["waiver"].is_valid())),
     }

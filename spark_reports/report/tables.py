@@ -49,6 +49,8 @@ class Tables:
     """The rows of `day`, with the names of applications."""
     client_days: Rows
     """The days before with rejections of the worst clients; empty without a rollup."""
+    ahead_of_kafka_4: Rows
+    """Single clients, not applications."""
     drift: Rows
     what_if: Rows
     would_reject: Rows
@@ -112,6 +114,7 @@ def collect(
             (*CLIENT, *REASON),
             EXAMPLES_PER_REASON,
         ),
+        ahead_of_kafka_4=day.counters.table(groups.AHEAD_OF_KAFKA_4),
         drift=buckets.table(groups.DRAWN),
         what_if=buckets.table(groups.TOTALS),
         would_reject=would_reject,

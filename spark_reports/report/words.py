@@ -13,6 +13,7 @@ from spark_reports.log.completeness import NEWER
 from spark_reports.report.shape import (
     DAYS_BEFORE,
     ClientReason,
+    Kafka4,
     Limits,
     Producer,
     ReasonRow,
@@ -593,15 +594,27 @@ def clients(rows: Iterable[Mapping[str, Any]]) -> set[tuple[str | None, str | No
     return {(row["client_id"], row["principal"]) for row in rows}
 
 
-def refused_by_kafka_4(rows: Sequence[Mapping[str, Any]]) -> list[str]:
-    """One sentence about the clients that Kafka 4 refuses by their protocol, if there are any."""
-    if not rows:
-        return []
-    number = len(clients(rows))
-    more = f", and {number - 1} more" if number > 1 else ""
-    return [f"Kafka 4 refuses {many(number, 'client')} by protocol (KIP-896): {old_use(rows[0])}{more}."]
+def kafka_4(by_protocol: Sequence[Mapping[str, Any]], by_timestamps: Iterable[Mapping[str, Any]]) -> Kafka4:
+    """The clients that Kafka 4 refuses, counted and in a sentence. `by_protocol`: a row for each client and
+    API."""
+    old, ahead = clients(by_protocol), clients(by_timestamps)
+    told, both = many(len(old | ahead), "client"), len(old & ahead)
+    use = f"by protocol ({old_use(by_protocol[0], 60)})" if by_protocol else ""
+    if old and ahead:
+        of_both = f", {count(both)} of them by both" if both else ""
+        told = f"{told}: {count(len(old))} {use}, {count(len(ahead))} by timestamps{of_both}"
+    else:
+        told = f"{told} {use or 'by timestamps'}"
+    return Kafka4(
+        clients=len(old | ahead),
+        by_protocol=len(old),
+        by_timestamps=len(ahead),
+        by_both=both,
+        sentence=f"Kafka 4 refuses {told}." if old or ahead else "",
+    )
 
 
-def old_use(row: Mapping[str, Any]) -> str:
+def old_use(row: Mapping[str, Any], chars: int = 160) -> str:
     """The versions of an API that a client uses and Kafka 4 does not take: `orders: Produce 0`."""
-    return use_text({**row, "client_id": short(client(row["client_id"]))})
+    names = {name: row[name] and short(row[name], chars) for name in ("principal", "client_software")}
+    return use_text({**row, **names, "client_id": short(client(row["client_id"]), chars)})

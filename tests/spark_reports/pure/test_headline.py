@@ -18,14 +18,19 @@ def headline_of(reasons=None, state=State.COMPLETE, **changes):
     return headline(report["totals"] | changes, rows, state)
 
 
-def sentences_of(reasons=None, producers=None, **changes):
+def details_of(totals=None, **changes):
+    """The sentences about the fixed report without clients that were only counted, and without a trend."""
+    report = reports.fixed() | {"would_reject": [], "trend": None} | changes
+    return details(report | {"totals": report["totals"] | (totals or {})})
+
+
+def sentences_of(reasons=None, producers=None, **totals):
     """The sentences about the causes."""
     report = reports.fixed()
     asked = report["producers"] if producers is None else producers
     rows = report["reasons"] if reasons is None else reasons
-    return [
-        each for each in details(report["totals"] | changes, asked, rows) if " rejected records: " in each
-    ]
+    sentences = details_of(totals, producers=asked, reasons=rows)
+    return [sentence for sentence in sentences if " rejected records: " in sentence]
 
 
 def too_old(**changes):
@@ -98,7 +103,7 @@ def test_a_cause_found_by_the_proxy_and_by_the_broker_is_one_cause():
 
 def test_causes_that_are_not_named_are_counted():
     kinds = [too_old(records=1_000 - n, cause=f"cause {n}") for n in range(5)]
-    told = details(reports.fixed()["totals"] | {"records_rejected": 10_000}, [], kinds)
+    told = details_of({"records_rejected": 10_000}, producers=[], reasons=kinds)
     assert told[4].endswith("%: 2 more causes.")
 
 
@@ -128,11 +133,7 @@ def test_names_in_sentences_are_short_and_printable(name):
     report = reports.fixed()
     for row in [*report["producers"], *report["would_reject"], *report["trend"]["changes"]]:
         row["client_id"] = name
-    asked = (report["totals"], report["producers"], report["reasons"], report["trend"])
-    sentences = [
-        headline(report["totals"], [too_old()]),
-        *details(*asked, report["would_reject"]),
-    ]
+    sentences = [headline(report["totals"], [too_old()]), *details(report)]
     assert len(sentences) == 9
     assert sum(words.short(name, 60) in sentence for sentence in sentences) == 5
     assert all(sentence.isprintable() and len(sentence) < 400 for sentence in sentences)
@@ -159,7 +160,8 @@ def test_a_headline_says_that_nothing_came_only_of_times_that_are_known(state, t
 @pytest.mark.parametrize("name", NONE_SENT_AGAIN)
 def test_all_records_that_were_sent_again_are_counted(name):
     totals = reports.empty()["totals"] | {name: 7}
-    assert details(totals, [], [])[0].startswith("7 records hit an error that most producers retry.")
+    [sentence] = details(reports.empty() | {"totals": totals})
+    assert sentence.startswith("7 records hit an error that most producers retry.")
     told = "No record was stored or rejected for good: 7 records hit an error that most producers retry."
     assert {headline(totals, [], state) for state in State} == {told}
     report = reports.fixed() | {"totals": reports.fixed()["totals"] | {name: 7_000_000}}
@@ -199,7 +201,7 @@ def test_good_records_that_were_rejected_with_bad_ones_are_told_apart_at_the_top
     """A team acted on the headline, which called 33,291 records bad: 82% of them were good."""
     report = reports.fixed()
     report["totals"] |= {"bad_records": bad, "collateral_records": good}
-    assert details(report["totals"], [], [])[0].startswith(text)
+    assert details(report)[0].startswith(text)
     page = Page(html.render(report)).words
     assert page.index(text) < page.index("Mistake, and what to do")
 
@@ -207,40 +209,38 @@ def test_good_records_that_were_rejected_with_bad_ones_are_told_apart_at_the_top
 def test_details_say_how_many_records_were_not_read():
     report = reports.fixed()
     totals = report["totals"] | {"records_judged": 2000, "records_unread": 1990}
-    sentences = details(totals, report["producers"], report["reasons"])
+    sentences = details_of(totals)
     assert any("1,990 records (99.5%) were checked by the header" in sentence for sentence in sentences), (
         sentences
     )
     totals["records_unread"] = 0
-    assert not any("header" in each for each in details(totals, report["producers"], report["reasons"]))
+    assert not any("header" in each for each in details_of(totals))
 
 
 def test_details_say_how_many_records_only_brokers_judged():
     report = reports.fixed()
     totals = report["totals"] | {"records_judged": 1000, "records_limits_unknown": 1}
     told = "1 record (0.1%) was judged without the limits of the topic, which were not known."
-    assert told in details(totals, report["producers"], report["reasons"])
+    assert told in details_of(totals)
     totals["records_limits_unknown"] = 0
-    assert not any("not known" in each for each in details(totals, report["producers"], report["reasons"]))
+    assert not any("not known" in each for each in details_of(totals))
 
 
 def test_details_are_few_and_none_where_nothing_happened():
-    report = reports.fixed()
-    assert len(details(report["totals"], report["producers"], report["reasons"])) == 6
-    assert details(reports.empty()["totals"], [], []) == []
+    assert len(details_of()) == 6
+    assert details(reports.empty()) == []
 
 
 def test_details_name_new_clients_if_the_days_before_are_known():
     report = reports.fixed()
     new = report["trend"]["changes"][0]
-    asked = (report["totals"], report["producers"], report["reasons"])
-    assert details(*asked, report["trend"])[-1:] == ["New: svc-2 was never rejected in the days before."]
+    assert details_of(trend=report["trend"])[-1:] == ["New: svc-2 was never rejected in the days before."]
     four = report["trend"] | {"changes": [new | {"client_id": name} for name in ("a", "b", None, "d")]}
     four["new_producers"] = 4
-    assert details(*asked, four)[-1:] == [
+    assert details_of(trend=four)[-1:] == [
         "New: a, b, (no client id) and 1 more were never rejected in the days before."
     ]
-    assert details(*asked, report["trend"] | {"changes": []}) == details(*asked, None) == details(*asked)
+    assert details_of(trend=report["trend"] | {"changes": []}) == details_of(trend=None)
 
 
 def test_a_new_client_is_new_on_the_days_that_are_known():
@@ -248,7 +248,6 @@ def test_a_new_client_is_new_on_the_days_that_are_known():
     report = reports.fixed()
     days = [{**report["trend"]["days"][0], "day": "2026-11-01"}, *report["trend"]["days"][-3:]]
     report["trend"]["days"] = days  # two of the week before, and an older one of a long period
-    told = details(report["totals"], report["producers"], report["reasons"], report["trend"])
-    assert told[-1] == "New: svc-2 was never rejected in the days before (2 of 7 days known)."
+    assert details(report)[-1] == "New: svc-2 was never rejected in the days before (2 of 7 days known)."
     for text in (markdown.render(report), html.render(report)):
         assert "new: never rejected before (2 of 7 days known)" in text
