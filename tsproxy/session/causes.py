@@ -27,34 +27,34 @@ _Why = tuple[Reason | None, UnitGuess | None]
 
 
 def causes_of(
-    own: _Why, culprits: Sequence[Culprit], violations: Sequence[Violation], bad_records: int, now_ms: int
+    why: _Why, culprits: Sequence[Culprit], violations: Sequence[Violation], bad_records: int, now_ms: int
 ) -> tuple[Cause, ...]:
-    """The causes, that of the batch first; empty if there is only `own`. `violations` are those of the
+    """The causes, that of the batch first; empty if there is only `why`. `violations` are those of the
     culprits, or empty if all are about the range of timestamps."""
     is_of_range = not violations or isinstance(violations, OutOfRange)
     if len(culprits) < 2 or (is_of_range and _is_one(culprits, now_ms)):
         return ()
-    of_cause: dict[_Why, list[Culprit]] = {own: []}
+    of_cause: dict[_Why, list[Culprit]] = {why: []}
     guesses: dict[int, UnitGuess | None] = {}
     for at, culprit in enumerate(culprits[:LOOKED_AT]):
         time_ms = culprit.timestamp_ms
         reason = None if is_of_range else violations[at].reason
         if is_of_range and (at == 0 or culprit.batch_index < 0 or time_ms is None):
-            of_cause[own].append(culprit)  # the reason of the first one is the batch's
+            of_cause[why].append(culprit)  # the reason of the first one is the batch's
             continue
         if time_ms is not None:
             reason = reason or reason_out_of_range(time_ms, now_ms)
             if time_ms not in guesses:
                 guesses[time_ms] = guess_unit(time_ms, now_ms)
         guess = None if time_ms is None or reason in _WITHOUT_GUESS else guesses[time_ms]
-        if guess in _TOGETHER and own[1] in _TOGETHER:
-            guess = own[1]
+        if guess in _TOGETHER and why[1] in _TOGETHER:
+            guess = why[1]
         of_cause.setdefault((reason, guess), []).append(culprit)
-    if len(of_cause) < 2 or not of_cause[own]:
+    if len(of_cause) < 2 or not of_cause[why]:
         return ()
     beyond = bad_records - sum(map(len, of_cause.values()))
     return tuple(
-        _cause(why, some, len(some) + (beyond if why == own else 0)) for why, some in of_cause.items()
+        _cause(pair, some, len(some) + (beyond if pair == why else 0)) for pair, some in of_cause.items()
     )
 
 
@@ -78,4 +78,4 @@ def _cause(why: _Why, culprits: Sequence[Culprit], bad_records: int) -> Cause:
 
 
 def _times(culprits: Sequence[Culprit]) -> list[int]:
-    return [t for each in culprits if (t := each.timestamp_ms) is not None and t != NO_TIMESTAMP]
+    return [t for culprit in culprits if (t := culprit.timestamp_ms) is not None and t != NO_TIMESTAMP]

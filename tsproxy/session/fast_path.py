@@ -109,14 +109,14 @@ def _verdict_on(forwarded: ForwardedProduce) -> RequestVerdict:
         transactional_id=forwarded.transactional_id,
         forwarded=tuple(
             PartitionVerdict(
-                topic=each.topic,
-                partition=each.partition,
-                batch=each.batch,
-                limits=each.limits,
+                topic=batch.topic,
+                partition=batch.partition,
+                batch=batch.batch,
+                limits=batch.limits,
                 verdict=Accept(),
-                topic_id=each.topic_id,
+                topic_id=batch.topic_id,
             )
-            for each in forwarded.batches
+            for batch in forwarded.batches
         ),
         rejected=(),
     )
@@ -214,10 +214,10 @@ class FastPath:
         """Learn the topics that are in `existing` and whose policies were found for this request, at most
         MAX_LEARNT. The others take the slow path once more."""
         named = dict.fromkeys([(p.topic, p.topic_id) for p in verdict.forwarded if p.topic in existing])
-        missing = (each for each in named if (each[1] or each[0]) not in table)
-        kept = ((*each, policies.kept(each[0], verdict.now_ms)) for each in missing)
-        found = ((topic, topic_id, policy) for topic, topic_id, policy in kept if policy is not None)
-        for topic, topic_id, policy in islice(found, MAX_LEARNT):
+        missing = (key for key in named if (key[1] or key[0]) not in table)
+        kept = ((*key, policies.kept(key[0], verdict.now_ms)) for key in missing)
+        known = ((topic, topic_id, policy) for topic, topic_id, policy in kept if policy is not None)
+        for topic, topic_id, policy in islice(known, MAX_LEARNT):
             span = fast_path_bounds(policy)  # not of the verdict's policy: that may be of an earlier view
             if span is not None:
                 bounds_ms = span.before_max_ms, span.after_max_ms

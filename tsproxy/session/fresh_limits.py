@@ -77,5 +77,5 @@ class FreshLimits:
 
     def wake(self) -> None:
         waiting, self.waiting = self.waiting, set()
-        for each in waiting:
-            each()
+        for wake in waiting:
+            wake()

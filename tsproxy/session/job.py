@@ -167,12 +167,12 @@ class Work:
         if is_compressed and self._bytes_left <= 0:
             return _unread(Fault.REQUEST_TOO_LARGE)
         lowered = self._lowered(limits)
-        found = read(lowered)
-        self._records_left -= found.records
-        self.look(found.records)
-        if lowered is limits or found.fault is None:
-            return found
-        return self._as_of_the_request(found, limits, lowered)
+        facts = read(lowered)
+        self._records_left -= facts.records
+        self.look(facts.records)
+        if lowered is limits or facts.fault is None:
+            return facts
+        return self._as_of_the_request(facts, limits, lowered)
 
     def _lowered(self, limits: SessionLimits) -> SessionLimits:
         """The bounds of one batch, lowered to what is left."""
@@ -185,18 +185,18 @@ class Work:
         )
 
     def _as_of_the_request(
-        self, found: RecordFacts, limits: SessionLimits, lowered: SessionLimits
+        self, facts: RecordFacts, limits: SessionLimits, lowered: SessionLimits
     ) -> RecordFacts:
         """The facts, with the request's fault in place of the batch's if a lowered bound caused it. Batches
         behind this one are then not read, if they would need what is used up."""
         is_lower = lowered.decompressed_batch < limits.decompressed_batch
-        if found.fault is Fault.DECOMPRESSED_TOO_LARGE and is_lower:
+        if facts.fault is Fault.DECOMPRESSED_TOO_LARGE and is_lower:
             self._bytes_left = 0
             return _unread(Fault.REQUEST_TOO_LARGE)
-        if found.fault is Fault.TOO_MANY_RECORDS and lowered.records_per_batch < limits.records_per_batch:
+        if facts.fault is Fault.TOO_MANY_RECORDS and lowered.records_per_batch < limits.records_per_batch:
             self._records_left = 0
             return _unread(Fault.REQUEST_OF_TOO_MANY_RECORDS)
-        return found
+        return facts
 
 
 def _unread(fault: Fault) -> RecordFacts:

@@ -89,7 +89,7 @@ class Naming:
     def looked(self, now_ms: int) -> Request | None:
         """The held request, if none of the names and limits that it waits for may still come."""
         view = self._state.view
-        if self._held is None or any(is_awaited(each, view) for each in self._held[1]):
+        if self._held is None or any(is_awaited(topic, view) for topic in self._held[1]):
             return None
         return None if self._may_become_fresh(self._old, now_ms) else self.released()
 
@@ -98,7 +98,7 @@ class Naming:
         if self._held is None:
             return None
         (request, missing), self._held, self._old = self._held, None, frozenset()
-        late = (each for each in missing if isinstance(each, str) and is_awaited(each, self._state.view))
+        late = (topic for topic in missing if isinstance(topic, str) and is_awaited(topic, self._state.view))
         self._state.topics_given_up.add(late)
         self._state.deadlines.cancel(Wait.NAME)
         self._state.release_request(Cause.NAMED)

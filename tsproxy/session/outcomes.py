@@ -200,11 +200,11 @@ def _outcome(verdict: RequestVerdict, partition: PartitionVerdict, name: Verdict
 def _why(verdict: RequestVerdict, partition: PartitionVerdict, rejection: Reject) -> dict[str, Any]:
     """The fields of an outcome that say why."""
     culprits, bad_records = _culprits(rejection), _bad_records(partition, rejection)
-    own = (rejection.reason, rejection.unit_guess)
-    causes = causes_of(own, culprits, rejection.violations, bad_records, verdict.now_ms)
+    why = (rejection.reason, rejection.unit_guess)
+    causes = causes_of(why, culprits, rejection.violations, bad_records, verdict.now_ms)
     return {
-        "reason": own[0],
-        "unit_guess": own[1],
+        "reason": why[0],
+        "unit_guess": why[1],
         "culprits": culprits,
         "bad_records": bad_records,
         "causes": causes,
@@ -214,7 +214,7 @@ def _why(verdict: RequestVerdict, partition: PartitionVerdict, rejection: Reject
 def _culprits(rejection: Reject) -> Sequence[Culprit]:
     violations = rejection.violations
     if not isinstance(violations, ViolationColumns):
-        return tuple(Culprit(each.batch_index, each.timestamp_ms) for each in violations)
+        return tuple(Culprit(violation.batch_index, violation.timestamp_ms) for violation in violations)
     positions, times_ms = violations.columns
     if not times_ms:
         return ()

@@ -63,12 +63,12 @@ class Policies:
         if self._of_client is None:
             self._of_client = ClientPolicy(view.policy, self.peer)
         known, on_kafka_4 = view.topics.get(topic), view.topics_on_kafka_4.get(topic)
-        found = self._of_client.resolve(topic, known, on_kafka_4, now_ms)
+        policy = self._of_client.resolve(topic, known, on_kafka_4, now_ms)
         if is_topic_name(topic):
-            self._keep(topic, found, is_known=known is not None)
-        return found
+            self._keep(topic, policy, is_known=known is not None)
+        return policy
 
-    def _keep(self, topic: str, found: TopicPolicy, *, is_known: bool) -> None:
+    def _keep(self, topic: str, policy: TopicPolicy, *, is_known: bool) -> None:
         if topic not in self._kept:
             if not is_known and len(self._unknown) >= MAX_UNKNOWN:
                 self._forget(next(iter(self._unknown)))
@@ -76,7 +76,7 @@ class Policies:
                 self._forget(next(iter(self._kept)))
             if not is_known:
                 self._unknown[topic] = None
-        self._kept[topic] = found
+        self._kept[topic] = policy
 
     def _forget(self, topic: str) -> None:
         del self._kept[topic]

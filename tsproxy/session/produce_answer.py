@@ -99,17 +99,17 @@ def _merged(
 
 def rejected_topics(verdict: RequestVerdict) -> tuple[TopicProduceResponse, ...]:
     """The answer for the rejected partitions, by topic."""
-    found: dict[TopicKey, list[PartitionVerdict]] = {}
+    by_topic: dict[TopicKey, list[PartitionVerdict]] = {}
     for partition in verdict.rejected:
-        found.setdefault(partition.topic_key, []).append(partition)
+        by_topic.setdefault(partition.topic_key, []).append(partition)
     version = verdict.header.api_version
     return tuple(
         TopicProduceResponse(
             of_topic[0].topic,
-            tuple(_rejection(each, version) for each in of_topic),
+            tuple(_rejection(partition, version) for partition in of_topic),
             topic_id=of_topic[0].topic_id,
         )
-        for of_topic in found.values()
+        for of_topic in by_topic.values()
     )
 
 

@@ -70,8 +70,8 @@ def scram_name(token: bytes) -> str | None:
 def _is_delegation_token(extensions: bytes) -> bool:
     """True for a delegation token, as in `ScramExtensions.tokenAuthenticated`: if a key comes twice, its last
     value counts."""
-    _, found, after = extensions.rpartition(_TOKEN_AUTH)
-    return bool(found) and after.partition(b",")[0].lower() == b"true"
+    _, marker, after = extensions.rpartition(_TOKEN_AUTH)
+    return bool(marker) and after.partition(b",")[0].lower() == b"true"
 
 
 def _unescaped(name: bytes) -> bytes | None:
@@ -89,8 +89,8 @@ def bearer_name(token: bytes, claim: str = "sub") -> str | None:
     if initial is None:
         return None
     # If a key comes twice, the broker uses the last value. An earlier value may be somebody else's token.
-    _, found, after = initial["pairs"].rpartition(_AUTH)
-    auth = _BEARER.fullmatch(after.partition(b"\x01")[0]) if found else None
+    _, marker, after = initial["pairs"].rpartition(_AUTH)
+    auth = _BEARER.fullmatch(after.partition(b"\x01")[0]) if marker else None
     name = _subject(auth[1], claim) if auth is not None else None
     authzid = initial["authzid"]
     if name is None or (authzid is not None and authzid.decode("ascii") != name):
@@ -119,7 +119,7 @@ def _subject(jwt: bytes, claim: str) -> str | None:
 
 
 def _each_once(pairs: list[tuple[str, object]]) -> dict[str, object]:
-    found = dict(pairs)
-    if len(found) != len(pairs):
+    members = dict(pairs)
+    if len(members) != len(pairs):
         raise ValueError("a key that comes twice")
-    return found
+    return members

@@ -110,9 +110,9 @@ class IdsGivenUp:
         """The time of an id that has not settled yet stays, or a client that tries often would never get a
         name."""
         self._forget(now_ms)
-        for each in ids:
-            if each not in self._until_ms:
-                self._until_ms.put(each, now_ms + SETTLE_MS)
+        for topic_id in ids:
+            if topic_id not in self._until_ms:
+                self._until_ms.put(topic_id, now_ms + SETTLE_MS)
 
     def names(self, view: View, now_ms: int) -> TopicNames:
         """The names by which a request is judged now."""
@@ -133,8 +133,8 @@ class IdsGivenUp:
                 yield topic_id
 
     def _forget(self, now_ms: int) -> None:
-        for each in [each for each, until_ms in self._until_ms.items() if until_ms <= now_ms]:
-            self._until_ms.pop(each)
+        for topic_id in [topic_id for topic_id, until_ms in self._until_ms.items() if until_ms <= now_ms]:
+            self._until_ms.pop(topic_id)
 
 
 class TopicsGivenUp:
@@ -154,16 +154,16 @@ class TopicsGivenUp:
         return self._topics.room.held_bytes
 
     def add(self, topics: Iterable[str]) -> None:
-        for each in topics:
-            self._topics.put(each, None)
+        for topic in topics:
+            self._topics.put(topic, None)
 
     def missing(self, request: ProduceRequest, view: View) -> frozenset[str]:
         """The topics for whose limits this request should wait."""
         if not _asks_for_limits(view):
             return frozenset()
         names = (topic.name for topic in request.topics)
-        found = (each for each in names if each not in self._topics and is_awaited(each, view))
-        return frozenset(islice(found, MAX_WAITED_FOR))
+        missing = (name for name in names if name not in self._topics and is_awaited(name, view))
+        return frozenset(islice(missing, MAX_WAITED_FOR))
 
 
 def is_awaited(key: TopicKey, view: View) -> bool:

@@ -105,12 +105,12 @@ class Trust:
     def penalties_of(self, client_address: str) -> AddressPenalties:
         """The penalties of the address. They stay the same object as long as the caller holds it."""
         address = counted_as(client_address)
-        found = self._in_use.get(address)
-        if found is None:
-            found = self._in_use[address] = AddressPenalties()
+        penalties = self._in_use.get(address)
+        if penalties is None:
+            penalties = self._in_use[address] = AddressPenalties()
             if self._dropped_until_ms:
-                found[_ANY_TOPIC] = self._dropped_until_ms
-        return found
+                penalties[_ANY_TOPIC] = self._dropped_until_ms
+        return penalties
 
     def punish(self, client_address: str, topics: Collection[str], now_ms: int) -> None:
         """Batches of these topics were bad. A name that no topic can have needs no penalty, because its

@@ -37,23 +37,23 @@ def read_contents(data: bytes, positions: Sequence[int], limits: SessionLimits) 
     The result ends early if the rest of the batch cannot be read. It is empty for another magic or for more
     than one batch. The batch is decompressed when the first record is requested.
     """
-    found = record_set.scan(memoryview(data), 2).batches
-    if len(found) != 1 or found[0].magic != 2:
+    batches = record_set.scan(memoryview(data), 2).batches
+    if len(batches) != 1 or batches[0].magic != 2:
         return
-    plain = plain_records(found[0], limits)
+    plain = plain_records(batches[0], limits)
     if plain is None:
         return
     first, pos, spans = 0, 0, readers.spans(plain, 0, 0, False)
     for position in positions:
         while 4 * (position - first) >= len(spans):
             first += len(spans) // 4
-            most = min(_SLICE, found[0].records_count - first)
+            most = min(_SLICE, batches[0].records_count - first)
             spans = readers.spans(plain, pos, most, lengths_must_fit=False)
             if not spans:
                 return
             pos = spans[-1]
         start, _, headers_at, _ = spans[4 * (position - first) : 4 * (position - first + 1)]
-        yield _content(plain, position, found[0].base_timestamp, start, headers_at)
+        yield _content(plain, position, batches[0].base_timestamp, start, headers_at)
 
 
 def _content(plain: bytes, position: int, base_ms: int, start: int, headers_at: int) -> Content:

@@ -50,7 +50,7 @@ def read_response(body: bytes | memoryview) -> list[PartitionOffset]:
     """A broker's answer, partition by partition. Raises DecodeError."""
     reader = Reader(body)
     reader.skip(4)  # throttle_time_ms
-    found = []
+    offsets = []
     for _ in range(reader.array(is_flexible=True)):
         topic = reader.string(is_flexible=True)
         for _ in range(reader.array(is_flexible=True)):
@@ -58,7 +58,7 @@ def read_response(body: bytes | memoryview) -> list[PartitionOffset]:
             timestamp_ms, offset = reader.int64(), reader.int64()
             reader.skip(4)  # leader_epoch
             reader.tags(is_flexible=True)
-            found.append(PartitionOffset(topic, partition, error_code, timestamp_ms, offset))
+            offsets.append(PartitionOffset(topic, partition, error_code, timestamp_ms, offset))
         reader.tags(is_flexible=True)
     reader.tags(is_flexible=True)
-    return found
+    return offsets

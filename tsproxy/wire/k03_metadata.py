@@ -60,9 +60,9 @@ class TopicNames:
 def read_response(body: bytes | memoryview) -> TopicNames:
     """The names in a broker's answer. Raises DecodeError."""
     topics = read_topics(body)
-    denied = {each.topic_id for each in topics if each.error_code == ErrorCode.TOPIC_AUTHORIZATION_FAILED}
+    denied = {topic.topic_id for topic in topics if topic.error_code == ErrorCode.TOPIC_AUTHORIZATION_FAILED}
     # A topic with an error may have a name, too, for example a topic without a leader.
-    return TopicNames({each.topic_id: each.name for each in topics if each.name}, frozenset(denied))
+    return TopicNames({topic.topic_id: topic.name for topic in topics if topic.name}, frozenset(denied))
 
 
 def read_topics(body: bytes | memoryview) -> list[Topic]:

@@ -170,6 +170,6 @@ class _Walk:
         return struct.unpack(f">{count}i", reader.take(4 * count))
 
     def _offline(self, offline: tuple[int, ...], replicas: tuple[int, ...]) -> bytes:
-        more = [each for each in replicas if self._is_left_out(each) and each not in offline]
+        more = [replica for replica in replicas if self._is_left_out(replica) and replica not in offline]
         ids = (*offline, *more)
         return put.array(len(ids), self._is_flexible) + struct.pack(f">{len(ids)}i", *ids)

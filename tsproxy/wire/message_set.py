@@ -183,12 +183,12 @@ def _key_and_value(message: RecordBatch) -> tuple[tuple[int, int], tuple[int, in
     at = _KEY_AT.get(message.magic)
     if at is None:
         return None
-    found = []
+    spans = []
     for _ in range(2):
         if at + _SIZE.size > len(message.data):
             return None
         (size,) = _SIZE.unpack_from(message.data, at)
         at += _SIZE.size
-        found.append((at, max(size, _NULL)))
+        spans.append((at, max(size, _NULL)))
         at += max(size, 0)
-    return (found[0], found[1]) if at <= len(message.data) else None
+    return (spans[0], spans[1]) if at <= len(message.data) else None

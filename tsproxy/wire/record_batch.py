@@ -124,12 +124,12 @@ def find_outside(
     if batch.codec_id == Codec.NONE:
         plain, count = batch.data[HEADER_SIZE:], batch.records_count
         return readers.find_outside(plain, batch.base_timestamp, count, lowest_ms, highest_ms, most)
-    found = find_culprits(batch, limits, Suspects(lowest_ms, highest_ms), most, charge)
-    times, deltas = found.records.timestamps_ms, found.records.offset_deltas
+    culprits = find_culprits(batch, limits, Suspects(lowest_ms, highest_ms), most, charge)
+    times, deltas = culprits.records.timestamps_ms, culprits.records.offset_deltas
     room = max(0, most)
     return Outside(
-        found.count,
-        array("i", found.positions[:room]),
+        culprits.count,
+        array("i", culprits.positions[:room]),
         array("q", times[:room]),
         array("q", deltas[:room]),
     )

@@ -41,10 +41,10 @@ def scan(records: memoryview | None, most: int, *, to_the_end: bool = False) -> 
     if records is None:
         return RecordSet(is_null=True, batches=())
     batches: list[RecordBatch] = []
-    for found in _walk(records):
-        if isinstance(found, tuple):
-            return RecordSet(False, tuple(batches), *found)
-        batches.append(found)
+    for result in _walk(records):
+        if isinstance(result, tuple):
+            return RecordSet(False, tuple(batches), *result)
+        batches.append(result)
         if len(batches) == most:
             break
     if to_the_end and len(batches) == most:
@@ -55,8 +55,8 @@ def scan(records: memoryview | None, most: int, *, to_the_end: bool = False) -> 
 
 def batch_at(records: memoryview, pos: int) -> RecordBatch | None:
     """The batch that begins at `pos`, or None if there is a fault or only the tail."""
-    found = next(_walk(records[pos:]), None)
-    return None if isinstance(found, tuple) else found
+    result = next(_walk(records[pos:]), None)
+    return None if isinstance(result, tuple) else result
 
 
 def count_records(records: memoryview, pos: int, most: int) -> tuple[int, int]:
@@ -85,8 +85,8 @@ def _fault_from(records: memoryview, pos: int) -> tuple[Fault, int] | None:
         (length,) = _INT32.unpack_from(records, pos + 8)
         magic = records[pos + MAGIC_OFFSET] if len(records) - pos > MAGIC_OFFSET else 3
         if length < SMALLEST_RECORD or magic > 2:
-            found = next(_walk(records[pos:]), None)
-            return found if isinstance(found, tuple) else None
+            result = next(_walk(records[pos:]), None)
+            return result if isinstance(result, tuple) else None
         pos += LOG_OVERHEAD + length
     return None
 

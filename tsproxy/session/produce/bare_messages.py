@@ -22,11 +22,11 @@ _COUNTED_AT_ONCE: Final = 10_000
 
 @dataclass(frozen=True, slots=True)
 class BareMessages:
-    """The batches behind the first batch in `records`. `found` is the scan of `records`. If the scan has one
+    """The batches behind the first batch in `records`, of which `scanned` is the scan. If the scan has one
     batch, there is nothing behind the first."""
 
     records: memoryview | None
-    found: RecordSet
+    scanned: RecordSet
 
     def others(self, bounds: Bounds | None) -> Iterator[RecordBatch]:
         """All batches behind the first, except the bare messages within `bounds`. If `bounds` is None, none
@@ -42,7 +42,7 @@ class BareMessages:
         return [facts_of(one) if isinstance(one, RecordBatch) else one for one in walked]
 
     def _walk(self, bounds: Bounds | None, work: Work | None = None) -> Iterator[RecordBatch | RecordFacts]:
-        data, batches = self.records, self.found.batches
+        data, batches = self.records, self.scanned.batches
         if data is None or len(batches) < 2:
             return
         pos, magic = batches[0].size_in_bytes, batches[0].magic
@@ -83,11 +83,11 @@ def rejected_by_none(policy: TopicPolicy, now_ms: int) -> Bounds | None:
     check may reject these messages."""
     if not only_limits_matter(policy):
         return None
-    known = [each for each in (policy.limits, policy.candidate) if each is not None]
-    allowed = [bounds for each in known if (bounds := each.bounds(now_ms)) is not None]
+    known = [limits for limits in (policy.limits, policy.candidate) if limits is not None]
+    allowed = [bounds for limits in known if (bounds := limits.bounds(now_ms)) is not None]
     return Bounds(
-        lowest_ms=max((0, *(each.lowest for each in allowed))),
-        highest_ms=min((LONG_MAX, *(each.highest for each in allowed))),
+        lowest_ms=max((0, *(bounds.lowest for bounds in allowed))),
+        highest_ms=min((LONG_MAX, *(bounds.highest for bounds in allowed))),
         largest=_largest(policy),
         needs_key=policy.limits is not None and policy.limits.is_compacted,
     )

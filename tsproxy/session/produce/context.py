@@ -38,41 +38,41 @@ class PartitionReader:
     work: Work
 
     def read(self, records: memoryview | None) -> BatchContext:
-        found = record_set.scan(records, _SCANNED, to_the_end=self._may_be_many)
-        return self._context_of(records, found)
+        scanned = record_set.scan(records, _SCANNED, to_the_end=self._may_be_many)
+        return self._context_of(records, scanned)
 
     def unread(self, records: memoryview | None) -> BatchContext:
         """The same once the request is too dear: no batch is read."""
         return replace(self.read(records), others=NO_OTHERS)
 
-    def may_rewrite(self, found: RecordSet, records: memoryview | None) -> bool:
+    def may_rewrite(self, scanned: RecordSet, records: memoryview | None) -> bool:
         """True if the rule rewrites batches and the set is exactly one batch. If the set has anything else,
         the broker must reject it, and a rewrite here would lose it."""
-        is_one = self.policy.rewrites and len(found.batches) == 1
-        return is_one and found.batches[0].size_in_bytes == len(records or b"")
+        is_one = self.policy.rewrites and len(scanned.batches) == 1
+        return is_one and scanned.batches[0].size_in_bytes == len(records or b"")
 
     @property
     def _may_be_many(self) -> bool:
         return self.request.api_version < ONE_BATCH_FROM
 
     def _context_of(
-        self, records: memoryview | None, found: RecordSet, later_batch: RecordBatch | None = None
+        self, records: memoryview | None, scanned: RecordSet, later_batch: RecordBatch | None = None
     ) -> BatchContext:
-        batch = later_batch or (found.batches[0] if found.batches else None)
+        batch = later_batch or (scanned.batches[0] if scanned.batches else None)
         is_kip_228 = batch is not None and extended.is_kip_228(batch, self.policy)
-        is_extended = is_kip_228 and self.may_rewrite(found, records)
-        many = BareMessages(records, found) if self._may_be_many else None
+        is_extended = is_kip_228 and self.may_rewrite(scanned, records)
+        many = BareMessages(records, scanned) if self._may_be_many else None
         opened = _Opened(batch, self.policy.limits, self.limits, self.work, is_extended)
         return BatchContext(
             request=self.request,
             topic=self.topic,
             partition=self.partition,
             policy=self.policy,
-            record_set=found,
+            record_set=scanned,
             reader=opened,
             facts=opened.facts(),
             culprits_listed=self.limits.culprits_listed,
-            others=_Others(self, records, found, many) if many else NO_OTHERS,
+            others=_Others(self, records, scanned, many) if many else NO_OTHERS,
             later_batch=later_batch,
             is_extended=is_extended,
         )
@@ -84,7 +84,7 @@ class _Others:
 
     reader: PartitionReader
     records: memoryview | None
-    found: RecordSet
+    scanned: RecordSet
     many: BareMessages
 
     def that_may_be_rejected(self) -> Iterator[BatchContext]:
@@ -100,16 +100,16 @@ class _Others:
         cost = A_BARE_MESSAGE if bounds is None else AN_ODD_BATCH
         for one in self.many.others(bounds):
             self.reader.work.take_odd(cost)
-            yield self.reader._context_of(self.records, self.found, one)
+            yield self.reader._context_of(self.records, self.scanned, one)
             if self.reader.work.is_spent:  # this batch was rejected for it, or a broker judges the rest
                 return
 
     def _facts_of_odd(self, batch: RecordBatch) -> RecordFacts:
         work, reader = self.reader.work, self.reader
         work.take_odd()
-        found = _Opened(batch, reader.policy.limits, reader.limits, work).facts()
-        assert found is not None, "there is a batch"
-        return found
+        facts = _Opened(batch, reader.policy.limits, reader.limits, work).facts()
+        assert facts is not None, "there is a batch"
+        return facts
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,10 +123,10 @@ class _Opened:
     is_extended: bool = False
 
     def facts(self) -> RecordFacts | None:
-        found = self._facts()
-        if found is None or found.fault is not None or not self.is_extended:
-            return found
-        return replace(extended.facts_of(self.read_records()), largest_record=found.largest_record)
+        facts = self._facts()
+        if facts is None or facts.fault is not None or not self.is_extended:
+            return facts
+        return replace(extended.facts_of(self.read_records()), largest_record=facts.largest_record)
 
     def _facts(self) -> RecordFacts | None:
         batch = self.batch
@@ -151,8 +151,8 @@ class _Opened:
         self.work.charge_objects(max(0, self.batch.records_count))
         if self.batch.magic == 2:
             recompressed = is_recompressed(self.batch.codec_id, self.limits)
-            found = record_batch.read_records(self.batch, self.bounds, recompressed, self.work.charge_again)
-            return extended.as_kip_228(found, self.limits) if self.is_extended else found
+            records = record_batch.read_records(self.batch, self.bounds, recompressed, self.work.charge_again)
+            return extended.as_kip_228(records, self.limits) if self.is_extended else records
         return message_set.read_messages(self.batch, self.bounds, self.work.charge_again)
 
     def find_culprits(self, suspects: Suspects, most: int) -> Culprits | None:
@@ -160,9 +160,9 @@ class _Opened:
             return None
         self.work.read_again(self.batch.records_count)
         again = self.work.charge_again
-        found = record_batch.find_culprits(self.batch, self.bounds, suspects, most, again)
-        self.work.charge_objects(len(found.positions))
-        return found
+        culprits = record_batch.find_culprits(self.batch, self.bounds, suspects, most, again)
+        self.work.charge_objects(len(culprits.positions))
+        return culprits
 
     def find_outside(self, lowest_ms: int, highest_ms: int, most: int) -> Outside:
         assert self.batch is not None, "asked only for what was found"
@@ -170,8 +170,8 @@ class _Opened:
             self.work.read_again(self.batch.records_count)
             again = self.work.charge_again
             return record_batch.find_outside(self.batch, self.bounds, lowest_ms, highest_ms, most, again)
-        found = self.read_records()
-        return Outside.among(found.timestamps_ms, found.offset_deltas, lowest_ms, highest_ms, most)
+        records = self.read_records()
+        return Outside.among(records.timestamps_ms, records.offset_deltas, lowest_ms, highest_ms, most)
 
     def crc_is_valid(self) -> bool:
         assert self.batch is not None, "asked only for what was found"

@@ -96,7 +96,7 @@ class ProduceFlow:
             self._take(replace(request, now_ms=now_ms, old_topics=old))
 
     def _old_among(self, topics: frozenset[str], now_ms: int) -> frozenset[str]:
-        return frozenset(each for each in topics if not self._state.fresh_limits.is_fresh(each, now_ms))
+        return frozenset(topic for topic in topics if not self._state.fresh_limits.is_fresh(topic, now_ms))
 
     def _take(self, request: Request) -> None:
         state, header = self._state, request.header

@@ -75,7 +75,7 @@ def judge_steps(
         peer=policies.peer,
     )
     partitions: list[_Partition] = []
-    for topic, data in ((each, data) for each in request.topics for data in each.partitions):
+    for topic, data in ((parent, data) for parent in request.topics for data in parent.partitions):
         is_unknown = is_unnamed(topic.name, topic.topic_id)
         reader = PartitionReader(
             request=asked,
@@ -92,7 +92,7 @@ def judge_steps(
         partitions.append(_Partition(reader, data.records, context, topic.topic_id, is_unknown))
         work.step()
         yield
-    found: list[_Decided] = []
+    decisions: list[_Decided] = []
     listed = limits.culprits_listed  # bounds the culprits in one answer, over all its partitions
     for partition in partitions:
         try:
@@ -104,13 +104,13 @@ def judge_steps(
             work.kept_bytes += _CULPRIT_BYTES * len(decided.decision.verdict.violations)
         if decided.rewritten is not None:
             work.kept_bytes += len(decided.rewritten.records)
-        found.append(decided)
+        decisions.append(decided)
         work.step()
         yield
-    is_rejected = any(isinstance(each.decision.verdict, Reject) for each in found)
+    is_rejected = any(isinstance(decided.decision.verdict, Reject) for decided in decisions)
     whole = reject_whole_request([partition.context for partition in partitions]) if is_rejected else None
     verdicts: list[PartitionVerdict] = []
-    for decided in found:
+    for decided in decisions:
         try:
             verdict = _verdict_on(decided, whole)
         except TooDearError:

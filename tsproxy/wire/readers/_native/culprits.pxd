@@ -16,7 +16,7 @@ cdef struct Pieces:        # the text before a time, between the time and the of
 cdef Pieces pieces_of(bytes before, bytes between, bytes after) noexcept
 cdef Py_ssize_t search(
     const uint8_t* at, const uint8_t* end, int64_t base_timestamp, int32_t count,
-    int64_t lowest_ms, int64_t highest_ms, Py_ssize_t room, Columns found,
+    int64_t lowest_ms, int64_t highest_ms, Py_ssize_t room, Columns columns,
 ) noexcept nogil
 cdef Py_ssize_t most_bytes(Pieces* pieces) noexcept
 cdef uint8_t* put_errors(

@@ -42,14 +42,14 @@ def find_outside(
     data, int64_t base_timestamp, int32_t count, int64_t lowest_ms, int64_t highest_ms, Py_ssize_t most
 ):
     cdef Py_buffer view
-    cdef Py_ssize_t room, found
+    cdef Py_ssize_t room, outside
     cdef array.array indices, times, offset_deltas
     PyObject_GetBuffer(data, &view, PyBUF_SIMPLE)
     room = max(0, min(most, count, view.len))  # no more than the bytes can contain, even if `count` is larger
     indices = array.clone(INTS, room, zero=False)
     times = array.clone(LONGS, room, zero=False)
     offset_deltas = array.clone(LONGS, room, zero=False)
-    found = search(
+    outside = search(
         <const uint8_t*>view.buf,
         <const uint8_t*>view.buf + view.len,
         base_timestamp,
@@ -60,11 +60,11 @@ def find_outside(
         Columns(indices.data.as_ints, times.data.as_longlongs, offset_deltas.data.as_longlongs),
     )
     PyBuffer_Release(&view)
-    room = min(room, found)
+    room = min(room, outside)
     array.resize(indices, room)
     array.resize(times, room)
     array.resize(offset_deltas, room)
-    return Outside(found, indices, times, offset_deltas)
+    return Outside(outside, indices, times, offset_deltas)
 
 
 cdef Py_ssize_t search(
@@ -79,7 +79,7 @@ cdef Py_ssize_t search(
 ) noexcept nogil:
     """The number of records whose times are outside the span. `columns` gets the first `room` of them."""
     cdef int32_t index
-    cdef Py_ssize_t found = 0
+    cdef Py_ssize_t outside = 0
     cdef Fields fields
     cdef int64_t timestamp
     for index in range(count):
@@ -89,12 +89,12 @@ cdef Py_ssize_t search(
         timestamp = <int64_t>(<uint64_t>base_timestamp + <uint64_t>zigzag(fields.delta))
         if timestamp == -1 or lowest_ms <= timestamp <= highest_ms:
             continue
-        if found < room:
-            columns.positions[found] = index
-            columns.times[found] = timestamp
-            columns.offset_deltas[found] = zigzag(fields.offset_delta)
-        found += 1
-    return found
+        if outside < room:
+            columns.positions[outside] = index
+            columns.times[outside] = timestamp
+            columns.offset_deltas[outside] = zigzag(fields.offset_delta)
+        outside += 1
+    return outside
 
 
 def record_errors(
@@ -191,27 +191,27 @@ def skim_errors(data, Py_ssize_t start, Py_ssize_t count, bint is_flexible):
     cdef const uint8_t* at
     cdef const uint8_t* before = <const uint8_t*>PyBytes_AS_STRING(TIMESTAMP)
     cdef const uint8_t* behind = <const uint8_t*>PyBytes_AS_STRING(OF_MESSAGE)
-    cdef Skimmed found = Skimmed(0, INT64_MAX, INT64_MIN)
+    cdef Skimmed times = Skimmed(0, INT64_MAX, INT64_MIN)
     PyObject_GetBuffer(data, &view, PyBUF_SIMPLE)
     begin = <const uint8_t*>view.buf
     with nogil:
-        at = skim(begin + start, begin + view.len, count, is_flexible, before, behind, &found)
+        at = skim(begin + start, begin + view.len, count, is_flexible, before, behind, &times)
     PyBuffer_Release(&view)
-    has_times = found.lowest <= found.highest
+    has_times = times.lowest <= times.highest
     return (
-        found.count, at - begin, found.lowest if has_times else None, found.highest if has_times else None
+        times.count, at - begin, times.lowest if has_times else None, times.highest if has_times else None
     )
 
 
 cdef const uint8_t* skim(
     const uint8_t* at, const uint8_t* end, Py_ssize_t count, bint is_flexible,
-    const uint8_t* before, const uint8_t* behind, Skimmed* found,
+    const uint8_t* before, const uint8_t* behind, Skimmed* times,
 ) noexcept nogil:
     """The beginning of the first error that is odd, or the end of `count` errors if none is odd."""
     cdef Cursor cursor = Cursor(at, end, False)
     cdef const uint8_t* text
     cdef int64_t size, time
-    while found.count < count:
+    while times.count < count:
         read_int32(&cursor)
         size = read_string_size(&cursor, is_flexible)
         if cursor.is_bad or size < -1 or size > MAX_STRING:
@@ -221,10 +221,10 @@ cdef const uint8_t* skim(
         if cursor.is_bad:
             break
         if size > 0 and time_of(text, text + size, before, behind, &time) and time != -1:
-            found.lowest = min(found.lowest, time)
-            found.highest = max(found.highest, time)
+            times.lowest = min(times.lowest, time)
+            times.highest = max(times.highest, time)
         at = cursor.at
-        found.count += 1
+        times.count += 1
     return at
 
 

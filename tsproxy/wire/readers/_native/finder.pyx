@@ -57,7 +57,7 @@ cdef class Finder:
     cdef Wanted wanted
     cdef int32_t index           # of the record that comes next
     cdef int32_t count
-    cdef Py_ssize_t found
+    cdef Py_ssize_t culprits
     cdef Py_ssize_t listed
     cdef Py_ssize_t room
     cdef Py_ssize_t timely       # the place of `Culprits.timely` in the columns; below 0 while there is none
@@ -94,7 +94,7 @@ cdef class Finder:
         array.resize(self.key_sizes, size)
         array.resize(self.value_sizes, size)
         return Culprits(
-            self.found,
+            self.culprits,
             self.positions,
             Records(self.times, self.offset_deltas, self.key_sizes, self.value_sizes),
             None if self.timely < 0 else self.timely,
@@ -143,7 +143,7 @@ cdef class Finder:
         self.index += 1
         if not lacks_key and not has_time(&self.wanted, time_ms):
             return
-        self.found += 1
+        self.culprits += 1
         if self.listed < self.room:
             self.put(self.listed, index, time_ms, one)
             if not lacks_key and self.timely < 0:

@@ -27,11 +27,11 @@ def lz4_size(data):
 
 def holds_zeros(data):
     cdef Py_buffer view
-    cdef bint found
+    cdef bint has_zeros
     PyObject_GetBuffer(data, &view, PyBUF_SIMPLE)
-    found = are_in(<const uint8_t*>view.buf, view.len)
+    has_zeros = are_in(<const uint8_t*>view.buf, view.len)
     PyBuffer_Release(&view)
-    return found
+    return has_zeros
 
 
 cdef bint are_in(const uint8_t* data, Py_ssize_t size) noexcept nogil:

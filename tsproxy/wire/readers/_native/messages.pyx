@@ -26,7 +26,7 @@ cdef struct Wanted:
     int64_t largest
     bint needs_key
 
-cdef struct Found:
+cdef struct Run:
     Py_ssize_t records
     Py_ssize_t missing
     int64_t lowest_ms
@@ -103,23 +103,23 @@ cdef bint is_plain(const uint8_t* at, const uint8_t* end, Wanted* wanted, int64_
 
 
 cdef const uint8_t* run_of(
-    const uint8_t* at, const uint8_t* end, Wanted* wanted, Found* found
+    const uint8_t* at, const uint8_t* end, Wanted* wanted, Run* run
 ) noexcept nogil:
     """The end of the run that begins at `at`."""
     cdef int64_t size, time_ms
-    while end - at >= LOG_OVERHEAD and found.records < INT32_MAX:
+    while end - at >= LOG_OVERHEAD and run.records < INT32_MAX:
         size = peek_int32(at + 8)
         if size < SMALLEST_RECORD or size > end - at - LOG_OVERHEAD:
             break
         if not is_plain(at, at + LOG_OVERHEAD + size, wanted, &time_ms):
             break
         at += LOG_OVERHEAD + size
-        found.records += 1
+        run.records += 1
         if time_ms == -1:
-            found.missing += 1
+            run.missing += 1
         else:
-            found.lowest_ms = min(found.lowest_ms, time_ms)
-            found.highest_ms = max(found.highest_ms, time_ms)
+            run.lowest_ms = min(run.lowest_ms, time_ms)
+            run.highest_ms = max(run.highest_ms, time_ms)
     return at
 
 
@@ -127,7 +127,7 @@ def messages(data, Py_ssize_t start, int magic, bounds=ANY):
     cdef Py_buffer view
     cdef const uint8_t* begin
     cdef const uint8_t* at
-    cdef Found found = Found(0, 0, INT64_MAX, INT64_MIN)
+    cdef Run run = Run(0, 0, INT64_MAX, INT64_MIN)
     cdef Wanted wanted = Wanted(
         <uint8_t>magic, bounds.lowest_ms, bounds.highest_ms, bounds.largest, bounds.needs_key
     )
@@ -136,14 +136,14 @@ def messages(data, Py_ssize_t start, int magic, bounds=ANY):
     if 0 <= start <= view.len and 0 <= magic <= 1:
         begin = <const uint8_t*>view.buf
         with nogil:
-            at = run_of(begin + start, begin + view.len, &wanted, &found)
+            at = run_of(begin + start, begin + view.len, &wanted, &run)
         end = at - begin
     PyBuffer_Release(&view)
-    has_times = found.lowest_ms <= found.highest_ms
+    has_times = run.lowest_ms <= run.highest_ms
     facts = RecordFacts(
-        found.records,
-        found.lowest_ms if has_times else None,
-        found.highest_ms if has_times else None,
-        found.missing,
+        run.records,
+        run.lowest_ms if has_times else None,
+        run.highest_ms if has_times else None,
+        run.missing,
     )
     return MessageRun(end, facts)

@@ -22,7 +22,7 @@ cdef struct Walked:
     uint32_t largest    # size that a record declares; a negative one is above all others
     WalkFault fault
 
-cdef object facts_of(Walked* found)
+cdef object facts_of(Walked* walked)
 
 
 cdef inline void begin_walk(Walked* facts) noexcept nogil:
@@ -64,21 +64,21 @@ cdef inline const uint8_t* whole_records(
 ) noexcept nogil:
     """Add records to the facts until there are `count`, and return the end of the last one. Stop before a
     record that is not whole or not right."""
-    cdef Walked found = facts[0]
+    cdef Walked walked = facts[0]
     cdef const uint8_t* record_end
     cdef Fields fields
     cdef uint64_t length, delta  # not in `fields`, so that they stay in registers
-    while found.records < count:
+    while walked.records < count:
         record_end = usual_record(at, end, &length, &delta)
         if record_end == NULL:
             record_end = any_record(at, end, lengths_must_fit, &fields)
             if record_end == NULL:
                 break
             length, delta = fields.length, fields.delta
-        note_size(&found, length)
-        book(&found, base_timestamp, delta)
+        note_size(&walked, length)
+        book(&walked, base_timestamp, delta)
         at = record_end
-    facts[0] = found
+    facts[0] = walked
     return at
 
 

@@ -30,20 +30,20 @@ cdef tuple FAULTS = (
 def walk(data, int64_t base_timestamp, int32_t count, bint lengths_must_fit):
     cdef Py_buffer view
     cdef const uint8_t* start
-    cdef Walked found
+    cdef Walked walked
     PyObject_GetBuffer(data, &view, PyBUF_SIMPLE)
     start = <const uint8_t*>view.buf
     with nogil:
-        walk_records(start, start + view.len, base_timestamp, count, lengths_must_fit, &found)
+        walk_records(start, start + view.len, base_timestamp, count, lengths_must_fit, &walked)
     PyBuffer_Release(&view)
-    return facts_of(&found)
+    return facts_of(&walked)
 
 
 def columns(data, int64_t base_timestamp, int32_t count, bint lengths_must_fit):
     cdef Py_buffer view
     cdef const uint8_t *at, *end, *record_end
     cdef array.array times, offset_deltas, key_sizes, value_sizes
-    cdef Py_ssize_t room, found = 0
+    cdef Py_ssize_t room, index = 0
     cdef Fields fields
     cdef Walked walked
     cdef object fault = None
@@ -56,42 +56,42 @@ def columns(data, int64_t base_timestamp, int32_t count, bint lengths_must_fit):
     at = <const uint8_t*>view.buf
     end = at + view.len
     with nogil:
-        while found < room:
+        while index < room:
             record_end = any_record(at, end, lengths_must_fit, &fields)
             if record_end == NULL:
                 break
             fields.delta = <uint64_t>base_timestamp + <uint64_t>zigzag(fields.delta)
-            times.data.as_longlongs[found] = <int64_t>fields.delta
-            offset_deltas.data.as_ints[found] = zigzag(fields.offset_delta)
-            key_sizes.data.as_ints[found] = zigzag(fields.key_size)
-            value_sizes.data.as_ints[found] = zigzag(fields.value_size)
+            times.data.as_longlongs[index] = <int64_t>fields.delta
+            offset_deltas.data.as_ints[index] = zigzag(fields.offset_delta)
+            key_sizes.data.as_ints[index] = zigzag(fields.key_size)
+            value_sizes.data.as_ints[index] = zigzag(fields.value_size)
             at = record_end
-            found += 1
-    if found < count:
+            index += 1
+    if index < count:
         begin_walk(&walked)
         fault = FAULTS[fault_at(at, end, &walked)]
     elif at < end:
         fault = Fault.RECORDS_REMAINING
     PyBuffer_Release(&view)
     for column in (times, offset_deltas, key_sizes, value_sizes):
-        array.resize(column, found)
+        array.resize(column, index)
     return Records(times, offset_deltas, key_sizes, value_sizes, fault)
 
 
 def spans(data, Py_ssize_t start, Py_ssize_t most, bint lengths_must_fit):
     cdef Py_buffer view
-    cdef array.array found
+    cdef array.array positions
     cdef Py_ssize_t room
     PyObject_GetBuffer(data, &view, PyBUF_SIMPLE)
     room = max(0, min(most, (view.len - start) // MIN_RECORD)) if 0 <= start <= view.len else 0
-    found = array.clone(LONGS, room * SPAN_NUMBERS, zero=False)
+    positions = array.clone(LONGS, room * SPAN_NUMBERS, zero=False)
     with nogil:
         room = put_spans(
-            <const uint8_t*>view.buf, view.len, start, room, lengths_must_fit, found.data.as_longlongs
+            <const uint8_t*>view.buf, view.len, start, room, lengths_must_fit, positions.data.as_longlongs
         )
     PyBuffer_Release(&view)
-    array.resize(found, room * SPAN_NUMBERS)
-    return found
+    array.resize(positions, room * SPAN_NUMBERS)
+    return positions
 
 
 cdef Py_ssize_t put_spans(
@@ -107,11 +107,11 @@ cdef Py_ssize_t put_spans(
     cdef Fields fields
     cdef uint64_t raw
     cdef bint runs_on
-    cdef Py_ssize_t found
-    for found in range(room):
+    cdef Py_ssize_t index
+    for index in range(room):
         record_end = any_record(at, end, lengths_must_fit, &fields)
         if record_end == NULL:
-            return found
+            return index
         at = any_varint(at, end, 5, &raw, &runs_on)
         out[0] = at - data
         at = any_varint(at + 1, end, 10, &raw, &runs_on)
@@ -125,14 +125,14 @@ cdef Py_ssize_t put_spans(
     return room
 
 
-cdef object facts_of(Walked* found):
+cdef object facts_of(Walked* walked):
     """The facts as `RecordFacts`."""
-    has_times = found.lowest <= found.highest
+    has_times = walked.lowest <= walked.highest
     return RecordFacts(
-        found.records,
-        found.lowest if has_times else None,
-        found.highest if has_times else None,
-        found.missing,
-        FAULTS[found.fault],
-        found.largest,
+        walked.records,
+        walked.lowest if has_times else None,
+        walked.highest if has_times else None,
+        walked.missing,
+        FAULTS[walked.fault],
+        walked.largest,
     )
