@@ -49,7 +49,7 @@ def decision(totals: Totals, outcome: Outcome, suppressed: int, privacy: Privacy
     """The event of one batch that was rejected or repaired, or would have been; with up to 20 culprits, one
     of each cause among them. `totals` are those of the outcome."""
     peer, batch, listed = outcome.peer, outcome.batch, outcome.culprits[:CULPRITS_LISTED]
-    if firsts := {each.first: None for each in outcome.causes}:
+    if firsts := {cause.first: None for cause in outcome.causes}:
         listed = [*{**firsts, **dict.fromkeys(listed)}][:CULPRITS_LISTED]
     times = culprit_times_ms(outcome)
     return fit(

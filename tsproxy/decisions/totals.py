@@ -195,7 +195,7 @@ class Totals(Sums):
         """The totals of one outcome, one for each cause of its culprits. The batch, its bytes and its good
         records are counted with the first one."""
         whole = cls.of(outcome)
-        rest = sum(each.bad_records for each in outcome.causes[1:])
+        rest = sum(cause.bad_records for cause in outcome.causes[1:])
         for cause in outcome.causes:
             is_first = cause is outcome.causes[0]
             yield whole._part(cause, whole.records - rest if is_first else cause.bad_records, is_first)
@@ -244,6 +244,6 @@ def culprit_times_ms(outcome: Outcome) -> CulpritTimes | None:
     culprits = outcome.culprits
     if isinstance(culprits, CulpritColumns):
         return CulpritTimes(culprits.timestamps_ms[0], *culprits.span_ms)
-    found = (culprit.timestamp_ms for culprit in culprits)
-    times = [time_ms for time_ms in found if time_ms is not None and time_ms != NO_TIMESTAMP]
+    all_times = (culprit.timestamp_ms for culprit in culprits)
+    times = [time_ms for time_ms in all_times if time_ms is not None and time_ms != NO_TIMESTAMP]
     return CulpritTimes(times[0], min(times), max(times)) if times else None

@@ -225,7 +225,7 @@ class TimestampType(IntEnum):
     @classmethod
     def parse(cls, config_value: str) -> "TimestampType":
         """The type with this `config_value`. Raises KeyError if there is none."""
-        return {each.config_value: each for each in cls}[config_value]
+        return {member.config_value: member for member in cls}[config_value]
 
 
 class Codec(IntEnum):

@@ -57,8 +57,8 @@ _SCALES: Final = (("", 1, 1), (", in seconds", 1, 1000), (", in microseconds", 1
 _NS_PER_MS: Final = 1_000_000
 _POINTS: Final = (
     *(
-        (each, each, "-1, which says that there is no time, in another unit")
-        for each in (-1000, -(10**6), -(10**9))
+        (value, value, "-1, which says that there is no time, in another unit")
+        for value in (-1000, -(10**6), -(10**9))
     ),
     (LONG_MIN, LONG_MIN, "the smallest Long of Java"),
     (LONG_MAX, LONG_MAX, "the largest Long of Java"),
@@ -110,9 +110,9 @@ def _windows() -> Iterator[_Window]:
     zeros = ((time_ms, f"{date}, the zero time of {owner}") for time_ms, date, owner in _ZERO_TIMES)
     for time_ms, name in (*zeros, *_LARGEST):
         step_ms = QUARTER_MS if 0 <= time_ms < 10**13 else 0
-        for scale, each, per in _SCALES if time_ms else _SCALES[:1]:
-            middle, most = time_ms * each // per, _MOST_MS * each // per
-            yield _Window(middle - most, middle + most, max(1, step_ms * each // per), name + scale)
+        for scale, factor, per in _SCALES if time_ms else _SCALES[:1]:
+            middle, most = time_ms * factor // per, _MOST_MS * factor // per
+            yield _Window(middle - most, middle + most, max(1, step_ms * factor // per), name + scale)
         if not time_ms:
             continue
         ns, most = wrap64(time_ms * _NS_PER_MS), _MOST_MS * _NS_PER_MS
@@ -148,12 +148,12 @@ def odd_times(value: int, now_ms: int) -> tuple[OddTime, ...]:
 def alike(value: int, from_ms: int, until_ms: int) -> tuple[int, int] | None:
     """The lowest and the highest of the values around this one that have the same explanation or none, at
     every clock between `from_ms` and `until_ms`. None if it depends on the clock, or on the last digits."""
-    regions = [(*each.around(value), True) for each in _WINDOWS]
+    regions = [(*window.around(value), True) for window in _WINDOWS]
     for _, reading in _COUNTED:
         inner = reading.values(until_ms - _NEAR_MS, from_ms + _NEAR_MS)
         outer = reading.values(from_ms - _NEAR_MS, until_ms + _NEAR_MS)
         regions.append((*(inner if inner[0] <= value <= inner[1] else outer), inner[0] <= value <= inner[1]))
-    year, last = (datetime.fromtimestamp(each // 1000, UTC).year for each in (from_ms, until_ms))
+    year, last = (datetime.fromtimestamp(time_ms // 1000, UTC).year for time_ms in (from_ms, until_ms))
     for size in _DATES:
         tail = 10 ** (size - 4)
         regions.append(((year - _YEARS_NEAR) * tail, (last + _YEARS_NEAR) * tail, False))
@@ -175,7 +175,7 @@ def zone_words(drift_ms: int, other_ms: int | None = None) -> str | None:
     clock, as local time is that was sent as UTC; else None."""
     quarters = round(drift_ms / QUARTER_MS)
     drifts = (drift_ms, drift_ms if other_ms is None else other_ms)
-    is_steady = all(abs(each - quarters * QUARTER_MS) <= _PRECISE_MS for each in drifts)
+    is_steady = all(abs(drift - quarters * QUARTER_MS) <= _PRECISE_MS for drift in drifts)
     if not is_steady or not 0 < abs(quarters) * QUARTER_MS <= _MOST_MS:
         return None
     return f"{abs(quarters) / 4:g} h {'ahead' if quarters > 0 else 'behind'}: a time zone?"
@@ -183,7 +183,7 @@ def zone_words(drift_ms: int, other_ms: int | None = None) -> str | None:
 
 def never_set(value: int) -> Iterator[OddTime]:
     """The explanations that need no clock."""
-    for words in dict.fromkeys(each.words for each in _WINDOWS if each.has(value)):
+    for words in dict.fromkeys(window.words for window in _WINDOWS if window.has(value)):
         yield OddTime(UnitGuess.NEVER_SET, words)
 
 

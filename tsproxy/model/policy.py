@@ -181,7 +181,7 @@ class Settings:
     """The custom rules judge, one after the other, the batches that all other checks accept."""
 
 
-SETTINGS: Final = tuple(each.name for each in fields(Settings))
+SETTINGS: Final = tuple(setting.name for setting in fields(Settings))
 """The names of these settings."""
 
 

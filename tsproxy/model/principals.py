@@ -53,7 +53,7 @@ class MappingRule:
                 pattern = re.compile(_DOT.sub(lambda it: _JAVAS_DOT if it[1] else it[0], match[1]), re.ASCII)
         except re.error as error:
             raise ValueError(f"a rule with a regular expression: {error}") from None
-        highest = max((int(each[2]) for each in _REFERENCE.finditer(match[2]) if each[2]), default=0)
+        highest = max((int(group[2]) for group in _REFERENCE.finditer(match[2]) if group[2]), default=0)
         if highest > pattern.groups:
             raise ValueError(f"a rule whose pattern has as many groups as its replacement names ({highest})")
         return cls(stripped, pattern, match[2], match[3])
@@ -85,5 +85,5 @@ def principal_of(subject: str, rules: Sequence[MappingRule]) -> str | None:
     if not rules:
         return f"User:{subject}"
     names = (rule.name(subject) for rule in rules)
-    found = next((name for name in names if name is not None), None)
-    return None if found is None else f"User:{found}"
+    name = next((name for name in names if name is not None), None)
+    return None if name is None else f"User:{name}"

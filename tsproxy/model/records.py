@@ -183,14 +183,14 @@ class Outside:
         most: int,
     ) -> Self:
         """The given records that lie outside the bounds. The columns hold the first `most`."""
-        found = [
+        outside = [
             index
             for index, time in enumerate(timestamps_ms)
             if time != NO_TIMESTAMP and not lowest_ms <= time <= highest_ms
         ]
-        listed = found[: max(0, most)]
+        listed = outside[: max(0, most)]
         return cls(
-            len(found),
+            len(outside),
             array("i", listed),
             array("q", [timestamps_ms[index] for index in listed]),
             array("q", [wrap64(offset_deltas[index]) for index in listed]),

@@ -41,7 +41,7 @@ class Unit:
 
     def read(self, value: int, now_ms: int) -> int:
         """The value in milliseconds since 1970, by the reading that is nearest to the clock."""
-        return min((each.read(value) for each in self.readings), key=lambda ms: abs(ms - now_ms))
+        return min((reading.read(value) for reading in self.readings), key=lambda ms: abs(ms - now_ms))
 
 
 _TICKS_PER_MS: Final = 10_000

@@ -276,7 +276,7 @@ class ViolationColumns(Sequence[Violation], ABC):
     def __getitem__(self, index: slice) -> Sequence[Violation]: ...
     def __getitem__(self, index: int | slice) -> Violation | Sequence[Violation]:
         if isinstance(index, slice):
-            return tuple(self[each] for each in range(*index.indices(len(self))))
+            return tuple(self[place] for place in range(*index.indices(len(self))))
         return self._at(index)
 
 

@@ -34,10 +34,10 @@ def unknown_command(
     up; else None. The first word is the first without a hyphen before it, since options of the whole program
     take no value. `removed`: a command, or a command and its option -> what to do instead."""
     names = list(commands)
-    word = next((each for each in arguments if not each.startswith("-")), None)
+    word = next((argument for argument in arguments if not argument.startswith("-")), None)
     if word is None:
         return None
-    options = [each.partition("=")[0] for each in arguments if each.startswith("-")]
+    options = [argument.partition("=")[0] for argument in arguments if argument.startswith("-")]
     for name in (word, *(f"{word} {option}" for option in options)):
         if name in removed:
             return f"{name}: was removed: {removed[name]}"

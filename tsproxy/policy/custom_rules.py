@@ -44,11 +44,11 @@ def _place(error: BaseException, rule: TimestampRule) -> str:
     The error's text may quote values of records, so it is left out.
     """
     steps = [(step.f_globals.get("__name__", ""), step, line) for step, line in walk_tb(error.__traceback__)]
-    own = [each for each in steps if each[0] == type(unwrap(rule)).__module__]  # type: ignore[arg-type]
-    called = [each for each in steps if not each[0].startswith("tsproxy.")]
-    if not (own or called):
+    in_rule = [step for step in steps if step[0] == type(unwrap(rule)).__module__]  # type: ignore[arg-type]
+    called = [step for step in steps if not step[0].startswith("tsproxy.")]
+    if not (in_rule or called):
         return " in its answer"  # such as no pairs, or pairs of something else
-    _, step, line = (own or called)[-1]
+    _, step, line = (in_rule or called)[-1]
     return f" at {PurePath(step.f_code.co_filename).name}:{line}"
 
 
@@ -63,5 +63,5 @@ def bounds_of(rule: CustomRule) -> tuple[int | None, int | None] | None:
     except (Exception, SystemExit):  # the operator's code: without bounds the session judges each batch
         return None
     both = (before_max_ms, after_max_ms)
-    is_valid = all(each is None or (isinstance(each, int) and 0 <= each <= LONG_MAX) for each in both)
+    is_valid = all(bound is None or (isinstance(bound, int) and 0 <= bound <= LONG_MAX) for bound in both)
     return both if is_valid else None

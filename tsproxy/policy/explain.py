@@ -68,7 +68,7 @@ def explain(
     `has_bit_6`, the record's batch has attribute bit 6, and the rule may read the timestamp as KIP-228
     proposed."""
     of_client = ClientPolicy(policy, peer)
-    found = of_client.resolve(topic, known, on_kafka_4, now_ms)
+    topic_policy = of_client.resolve(topic, known, on_kafka_4, now_ms)
 
     def context_with(time_ms: int, attributes: int = 0) -> BatchContext:
         return batch_of_times(
@@ -76,26 +76,26 @@ def explain(
             topic,
             0,
             peer,
-            policy=found,
+            policy=topic_policy,
             now_ms=now_ms,
             attributes=attributes,
         )
 
     context = context_with(timestamp_ms, DELETE_HORIZON if has_bit_6 else 0)
-    is_judged = found.mode is not Mode.OFF
+    is_judged = topic_policy.mode is not Mode.OFF
     verdict = judge(context) if is_judged else None
     rejection = verdict if isinstance(verdict, Reject) else None
     candidate = judge_candidate(context) if is_judged and rejection is None else None
     return Explanation(
-        policy=found,
+        policy=topic_policy,
         rule=of_client.first_rule(topic),
-        waiver=of_client.active_waiver(topic, now_ms) if found.waiver else None,
+        waiver=of_client.active_waiver(topic, now_ms) if topic_policy.waiver else None,
         rejection=rejection,
         candidate=candidate,
         unit_hint=unit_hint(timestamp_ms, now_ms),
         repaired_ms=_repaired_ms(context, context_with),
         is_extended=context.is_extended,
-        failures=tuple(f"{each.rule.name}: {each.failure}" for each in context.failures),
+        failures=tuple(f"{answer.rule.name}: {answer.failure}" for answer in context.failures),
     )
 
 

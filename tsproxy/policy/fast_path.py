@@ -27,10 +27,10 @@ def fast_path_bounds(policy: TopicPolicy) -> FastPathBounds | None:
         policy = replace(policy, mode=Mode.ENFORCE)
     if policy.rewrites_any:
         return None
-    found = [check.bounds(policy) for check in tables.CHECKS.about_timestamps]
+    bounds = [check.bounds(policy) for check in tables.CHECKS.about_timestamps]
     if policy.candidate is not None:
-        found.append(record.within(policy.candidate))
-    return narrowest(found)
+        bounds.append(record.within(policy.candidate))
+    return narrowest(bounds)
 
 
 def may_stay_unread(policy: TopicPolicy) -> bool:

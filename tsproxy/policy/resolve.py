@@ -108,7 +108,7 @@ class ClientPolicy:
         is_own = known is not None and policy.asks_broker
         if known is not None and known.timestamp_type is TimestampType.LOG_APPEND_TIME:
             settings, defaults = _for_brokers_time(settings), _for_brokers_time(defaults)
-        found = TopicPolicy(
+        resolved = TopicPolicy(
             mode=Mode.AUDIT if waiver or policy.is_suspended else mode,
             limits=limits,
             file_limits=_file_limits(policy, settings, limits, on_kafka_4, is_own=is_own),
@@ -122,9 +122,9 @@ class ClientPolicy:
             until_ms=waiver.until_ms if waiver else None,
             is_known=is_known,
         )
-        if found.inspect_compressed in (None, Inspect.AUTO):
-            return replace(found, inspect_compressed=_inspected(policy, known, found))
-        return found
+        if resolved.inspect_compressed in (None, Inspect.AUTO):
+            return replace(resolved, inspect_compressed=_inspected(policy, known, resolved))
+        return resolved
 
 
 def resolve(
@@ -146,8 +146,8 @@ def _of_brokers(policy: Policy, rule: Rule | None) -> TopicPolicy:
     return TopicPolicy(mode=mode, rule=rule.name if rule else INTERNAL_TOPICS, only_brokers_write=True)
 
 
-def _settings(own: RuleSettings, defaults: RuleSettings) -> dict[str, Any]:
-    levels = zip(_values(own), _values(defaults), strict=True)
+def _settings(settings: RuleSettings, defaults: RuleSettings) -> dict[str, Any]:
+    levels = zip(_values(settings), _values(defaults), strict=True)
     values = [below if value is None else value for value, below in levels]
     return dict(zip(SETTINGS, values, strict=True))
 
@@ -241,16 +241,16 @@ def _file_limits(
     return limits
 
 
-def _inspected(policy: Policy, known: TopicLimits | None, found: TopicPolicy) -> Inspect:
+def _inspected(policy: Policy, known: TopicLimits | None, resolved: TopicPolicy) -> Inspect:
     """AUTO, or ALL if every compressed batch must be read with `auto`.
 
     A broker reads every record. So all batches are read only where the proxy would say something that the
     broker does not: its limits are stricter than the broker's, a candidate was asked for, or its error texts
     are its own. The candidate of a file that names none counts only what is read.
     """
-    limits = found.limits
+    limits = resolved.limits
     has_own_candidate = policy.candidate not in (None, DEFAULT_CANDIDATE)
-    if known is None or limits is None or has_own_candidate or not found.speaks_as_broker:
+    if known is None or limits is None or has_own_candidate or not resolved.speaks_as_broker:
         return Inspect.ALL
     # A broker's arithmetic wraps, so it accepts some times that the operator's `before` does not, and no
     # header shows that there is none.
@@ -313,7 +313,7 @@ def _stricter(limits: TopicLimits, settings: RuleSettings) -> TopicLimits:
 
 
 def _least(one_ms: int | None, other_ms: int | None) -> int | None:
-    return min((each for each in (one_ms, other_ms) if each is not None), default=None)
+    return min((limit_ms for limit_ms in (one_ms, other_ms) if limit_ms is not None), default=None)
 
 
 def _widened(limits: TopicLimits | None, tolerance_ms: int) -> TopicLimits | None:

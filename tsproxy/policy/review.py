@@ -96,9 +96,7 @@ def _rule_without_principal(match: Match, later: Sequence[Rule]) -> Rule | None:
 
 def _covers(match: Match, other: Match) -> bool:
     """True if `match` certainly fits every client and topic that `other` fits."""
-    return all(
-        not (own := getattr(match, each.name)) or own == getattr(other, each.name) for each in fields(Match)
-    )
+    return all(getattr(match, field.name) in ((), getattr(other, field.name)) for field in fields(Match))
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +125,6 @@ def ineffective_rules(policy: Policy, topic: str, known: TopicLimits) -> Iterato
             ("before", rule.settings.before, known.before_max_ms),
             ("after", rule.settings.after, known.after_max_ms),
         )
-        for side, own, topic_max_ms in sides:
-            if own is not None and topic_max_ms is not None and is_wider(own.max_ms, topic_max_ms):
-                yield IneffectiveRule(rule, side, own.max_ms, topic_max_ms)
+        for side, limit, topic_max_ms in sides:
+            if limit is not None and topic_max_ms is not None and is_wider(limit.max_ms, topic_max_ms):
+                yield IneffectiveRule(rule, side, limit.max_ms, topic_max_ms)

@@ -29,8 +29,8 @@ def allowance(policy: Policy, settings: RuleSettings, other: RuleSettings) -> st
     mode = ORDER["mode"](policy, settings, other)
     if mode is not None or Mode.OFF in (_mode(policy, settings), _mode(policy, other)):
         return mode
-    found = (allows(policy, settings, other) for allows in ORDER.values())
-    return next((what for what in found if what is not None), None)
+    allowed = (allows(policy, settings, other) for allows in ORDER.values())
+    return next((what for what in allowed if what is not None), None)
 
 
 def is_wider(limit_ms: int | None, other_ms: int | None) -> bool:
@@ -61,12 +61,12 @@ def _wider_limit(side: str) -> Allowance:
 
 def _limit_ms(policy: Policy, settings: RuleSettings, side: str) -> int | None:
     """The limit as far as the file shows it, as `policy.resolve` finds it. None is unlimited."""
-    own = getattr(settings, side)
-    if own is None and settings.preset is not None:
-        own = getattr(PRESETS[settings.preset], side)
-    if own is None and policy.limits_from is not LimitsFrom.BROKER:
-        own = getattr(policy.defaults, side)
-    return None if own is None else own.max_ms
+    limit = getattr(settings, side)
+    if limit is None and settings.preset is not None:
+        limit = getattr(PRESETS[settings.preset], side)
+    if limit is None and policy.limits_from is not LimitsFrom.BROKER:
+        limit = getattr(policy.defaults, side)
+    return None if limit is None else limit.max_ms
 
 
 def _ordered(name: str, *strictest_first: object, without: object, key: str | None = None) -> Allowance:
@@ -76,7 +76,7 @@ def _ordered(name: str, *strictest_first: object, without: object, key: str | No
     rank_of = {value: rank for rank, level in enumerate(levels) for value in level}
 
     def allows(policy: Policy, settings: RuleSettings, other: RuleSettings) -> str | None:
-        value, others = (_given(policy, each, name, without) for each in (settings, other))
+        value, others = (_given(policy, rule_settings, name, without) for rule_settings in (settings, other))
         is_looser = rank_of[value] > rank_of[others]
         return f"{key or name}: {'yes' if value is True else value}" if is_looser else None
 
@@ -89,7 +89,7 @@ def _given(policy: Policy, settings: RuleSettings, name: str, without: object) -
 
 
 def _missing_rule(_: Policy, settings: RuleSettings, other: RuleSettings) -> str | None:
-    missing = {each.name for each in other.custom_rules} - {each.name for each in settings.custom_rules}
+    missing = {rule.name for rule in other.custom_rules} - {rule.name for rule in settings.custom_rules}
     return f"no {min(missing)}" if missing else None
 
 

@@ -34,8 +34,8 @@ def guess_unit(timestamp_ms: int, now_ms: int) -> UnitGuess | None:
     """The most likely mistake behind a rejected value; None if no reading fits."""
     if timestamp_ms == 0:
         return UnitGuess.ZERO
-    if found := _reading(timestamp_ms, now_ms):
-        return found[0]
+    if reading := _reading(timestamp_ms, now_ms):
+        return reading[0]
     odd = odd_times.odd_times(timestamp_ms, now_ms)
     return odd[0].guess if odd else None
 
@@ -68,20 +68,20 @@ def values_of_one_unit(timestamp_ms: int, from_ms: int, until_ms: int) -> tuple[
 
 def likely_ms(timestamp_ms: int, now_ms: int) -> int | None:
     """The timestamp that a rejected value probably stands for, in ms; None if no reading fits."""
-    found = _reading(timestamp_ms, now_ms)
-    return found and found[1]
+    reading = _reading(timestamp_ms, now_ms)
+    return reading and reading[1]
 
 
 def unit_hint(timestamp_ms: int, now_ms: int) -> str | None:
     """The hint for the client, such as "looks like nanoseconds: divide by 1,000,000; that would be
     2026-11-21T03:22:00.000Z"; None if nothing is guessed."""
-    if found := _reading(timestamp_ms, now_ms):
-        guess, time_ms = found
+    if reading := _reading(timestamp_ms, now_ms):
+        guess, time_ms = reading
         unit = UNITS[guess]
         return f"looks like {unit.name}: {unit.advice}; that would be {_instant(time_ms)}"
     if odd := odd_times.odd_times(timestamp_ms, now_ms):
-        names = " or ".join(each.words for each in odd)
-        times = " or ".join(_instant(each.time_ms) for each in odd if each.time_ms is not None)
+        names = " or ".join(odd_time.words for odd_time in odd)
+        times = " or ".join(_instant(odd_time.time_ms) for odd_time in odd if odd_time.time_ms is not None)
         what = f"{names}: " if times else f"{names}, a time that was never set: "
         advice = odd_times.ADVICE[odd[0].guess]
         return f"looks like {what}{advice}" + (f"; that would be {times}" if times else "")
@@ -92,11 +92,11 @@ def _reading(timestamp_ms: int, now_ms: int) -> tuple[UnitGuess, int] | None:
     """The unit of the first reading that is near the clock, and the timestamp by this reading; None if no
     reading is near. Zero is never near the clock."""
     readings = ((unit, reading.read(timestamp_ms)) for unit, reading in READINGS)
-    found = next((found for found in readings if abs(found[1] - now_ms) <= NEAR_MS), None)
-    if found is None or found[0] is not UnitGuess.NANOSECONDS or timestamp_ms % 1_000_000:
-        return found
+    reading = next((reading for reading in readings if abs(reading[1] - now_ms) <= NEAR_MS), None)
+    if reading is None or reading[0] is not UnitGuess.NANOSECONDS or timestamp_ms % 1_000_000:
+        return reading
     is_whole_second = timestamp_ms % 1_000_000_000 == 0
-    return found if is_whole_second else (UnitGuess.MILLISECONDS_TIMES_1000_TWICE, found[1])
+    return reading if is_whole_second else (UnitGuess.MILLISECONDS_TIMES_1000_TWICE, reading[1])
 
 
 def _instant(at_ms: int) -> str:

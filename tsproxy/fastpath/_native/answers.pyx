@@ -135,7 +135,7 @@ cdef class AnswerFilter:
         cdef bint is_flexible = asked.api_version >= FLEXIBLE_FROM
         cdef int64_t topics, partitions, key_size
         cdef const uint8_t* key
-        cdef Py_ssize_t named = 0, found
+        cdef Py_ssize_t named = 0, place
         cdef uint64_t seen = 0
         no_tags(answer, is_flexible)
         topics = read_size(answer, is_flexible)
@@ -146,12 +146,12 @@ cdef class AnswerFilter:
             if partitions < 1:
                 return False
             while partitions > 0 and not answer.is_bad:
-                found = -1
+                place = -1
                 if named < asked.batches:
-                    found = self.find(asked, key, key_size, read_int32(answer), named, seen)
-                if found < 0:
+                    place = self.find(asked, key, key_size, read_int32(answer), named, seen)
+                if place < 0:
                     return False
-                seen |= <uint64_t>1 << (found & (MAX_UNORDERED - 1))
+                seen |= <uint64_t>1 << (place & (MAX_UNORDERED - 1))
                 self.read_acceptance(answer, asked.api_version, is_flexible)
                 named += 1
                 partitions -= 1

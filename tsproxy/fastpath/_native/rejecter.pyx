@@ -181,7 +181,7 @@ cdef class Rejecter:
         self, Rejections rejections, const uint8_t* at, Rejected* rejected, int64_t now_ms
     ) except -1:
         """True for one plain batch with no fault but times that are rejected. Fills and adds `rejected`."""
-        cdef Walked found
+        cdef Walked facts
         cdef Span bounds
         cdef int32_t count
         cdef Py_ssize_t index, bad_records
@@ -194,19 +194,19 @@ cdef class Rejecter:
         if peek_int16(at + ATTRIBUTES) & CODEC:
             return False
         count = records_of(at)
-        walk_records(at + BATCH_HEADER, at + rejected.size, peek_int64(at + 27), count, True, &found)
+        walk_records(at + BATCH_HEADER, at + rejected.size, peek_int64(at + 27), count, True, &facts)
         bounds = rejections.bounds(now_ms)
-        if found.fault != FINE or found.lowest > found.highest or peek_int64(at + 35) != max(found.highest, -1):
+        if facts.fault != FINE or facts.lowest > facts.highest or peek_int64(at + 35) != max(facts.highest, -1):
             return False
-        if wraps(found.lowest, now_ms):
+        if wraps(facts.lowest, now_ms):
             return False
-        if bounds.lowest <= found.lowest and found.highest <= bounds.highest:
+        if bounds.lowest <= facts.lowest and facts.highest <= bounds.highest:
             return False
         columns = <char*>PyMem_Malloc(count * (2 * sizeof(int64_t) + sizeof(int32_t)))
         if columns == NULL:
             raise MemoryError
         rejected.producer = at + PRODUCER
-        rejected.records, rejected.times = count, Span(found.lowest, found.highest)
+        rejected.records, rejected.times = count, Span(facts.lowest, facts.highest)
         rejected.culprits.times = <long long*>columns
         rejected.culprits.offset_deltas = rejected.culprits.times + count
         rejected.culprits.positions = <int*>(rejected.culprits.offset_deltas + count)

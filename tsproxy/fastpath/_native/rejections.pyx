@@ -67,8 +67,7 @@ cdef class Rejections:
             kind = &self.kinds[at]
             if kind.counts.batches:
                 key, counts = self.rejections[at].key, &kind.counts
-                each = take_totals(counts, key, peer, self.limits, kind.bad_records, kind.culprit_ms)
-                totals.append(each)
+                totals.append(take_totals(counts, key, peer, self.limits, kind.bad_records, kind.culprit_ms))
                 kind.bad_records = 0
         return totals
 

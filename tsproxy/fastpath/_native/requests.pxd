@@ -59,5 +59,5 @@ cdef class RequestFilter:
     ) except -1
     cdef bint is_header_enough(self, const uint8_t* at, Batch* batch, int64_t now_ms) except -1
     cdef bint read_compressed(
-        self, const uint8_t* at, int64_t size, int32_t count, Batch* batch, Walked* found
+        self, const uint8_t* at, int64_t size, int32_t count, Batch* batch, Walked* walked
     ) except -1

@@ -320,7 +320,7 @@ cdef class RequestFilter:
         self, const uint8_t* at, int64_t size, int16_t version, Batch* batch, int64_t now_ms
     ) except -1:
         """True for one v2 batch with a usual header and times within bounds."""
-        cdef Walked found
+        cdef Walked walked
         cdef int32_t count
         if not is_usual(at, size, self.table.transactional_id_bytes is not None, self.table.records_per_batch):
             return False
@@ -331,19 +331,19 @@ cdef class RequestFilter:
         if batch.codec and version >= RECORD_ERRORS_FROM:
             batch.is_unread = self.is_header_enough(at, batch, now_ms)
         if batch.is_unread:
-            found.lowest, found.highest = peek_int64(at + 27), peek_int64(at + 35)
+            walked.lowest, walked.highest = peek_int64(at + 27), peek_int64(at + 35)
         elif batch.codec:
-            if not self.read_compressed(at, size, count, batch, &found):
+            if not self.read_compressed(at, size, count, batch, &walked):
                 return False
         else:
-            walk_records(at + BATCH_HEADER, at + size, peek_int64(at + 27), count, True, &found)
-            if found.fault != FINE:
+            walk_records(at + BATCH_HEADER, at + size, peek_int64(at + 27), count, True, &walked)
+            if walked.fault != FINE:
                 return False
-        if peek_int64(at + 35) != max(found.highest, -1):  # a broker's maximum begins at -1
+        if peek_int64(at + 35) != max(walked.highest, -1):  # a broker's maximum begins at -1
             return False
         batch.size_in_bytes, batch.records = <int32_t>size, count
-        batch.lowest_ms, batch.highest_ms = found.lowest, found.highest
-        return is_within(&self.table.rows[batch.row], found.lowest, found.highest, now_ms)
+        batch.lowest_ms, batch.highest_ms = walked.lowest, walked.highest
+        return is_within(&self.table.rows[batch.row], walked.lowest, walked.highest, now_ms)
 
     cdef bint is_header_enough(self, const uint8_t* at, Batch* batch, int64_t now_ms) except -1:
         """True if the batch may be judged by the times in its header. The base is the first record's time."""
@@ -355,9 +355,9 @@ cdef class RequestFilter:
         return batch.codec <= ZSTD and 0 <= base <= peek_int64(at + 35)
 
     cdef bint read_compressed(
-        self, const uint8_t* at, int64_t size, int32_t count, Batch* batch, Walked* found
+        self, const uint8_t* at, int64_t size, int32_t count, Batch* batch, Walked* walked
     ) except -1:
-        """True if the records were read (in Python) and have no fault. `found` then spans their times."""
+        """True if the records were read (in Python) and have no fault. `walked` then spans their times."""
         cdef Table table = self.table
         if batch.codec > ZSTD or table.read_compressed is None:
             return False
@@ -373,6 +373,6 @@ cdef class RequestFilter:
             body.release()  # whoever still has it gets an error, and not the memory of other bytes
         if facts is None or facts.fault is not None:
             return False
-        found.lowest = INT64_MAX if facts.lowest_ms is None else facts.lowest_ms
-        found.highest = INT64_MIN if facts.highest_ms is None else facts.highest_ms
+        walked.lowest = INT64_MAX if facts.lowest_ms is None else facts.lowest_ms
+        walked.highest = INT64_MIN if facts.highest_ms is None else facts.highest_ms
         return True

@@ -86,8 +86,8 @@ def wrong_in_header(batch: RecordBatch) -> str | None:
 
 def set_is_readable(context: BatchContext) -> Reject | None:
     """The rejection for a fault of the record set itself: the bytes after its last batch are no batch."""
-    found = context.record_set
-    return None if found.fault is None else reject_fault(found.fault, found.fault_value)
+    record_set = context.record_set
+    return None if record_set.fault is None else reject_fault(record_set.fault, record_set.fault_value)
 
 
 def one_batch_where_one_is_right(context: BatchContext) -> Reject | None:

@@ -26,8 +26,8 @@ def narrowest(bounds: Iterable[FastPathBounds | None]) -> FastPathBounds | None:
     known = list(bounds)
     if None in known:
         return None
-    before = (each.before_max_ms for each in known if each and each.before_max_ms is not None)
-    after = (each.after_max_ms for each in known if each and each.after_max_ms is not None)
+    before = (span.before_max_ms for span in known if span and span.before_max_ms is not None)
+    after = (span.after_max_ms for span in known if span and span.after_max_ms is not None)
     return FastPathBounds(min(before, default=None), min(after, default=None))
 
 

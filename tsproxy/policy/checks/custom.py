@@ -16,17 +16,17 @@ from tsproxy.policy.units import guess_unit, unit_hint
 
 def rules_are_kept(context: BatchContext) -> Reject | None:
     """The rejection of the first rule that rejects the batch, with the rule's text for each record."""
-    found = next((answer for answer in context.answers_of_rules() if answer.rejects), None)
-    if found is None:
+    answer = next((answer for answer in context.answers_of_rules() if answer.rejects), None)
+    if answer is None:
         return None
-    if found.failure is not None:
+    if answer.failure is not None:
         text = f"The proxy's rule {context.policy.rule} raised an error, so the batch was rejected"
         return Reject(ErrorCode.INVALID_RECORD, context.policy.helped(text), Reason.CUSTOM_RULE, detail=text)
     times, now_ms = context.reader.read_records().timestamps_ms, context.now_ms
-    reason = found.rule.reason
+    reason = answer.rule.reason
     is_of_size = Trait.OF_SIZE in reason.traits
     names_unit, helped = is_of_size and context.policy.names_unit, context.policy.helped
-    listed = found.culprits[: context.culprits_listed]
+    listed = answer.culprits[: context.culprits_listed]
     listed_ms = tuple(times[index] for index, _ in listed)
 
     def fault(at: int) -> tuple[Reason, str]:
@@ -34,13 +34,13 @@ def rules_are_kept(context: BatchContext) -> Reject | None:
         return reason, helped(_with_unit(text, listed_ms[at], now_ms) if names_unit else text)
 
     culprits = Listed(tuple(index for index, _ in listed), listed_ms, fault)
-    first_ms = times[found.culprits[0][0]]
+    first_ms = times[answer.culprits[0][0]]
     return Reject(
         ErrorCode.INVALID_TIMESTAMP,
         timestamps.REJECTED,
         reason,
         culprits,
-        bad_records=len(found.culprits),
+        bad_records=len(answer.culprits),
         unit_guess=guess_unit(first_ms, now_ms) if is_of_size else None,
     )
 
@@ -55,8 +55,8 @@ def bounds(policy: TopicPolicy) -> FastPathBounds | None:
     """The bounds within which every rule accepts any timestamp; None if one of the rules has no bounds."""
     if not policy.custom_rules:
         return ANY_TIME
-    found = (bounds_of(rule) for rule in policy.custom_rules)
-    return narrowest(each and FastPathBounds(*each) for each in found)
+    spans = (bounds_of(rule) for rule in policy.custom_rules)
+    return narrowest(span and FastPathBounds(*span) for span in spans)
 
 
 def _with_unit(text: str, timestamp_ms: int, now_ms: int) -> str:

@@ -73,27 +73,27 @@ def each_record_is_valid(context: BatchContext) -> Reject | None:
     """The rejection with INVALID_TIMESTAMP or INVALID_RECORD. It lists the culprits in ascending order."""
     if _only_their_range_matters(context):
         return _each_is_in_range(context)
-    found = _culprits(context)
-    if found is None or not found.count:
+    columns = _culprits(context)
+    if columns is None or not columns.count:
         return None
     # A batch may have a million culprits. The listed ones stay columns: their texts are made when the
     # answer is.
     words, most = _Words.of_batch(context), context.culprits_listed
-    fault = partial(words.fault, found.records)
-    culprits = Listed(found.positions[:most], found.records.timestamps_ms[:most], fault)
-    if found.timely is None:
-        text = _invalid_record_text(culprits[:_SHOWN], found.count)
+    fault = partial(words.fault, columns.records)
+    culprits = Listed(columns.positions[:most], columns.records.timestamps_ms[:most], fault)
+    if columns.timely is None:
+        text = _invalid_record_text(culprits[:_SHOWN], columns.count)
         reason, _ = fault(0)
-        return Reject(ErrorCode.INVALID_RECORD, text, reason, culprits, bad_records=found.count)
-    timely = found.records.timestamps_ms[found.timely]
-    reason, _ = fault(found.timely)
+        return Reject(ErrorCode.INVALID_RECORD, text, reason, culprits, bad_records=columns.count)
+    timely = columns.records.timestamps_ms[columns.timely]
+    reason, _ = fault(columns.timely)
     guess = guess_unit(timely, context.now_ms) if reason is not Reason.TYPE_MISMATCH else None
     return Reject(
         ErrorCode.INVALID_TIMESTAMP,
         timestamps.REJECTED,
         reason,
         culprits,
-        bad_records=found.count,
+        bad_records=columns.count,
         unit_guess=guess,
     )
 
@@ -166,8 +166,8 @@ def _culprits(context: BatchContext) -> Culprits | None:
     if context.facts is None:
         return None
     suspects, most = _suspects(context), max(1, context.culprits_listed)
-    found = context.reader.find_culprits(suspects, most)
-    return _culprits_among(context.reader.read_records(), suspects, most) if found is None else found
+    culprits = context.reader.find_culprits(suspects, most)
+    return _culprits_among(context.reader.read_records(), suspects, most) if culprits is None else culprits
 
 
 def _suspects(context: BatchContext) -> Suspects:

@@ -22,8 +22,8 @@ CODEC_READ_BELOW: Final = 7
 
 def is_read_whole(context: BatchContext) -> bool:
     """True if every batch was read. From v3 on only the first batch is read."""
-    found = context.record_set
-    return not found.fault and (context.request.api_version < ONE_BATCH_FROM or len(found.batches) == 1)
+    records = context.record_set
+    return not records.fault and (context.request.api_version < ONE_BATCH_FROM or len(records.batches) == 1)
 
 
 def is_left_to_the_broker(context: BatchContext) -> bool:
@@ -51,13 +51,13 @@ def records_are_null(context: BatchContext) -> bool:
 
 def one_batch_of_magic_2(context: BatchContext) -> Reject | None:
     """The checks of `ProduceRequest.validateRecords`, from v3 on."""
-    found, version = context.record_set, context.request.api_version
+    record_set, version = context.record_set, context.request.api_version
     if version < ONE_BATCH_FROM:
         return None
     requests = f"Produce requests with version {version}"
-    if not found.batches:
-        if found.fault is not None:
-            return reject_fault(found.fault, found.fault_value)
+    if not record_set.batches:
+        if record_set.fault is not None:
+            return reject_fault(record_set.fault, record_set.fault_value)
         return reject_whole(
             ErrorCode.INVALID_RECORD, f"{requests} must have at least one record batch per partition"
         )
@@ -71,9 +71,9 @@ def one_batch_of_magic_2(context: BatchContext) -> Reject | None:
         return reject_whole(
             ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, f"{requests} are not allowed to use ZStandard compression"
         )
-    if found.fault is not None:
-        return reject_fault(found.fault, found.fault_value)
-    if len(found.batches) > 1:
+    if record_set.fault is not None:
+        return reject_fault(record_set.fault, record_set.fault_value)
+    if len(record_set.batches) > 1:
         return reject_whole(
             ErrorCode.INVALID_RECORD,
             f"{requests} are only allowed to contain exactly one record batch per partition",

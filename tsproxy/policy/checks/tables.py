@@ -33,14 +33,14 @@ class Tables:
 
     @cached_property
     def of_the_proxy_about_a_batch(self) -> tuple[Check, ...]:
-        found = (*self.log, *self.conversion, *self.validator)
-        return tuple(check for check in found if check.may_fail is not left_to_the_broker)
+        checks = (*self.log, *self.conversion, *self.validator)
+        return tuple(check for check in checks if check.may_fail is not left_to_the_broker)
 
     @cached_property
     def about_timestamps(self) -> tuple[Check, ...]:
         """The checks that a usual batch may fail."""
-        found = (*self.partition, *self.log, *self.batches, *self.conversion, *self.validator)
-        return tuple(check for check in found if check.bounds is not any_time)
+        checks = (*self.partition, *self.log, *self.batches, *self.conversion, *self.validator)
+        return tuple(check for check in checks if check.bounds is not any_time)
 
 
 CHECKS: Final = Tables(

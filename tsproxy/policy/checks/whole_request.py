@@ -31,10 +31,10 @@ def _transactional_id_is_there(contexts: Sequence[BatchContext]) -> Reject | Non
     """The rejection of a transactional batch in a request without transactional_id. The first batch of each
     partition is checked in turn, until one is transactional or cannot be read."""
     for context in contexts:
-        found = context.record_set
-        if not found.batches and found.fault is not None:
+        record_set = context.record_set
+        if not record_set.batches and record_set.fault is not None:
             return _unreadable(context)
-        if found.batches and context.batch.is_transactional:
+        if record_set.batches and context.batch.is_transactional:
             if context.request.has_transactional_id:
                 return None
             return reject_whole(
