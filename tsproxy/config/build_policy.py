@@ -40,28 +40,28 @@ def load_rule(name: str) -> TimestampRule:
     """The rule of that name. Raises RuleError."""
     from importlib.metadata import entry_points  # its import takes 10 ms, and few configurations name a rule
 
-    found = {point.name: point for point in entry_points(group=ENTRY_POINTS)}
-    if name not in found:
-        known = ", ".join(sorted(found)) or "none"
+    points = {point.name: point for point in entry_points(group=ENTRY_POINTS)}
+    if name not in points:
+        known = ", ".join(sorted(points)) or "none"
         raise RuleError(
             f"{name!r} is no entry point in the group {ENTRY_POINTS} of what is installed here; "
             f"there are: {known}. Install the package that brings it where tsproxy is"
         )
     try:
-        loaded = found[name].load()
+        loaded = points[name].load()
         rule = loaded() if isinstance(loaded, type) else loaded
     except Exception as error:  # the operator's code, so any error is the operator's
-        raise RuleError(f"{found[name].value} cannot be loaded: {type(error).__name__}: {error}") from None
+        raise RuleError(f"{points[name].value} cannot be loaded: {type(error).__name__}: {error}") from None
     if not callable(getattr(rule, "culprits", None)):
-        raise RuleError(f"{found[name].value} has no method culprits(timestamps_ms, context)")
+        raise RuleError(f"{points[name].value} has no method culprits(timestamps_ms, context)")
     reason = getattr(rule, "reason", Reason.CUSTOM_RULE)
     if reason not in tuple(Reason):
         words = ", ".join(Reason)
-        raise RuleError(f"{found[name].value} has the reason {reason!r}; must be one of {words}")
+        raise RuleError(f"{points[name].value} has the reason {reason!r}; must be one of {words}")
     try:
         pickle.dumps(rule)
     except Exception as error:  # pickling runs the rule's own code, too
-        raise RuleError(f"{found[name].value} cannot be handed to workers: {error}") from None
+        raise RuleError(f"{points[name].value} cannot be handed to workers: {error}") from None
     return cast("TimestampRule", rule)
 
 
@@ -78,8 +78,8 @@ def build_policy(parsed: Parsed | None, problems: list[Problem]) -> Policy | Non
     before, after = section[BEFORE] or _UNLIMITED, section[AFTER] or TimeLimit(HOUR_MS)
     defaults = make(RuleSettings, section, DEFAULTS, before=before, after=after)
     candidate = _candidate(parsed["candidate"]) if parsed["candidate"] else None
-    rules = tuple(_rule(each, problems) for each in parsed["rules"] or () if each.is_sound)
-    waivers = tuple(_waiver(each, problems) for each in parsed["waivers"] or () if each.is_sound)
+    rules = tuple(_rule(rule, problems) for rule in parsed["rules"] or () if rule.is_sound)
+    waivers = tuple(_waiver(waiver, problems) for waiver in parsed["waivers"] or () if waiver.is_sound)
     check_names("rule", rules, problems, _RESERVED)
     check_names("waiver", waivers, problems, _RESERVED)
     if not parsed.is_sound:

@@ -42,7 +42,7 @@ def build_sasl(parsed: Parsed, problems: list[Problem]) -> Sasl | None:
     in_files = {file_of(name): name for name in parsed.values if file_of(name) in parsed.values}
     given = {in_files.get(name, name) for name, value in parsed.values.items() if value is not None}
     given -= {"mechanism"}
-    kind = next((each for each in kinds if given & {*_names(each, required=True)}), kinds[0])
+    kind = next((kind for kind in kinds if given & {*_names(kind, required=True)}), kinds[0])
     required, optional = _names(kind, required=True), _names(kind, required=False)
     before = len(problems)
     for name in sorted(given - {*required, *optional}):

@@ -14,10 +14,10 @@ from tsproxy.model.words import noun
 
 
 def _at(root: Parsed, path: str) -> Parsed | None:
-    found: object = root
+    value: object = root
     for name in path.split("."):
-        found = found[name] if isinstance(found, Parsed) else None
-    return found if isinstance(found, Parsed) else None
+        value = value[name] if isinstance(value, Parsed) else None
+    return value if isinstance(value, Parsed) else None
 
 
 def check_dead_letters(root: Parsed, policy: Policy | None, problems: list[Problem]) -> None:
@@ -65,14 +65,14 @@ def check_names(
 ) -> None:
     """Check that no two of `named` have the same name, and that none has a reserved name."""
     places: dict[str, str] = {}
-    for each in named:
-        if each.name in reserved:
-            text = f"{each.name!r} is tsproxy's own; take another"
-            problems.append(Problem("", f"{each.place}.name", text))
-        elif each.name in places:
-            text = f"the name {each.name!r} is taken by {places[each.name]}; each {kind} needs its own"
-            problems.append(Problem("", f"{each.place}.name", text))
-        places.setdefault(each.name, each.place)
+    for entry in named:
+        if entry.name in reserved:
+            text = f"{entry.name!r} is tsproxy's own; take another"
+            problems.append(Problem("", f"{entry.place}.name", text))
+        elif entry.name in places:
+            text = f"the name {entry.name!r} is taken by {places[entry.name]}; each {kind} needs its own"
+            problems.append(Problem("", f"{entry.place}.name", text))
+        places.setdefault(entry.name, entry.place)
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,9 +94,9 @@ def _may_be_one_address(one: str, other: str) -> bool:
     """True if both hosts may be the same address. IPv4 and IPv6 have separate ports: `::` accepts no IPv4
     connection here. Only the system knows whether a name resolves to IPv4 or to IPv6."""
     addresses = [ip_or_none(one), ip_or_none(other)]
-    if None not in addresses and len({each.version for each in addresses if each}) == 2:
+    if None not in addresses and len({address.version for address in addresses if address}) == 2:
         return False
-    return one == other or any(each is not None and each.is_unspecified for each in addresses)
+    return one == other or any(address is not None and address.is_unspecified for address in addresses)
 
 
 def check_ports(listeners: Iterable[Listener], admin: Parsed | None, problems: list[Problem]) -> None:

@@ -88,11 +88,11 @@ class Section:
 
     def section(self, key: str, place: str) -> "Section":
         """The section below `key`. If there is none, a new section replaces anything else below `key`."""
-        found = self.entries.get(key)
-        if not isinstance(found, Section):
-            found = Section(place)
-            self.put(key, found)
-        return found
+        section = self.entries.get(key)
+        if not isinstance(section, Section):
+            section = Section(place)
+            self.put(key, section)
+        return section
 
 
 Node = Scalar | Items | Section
@@ -165,8 +165,8 @@ def _is_small(root: yaml.Node) -> bool:
         count += 1
         if depth > _MAX_DEPTH or isinstance(node, yaml.ScalarNode):
             continue
-        below = (each for pair in node.value for each in (pair if isinstance(pair, tuple) else (pair,)))
-        waiting += [(each, depth + 1) for each in below]
+        below = (child for pair in node.value for child in (pair if isinstance(pair, tuple) else (pair,)))
+        waiting += [(child, depth + 1) for child in below]
     return count <= _MAX_NODES
 
 

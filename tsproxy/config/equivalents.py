@@ -80,10 +80,10 @@ def hosts(text: str) -> Iterator[tuple[str, str]]:
 def strange_character(text: str) -> str | None:
     """A hint that names the first character of `text` that is not ASCII; None if all characters are ASCII.
     Such a `text` may look right."""
-    found = next((each for each in text if not each.isascii()), None)
-    if found is None:
+    character = next((character for character in text if not character.isascii()), None)
+    if character is None:
         return None
-    return f"it holds U+{ord(found):04X} ({unicodedata.name(found, 'a character without a name')})"
+    return f"it holds U+{ord(character):04X} ({unicodedata.name(character, 'a character without a name')})"
 
 
 def _without_unit(

@@ -159,7 +159,7 @@ def section(
 
 
 def keys_of(make: type[Any]) -> Keys:
-    return {each.name: each.metadata[_DECLARED] for each in fields(make) if _DECLARED in each.metadata}
+    return {attr.name: attr.metadata[_DECLARED] for attr in fields(make) if _DECLARED in attr.metadata}
 
 
 def keys_for(make: type[Any], declared: Mapping[str, Any]) -> Keys:
@@ -168,8 +168,8 @@ def keys_for(make: type[Any], declared: Mapping[str, Any]) -> Keys:
     A key without a default gets the default of the field. A name that is not a field of the class is a key,
     too: the function that builds the class uses it.
     """
-    own = {each.name: each for each in fields(make)}
-    return {name: _with_default(each.metadata[_DECLARED], own.get(name)) for name, each in declared.items()}
+    named = {attr.name: attr for attr in fields(make)}
+    return {name: _with_default(key.metadata[_DECLARED], named.get(name)) for name, key in declared.items()}
 
 
 def name_of(field_name: str, declared: Key | SectionKeys) -> str:
@@ -184,9 +184,9 @@ def file_of(name: str) -> str:
     return f"{name}_file"
 
 
-def _with_default(declared: Key | SectionKeys, own: "Field[Any] | None") -> Key | SectionKeys:
-    if isinstance(declared, SectionKeys) or not declared.is_required or own is None or own.default is MISSING:
-        return declared
-    none = own.default is None or own.default == ()
-    text = None if none else str(declared.kind.write(own.default))
-    return replace(declared, default=text, is_required=False)
+def _with_default(key: Key | SectionKeys, attr: "Field[Any] | None") -> Key | SectionKeys:
+    if isinstance(key, SectionKeys) or not key.is_required or attr is None or attr.default is MISSING:
+        return key
+    none = attr.default is None or attr.default == ()
+    text = None if none else str(key.kind.write(attr.default))
+    return replace(key, default=text, is_required=False)

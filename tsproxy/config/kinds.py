@@ -25,7 +25,7 @@ _ADDRESS: Final = r".+:[0-9]{1,5}"
 
 def choice(choices: Iterable[StrEnum]) -> Kind:
     choices = tuple(choices)
-    words = tuple(each.value for each in choices)
+    words = tuple(member.value for member in choices)
     return Kind(" or ".join(f"`{word}`" for word in words), values.one_of(choices), choices=words)
 
 

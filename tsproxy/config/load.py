@@ -165,7 +165,7 @@ def _unknown(name: str, keys: SectionKeys) -> str:
         opened = "".join(f"{section}: {{ " for section in sections)
         return f"unknown key; write a section for each dot: {opened}{leaf}: …{' }' * len(sections)}"
     names = names_here(name)
-    here = [each for each in keys.below if each in names]
+    here = [key for key in keys.below if key in names]
     return unknown("key", name, keys.below, [*here, *paths_of(names)])
 
 

@@ -43,34 +43,34 @@ _SHELL_VARIABLE: Final = re.compile(r"\$[A-Z_][A-Z0-9_]*|%[A-Z_][A-Z0-9_]*%")
 def notices(config: Config, now_ms: int) -> tuple[Problem, ...]:
     """All notices. Each names its place and the remedy. `now_ms` shows which waivers have ended."""
     section, policy = config.parsed["policy"], config.policy
-    found = [*_unused_defaults(section["defaults"], policy)]
-    found += _inspected(section["defaults"], replace(policy.defaults, before=None, after=None), policy)
+    problems = [*_unused_defaults(section["defaults"], policy)]
+    problems += _inspected(section["defaults"], replace(policy.defaults, before=None, after=None), policy)
     allowed = {rule.name: what for rule, what in allowances(policy)}
     avoidable = {rule.name: other for rule, other in avoidable_rules(policy)}
     first: dict[Match, Rule] = {}
     for parsed, rule in zip(section["rules"], policy.rules, strict=True):
-        found += _inspected(parsed, rule.settings, policy)
-        found += _never_reached(parsed, rule, first)
+        problems += _inspected(parsed, rule.settings, policy)
+        problems += _never_reached(parsed, rule, first)
         if rule.name in allowed:
-            found.append(_allowed_by_claim(parsed, rule.match, f"allows {allowed[rule.name]}"))
+            problems.append(_allowed_by_claim(parsed, rule.match, f"allows {allowed[rule.name]}"))
         if rule.name in avoidable:
-            found.append(_avoidable(parsed, avoidable[rule.name]))
-        found += _not_globs(parsed, rule.match)
+            problems.append(_avoidable(parsed, avoidable[rule.name]))
+        problems += _not_globs(parsed, rule.match)
         first.setdefault(rule.match, rule)
     for parsed, waiver in zip(section["waivers"], policy.waivers, strict=True):
-        found += _not_globs(parsed, waiver.match)
+        problems += _not_globs(parsed, waiver.match)
         if waiver.until_ms <= now_ms:
             text = (
                 f"was {instant_text(waiver.until_ms)}: it has no effect: remove the waiver, or extend `until`"
             )
-            found.append(parsed.problem(text, "until"))
+            problems.append(parsed.problem(text, "until"))
         elif claims_of(waiver.match):
-            found.append(_allowed_by_claim(parsed, waiver.match, "lets everything pass"))
-    found += _password_notices(config.parsed["upstream"])
-    found += _token_notices(config.parsed["admin"], config.admin)
+            problems.append(_allowed_by_claim(parsed, waiver.match, "lets everything pass"))
+    problems += _password_notices(config.parsed["upstream"])
+    problems += _token_notices(config.parsed["admin"], config.admin)
     for parsed in config.parsed["listeners"]:
-        found += _anybody_trusted(parsed)
-    return tuple(found)
+        problems += _anybody_trusted(parsed)
+    return tuple(problems)
 
 
 def _password_notices(upstream: Parsed) -> Iterator[Problem]:

@@ -41,28 +41,28 @@ def make(cls: type[Made], parsed: Parsed, keys: Keys | None = None, /, **values:
     `values` are the fields that do not come from a key alone, but from checks between keys.
     """
     keys = keys_of(cls) if keys is None else keys
-    for each in fields(cls):  # type: ignore[arg-type]  # a dataclass, as every class of settings is
-        declared = keys.get(each.name)
-        if each.name in values:
+    for attr in fields(cls):  # type: ignore[arg-type]  # a dataclass, as every class of settings is
+        declared = keys.get(attr.name)
+        if attr.name in values:
             continue
         if declared is not None:
-            value = _value(parsed, name_of(each.name, declared), declared)
+            value = _value(parsed, name_of(attr.name, declared), declared)
             if not (isinstance(declared, Key) and value is None and declared.default is None):
-                values[each.name] = value
-        elif each.name == "place":
-            values[each.name] = parsed.where
+                values[attr.name] = value
+        elif attr.name == "place":
+            values[attr.name] = parsed.where
     return cls(**values)
 
 
 def _value(parsed: Parsed, path: str, declared: Key | SectionKeys) -> Any:
-    found: Any = parsed
-    above, name = found, ""
+    value: Any = parsed
+    above, name = value, ""
     for name in path.split("."):
-        above, found = found, found[name]
-    if found is None and isinstance(declared, Key) and declared.kind.is_secret:
-        found = above[file_of(name)]
-    if isinstance(declared, Key) or found is None:
-        return found
+        above, value = value, value[name]
+    if value is None and isinstance(declared, Key) and declared.kind.is_secret:
+        value = above[file_of(name)]
+    if isinstance(declared, Key) or value is None:
+        return value
     if declared.is_list:
-        return tuple(make(declared.make, each, declared.below) for each in found)
-    return make(declared.make, found, declared.below)
+        return tuple(make(declared.make, item, declared.below) for item in value)
+    return make(declared.make, value, declared.below)

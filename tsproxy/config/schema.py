@@ -29,8 +29,8 @@ def json_schema() -> dict[str, Any]:
 
 
 def _section(keys: SectionKeys) -> dict[str, Any]:
-    below = {name: _below(each) for name, each in keys.below.items()}
-    required = [name for name, each in keys.below.items() if _is_required(each)]
+    below = {name: _below(key) for name, key in keys.below.items()}
+    required = [name for name, key in keys.below.items() if _is_required(key)]
     whole = {"type": "object", "properties": below, "additionalProperties": False}
     return {**whole, "required": required} if required else whole
 

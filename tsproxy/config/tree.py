@@ -23,20 +23,20 @@ def join(path: str, name: str) -> str:
 
 def _grow(section: SectionKeys, declared: Keys) -> SectionKeys:
     """`section`, after all declared keys were added below it."""
-    for field_name, each in declared.items():
-        *names, leaf = steps_of(name_of(field_name, each))
+    for field_name, key in declared.items():
+        *names, leaf = steps_of(name_of(field_name, key))
         above = section
         for name in names:
             above = _section(above, name, SectionKeys())
-        if isinstance(each, SectionKeys):
-            _grow(_section(above, leaf, each), each.below)
+        if isinstance(key, SectionKeys):
+            _grow(_section(above, leaf, key), key.below)
         else:
             path = join(above.path, leaf)
             assert leaf not in above.below, f"{path} is declared twice"
-            above.below[leaf] = replace(each, path=path)
-            if each.kind.is_secret:
+            above.below[leaf] = replace(key, path=path)
+            if key.kind.is_secret:
                 text = f"A file with `{leaf}`, read at each use."
-                file = Key(file_of(path), SECRET_FILE, text, is_live=each.is_live)
+                file = Key(file_of(path), SECRET_FILE, text, is_live=key.is_live)
                 above.below[file_of(leaf)] = file
     return section
 
@@ -44,23 +44,23 @@ def _grow(section: SectionKeys, declared: Keys) -> SectionKeys:
 def _section(above: SectionKeys, name: str, declared: SectionKeys) -> SectionKeys:
     """The section of that name. It is made if there is none yet, since several fields may share a section."""
     path = join(above.path, name) + ("[]" if declared.is_list else "")
-    found = above.below.setdefault(name, replace(declared, path=path, below={}))
-    assert isinstance(found, SectionKeys), f"{path} is a key"
-    assert found.meaning == declared.meaning or not declared.meaning, f"{path} is declared twice"
-    return found
+    section = above.below.setdefault(name, replace(declared, path=path, below={}))
+    assert isinstance(section, SectionKeys), f"{path} is a key"
+    assert section.meaning == declared.meaning or not declared.meaning, f"{path} is declared twice"
+    return section
 
 
 def _all_below(section: SectionKeys) -> Iterator[Key | SectionKeys]:
-    for each in section.below.values():
-        yield each
-        if isinstance(each, SectionKeys):
-            yield from _all_below(each)
+    for key in section.below.values():
+        yield key
+        if isinstance(key, SectionKeys):
+            yield from _all_below(key)
 
 
 TREE: Final = _grow(SectionKeys(), keys_of(Config))
-KEYS: Final = tuple(each for each in _all_below(TREE) if isinstance(each, Key))
+KEYS: Final = tuple(key for key in _all_below(TREE) if isinstance(key, Key))
 OPTIONAL: Final = tuple(
-    each for each in _all_below(TREE) if isinstance(each, SectionKeys) and each.is_optional
+    section for section in _all_below(TREE) if isinstance(section, SectionKeys) and section.is_optional
 )
 """Sections that may be left out, and lists that may be empty."""
 

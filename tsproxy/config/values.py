@@ -204,13 +204,13 @@ def whole_number(lowest: int, highest: int) -> Callable[[str], int]:
 
 
 def one_of(choices: Iterable[StrEnum]) -> Callable[[str], StrEnum]:
-    named = {each.value: each for each in choices}
+    named = {member.value: member for member in choices}
 
     def parse(text: str) -> StrEnum:
-        found = named.get(text.strip())
-        if found is None:
+        member = named.get(text.strip())
+        if member is None:
             raise ValueError("one of " + ", ".join(named))
-        return found
+        return member
 
     return parse
 
@@ -306,10 +306,10 @@ MAX_HELP: Final = 200
 
 def help_text(text: str) -> str:
     """A line for clients. An answer may repeat it for each of thousands of records, so it is short."""
-    found = text.strip()
-    if not 0 < len(found.encode()) <= MAX_HELP or not found.isprintable():
+    line = text.strip()
+    if not 0 < len(line.encode()) <= MAX_HELP or not line.isprintable():
         raise ValueError(f"one printable line of at most {MAX_HELP} bytes")
-    return found
+    return line
 
 
 words: Final = _unchanged(str.strip, "a text that is not empty")
@@ -326,13 +326,13 @@ def secret(text: str) -> Secret:
 
 def secret_file(text: str) -> SecretFile:
     """A secret in a file that can be read now."""
-    found = SecretFile(text.strip())
+    file = SecretFile(text.strip())
     try:
-        found.reveal()
+        file.reveal()
     except SecretError as error:
-        why = str(error).removeprefix(f"the file {found.path} of a secret ")
+        why = str(error).removeprefix(f"the file {file.path} of a secret ")
         raise ValueError(f"a file that holds the secret, and {why}") from None
-    return found
+    return file
 
 
 def token(text: str) -> Secret:

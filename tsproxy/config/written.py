@@ -32,7 +32,7 @@ def _below(below: Key | SectionKeys, value: Any) -> Any:
 
 def _value(key: Key, value: Any) -> Any:
     if key.is_list:
-        return [_text(key, each) for each in value or ()]
+        return [_text(key, item) for item in value or ()]
     # None is a value of some kinds (`off`, `unlimited`). With any other kind it means that there is no value.
     if value is None and key.default is None:
         return None

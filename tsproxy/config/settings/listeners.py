@@ -118,12 +118,12 @@ class BrokerHosts:
     def parse(cls, text: str) -> Self:
         """The host name with `{node_id}` in it. Raises ValueError."""
         allowed = "a host name with {node_id} in it once, such as b{node_id}.kafka.example.com"
-        before, found, after = text.strip().lower().partition("{node_id}")
+        before, placeholder, after = text.strip().lower().partition("{node_id}")
         try:
             values.host(f"{before}0{after}")
         except ValueError:
             raise ValueError(allowed) from None
-        if not found:
+        if not placeholder:
             raise ValueError(allowed)
         return cls(before, after)
 

@@ -123,12 +123,12 @@ def _sasl_keys() -> Keys:
     """The key of the mechanism, and the keys of all kinds of credentials. The mechanism decides which of them
     must be given (`build_sasl`)."""
     mechanism = live(choice(SaslMechanism), "SASL mechanism of the proxy's own connection.")
-    found = dict(keys_for(Sasl, {"mechanism": mechanism}))
+    keys = dict(keys_for(Sasl, {"mechanism": mechanism}))
     for kind in (Password, TokenFile, ClientCredentials, MskIam, Kerberos):
         for name, key in keys_of(kind).items():
             assert isinstance(key, Key)
-            found[name_of(name, key)] = replace(key, is_required=False)
-    return found
+            keys[name_of(name, key)] = replace(key, is_required=False)
+    return keys
 
 
 _SASL_KEYS: Final = _sasl_keys()
