@@ -42,7 +42,7 @@ def described(own=None, by_default=KAFKA_4, **others):
             0,
             by_default | settings,
             defaults=by_default.keys() - settings.keys(),
-            own=frozenset(settings),
+            overrides=frozenset(settings),
         )
         for topic, settings in (own or {}).items()
     ]

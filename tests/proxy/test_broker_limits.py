@@ -11,7 +11,7 @@ from tsproxy.cluster.limits_of_brokers import (
     examples,
     given_by,
     loosest,
-    own_of,
+    overrides_of,
     together,
 )
 from tsproxy.cluster.topic_limits import ANY_RECORD_SIZE, CONFIG_NAMES
@@ -162,7 +162,7 @@ def test_what_a_broker_itself_has_set_is_not_replaced_by_a_default_of_kafka_4():
 def test_an_answer_is_told_apart_into_what_the_topic_sets_and_what_its_broker_gives():
     described = answer("orders", NEW_VALUES, own={AFTER: "7000"})
 
-    assert own_of(described) == ((AFTER, "7000"),)
+    assert overrides_of(described) == ((AFTER, "7000"),)
     found = given_by([described])
     assert AFTER not in found.values
     assert AFTER in found.known
@@ -200,4 +200,4 @@ def test_a_broker_that_was_asked_about_other_topics_alone_has_not_told_what_it_g
 
     assert found.limits.max_message_bytes > 100_000_000
     assert found.limits.after_max_ms is None
-    assert together(own_of(larger), narrow, {2: asked_about_a}).limits.max_message_bytes == 2_000_000
+    assert together(overrides_of(larger), narrow, {2: asked_about_a}).limits.max_message_bytes == 2_000_000

@@ -263,7 +263,7 @@ def test_a_topic_stays_unreadable_until_its_new_limits_are_in_force():
     """Brokers may still be asked for their values: until they have answered, looser limits hold."""
     topics, values = Topics(), {"message.timestamp.after.max.ms": "42"}
     denied = TopicAnswer("orders", ErrorCode.TOPIC_AUTHORIZATION_FAILED, {})
-    granted = TopicAnswer("orders", ErrorCode.NONE, values, own=frozenset(values))
+    granted = TopicAnswer("orders", ErrorCode.NONE, values, overrides=frozenset(values))
     for answers in ([denied], [granted]):
         topics.update(answers, 0)
         assert "orders" in topics.unreadable

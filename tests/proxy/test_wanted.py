@@ -16,7 +16,7 @@ def test_addresses_take_turns_from_question_to_question():
         for number in range(3):
             wanted.add(f"{address}{number}", address, 0)
     first = wanted.take(0, 2)
-    wanted.found(first)
+    wanted.known(first)
     second = wanted.take(0, 2)
     assert {each[0] for each in (*first, *second)} == {"a", "b", "c"}
 
@@ -28,7 +28,7 @@ def test_a_key_that_somebody_else_wants_too_does_not_wait_in_their_queue():
     wanted.add("real", "attacker", 0)
     wanted.add("real", "client", 0)
     assert "real" in wanted.take(0, 2)
-    wanted.found(["real"])
+    wanted.known(["real"])
     assert "real" not in wanted
 
 

@@ -63,7 +63,7 @@ class Cluster:
             unlimited = dict.fromkeys(known, TopicLimits())
             self.view = replace(self.view, topics=unlimited, topics_on_kafka_4=known)
             self.heard(session.apply_view(self.view, now_ms))
-            self.wanted.found(read)
+            self.wanted.known(read)
             self.wanted.missed([key for key in keys if key not in read], now_ms)
         if session.next_deadline_ms is not None and session.next_deadline_ms <= now_ms:
             self.heard(session.deadline_passed(now_ms))

@@ -114,14 +114,14 @@ class ClusterAnswer:
 class TopicAnswer:
     """The configuration of a topic, as a broker describes it. `settings` are keyed by configuration name, and
     empty if `error_code` is not 0. `defaults` names the settings that nobody has set on the topic or on its
-    broker. `own` names the settings that the topic sets itself. All other settings come from the broker that
-    answered."""
+    broker. `overrides` names the settings that the topic sets itself. All other settings come from the broker
+    that answered."""
 
     topic: str
     error_code: int
     settings: Mapping[str, str | None]
     defaults: frozenset[str] = frozenset()
-    own: frozenset[str] = frozenset()
+    overrides: frozenset[str] = frozenset()
 
 
 class AdminConnection:
@@ -152,7 +152,7 @@ class AdminConnection:
         """True if the user of this connection may describe the topic, which need not exist. It is not
         created."""
         answer = await self.request(MetadataRequest([topic], allow_auto_topic_creation=False))
-        return all(each[0] != ErrorCode.TOPIC_AUTHORIZATION_FAILED for each in answer.topics)
+        return all(entry[0] != ErrorCode.TOPIC_AUTHORIZATION_FAILED for entry in answer.topics)
 
     async def describe(self, topics: Sequence[str], names: Sequence[str] = CONFIG_NAMES) -> list[TopicAnswer]:
         """How topics are configured: the settings in `names`, by default those that limits depend on."""
@@ -160,10 +160,10 @@ class AdminConnection:
         remaining = iter(topics)
         while chunk := list(islice(remaining, TOPICS_A_REQUEST)):
             resources = [(_TOPIC_RESOURCE, topic, list(names)) for topic in chunk]
-            found = await self.ask(DescribeConfigsRequest(resources), _described)
-            if {each.topic for each in found} != set(chunk):
+            described = await self.ask(DescribeConfigsRequest(resources), _described)
+            if {answer.topic for answer in described} != set(chunk):
                 raise ConversationError(f"{self.address}: an answer about other topics than asked for")
-            answers += found
+            answers += described
         return answers
 
     async def has_authorizer(self, node_id: int) -> bool:
@@ -171,7 +171,7 @@ class AdminConnection:
         True also if it does not say."""
         request = DescribeConfigsRequest([(_BROKER_RESOURCE, str(node_id), [_AUTHORIZER])])
         with suppress(RejectedError):
-            return [each.settings.get(_AUTHORIZER) for each in await self.ask(request, _described)] != [""]
+            return [row.settings.get(_AUTHORIZER) for row in await self.ask(request, _described)] != [""]
         return True
 
     async def offers(self) -> BrokerVersions:
@@ -245,8 +245,8 @@ async def connected(
     yielded: list[AdminConnection] = []
 
     def ended(*_: object) -> None:
-        for each in yielded:
-            each.has_ended = True
+        for admin in yielded:
+            admin.has_ended = True
             on_end()
 
     connection = await _connect(address, tls, sasl, ended)
@@ -331,7 +331,7 @@ def _answer(resource: Sequence[Any]) -> TopicAnswer:
         error_code,
         {entry[0]: entry[1] for entry in known},
         defaults=frozenset(entry[0] for entry in known if _is_default(entry[3])),
-        own=frozenset(entry[0] for entry in known if _is_own(entry[3])),
+        overrides=frozenset(entry[0] for entry in known if _is_own(entry[3])),
     )
 
 

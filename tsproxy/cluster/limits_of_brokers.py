@@ -31,7 +31,7 @@ from tsproxy.model.kafka import INT_MAX, TimestampType
 from tsproxy.model.policy import TimeLimit
 from tsproxy.model.verdict import TopicLimits
 
-Own = tuple[tuple[str, str | None], ...]
+Overrides = tuple[tuple[str, str | None], ...]
 """The settings of a topic itself, (name, value) sorted by name. Topics with the same settings share their
 limits."""
 
@@ -65,8 +65,8 @@ class Together:
     of_nodes: Mapping[int, TopicLimits]
 
 
-def own_of(answer: TopicAnswer) -> Own:
-    return tuple(sorted((name, value) for name, value in answer.settings.items() if name in answer.own))
+def overrides_of(answer: TopicAnswer) -> Overrides:
+    return tuple(sorted((name, value) for name, value in answer.settings.items() if name in answer.overrides))
 
 
 def given_by(answers: Iterable[TopicAnswer]) -> Given | None:
@@ -76,45 +76,45 @@ def given_by(answers: Iterable[TopicAnswer]) -> Given | None:
     defaults: set[str] = set()
     for answer in answers:
         known.update(answer.settings)
-        values |= {name: value for name, value in answer.settings.items() if name not in answer.own}
+        values |= {name: value for name, value in answer.settings.items() if name not in answer.overrides}
         defaults |= answer.defaults
     return Given(values, frozenset(defaults), frozenset(known)) if known else None
 
 
-def examples(owns: Mapping[str, Own]) -> tuple[str, ...]:
-    """A few topics whose descriptions show all broker values that apply to any of `owns` (by topic)."""
-    first: dict[Own, str] = {}
-    for topic, own in owns.items():
-        first.setdefault(own, topic)
+def examples(topics: Mapping[str, Overrides]) -> tuple[str, ...]:
+    """A few topics whose descriptions show all broker values that apply to any of `topics` (by topic)."""
+    first: dict[Overrides, str] = {}
+    for topic, overrides in topics.items():
+        first.setdefault(overrides, topic)
     missing, chosen = set(CONFIG_NAMES), []
-    for own, topic in sorted(first.items(), key=lambda pair: len(pair[0])):
-        shown = missing - {name for name, _ in own}
+    for overrides, topic in sorted(first.items(), key=lambda pair: len(pair[0])):
+        shown = missing - {name for name, _ in overrides}
         if shown:
             chosen.append(topic)
             missing -= shown
     return tuple(chosen)
 
 
-def together(own: Own, described: Given, brokers: Mapping[int, Given | None]) -> Together:
-    """The limits in force for a topic that sets `own`. `brokers` has the values by node id, None for a broker
-    without an answer. `described` has the values of the broker that described the topic, whichever broker
-    that is. They are used if no broker has answered.
+def together(overrides: Overrides, described: Given, brokers: Mapping[int, Given | None]) -> Together:
+    """The limits in force for a topic that sets `overrides`. `brokers` has the values by node id, None for a
+    broker without an answer. `described` has the values of the broker that described the topic, whichever
+    broker that is. They are used if no broker has answered.
 
     If a broker has not answered, there are no bounds, no sizes and no other reason to reject a record.
     `on_kafka_4` stays, since it is an operator's own rule, and no leader would enforce it for us. Raises
     ValueError if Kafka's documentation does not allow a value.
     """
     known = {
-        node_id: given for node_id, given in brokers.items() if given is not None and _shows_all(own, given)
+        node: given for node, given in brokers.items() if given is not None and _shows_all(overrides, given)
     }
-    of_nodes = {node_id: topic_limits(_at(own, given)) for node_id, given in known.items()}
-    each = [*of_nodes.values()] or [topic_limits(_at(own, described))]
+    of_nodes = {node_id: topic_limits(_at(overrides, given)) for node_id, given in known.items()}
+    known_limits = [*of_nodes.values()] or [topic_limits(_at(overrides, described))]
     on_kafka_4 = loosest(
-        [_on_kafka_4(own, given) for given in known.values()] or [_on_kafka_4(own, described)]
+        [_on_kafka_4(overrides, given) for given in known.values()] or [_on_kafka_4(overrides, described)]
     )
-    limits = loosest(each)
+    limits = loosest(known_limits)
     if len(known) < len(brokers):
-        anywhere = replace(topic_limits(_at(own, _LOOSEST)), timestamp_type=limits.timestamp_type)
+        anywhere = replace(topic_limits(_at(overrides, _LOOSEST)), timestamp_type=limits.timestamp_type)
         limits = loosest([limits, anywhere])
     return Together(limits, on_kafka_4, of_nodes)
 
@@ -127,26 +127,26 @@ def loosest(many: Sequence[TopicLimits]) -> TopicLimits:
     since an operator's rules apply to records that the other brokers store.
     """
     first = many[0]
-    if all(each == first for each in many):
+    if all(limits == first for limits in many):
         return first
-    is_stamped = {each.timestamp_type is TimestampType.LOG_APPEND_TIME for each in many}
+    is_stamped = {limits.timestamp_type is TimestampType.LOG_APPEND_TIME for limits in many}
     return TopicLimits(
         timestamp_type=TimestampType.CREATE_TIME if False in is_stamped else TimestampType.LOG_APPEND_TIME,
-        before_max_ms=None if True in is_stamped else _widest([each.before_max_ms for each in many]),
-        after_max_ms=None if True in is_stamped else _widest([each.after_max_ms for each in many]),
-        max_message_bytes=max(each.max_message_bytes for each in many),
-        is_compacted=all(each.is_compacted for each in many),
+        before_max_ms=None if True in is_stamped else _widest([limits.before_max_ms for limits in many]),
+        after_max_ms=None if True in is_stamped else _widest([limits.after_max_ms for limits in many]),
+        max_message_bytes=max(limits.max_message_bytes for limits in many),
+        is_compacted=all(limits.is_compacted for limits in many),
         # A broker that keeps the producer's codec reads less of a batch, and so rejects less.
-        codec=first.codec if all(each.codec == first.codec for each in many) else None,
-        max_decompressed_message_bytes=_widest([each.max_decompressed_message_bytes for each in many]),
+        codec=first.codec if all(limits.codec == first.codec for limits in many) else None,
+        max_decompressed_message_bytes=_widest([limits.max_decompressed_message_bytes for limits in many]),
     )
 
 
-def differences(found: Together) -> Iterator[tuple[str, Mapping[int, str]]]:
+def differences(in_force: Together) -> Iterator[tuple[str, Mapping[int, str]]]:
     """The settings on which brokers differ, each with its values by node id."""
     for key, field, text in _SHOWN:
         by_node = {
-            node_id: text(getattr(limits, field)) for node_id, limits in sorted(found.of_nodes.items())
+            node_id: text(getattr(limits, field)) for node_id, limits in sorted(in_force.of_nodes.items())
         }
         if len(set(by_node.values())) > 1:
             yield key, by_node
@@ -154,8 +154,8 @@ def differences(found: Together) -> Iterator[tuple[str, Mapping[int, str]]]:
 
 def changes(old: TopicLimits, new: TopicLimits) -> tuple[dict[str, str], dict[str, str]] | None:
     """The settings that differ, as in the old limits and as in the new ones; None if none does."""
-    found = [(key, text(getattr(old, field)), text(getattr(new, field))) for key, field, text in _SHOWN]
-    differing = [each for each in found if each[1] != each[2]]
+    rows = [(key, text(getattr(old, field)), text(getattr(new, field))) for key, field, text in _SHOWN]
+    differing = [row for row in rows if row[1] != row[2]]
     if not differing:
         return None
     return {key: was for key, was, _ in differing}, {key: now for key, _, now in differing}
@@ -176,22 +176,22 @@ _SHOWN: Final = (
 )
 
 
-def _shows_all(own: Own, given: Given) -> bool:
+def _shows_all(overrides: Overrides, given: Given) -> bool:
     """True if every value that the topic does not set itself is known. A value is unknown if the broker has
     only described topics that set this value themselves."""
-    return given.known <= given.values.keys() | {name for name, _ in own}
+    return given.known <= given.values.keys() | {name for name, _ in overrides}
 
 
-def _at(own: Own, given: Given) -> dict[str, str | None]:
-    """The description that the broker would give of a topic that sets `own`. A broker ignores names that it
-    does not support."""
-    return {**given.values, **{name: value for name, value in own if name in given.known}}
+def _at(overrides: Overrides, given: Given) -> dict[str, str | None]:
+    """The description that the broker would give of a topic that sets `overrides`. A broker ignores names
+    that it does not support."""
+    return {**given.values, **{name: value for name, value in overrides if name in given.known}}
 
 
-def _on_kafka_4(own: Own, given: Given) -> TopicLimits:
-    return topic_limits(as_kafka_4(_at(own, given), given.defaults - {name for name, _ in own}))
+def _on_kafka_4(overrides: Overrides, given: Given) -> TopicLimits:
+    return topic_limits(as_kafka_4(_at(overrides, given), given.defaults - {name for name, _ in overrides}))
 
 
 def _widest(bounds: Sequence[int | None]) -> int | None:
-    known = [each for each in bounds if each is not None]
+    known = [bound for bound in bounds if bound is not None]
     return max(known) if len(known) == len(bounds) else None

@@ -55,8 +55,8 @@ async def all_topics(connection: AdminConnection) -> Sequence[Topic]:
 
 async def topic_rights(connection: AdminConnection, topics: Collection[str]) -> list[TopicRights]:
     """The rights on these topics. No topic is created. Raises ConversationError."""
-    found = await _topics(connection, write_named_request(topics))
-    return [TopicRights(each.name or "", each.error_code, each.operations) for each in found]
+    answers = await _topics(connection, write_named_request(topics))
+    return [TopicRights(topic.name or "", topic.error_code, topic.operations) for topic in answers]
 
 
 async def _topics(connection: AdminConnection, request: bytes) -> Sequence[Topic]:

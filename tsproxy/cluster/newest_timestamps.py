@@ -31,14 +31,14 @@ async def newest_timestamps(
         by_topic[topic].append(partition)
     answer = await connection.request(_LIST_OFFSETS(write_request(by_topic, wanted)))
     try:
-        found = read_response(answer.body)
+        offsets = read_response(answer.body)
     except DecodeError as error:
         raise ConversationError(
             f"an answer to ListOffsets v{VERSION} that cannot be read: {error}"
         ) from error
-    if {(one.topic, one.partition) for one in found} != set(partitions):
+    if {(one.topic, one.partition) for one in offsets} != set(partitions):
         raise ConversationError(f"an answer to ListOffsets v{VERSION} about other partitions than asked for")
-    return found
+    return offsets
 
 
 async def without_records(

@@ -38,7 +38,7 @@ CONFIG_NAMES: Final = (
 )
 """The settings that matter for limits. A broker leaves out those that it does not know."""
 
-_TIMESTAMP_TYPES: Final = {each.config_value: each for each in TimestampType}
+_TIMESTAMP_TYPES: Final = {kind.config_value: kind for kind in TimestampType}
 
 _CODECS: Final = {
     "producer": None,

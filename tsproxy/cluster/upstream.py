@@ -77,7 +77,7 @@ class Upstream:
 
     def warnings(self) -> list[str]:
         """A sentence if no name server answers."""
-        names = [each.host for each in self.unresolved]
+        names = [address.host for address in self.unresolved]
         if not names:
             return []
         shown = ", ".join(names[:3]) + (", …" if len(names) > 3 else "")
@@ -174,11 +174,11 @@ async def hosts_of(address: Address, within_s: float) -> Sequence[str]:
     loop = asyncio.get_running_loop()
     try:
         async with asyncio.timeout(within_s):
-            found = await loop.getaddrinfo(address.host, address.port, type=socket.SOCK_STREAM)
+            entries = await loop.getaddrinfo(address.host, address.port, type=socket.SOCK_STREAM)
     except TimeoutError:
         text = f"no name server has answered for {within_s:g} s"
         raise socket.gaierror(socket.EAI_AGAIN, text) from None
-    return [*dict.fromkeys(str(sockaddr[0]) for *_, sockaddr in found)]
+    return [*dict.fromkeys(str(sockaddr[0]) for *_, sockaddr in entries)]
 
 
 def _now_s() -> float:

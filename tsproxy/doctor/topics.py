@@ -17,7 +17,7 @@ from tsproxy.cluster.limits_of_brokers import (
     differences,
     examples,
     given_by,
-    own_of,
+    overrides_of,
     together,
 )
 from tsproxy.cluster.topic_limits import AFTER, BEFORE, DIFFERENCE
@@ -64,7 +64,7 @@ class Described:
 async def describe(rights: Rights, nodes: Sequence[Node]) -> Described:
     """The configuration of topics. Each broker is queried for the values that it gives to topics."""
     readable = [each for each in rights.described if each.error_code == ErrorCode.NONE]
-    shown = examples({each.topic: own_of(each) for each in readable})
+    shown = examples({each.topic: overrides_of(each) for each in readable})
     given = await asyncio.gather(*(_given(node.connection, shown) for node in nodes))
     return Described(readable, {node.node_id: each for node, each in zip(nodes, given, strict=True)})
 
@@ -86,7 +86,7 @@ def examine(config: Config, described: Described) -> Iterator[Finding]:
     in_force: dict[str, Together] = {}
     for answer in described.topics:
         try:
-            in_force[answer.topic] = limits_of(own_of(answer))
+            in_force[answer.topic] = limits_of(overrides_of(answer))
         except ValueError as error:
             text = f"{answer.topic}: a limit is not understood: {error}"
             yield TOPICS.warning(text, "correct it, or report it")

@@ -50,8 +50,8 @@ class CustomRuleWatch:
         return replace(policy, rules=tuple(map(self._timed_rule, policy.rules)))
 
     def _timed_rule(self, rule: Rule) -> Rule:
-        custom = tuple(replace(each, rule=_Timed(each, self)) for each in rule.settings.custom_rules)
-        return replace(rule, settings=replace(rule.settings, custom_rules=custom))
+        timed = tuple(replace(custom, rule=_Timed(custom, self)) for custom in rule.settings.custom_rules)
+        return replace(rule, settings=replace(rule.settings, custom_rules=timed))
 
     def called(self, name: str, seconds: float) -> None:
         self.histogram.labels(name).observe(seconds)
@@ -64,13 +64,13 @@ class CustomRuleWatch:
 
     def log_slow(self) -> None:
         calls, self._calls = self._calls, {}
-        for name, each in calls.items():
-            if each.seconds > SLOW_S * each.batches:
+        for name, sums in calls.items():
+            if sums.seconds > SLOW_S * sums.batches:
                 RULE_SLOW(
                     name=name,
-                    batches=each.batches,
-                    mean_ms=round(1000 * each.seconds / each.batches, 3),
-                    longest_ms=round(1000 * each.longest_s, 3),
+                    batches=sums.batches,
+                    mean_ms=round(1000 * sums.seconds / sums.batches, 3),
+                    longest_ms=round(1000 * sums.longest_s, 3),
                 )
 
 

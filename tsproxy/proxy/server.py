@@ -144,8 +144,8 @@ class Proxy:
         self._limits.memory.beside = lambda: context.judges.abandoned_bytes + self._recorder.waiting_bytes
         shown = {name: credentials.current for name, credentials in certificates.listeners.items()}
         self._listeners = [
-            ProxyListener(each, config, shown.get(each.name), self._upstream, context)
-            for each in config.listeners
+            ProxyListener(listener, config, shown.get(listener.name), self._upstream, context)
+            for listener in config.listeners
         ]
         self._sanity = ClockMonitor(
             config,
@@ -348,7 +348,7 @@ class Proxy:
             )
         except OSError as error:
             raise not_writable(config.decisions, error) from None
-        upstream = [str(each) for each in config.upstream.bootstrap_servers]
+        upstream = [str(address) for address in config.upstream.bootstrap_servers]
         self._announce("starting", {"upstream": upstream, **self._where()})
         descriptors.check(config)
         self._dead_letters.start()

@@ -31,7 +31,7 @@ def lines(config: Config, facts: Mapping[str, Any]) -> list[str]:
     admin = facts["admin"]
     scheme = "http" if config.admin.tls is None else "https"
     health = "" if admin == "off" else f"; live page and metrics at {scheme}://{admin}/"
-    listeners = "; ".join(_listener(each, facts) for each in config.listeners)
+    listeners = "; ".join(_listener(listener, facts) for listener in config.listeners)
     folder = facts["decisions"]
     quoted = shlex.quote(folder)
     return [
@@ -59,7 +59,7 @@ def _listener(listener: Listener, facts: Mapping[str, Any]) -> str:
 def _enforced(config: Config) -> Iterator[str]:
     if config.policy.mode is Mode.ENFORCE:
         yield _limits(config)
-    modes = ((each.name, each.settings.mode or config.policy.mode) for each in config.policy.rules)
+    modes = ((rule.name, rule.settings.mode or config.policy.mode) for rule in config.policy.rules)
     if names := [name for name, mode in modes if mode is Mode.ENFORCE]:
         yield f"rules: {_few(names)}"
 
@@ -68,10 +68,10 @@ def _limits(config: Config) -> str:
     policy = config.policy
     if policy.limits_from is LimitsFrom.BROKER:
         return "the limits of each topic"
-    own = _bounds(policy.defaults)
+    bounds = _bounds(policy.defaults)
     if policy.limits_from is LimitsFrom.CONFIG:
-        return f"the limits of policy.defaults ({own})"
-    return f"the limits of each topic, or those of policy.defaults ({own}) where they are stricter"
+        return f"the limits of policy.defaults ({bounds})"
+    return f"the limits of each topic, or those of policy.defaults ({bounds}) where they are stricter"
 
 
 def _bounds(settings: RuleSettings) -> str:

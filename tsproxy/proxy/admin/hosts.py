@@ -84,5 +84,5 @@ def _is_own(name: str, own_names: Collection[str]) -> bool:
         name == _LOCAL
         or name.endswith(f".{_LOCAL}")  # browsers resolve it to their own machine (RFC 6761, 6.3)
         or ip_or_none(name) is not None
-        or name in (own.lower().removesuffix(".") for own in own_names)
+        or name in (host.lower().removesuffix(".") for host in own_names)
     )

@@ -83,8 +83,8 @@ class AdminHttp:
     def start(self, bind: Address) -> Address:
         """Listen. Returns the address with the real port. Raises ListenError."""
         port = bind.port
-        for each in each_address(bind):
-            self._ports.append(Port(Address(each.host, port), self._accepted))
+        for address in each_address(bind):
+            self._ports.append(Port(Address(address.host, port), self._accepted))
             port = self._ports[0].address.port
         for opened in self._ports:
             opened.open()

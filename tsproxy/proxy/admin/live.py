@@ -65,7 +65,7 @@ def _head(config: Config, report: Report, bad: Sequence[Sender]) -> Markup:
     facts = [
         f"tsproxy {__version__}",
         f"mode {config.policy.mode.value}",
-        f"upstream {', '.join(str(each) for each in config.upstream.bootstrap_servers)}",
+        f"upstream {', '.join(str(address) for address in config.upstream.bootstrap_servers)}",
         f"cluster {report.cluster_id or 'not known yet'}",
         f"{config.workers} workers" if config.workers > 1 else "",
         _clock(report.families),
@@ -73,7 +73,7 @@ def _head(config: Config, report: Report, bad: Sequence[Sender]) -> Markup:
     shown = [*report.not_ready, *warnings]
     return join(
         element("h1", element("span", kind.value, class_=f"state {kind.name}"), " ", sentence),
-        element("p", " · ".join(each for each in facts if each), class_="soft"),
+        element("p", " · ".join(fact for fact in facts if fact), class_="soft"),
         _troubles(kind, shown) if shown else None,
     )
 
@@ -89,8 +89,8 @@ class _Kind(StrEnum):
 def _state(report: Report, warnings: Sequence[str], bad: Sequence[Sender]) -> tuple[_Kind, str]:
     if report.not_ready:
         return _Kind.trouble, f"Clients cannot be served: {_first(report.not_ready)}"
-    lately = [each for each in bad if each.sends_now(report.now_ms)]
-    now = [each for each in lately if not each.is_only_counted]
+    lately = [sender for sender in bad if sender.sends_now(report.now_ms)]
+    now = [sender for sender in lately if not sender.is_only_counted]
     parts = []
     if now:
         parts.append(f"{_producers(now)} sent bad timestamps in the last 5 minutes")
@@ -115,12 +115,12 @@ def _first(problems: Sequence[str]) -> str:
 
 def _producers(several: Sequence[Sender]) -> str:
     """The number of producers, such as `2 producers`. The row for all others stands for at least one more."""
-    more = "more than " if any(each.is_rest for each in several) else ""
-    return f"{more}{many(len({each.who for each in several if not each.is_rest}), 'producer')}"
+    more = "more than " if any(sender.is_rest for sender in several) else ""
+    return f"{more}{many(len({sender.who for sender in several if not sender.is_rest}), 'producer')}"
 
 
 def _troubles(kind: _Kind, troubles: Sequence[str]) -> Markup:
-    items = element("ul", *(element("li", each) for each in troubles))
+    items = element("ul", *(element("li", trouble) for trouble in troubles))
     more = 'The proxy\'s log has a line for each. The page "Log events" says what to do.'
     return element("div", items, element("p", more, class_="soft"), class_=f"troubles {kind.name}")
 
@@ -134,7 +134,7 @@ def _clock(families: Families) -> str:
     ]
     if not offsets:
         return ""
-    return f"clock {offset_text(*max(offsets, key=lambda each: abs(each[0]) - each[1]))} from brokers'"
+    return f"clock {offset_text(*max(offsets, key=lambda offset: abs(offset[0]) - offset[1]))} from brokers'"
 
 
 def _counts(families: Families) -> Markup:
@@ -168,7 +168,7 @@ def _counts(families: Families) -> Markup:
 
 
 def _senders(bad: Sequence[Sender], now_ms: int) -> Markup:
-    entries = [_sender(each, now_ms) for each in bad]
+    entries = [_sender(sender, now_ms) for sender in bad]
     nobody = element("p", "None since this proxy started.", class_="soft")
     body = element("ol", *entries, class_="senders") if entries else nobody
     return element("section", element("h2", "Producers with bad timestamps"), body, id="offenders")
@@ -186,7 +186,7 @@ def _sender(sender: Sender, now_ms: int) -> Markup:
         "div",
         element("strong", sender.name),
         element("span", f" to {key.topic}" if not sender.is_rest else ""),
-        element("small", ", ".join(each for each in (principal, addressed) if each)),
+        element("small", ", ".join(text for text in (principal, addressed) if text)),
     )
     what = element(
         "div",

@@ -100,28 +100,28 @@ class _Configuration:
 
 def _readyz_verbose(report: Report) -> Answer:
     status = HTTPStatus.SERVICE_UNAVAILABLE if report.not_ready else HTTPStatus.OK
-    lines = [f"not ready: {each}" for each in report.not_ready] or ["ready"]
-    lines += [f"warning: {each}" for each in troubles(report)]
-    return Answer(status, "".join(f"{each}\n" for each in lines).encode())
+    lines = [f"not ready: {reason}" for reason in report.not_ready] or ["ready"]
+    lines += [f"warning: {trouble}" for trouble in troubles(report)]
+    return Answer(status, "".join(f"{line}\n" for line in lines).encode())
 
 
 def _ok_if_none(troubles: Sequence[str], word: str) -> Answer:
     if troubles:
-        return Answer(HTTPStatus.SERVICE_UNAVAILABLE, "".join(f"{each}\n" for each in troubles).encode())
+        return Answer(HTTPStatus.SERVICE_UNAVAILABLE, "".join(f"{text}\n" for text in troubles).encode())
     return Answer(HTTPStatus.OK, f"{word}\n".encode())
 
 
 def _brokers(report: Report) -> bytes:
-    brokers = [asdict(each) for each in report.brokers]
+    brokers = [asdict(broker) for broker in report.brokers]
     return _json({"cluster_id": report.cluster_id, "brokers": brokers})
 
 
 def _top(report: Report) -> bytes:
     rows = []
-    for each in report.offenders:
-        row = each.as_line()
+    for offender in report.offenders:
+        row = offender.as_line()
         row |= {"first_ts": instant(row.pop("first_ms")), "last_ts": instant(row.pop("last_ms"))}
-        rows.append({**row, "score": round(each.score_at(report.now_ms), 1)})
+        rows.append({**row, "score": round(offender.score_at(report.now_ms), 1)})
     refused = report.refused_by_kafka_4
     return _json({"ts": instant(report.now_ms), "offenders": rows, "refused_by_kafka_4": refused})
 

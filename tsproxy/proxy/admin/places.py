@@ -42,7 +42,7 @@ class Places:
         if self._by_address[address] >= MAX_OF_AN_ADDRESS:
             may_go = self._send_away_oldest_of(address)
         elif len(self._taken) >= MAX_CONNECTIONS:
-            may_go = any(self._send_away_oldest_of(each) for each, _ in self._by_address.most_common())
+            may_go = any(self._send_away_oldest_of(other) for other, _ in self._by_address.most_common())
         else:
             may_go = True
         if not may_go:

@@ -48,11 +48,11 @@ class Report:
             "families": as_lines(self.families),
             "now_ms": self.now_ms,
             "cluster_id": self.cluster_id,
-            "brokers": [asdict(each) for each in self.brokers],
-            "offenders": [each.as_line() for each in self.offenders],
+            "brokers": [asdict(broker) for broker in self.brokers],
+            "offenders": [offender.as_line() for offender in self.offenders],
             "refused_by_kafka_4": self.refused_by_kafka_4,
             "warnings": self.warnings,
-            "lately": [asdict(each) for each in self.lately],
+            "lately": [asdict(result) for result in self.lately],
         }
 
     @classmethod
@@ -60,11 +60,11 @@ class Report:
         parsed = {
             "not_ready": tuple(line["not_ready"]),
             "families": families_of(line["families"]),
-            "brokers": tuple(Broker(**each) for each in line["brokers"]),
+            "brokers": tuple(Broker(**fields) for fields in line["brokers"]),
             "offenders": tuple(map(Offender.of_line, line["offenders"])),
             "refused_by_kafka_4": tuple(line["refused_by_kafka_4"]),
             "warnings": tuple(line["warnings"]),
-            "lately": tuple(RecentResult(**each) for each in line["lately"]),
+            "lately": tuple(RecentResult(**fields) for fields in line["lately"]),
         }
         return cls(**{**line, **parsed})
 
@@ -79,17 +79,17 @@ NOTHING: Final = Report((), {})
 
 def together(reports: Sequence[Report]) -> Report:
     """The sum of the reports, as if they came from one process."""
-    now_ms = max((each.now_ms for each in reports), default=0)
+    now_ms = max((report.now_ms for report in reports), default=0)
     return Report(
-        not_ready=tuple(text for each in reports for text in each.not_ready),
-        families=joined_families(each.families for each in reports),
+        not_ready=tuple(text for report in reports for text in report.not_ready),
+        families=joined_families(report.families for report in reports),
         now_ms=now_ms,
-        cluster_id=next((each.cluster_id for each in reports if each.cluster_id), None),
-        brokers=_brokers(broker for each in reports for broker in each.brokers),
-        offenders=tuple(highest((row for each in reports for row in each.offenders), now_ms, SHOWN)),
-        refused_by_kafka_4=_clients(row for each in reports for row in each.refused_by_kafka_4),
-        warnings=tuple(text for each in reports for text in each.warnings),
-        lately=tuple(joined(each.lately for each in reports)),
+        cluster_id=next((report.cluster_id for report in reports if report.cluster_id), None),
+        brokers=_brokers(broker for report in reports for broker in report.brokers),
+        offenders=tuple(highest((row for report in reports for row in report.offenders), now_ms, SHOWN)),
+        refused_by_kafka_4=_clients(row for report in reports for row in report.refused_by_kafka_4),
+        warnings=tuple(text for report in reports for text in report.warnings),
+        lately=tuple(joined(report.lately for report in reports)),
     )
 
 

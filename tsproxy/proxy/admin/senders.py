@@ -85,7 +85,7 @@ def senders(rows: Iterable[Offender], now_ms: int) -> Sequence[Sender]:
     """The senders, the highest score first. Batches that the broker rejected, before the limits were known
     here, are counted together with batches that the proxy rejected."""
     every = list(rows)
-    joined = highest((_joined(each) for each in every), now_ms, len(every))
+    joined = highest((_joined(row) for row in every), now_ms, len(every))
     return [Sender(row) for row in joined]
 
 
@@ -95,7 +95,7 @@ def _joined(row: Offender) -> Offender:
         return row
     rejections = (VerdictName.REJECTED, VerdictName.BROKER_REJECTED)
     is_rejected = key.verdict in rejections and key.reason is not None
-    own = key._replace(
+    merged = key._replace(
         listener="",
         verdict=VerdictName.REJECTED if is_rejected else key.verdict,
         error_code=int(ErrorCode.NONE) if is_rejected else key.error_code,
@@ -103,7 +103,7 @@ def _joined(row: Offender) -> Offender:
         mode=None,
         waiver=None,
     )
-    return Offender(own, *(getattr(row, name) for name in Offender.__dataclass_fields__ if name != "key"))
+    return Offender(merged, *(getattr(row, name) for name in Offender.__dataclass_fields__ if name != "key"))
 
 
 def _unit(key: Key) -> UnitGuess | None:

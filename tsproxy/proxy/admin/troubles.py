@@ -17,7 +17,7 @@ _EXPIRY: Final = "tsproxy_certificate_expiry_seconds"
 
 def troubles(report: Report) -> list[str]:
     """The most serious problem first."""
-    failing = (each.sentence(_known_cause(each, report)) for each in failures(report.lately))
+    failing = (failure.sentence(_known_cause(failure, report)) for failure in failures(report.lately))
     return [*failing, *report.warnings, *_of_metrics(report)]
 
 

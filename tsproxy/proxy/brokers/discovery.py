@@ -222,16 +222,16 @@ class Cluster:
     def warnings(self) -> list[str]:
         """A sentence if the proxy's own login fails, for each broker that hangs or has not told its limits,
         and one if limits of topics in use cannot be read."""
-        found = [*self._reachability.warnings(), *self.hanging(), *self.limits_unknown()]
+        warnings = [*self._reachability.warnings(), *self.hanging(), *self.limits_unknown()]
         if self.has_changed:
-            found.append(self._changed[1])
+            warnings.append(self._changed[1])
         if topics := sorted(self._facts.unreadable_topics):  # as sessions judge
             shown = ", ".join(topics[:3]) + (", …" if len(topics) > 3 else "")
-            found.append(
+            warnings.append(
                 f"limits of topics cannot be read: {len(topics):,} ({shown}); grant DescribeConfigs on "
                 "them to the user of upstream.admin"
             )
-        return found
+        return warnings
 
     def want_node(self, node_id: int, address: Address) -> None:
         """An answer named an unknown broker, or a broker with a new address: read the brokers again."""
@@ -317,7 +317,7 @@ class Cluster:
                 reasons.append(f"{error}{self._if_own(address)}")
             finally:
                 self._silence.cancel()
-        kind = next(each for each in (OwnLoginError, RejectedError, ConversationError) if each in kinds)
+        kind = next(kind for kind in (OwnLoginError, RejectedError, ConversationError) if kind in kinds)
         raise kind("; ".join(reasons))
 
     def _connected(
@@ -358,8 +358,8 @@ class Cluster:
             if connection.has_ended:
                 raise ConversationError("the broker closed the connection")
             now_ms = self._clock.monotonic_ms()
-            due_ms = {each: at_ms for each in turns if (at_ms := self._due_ms(each)) is not None}
-            question = next((each for each in turns if due_ms.get(each, now_ms + 1) <= now_ms), None)
+            due_ms = {turn: at_ms for turn in turns if (at_ms := self._due_ms(turn)) is not None}
+            question = next((turn for turn in turns if due_ms.get(turn, now_ms + 1) <= now_ms), None)
             if question is not None:
                 turns.remove(question)
                 turns.append(question)
@@ -471,7 +471,7 @@ class Cluster:
         began_ms = self._clock.monotonic_ms()
         for start in range(0, min(len(topics), MAX_LISTED), TOPICS_A_REQUEST):
             answers = await connection.describe(topics[start : start + TOPICS_A_REQUEST])
-            described = [each for each in answers if each.error_code == ErrorCode.NONE]
+            described = [answer for answer in answers if answer.error_code == ErrorCode.NONE]
             self._topics.update(described, self._clock.monotonic_ms())
             if self._clock.monotonic_ms() - began_ms > LISTING_MS:
                 break
@@ -483,9 +483,9 @@ class Cluster:
         await self._read_limits(connection, asked, "rejection")
         for topic in asked:
             self.topic_used(topic)
-        settled = {each for each in asked if each in self._topics or each in self._topics.unreadable}
-        self._wanted.found(settled)
-        self._wanted.missed([each for each in asked if each not in settled], now_ms)
+        settled = {topic for topic in asked if topic in self._topics or topic in self._topics.unreadable}
+        self._wanted.known(settled)
+        self._wanted.missed([topic for topic in asked if topic not in settled], now_ms)
 
     @property
     def _limits_due_ms(self) -> int | None:
@@ -500,8 +500,8 @@ class Cluster:
         if newest < NAMES_IDS_FROM:
             return (await connection.cluster(with_topics=True)).topics
         topics = await all_topics(connection)
-        self._topic_ids.add({each.topic_id: each.name for each in topics if each.name})
-        return tuple(each.name for each in topics if each.name and not (each.error_code or each.is_internal))
+        self._topic_ids.add({row.topic_id: row.name for row in topics if row.name})
+        return tuple(row.name for row in topics if row.name and not (row.error_code or row.is_internal))
 
     async def _probe(self, connection: AdminConnection, visible: Sequence[str]) -> None:
         """Find out at the start, not at the first bad record, whether the proxy may read limits. It tries

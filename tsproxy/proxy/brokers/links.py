@@ -29,7 +29,6 @@ from tsproxy.log_events.catalogue import (
     CLUSTER_CONVERSATION_CRASHED,
 )
 from tsproxy.model.addresses import Address
-from tsproxy.model.kafka import ErrorCode
 from tsproxy.proxy.notes import Trouble, frames_of
 from tsproxy.proxy.wait import RetryWait, cancelled
 from tsproxy.tls.contexts import CurrentTls
@@ -197,7 +196,7 @@ class BrokerLink:
                 self._is_due, topics = False, self._topics
                 answers = await connection.describe(topics)
                 self._answered()
-                self._described(given_by(each for each in answers if each.error_code == ErrorCode.NONE))
+                self._described(given_by(answers))
                 if self._asks_authorizer and not has_asked:
                     self.is_open_to_all = not await connection.has_authorizer(self._node_id)
                     has_asked = True

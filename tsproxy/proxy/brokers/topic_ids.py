@@ -98,12 +98,12 @@ class TopicIds:
         """Request the names of wanted ids, and return those that were found. Raises ConversationError."""
         self._asked_ms, asked = now_ms, self._wanted.take(now_ms, MAX_ASKED)
         answer = await topic_names(connection, asked)
-        if denied := [each for each in asked if each in answer.denied]:
+        if denied := [topic_id for topic_id in asked if topic_id in answer.denied]:
             self._deny(denied)
-        found = {topic_id: answer.names[topic_id] for topic_id in asked if topic_id in answer.names}
-        self._wanted.found({*found, *denied})
-        self._wanted.missed([each for each in asked if each not in found], now_ms)
-        return found
+        names = {topic_id: answer.names[topic_id] for topic_id in asked if topic_id in answer.names}
+        self._wanted.known({*names, *denied})
+        self._wanted.missed([topic_id for topic_id in asked if topic_id not in names], now_ms)
+        return names
 
     def _deny(self, ids: list[bytes]) -> None:
         if not self._denied:
@@ -111,8 +111,8 @@ class TopicIds:
                 needs="Describe on the topic",
                 advice="clients that name it are offered Produce 12 at most, where requests name topics",
             )
-        for each in ids:
-            self._denied.put(each, None)
+        for topic_id in ids:
+            self._denied.put(topic_id, None)
 
     def add(self, names: Mapping[bytes, str]) -> None:
         if not names:

@@ -7,12 +7,12 @@ from typing import Final, NamedTuple
 from tsproxy.cluster.admin_connection import TopicAnswer
 from tsproxy.cluster.limits_of_brokers import (
     Given,
-    Own,
+    Overrides,
     Together,
     changes,
     examples,
     given_by,
-    own_of,
+    overrides_of,
     together,
 )
 from tsproxy.cluster.topic_limits import topic_limits
@@ -67,20 +67,20 @@ class LimitsOf(Mapping[str, TopicLimits]):
     """The limits of topics, by name. Topics with the same settings share their limits, and most topics have
     no settings of their own, so a hundred thousand topics cost one dictionary."""
 
-    __slots__ = ("_by_own", "_owns")
+    __slots__ = ("_limits", "_topics")
 
-    def __init__(self, owns: Mapping[str, Own], by_own: Mapping[Own, TopicLimits]) -> None:
-        self._by_own = by_own
-        self._owns = owns
+    def __init__(self, topics: Mapping[str, Overrides], limits: Mapping[Overrides, TopicLimits]) -> None:
+        self._limits = limits
+        self._topics = topics
 
     def __getitem__(self, topic: str) -> TopicLimits:
-        return self._by_own[self._owns[topic]]
+        return self._limits[self._topics[topic]]
 
     def __contains__(self, topic: object) -> bool:
-        return topic in self._owns and self._owns[topic] in self._by_own  # type: ignore[index]  # it is in
+        return topic in self._topics and self._topics[topic] in self._limits  # type: ignore[index]  # it is in
 
     def __iter__(self) -> Iterator[str]:
-        return (topic for topic, own in self._owns.items() if own in self._by_own)
+        return (topic for topic, overrides in self._topics.items() if overrides in self._limits)
 
     def __len__(self) -> int:
         return sum(1 for _ in self)
@@ -88,13 +88,13 @@ class LimitsOf(Mapping[str, TopicLimits]):
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, LimitsOf):
             return dict(self.items()) == other
-        is_same = self._owns is other._owns or self._owns == other._owns
-        return is_same and self._by_own == other._by_own
+        is_same = self._topics is other._topics or self._topics == other._topics
+        return is_same and self._limits == other._limits
 
     def moved_since(self, before: "LimitsOf") -> set[str]:
         """The topics with the same settings as before, and other limits: a broker's values have changed."""
-        moved = {own for own, limits in self._by_own.items() if before._by_own.get(own, limits) != limits}
-        return {topic for topic, own in self._owns.items() if own in moved} if moved else set()
+        moved = {key for key, limits in self._limits.items() if before._limits.get(key, limits) != limits}
+        return {topic for topic, key in self._topics.items() if key in moved} if moved else set()
 
     __hash__ = None  # type: ignore[assignment]  # as a dictionary
 
@@ -121,34 +121,34 @@ class Topics:
         self._given = Given({}, frozenset(), frozenset())
         """The values of the broker on whose connection topics are read."""
         self._logged = Bounded[tuple[str, str], None](LOGGED)
-        self._owns = Bounded[str, Own](KNOWN)
-        self._published: Mapping[str, Own] | None = None
-        """A copy of `_owns`, None if `_owns` has changed since."""
+        self._overrides = Bounded[str, Overrides](KNOWN)
+        self._published: Mapping[str, Overrides] | None = None
+        """A copy of `_overrides`, None if `_overrides` has changed since."""
         self._read = set[str]()
         """The topics in `unreadable` that have been read since."""
-        self._same: dict[Own, Own] = {}
-        """Each distinct `Own` once, so that topics with the same settings share it."""
+        self._same: dict[Overrides, Overrides] = {}
+        """Each distinct `Overrides` once, so that topics with the same settings share it."""
         self._used_ms: dict[str, int] = {}
 
     @property
     def has_room(self) -> bool:
         """True if limits of another topic can be kept."""
-        return self._owns.room.takes(KNOWN.entry_bytes)
+        return self._overrides.room.takes(KNOWN.entry_bytes)
 
     def __contains__(self, topic: str) -> bool:
-        return topic in self._owns
+        return topic in self._overrides
 
     @property
     def names(self) -> list[str]:
-        return [*self._owns, *self.absent]
+        return [*self._overrides, *self.absent]
 
     @property
     def examples(self) -> tuple[str, ...]:
         """A few topics whose descriptions show all values of a broker that matter."""
-        return examples(self._owns)
+        return examples(self._overrides)
 
     def used(self, topic: str, now_ms: int) -> None:
-        if topic in self._owns:
+        if topic in self._overrides:
             self._used_ms[topic] = now_ms
 
     def forget_unused(self, now_ms: int) -> None:
@@ -156,18 +156,18 @@ class Topics:
         self._used_ms = {
             topic: at_ms
             for topic, at_ms in self._used_ms.items()
-            if now_ms - at_ms < USED_MS and topic in self._owns
+            if now_ms - at_ms < USED_MS and topic in self._overrides
         }
-        if len(self._used_ms) < len(self._owns):
-            for topic in [topic for topic in self._owns if topic not in self._used_ms]:
-                self._owns.pop(topic)
-            self._same = {own: own for own in self._owns.values()}
+        if len(self._used_ms) < len(self._overrides):
+            for topic in [topic for topic in self._overrides if topic not in self._used_ms]:
+                self._overrides.pop(topic)
+            self._same = {overrides: overrides for overrides in self._overrides.values()}
             self._published = None
 
     @property
     def absent_due_ms(self) -> int | None:
         """When to query an absent topic again (monotonic ms); None if there is none."""
-        return min((each.due_ms for each in self.absent.values()), default=None)
+        return min((retry.due_ms for retry in self.absent.values()), default=None)
 
     def due_absent(self, now_ms: int, most_ms: int) -> list[str]:
         """The absent topics that are queried now. Each waits twice as long before the next query, `most_ms`
@@ -202,10 +202,10 @@ class Topics:
                 self._log_once(TOPIC_LIMITS_NOT_UNDERSTOOD, answer.topic, error=str(error))
                 self._cannot_read(answer.topic)
             else:
-                own = own_of(answer)
-                if (before := self._owns.get(answer.topic)) != own:
+                overrides = overrides_of(answer)
+                if (before := self._overrides.get(answer.topic)) != overrides:
                     self._changed.update(() if before is None else (answer.topic,))
-                    self._owns.add(answer.topic, self._same.setdefault(own, own))
+                    self._overrides.add(answer.topic, self._same.setdefault(overrides, overrides))
                     self._published = None
                 if self.absent.pop(answer.topic):  # a producer has named it
                     self.used(answer.topic, now_ms)
@@ -216,10 +216,10 @@ class Topics:
             self._cannot_read(answer.topic)
         else:
             self.unreadable.pop(answer.topic)
-            if answer.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION and answer.topic in self._owns:
-                self._owns.pop(answer.topic)
+            if answer.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION and answer.topic in self._overrides:
+                self._overrides.pop(answer.topic)
                 self._published = None
-        if answer.topic not in self._owns and answer.topic not in self.absent:
+        if answer.topic not in self._overrides and answer.topic not in self.absent:
             self.absent.put(answer.topic, _Retry(now_ms + FIRST_RETRY_MS, FIRST_RETRY_MS))
         return False
 
@@ -233,19 +233,19 @@ class Topics:
         values of each broker by node id, None for a broker without an answer. `why` they were asked is logged
         with each change."""
         if self._published is None:
-            self._published = dict(self._owns)
-        limits, on_kafka_4 = dict[Own, TopicLimits](), dict[Own, TopicLimits]()
-        for own in self._same:
-            if (known := self._together(own, brokers)) is not None:
-                limits[own], on_kafka_4[own] = known.limits, known.on_kafka_4
+            self._published = dict(self._overrides)
+        limits, on_kafka_4 = dict[Overrides, TopicLimits](), dict[Overrides, TopicLimits]()
+        for overrides in self._same:
+            if (known := self._together(overrides, brokers)) is not None:
+                limits[overrides], on_kafka_4[overrides] = known.limits, known.on_kafka_4
         now = LimitsOf(self._published, limits)
         self._log_changes(now, why)
         return now, LimitsOf(self._published, on_kafka_4)
 
-    def _together(self, own: Own, brokers: Mapping[int, Given | None]) -> Together | None:
+    def _together(self, overrides: Overrides, brokers: Mapping[int, Given | None]) -> Together | None:
         """The limits, or None if the value of some broker is not understood."""
         try:
-            return together(own, self._given, brokers)
+            return together(overrides, self._given, brokers)
         except ValueError as error:
             self._log_once(BROKER_LIMITS_NOT_UNDERSTOOD, "", error=str(error))
             return None

@@ -69,14 +69,14 @@ class Wanted(Generic[K]):
     @property
     def due_ms(self) -> int | None:
         """When the next question is due; None if nothing is wanted."""
-        return min((each.due_ms for queue in self._of.values() for each in queue.values()), default=None)
+        return min((entry.due_ms for queue in self._of.values() for entry in queue.values()), default=None)
 
     def take(self, now_ms: int, most: int) -> Sequence[K]:
         """At most `most` keys whose questions are due, one of each address in turn. They stay wanted until
-        `found` or `missed`."""
+        `known` or `missed`."""
         taken: dict[K, None] = {}
         due = {
-            address: [key for key, each in queue.items() if each.due_ms <= now_ms]
+            address: [key for key, question in queue.items() if question.due_ms <= now_ms]
             for address, queue in self._of.items()
         }
         for turn in range(MAX_OF_ADDRESS):
@@ -86,7 +86,7 @@ class Wanted(Generic[K]):
                     self._of[address] = self._of.pop(address)
         return tuple(taken)
 
-    def found(self, keys: Iterable[K]) -> None:
+    def known(self, keys: Iterable[K]) -> None:
         """These keys are known now, or no question will make them known."""
         gone = set(keys)
         for address, queue in list(self._of.items()):
@@ -101,14 +101,14 @@ class Wanted(Generic[K]):
         dropped = []
         for key in keys:
             for queue in self._of.values():
-                if (each := queue.get(key)) is None:
+                if (question := queue.get(key)) is None:
                     continue
-                if each.asked == len(PAUSES_MS):
+                if question.asked == len(PAUSES_MS):
                     dropped.append(key)
                 else:
-                    each.due_ms = now_ms + PAUSES_MS[each.asked]
-                    each.asked += 1
-        self.found(dropped)
+                    question.due_ms = now_ms + PAUSES_MS[question.asked]
+                    question.asked += 1
+        self.known(dropped)
 
 
 def _size_of(key: bytes | str) -> int:

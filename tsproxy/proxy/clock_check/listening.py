@@ -27,14 +27,14 @@ async def newest_stamps(
     query creates no topic.
     """
     began_ms = clock.monotonic_ms()
-    found: list[Newest] = []
+    newest: list[Newest] = []
     if connections:
         led = await _leaders(next(iter(connections.values())), [*sorted(TOPICS_OF_BROKERS), *topics])
         answers = await asyncio.gather(
             *(_newest(connections[node], node, some) for node, some in led.items() if node in connections)
         )
-        found = [one for each in answers for one in each]
-    return Look(began_ms, clock.monotonic_ms(), clock.now_ms()), found
+        newest = [stamp for answer in answers for stamp in answer]
+    return Look(began_ms, clock.monotonic_ms(), clock.now_ms()), newest
 
 
 async def _leaders(connection: AdminConnection, topics: Sequence[str]) -> Mapping[int, list[tuple[str, int]]]:
@@ -48,7 +48,7 @@ def _led(answer: Any) -> Mapping[int, list[tuple[str, int]]]:
     """The partitions of an answer by the node that leads them."""
     led: dict[int, list[tuple[str, int]]] = {}
     # (error_code, topic, is_internal, partitions), each partition (error_code, partition, leader, …)
-    partitions = ((topic[1], *each[1:3]) for topic in answer.topics if topic[0] == 0 for each in topic[3])
+    partitions = ((topic[1], *row[1:3]) for topic in answer.topics if topic[0] == 0 for row in topic[3])
     for (topic, partition, leader), _ in zip(partitions, range(MAX_PARTITIONS), strict=False):
         led.setdefault(leader, []).append((topic, partition))
     return led

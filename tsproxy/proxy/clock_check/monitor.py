@@ -147,11 +147,11 @@ class ClockMonitor(Collector):
     def time_for_ages(self) -> int | None:
         """The time by which a file is too old, ms since the epoch: the brokers', if it is known. None while
         the clock is in doubt, or nobody has confirmed it yet. Any thread may call it."""
-        now_ms, own = self._clock.now_ms(), self._now.own
+        now_ms, offset = self._clock.now_ms(), self._now.offset
         is_young = self._clock.monotonic_ms() - self._began_ms < UNCONFIRMED_MS
-        if self._steps.has_news or self._doubts.warnings or (own is None and is_young):
+        if self._steps.has_news or self._doubts.warnings or (offset is None and is_young):
             return None
-        return now_ms - (round(own.ms) if own else 0)
+        return now_ms - (round(offset.ms) if offset else 0)
 
     # -- Steps ---------------------------------------------------------------------------------------
 
@@ -172,12 +172,12 @@ class ClockMonitor(Collector):
         """Doubt our own step until brokers' times decide, or it is undone. Without them, nobody can tell
         whether it was right: if all producers are rejected, groups have nothing to commit, and brokers write
         no time that would show it."""
-        step_ms, own = self._step_ms, now.own
+        step_ms, offset = self._step_ms, now.offset
         if abs(step_ms) <= self._config.clock.max_offset_ms:
             self._doubts.end(Witness.STEP, _SET_BACK)
         elif now.is_beyond:
             self._doubts.end(Witness.STEP, _STEP_CONFIRMED)
-        elif own is not None and abs(own.ms) < abs(own.ms - step_ms):
+        elif offset is not None and abs(offset.ms) < abs(offset.ms - step_ms):
             self._step_ms = 0
             self._doubts.end(Witness.STEP, _STEP_REFUTED)
         else:
@@ -197,7 +197,7 @@ class ClockMonitor(Collector):
         self._stamps.forget()
         # The known offsets belong to the clock before the step, so they move by the same amount.
         self.offsets = {
-            node_id: Offset(each.ms + step_ms, each.error_ms + 1) for node_id, each in self.offsets.items()
+            node: Offset(offset.ms + step_ms, offset.error_ms + 1) for node, offset in self.offsets.items()
         }
         self._was_told_before = bool(self.offsets)
         self._step_ms += step_ms
@@ -281,15 +281,15 @@ class ClockMonitor(Collector):
         self._now = now = conclude(self.offsets, self._config.clock, was, step_ms)
         for node_id in sorted(now.brokers_off - was.brokers_off):
             BROKER_CLOCK_DIFFERS(node_id=node_id, **_facts(self.offsets[node_id]))
-        if now.own and now.is_beyond:
-            self._doubts.put(Witness.BROKERS, _text(now.own))
+        if now.offset and now.is_beyond:
+            self._doubts.put(Witness.BROKERS, _text(now.offset))
         else:
-            self._doubts.end(Witness.BROKERS, _IS_WITHIN if now.own else _NOT_KNOWN)
+            self._doubts.end(Witness.BROKERS, _IS_WITHIN if now.offset else _NOT_KNOWN)
         is_undone = was.is_proven and abs(step_ms) <= self._config.clock.max_offset_ms
         is_proven = now.is_proven if now.is_beyond else is_undone or self._is_confirmed
         is_witnessed_now = now.is_proven and not self._was_told_before
         self._is_confirmed = now.is_beyond and (self._is_confirmed or is_witnessed_now)
-        if replace(was, own=None, brokers_off=now.brokers_off) != replace(now, own=None):
+        if replace(was, offset=None, brokers_off=now.brokers_off) != replace(now, offset=None):
             self._log_own_offset(now, is_proven)
         self._judge_step(now)
         if was.is_suspended != now.is_suspended:
@@ -297,7 +297,7 @@ class ClockMonitor(Collector):
 
     def _log_own_offset(self, now: Conclusion, is_proven: bool) -> None:
         facts = {
-            **_facts(now.own),
+            **_facts(now.offset),
             "max_offset_ms": self._config.clock.max_offset_ms,
             "enforced": not now.is_suspended,
             "proven": is_proven,
@@ -326,7 +326,7 @@ def _facts(offset: Offset | None) -> dict[str, object]:
     return {} if offset is None else {"offset_ms": round(offset.ms), "error_ms": ceil(offset.error_ms)}
 
 
-def _text(own: Offset) -> str:
-    side = "behind" if own.ms < 0 else "ahead of"
-    far = offset_text(abs(own.ms), own.error_ms).removeprefix("+")
+def _text(offset: Offset) -> str:
+    side = "behind" if offset.ms < 0 else "ahead of"
+    far = offset_text(abs(offset.ms), offset.error_ms).removeprefix("+")
     return f"this machine's clock is {far} {side} the brokers'"

@@ -33,20 +33,20 @@ def offset_text(ms: float, error_ms: float) -> str:
 def middle(offsets: Mapping[int, Offset]) -> Offset | None:
     """The median of the offsets, so that one broker with a wrong clock does not matter. For an even number of
     offsets it is the one of the two in the middle that is nearer to 0. None if there is no offset."""
-    ordered = sorted(offsets.values(), key=lambda each: each.ms)
+    ordered = sorted(offsets.values(), key=lambda offset: offset.ms)
     if not ordered:
         return None
     half = len(ordered) // 2
-    return min(ordered[half - 1 + len(ordered) % 2 : half + 1], key=lambda each: abs(each.ms))
+    return min(ordered[half - 1 + len(ordered) % 2 : half + 1], key=lambda offset: abs(offset.ms))
 
 
 @dataclass(frozen=True, slots=True)
 class Conclusion:
-    """`own` is the offset to most brokers, None if none is known. `is_beyond`: our own clock is too far off,
+    """`offset` is the one to most brokers, None if none is known. `is_beyond`: our own clock is too far off,
     `is_proven`: and no client can have made it seem so. `brokers_off` are the brokers whose clocks are off.
     Only one of the two is named: if our own clock is off, all brokers seem to be."""
 
-    own: Offset | None = None
+    offset: Offset | None = None
     is_beyond: bool = False
     is_proven: bool = False
     is_suspended: bool = False
@@ -58,22 +58,22 @@ def conclude(
 ) -> Conclusion:
     """The conclusion. If `settings` have a probe, the offsets must be its measurements. `step_ms` is how far
     our clock was set since the brokers' times last agreed with it."""
-    own, most_ms, is_measured = middle(offsets), settings.max_offset_ms, settings.probe is not None
-    if own is None:
+    offset, most_ms, is_measured = middle(offsets), settings.max_offset_ms, settings.probe is not None
+    if offset is None:
         return Conclusion()
-    is_beyond = own.is_surely_beyond(most_ms)
+    is_beyond = offset.is_surely_beyond(most_ms)
     if was.is_beyond:
         # Times that brokers wrote anyway are exact to a few seconds only, so smaller offsets do not show.
-        is_beyond = abs(own.ms) > max(most_ms, 0.0 if is_measured else own.error_ms)
+        is_beyond = abs(offset.ms) > max(most_ms, 0.0 if is_measured else offset.error_ms)
     # Once proven, it stays proven until the clock is set back, or right: it may be led back slowly.
-    is_same = was.is_proven or abs(own.ms - step_ms) - own.error_ms <= most_ms
+    is_same = was.is_proven or abs(offset.ms - step_ms) - offset.error_ms <= most_ms
     is_proven = is_beyond and (is_measured or (abs(step_ms) > most_ms and is_same))
     return Conclusion(
-        own,
+        offset,
         is_beyond,
         is_proven,
         is_suspended=is_proven and settings.when_beyond is WhenBeyond.AUDIT,
         brokers_off=frozenset(
-            node for node, each in offsets.items() if not is_beyond and each.is_surely_beyond(most_ms)
+            node for node, theirs in offsets.items() if not is_beyond and theirs.is_surely_beyond(most_ms)
         ),
     )

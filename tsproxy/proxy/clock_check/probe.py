@@ -42,7 +42,7 @@ async def measure(producer: AIOKafkaProducer, topic: str, clock: Clock) -> Mappi
 
 async def _offset(producer: AIOKafkaProducer, topic: str, partition: int, clock: Clock) -> Offset:
     tries = [await _try(producer, topic, partition, clock) for _ in range(TRIES)]
-    return min(tries, key=lambda each: each.error_ms)
+    return min(tries, key=lambda offset: offset.error_ms)
 
 
 async def _try(producer: AIOKafkaProducer, topic: str, partition: int, clock: Clock) -> Offset:

@@ -45,11 +45,11 @@ class Stamps:
     def __init__(self) -> None:
         self._known: dict[tuple[str, int], tuple[Newest, int]] = {}
         """The newest timestamp of each partition, and when its query began."""
-        self._found: dict[int, tuple[Offset, int]] = {}
+        self._kept: dict[int, tuple[Offset, int]] = {}
 
     def forget(self) -> None:
         """Forget all offsets, since our clock was set."""
-        self._known, self._found = {}, {}
+        self._known, self._kept = {}, {}
 
     def record(self, look: Look, newest: Iterable[Newest]) -> None:
         known, self._known = self._known, {}
@@ -64,11 +64,11 @@ class Stamps:
 
     def offsets(self, now_ms: int) -> Mapping[int, Offset]:
         """The offset to each broker that has written lately, by node id. `now_ms` is the monotonic clock."""
-        lately = {n: found for n, found in self._found.items() if now_ms - found[1] < FORGOTTEN_AFTER_MS}
-        self._found = lately
+        lately = {n: kept for n, kept in self._kept.items() if now_ms - kept[1] < FORGOTTEN_AFTER_MS}
+        self._kept = lately
         return {node_id: offset for node_id, (offset, _) in lately.items()}
 
     def _keep(self, node_id: int, offset: Offset, now_ms: int) -> None:
-        kept = self._found.get(node_id)
+        kept = self._kept.get(node_id)
         if kept is None or offset.error_ms <= kept[0].error_ms or now_ms - kept[1] > REPLACED_AFTER_MS:
-            self._found[node_id] = (offset, now_ms)
+            self._kept[node_id] = (offset, now_ms)

@@ -215,7 +215,7 @@ def _principal(handshake: ssl.SSLObject, listener: Listener) -> str | None:
     if not der:
         return None
     rules = listener.tls.principal_mapping if listener.tls else ()
-    found: set[str] = set()
+    principals: set[str] = set()
     for subject in read_certificate(der).spellings:
         principal = principal_of(subject, rules)
         if principal is None:
@@ -224,5 +224,5 @@ def _principal(handshake: ssl.SSLObject, listener: Listener) -> str | None:
                     f"a subject of {len(subject)} characters, at most {MAX_SUBJECT} are allowed"
                 )
             raise DecodeError(f"no rule of tls.principal_mapping matches the subject {bounded(subject)!r}")
-        found.add(principal)
-    return found.pop() if len(found) == 1 else None
+        principals.add(principal)
+    return principals.pop() if len(principals) == 1 else None

@@ -95,7 +95,7 @@ class JudgePool:
             if ticket.is_at_work and ticket.job is not None:
                 ticket.job.work.stop()
                 self._abandoned_bytes += ticket.job.size
-            elif self._waiting.remove(ticket.line, lambda each: each is ticket):
+            elif self._waiting.remove(ticket.line, lambda other: other is ticket):
                 ticket.job = ticket.steps = None
 
     def stop(self) -> None:

@@ -180,7 +180,7 @@ class ProxyListener:
     def apply(self, config: Config) -> None:
         """A reload: every session uses the new settings from its next bytes on. New frame sizes apply to new
         connections."""
-        [listener] = [each for each in config.listeners if each.name == self.name]
+        [listener] = [listener for listener in config.listeners if listener.name == self.name]
         self._config = config
         self._listener = listener
         self._policy = replace(self._context.timed(config.policy), is_suspended=self._policy.is_suspended)

@@ -81,8 +81,8 @@ def _dead_letter(
     }
     headers = None
     if content.headers is not None:
-        own: Headers = [(name.decode("utf-8", "replace"), value) for name, value in content.headers]
-        headers = own + of_batch + _headers(texts)
+        of_record: Headers = [(name.decode("utf-8", "replace"), value) for name, value in content.headers]
+        headers = of_record + of_batch + _headers(texts)
     return DeadLetterRecord(dead.now_ms, content.key, content.value, headers)
 
 

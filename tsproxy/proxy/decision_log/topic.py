@@ -121,10 +121,10 @@ class DecisionTopic:
             self._trouble.over(topic=self._settings.name)
             if any(chunks):
                 continue
-            own, *others = self._unsent
-            is_finished = is_ending and await self._beside(own.finish)
+            current, *others = self._unsent
+            is_finished = is_ending and await self._beside(current.finish)
             left = [unsent for unsent in others if not await self._beside(unsent.finish)]
-            self._unsent = [*([] if is_finished else [own]), *left]
+            self._unsent = [*([] if is_finished else [current]), *left]
             if is_ending:
                 return
             await wait_at_most(POLL_INTERVAL_S, self._ending)

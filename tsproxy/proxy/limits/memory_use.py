@@ -60,8 +60,8 @@ def _limits(root: Path) -> Iterator[int]:
 def _of_group(mounted: Path, path: str, name: str) -> Iterator[int]:
     """The limits of a group and of those above it. A container may see its own as the highest."""
     group = PurePosixPath(path.lstrip("/"))
-    for each in (group, *group.parents):
-        for line in _lines(mounted / each / name):
+    for level in (group, *group.parents):
+        for line in _lines(mounted / level / name):
             if line.isdigit():  # `max` is none; v1 says a number beyond any machine's memory
                 yield int(line)
 

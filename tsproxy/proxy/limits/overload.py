@@ -52,7 +52,7 @@ class Overload:
 
     def decide(self, used_bytes: int) -> Decision:
         """The steps until the next reading."""
-        mark = sum(used_bytes >= each for each in self._marks) if self.has_room else 0
+        mark = sum(used_bytes >= bound for bound in self._marks) if self.has_room else 0
         given_up_at = self._given_up_at
         if given_up_at is not None and mark > 1 and used_bytes < given_up_at + TRIED_AGAIN * self._room:
             return Decision(mark, gave_up=True)

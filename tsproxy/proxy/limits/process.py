@@ -62,7 +62,7 @@ class ProcessLimits:
 
     def close_heaviest(self, text: str) -> None:
         """Close the connection that weighs most, unless all weigh alike and little: then none is to blame."""
-        weights = sorted((each.weight_bytes, number) for number, each in enumerate(self._connections))
+        weights = sorted((client.weight_bytes, number) for number, client in enumerate(self._connections))
         if weights and weights[-1][0] > min(HEAVY_BYTES - 1, weights[(len(weights) - 1) // 2][0]):
             [*self._connections][weights[-1][1]].exceeded(Limit.MEMORY, text)
 

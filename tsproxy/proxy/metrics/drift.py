@@ -27,7 +27,7 @@ _MAGNITUDES_MS: Final = (
     *(_SECOND, 10 * _SECOND, _MINUTE, 5 * _MINUTE),
     *(_HOUR, _DAY, 7 * _DAY, 30 * _DAY, 365 * _DAY),
 )
-_UPPER_MS: Final = (*(-each for each in reversed(_MAGNITUDES_MS)), 0, *_MAGNITUDES_MS)
+_UPPER_MS: Final = (*(-magnitude_ms for magnitude_ms in reversed(_MAGNITUDES_MS)), 0, *_MAGNITUDES_MS)
 
 
 def _highest_ms(index: int) -> int:

@@ -49,7 +49,7 @@ class Offender:
 
     def with_(self, other: "Offender") -> "Offender":
         """The sum of both rows. Facts about a single batch come from the later row."""
-        earlier, later = sorted((self, other), key=lambda each: each.last_ms)
+        earlier, later = sorted((self, other), key=lambda row: row.last_ms)
         return replace(
             later,
             batches=self.batches + other.batches,
@@ -111,8 +111,8 @@ class Offenders:
             return
         ranked = highest([*self._rows.values(), row], row.last_ms, MAX_ROWS)
         self._rows.clear()
-        for each in ranked:
-            self._rows.add(each.key, each)
+        for offender in ranked:
+            self._rows.add(offender.key, offender)
 
     def highest(self, now_ms: int) -> list[Offender]:
         """The first rows, and one for all others if there are more."""

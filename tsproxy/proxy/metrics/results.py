@@ -128,11 +128,11 @@ class ConnectionResults(Collector):
         if is_few or now_ms < self._next_look_ms.get(key, now_ms):
             return
         self._next_look_ms[key] = now_ms + LOOK_AGAIN_MS
-        for each in failures(self.lately()):
-            if (each.listener, each.broker, each.result) == (listener, broker, result.label):
+        for failure in failures(self.lately()):
+            if (failure.listener, failure.broker, failure.result) == (listener, broker, result.label):
                 self._next_look_ms[key] = now_ms + LOG_AGAIN_MS
                 facts = {"listener": listener, "broker": broker} if broker else {"listener": listener}
-                more = {"failed": each.failed, "connections": each.connections, "error": each.text}
+                more = {"failed": failure.failed, "connections": failure.connections, "error": failure.text}
                 CLIENTS_FAIL(result=result.label, **facts, **more, advice=result.advice)
 
     def lately(self) -> list[RecentResult]:
@@ -175,7 +175,7 @@ class OpenConnections(Collector):
 
     def collect(self) -> Iterable[Metric]:
         family = BROKER_CONNECTIONS.levels()
-        open_now = Counter((each.peer.listener, each.broker_name) for each in self._connections())
+        open_now = Counter((client.peer.listener, client.broker_name) for client in self._connections())
         for labels, count in open_now.items():
             family.add_metric(labels, count)
         yield family
@@ -210,7 +210,7 @@ class Failure:
         return f"{whose}: {broker}{result.meaning}{text}. {result.advice[:1].upper()}{result.advice[1:]}."
 
 
-_BY_LABEL: Final[Mapping[str, Result]] = {each.label: each for each in Result}
+_BY_LABEL: Final[Mapping[str, Result]] = {result.label: result for result in Result}
 
 
 def failures(lately: Iterable[RecentResult]) -> list[Failure]:
@@ -222,13 +222,13 @@ def failures(lately: Iterable[RecentResult]) -> list[Failure]:
     for row in rows:
         of_broker[row.listener, row.broker] += row.connections
         of_listener[row.listener] += row.connections
-    found = []
+    reported = []
     for row in rows:
         whole = of_broker[row.listener, row.broker] if row.broker else of_listener[row.listener]
         is_reported = row.connections >= max(FEW, _BY_LABEL[row.result].reported_from * whole)
         if is_reported:
-            found.append(Failure(row.listener, row.broker, row.result, row.connections, whole, row.text))
-    return sorted(found, key=lambda each: -each.failed)
+            reported.append(Failure(row.listener, row.broker, row.result, row.connections, whole, row.text))
+    return sorted(reported, key=lambda failure: -failure.failed)
 
 
 def joined(several: Iterable[Iterable[RecentResult]]) -> list[RecentResult]:

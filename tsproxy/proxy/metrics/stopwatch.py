@@ -147,8 +147,8 @@ class Sampler:
         """Let the next connections time a request."""
         if not self._turn:
             self._turn = list(self._connections())
-        for each in islice(self._turn, AT_ONCE):
-            each.time_next()
+        for connection in islice(self._turn, AT_ONCE):
+            connection.time_next()
         del self._turn[:AT_ONCE]
 
 

@@ -39,13 +39,13 @@ class _Now(Mapping[str, Family]):
     each becomes a Family when somebody asks for it."""
 
     def __init__(self, metrics: Iterable[Metric]) -> None:
-        self._metrics = {each.name: each for each in metrics}
+        self._metrics = {metric.name: metric for metric in metrics}
         self._made: dict[str, Family] = {}
 
     def __getitem__(self, name: str) -> Family:
         if name not in self._made:
             it = self._metrics[name]
-            samples = {(each.name, tuple(each.labels.items())): each.value for each in it.samples}
+            samples = {(sample.name, tuple(sample.labels.items())): sample.value for sample in it.samples}
             self._made[name] = Family(name, it.type, it.documentation, samples)
         return self._made[name]
 
@@ -73,12 +73,12 @@ def as_lines(families: Families) -> list[Any]:
     ...]]."""
     return [
         [
-            each.name,
-            each.kind,
-            each.documentation,
-            [[sample, dict(labels), value] for (sample, labels), value in each.samples.items()],
+            family.name,
+            family.kind,
+            family.documentation,
+            [[sample, dict(labels), value] for (sample, labels), value in family.samples.items()],
         ]
-        for each in families.values()
+        for family in families.values()
     ]
 
 

@@ -54,13 +54,13 @@ class Buffers:
         at = bisect_left(self._spare, size, key=len)
         if at == len(self._spare):
             return None
-        found = self._spare.pop(at)
-        self._spare_bytes -= len(found)
-        return found
+        buffer = self._spare.pop(at)
+        self._spare_bytes -= len(buffer)
+        return buffer
 
     def free_spare(self) -> None:
         """Free all kept buffers, since memory is short."""
-        self._ready -= sum(len(each) == READ_BYTES for each in self._spare)
+        self._ready -= sum(len(buffer) == READ_BYTES for buffer in self._spare)
         self._spare.clear()
         self._spare_bytes = 0
 

@@ -164,9 +164,9 @@ class Certificates:
         tls = config.upstream.tls
         self.upstream = Credentials(Sources.of_upstream(tls)) if tls else None
         self.listeners = {
-            each.name: Credentials(Sources.of_server(f"listeners.{each.name}", each.tls))
-            for each in config.listeners
-            if each.tls
+            listener.name: Credentials(Sources.of_server(f"listeners.{listener.name}", listener.tls))
+            for listener in config.listeners
+            if listener.tls
         }
         self.admin = credentials_of_admin(config)
 
@@ -175,7 +175,7 @@ class Certificates:
 
         A restart is needed to switch TLS on or off for a listener, the upstream or the admin port.
         """
-        tls = {each.name: each.tls for each in config.listeners}
+        tls = {listener.name: listener.tls for listener in config.listeners}
         steps = [
             partial(credentials.prepare, Sources.of_server(f"listeners.{name}", its))
             for name, credentials in self.listeners.items()
@@ -196,8 +196,8 @@ class Certificates:
             raise ConfigError(*problems)
 
         def commit() -> None:
-            for each in commits:
-                each()
+            for apply in commits:
+                apply()
 
         return commit
 
@@ -254,8 +254,8 @@ async def keep_no_sessions_of(servers: Iterable[Credentials]) -> bool:
     servers = [*servers]
     why = await asyncio.to_thread(why_not) if servers else None
     if why is None:
-        for each in servers:
-            each.keep_no_sessions()
+        for credentials in servers:
+            credentials.keep_no_sessions()
     elif any(map(_speaks_tls_1_2, servers)):
         TLS_SESSIONS_STORED(error=why, advice=STORED_ADVICE)
     return why is None

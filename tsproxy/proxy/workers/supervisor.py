@@ -110,9 +110,9 @@ class Supervisor:
             return ["the proxy stops"]
         reasons: list[str] = []
         for answer in asyncio.as_completed([member.not_ready() for member in self._members]):
-            if not (found := await answer):
+            if not (texts := await answer):
                 return []
-            reasons += found
+            reasons += texts
         return sorted(reasons)
 
     async def report(self) -> Report:
@@ -121,8 +121,8 @@ class Supervisor:
         if not self._stopping.is_set() and any(member.is_ready for member in self._members):
             known = replace(known, not_ready=(), warnings=(*known.not_ready, *known.warnings))
         about = _about(self._members)
-        own = (*self._reloader.collect(), *about, *self._process.collect(), *self._tasks.collect())
-        return replace(known, families=joined([known.families, families_now(own)]))
+        metrics = (*self._reloader.collect(), *about, *self._process.collect(), *self._tasks.collect())
+        return replace(known, families=joined([known.families, families_now(metrics)]))
 
     async def run(self) -> None:
         """Run the workers until SIGTERM or SIGINT. Raises ListenError for the admin port, and StartError."""
@@ -133,7 +133,7 @@ class Supervisor:
         loop.add_signal_handler(signal.SIGHUP, self._reloader.reload_now)
         if self._config.admin.bind is not None:
             self._admin_address = self._admin.start(self._config.admin.bind)
-        upstream = [str(each) for each in self._config.upstream.bootstrap_servers]
+        upstream = [str(address) for address in self._config.upstream.bootstrap_servers]
         PROXY_STARTING(upstream=upstream, **self._where())
         self._manager.waiting()
         lives = [loop.create_task(member.run()) for member in self._members]
@@ -156,7 +156,7 @@ class Supervisor:
     async def adopt(self, change: Reloaded) -> None:
         """Apply another configuration in all workers, or in none. Raises ConfigError."""
         real = zip(change.config.listeners, self._config.listeners, strict=True)
-        listeners = tuple(replace(each, bind=its.bind, brokers=its.brokers) for each, its in real)
+        listeners = tuple(replace(listener, bind=its.bind, brokers=its.brokers) for listener, its in real)
         config = replace(change.config, listeners=listeners)
         for_workers = _without_admin_port(config)
         await asyncio.to_thread(check_files, config)  # perhaps no worker runs at this moment
