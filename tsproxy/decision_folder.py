@@ -45,8 +45,8 @@ def files_of(directory: Path, name: str) -> list[tuple[int, Path]]:
     """The existing files of one boot, open or closed, sorted by number. Links are none: a boot makes no
     link."""
     paths = (path for path in directory.glob(f"decisions-*-{name}-*") if _is_regular(path))
-    found = ((_NAME.fullmatch(path.name), path) for path in paths)
-    return sorted((int(match["number"]), path) for match, path in found if match and match["boot"] == name)
+    matches = ((_NAME.fullmatch(path.name), path) for path in paths)
+    return sorted((int(match["number"]), path) for match, path in matches if match and match["boot"] == name)
 
 
 def _is_regular(path: Path) -> bool:
@@ -129,9 +129,9 @@ def _whole_lines_bytes(descriptor: int, size_bytes: int) -> int:
     end = size_bytes
     while end:
         start = max(0, end - _CHUNK_BYTES)
-        found = os.pread(descriptor, end - start, start).rfind(b"\n")
-        if found >= 0:
-            return start + found + 1
+        newline = os.pread(descriptor, end - start, start).rfind(b"\n")
+        if newline >= 0:
+            return start + newline + 1
         end = start
     return 0
 

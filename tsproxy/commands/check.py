@@ -49,12 +49,12 @@ def _check(parser: argparse.ArgumentParser, options: argparse.Namespace) -> int:
     from tsproxy.clock import Clock
     from tsproxy.doctor.configuration import all_notices
 
-    found = all_notices(config, Clock().now_ms())
+    notices = all_notices(config, Clock().now_ms())
     if options.json:
-        print(json.dumps({"ok": True, "problems": [], "notices": [asdict(each) for each in found]}, indent=2))
+        print(json.dumps({"ok": True, "problems": [], "notices": [*map(asdict, notices)]}, indent=2))
         return OK
-    for each in found:
-        print(f"{each.place}: {each.key}: notice: {each.text}")
+    for notice in notices:
+        print(f"{notice.place}: {notice.key}: notice: {notice.text}")
     print(f"{options.file}: ok, {_summary(config)}")
     return OK
 
@@ -71,6 +71,6 @@ def _checked(file: Path) -> Config:
 
 
 def _summary(config: Config) -> str:
-    listeners = ", ".join(f"{each.name} at {each.bind}" for each in config.listeners)
-    upstream = ", ".join(str(each) for each in config.upstream.bootstrap_servers)
+    listeners = ", ".join(f"{listener.name} at {listener.bind}" for listener in config.listeners)
+    upstream = ", ".join(str(address) for address in config.upstream.bootstrap_servers)
     return f"mode {config.policy.mode}, listeners: {listeners}, upstream: {upstream}"

@@ -47,9 +47,9 @@ def _doctor(parser: argparse.ArgumentParser, options: argparse.Namespace) -> int
     except ConfigError as error:
         _show(unusable(error), as_json=options.json)
         return MISTAKEN
-    found = asyncio.run(examine(config, Clock()))
-    _show(found, as_json=options.json)
-    return FAILED if has_problem(found) else OK
+    findings = asyncio.run(examine(config, Clock()))
+    _show(findings, as_json=options.json)
+    return FAILED if has_problem(findings) else OK
 
 
 def _config(parser: argparse.ArgumentParser, options: argparse.Namespace) -> Config:
@@ -64,8 +64,8 @@ def _config(parser: argparse.ArgumentParser, options: argparse.Namespace) -> Con
     return config
 
 
-def _show(found: "Sequence[Finding]", *, as_json: bool) -> None:
+def _show(findings: "Sequence[Finding]", *, as_json: bool) -> None:
     from tsproxy.doctor.findings import as_json as json_of
     from tsproxy.doctor.findings import as_text
 
-    print(json.dumps(json_of(found), indent=2) if as_json else as_text(found))
+    print(json.dumps(json_of(findings), indent=2) if as_json else as_text(findings))

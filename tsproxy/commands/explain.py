@@ -96,7 +96,7 @@ def _explain(parser: argparse.ArgumentParser, options: argparse.Namespace) -> in
         "", options.address, 0, options.client_id, principal=options.principal, client_software=software
     )
     known, on_kafka_4 = _topic_limits(options.before, options.after)
-    found = explain(
+    answer = explain(
         policy,
         peer,
         options.topic,
@@ -107,9 +107,9 @@ def _explain(parser: argparse.ArgumentParser, options: argparse.Namespace) -> in
         has_bit_6=options.bit_6,
     )
     if options.json:
-        print(json.dumps(as_json(found), indent=2))
+        print(json.dumps(as_json(answer), indent=2))
     else:
-        print(as_text(found, options.timestamp, now_ms))
+        print(as_text(answer, options.timestamp, now_ms))
     return OK
 
 

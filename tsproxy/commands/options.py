@@ -72,9 +72,9 @@ def meant(option: str, known: Container[str]) -> list[str]:
     """The options among `known` that set the key which `option` may mean: `--brokers` is `--upstream`."""
     paths = paths_of(names_here(option.removeprefix("--")))
     flags = {"listeners[].bind": "--listen", **{key: f"--{flag}" for flag, key in PROXY_KEYS.items()}}
-    own = [flags[path] for path in paths if flags.get(path) in known]
+    short = [flags[path] for path in paths if flags.get(path) in known]
     rest = [f"--set {path}=…" for path in paths if "[]" not in path and "--set" in known]
-    return own + rest
+    return short + rest
 
 
 def proxy_document(parser: argparse.ArgumentParser, options: argparse.Namespace) -> Document:

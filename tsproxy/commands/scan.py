@@ -69,20 +69,20 @@ def _scan(parser: argparse.ArgumentParser, options: argparse.Namespace) -> int:
     except ConversationError as error:
         print(f"tsproxy: {error}", file=sys.stderr)
         return FAILED
-    found = survey(answers, clock.now_ms(), options.ahead)
+    result = survey(answers, clock.now_ms(), options.ahead)
     took_ms = clock.monotonic_ms() - began_ms
     if options.json:
-        print(json.dumps(as_json(found, took_ms), indent=2))
+        print(json.dumps(as_json(result, took_ms), indent=2))
     else:
-        print(as_text(found, took_ms, options.rows))
-    if (why := _why_nothing(found.visible_topics, found.topics, options.topics, upstream.sasl)) is not None:
+        print(as_text(result, took_ms, options.rows))
+    if (why := _why_nothing(result.visible_topics, result.topics, options.topics, upstream.sasl)) is not None:
         print(f"tsproxy: {why}", file=sys.stderr)
         return FAILED
     if not options.fail_on:
         return OK
-    if found.has(frozenset(Kind) if options.fail_on == "any" else frozenset({Kind(options.fail_on)})):
+    if result.has(frozenset(Kind) if options.fail_on == "any" else frozenset({Kind(options.fail_on)})):
         return TRIPPED
-    return FAILED if found.unread else OK
+    return FAILED if result.unread else OK
 
 
 def _why_nothing(visible: int, looked_at: int, patterns: Sequence[str], sasl: Sasl | None) -> str | None:
@@ -102,7 +102,7 @@ def _why_nothing(visible: int, looked_at: int, patterns: Sequence[str], sasl: Sa
 
 def _selection(patterns: Sequence[str]) -> Callable[[str], bool]:
     """Selects topics by name; Kafka's own topics only if a pattern names them."""
-    globs = [glob.strip() for each in patterns for glob in each.split(",") if glob.strip()]
+    globs = [glob.strip() for pattern in patterns for glob in pattern.split(",") if glob.strip()]
     if not globs:
         return lambda topic: not topic.startswith(INTERNAL)
 

@@ -61,14 +61,14 @@ async def look(config: Config, stack: AsyncExitStack) -> Seen:
     """Try every bootstrap server. `stack` keeps the connection of the first one that can be used."""
     upstream = config.upstream
     tls = upstream_context(upstream.tls) if upstream.tls else None
-    servers = await asyncio.gather(*(_look_at(upstream, each, tls) for each in upstream.bootstrap_servers))
+    servers = await asyncio.gather(*(_look_at(upstream, addr, tls) for addr in upstream.bootstrap_servers))
     for server in servers:
         if server.error is None:
             try:
                 connection = await stack.enter_async_context(connected(server.address, tls, upstream.sasl))
                 return Seen(servers, connection, await connection.cluster(with_topics=True))
             except ConversationError as error:  # the server answered a moment ago, and has stopped since
-                servers = [replace(each, error=str(error)) if each is server else each for each in servers]
+                servers = [replace(peer, error=str(error)) if peer is server else peer for peer in servers]
     return Seen(servers)
 
 
@@ -90,7 +90,7 @@ async def _look_at(upstream: Upstream, address: Address, tls: ssl.SSLContext | N
 
 def bootstrap(config: Config, seen: Seen) -> Iterator[Finding]:
     """The findings about bootstrap servers. One server that can be used is enough."""
-    usable = [each for each in seen.servers if each.error is None]
+    usable = [server for server in seen.servers if server.error is None]
     grade = CLUSTER.warning if usable else CLUSTER.problem
     for server in seen.servers:
         if server.error is not None and not _is_login(config, server):

@@ -26,4 +26,4 @@ def examine(config: Config, now_ms: int) -> Iterator[Finding]:
 
 
 def unusable(error: ConfigError) -> list[Finding]:
-    return [CONFIGURATION.problem(str(each)) for each in error.problems]
+    return [CONFIGURATION.problem(str(problem)) for problem in error.problems]

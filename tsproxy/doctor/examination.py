@@ -13,20 +13,20 @@ from tsproxy.doctor.findings import Check, Finding
 async def examine(config: Config, clock: Clock) -> list[Finding]:
     """The findings, in the order in which the proxy would have the problems. Nothing is raised if the cluster
     does not answer."""
-    found = [*configuration.examine(config, clock.now_ms())]
+    findings = [*configuration.examine(config, clock.now_ms())]
     async with AsyncExitStack() as stack:
         seen = await look(config, stack)
-        found += bootstrap(config, seen)
-        found += security.to_brokers(config, seen)
+        findings += bootstrap(config, seen)
+        findings += security.to_brokers(config, seen)
         try:
-            found += await _of_cluster(config, seen, stack, clock)
+            findings += await _of_cluster(config, seen, stack, clock)
         except ConversationError as error:  # the broker answered before, and has stopped since
-            found.append(CLUSTER.problem(str(error), "check that broker, and run this command again"))
-        found += ports.examine(config, seen.brokers)
-        found += security.to_clients(config, seen.brokers)
-        found += await clients.examine(config)
-    checks = [*dict.fromkeys(each.check for each in found)]
-    return sorted(found, key=lambda each: checks.index(each.check))
+            findings.append(CLUSTER.problem(str(error), "check that broker, and run this command again"))
+        findings += ports.examine(config, seen.brokers)
+        findings += security.to_clients(config, seen.brokers)
+        findings += await clients.examine(config)
+    checks = [*dict.fromkeys(finding.check for finding in findings)]
+    return sorted(findings, key=lambda finding: checks.index(finding.check))
 
 
 async def _of_cluster(config: Config, seen: Seen, stack: AsyncExitStack, clock: Clock) -> list[Finding]:

@@ -55,7 +55,7 @@ class Check:
 
 
 def has_problem(findings: Iterable[Finding]) -> bool:
-    return any(each.grade is Grade.PROBLEM for each in findings)
+    return any(finding.grade is Grade.PROBLEM for finding in findings)
 
 
 def as_text(findings: Sequence[Finding]) -> str:
@@ -64,12 +64,12 @@ def as_text(findings: Sequence[Finding]) -> str:
 
 def as_json(findings: Sequence[Finding]) -> dict[str, Any]:
     """The worst grade, the number of findings of each grade, and all findings."""
-    counts = Counter(each.grade for each in findings)
+    counts = Counter(finding.grade for finding in findings)
     worst = next((grade for grade in (Grade.PROBLEM, Grade.WARNING) if counts[grade]), Grade.OK)
     return {
         "result": worst.value,
         "counts": {grade.value: counts[grade] for grade in Grade},
-        "findings": [asdict(each) for each in findings],
+        "findings": [asdict(finding) for finding in findings],
     }
 
 
@@ -80,12 +80,12 @@ def few(names: Collection[str]) -> str:
 
 
 def _lines(findings: Sequence[Finding]) -> Iterator[str]:
-    names = max((len(each.check) for each in findings), default=0)
-    for each in findings:
-        yield f"{each.grade:{_WIDTH}}  {each.check:{names}}  {_one_line(each.text)}"
-        if each.advice:
-            yield f"{'':{_WIDTH}}  {'':{names}}  -> {_one_line(each.advice)}"
-    counts = Counter(each.grade for each in findings)
+    names = max((len(finding.check) for finding in findings), default=0)
+    for finding in findings:
+        yield f"{finding.grade:{_WIDTH}}  {finding.check:{names}}  {_one_line(finding.text)}"
+        if finding.advice:
+            yield f"{'':{_WIDTH}}  {'':{names}}  -> {_one_line(finding.advice)}"
+    counts = Counter(finding.grade for finding in findings)
     yield ""
     yield (
         f"{many(counts[Grade.PROBLEM], 'problem')}, {many(counts[Grade.WARNING], 'warning')}, "
@@ -95,4 +95,4 @@ def _lines(findings: Sequence[Finding]) -> Iterator[str]:
 
 def _one_line(text: str) -> str:
     """The text without control characters: brokers choose some texts."""
-    return "".join(each if each.isprintable() else " " for each in text)
+    return "".join(character if character.isprintable() else " " for character in text)

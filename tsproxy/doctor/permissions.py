@@ -59,42 +59,42 @@ def _named(config: Config) -> Mapping[str, str]:
     return named
 
 
-def examine(config: Config, found: Rights) -> Iterator[Finding]:
-    yield from _describe_configs(config, found)
-    yield _describe(found)
-    for key, topic in found.named.items():
-        if found.of_named is None:
+def examine(config: Config, report: Rights) -> Iterator[Finding]:
+    yield from _describe_configs(config, report)
+    yield _describe(report)
+    for key, topic in report.named.items():
+        if report.of_named is None:
             yield PERMISSIONS.skipped(f"Write on {topic} ({key}): brokers before Kafka 3.1 do not say")
         else:
-            yield _write(key, topic, found.of_named.get(topic))
+            yield _write(key, topic, report.of_named.get(topic))
 
 
-def _describe_configs(config: Config, found: Rights) -> Iterator[Finding]:
-    denied = [each.topic for each in found.described if each.error_code == _DENIED]
+def _describe_configs(config: Config, report: Rights) -> Iterator[Finding]:
+    denied = [answer.topic for answer in report.described if answer.error_code == _DENIED]
     if not config.policy.asks_broker:
         yield PERMISSIONS.ok("DescribeConfigs on topics: not needed, no limit comes from the cluster")
-    elif not denied and not found.visible:
+    elif not denied and not report.visible:
         yield PERMISSIONS.skipped("DescribeConfigs on topics: no topic is visible, so none was asked")
     elif not denied:
         yield PERMISSIONS.ok(
-            f"DescribeConfigs on topics: granted ({many(len(found.visible), 'topic')} asked)"
+            f"DescribeConfigs on topics: granted ({many(len(report.visible), 'topic')} asked)"
         )
-    elif len(denied) == len(found.described):
+    elif len(denied) == len(report.described):
         yield PERMISSIONS.problem(
             "DescribeConfigs on topics: missing, so the proxy cannot read their limits and does not start",
             "grant it, or judge all topics by the limits of the file (policy.limits_from: config)",
         )
     else:
         yield PERMISSIONS.warning(
-            f"DescribeConfigs on topics: missing for {len(denied):,} of {len(found.described):,} "
+            f"DescribeConfigs on topics: missing for {len(denied):,} of {len(report.described):,} "
             f"({few(denied)}); brokers alone judge those",
             "grant it on these topics",
         )
 
 
-def _describe(found: Rights) -> Finding:
-    seen = many(len(found.visible), "topic")
-    if found.sees_all:
+def _describe(report: Rights) -> Finding:
+    seen = many(len(report.visible), "topic")
+    if report.sees_all:
         return PERMISSIONS.ok(f"Describe on topics: granted on all ({seen} now)")
     return PERMISSIONS.warning(
         f"Describe on topics: not granted on all, so the proxy offers Produce 12 at most; {seen} can be seen",

@@ -14,9 +14,9 @@ PORTS: Final = Check("ports")
 
 def examine(config: Config, brokers: Mapping[int, Address]) -> list[Finding]:
     """The findings. `brokers` is empty if the cluster did not answer."""
-    found = [each for listener in config.listeners for each in _node_ids(listener, brokers)]
-    found += _bound(config, brokers)
-    return found
+    findings = [finding for listener in config.listeners for finding in _node_ids(listener, brokers)]
+    findings += _bound(config, brokers)
+    return findings
 
 
 def _node_ids(listener: Listener, brokers: Mapping[int, Address]) -> Iterator[Finding]:
@@ -55,7 +55,7 @@ def _bound(config: Config, brokers: Mapping[int, Address]) -> Iterator[Finding]:
             "unless it is this proxy that listens there: listeners[].bind, listeners[].brokers.ports_from or "
             "admin.bind must name other ports",
         )
-    if free := [str(each) for each in wanted if each not in refused]:
+    if free := [str(address) for address in wanted if address not in refused]:
         yield PORTS.ok(f"{many(len(free), 'port')} can be bound: {few(free)}")
 
 

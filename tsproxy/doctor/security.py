@@ -19,7 +19,7 @@ _MAX_STEPS: Final = 10
 def to_brokers(config: Config, seen: Seen) -> Iterator[Finding]:
     """The login of the proxy's own connection, as the bootstrap servers answered."""
     sasl = config.upstream.sasl
-    for server in (each for each in seen.servers if each.is_connected):
+    for server in (candidate for candidate in seen.servers if candidate.is_connected):
         if sasl is None:
             yield _without_login(server)
         elif server.mechanisms is None:

@@ -55,18 +55,18 @@ class Described:
     def stamped(self) -> list[str]:
         """The topics with LogAppendTime."""
         return [
-            each.topic
-            for each in self.topics
-            if each.settings.get("message.timestamp.type") == TimestampType.LOG_APPEND_TIME.config_value
+            answer.topic
+            for answer in self.topics
+            if answer.settings.get("message.timestamp.type") == TimestampType.LOG_APPEND_TIME.config_value
         ]
 
 
 async def describe(rights: Rights, nodes: Sequence[Node]) -> Described:
     """The configuration of topics. Each broker is queried for the values that it gives to topics."""
-    readable = [each for each in rights.described if each.error_code == ErrorCode.NONE]
-    shown = examples({each.topic: overrides_of(each) for each in readable})
+    readable = [answer for answer in rights.described if answer.error_code == ErrorCode.NONE]
+    shown = examples({answer.topic: overrides_of(answer) for answer in readable})
     given = await asyncio.gather(*(_given(node.connection, shown) for node in nodes))
-    return Described(readable, {node.node_id: each for node, each in zip(nodes, given, strict=True)})
+    return Described(readable, {node.node_id: values for node, values in zip(nodes, given, strict=True)})
 
 
 async def _given(connection: AdminConnection | None, shown: Sequence[str]) -> Given | None:
@@ -90,8 +90,8 @@ def examine(config: Config, described: Described) -> Iterator[Finding]:
         except ValueError as error:
             text = f"{answer.topic}: a limit is not understood: {error}"
             yield TOPICS.warning(text, "correct it, or report it")
-    limits = {topic: several.limits for topic, several in in_force.items()}
-    judged = {t: each for t, each in limits.items() if each.timestamp_type is TimestampType.CREATE_TIME}
+    limits = ((topic, several.limits) for topic, several in in_force.items())
+    judged = {t: known for t, known in limits if known.timestamp_type is TimestampType.CREATE_TIME}
     yield from _unlimited(judged)
     yield from _gone_with_kafka_4(described.topics)
     if described.stamped:
@@ -107,12 +107,12 @@ def unmatched(config: Config, rights: Rights) -> Iterator[Finding]:
     """Rules and waivers that match no topic that the user sees. A rule that never matches looks as if it
     were in force."""
     several: Iterator[Rule | Waiver] = chain(config.policy.rules, config.policy.waivers)
-    for each in islice((each for each in several if _matches_none(each, rights.visible)), _UNMATCHED_SHOWN):
-        kind = "rule" if isinstance(each, Rule) else "waiver"
-        patterns = ", ".join(pattern.text for pattern in each.match.topics)
-        hints = [text for pattern in each.match.topics if (text := regex_advice(pattern)) is not None]
+    for entry in islice((item for item in several if _matches_none(item, rights.visible)), _UNMATCHED_SHOWN):
+        kind = "rule" if isinstance(entry, Rule) else "waiver"
+        patterns = ", ".join(pattern.text for pattern in entry.match.topics)
+        hints = [text for pattern in entry.match.topics if (text := regex_advice(pattern)) is not None]
         yield TOPICS.warning(
-            f"{kind} {each.name} matches no topic that the proxy's user sees ({patterns})",
+            f"{kind} {entry.name} matches no topic that the proxy's user sees ({patterns})",
             hints[0] if hints else "compare its match.topics with the topics",
         )
 
@@ -128,7 +128,7 @@ def _matches_none(rule: Rule | Waiver, names: Sequence[str]) -> bool:
 
 def _unlimited(judged: Mapping[str, TopicLimits]) -> Iterator[Finding]:
     for key, limit, consequence in _CONSEQUENCES:
-        names = [topic for topic, each in judged.items() if getattr(each, limit) is None]
+        names = [topic for topic, limits in judged.items() if getattr(limits, limit) is None]
         if names:
             yield TOPICS.warning(
                 f"{key} is unlimited in {len(names):,} of {many(len(judged), 'topic')} ({few(names)}), so "
@@ -140,9 +140,9 @@ def _unlimited(judged: Mapping[str, TopicLimits]) -> Iterator[Finding]:
 def _gone_with_kafka_4(topics: Sequence[TopicAnswer]) -> Iterator[Finding]:
     """A limit that somebody has set and that brokers of Kafka 4 do not know (KAFKA-17997)."""
     names = [
-        each.topic
-        for each in topics
-        if each.settings.get(DIFFERENCE, str(LONG_MAX)) != str(LONG_MAX) and DIFFERENCE not in each.defaults
+        row.topic
+        for row in topics
+        if row.settings.get(DIFFERENCE, str(LONG_MAX)) != str(LONG_MAX) and DIFFERENCE not in row.defaults
     ]
     if names:
         yield TOPICS.warning(
@@ -154,8 +154,8 @@ def _gone_with_kafka_4(topics: Sequence[TopicAnswer]) -> Iterator[Finding]:
 
 def _different_brokers(in_force: Mapping[str, Together]) -> Iterator[Finding]:
     topics: dict[tuple[str, str], list[str]] = defaultdict(list)
-    for topic, found in in_force.items():
-        for key, by_node in differences(found):
+    for topic, limits in in_force.items():
+        for key, by_node in differences(limits):
             values = ", ".join(f"node {node_id}: {value}" for node_id, value in by_node.items())
             topics[key, values].append(topic)
     for (key, values), names in topics.items():
@@ -170,14 +170,14 @@ def _beside_policy(config: Config, judged: Mapping[str, TopicLimits]) -> Iterato
     """Rules that allow more than a topic does."""
     wider: dict[tuple[str, str, str], list[str]] = defaultdict(list)
     for topic, known in judged.items():
-        for found in ineffective_rules(config.policy, topic, known):
-            own = bound_text(TimeLimit(found.rule_max_ms))
-            wider[found.rule.name, found.side, own].append(
-                f"{topic} {bound_text(TimeLimit(found.topic_max_ms))}"
+        for ineffective in ineffective_rules(config.policy, topic, known):
+            allowed = bound_text(TimeLimit(ineffective.rule_max_ms))
+            wider[ineffective.rule.name, ineffective.side, allowed].append(
+                f"{topic} {bound_text(TimeLimit(ineffective.topic_max_ms))}"
             )
-    for (rule, side, own), names in wider.items():
+    for (rule, side, allowed), names in wider.items():
         yield TOPICS.warning(
-            f"rule {rule} allows more ({side}: {own}) than {many(len(names), 'topic')} ({few(names)}): "
+            f"rule {rule} allows more ({side}: {allowed}) than {many(len(names), 'topic')} ({few(names)}): "
             "brokers reject the rest",
             f"set message.timestamp.{side}.max.ms on the topic, or narrow the rule",
         )

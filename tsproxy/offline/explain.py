@@ -20,62 +20,62 @@ _RULES: Final = {
 }
 
 
-def as_json(found: Explanation) -> dict[str, object]:
-    policy = found.policy
+def as_json(answer: Explanation) -> dict[str, object]:
+    policy = answer.policy
     return {
-        "forwarded": found.is_forwarded,
+        "forwarded": answer.is_forwarded,
         "rule": policy.rule,
-        "place": found.rule.place if found.rule else None,
+        "place": answer.rule.place if answer.rule else None,
         "mode": policy.mode.value,
         "waiver": policy.waiver,
         "limits": _limits_as_json(policy.limits),
         "limits_known": policy.is_known,
-        "extended": found.is_extended,
-        "mended_ms": found.repaired_ms,
-        "rejection": _rejection_as_json(found.rejection),
+        "extended": answer.is_extended,
+        "mended_ms": answer.repaired_ms,
+        "rejection": _rejection_as_json(answer.rejection),
         "candidate": _limits_as_json(policy.candidate),
-        "candidate_asked": found.is_candidate_asked,
-        "candidate_rejection": _rejection_as_json(found.candidate),
-        "unit_hint": found.unit_hint,
-        "failed_rules": list(found.failures),
+        "candidate_asked": answer.is_candidate_asked,
+        "candidate_rejection": _rejection_as_json(answer.candidate),
+        "unit_hint": answer.unit_hint,
+        "failed_rules": list(answer.failures),
     }
 
 
-def as_text(found: Explanation, timestamp_ms: int, now_ms: int) -> str:
-    return "\n".join(f"{name:<10} {text}" for name, text in _lines(found, timestamp_ms, now_ms))
+def as_text(answer: Explanation, timestamp_ms: int, now_ms: int) -> str:
+    return "\n".join(f"{name:<10} {text}" for name, text in _lines(answer, timestamp_ms, now_ms))
 
 
-def _lines(found: Explanation, timestamp_ms: int, now_ms: int) -> Iterator[tuple[str, str]]:
-    policy = found.policy
-    yield "time", _time(timestamp_ms, now_ms, found.is_extended)
-    yield "rule", f"{found.rule.name} ({found.rule.place})" if found.rule else _RULES[policy.rule]
+def _lines(answer: Explanation, timestamp_ms: int, now_ms: int) -> Iterator[tuple[str, str]]:
+    policy = answer.policy
+    yield "time", _time(timestamp_ms, now_ms, answer.is_extended)
+    yield "rule", f"{answer.rule.name} ({answer.rule.place})" if answer.rule else _RULES[policy.rule]
     if policy.only_brokers_write:
         yield "topic", "only brokers write to it; a client gets their error, whatever the timestamp"
-    if found.waiver:
-        yield "waiver", f"{found.waiver.name} ({found.waiver.place}), until {instant(found.waiver.until_ms)}"
+    if waiver := answer.waiver:
+        yield "waiver", f"{waiver.name} ({waiver.place}), until {instant(waiver.until_ms)}"
     yield "mode", policy.mode.value
     if policy.mode is not Mode.OFF:
         unknown = "unknown (no broker was asked); pass --before and --after"
         yield "limits", _limits(policy.limits) if policy.limits else unknown
-    yield "fate", _fate(found)
-    if found.rejection:
-        yield "reason", f"{found.rejection.reason.value}, error code {_code(found.rejection)}"
-        yield "text", _text(found.rejection) or "none"
-    for failure in found.failures:
+    yield "fate", _fate(answer)
+    if answer.rejection:
+        yield "reason", f"{answer.rejection.reason.value}, error code {_code(answer.rejection)}"
+        yield "text", _text(answer.rejection) or "none"
+    for failure in answer.failures:
         yield "failed", failure
-    if policy.candidate and found.is_candidate_asked:
-        yield "candidate", f"{_limits(policy.candidate)}: {_by_candidate(found.candidate)}"
-    if found.unit_hint:
-        yield "guess", found.unit_hint
+    if policy.candidate and answer.is_candidate_asked:
+        yield "candidate", f"{_limits(policy.candidate)}: {_by_candidate(answer.candidate)}"
+    if answer.unit_hint:
+        yield "guess", answer.unit_hint
 
 
-def _fate(found: Explanation) -> str:
-    if found.repaired_ms is not None:
-        return f"repaired, and forwarded as {found.repaired_ms}, {instant(found.repaired_ms)}"
-    mode = found.policy.mode
-    if found.rejection or mode is Mode.OFF:
+def _fate(answer: Explanation) -> str:
+    if answer.repaired_ms is not None:
+        return f"repaired, and forwarded as {answer.repaired_ms}, {instant(answer.repaired_ms)}"
+    mode = answer.policy.mode
+    if answer.rejection or mode is Mode.OFF:
         return _FATES[mode]
-    return "forwarded in brokers' own reading, with bit 6 cleared" if found.is_extended else "forwarded"
+    return "forwarded in brokers' own reading, with bit 6 cleared" if answer.is_extended else "forwarded"
 
 
 def _by_candidate(rejection: Reject | None) -> str:

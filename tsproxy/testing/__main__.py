@@ -107,8 +107,8 @@ def _parser() -> argparse.ArgumentParser:
 
 def _pair(separator: str, text: str) -> tuple[str, str]:
     """The parts of NAME:PASSWORD or NAME=VALUE, at the first separator."""
-    name, found, value = text.partition(separator)
-    if not (name and found):
+    name, mark, value = text.partition(separator)
+    if not (name and mark):
         raise argparse.ArgumentTypeError(f"'{text}' has no name before a '{separator}'")
     return name, value
 

@@ -176,11 +176,11 @@ def _without_password(text: str) -> str:
 
 def _artifacts(context: "MavenContext", dependencies: Sequence[Dependency]) -> "list[Artifact]":
     named = {
-        each: context.create_dependency(f"{each.organisation}:{each.name}:{each.revision}")
-        for each in dependencies
+        jar: context.create_dependency(f"{jar.organisation}:{jar.name}:{jar.revision}")
+        for jar in dependencies
     }
-    chosen = {(each.groupId, each.artifactId): each.artifact for each in named.values()}
-    if transitive := [named[each] for each in dependencies if each.transitive]:
+    chosen = {(artifact.groupId, artifact.artifactId): artifact.artifact for artifact in named.values()}
+    if transitive := [named[dependency] for dependency in dependencies if dependency.transitive]:
         for needed in context.resolver.resolve(transitive)[1]:
             if needed.scope in _RUN_TIME and not needed.optional:
                 chosen.setdefault((needed.groupId, needed.artifactId), needed.artifact)
@@ -239,8 +239,8 @@ class _Downloads:
 
 def _with_its_parents_version(pom: bytes) -> bytes:
     """jgo leaves `${project.parent.version}` as it is; the POMs of Janino and of AWS need it."""
-    found = re.search(rb"<parent>.*?<version>([^<]*)</version>.*?</parent>", pom, re.DOTALL)
-    return pom.replace(b"${project.parent.version}", found[1]) if found else pom
+    parent = re.search(rb"<parent>.*?<version>([^<]*)</version>.*?</parent>", pom, re.DOTALL)
+    return pom.replace(b"${project.parent.version}", parent[1]) if parent else pom
 
 
 _PRINT_INTERVAL_S: Final = 5.0
@@ -321,9 +321,9 @@ def _mirrors(settings: Path) -> Iterator[str]:
         root = ET.parse(settings).getroot()  # noqa: S314 - the user's own file
     except ET.ParseError as error:
         raise JarsError(f"{settings} is no XML: {error}") from error
-    for each in root.iterfind("{*}mirrors/{*}mirror"):
-        of = (each.findtext("{*}mirrorOf") or "").replace(" ", "").split(",")
-        address = (each.findtext("{*}url") or "").strip()
+    for entry in root.iterfind("{*}mirrors/{*}mirror"):
+        of = (entry.findtext("{*}mirrorOf") or "").replace(" ", "").split(",")
+        address = (entry.findtext("{*}url") or "").strip()
         if address and f"!{_CENTRAL}" not in of and {_CENTRAL, "*", "external:*"} & {*of}:
             yield re.sub(r"\$\{env\.(\w+)\}", lambda name: os.environ.get(name[1], ""), address)
 

@@ -71,10 +71,10 @@ def _executable() -> Path:
         if not os.access(executable, os.X_OK):
             raise JavaError(f"JAVA_HOME is {home}, where there is no bin/java: {_WHAT_TO_DO}")
         return executable
-    found = shutil.which("java")
-    if found is None:
+    path = shutil.which("java")
+    if path is None:
         raise JavaError(f"There is no Java on this machine: {_WHAT_TO_DO}")
-    return Path(found)
+    return Path(path)
 
 
 _LOG_CONFIGURATION: Final = Path(__file__).with_name("log4j2.xml")

@@ -104,7 +104,7 @@ class KafkaCluster:
         self._marks = itertools.count()
         self._identity: Identity | None = None
         _check_security(security, mutual_tls, authority, self._users)
-        if any(_DATA in each for each in (self._properties, *self._node_properties.values())):
+        if any(_DATA in overrides for overrides in (self._properties, *self._node_properties.values())):
             raise ValueError(f"{_DATA} cannot be set: the data has a temporary folder, below $TMPDIR")
 
     async def __aenter__(self) -> Self:
@@ -260,7 +260,7 @@ class KafkaCluster:
         async with AsyncExitStack() as stack:
             stack.callback(self._reap)
             folder, group = await stack.enter_async_context(guarded_folder("tsproxy-kafka-"))
-            runtimes = {version: Runtime(each, self._heap, group) for version, each in jars.items()}
+            runtimes = {version: Runtime(path, self._heap, group) for version, path in jars.items()}
             ports = _choose_ports(self.node_ids, self._port)
             self._nodes = {
                 n: KafkaNode(n, ports[n], folder / f"node-{n}", runtimes[self.versions[n]])

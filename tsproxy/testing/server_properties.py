@@ -61,7 +61,7 @@ def server_properties(
 
     `advertised_host` is the host name for clients, in place of HOST. Brokers among themselves use HOST.
     """
-    own = ports[node_id]
+    its = ports[node_id]
     copies = min(3, len(ports))
     properties = {
         "process.roles": "broker,controller",
@@ -69,9 +69,9 @@ def server_properties(
         "controller.quorum.voters": ",".join(f"{n}@{HOST}:{p.controller}" for n, p in ports.items()),
         "controller.listener.names": CONTROLLER,
         "inter.broker.listener.name": INTERNAL,
-        "listeners": _listeners({CLIENTS: own.clients, INTERNAL: own.internal, CONTROLLER: own.controller}),
+        "listeners": _listeners({CLIENTS: its.clients, INTERNAL: its.internal, CONTROLLER: its.controller}),
         "advertised.listeners": ",".join(
-            [_listeners({CLIENTS: own.clients}, advertised_host), _listeners({INTERNAL: own.internal})]
+            [_listeners({CLIENTS: its.clients}, advertised_host), _listeners({INTERNAL: its.internal})]
         ),
         "listener.security.protocol.map": (
             f"{CLIENTS}:{security.protocol},{INTERNAL}:PLAINTEXT,{CONTROLLER}:PLAINTEXT"

@@ -46,11 +46,11 @@ def ends_of(files: Mapping[str, Path]) -> Iterator[End]:
         choose: Callable[..., Signed] = max if setting.endswith("ca") else min
         read = read_crls if setting.endswith(CRL) else read_pem
         try:
-            found = read(file.read_bytes())
+            signed = read(file.read_bytes())
         except (OSError, DecodeError):  # OpenSSL has accepted the file: no reason to reject it
             continue
-        if found:
-            first = choose(found, key=lambda each: each.not_after_s)
+        if signed:
+            first = choose(signed, key=lambda part: part.not_after_s)
             begins_s, expires_s = first.not_before_s, first.not_after_s
             warn_s = expires_s - min(WARNED_EARLY_S, (expires_s - begins_s) / 4)
             yield End(setting, file, first.subject, expires_s=expires_s, warn_s=warn_s, begins_s=begins_s)
@@ -59,9 +59,9 @@ def ends_of(files: Mapping[str, Path]) -> Iterator[End]:
 def certificate_notices(config: Config, now_ms: int) -> Iterator[Problem]:
     """Notices about certificates that are expired, expire soon, or are not valid yet, in usable files."""
     now_s = now_ms / 1000
-    sections = [*(each.tls for each in config.listeners), config.upstream.tls, config.admin.tls]
+    sections = [*(listener.tls for listener in config.listeners), config.upstream.tls, config.admin.tls]
     files = [files_of(tls, tls.place) for tls in sections if tls is not None]
-    for end in ends_of({setting: file for each in files for setting, file in each.items()}):
+    for end in ends_of({setting: file for section in files for setting, file in section.items()}):
         place, _, key = end.setting.rpartition(": ")
         who = f"{end.file} ({end.subject})"
         at_text = instant_text(round(end.expires_s * 1000))

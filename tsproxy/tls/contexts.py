@@ -142,7 +142,7 @@ def upstream_context(tls: UpstreamTls) -> ssl.SSLContext:
 def check_files(config: Config) -> None:
     """Read every certificate and key that the configuration names. Raises ConfigError with all problems."""
     problems: list[Problem] = []
-    servers = [*(each.tls for each in config.listeners), config.admin.tls]
+    servers = [*(listener.tls for listener in config.listeners), config.admin.tls]
     contexts = [partial(server_context, tls) for tls in servers if tls]
     if config.upstream.tls:
         contexts.append(partial(upstream_context, config.upstream.tls))
@@ -158,7 +158,7 @@ def check_files(config: Config) -> None:
 def stored_sessions(config: Config) -> list[Problem]:
     """A problem for each section whose clients may fill OpenSSL's store of sessions; none if it can be turned
     off, which a process of its own tries."""
-    servers = [*(each.tls for each in config.listeners), config.admin.tls]
+    servers = [*(listener.tls for listener in config.listeners), config.admin.tls]
     storing = [tls.place for tls in servers if tls and tls.min_version is TlsVersion.V1_2]
     why = why_not() if storing else None
     text = f"{STORED} ({why}): {STORED_ADVICE}"

@@ -43,8 +43,8 @@ _KEYWORDS: Final = {
 
 _PLAIN: Final = re.compile(rb'[^\x00-\x20\x7f-\xff,=+<>#;"\\]+')
 """Text of which each character stands for itself."""
-_ESCAPED: Final = str.maketrans({each: f"\\{each}" for each in ',=+<>#;"\\'} | {"\0": "\\00"})
-_ESCAPED_SPACES: Final = str.maketrans({each: f"\\{each}" for each in " \r"})
+_ESCAPED: Final = str.maketrans({character: f"\\{character}" for character in ',=+<>#;"\\'} | {"\0": "\\00"})
+_ESCAPED_SPACES: Final = str.maketrans({character: f"\\{character}" for character in " \r"})
 _SURROGATE: Final = re.compile(rb"\xed[\xa0-\xbf][\x80-\xbf]?")
 _REPLACED: Final = "\ufffd".encode()
 """Java replaces an encoded surrogate by one character, where Python takes one for each byte."""
@@ -79,11 +79,11 @@ the event loop reads it at each handshake, so they are no objects of a class."""
 
 def read_certificate(der: bytes) -> Signed:
     """The certificate's subject and validity. Raises DecodeError if `der` is no certificate."""
-    fields = [each for each in _values(_signed(der)) if each[0] != _VERSION]
+    fields = [value for value in _values(_signed(der)) if value[0] != _VERSION]
     if len(fields) < 5 or fields[0][0] != _INTEGER:
         raise DecodeError("not a certificate")
     # serialNumber, signature, issuer, validity, subject
-    times = [_time_s(each) for each in _values(_content(fields[3], _SEQUENCE))]
+    times = [_time_s(value) for value in _values(_content(fields[3], _SEQUENCE))]
     if len(times) != 2:
         raise DecodeError("a certificate without a time")
     return Signed(_name(_content(fields[4], _SEQUENCE)), *times)
@@ -107,9 +107,9 @@ def _base64(text: bytes) -> bytes:
 
 
 def _read_crl(der: bytes) -> Signed:
-    fields = [each for each in _values(_signed(der)) if each[0] != _INTEGER]
+    fields = [value for value in _values(_signed(der)) if value[0] != _INTEGER]
     # signature, issuer, thisUpdate, nextUpdate
-    times = [_time_s(each) for each in fields[2:4] if each[0] in (_UTC_TIME, _GENERALIZED_TIME)]
+    times = [_time_s(value) for value in fields[2:4] if value[0] in (_UTC_TIME, _GENERALIZED_TIME)]
     if not times:
         raise DecodeError("a list of revoked certificates without a time")
     return Signed(_name(_content(fields[1], _SEQUENCE)), times[0], times[1] if len(times) > 1 else math.inf)
@@ -117,8 +117,8 @@ def _read_crl(der: bytes) -> Signed:
 
 def _signed(der: bytes) -> bytes:
     """The part of a certificate, or of a list of revoked certificates, that its authority has signed."""
-    whole = b"".join(_content(each, _SEQUENCE) for each in _values(der, most=1))
-    return b"".join(_content(each, _SEQUENCE) for each in _values(whole, most=1))
+    whole = b"".join(_content(value, _SEQUENCE) for value in _values(der, most=1))
+    return b"".join(_content(value, _SEQUENCE) for value in _values(whole, most=1))
 
 
 def _content(value: _Value, tag: int) -> bytes:
@@ -129,9 +129,9 @@ def _content(value: _Value, tag: int) -> bytes:
 
 def _values(data: bytes, most: int | None = None) -> list[_Value]:
     """The consecutive values in `data`, at most `most`. Raises DecodeError."""
-    found: list[_Value] = []
+    values: list[_Value] = []
     start, whole = 0, len(data)
-    while start < whole and len(found) != most:
+    while start < whole and len(values) != most:
         if start + 2 > whole:
             raise DecodeError("a DER value without a length")
         size, begin = data[start + 1], start + 2
@@ -144,9 +144,9 @@ def _values(data: bytes, most: int | None = None) -> list[_Value]:
         end = begin + size
         if end > whole:
             raise DecodeError("a DER value that is cut short")
-        found.append((data[start], data[begin:end], data[start:end]))
+        values.append((data[start], data[begin:end], data[start:end]))
         start = end
-    return found
+    return values
 
 
 def _time_s(value: _Value) -> float:
@@ -163,8 +163,8 @@ def _time_s(value: _Value) -> float:
 
 
 def _name(content: bytes) -> tuple[str, ...]:
-    sets = [[_attribute(pair) for pair in _values(_content(each, _SET))] for each in _values(content)]
-    spelled = (",".join("+".join(pair[java] for pair in each) for each in reversed(sets)) for java in (0, 1))
+    sets = [[_attribute(pair) for pair in _values(_content(value, _SET))] for value in _values(content)]
+    spelled = (",".join("+".join(pair[java] for pair in rdn) for rdn in reversed(sets)) for java in (0, 1))
     return tuple(dict.fromkeys(spelled))
 
 

@@ -145,17 +145,17 @@ class _Inquiry:
         while chunk := list(islice(remaining, PARTITIONS_A_REQUEST)):
             try:
                 connection = await self.connections.to(leader)
-                found = await newest_timestamps(connection, chunk)
-                await self._find_empty(connection, found)
-                await self._read_settings(connection, found)
+                offsets = await newest_timestamps(connection, chunk)
+                await self._find_empty(connection, offsets)
+                await self._read_settings(connection, offsets)
             except ConversationError as error:
                 self._not_read([*chunk, *remaining], str(error))
                 return again
-            again += self._sort(found)
+            again += self._sort(offsets)
         return again
 
-    def _sort(self, found: Iterable[PartitionOffset]) -> Iterable[TopicPartition]:
-        for one in found:
+    def _sort(self, offsets: Iterable[PartitionOffset]) -> Iterable[TopicPartition]:
+        for one in offsets:
             partition = (one.topic, one.partition)
             if one.error_code == ErrorCode.NONE:
                 self.newest.append(one)
@@ -168,16 +168,16 @@ class _Inquiry:
     def _not_read(self, partitions: Iterable[TopicPartition], why: str) -> None:
         self.unread.update(dict.fromkeys(partitions, why))
 
-    async def _find_empty(self, leader: AdminConnection, found: Iterable[PartitionOffset]) -> None:
+    async def _find_empty(self, leader: AdminConnection, offsets: Iterable[PartitionOffset]) -> None:
         """Brokers answer offset -1 for an empty partition, and for one whose timestamps are below -1."""
-        sound = [one for one in found if one.error_code == ErrorCode.NONE]
+        sound = [one for one in offsets if one.error_code == ErrorCode.NONE]
         if unknown := [(one.topic, one.partition) for one in sound if one.offset < 0]:
             self.empty |= await without_records(leader, unknown)
 
-    async def _read_settings(self, leader: AdminConnection, found: Iterable[PartitionOffset]) -> None:
-        led = [one for one in found if one.error_code == ErrorCode.NONE and one.timestamp_ms >= 0]
+    async def _read_settings(self, leader: AdminConnection, offsets: Iterable[PartitionOffset]) -> None:
+        led = [one for one in offsets if one.error_code == ErrorCode.NONE and one.timestamp_ms >= 0]
         answers = await leader.describe(sorted({one.topic for one in led}), CONFIG_NAMES)
-        of_topic = {each.topic: each.settings if each.error_code == 0 else None for each in answers}
+        of_topic = {answer.topic: answer.settings if answer.error_code == 0 else None for answer in answers}
         self.settings |= {(one.topic, one.partition): of_topic.get(one.topic) for one in led}
 
 

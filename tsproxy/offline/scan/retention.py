@@ -46,7 +46,7 @@ class Retention:
     def of(cls, settings: Mapping[str, str | None]) -> "Retention":
         """The retention in a topic's settings. Raises ValueError if Kafka's documentation does not allow a
         value."""
-        policies = {each.strip() for each in (settings.get(CLEANUP_POLICY) or "delete").split(",")}
+        policies = {policy.strip() for policy in (settings.get(CLEANUP_POLICY) or "delete").split(",")}
         return cls(
             deletes="delete" in policies,
             compacts="compact" in policies,

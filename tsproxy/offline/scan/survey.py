@@ -48,15 +48,15 @@ class Survey:
     unread: tuple[Unread, ...]
 
     def has(self, kinds: frozenset[Kind]) -> bool:
-        return any(each.hazard.kind in kinds for each in self.findings)
+        return any(finding.hazard.kind in kinds for finding in self.findings)
 
 
 def survey(answers: Answers, now_ms: int, ahead_ms: int) -> Survey:
     """The partitions at risk at `now_ms`. A timestamp counts as ahead if it is more than `ahead_ms` after
     `now_ms`."""
     timed = [one for one in answers.newest if one.timestamp_ms >= 0]
-    found = (_finding(one, answers.settings, now_ms, ahead_ms) for one in timed)
-    findings = [one for one in found if one is not None]
+    results = (_finding(one, answers.settings, now_ms, ahead_ms) for one in timed)
+    findings = [one for one in results if one is not None]
     findings.sort(key=lambda one: (one.hazard.kind, -one.newest_ms, one.topic, one.partition))
     seen = [one.topic for one in answers.newest] + [one.topic for one in answers.unread]
     return Survey(

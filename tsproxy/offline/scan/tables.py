@@ -31,10 +31,8 @@ def as_json(survey: Survey, took_ms: int) -> dict[str, Any]:
         "partitions": survey.partitions,
         "empty": survey.empty,
         "without_timestamp": survey.without_timestamp,
-        "findings": [_entry(each) for each in survey.findings],
-        "unread": [
-            {"topic": each.topic, "partition": each.partition, "why": each.why} for each in survey.unread
-        ],
+        "findings": [_entry(finding) for finding in survey.findings],
+        "unread": [{"topic": row.topic, "partition": row.partition, "why": row.why} for row in survey.unread],
     }
 
 
@@ -61,9 +59,9 @@ def _lines(survey: Survey, took_ms: int, rows: int) -> Iterator[str]:
         f"{many(survey.partitions, 'partition')}, asked in {span(took_ms)} at {instant(survey.now_ms)}"
     )
     for kind in Kind:
-        yield from _table([each for each in survey.findings if each.hazard.kind is kind], kind, rows)
+        yield from _table([finding for finding in survey.findings if finding.hazard.kind is kind], kind, rows)
     yield from _unread(survey)
-    counts = Counter(each.hazard.kind for each in survey.findings)
+    counts = Counter(finding.hazard.kind for finding in survey.findings)
     fine = survey.partitions - len(survey.findings) - len(survey.unread) - survey.empty
     fine -= survey.without_timestamp
     yield ""
@@ -104,7 +102,7 @@ def _unread(survey: Survey) -> Iterator[str]:
         return
     yield ""
     yield f"Not read: {len(survey.unread):,}"
-    reasons = Counter(each.why for each in survey.unread)
+    reasons = Counter(row.why for row in survey.unread)
     for why, count in reasons.most_common(_UNREAD_SHOWN):
-        example = next(each for each in survey.unread if each.why == why)
+        example = next(row for row in survey.unread if row.why == why)
         yield f"  {many(count, 'partition')}, {example.topic}-{example.partition} among them: {why}"
