@@ -1,11 +1,13 @@
 """Sentences begin with their subject, so that nobody has to read one twice (CONTRIBUTING.md).
 
 A sentence without a noun at its head ("What comes back …", "Of a batch …", "Those in …") is rewritten. A
-heading may be such a phrase, and so may a question.
+heading may be such a phrase, and so may a question. A variable has the noun of what it holds for a name.
 """
 
 import ast
+import io
 import re
+import tokenize
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -18,6 +20,10 @@ PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "ts
 HEADLESS = re.compile(r"(What|Of|Where|Those|Whatever|Whoever|Whose)\b[^?]*$")
 PARTED_PERCENT = re.compile(r"(?:[0-9]|^) %(?:(?! ?[\w(\"'])| of\b)")
 OF_A_CHECKOUT = re.compile(r"\b(docs|deploy|tests)/\w|\b(?!report\b)[\w-]+\.md\b")
+VAGUE = {"each", "found", "own"}
+"""Names that say nothing: `batch`, `partition` or `finding` says what it is."""
+NAMED_WELL = ("tsproxy",)
+"""The packages without a vague name. The others still have some."""
 _ENDS_A_SENTENCE = re.compile(r"(?<=[.:?!])\s+")
 
 
@@ -90,3 +96,40 @@ def test_a_percent_sign_follows_its_number_without_a_blank():
     texts = [(path, path.read_text(encoding="utf-8")) for path in written]
     texts += [(path, text) for path in CODE for text in strings_of(path)]
     assert [(path.name, text) for path, text in texts if PARTED_PERCENT.search(text)] == []
+
+
+def names_in(source: str, suffix: str) -> Iterator[str]:
+    """The names in a module: variables, parameters, attributes, functions, and what is imported."""
+    if suffix == ".py":  # the tree also has names in formatted strings
+        for node in ast.walk(ast.parse(source)):
+            if not isinstance(node, ast.Constant):
+                yield from (value for _, value in ast.iter_fields(node) if isinstance(value, str))
+    else:
+        tokens = tokenize.generate_tokens(io.StringIO(source).readline)
+        yield from (token.string for token in tokens if token.type == tokenize.NAME)
+
+
+@pytest.mark.parametrize(
+    ("source", "suffix"),
+    [
+        ("sum(each for each in ())", ".py"),
+        ("f'{sum(each for each in ())}'", ".py"),
+        ("def read(found): ...", ".py"),
+        ("topic.own", ".py"),
+        ("topic(own=1)", ".py"),
+        ("cdef Py_ssize_t found = 0", ".pyx"),
+    ],
+)
+def test_a_vague_name_is_found(source, suffix):
+    assert VAGUE & {*names_in(source, suffix)}
+
+
+def test_a_name_says_what_it_holds():
+    paths = [path for package in NAMED_WELL for path in sorted((ROOT / package).rglob("*.p*"))]
+    vague = {
+        str(path.relative_to(ROOT)): names
+        for path in paths
+        if path.suffix in {".py", ".pyi", ".pyx", ".pxd"}
+        and (names := VAGUE & {*names_in(path.read_text(encoding="utf-8"), path.suffix)})
+    }
+    assert vague == {}, "the noun of what it holds is its name: batch, partition, finding"
