@@ -12,7 +12,7 @@ from io import TextIOWrapper
 from types import MappingProxyType
 from typing import Final
 
-from spark_reports.commands import compact, daily, doctor, gate, night, render, report, trend, what_if
+from spark_reports.commands import compact, daily, doctor, gate, render, report, trend, what_if
 from spark_reports.exits import (
     FAILED,
     USAGE,
@@ -25,22 +25,21 @@ from spark_reports.exits import (
 )
 from tsproxy.model.words import unknown_argument, unknown_command
 
-COMMANDS: Final = (daily, night, gate, what_if, trend, report, compact, doctor, render)
+COMMANDS: Final = (daily, gate, what_if, trend, report, compact, doctor, render)
 _TEAMS: Final = "--owners writes a folder for each team, with its text in latest.json"
 _OWN_LINKS: Final = "report.json has the client_id and the principal of each producer, for links of your own"
 REMOVED: Final[Mapping[str, str]] = MappingProxyType(
     {
-        "stream": "run compact or night on the files as often as you like; a sink connector or "
+        "stream": "run compact or daily on the files as often as you like; a sink connector or "
         "kafka-console-consumer.sh writes the values of decisions.topic as lines of a file",
-        "night --lineage": "OpenLineage's own listener for Spark sends the events, by settings of Spark",
+        "night": "daily --input PATH --store DIR does it, with the table in DIR/lines; --fail-on checks "
+        "corrupt_rate",
         **dict.fromkeys(("trend --master", "what-if --master", "gate --master"), "it runs without Spark"),
         "daily --link-template": _OWN_LINKS,
-        "night --link-template": _OWN_LINKS,
+        "daily --each": "--store DIR makes the report of each day",
         "daily --notify": _TEAMS,
         "daily --notify-dir": _TEAMS,
-        "night --notify-dir": _TEAMS,
         "compact --input-format": "it reads the decision log itself, which is JSON lines",
-        "night --input-format": "it reads the decision log itself, which is JSON lines",
     }
 )
 """A command that was given up, or a command and its option (`daily --option`) -> what to do instead."""
@@ -63,9 +62,9 @@ _FAILURES: Final = (
 )
 
 _EXAMPLES: Final = """examples:
+  spark_reports daily --input s3a://lake/tsproxy --store s3a://lake
   spark_reports daily --date 2026-11-20 --input /var/lib/tsproxy/decisions --output reports/2026-11-20
   spark_reports daily --input s3a://lake/tsproxy --output out --fail-on 'rejected_rate>1%'
-  spark_reports night --input s3a://lake/tsproxy --store s3a://lake
   spark_reports compact --date 2026-11-20 --input s3a://lake/tsproxy --output s3a://lake/tsproxy-lines
   spark_reports what-if --rollup s3a://lake/rollup --date 2026-11-20 --after 1h --before 7d
   spark_reports doctor --date 2026-11-20 --input /var/lib/tsproxy/decisions

@@ -19,10 +19,6 @@ class NothingToReportError(Exception):
     """The inputs exist, but hold nothing of these days. A scheduler should notice that."""
 
 
-class NoFilesError(NothingToReportError):
-    """No folder of these days exists (`{date}` in `--input`)."""
-
-
 class SparkUnavailableError(Exception):
     """Spark did not start, or failed; the text says why and what to do."""
 

@@ -5,7 +5,7 @@ Needs apache-airflow-providers-apache-spark, a connection `spark_default`, and a
 the machines that run the tasks: the provider brings pyspark-client only, which has neither Spark nor
 spark-submit. For s3a, that Spark needs hadoop-aws (`PACKAGES`), and credentials.
 
-`night` may be repeated, so retries and backfills are safe. A gate that trips (exit code 3) is no failure of
+`daily` may be repeated, so retries and backfills are safe. A gate that trips (exit code 3) is no failure of
 Spark, and a retry would not change it: `gate` is a task of its own, without retries, that reads report.json.
 Change its trigger rule, or what follows it, if a gate should warn and not fail.
 
@@ -35,7 +35,7 @@ SPARK = {
 }
 DAY = "{{ ds }}"
 LAKE = "s3a://lake"
-NIGHT = ["night", "--date", DAY, "--input", f"{LAKE}/tsproxy", "--store", LAKE]
+DAILY = ["daily", "--date", DAY, "--input", f"{LAKE}/tsproxy", "--store", LAKE]
 GATE = ["gate", f"{LAKE}/reports/{DAY}", "--fail-on", "rejected_rate>1%", "--fail-on", "incomplete>0"]
 
 
@@ -53,6 +53,6 @@ with DAG(
         "execution_timeout": timedelta(hours=2),
     },
 ):
-    night = SparkSubmitOperator(task_id="night", application_args=NIGHT, **SPARK)
+    daily = SparkSubmitOperator(task_id="daily", application_args=DAILY, **SPARK)
     gate = SparkSubmitOperator(task_id="gate", application_args=GATE, retries=0, **SPARK)
-    night >> gate
+    daily >> gate

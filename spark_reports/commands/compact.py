@@ -3,7 +3,6 @@
 import argparse
 import json
 import sys
-from collections.abc import Callable
 from dataclasses import asdict
 from datetime import date
 from typing import TYPE_CHECKING, Final
@@ -15,10 +14,7 @@ from spark_reports.log.completeness import NEWER, period_text
 from spark_reports.report import words
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
     from spark_reports.log.compact import Compacted
-    from spark_reports.log.store import Table
 
 _EXAMPLES: Final = """examples:
   spark_reports compact --date 2026-11-20 --input s3a://lake/tsproxy --output s3a://lake/tsproxy-lines
@@ -34,15 +30,6 @@ def add(commands: arguments.Commands) -> None:
     arguments.add_input(parser)
     arguments.add_skipping(parser)
     arguments.add_table(parser)
-    add_writing(parser)
-    arguments.add_replace(parser, "table")
-    arguments.add_master(parser)
-    parser.add_argument("--json", action="store_true", help="print what was written as JSON")
-    arguments.add_quiet(parser)
-    parser.set_defaults(run=run)
-
-
-def add_writing(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--lookback",
         type=arguments.positive,
@@ -57,57 +44,42 @@ def add_writing(parser: argparse.ArgumentParser) -> None:
         metavar="PERCENT",
         help="exit code 3 if more lines than this are unusable, e.g. 0.1%%",
     )
+    arguments.add_replace(parser, "table")
+    arguments.add_master(parser)
+    parser.add_argument("--json", action="store_true", help="print what was written as JSON")
+    arguments.add_quiet(parser)
+    parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:
     first, last = arguments.period_of(options)
-    places = table_places(options.output, options.format)
+    # The folder of a catalog's table is not known.
+    places = [] if options.format == "iceberg" else [options.output]
     with spark_at_work(options, is_brief=False, writes=places) as spark:
         from spark_reports.log import store
+        from spark_reports.log.compact import compact
 
-        done = written(spark, options, store.Table(options.output, store.Form(options.format)), first, last)
+        table = store.Table(options.output, store.Form(options.format))
+        store.require(spark, table.form)
+        done = compact(
+            spark,
+            options.input,
+            first,
+            last,
+            table,
+            may_lose_lines=options.replace,
+            lookback_days=options.lookback,
+        )
     if not done.lines and not done.quarantined_lines:
-        raise NothingToReportError(nothing_of(first, last, options.input))
+        raise NothingToReportError(nothing_of(period_text(first, last), options.input))
     if not options.quiet:
         sys.stdout.write(json.dumps(asdict(done)) + "\n" if options.json else in_words(done))
     if not done.lines:
         raise NothingToReportError(_nothing_usable(done, first, last))
-    return status(options, done)
+    return _status(options, done)
 
 
-def written(
-    spark: "SparkSession",
-    options: argparse.Namespace,
-    table: "Table",
-    first: date,
-    last: date,
-    before_writing: Callable[[date], None] = lambda _: None,
-) -> "Compacted":
-    """Write the days to `table`, as the options of `add_writing` say. `before_writing` is called before each
-    earlier day is written."""
-    from spark_reports.log import store
-    from spark_reports.log.compact import compact
-
-    store.require(spark, table.form)
-    return compact(
-        spark,
-        options.input,
-        first=first,
-        last=last,
-        table=table,
-        may_lose_lines=options.replace,
-        lookback_days=options.lookback,
-        before_writing=before_writing,
-    )
-
-
-def table_places(name: str, form: str) -> list[str]:
-    """The folder of a table, in a list for `spark_at_work`; empty for Iceberg, since the folder of a
-    catalog's table is not known."""
-    return [] if form == "iceberg" else [name]
-
-
-def status(options: argparse.Namespace, done: "Compacted") -> int:
+def _status(options: argparse.Namespace, done: "Compacted") -> int:
     """GATE_TRIPPED, and a line on standard error, if more lines are unusable than `--max-corrupt` allows."""
     if options.max_corrupt is None or done.corrupt_rate <= options.max_corrupt:
         return OK

@@ -1,4 +1,4 @@
-"""`spark_reports daily`: the report of one day, or of a few days."""
+"""`spark_reports daily`: one report; with `--store`, all that a scheduler runs."""
 
 import argparse
 import sys
@@ -16,28 +16,32 @@ from spark_reports.report.files import to_json
 from spark_reports.report.shape import Report
 
 _EXAMPLES: Final = """examples:
+  spark_reports daily --input s3a://lake/tsproxy --store s3a://lake
+  spark_reports daily --date 2026-10-01..2026-10-31 --input s3a://lake/tsproxy --store s3a://lake
   spark_reports daily --date 2026-11-20 --input /var/lib/tsproxy/decisions --output reports/2026-11-20
   spark_reports daily --input s3a://lake/tsproxy --output out --fail-on 'rejected_rate>1%'
   spark_reports daily --input s3a://lake/tsproxy-lines --input-format parquet --output out
-  spark_reports daily --each --date 2026-10-01..2026-10-31 --input logs --rollup rollup --output reports
 """
 
 
 def add(commands: arguments.Commands) -> None:
-    parser = arguments.add_command(commands, "daily", "make one day's report (or a few days')", _EXAMPLES)
+    purpose = "make one day's report (or a few days'); with --store, all that a scheduler runs"
+    parser = arguments.add_command(commands, "daily", purpose, _EXAMPLES)
     source = parser.add_argument_group("input")
     arguments.add_period(source, arguments.MANY_DAYS)
     arguments.add_input(source)
     arguments.add_skipping(source)
     arguments.add_input_format(source)
     parser.add_argument(
-        "--each",
-        action="store_true",
-        help=f"a report of each day, in DIR/DAY, all in one session; without it --date has up to "
-        f"{arguments.MAX_DAYS} days",
+        "--store",
+        metavar="DIR",
+        help="keep everything there: the table of the lines (DIR/lines), --rollup DIR/rollup, --output "
+        "DIR/reports with a folder for each day, and owners.toml for --owners, if it is there. Earlier days "
+        "for which lines came late, and those that no run has made, are made, too. Without it, --date has up "
+        f"to {arguments.MAX_DAYS} days",
     )
     daily_run.add_report(parser)
-    arguments.add_replace(parser, "rollup")
+    arguments.add_replace(parser, "table", "rollup")
     parser.add_argument("--json", action="store_true", help="print report.json instead of report.md")
     parser.set_defaults(run=run)
 
@@ -46,10 +50,9 @@ def run(options: argparse.Namespace) -> int:
     """Make the report, write its files, print it, check the gates."""
     first, last = arguments.period_of(options)
     _require_possible(options, first, last)
+    if options.store is not None:
+        return day_by_day.run(options, first, last)
     publication = Publication.of(options)
-    if options.each:
-        publication.of_day(first).check()
-        return day_by_day.run(options, publication, first, last)
     publication.check()
     report = _make(options, publication, first, last)
     if not options.quiet:
@@ -64,13 +67,18 @@ def run(options: argparse.Namespace) -> int:
 
 def _require_possible(options: argparse.Namespace, first: date, last: date) -> None:
     """Raises UsageError for options that do not go together."""
-    if not options.each and (last - first).days >= arguments.MAX_DAYS:
+    if options.store is None:
+        if options.output is None:
+            raise UsageError("daily needs --store, or --output for one report alone")
+        if (last - first).days >= arguments.MAX_DAYS:
+            raise UsageError(
+                f"a report has up to {arguments.MAX_DAYS} days, and {period_text(first, last)} is more: give "
+                "--store for a report of each day"
+            )
+    elif options.json or options.input_format != "json":
         raise UsageError(
-            f"a report has up to {arguments.MAX_DAYS} days, and {period_text(first, last)} is more: give "
-            "--each for a report of each day"
+            "--store reads the log itself and prints a line for each day: leave --json and --input-format out"
         )
-    if options.each and options.json:
-        raise UsageError("--each prints a line for each day: do not give --json")
 
 
 def _make(options: argparse.Namespace, publication: Publication, first: date, last: date) -> Report:
@@ -84,5 +92,5 @@ def _make(options: argparse.Namespace, publication: Publication, first: date, la
         store.require(spark, source.form)
         report = daily_run.made(spark, publication, source)
     if report is None:
-        raise NothingToReportError(nothing_of(first, last, options.input))
+        raise NothingToReportError(nothing_of(period_text(first, last), options.input))
     return report

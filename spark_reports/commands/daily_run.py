@@ -1,6 +1,6 @@
 """One report within a session of Spark: its files, its rollup, its gates.
 
-`daily` makes one, `daily --each` and `night` make one for each day.
+`daily` makes one, `daily --store` makes one for each day.
 """
 
 import argparse
@@ -25,10 +25,9 @@ if TYPE_CHECKING:
     from spark_reports.report.sums import Sums
 
 
-def add_report(parser: argparse.ArgumentParser, *, has_output: bool = True) -> None:
-    """Add the options of a report: what `publishing` does with it, and its gates. `has_output`: `--output`
-    must be given."""
-    publishing.add(parser, has_output=has_output)
+def add_report(parser: argparse.ArgumentParser) -> None:
+    """Add the options of a report: what `publishing` does with it, and its gates."""
+    publishing.add(parser, has_output=False)
     arguments.add_gates(parser)
     arguments.add_master(parser)
     arguments.add_quiet(parser)

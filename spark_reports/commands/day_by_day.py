@@ -1,59 +1,112 @@
-"""Reports of several days in one session: each day has a folder, `DIR/2026-11-20`, and a rollup of its own.
+"""`daily --store`: all that a scheduler runs after a day, in one session.
 
-`daily --each` makes the reports of a period, `night` the reports of a day and of some days before it. One
-line is printed for each day. The exit code is that of the worst day: 1 is worse than 3.
+1. The table: `compact` writes the days, restates days before them if lines came late for them, and writes
+   days before them that the table lacks, because the run after them did not take place.
+2. The reports of the days, of the restated days and of the day before, made again: only the next day's lines
+   show that lines at the end of a day are lost. And the reports of the days that the table lacked. Each day
+   has a folder, `DIR/2026-11-20`, and one line is printed for it.
+
+The exit code is that of the worst day: 1 is worse than 3. It is 1 if a day of `--date`, or a day before that
+was written again, has no usable line. Else it is 3 if a gate tripped for a day of `--date`, or for one that
+the table lacked. For other days before, gates are not checked again: the run after each of them has done so.
+
+Only while the table lacks lines of a day, a run finds that its report must be made. So the days are noted
+beside the reports (`Unmade`) before the table has them, until their reports are made. If the run is killed
+in between, the next one makes them, and checks their gates.
 """
 
 import argparse
+import json
 import sys
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from datetime import date, timedelta
 from typing import TYPE_CHECKING, Final
 
-from spark_reports.commands import daily_run
+from spark_reports.commands import compact, daily_run
 from spark_reports.commands.publishing import Publication
-from spark_reports.commands.spark_run import spark_at_work
+from spark_reports.commands.spark_run import nothing_of, spark_at_work
 from spark_reports.exits import (
     FAILED,
     GATE_TRIPPED,
     OK,
     LinesWouldVanishError,
-    NoFilesError,
     NothingToReportError,
 )
-from spark_reports.report import gates, words
+from spark_reports.report import files, gates, words
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from spark_reports.log.read import Source
 
+FORMATS: Final = ("html", "md", "json", "prom")
+"""The forms of these reports: an alert looks for the one of Prometheus."""
+_TABLE: Final = "lines"
+_PARTS: Final = {"rollup": "rollup", "output": "reports"}
+"""The options that `--store` stands for, and their folders in it."""
+_UNMADE: Final = "unmade.json"
 _WORST_FIRST: Final = (FAILED, GATE_TRIPPED, OK)
 
 
-def worst(codes: Iterable[int]) -> int:
-    """The worst of these exit codes. OK if there is none."""
-    found = set(codes)
-    return next((code for code in _WORST_FIRST if code in found), OK)
+def complete(options: argparse.Namespace) -> None:
+    """Name the places and forms that no option names."""
+    for option, folder in _PARTS.items():
+        if getattr(options, option) is None:
+            setattr(options, option, f"{options.store.rstrip('/')}/{folder}")
+    options.index = options.index or options.output
+    options.format = options.format or FORMATS
 
 
-def run(options: argparse.Namespace, publication: Publication, first: date, last: date) -> int:
-    """Make the reports of all days of the period. Days without a line are named at the end."""
-    codes: dict[date, int | None] = {}
-    days = Days(publication, options.fail_on, is_quiet=options.quiet)
-    with spark_at_work(options, is_brief=False, writes=publication.places) as spark:
-        from spark_reports.log import store
+def run(options: argparse.Namespace, first: date, last: date) -> int:
+    """Write the table and the reports of the days, and of days before them that changed."""
+    complete(options)
+    publication = Publication.of(options)
+    publication.of_day(first).check()
+    lines = f"{options.store.rstrip('/')}/{_TABLE}"
+    with spark_at_work(options, is_brief=False, writes=[lines, *publication.places]) as spark:
+        from spark_reports.log import compact as compacting
         from spark_reports.log.read import Source
+        from spark_reports.log.store import Table
 
-        form = store.Form(options.input_format)
-        store.require(spark, form)
-        for day in (first + timedelta(days=number) for number in range((last - first).days + 1)):
-            codes[day] = days.reported(spark, Source(options.input, day, day, form))
-    if empty := [day.isoformat() for day, code in codes.items() if code is None]:
-        where = f"{words.days_in_words(empty)} (UTC) under {' '.join(options.input)}"
-        sys.stderr.write(f"spark_reports: no decision log lines of {where}\n")
-    return worst(FAILED if code is None else code for code in codes.values())
+        table = Table(lines)
+        days = Days(publication.owned(spark, options.store), options.fail_on, is_quiet=options.quiet)
+        again = replace(days, fail_on=())
+        asked = {first + timedelta(days=number) for number in range((last - first).days + 1)}
+        unmade = Unmade(spark, options.output)
+        left_over = unmade.read() - asked
+        unmade.add(*asked)
+        done = compacting.compact(
+            spark,
+            options.input,
+            first,
+            last,
+            table,
+            may_lose_lines=options.replace,
+            before_writing=unmade.add,
+        )
+        if not options.quiet:
+            sys.stdout.write(compact.in_words(done))
+        checked = asked | left_over | set(map(date.fromisoformat, done.made_up_days))
+        written = checked | set(map(date.fromisoformat, done.restated_days))
+        made = set(written)
+        if table.holds(spark, day_before := first - timedelta(days=1)):  # not in the first run
+            made.add(day_before)
+        source = Source([table.name], first, last, table.form)
+        codes = {
+            day: (days if day in checked else again).reported(spark, replace(source, first=day, last=day))
+            for day in sorted(made)
+        }
+        unmade.clear()
+    if empty := [day.isoformat() for day in sorted(asked) if codes[day] is None]:
+        raise NothingToReportError(nothing_of(words.days_in_words(empty), options.input))
+    return _worst(codes[day] for day in written)
+
+
+def _worst(codes: Iterable[int | None]) -> int:
+    """The worst of these exit codes. OK if there is none."""
+    known = set(codes)
+    return next((code for code in _WORST_FIRST if code in known), OK)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,8 +126,6 @@ class Days:
         day, publication = source.first, self.publication.of_day(source.first)
         try:
             report = daily_run.made(spark, publication, source)
-        except NoFilesError:
-            return None
         except (NothingToReportError, LinesWouldVanishError) as error:
             sys.stderr.write(f"spark_reports: {error}\n")
             return FAILED
@@ -85,3 +136,31 @@ class Days:
             sys.stdout.write(f"{text} Written to {publication.output}.\n")
             sys.stdout.flush()
         return daily_run.status(report, self.fail_on, str(day))
+
+
+@dataclass(slots=True)
+class Unmade:
+    """The days whose lines are written to the table, and whose reports are not made yet: a file in the folder
+    of the reports."""
+
+    spark: "SparkSession"
+    folder: str
+    days: set[date] = field(default_factory=set)
+
+    def read(self) -> set[date]:
+        """The days that a run has left which was killed, or ended with an error."""
+        text = files.read_if_there(self.spark, self.folder, _UNMADE)
+        self.days = set(map(date.fromisoformat, json.loads(text or "[]")))
+        return set(self.days)
+
+    def add(self, *days: date) -> None:
+        self.days.update(days)
+        self._write()
+
+    def clear(self) -> None:
+        self.days.clear()
+        self._write()
+
+    def _write(self) -> None:
+        text = json.dumps(sorted(map(str, self.days)))
+        files.write(self.spark, self.folder, _UNMADE, f"{text}\n")

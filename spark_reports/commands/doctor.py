@@ -9,7 +9,7 @@ from typing import Any, Final
 from spark_reports import arguments
 from spark_reports.commands.spark_run import nothing_of, spark_at_work
 from spark_reports.exits import GATE_TRIPPED, OK, NothingToReportError
-from spark_reports.log.completeness import State
+from spark_reports.log.completeness import State, period_text
 from spark_reports.report import missing, words
 from spark_reports.report.shape import LogQuality
 
@@ -44,7 +44,7 @@ def run(options: argparse.Namespace) -> int:
         with log_reader.lines(spark, source) as log:
             evidence = log.evidence()
     if not evidence.files:
-        raise NothingToReportError(nothing_of(first, last, options.input))
+        raise NothingToReportError(nothing_of(period_text(first, last), options.input))
     found = quality(evidence, first, last, now_ms)
     sys.stdout.write(json.dumps(found, indent=1) + "\n" if options.json else _text(found, evidence.boots))
     is_sound = found["state"] != State.INCOMPLETE and not found["quarantined_lines"]

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from spark_reports.report.day import Day
     from spark_reports.report.sums import Process
 
+_FORMATS: Final = ("html", "md", "json")
 _PAGE: Final = "report.html"
 _INDEX: Final = "index.html"
 _OWNERS: Final = "owners.toml"
@@ -49,9 +50,8 @@ def add(parser: argparse.ArgumentParser, *, has_output: bool) -> None:
     output.add_argument(
         "--format",
         type=_formats,
-        default=("html", "md", "json"),
         metavar="LIST",
-        help="of html,md,json,csv,prom; default: html,md,json (night: prom, too)",
+        help="of html,md,json,csv,prom; default: html,md,json (with --store: prom, too)",
     )
     output.add_argument(
         "--top",
@@ -86,7 +86,7 @@ def add(parser: argparse.ArgumentParser, *, has_output: bool) -> None:
         "--index",
         metavar="DIR",
         help="with --rollup: write index.html over its days there, above the folders of the reports "
-        "(default of night: its --output)",
+        "(default with --store: --output)",
     )
     output.add_argument(
         "--address",
@@ -135,7 +135,7 @@ class Publication:
         """From the options of `add`, for a report in `--output`."""
         return cls(
             output=options.output,
-            formats=options.format,
+            formats=options.format or _FORMATS,
             top=options.top,
             rollup=options.rollup,
             owners=options.owners,

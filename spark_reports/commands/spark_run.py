@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 from spark_reports.commands.failures import explained
 from spark_reports.exits import SparkUnavailableError, UsageError
-from spark_reports.log.completeness import period_text
 from spark_reports.report import words
 from spark_reports.report.files import local, require_writable, try_far
 from spark_reports.spark.session import settings, spark_session
@@ -124,13 +123,13 @@ def _causes(error: Any) -> list[str]:
     return texts
 
 
-def nothing_of(first: date, last: date, inputs: Sequence[str]) -> str:
-    """The error text for inputs that exist, but hold no line of the days. It names the days of files that are
-    in directories of this machine."""
+def nothing_of(period: str, inputs: Sequence[str]) -> str:
+    """The error text for inputs that exist, but hold no line of the days in `period`. It names the days of
+    files that are in directories of this machine."""
     there = words.days_in_words(sorted(set(_days_of_files(inputs))))
     others = f"; there are files of {there}" if there else ""
     return (
-        f"no decision log lines of {period_text(first, last)} under {' '.join(inputs)}: days are UTC, and of "
+        f"no decision log lines of {period} under {' '.join(inputs)}: days are UTC, and of "
         "a directory the files decisions-<day>… of the days asked for, the one before and the one after are "
         f"read{others}"
     )

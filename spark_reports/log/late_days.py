@@ -32,7 +32,7 @@ def days_with_new_files(
     places = [place for path in folders for place in inputs.of_days(spark, path, opened)]
     if not places:
         return []
-    # A night may know a file by its lines of the next day alone: it came when its first day was written.
+    # A run may know a file by its lines of the next day alone: it came when its first day was written.
     known = read.of_period(stored, first, last).select("day", "file").distinct()
     on_its_day = known.where(read.opened_on(F.col("file")) == F.col("day"))
     near = on_its_day.select(_closed(F.col("file")).alias("name")).distinct()

@@ -33,7 +33,7 @@ from typing import Final
 from pyspark.sql import Column, DataFrame, DataFrameReader, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  # the name that all of Spark's documentation uses
 
-from spark_reports.exits import NoFilesError, UsageError
+from spark_reports.exits import NothingToReportError, UsageError
 from spark_reports.log import damaged_files, inputs, problems, set_aside
 from spark_reports.log.grouping import Grouping, How, Measure
 from spark_reports.log.schema import CAME_AS, COLUMNS, CORRUPT, IDENTITY, READ_DDL
@@ -131,7 +131,7 @@ def _known_words(name: str) -> Column:
 def json_lines(spark: SparkSession, source: Source, ddl: str, *more: Column) -> DataFrame:
     """JSON lines that may concern the days: the columns of `ddl`, which ends in CORRUPT, and `more`.
 
-    Raises NoFilesError if no folder of the days exists.
+    Raises NothingToReportError if no folder of the days exists.
     """
     parts = [
         part
@@ -139,7 +139,7 @@ def json_lines(spark: SparkSession, source: Source, ddl: str, *more: Column) -> 
         for part in _of_input(spark, reader, places, ddl, more)
     ]
     if not parts:
-        raise NoFilesError(inputs.no_folder(source.inputs, source.first, source.last))
+        raise NothingToReportError(inputs.no_folder(source.inputs, source.first, source.last))
     return reduce(DataFrame.unionByName, parts)
 
 

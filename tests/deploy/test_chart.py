@@ -277,7 +277,7 @@ def test_the_job_starts_a_command_that_exists_and_reads_where_the_proxies_write(
     flags = [each.partition("=")[0] for each in arguments if each.startswith("--")]
     assert all(f"{flag} " in known for flag in flags)
     own = MODES[mode]["reports"].get("arguments", [])
-    plain = ["night", "--input", "logs", "--store", "lake", *own]
+    plain = ["daily", "--input", "logs", "--store", "lake", *own]
     assert without_places(completed(container["args"])) == without_places(completed(plain))
     [source] = [each for each in arguments if not each.startswith("--")]
     claims = {

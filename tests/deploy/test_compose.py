@@ -114,7 +114,7 @@ def test_the_report_reads_the_decision_log_and_its_pages_are_shown():
     assert all(f"{flag} " in known for flag in flags)
     assert flags["--input"] == FLAGS["--decisions"]
     assert "decisions:/var/lib/tsproxy:ro" in REPORTS["volumes"]
-    assert flags["--output"].startswith("/srv/reports/")
+    assert flags["--store"] == "/srv/reports"
     assert PAGES["entrypoint"][-1] == "/srv/reports"
     assert "reports:/srv/reports:ro" in PAGES["volumes"]
     assert REPORTS["image"] == PAGES["image"]

@@ -10,7 +10,7 @@ from unittest import mock
 import yaml
 
 from spark_reports.cli import parser
-from spark_reports.commands import night
+from spark_reports.commands import day_by_day
 
 FOLDER = Path(__file__).parents[2] / "deploy" / "spark"
 
@@ -81,21 +81,21 @@ def of_systemd():
     ]
 
 
-def nights():
-    """The arguments of the night by its schedule. `tests/deploy/test_chart.py` has the chart's."""
+def commands():
+    """The arguments of the command by its schedule. `tests/deploy/test_chart.py` has the chart's."""
     _, service = of_systemd()
     return {
         "systemd": service["ExecStart"].removesuffix(" $REPORT_OPTIONS").split()[1:],
         "cron": of_cron()[1].split()[1:],
-        "airflow": of_airflow()[1]["night"][0],
+        "airflow": of_airflow()[1]["daily"][0],
         "spark operator": of_kubernetes()[0],
     }
 
 
 def completed(asked):
-    """The options of a night, with the places that `--store` stands for."""
+    """The options of a run, with the places that `--store` stands for."""
     options = parser().parse_args(asked)
-    night.complete(options)
+    day_by_day.complete(options)
     return vars(options)
 
 

@@ -123,7 +123,7 @@ def test_a_night_of_forty_times_as_many_lines_brings_no_more_rows_to_the_driver(
         write(folder / "in" / "decisions-20261120T000000Z-px.jsonl", line(0, kind="start"), *log, *ends)
         before = dict(collected)
         places = ("--input", str(folder / "in"), "--store", str(folder / "lake"))
-        assert main(["night", *places, "--date", "2026-11-20", "--quiet"]) == 0
+        assert main(["daily", *places, "--date", "2026-11-20", "--quiet"]) == 0
         found.append({name: collected[name] - before[name] for name in collected})
         report = json.loads((folder / "lake" / "reports" / "2026-11-20" / "report.json").read_text())
         assert (report["totals"]["records_judged"], report["log"]["lines"]) == (10 * (lines - 1), lines + 2)

@@ -13,8 +13,8 @@ pytestmark = [
     pytest.mark.timeout(1_800),  # seven starts of Java, on a machine that may be busy
     pytest.mark.full_only("a server, 60 jars and seven JVMs; test_cli.py has another file system"),
 ]
-NIGHT = ("night", "--input", "s3a://lake/tsproxy/{date}", "--date", "2026-11-20", "--quiet")
-TABLES = ("--table", "s3a://lake/lines", "--rollup", "s3a://lake/rollup")
+DAILY = ("daily", "--input", "s3a://lake/tsproxy/{date}", "--date", "2026-11-20", "--quiet")
+STORE = ("--store", "s3a://lake")
 
 
 @pytest.fixture
@@ -45,7 +45,7 @@ def test_two_workers_read_and_write_an_object_store_and_gates_read_the_report(
     lake, submitted, tmp_path, monkeypatch, capsys
 ):
     with cluster.standalone(tmp_path) as master:
-        done = submitted("night", *NIGHT, *TABLES, "--output", "s3a://lake/reports", master=master)
+        done = submitted("daily", *DAILY, *STORE, master=master)
         assert done.returncode == 0, done.stdout
         assert cluster.ran_on(tmp_path) == {"work-0", "work-1"}
     report = json.loads(s3.get(lake, "lake/reports/2026-11-20/report.json"))
@@ -65,7 +65,7 @@ def test_two_workers_read_and_write_an_object_store_and_gates_read_the_report(
 
 
 def test_a_bucket_that_is_not_there_is_found_before_anything_is_written(lake, submitted):
-    done = submitted("night", *NIGHT, *TABLES, "--output", "s3a://no-such-bucket/reports")
+    done = submitted("daily", *DAILY, *STORE, "--output", "s3a://no-such-bucket/reports")
     assert done.returncode == 1
     assert "spark_reports: s3a://no-such-bucket/reports cannot be written: " in done.stdout
     assert not [key for key in s3.keys(lake) if not key.startswith("tsproxy/")]

@@ -25,7 +25,7 @@ pytestmark = [
     pytest.mark.spark,
     pytest.mark.timeout(3_600),
     pytest.mark.full_only(
-        "each schedule starts Java three times; test_night.py runs the nights in one session"
+        "each schedule starts Java three times; test_daily_store.py runs the nights in one session"
     ),
 ]
 
@@ -73,7 +73,7 @@ def wanted(spark, tmp_path_factory):
     for day, files in zip(DAYS, FILES, strict=True):
         deliver(folder / "tsproxy", files)
         asked = ["--input", str(folder / "tsproxy"), "--store", str(folder), "--date", str(day)]
-        assert main(["night", *asked, "--quiet"]) == 0
+        assert main(["daily", *asked, "--quiet"]) == 0
     found = reports_in(folder / "reports")
     assert len(found) == 3
     assert found[str(DAYS[0])]["owners"]["teams"]
@@ -148,7 +148,7 @@ def test_airflow_makes_the_same_reports_in_three_nights(release, wanted, lake, t
     )
     asked = airflow.asked()
     assert asked["errors"] == []
-    assert asked["tasks"] == {"night": [2, ["gate"]], "gate": [0, []]}
+    assert asked["tasks"] == {"daily": [2, ["gate"]], "gate": [0, []]}
     assert asked["runs"][0] == ["2026-11-01", "2026-11-02 01:30"]  # `ds` is the day that is over
     airflow.begin()
     for day, files in zip(DAYS, FILES, strict=True):

@@ -168,7 +168,7 @@ def test_a_day_of_another_log_does_not_replace_the_one_that_the_rollup_holds(spa
     assert run(["daily"], two, "2026-11-20..2026-11-21") == 1
     said = "counts for 2026-11-20, such as those of px/one; nothing was written"
     assert said in capsys.readouterr().err
-    assert run(["daily", "--each"], two, "2026-11-20..2026-11-21") == 1
+    assert run(["daily", "--store", str(tmp_path / "store")], two, "2026-11-20..2026-11-21") == 1
     assert (tmp_path / "out" / "report.json").read_text() == before
     assert not (tmp_path / "out" / "2026-11-20" / "report.json").exists()
     assert kept() == [1, 10]

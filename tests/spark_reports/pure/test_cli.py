@@ -18,7 +18,12 @@ from tests.spark_reports import reports
         (["daily", "--date", "2026-02-30"], "not a day"),
         (["daily", "--date", "2026-11-20..2026-11-01"], "not a period"),
         (["daily", "--date", "2020-01-01..2026-11-20"], "not a period of 1 to 366 days"),
-        (["night", "--date", "2026-11-01..2026-11-02"], "is more than one day"),
+        (["report", "--date", "2026-11-01..2026-11-02"], "is more than one day"),
+        (
+            ["night", "--store", "x"],
+            "night: was removed: daily --input PATH --store DIR does it, with the table",
+        ),
+        (["daily", "--each"], "daily --each: was removed: --store DIR makes the report of each day"),
         (["daily", "--date", "0001-01-01"], "outside of the years 1970 to 9998"),
         (["compact", "--date", "9999-12-31"], "outside of the years 1970 to 9998"),
         (["trend", "--date", "1969-12-31..1970-01-01"], "outside of the years 1970 to 9998"),
@@ -29,7 +34,7 @@ from tests.spark_reports import reports
         (["weekly"], "weekly: unknown command; "),
         (
             ["dialy", "--date", "x"],
-            "dialy: unknown command; did you mean 'daily'? Allowed here: daily, night, gate, ",
+            "dialy: unknown command; did you mean 'daily'? Allowed here: daily, gate, what-if, ",
         ),
         ([], "required"),
     ],
@@ -44,12 +49,17 @@ def test_a_mistake_in_the_arguments_is_exit_code_2_in_one_sentence(arguments, sa
 @pytest.mark.parametrize(
     ("more", "says"),
     [
-        ([], "a report has up to 7 days, and 2026-11-01..2026-11-08 is more: give --each"),
-        (["--each", "--json"], "--each prints a line for each day: do not give --json"),
+        ([], "daily needs --store, or --output for one report alone"),
+        (["--output", "o"], "a report has up to 7 days, and 2026-11-01..2026-11-08 is more: give --store"),
+        (
+            ["--store", "s", "--json"],
+            "--store reads the log itself and prints a line for each day: leave --json",
+        ),
+        (["--store", "s", "--input-format", "delta"], "leave --json and --input-format out"),
     ],
 )
-def test_a_report_of_many_days_is_exit_code_2_unless_it_is_one_of_each_day(more, says, tmp_path, capsys):
-    asked = ["daily", "--input", str(tmp_path), "--output", str(tmp_path), "--date", "2026-11-01..2026-11-08"]
+def test_places_and_days_that_do_not_go_together_are_exit_code_2(more, says, tmp_path, capsys):
+    asked = ["daily", "--input", str(tmp_path), "--date", "2026-11-01..2026-11-08"]
     assert main([*asked, *more]) == 2
     stderr = capsys.readouterr().err
     assert says in stderr
@@ -61,7 +71,7 @@ def test_a_report_of_many_days_is_exit_code_2_unless_it_is_one_of_each_day(more,
     [
         (["daily", "--input", "gone", "--output", "out"], "gone does not exist"),
         (["daily", "--input", "gone", "--output", "out", "--input-format", "parquet"], "gone does not exist"),
-        (["night", "--input", ".", "gone", "--store", "out"], "gone does not exist"),
+        (["daily", "--input", ".", "gone", "--store", "out"], "gone does not exist"),
         (["doctor", "--input", "gone"], "gone does not exist"),
         (
             ["trend", "--rollup", "."],
@@ -243,11 +253,10 @@ def test_a_reader_that_closes_the_pipe_gets_no_complaint(form):
     "command",
     [
         ["daily", "--output"],
-        ["daily", "--each", "--date", "2026-11-01..2026-11-20", "--output"],
+        ["daily", "--date", "2026-11-01..2026-11-20", "--store"],
         ["daily", "--output", "out", "--rollup"],
         ["compact", "--output"],
-        ["night", "--table", "lines", "--output"],
-        ["night", "--output", "out", "--table"],
+        ["daily", "--store", "lake", "--output"],
     ],
     ids=" ".join,
 )

@@ -32,7 +32,7 @@ def test_a_placeholder_is_the_day_in_the_form_that_it_names(path, of_day):
 @pytest.mark.parametrize(
     "path", ["lake/{day}/", "lake/{Date}/", "lake/{}/", "lake/{date:}/", "lake/{date:%d}/", "lake/{date:%s}/"]
 )
-@pytest.mark.parametrize("command", ["daily", "compact", "night", "doctor"])
+@pytest.mark.parametrize("command", ["daily", "compact", "doctor"])
 def test_a_placeholder_that_is_none_is_exit_code_2_in_one_sentence(command, path, capsys):
     with pytest.raises(SystemExit) as ended:
         main([command, "--input", path])

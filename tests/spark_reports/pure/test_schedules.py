@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from spark_reports.cli import main, parser
+from spark_reports.cli import parser
 from tests.spark_reports.day import a_day
 from tests.spark_reports.logs import write
 from tests.spark_reports.schedules import (
     AIRFLOW,
+    commands,
     completed,
-    nights,
     of_airflow,
     of_cron,
     of_kubernetes,
@@ -31,36 +31,27 @@ def test_the_arguments_are_the_commands_own(asked):
     assert parser().parse_args(asked).run
 
 
-@pytest.mark.parametrize("schedule", nights())
-def test_each_schedule_runs_the_same_night(schedule):
+@pytest.mark.parametrize("schedule", commands())
+def test_each_schedule_runs_the_same_command(schedule):
     """Index, owners, metrics and rollup are the command's own, so no schedule can forget one."""
-    found = completed(nights()[schedule])
-    assert without_places(found) == without_places(completed(["night", "--input", "logs", "--store", "lake"]))
+    found = completed(commands()[schedule])
+    assert without_places(found) == without_places(completed(["daily", "--input", "logs", "--store", "lake"]))
     assert "prom" in found["format"]
     assert found["index"] == found["output"]
-    assert found["table"] == f"{found['store']}/lines"
     assert found["rollup"] == f"{found['store']}/rollup"
 
 
-@pytest.mark.parametrize("asked", [["--store", "lake", "--table", "own"], ["--table", "t", "--output", "o"]])
-def test_a_place_that_is_named_is_that_place(asked):
-    found = completed(["night", "--input", "logs", *asked])
-    assert found["table"] == asked[asked.index("--table") + 1]
-    assert found["output"] == ("lake/reports" if "--store" in asked else "o")
-    assert found["index"] == ("lake/reports" if "--store" in asked else None)
+def test_a_place_that_is_named_is_that_place():
+    found = completed(["daily", "--input", "logs", "--store", "lake", "--rollup", "own", "--output", "o"])
+    assert (found["rollup"], found["output"], found["index"]) == ("own", "o", "o")
 
 
-def test_a_night_without_places_is_a_wrong_argument(capsys):
-    assert main(["night", "--input", "logs", "--table", "lines"]) == 2
-    assert "--store" in capsys.readouterr().err
-
-
-def test_airflow_runs_the_night_of_the_day_that_is_over_and_then_its_gates():
+def test_airflow_runs_the_command_of_the_day_that_is_over_and_then_its_gates():
     """For a plain cron line Airflow 3 uses another timetable, in which `ds` is the day of the run itself."""
     given, tasks, edges = of_airflow(DAY)
     assert given["schedule"][0] == "the day between two runs"
-    assert edges == [("night", "gate")]
-    asked = completed(tasks["night"][0])
+    assert edges == [("daily", "gate")]
+    asked = completed(tasks["daily"][0])
     gate = parser().parse_args(tasks["gate"][0])
     assert [str(each) for each in asked["date"]] == [DAY, DAY]
     assert gate.report == f"{asked['output']}/{DAY}"
@@ -80,9 +71,8 @@ def test_airflow_does_not_retry_a_gate_that_tripped_as_it_retries_a_crash():
     assert given["default_args"]["retries"] > 0
     assert tasks["gate"][1]["retries"] == 0
     assert "--fail-on" in tasks["gate"][0]
-    assert "--fail-on" not in tasks["night"][0]
-    assert "--max-corrupt" not in tasks["night"][0]
-    assert "retries" not in tasks["night"][1]
+    assert "--fail-on" not in tasks["daily"][0]
+    assert "retries" not in tasks["daily"][1]
 
 
 def test_a_task_of_airflow_ends_after_some_time_and_says_whose_it_is():
@@ -101,7 +91,7 @@ def test_the_unit_runs_what_operations_installs_and_writes_where_it_may():
     """The command once stood without its path, which cron does not know."""
     _, service = of_systemd()
     program = service["ExecStart"].split()[0]
-    options = completed(nights()["systemd"])
+    options = completed(commands()["systemd"])
     assert program == "/opt/tsproxy/bin/spark_reports"
     assert options["output"] == service["ReadWritePaths"]
     assert options["store"] == f"/var/lib/{service['StateDirectory']}"
@@ -116,7 +106,7 @@ def test_cron_runs_the_command_of_the_unit():
 
 
 @pytest.mark.timeout(1_800)
-@pytest.mark.full_only("one more start of Java; the nights of test_night.py run the command in this process")
+@pytest.mark.full_only("one more start of Java; test_daily_store.py runs the command in this process")
 def test_the_units_own_command_line_makes_a_report_in_an_empty_environment(tmp_path):
     """Without PATH of a login, home and network names, as systemd and cron start it."""
     yesterday = datetime.now(UTC).date() - timedelta(days=1)
