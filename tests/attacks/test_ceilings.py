@@ -10,7 +10,8 @@ import pytest
 
 from tests.attacks.ceilings import MIB, as_table, ceilings, most_of_a_process
 from tests.decisions.outcomes import NOON_MS, named, outcome, rejected
-from tests.proxy.decision_log.logs import HandClock, files_in
+from tests.kit.clocks import HandClock
+from tests.proxy.decision_log.logs import files_in
 from tsproxy.cluster.admin_connection import TopicAnswer
 from tsproxy.cluster.upstream import LAST_HOSTS, UNRESOLVED
 from tsproxy.decisions.examples import Examples

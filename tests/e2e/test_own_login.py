@@ -22,6 +22,7 @@ from cryptography import x509
 from deploy.demo.java_producer import Acknowledged, JavaProducer, JavaRecord, Rejected
 from tests.e2e.issuer import Issuer, cluster_for_tokens
 from tests.kit.admin import set_password
+from tests.kit.clocks import BEGIN_MS, HandClock
 from tests.proxy.running import page, series
 from tests.proxy.test_cluster import learning, sasl_of, upstream_of
 from tests.proxy.world import until
@@ -368,11 +369,11 @@ async def test_a_file_without_a_token_is_named_and_not_shown(tmp_path, content, 
 async def test_an_issuer_says_how_long_its_token_lasts_or_is_asked_at_each_login(
     monkeypatch, lasts, asked_at
 ):
-    monkeypatch.setattr(tokens, "Clock", AnyClock)
+    monkeypatch.setattr(tokens, "Clock", HandClock)
     asked = []
     async with saying(OK + b'{"access_token": "token"%s}' % lasts.encode(), asked=asked) as url:
         provider = token_provider(ClientCredentials(url, "tsproxy", Secret("s")))
-        for provider._clock.now in (0, 79_999, 80_000):
+        for provider._clock.ms in (BEGIN_MS, BEGIN_MS + 79_999, BEGIN_MS + 80_000):
             await provider.token()
     assert len(asked) == len(asked_at)
 
@@ -384,11 +385,11 @@ async def test_a_token_of_awss_signer_is_kept_until_shortly_before_its_end(monke
     monkeypatch.setattr(
         signer,
         "generate_auth_token",
-        lambda region: asked.append(region) or ("token", AnyClock.EPOCH_MS + 100_000),
+        lambda region: asked.append(region) or ("token", BEGIN_MS + 100_000),
     )
-    monkeypatch.setattr(tokens, "Clock", AnyClock)
+    monkeypatch.setattr(tokens, "Clock", HandClock)
     provider = token_provider(MskIam("eu-kept-1"))
-    for provider._clock.now in (0, 79_999, 80_000):
+    for provider._clock.ms in (BEGIN_MS, BEGIN_MS + 79_999, BEGIN_MS + 80_000):
         await provider.token()
     assert asked == ["eu-kept-1"] * 2
 
@@ -412,7 +413,7 @@ async def test_an_error_that_nobody_expected_ends_no_login_for_ever():
             raise error
         return Token("token")
 
-    provider = TokenProvider(fetch, AnyClock())
+    provider = TokenProvider(fetch, HandClock())
     for error in (ValueError, LookupError):
         with pytest.raises(error):
             await asyncio.wait_for(provider.token(), 60)
@@ -420,14 +421,14 @@ async def test_an_error_that_nobody_expected_ends_no_login_for_ever():
 
 
 async def test_a_token_is_kept_until_shortly_before_its_end():
-    clock, asked = AnyClock(), []
+    clock, asked = HandClock(0), []
 
     def fetch():
-        asked.append(clock.now)
+        asked.append(clock.ms)
         return Token(f"token-{len(asked)}", 100_000)
 
     provider = TokenProvider(fetch, clock)
-    for clock.now in (0, 79_999, 80_000, 159_999):
+    for clock.ms in (0, 79_999, 80_000, 159_999):
         await provider.token()
     assert asked == [0, 80_000]
     assert await provider.token() == "token-2"
@@ -441,7 +442,7 @@ async def test_all_connections_wait_for_one_token():
         assert may_go.wait(60)
         return Token("token", 100_000)
 
-    provider = TokenProvider(fetch, AnyClock())
+    provider = TokenProvider(fetch, HandClock())
     asking = [asyncio.create_task(provider.token()) for _ in range(40)]
     await until(lambda: asked)
     asking[0].cancel()
@@ -492,14 +493,3 @@ async def saying(sent, *, tls=None, asked=None):
     async with await asyncio.start_server(serve, "127.0.0.1", 0, ssl=tls) as server:
         port = server.sockets[0].getsockname()[1]
         yield f"http{'s' if tls else ''}://localhost:{port}/token"
-
-
-class AnyClock:
-    EPOCH_MS = 1_800_000_000_000
-    now = 0
-
-    def monotonic_ms(self):
-        return self.now
-
-    def now_ms(self):
-        return self.EPOCH_MS + self.now

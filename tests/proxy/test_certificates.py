@@ -11,6 +11,7 @@ from datetime import timedelta
 import pytest
 import structlog
 
+from tests.kit.clocks import MovedClock
 from tests.proxy.frames import answer, request
 from tests.proxy.loops import on_both_loops
 from tests.proxy.measured import rendered
@@ -409,7 +410,7 @@ def test_a_certificate_that_has_ended_is_an_error_and_counts_below_zero(certific
 def test_the_end_of_a_certificate_is_logged_at_once_although_its_nearness_was_an_hour_before(
     certificates, files
 ):
-    clock = Ahead()
+    clock = MovedClock()
     files.put(certificates.issue("ending", starts=-2 * DAY, lasts=2 * DAY + timedelta(hours=1)))
     with structlog.testing.capture_logs() as logs:
         watched = Certificates(config_of([f"{HOST}:9092"], files.listener()), World().metrics, clock)
@@ -451,13 +452,6 @@ async def test_the_end_of_a_new_certificate_is_told_although_that_of_the_old_one
         watched.log_ends()
     told = [(line["event"], line["subject"]) for line in logs if "subject" in line]
     assert told == [("certificate_ends_soon", "CN=old"), ("certificate_expired", "CN=new")]
-
-
-class Ahead(Clock):
-    by_ms = 0
-
-    def now_ms(self):
-        return super().now_ms() + self.by_ms
 
 
 async def test_files_that_stay_unusable_become_an_error_and_a_metric(files):

@@ -6,6 +6,7 @@ from dataclasses import asdict
 import pytest
 import structlog
 
+from tests.kit.clocks import HandClock
 from tests.proxy.frames import API_VERSIONS, answer, request
 from tests.proxy.measured import rendered
 from tests.proxy.running import page, series, until_page
@@ -27,17 +28,8 @@ from tsproxy.testing.kafka_cluster import KafkaCluster
 from tsproxy.testing.proxy import RunningProxy
 
 
-class Hand:
-    """A clock that is set by hand."""
-
-    ms = 0
-
-    def monotonic_ms(self):
-        return self.ms
-
-
 def results(clock=None):
-    return ConnectionResults(clock or Hand())
+    return ConnectionResults(clock or HandClock())
 
 
 def booked(*rows):
@@ -77,18 +69,18 @@ def test_a_broker_that_fails_one_client_in_ten_is_reported_and_logins_if_half_of
 
 
 def test_old_connections_do_not_count():
-    clock = Hand()
+    clock = HandClock()
     counted = results(clock)
     for _ in range(3):
         counted.book("public", "1", Result.BROKER_UNREACHABLE, "refused")
-    clock.ms = LATELY_MS + 10_000
+    clock.ms += LATELY_MS + 10_000
     assert counted.lately() == []
     counted.book("public", "1", Result.SERVED)
     assert failures(counted.lately()) == []
 
 
 def test_a_failure_is_logged_once_a_minute_with_its_remedy():
-    clock = Hand()
+    clock = HandClock()
     counted = results(clock)
     with structlog.testing.capture_logs() as lines:
         for _ in range(5):
@@ -103,7 +95,7 @@ def test_a_failure_is_logged_once_a_minute_with_its_remedy():
 
 
 def test_a_storm_of_failures_adds_up_all_rows_once_a_second(monkeypatch):
-    clock, looks = Hand(), []
+    clock, looks = HandClock(), []
     counted = results(clock)
     sums = counted.lately
     monkeypatch.setattr(counted, "lately", lambda: looks.append(clock.ms) or sums())

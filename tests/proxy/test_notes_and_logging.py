@@ -13,7 +13,7 @@ from dataclasses import replace
 import pytest
 import structlog
 
-from tests.proxy.decision_log.logs import HandClock
+from tests.kit.clocks import HandClock
 from tests.proxy.world import Logged
 from tsproxy.log_events.catalogue import CLIENT_REJECTED
 from tsproxy.proxy import notes

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.kit.clocks import HandClock
 from tests.session.conversation import NOW_MS, PEER, Session, view_of
 from tests.session.messages import HEARTBEAT, METADATA, produce, produced, request
 from tests.wire.batches import batch
@@ -15,11 +16,6 @@ from tsproxy.proxy.pipe.buffers import MAX_READY, READ_BYTES, SPARE
 from tsproxy.session.effects import SendToBroker
 
 KIB = 1024
-
-
-class Clock:
-    def now_ms(self):
-        return NOW_MS
 
 
 class Transport:
@@ -50,7 +46,7 @@ def ends(buffers, transport):
 
     class Client(Pipe):
         def __init__(self):
-            super().__init__(buffers, Tally(), Clock())
+            super().__init__(buffers, Tally(), HandClock(NOW_MS))
             self.session = Session(PEER, view_of(), uses_fast_path=True)
             self.asked = []
 
@@ -65,7 +61,7 @@ def ends(buffers, transport):
         def failed(self, error):
             raise error
 
-    client, broker = Client(), Pipe(buffers, Tally(), Clock())
+    client, broker = Client(), Pipe(buffers, Tally(), HandClock(NOW_MS))
     broker.attach(transport)
     client.other = broker
     if client.session.fast_path is not None:

@@ -9,7 +9,8 @@ from itertools import pairwise
 import pytest
 
 from tests.decisions.outcomes import NOON_MS, rejected
-from tests.proxy.decision_log.logs import HandClock, files_in
+from tests.kit.clocks import HandClock
+from tests.proxy.decision_log.logs import files_in
 from tests.proxy.measured import ACCEPTED, TOTALS, rendered
 from tests.proxy.world import until
 from tsproxy.config.settings import Retention

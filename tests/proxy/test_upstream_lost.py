@@ -10,6 +10,7 @@ import pytest
 import structlog
 
 from tests.config.files import config_of
+from tests.kit.clocks import MovedClock
 from tests.proxy.world import until
 from tsproxy.clock import Clock
 from tsproxy.cluster.admin_connection import AdminConnection
@@ -21,15 +22,6 @@ from tsproxy.proxy.brokers.reachability import AGAIN_MS, answers
 from tsproxy.testing.kafka_cluster import KafkaCluster
 from tsproxy.testing.ports import free_ports
 from tsproxy.testing.proxy import RunningProxy
-
-
-class Hasty(Clock):
-    """The real clock, `by_ms` further on."""
-
-    by_ms = 0
-
-    def monotonic_ms(self):
-        return super().monotonic_ms() + self.by_ms
 
 
 @asynccontextmanager
@@ -56,14 +48,14 @@ async def test_a_broker_that_is_gone_or_back_makes_brokers_be_read_at_once():
 
 
 async def test_an_upstream_that_does_not_answer_is_told_of_again_every_five_minutes():
-    clock = Hasty()
+    clock = MovedClock()
     upstream = Upstream((Address("127.0.0.1", free_ports(1)[0]),), refresh_ms=30_000)
     with structlog.testing.capture_logs() as logs:
         async with conversing(Cluster(upstream, None, clock, lambda _: None)):
             await until(lambda: logs)
-            clock.by_ms += AGAIN_MS
+            clock.passed_ms += AGAIN_MS
             await until(lambda: len(logs) == 2)
-            clock.by_ms += AGAIN_MS
+            clock.passed_ms += AGAIN_MS
             await until(lambda: len(logs) == 3)
     assert {line["event"] for line in logs} == {"upstream_unreachable"}
     assert [line["for_s"] // 300 for line in logs] == [0, 1, 2]
@@ -120,7 +112,7 @@ async def test_another_cluster_at_the_same_address_drops_what_was_known_of_the_f
     """A name in DNS moves. The former cluster's limits, and its further brokers, are not the new one's."""
     one, other = (kafka.node(1) for kafka in (kafka_391, kafka_440))
     await kafka_391.create_topic(topic, config={"message.timestamp.after.max.ms": "60000"})
-    clock, told, target = Hasty(), [], [one]
+    clock, told, target = MovedClock(), [], [one]
     with structlog.testing.capture_logs() as logs:
         async with switch(target) as (address, ends):
             cluster = Cluster(Upstream((address,)), None, clock, told.append)
@@ -138,7 +130,7 @@ async def test_another_cluster_at_the_same_address_drops_what_was_known_of_the_f
                 assert former.cluster_id in line["text"]
                 assert [line["text"] in each for each in cluster.warnings()] == [True]
                 assert cluster.has_changed
-                clock.by_ms += CHANGED_LATELY_MS
+                clock.passed_ms += CHANGED_LATELY_MS
                 assert (cluster.warnings(), cluster.has_changed) == ([], False)
 
 

@@ -5,6 +5,7 @@ from dataclasses import replace
 import structlog
 
 from tests.config.files import SMALLEST, config_of
+from tests.kit.clocks import HandClock
 from tests.proxy.measured import rendered
 from tsproxy.proxy.metrics.registry import Metrics
 from tsproxy.proxy.reload.waivers import Waivers
@@ -23,18 +24,8 @@ HOUR_MS, DAY_MS = 3_600_000, 86_400_000
 SERIES = 'tsproxy_waiver_expiry_seconds{waiver="backfill"}'
 
 
-class Hand:
-    """A clock that is set by hand."""
-
-    def __init__(self, now_ms):
-        self.ms = now_ms
-
-    def now_ms(self):
-        return self.ms
-
-
 def waivers_at(now_ms):
-    clock, metrics = Hand(now_ms), Metrics()
+    clock, metrics = HandClock(now_ms), Metrics()
     return Waivers(config_of(SMALLEST + WAIVER), metrics, clock), clock, metrics
 
 

@@ -8,8 +8,8 @@ from aiokafka.admin import AIOKafkaAdminClient
 from aiokafka.conn import create_conn
 from aiokafka.protocol.metadata import MetadataRequest
 
+from tests.kit.clocks import MovedClock
 from tests.proxy.running import file_for, page
-from tsproxy.clock import Clock
 from tsproxy.proxy.clock_check.probe import measure
 from tsproxy.testing.ports import free_ports
 from tsproxy.testing.proxy import RunningProxy
@@ -138,15 +138,10 @@ async def partitions_of(admin, topic):
     return {each["partition"]: (each["error_code"], each["leader"]) for each in described["partitions"]}
 
 
-class FiveSecondsAhead(Clock):
-    def now_ms(self):
-        return super().now_ms() + 5_000
-
-
 async def test_each_broker_that_leads_a_partition_is_measured(three_brokers, topic):
     await three_brokers.create_topic(topic, partitions=6, config={"message.timestamp.type": "LogAppendTime"})
     async with AIOKafkaProducer(bootstrap_servers=three_brokers.bootstrap_servers, acks=1) as producer:
-        offsets = await measure(producer, topic, FiveSecondsAhead())
+        offsets = await measure(producer, topic, MovedClock(by_ms=5_000))
     assert sorted(offsets) == [1, 2, 3]
     for offset in offsets.values():
         assert abs(offset.ms - 5_000) <= offset.error_ms + 1

@@ -9,7 +9,8 @@ import structlog
 from aiokafka import AIOKafkaConsumer, TopicPartition
 
 from tests.config.files import SMALLEST, config_of
-from tests.proxy.clock_check.test_offsets import Sane, Skewed, SkewedStill
+from tests.kit.clocks import HandClock, MovedClock
+from tests.proxy.clock_check.test_offsets import Sane
 from tests.proxy.measured import rendered
 from tests.proxy.world import until
 from tsproxy.clock import Clock
@@ -91,7 +92,7 @@ def test_the_kernel_warns_together_with_the_brokers():
 def test_a_step_that_no_broker_confirms_is_a_warning_until_one_does(step_ms, side):
     """The clock was set back by 2 h. Every producer was rejected, so no group committed, and no broker wrote
     a time."""
-    clock = Skewed()
+    clock = MovedClock()
     monitor = Sane(config_of(SMALLEST), clock).monitor
     clock.by_ms = step_ms
     with structlog.testing.capture_logs() as logs:
@@ -107,17 +108,17 @@ def test_a_step_that_no_broker_confirms_is_a_warning_until_one_does(step_ms, sid
 
 def test_a_step_that_nobody_confirms_stays_a_doubt_until_the_clock_is_set_back():
     """The suspicion was over after ten minutes, although nobody had confirmed the clock."""
-    clock = Moved()
+    clock = HandClock()
     sane = Sane(config_of(SMALLEST), clock)
-    clock.step(900)
+    clock.by_ms += 900
     assert sane.monitor._has_stepped()
     assert sane.monitor.warnings() == []
-    clock.step(HOUR_MS)
+    clock.by_ms += HOUR_MS
     assert sane.monitor._has_stepped()
     clock.ms += 30 * 86_400_000
     sane.monitor._judge()
     assert sane.monitor.warnings()
-    clock.step(-HOUR_MS)
+    clock.by_ms -= HOUR_MS
     with structlog.testing.capture_logs() as logs:
         assert sane.monitor._has_stepped()
     assert sane.monitor.warnings() == []
@@ -126,16 +127,6 @@ def test_a_step_that_nobody_confirms_stays_a_doubt_until_the_clock_is_set_back()
 
 
 # -- Two witnesses -----------------------------------------------------------------------------------
-
-
-class Moved(SkewedStill):
-    """A clock that a test moves (`ms`), and sets."""
-
-    def monotonic_ms(self):
-        return self.ms
-
-    def step(self, ms):
-        self.by_ms += ms
 
 
 KNOWN, UNKNOWN = {1: Offset(0, 2_000)}, {}
@@ -161,11 +152,11 @@ def test_a_step_and_brokers_that_are_off_by_as_much_suspend_and_neither_alone(
     told, step_ms, heard_ms, suspended
 ):
     """A client may write the brokers' times, but it cannot set this clock."""
-    clock = Moved()
+    clock = HandClock()
     sane = Sane(config_of(SMALLEST), clock)
     sane.monitor._learn(told)
     if step_ms:
-        clock.step(step_ms)
+        clock.by_ms += step_ms
         assert sane.monitor._has_stepped()
     if heard_ms is not None:
         sane.monitor._learn({1: Offset(heard_ms, 1_000)})
@@ -173,7 +164,7 @@ def test_a_step_and_brokers_that_are_off_by_as_much_suspend_and_neither_alone(
 
     warns = Sane(config_of(SMALLEST + "clock: { when_beyond: warn }\n"), clock)
     warns.monitor._learn(told)
-    clock.step(step_ms)
+    clock.by_ms += step_ms
     warns.monitor._has_stepped()
     assert warns.suspended == []
 
@@ -181,15 +172,15 @@ def test_a_step_and_brokers_that_are_off_by_as_much_suspend_and_neither_alone(
 def test_a_suspended_proxy_enforces_again_when_the_clock_is_right_whoever_says_so():
     """By a step back at once, even if the brokers' times are forged meanwhile; or by brokers' times."""
     for by_step in (True, False):
-        clock = Moved()
+        clock = HandClock()
         sane = Sane(config_of(SMALLEST), clock)
         sane.monitor._learn(KNOWN)
-        clock.step(2 * HOUR_MS)
+        clock.by_ms += 2 * HOUR_MS
         sane.monitor._has_stepped()
         sane.monitor._learn({1: Offset(2 * HOUR_MS - 60_000, 1_000)})  # led back, so no longer the same
         assert sane.suspended == [True]
         if by_step:
-            clock.step(60_000 - 2 * HOUR_MS)
+            clock.by_ms += 60_000 - 2 * HOUR_MS
             sane.monitor._has_stepped()
             assert sane.suspended == [True, False]
             sane.monitor._learn({1: Offset(2 * HOUR_MS, 1_000)})
@@ -202,10 +193,10 @@ def test_a_suspended_proxy_enforces_again_when_the_clock_is_right_whoever_says_s
 
 def test_times_of_before_a_step_are_a_witness_for_a_minute_and_prove_nothing_to_the_log():
     """A virtual machine that was stopped for two hours is set right by a step. Its clock is not wrong."""
-    clock = Moved()
+    clock = HandClock()
     sane = Sane(config_of(SMALLEST), clock)
     sane.monitor._learn(KNOWN)
-    clock.step(2 * HOUR_MS)
+    clock.by_ms += 2 * HOUR_MS
     sane.monitor._has_stepped()
     assert sane.suspended == [True]
     clock.ms += TOLD_BEFORE_MS + 1
@@ -238,11 +229,11 @@ def test_files_age_by_the_brokers_time_and_not_at_all_while_the_clock_is_in_doub
     age_ms, step_ms, heard, off_ms
 ):
     """A process that begins with a wrong clock sees no step."""
-    clock = Moved()
+    clock = HandClock()
     monitor = Sane(config_of(SMALLEST), clock).monitor
     clock.ms += age_ms
     if step_ms:
-        clock.step(step_ms)
+        clock.by_ms += step_ms
         assert monitor.time_for_ages() is None  # nobody has looked for a step since
         monitor._has_stepped()
     monitor._learn(heard)
@@ -251,7 +242,7 @@ def test_files_age_by_the_brokers_time_and_not_at_all_while_the_clock_is_in_doub
 
 async def test_a_step_asks_the_brokers_at_once(monkeypatch):
     """Half a minute might pass until the next query, and all good records were rejected meanwhile."""
-    clock = Skewed()
+    clock = MovedClock()
     listened = Listened(monkeypatch, clock)
     listened.monitor._listens_left = 0
     queries = []
@@ -267,7 +258,7 @@ async def test_a_step_asks_the_brokers_at_once(monkeypatch):
 
 
 def test_a_step_while_a_brokers_time_is_known_raises_no_doubt():
-    clock = Skewed()
+    clock = MovedClock()
     monitor = Sane(config_of(SMALLEST), clock).monitor
     monitor.offsets = {1: Offset(0, 1)}
     clock.by_ms = HOUR_MS
@@ -288,7 +279,7 @@ def test_nothing_that_clients_send_comes_to_the_comparison_of_clocks():
 
 async def test_a_step_of_our_clock_moves_what_was_found_of_brokers_with_it():
     """Enforcement stayed suspended after the clock was set right, while brokers wrote nothing."""
-    clock = Skewed(by_ms=HOUR_MS)
+    clock = MovedClock(by_ms=HOUR_MS)
     sane = Sane(config_of(SMALLEST + "clock: { when_beyond: audit, probe: { topic: time } }\n"), clock)
     sane.monitor.offsets = {1: Offset(HOUR_MS, 1.0)}
     async with sane.running():
@@ -323,7 +314,7 @@ class Listened:
 
 async def test_offsets_of_before_a_step_are_forgotten_with_it(monkeypatch):
     """They were those of another clock: two of them together said that this one is an hour off."""
-    listened = Listened(monkeypatch, Skewed())
+    listened = Listened(monkeypatch, MovedClock())
     now_ms = listened.clock.now_ms()
     await listened.listen(now_ms, now_ms + 1)
     assert listened.monitor.offsets
@@ -336,7 +327,7 @@ async def test_offsets_of_before_a_step_are_forgotten_with_it(monkeypatch):
 
 
 async def test_a_query_during_which_the_clock_was_set_says_nothing(monkeypatch):
-    listened = Listened(monkeypatch, Skewed())
+    listened = Listened(monkeypatch, MovedClock())
     now_ms = listened.clock.now_ms()
     await listened.listen(now_ms)
     listened.meanwhile = lambda: setattr(listened.clock, "by_ms", HOUR_MS)
@@ -351,7 +342,7 @@ async def test_what_was_asked_of_brokers_before_there_was_a_probe_is_no_measurem
     """A client may write these times: taken for a measurement, they would end enforcement."""
     audit = "clock: { when_beyond: audit }\n"
     probed = "clock: { when_beyond: audit, probe: { topic: time } }\n"
-    listened = Listened(monkeypatch, Skewed(), audit)
+    listened = Listened(monkeypatch, MovedClock(), audit)
     ahead_ms = listened.clock.now_ms() + HOUR_MS
     await listened.listen(ahead_ms)
     listened.meanwhile = lambda: listened.monitor.apply(config_of(SMALLEST + probed))
@@ -362,7 +353,7 @@ async def test_what_was_asked_of_brokers_before_there_was_a_probe_is_no_measurem
 
 async def test_a_clock_that_is_off_stays_suspected_while_brokers_write_nothing(monkeypatch):
     """Behind by an hour, it may be why: every producer is rejected, so no group has anything to commit."""
-    listened = Listened(monkeypatch, Skewed())
+    listened = Listened(monkeypatch, MovedClock())
     ahead_ms = listened.clock.now_ms() + HOUR_MS
     await listened.listen(ahead_ms, ahead_ms + 1)
     [text] = listened.monitor.warnings()
@@ -403,7 +394,7 @@ clock: {{ when_beyond: {when_beyond} }}
 async def until_suspected(kafka, topic, folder, by_ms, when_beyond):
     """A whole proxy with a clock that is off, before a real broker: its lines, when it has found out."""
     await kafka.create_topic(topic)
-    clock = Skewed(by_ms=by_ms)
+    clock = MovedClock(by_ms=by_ms)
     text = PROXY.format(servers=kafka.bootstrap_servers, folder=folder, when_beyond=when_beyond)
     proxy = Proxy(config_of(text), clock, lambda *_: None)
     group = asyncio.create_task(committing(kafka, topic))

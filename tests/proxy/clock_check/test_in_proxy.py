@@ -10,8 +10,9 @@ from aiokafka import AIOKafkaConsumer, TopicPartition
 
 from tests.config.files import config_of
 from tests.e2e.test_policy import BAD, HOUR_MS, OK, sent
+from tests.kit.clocks import MovedClock
 from tests.proxy.clock_check.test_doubts import committing
-from tests.proxy.clock_check.test_offsets import APPEND_TIME, Skewed
+from tests.proxy.clock_check.test_offsets import APPEND_TIME
 from tests.proxy.decision_log.logs import lines
 from tests.proxy.running import FAKETIME, events, faked_by, page, series
 from tests.proxy.world import until
@@ -36,7 +37,7 @@ async def test_good_records_pass_by_a_wrong_clock_and_bad_ones_are_rejected_by_a
     probe = f"{topic}.probe"
     await kafka_440.create_topic(topic)
     await kafka_440.create_topic(probe, config=APPEND_TIME)
-    clock, announced = Skewed(by_ms=-HOUR_MS), {}
+    clock, announced = MovedClock(by_ms=-HOUR_MS), {}
     config = config_of(CONFIG.format(servers=kafka_440.bootstrap_servers, folder=tmp_path, probe=probe))
     proxy = Proxy(config, clock, announced.__setitem__)
     running = asyncio.create_task(proxy.run())

@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.config.files import SMALLEST, config_of
+from tests.kit.clocks import HandClock, MovedClock
 from tests.proxy.measured import rendered
 from tests.proxy.world import until
 from tsproxy.clock import Clock
@@ -24,16 +25,6 @@ from tsproxy.proxy.metrics.registry import Metrics
 
 APPEND_TIME = {"message.timestamp.type": "LogAppendTime"}
 HOUR_MS = 3_600_000
-
-
-class Skewed(Clock):
-    """The real clock, `by_ms` off."""
-
-    def __init__(self, by_ms=0):
-        self.by_ms = by_ms
-
-    def now_ms(self):
-        return super().now_ms() + self.by_ms
 
 
 def config(kafka, topic, clock="max_offset: 2s, when_beyond: audit"):
@@ -71,7 +62,7 @@ class Sane:
 
 async def test_a_clock_that_is_off_enforces_nothing_until_it_is_right_again(kafka_440, topic):
     await kafka_440.create_topic(topic, partitions=2, config=APPEND_TIME)
-    clock = Skewed(by_ms=HOUR_MS)
+    clock = MovedClock(by_ms=HOUR_MS)
     sane = Sane(config(kafka_440, topic), clock)
     async with sane.running():
         await until(lambda: sane.suspended == [True])
@@ -89,7 +80,7 @@ async def test_a_clock_that_is_off_enforces_nothing_until_it_is_right_again(kafk
 
 async def test_where_it_is_only_to_warn_everything_is_enforced(kafka_440, topic):
     await kafka_440.create_topic(topic, config=APPEND_TIME)
-    sane = Sane(config(kafka_440, topic, "max_offset: 2s, when_beyond: warn"), Skewed(by_ms=-HOUR_MS))
+    sane = Sane(config(kafka_440, topic, "max_offset: 2s, when_beyond: warn"), MovedClock(by_ms=-HOUR_MS))
     with structlog.testing.capture_logs() as told:
         async with sane.running():
             await until(lambda: "clock_offset_beyond" in [line["event"] for line in told])
@@ -102,7 +93,7 @@ async def test_where_it_is_only_to_warn_everything_is_enforced(kafka_440, topic)
 
 async def test_a_topic_that_keeps_the_times_it_is_sent_measures_nothing_and_that_is_told(kafka_440, topic):
     await kafka_440.create_topic(topic)
-    sane = Sane(config(kafka_440, topic), Skewed(by_ms=HOUR_MS))
+    sane = Sane(config(kafka_440, topic), MovedClock(by_ms=HOUR_MS))
     with structlog.testing.capture_logs() as told:
         async with sane.running():
             await until(lambda: told)
@@ -113,7 +104,7 @@ async def test_a_topic_that_keeps_the_times_it_is_sent_measures_nothing_and_that
 
 async def test_a_reload_that_takes_the_probe_away_lets_everything_be_enforced_again(kafka_440, topic):
     await kafka_440.create_topic(topic, config=APPEND_TIME)
-    sane = Sane(config(kafka_440, topic), Skewed(by_ms=HOUR_MS))
+    sane = Sane(config(kafka_440, topic), MovedClock(by_ms=HOUR_MS))
     async with sane.running():
         await until(lambda: sane.suspended == [True])
         sane.monitor.apply(
@@ -123,27 +114,6 @@ async def test_a_reload_that_takes_the_probe_away_lets_everything_be_enforced_ag
             )
         )
         assert sane.suspended == [True, False]
-
-
-class Still(Clock):
-    """A clock that a test moves."""
-
-    ms = 1_800_000_000_000
-
-    def now_ms(self):
-        return self.ms
-
-    def monotonic_us(self):
-        return self.ms * 1_000
-
-
-class SkewedStill(Still):
-    """A clock that a test moves, whose wall time a test sets."""
-
-    by_ms = 0
-
-    def now_ms(self):
-        return super().now_ms() + self.by_ms
 
 
 class Answering:
@@ -169,7 +139,7 @@ class Answering:
 
 
 async def test_the_quickest_of_three_answers_says_the_offset_to_half_of_its_time():
-    clock = Still()
+    clock = HandClock()
     producer = Answering(clock, 40, 10, 90)
     offset_ms, half_ms, whole_ms = 5_000, 5, 1  # a clock counts whole ms
     assert await measure(producer, "time", clock) == {7: Offset(offset_ms, half_ms + whole_ms)}
@@ -177,7 +147,7 @@ async def test_the_quickest_of_three_answers_says_the_offset_to_half_of_its_time
 
 
 async def test_a_partition_without_a_leader_is_left_out():
-    clock = Still()
+    clock = HandClock()
     found = await measure(Answering(clock, 10, 10, 10, leaders=(-1, None, 7)), "time", clock)
     assert list(found) == [7]
 
@@ -186,7 +156,7 @@ async def test_a_partition_without_a_leader_is_left_out():
 async def test_while_no_partition_has_a_leader_the_last_result_stays_in_force(leaders):
     """Enforcement by a clock that was an hour off went on: an empty result was taken for a clock that is
     right."""
-    clock = Skewed(by_ms=HOUR_MS)
+    clock = MovedClock(by_ms=HOUR_MS)
     sane = Sane(WITH_PROBE, clock)
     sane.monitor.offsets = offsets_of(HOUR_MS)
     sane.monitor._judge()
@@ -270,7 +240,7 @@ async def test_a_measurement_during_which_the_clock_was_set_says_nothing():
             clock.by_ms = HOUR_MS
             return await super().send_and_wait(topic, value, partition)
 
-    clock = SkewedStill()
+    clock = HandClock()
     sane = Sane(WITH_PROBE, clock)
     await sane.monitor._measure(Stepping(clock, 10, 10, 10), "time")
 

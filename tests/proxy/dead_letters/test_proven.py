@@ -5,9 +5,9 @@ from dataclasses import replace
 import pytest
 
 from tests.decisions.outcomes import named, outcome
+from tests.kit.clocks import HandClock
 from tests.proxy.dead_letters.test_records import CONFIG, US
 from tests.proxy.dead_letters.test_records import rejected as bad_batch
-from tests.proxy.decision_log.logs import HandClock
 from tsproxy.config.settings.root import Unproven
 from tsproxy.decisions import Privacy
 from tsproxy.decisions.totals import Totals

@@ -2,24 +2,13 @@
 
 import json
 
+from tests.kit.clocks import HandClock
 from tsproxy.config.settings import Decisions, Retention
 from tsproxy.proxy.decision_log.files import DecisionFiles
 
 MINUTE_MS = 60_000
 HOUR_MS = 60 * MINUTE_MS
 FOR_EVER = Retention(age_ms=None, size_bytes=None)
-
-
-class HandClock:
-    """A clock that is set by hand; both times are the same."""
-
-    def __init__(self):
-        self.ms = 1_800_000_000_000
-
-    def now_ms(self):
-        return self.ms
-
-    monotonic_ms = now_ms
 
 
 def settings_of(folder, *, every_ms=HOUR_MS, size_bytes=1 << 20, sync_every_ms=None, retention=FOR_EVER):

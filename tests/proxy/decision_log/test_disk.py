@@ -10,8 +10,9 @@ from pathlib import Path
 
 import structlog
 
+from tests.kit.clocks import HandClock
 from tests.proxy.decision_log.conftest import ROOM_BYTES
-from tests.proxy.decision_log.logs import HOUR_MS, HandClock, files_in, lines, names
+from tests.proxy.decision_log.logs import HOUR_MS, files_in, lines, names
 from tests.proxy.world import until
 from tsproxy.config.settings import Retention
 from tsproxy.proxy.decision_log import files as files_room

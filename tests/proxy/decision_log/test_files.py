@@ -11,7 +11,8 @@ from queue import SimpleQueue
 import pytest
 import structlog
 
-from tests.proxy.decision_log.logs import MINUTE_MS, HandClock, files_in, lines, names
+from tests.kit.clocks import HandClock
+from tests.proxy.decision_log.logs import MINUTE_MS, files_in, lines, names
 from tests.proxy.world import until
 from tsproxy.config.settings import Retention
 from tsproxy.decisions import Lines

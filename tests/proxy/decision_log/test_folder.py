@@ -8,7 +8,8 @@ import structlog
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.proxy.decision_log.logs import HOUR_MS, MINUTE_MS, HandClock, files_in, lines, names
+from tests.kit.clocks import HandClock
+from tests.proxy.decision_log.logs import HOUR_MS, MINUTE_MS, files_in, lines, names
 from tests.proxy.world import until
 from tsproxy import decision_folder as folder_room
 from tsproxy.config.settings import Retention
