@@ -5,27 +5,22 @@ Kafka's schemas, or damaged in one of the ways of `DAMAGES`, by seed. The first 
 may be honest, so that the proxy starts.
 """
 
-import asyncio
-import contextlib
 import struct
 from collections import Counter
 from random import Random
 
 from tests.attacks.any_message import HOSTS, body_of, is_flexible
+from tests.kit.broker import HOST, Question, ScriptedBroker
+from tests.session.messages import API_VERSIONS, METADATA
 from tests.wire.batches import unsigned
 from tsproxy.wire.apis import APIS
 
-API_VERSIONS, METADATA, DESCRIBE_CONFIGS = 18, 3, 32
+DESCRIBE_CONFIGS = 32
 OWN = b"tsproxy"
 """The client id of the proxy's own connections."""
 LONG_HOST = b"h" * 32_000
 MANY = 20_000
 ENDLESS_BYTES = 16 << 20
-
-
-def framed(correlation_id: int, body: bytes, *, with_tags: bool) -> bytes:
-    payload = struct.pack(">i", correlation_id) + (b"\x00" if with_tags else b"") + body
-    return struct.pack(">i", len(payload)) + payload
 
 
 def honest_versions(version: int) -> bytes:
@@ -52,93 +47,45 @@ def metadata(version: int, brokers) -> bytes:
     return told
 
 
-class HostileBroker:
-    """`honest` requests of the proxy itself are answered well, all others as the seed says."""
+class HostileBroker(ScriptedBroker):
+    """`honest` requests of the proxy itself are answered well, all others as the seed says. It keeps to
+    `answers` in any case."""
 
-    def __init__(self, seed: int, *, honest: int = 40, honesty: float = 0.3) -> None:
+    def __init__(self, seed: int, *, honest: int = 40, honesty: float = 0.3, answers=None) -> None:
+        super().__init__(answers, self._any_answer, hosts=(HOST, *map(bytes.decode, HOSTS[:2])))
         self.draws = Random(seed)
-        self.port = 0
         self.did: Counter[str] = Counter()
         self.honest, self._honesty = honest, honesty
-        self._servers: list[asyncio.Server] = []
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._held: dict[int, bytes] = {}
 
-    async def __aenter__(self) -> "HostileBroker":
-        first = await asyncio.start_server(self._serve, "127.0.0.1", 0)
-        self.port = first.sockets[0].getsockname()[1]
-        self._servers = [first]
-        for host in HOSTS[:2]:
-            self._servers.append(await asyncio.start_server(self._serve, host.decode(), self.port))
-        return self
+    def _any_answer(self, question: Question) -> bytes | None:
+        is_own, answer = question.client_id == OWN, self.honest_answer(question)
+        if is_own and self.honest > 0:
+            self.honest -= 1
+            self.did["honest"] += 1
+            return answer
+        # The proxy asks nothing more of a broker that does not tell its versions.
+        honesty = 0.9 if is_own and question.api_key == API_VERSIONS else self._honesty
+        name = self.draws.choice(list(DAMAGES)) if self.draws.random() > honesty else "valid"
+        self.did[f"{name}, own" if is_own else name] += 1
+        if name == "out of order" and question.connection not in self._held:
+            self._held[question.connection] = answer
+            return b""
+        told = answer if name == "valid" else DAMAGES[name](self, answer, question)
+        return told and told + self._held.pop(question.connection, b"")
 
-    async def __aexit__(self, *_: object) -> None:
-        for server in self._servers:
-            server.close()
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
-
-    @property
-    def bootstrap_servers(self) -> str:
-        return f"127.0.0.1:{self.port}"
-
-    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.current_task()
-        assert task is not None
-        self._tasks.add(task)
-        try:
-            with contextlib.suppress(ConnectionError, asyncio.IncompleteReadError, asyncio.CancelledError):
-                await self._converse(reader, writer)
-        finally:
-            self._tasks.discard(task)
-            writer.transport.abort()
-
-    async def _converse(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        held = b""
-        while True:
-            size = int.from_bytes(await reader.readexactly(4), "big")
-            request = await reader.readexactly(size)
-            key, version, correlation_id, client_id_size = struct.unpack_from(">hhih", request)
-            is_own = request[10 : 10 + max(0, client_id_size)] == OWN
-            answer = self._answer(key, version, correlation_id, is_own=is_own)
-            if is_own and self.honest > 0:
-                self.honest -= 1
-                self.did["honest"] += 1
-            else:
-                honesty = (
-                    0.9 if is_own and key == API_VERSIONS else self._honesty
-                )  # else it never gets further
-                name = self.draws.choice(list(DAMAGES)) if self.draws.random() > honesty else "valid"
-                self.did[f"{name}, own" if is_own else name] += 1
-                if name == "silence":
-                    continue
-                if name == "out of order" and not held:
-                    held = answer
-                    continue
-                answer = (
-                    DAMAGES[name](self, answer, key, version, correlation_id, is_own)
-                    if name != "valid"
-                    else answer
-                )
-            if answer is None:
-                return
-            writer.write(answer + held)
-            held = b""
-            await writer.drain()
-            if self.draws.random() < 0.03:
-                return
-
-    def _answer(self, key: int, version: int, correlation_id: int, *, is_own: bool) -> bytes:
-        draws = self.draws
+    def honest_answer(self, question: Question) -> bytes:
+        key, version = question.api_key, question.api_version
+        is_own = question.client_id == OWN
         if key == API_VERSIONS:
-            return framed(correlation_id, honest_versions(version), with_tags=False)
+            return question.answer(honest_versions(version))
         if key == METADATA and is_own and version <= 5:
-            body = metadata(version, [(1, b"127.0.0.1", self.port), (2, HOSTS[0], self.port)])
-        elif key == DESCRIBE_CONFIGS and is_own:
-            body = struct.pack(">iihhbh", 0, 1, 0, -1, 2, 1) + b"t" + struct.pack(">i", 0)
-        else:
-            body = body_of(key, "response", version, draws, self.port)
-        return framed(correlation_id, body, with_tags=is_flexible(key, "response", version))
+            return question.answer(
+                metadata(version, [(1, HOST.encode(), self.port), (2, HOSTS[0], self.port)])
+            )
+        if key == DESCRIBE_CONFIGS and is_own:
+            return question.answer(struct.pack(">iihhbh", 0, 1, 0, -1, 2, 1) + b"t" + struct.pack(">i", 0))
+        return question.answer(body_of(key, "response", version, self.draws, self.port))
 
 
 def _random_bytes(broker, answer, *_):
@@ -176,36 +123,35 @@ def _twice(broker, answer, *_):
     return answer + answer
 
 
-def _other_version(broker, answer, key, version, correlation_id, is_own):
-    other = broker.draws.randint(0, APIS[key].max_version)
-    body = body_of(key, "response", other, broker.draws, broker.port)
-    return framed(correlation_id, body, with_tags=is_flexible(key, "response", version))
+def _other_version(broker, answer, question):
+    other = broker.draws.randint(0, APIS[question.api_key].max_version)
+    return question.answer(body_of(question.api_key, "response", other, broker.draws, broker.port))
 
 
-def _other_api(broker, answer, key, version, correlation_id, is_own):
+def _other_api(broker, answer, question):
     other = broker.draws.choice(list(APIS))
-    body = body_of(other, "response", APIS[other].max_version, broker.draws, broker.port)
-    return framed(correlation_id, body, with_tags=is_flexible(key, "response", version))
+    return question.answer(body_of(other, "response", APIS[other].max_version, broker.draws, broker.port))
 
 
-def _many(broker, answer, key, version, correlation_id, is_own):
+def _many(broker, answer, question):
     """Arrays that announce very much, in few bytes, or endless brokers."""
+    key, version = question.api_key, question.api_version
     if key == METADATA and version <= 8:
         brokers = [(node, HOSTS[node % 3], broker.port) for node in range(MANY)]
-        return framed(correlation_id, metadata(version, brokers), with_tags=False)
-    many = b"\x7f\xff\xff\xff" if not is_flexible(key, "response", version) else b"\xff\xff\xff\xff\x07"
-    return framed(correlation_id, many * 20, with_tags=is_flexible(key, "response", version))
+        return question.answer(metadata(version, brokers))
+    many = b"\xff\xff\xff\xff\x07" if is_flexible(key, "response", version) else b"\x7f\xff\xff\xff"
+    return question.answer(many * 20)
 
 
-def _odd_hosts(broker, answer, key, version, correlation_id, is_own):
-    if key != METADATA or version > 8:
+def _odd_hosts(broker, answer, question):
+    if question.api_key != METADATA or question.api_version > 8:
         return answer
     draws = broker.draws
     hosts = (LONG_HOST, b"", b"a..b", b"\xff\xfe", b"::1", b"127.66.0.9", b"x\r\ny", b"\x00")
     ports = (-1, 0, 65_536, 2**31 - 1, broker.port)
     nodes = (-1, 1, 2, 3, 2**31 - 1, -(2**31))
     brokers = [(draws.choice(nodes), draws.choice(hosts), draws.choice(ports)) for _ in range(5)]
-    return framed(correlation_id, metadata(version, brokers), with_tags=False)
+    return question.answer(metadata(question.api_version, brokers))
 
 
 def _endless(broker, answer, *_):
@@ -226,6 +172,6 @@ DAMAGES = {
     "odd hosts": _odd_hosts,
     "endless": _endless,
     "closes": lambda *_: None,
-    "silence": None,
+    "silence": lambda *_: b"",
     "out of order": lambda broker, answer, *_: answer,
 }

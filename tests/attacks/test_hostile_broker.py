@@ -7,15 +7,11 @@ from random import Random
 
 import pytest
 
-from tests.attacks.hostile_broker import (
-    LONG_HOST,
-    METADATA,
-    HostileBroker,
-    framed,
-    metadata,
-)
+from tests.attacks.hostile_broker import LONG_HOST, HostileBroker, metadata
 from tests.attacks.hostile_run import MAX_MIB, run
 from tests.full_only import IS_FULL
+from tests.kit.broker import Question
+from tests.session.messages import METADATA
 from tsproxy.cluster import admin_connection
 from tsproxy.cluster.admin_connection import MAX_BROKERS, ConversationError, connected
 from tsproxy.cluster.metadata import topic_names, topic_rights
@@ -54,7 +50,7 @@ QUESTIONS = {
 
 
 def own_connection(broker):
-    return connected(Address("127.0.0.1", broker.port), None, None)
+    return connected(broker.address, None, None)
 
 
 async def converse(broker, questions, answered):
@@ -78,25 +74,17 @@ async def test_the_proxys_own_questions_only_ever_fail_as_conversations_do(monke
     assert len(set(answered)) > len(QUESTIONS) / 2
 
 
-class Scripted(HostileBroker):
-    """Answers the proxy's Metadata requests with this function of (version, correlation id)."""
-
-    def __init__(self, said):
-        super().__init__(1, honest=1_000)
-        self._said = said
-
-    def _answer(self, key, version, correlation_id, *, is_own):
-        if key == METADATA:
-            return self._said(version, correlation_id)
-        return super()._answer(key, version, correlation_id, is_own=is_own)
+def scripted(said):
+    """A broker that answers Metadata by this function, and all else well."""
+    return HostileBroker(1, honest=1_000, answers={METADATA: said})
 
 
-def of_brokers(brokers, version, correlation_id):
-    return framed(correlation_id, metadata(version, brokers), with_tags=False)
+def of_brokers(brokers, question):
+    return question.answer(metadata(question.api_version, brokers))
 
 
-def announced(size, version, correlation_id):
-    return struct.pack(">ii", size, correlation_id) + bytes(100)
+def announced(size, question):
+    return struct.pack(">ii", size, question.correlation_id) + bytes(100)
 
 
 IMPOSSIBLE = {
@@ -116,7 +104,7 @@ IMPOSSIBLE = {
 @pytest.mark.parametrize(("said", "text"), IMPOSSIBLE.values(), ids=IMPOSSIBLE)
 async def test_an_answer_that_no_broker_gives_is_named_at_once_and_in_few_words(said, text):
     """Before, 20,000 brokers in 440 KB stopped the loop for more than 20 s. A host of 32 KB was logged."""
-    async with Scripted(said) as broker, own_connection(broker) as own:
+    async with scripted(said) as broker, own_connection(broker) as own:
         with pytest.raises(ConversationError) as raised:
             async with asyncio.timeout(admin_connection.REQUEST_TIMEOUT_MS / 2_000):
                 await own.cluster()
@@ -125,8 +113,9 @@ async def test_an_answer_that_no_broker_gives_is_named_at_once_and_in_few_words(
 
 
 async def test_the_largest_answer_is_read(monkeypatch):
-    size = len(of_brokers([(1, b"h", 9_092)], 5, 1)) - 4
-    async with Scripted(partial(of_brokers, [(1, b"h", 9_092)])) as broker, own_connection(broker) as own:
+    one = partial(of_brokers, [(1, b"h", 9_092)])
+    size = len(one(Question(METADATA, 5, 1))) - 4
+    async with scripted(one) as broker, own_connection(broker) as own:
         monkeypatch.setattr(admin_connection, "MAX_ANSWER_BYTES", size)
         assert (await own.cluster()).brokers == {1: Address("h", 9_092)}
         monkeypatch.setattr(admin_connection, "MAX_ANSWER_BYTES", size - 1)

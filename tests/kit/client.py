@@ -2,6 +2,7 @@
 
 import asyncio
 import base64
+import contextlib
 import hashlib
 import hmac
 import itertools
@@ -103,7 +104,7 @@ class RawClient:
     @property
     def port(self):
         """Its own, by which the proxy's log names it."""
-        return self._writer.get_extra_info("sockname")[1]
+        return self.fact("sockname")[1]
 
     async def ask(self, api_key, version=0, body=b""):
         """An answer's body. Only versions that are not flexible. IncompleteReadError: closed instead."""
@@ -169,9 +170,35 @@ class RawClient:
         """True where a request is answered as only an accepted peer's is."""
         return len(await self.ask(METADATA, 1, struct.pack(">i", 0))) > 0
 
+    def send(self, data):
+        """Bytes that leave when they can."""
+        self._writer.write(data)
+
+    async def gets(self, size):
+        """So many bytes as they come. IncompleteReadError: closed instead."""
+        return await self._reader.readexactly(size)
+
+    async def rest(self):
+        """All bytes until the other side closes; nothing if it breaks off."""
+        try:
+            return await self._reader.read()
+        except ConnectionError:
+            return b""
+
     async def is_closed(self):
         """True once the other side has closed."""
         return await self._reader.read(1) == b""
+
+    def ends(self):
+        """Nothing more is sent."""
+        self._writer.write_eof()
+
+    async def start_tls(self, context):
+        await self._writer.start_tls(context, server_hostname="localhost")
+
+    def fact(self, name):
+        """What asyncio knows of the connection by this name."""
+        return self._writer.get_extra_info(name)
 
     def close(self):
         self._writer.close()
@@ -183,6 +210,16 @@ async def produced(client, topic, timestamp_ms):
     return k00_produce.read_response(8, answer[_HEADER_BYTES:]).topics[0].partitions[0].error_code
 
 
-async def connect(address):
-    host, _, port = address.rpartition(":")
-    return RawClient(*await asyncio.open_connection(host, int(port)))
+async def connect(address, **options):
+    """A connection to `host:port`, or to an Address. `options` are those of asyncio."""
+    if options.get("ssl"):
+        options.setdefault("server_hostname", "localhost")
+    host, _, port = str(address).rpartition(":")
+    return RawClient(*await asyncio.open_connection(host.strip("[]"), int(port), **options))
+
+
+@contextlib.asynccontextmanager
+async def connections(address, count):
+    """So many of them, which close with the block."""
+    async with contextlib.AsyncExitStack() as stack:
+        yield [await stack.enter_async_context(await connect(address)) for _ in range(count)]

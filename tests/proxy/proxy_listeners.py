@@ -4,12 +4,12 @@ import asyncio
 import contextlib
 from types import MappingProxyType
 
+from tests.kit.broker import ScriptedBroker
 from tests.proxy.frames import answer, request
 from tests.proxy.world import World, until
 from tsproxy.cluster.upstream import Upstream
 from tsproxy.config import load
 from tsproxy.config.document import parse_yaml
-from tsproxy.model.addresses import Address
 from tsproxy.proxy.brokers.facts import ClusterFacts
 from tsproxy.proxy.connections.listener import ProxyListener
 
@@ -29,21 +29,9 @@ def facts_of(brokers):
 @contextlib.asynccontextmanager
 async def echoing_broker(tls=None, answer_bytes=100):
     """A server that answers each request frame of `tests.proxy.frames`; yields its address."""
-
-    async def serve(reader, writer):
-        with contextlib.suppress(asyncio.IncompleteReadError, ConnectionError):
-            while True:
-                size = int.from_bytes(await reader.readexactly(4), "big")
-                payload = await reader.readexactly(size)
-                writer.write(answer(int.from_bytes(payload[4:8], "big"), answer_bytes))
-                await writer.drain()
-        writer.close()
-
-    server = await asyncio.start_server(serve, HOST, 0, ssl=tls)
-    try:
-        yield Address(HOST, server.sockets[0].getsockname()[1])
-    finally:
-        server.close()
+    script = ScriptedBroker(otherwise=lambda question: answer(question.correlation_id, answer_bytes), tls=tls)
+    async with script as broker:
+        yield broker.address
 
 
 @contextlib.asynccontextmanager

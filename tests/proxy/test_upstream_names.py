@@ -6,6 +6,7 @@ import socket
 import pytest
 import structlog
 
+from tests.kit.broker import ScriptedBroker
 from tsproxy.cluster import upstream as upstream_room
 from tsproxy.cluster.upstream import Upstream, UpstreamError
 from tsproxy.model.addresses import Address
@@ -28,9 +29,8 @@ class Names:
 
 @pytest.fixture
 async def server():
-    began = await asyncio.start_server(lambda _, writer: writer.close(), "127.0.0.1", 0)
-    async with began:
-        yield began.sockets[0].getsockname()[1]
+    async with ScriptedBroker() as broker:
+        yield broker.port
 
 
 async def test_a_known_broker_is_reached_while_no_name_server_answers(server, monkeypatch):
